@@ -1,0 +1,44 @@
+"""Names of RocketMQ's things, and the order in which RocketMQ sorts them."""
+
+from typing import NamedTuple
+
+RETRY_TOPIC_PREFIX = "%RETRY%"
+DLQ_TOPIC_PREFIX = "%DLQ%"
+
+
+class MessageQueue(NamedTuple):
+    """One queue of one topic on one broker (``org.apache.rocketmq.common.message.MessageQueue``)."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+
+
+def java_order(text: str) -> bytes:
+    """Sort key equal to ``java.lang.String.compareTo``: UTF-16 code units, then length.
+
+    It differs from Python's own order only where a character above U+FFFF meets one in U+E000..U+FFFF.
+    """
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def queue_order(queue: MessageQueue) -> tuple[bytes, bytes, int]:
+    """Sort key equal to ``MessageQueue.compareTo``: topic, broker name, then queue id as a number."""
+    return java_order(queue.topic), java_order(queue.broker_name), queue.queue_id
+
+
+def group_key(cluster: str, group: str) -> str:
+    """The Kafka key under which everything about a consumer group travels: ``cluster/group``.
+
+    A cluster name has no ``/`` (configuration refuses it), so the first one divides the two.
+    """
+    return f"{cluster}/{group}"
+
+
+def retry_topic(group: str) -> str:
+    """The group's retry topic (``KeyBuilder``/``MixAll.getRetryTopic``)."""
+    return RETRY_TOPIC_PREFIX + group
+
+
+def is_retry_topic(topic: str) -> bool:
+    return topic.startswith(RETRY_TOPIC_PREFIX)

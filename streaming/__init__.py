@@ -1,0 +1,1 @@
+"""evenkeel: a Spark Structured Streaming monitor for Apache RocketMQ consumer groups."""

@@ -1,0 +1,35 @@
+"""The errors that evenkeel raises on purpose.
+
+    MonitorError
+      ConfigError              the configuration is refused: every fault at once
+      StateVersionError        stored state was written by another version
+      CheckpointError          the checkpoint and the tables or the configuration do not belong together
+      SourceError              an input file or topic cannot be read as what it should be
+      SetupError               something the machine should have is missing
+
+Each message says what, where, and what to do.
+"""
+
+
+class MonitorError(Exception):
+    """Base of every error that evenkeel raises on purpose."""
+
+
+class ConfigError(MonitorError):
+    """The configuration is refused."""
+
+
+class StateVersionError(MonitorError):
+    """Stored state was written by a version that this one cannot read."""
+
+
+class CheckpointError(MonitorError):
+    """A checkpoint and the tables or the configuration beside it do not belong together."""
+
+
+class SourceError(MonitorError):
+    """An input cannot be read as what it should be."""
+
+
+class SetupError(MonitorError):
+    """Something the machine should have is missing."""
