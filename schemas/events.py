@@ -1,0 +1,188 @@
+"""The six events, one typed definition each; everything evenkeel knows about a cluster arrives as one of them.
+
+JSON, one event a record, under the Kafka key ``cluster/group``. Times are epoch milliseconds, UTC.
+Unknown fields are ignored, so that a newer producer does not break an older reader; what is defined
+here is checked strictly. ``schemas/json/`` holds the JSON Schema files made from these definitions.
+"""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+SCHEMA_VERSION = 1
+
+Name = Annotated[str, Meta(min_length=1, max_length=1024)]
+Millis = Annotated[int, Meta(ge=0, le=253_402_300_799_999, description="epoch milliseconds, UTC")]
+Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Offset = Annotated[int, Meta(ge=-1, le=2**63 - 1)]
+MessageModel = Literal["CLUSTERING", "BROADCASTING"]
+
+
+class Event(Struct, tag_field="event", kw_only=True, frozen=True, omit_defaults=True, gc=False):
+    """What every event carries.
+
+    ``cluster`` is the name configured for a set of name servers, not the broker's cluster name.
+    ``round`` numbers the collection rounds of a cluster, rising (the collector uses the round's start time).
+    ``seq`` counts up by one per group and ``source``: a gap tells that events were lost on the way.
+    ``source`` names one life of one producer; a restarted producer takes a new one and counts from anywhere.
+    """
+
+    schema: Annotated[int, Meta(ge=1, le=SCHEMA_VERSION)]
+    cluster: Annotated[str, Meta(min_length=1, max_length=255, pattern="^[^/]+$")]
+    group: Name
+    ts: Millis
+    round: Annotated[int, Meta(ge=0, le=2**63 - 1)]
+    seq: Annotated[int, Meta(ge=0, le=2**63 - 1)]
+    source: Annotated[str, Meta(max_length=255)] = ""
+
+
+class Subscription(Struct, frozen=True, omit_defaults=True, gc=False):
+    """One topic that a client subscribes to, with its filter; ``expression`` is None where only the topic is known."""
+
+    topic: Name
+    expression: str | None = None
+    expression_type: str | None = None
+
+
+class Heartbeat(Event, tag="heartbeat", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """Broker ``broker_name`` knows client ``client_id`` as a member of the group.
+
+    ``observed``: ``listed`` when a poll saw it in the broker's list (when it last sent a heartbeat is then
+    not known), ``heartbeat`` when someone saw the heartbeat itself. ``addresses``: one per channel; two
+    channels under one client id are two entries.
+    """
+
+    broker_name: Name
+    client_id: Name
+    observed: Literal["listed", "heartbeat"]
+    addresses: tuple[str, ...] = ()
+    language: str | None = None
+    version: str | None = None
+    message_model: MessageModel | None = None
+    consume_type: str | None = None
+    subscriptions: tuple[Subscription, ...] | None = None
+
+
+class ConsumerChange(Event, tag="consumer_change", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """A client appeared in or disappeared from a broker's list; ``reason`` only from a producer that observed it."""
+
+    broker_name: Name
+    client_id: Name
+    change: Literal["appeared", "disappeared"]
+    reason: Literal["registered", "unregistered", "expired", "closed"] | None = None
+
+
+class RouteQueues(Struct, frozen=True, gc=False):
+    """A topic's queues on one broker (``QueueData``). ``perm``: 4 readable, 2 writable, 6 both."""
+
+    broker_name: Name
+    read_queue_nums: Count
+    write_queue_nums: Count
+    perm: Count
+
+
+class TopicRoute(Event, tag="topic_route", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """The queues of a topic per broker (``TopicRouteData``): a full snapshot; no ``brokers`` means no route."""
+
+    topic: Name
+    brokers: tuple[RouteQueues, ...]
+    order_topic_conf: str | None = None
+
+
+class OwnedQueue(Struct, frozen=True, omit_defaults=True, gc=False):
+    """One process queue of a client (``ProcessQueueInfo``)."""
+
+    queue_id: Annotated[int, Meta(ge=-1, le=2**31 - 1)]
+    commit_offset: Offset = -1
+    cached_msg_count: Count = 0
+    locked: bool = False
+    dropped: bool = False
+    last_pull_ts: Millis = 0
+    last_consume_ts: Millis = 0
+
+
+class OwnedQueues(Struct, frozen=True, gc=False):
+    """The queues of one topic on one broker that a client says it owns."""
+
+    topic: Name
+    broker_name: Name
+    queues: tuple[OwnedQueue, ...]
+
+
+class AssignmentReport(Event, tag="assignment_report", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """Which queues a client says it owns (``ConsumerRunningInfo``): a full snapshot of the moment ``answered_ts``.
+
+    ``answered`` false: it was asked and did not answer (``reason`` says how it failed); nothing else is then known.
+    ``start_ts`` (``PROP_CONSUMER_START_TIMESTAMP``) tells two instances with one client id apart.
+    ``pop`` are the queues of its pop table: such a client does not balance itself.
+    """
+
+    client_id: Name
+    answered: bool
+    answered_ts: Millis
+    asked_through: str | None = None
+    reason: str | None = None
+    start_ts: Millis | None = None
+    strategy: str | None = None
+    orderly: bool | None = None
+    client_rebalance: bool | None = None
+    message_model: MessageModel | None = None
+    version: str | None = None
+    subscriptions: tuple[Subscription, ...] = ()
+    owned: tuple[OwnedQueues, ...] = ()
+    pop: tuple[OwnedQueues, ...] = ()
+
+
+class QueueProgress(Struct, frozen=True, gc=False):
+    """Offsets of one queue (``OffsetWrapper``): the broker's newest, the group's consumed, the group's pulled."""
+
+    queue_id: Count
+    broker_offset: Offset
+    consumer_offset: Offset
+    pull_offset: Offset
+
+
+class ConsumeProgress(Event, tag="consume_progress", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """A broker's offsets of the group for some queues of one topic."""
+
+    broker_name: Name
+    topic: Name
+    queues: tuple[QueueProgress, ...]
+
+
+class BrokerAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What one broker answered in the round: its whole list of the group's client ids, double entries kept."""
+
+    broker_name: Name
+    answered: bool
+    client_ids: tuple[Name, ...] = ()
+    error: str | None = None
+
+
+class NotAsked(Struct, frozen=True, gc=False):
+    """A client that was not asked for a report in this round, and why."""
+
+    client_id: Name
+    reason: str
+
+
+class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """The round ended at ``ts``: the group's clock, and what the round covered.
+
+    ``consume_enable`` and ``orderly`` come from the subscription group's settings, where they were read.
+    """
+
+    brokers: tuple[BrokerAnswer, ...]
+    started_ts: Millis
+    asked: tuple[Name, ...] = ()
+    not_asked: tuple[NotAsked, ...] = ()
+    consume_enable: bool | None = None
+    orderly: bool | None = None
+
+
+AnyEvent = Heartbeat | ConsumerChange | TopicRoute | AssignmentReport | ConsumeProgress | Round
+
+EVENT_TYPES: tuple[type[Event], ...] = (Heartbeat, ConsumerChange, TopicRoute, AssignmentReport, ConsumeProgress, Round)
+
+encode_event = msgspec.json.Encoder().encode

@@ -1,0 +1,278 @@
+"""What evenkeel says: the facts, one typed payload each. Everything a person reads later is made from them.
+
+A fact row is ``(identity, shard, seq, fact, cluster, group, topic, ts)`` and one of these payloads.
+``seq`` counts the facts of one (cluster, group), so it does not depend on how events were cut into batches.
+Times are epoch milliseconds, UTC.
+"""
+
+from enum import Enum
+from typing import ClassVar
+
+from msgspec import Struct
+
+
+class Word(str, Enum):
+    """A string with a fixed set of values that prints as itself (``StrEnum`` needs Python 3.11)."""
+
+    __str__ = str.__str__
+    __format__ = str.__format__
+
+
+class Kind(Word):
+    """Findings of a queue, in the order in which they are decided, then those of a topic or group."""
+
+    EXCLUDED = "EXCLUDED"
+    DUPLICATED = "DUPLICATED"
+    ORPHANED = "ORPHANED"
+    STALLED = "STALLED"
+    SLOW_CONSUMER = "SLOW_CONSUMER"
+    CONSUME_DISABLED = "CONSUME_DISABLED"
+    UNKNOWN = "UNKNOWN"
+    SETTLING = "SETTLING"
+    PHANTOM = "PHANTOM"
+    MISPLACED = "MISPLACED"
+    MATCH = "MATCH"
+    INCONSISTENT_SUBSCRIPTION = "INCONSISTENT_SUBSCRIPTION"
+    UNREADABLE_QUEUES = "UNREADABLE_QUEUES"
+    NO_MEMBERS = "NO_MEMBERS"
+    REBALANCE_STORM = "REBALANCE_STORM"
+    IDLE_MEMBERS = "IDLE_MEMBERS"
+
+
+class Severity(Word):
+    CRITICAL = "critical"
+    WARNING = "warning"
+    INFO = "info"
+    NONE = "none"
+
+
+class Cause(Word):
+    SAME_CLIENT_ID = "SAME_CLIENT_ID"
+    STALE_CONNECTION = "STALE_CONNECTION"
+    SUBSCRIPTION_MISMATCH = "SUBSCRIPTION_MISMATCH"
+    STRATEGY_MISMATCH = "STRATEGY_MISMATCH"
+    VIEW_DIVERGENCE = "VIEW_DIVERGENCE"
+    ROUTE_LAG = "ROUTE_LAG"
+    CLIENT_STALLED = "CLIENT_STALLED"
+    MEMBER_GONE = "MEMBER_GONE"
+    LOCK_STUCK = "LOCK_STUCK"
+    ROOM_WITHOUT_CONSUMER = "ROOM_WITHOUT_CONSUMER"
+    CONFIG_MISSES_QUEUE = "CONFIG_MISSES_QUEUE"
+    NO_READ_PERM = "NO_READ_PERM"
+    READ_LT_WRITE = "READ_LT_WRITE"
+    UNEXPLAINED = "UNEXPLAINED"
+
+
+class AlertState(Word):
+    PENDING = "pending"
+    FIRING = "firing"
+    RESOLVED = "resolved"
+
+
+class Payload(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Base of the payloads; ``fact`` is the name in the facts table's column of that name."""
+
+    fact: ClassVar[str]
+
+
+class Interval(Struct, frozen=True, kw_only=True):
+    """What was found of a queue from one moment to another."""
+
+    finding: str
+    cause: str | None
+    owners: tuple[str, ...]
+    expected: tuple[str, ...] | None
+    from_ts: int
+    to_ts: int
+
+
+class QueueFact(Payload, frozen=True, kw_only=True):
+    """A queue's finding, owners or expected owners changed. ``ended`` is what held before.
+
+    ``owners`` are client ids (an id twice: two instances); ``expected`` is None where it is not known.
+    ``present`` false: the queue is gone from the route and nobody holds it.
+    """
+
+    fact: ClassVar[str] = "queue"
+    broker_name: str
+    queue_id: int
+    finding: str
+    severity: str
+    cause: str | None
+    reason: str | None
+    owners: tuple[str, ...]
+    expected: tuple[str, ...] | None
+    since_ts: int
+    present: bool = True
+    ended: Interval | None = None
+
+
+class AlertQueue(Struct, frozen=True):
+    broker_name: str
+    queue_id: int
+    owners: tuple[str, ...] = ()
+    expected: tuple[str, ...] | None = None
+
+
+class AlertFact(Payload, frozen=True, kw_only=True):
+    """An alert changed state, or its queues or cause changed while it was open (``reason`` says which)."""
+
+    fact: ClassVar[str] = "alert"
+    fingerprint: str
+    state: str
+    severity: str
+    kind: str
+    cause: str | None
+    evidence: str
+    queues: tuple[AlertQueue, ...]
+    reason: str
+    active_ts: int
+    fired_ts: int | None = None
+    resolved_ts: int | None = None
+    stale: bool = False
+
+
+class MembershipFact(Payload, frozen=True, kw_only=True):
+    """A client appeared in or disappeared from one broker's list; ``entries`` is how often it is listed now."""
+
+    fact: ClassVar[str] = "membership"
+    broker_name: str
+    client_id: str
+    change: str
+    entries: int
+    reason: str | None = None
+    addresses: tuple[str, ...] = ()
+
+
+class MemberFact(Payload, frozen=True, kw_only=True):
+    """What is known of a member now; ``present`` false: no covered broker lists it any more."""
+
+    fact: ClassVar[str] = "member"
+    client_id: str
+    present: bool
+    since_ts: int
+    brokers: tuple[str, ...] = ()
+    instances: int = 1
+    addresses: tuple[str, ...] = ()
+    language: str | None = None
+    version: str | None = None
+    message_model: str | None = None
+    strategy: str | None = None
+    orderly: bool | None = None
+    subscriptions: tuple[str, ...] = ()
+    start_ts: int | None = None
+
+
+class RebalanceFact(Payload, frozen=True, kw_only=True):
+    """One episode from the first change to the moment when every queue had its expected owner again.
+
+    ``queues_moved`` is how many changed owner, ``fewest_moves`` how many had to; the two durations are sums
+    over queues, in queue-milliseconds. ``converged`` false: it was given up (evidence lost, or it never ended).
+    """
+
+    fact: ClassVar[str] = "rebalance"
+    trigger: str
+    joined: tuple[str, ...]
+    left: tuple[str, ...]
+    topics: tuple[str, ...]
+    from_ts: int
+    to_ts: int
+    converged: bool
+    queues_moved: int
+    fewest_moves: int | None
+    duplicated_ms: int
+    orphaned_ms: int
+
+
+class GroupFact(Payload, frozen=True, kw_only=True):
+    """The group as a whole: its state changed. ``status`` is healthy, findings, settling, unknown, excluded or empty."""
+
+    fact: ClassVar[str] = "group"
+    status: str
+    members: int
+    queues: int
+    counts: dict[str, int]
+    brokers_covered: int
+    brokers_known: int
+    members_reporting: int
+    reason: str | None = None
+
+
+class EvaluationFailedFact(Payload, frozen=True, kw_only=True):
+    """evenkeel's own fault: evaluating the group raised; the group is UNKNOWN until it succeeds again."""
+
+    fact: ClassVar[str] = "evaluation_failed"
+    error: str
+    where: str
+
+
+class EventsLostFact(Payload, frozen=True, kw_only=True):
+    """Events of the group were lost on the way (a gap in a producer's ``seq``); evidence starts afresh."""
+
+    fact: ClassVar[str] = "events_lost"
+    source: str
+    expected_seq: int
+    received_seq: int
+
+
+class QuarantineFact(Payload, frozen=True, kw_only=True):
+    """A record that could not be used. ``bytes`` holds at most the first 64 KB; ``length`` is the whole."""
+
+    fact: ClassVar[str] = "quarantine"
+    reason: str
+    detail: str
+    length: int
+    sha256: str
+    record_key: bytes | None
+    bytes: bytes | None
+    source_topic: str | None
+    source_partition: int | None
+    source_offset: int | None
+
+
+class HealthFact(Payload, frozen=True, kw_only=True):
+    """How the monitor itself is doing, per cluster, every 15 s; its absence is what ``monitor_blind`` goes by.
+
+    ``status``: ok, idle (nothing arrived), late, or data_lost (Kafka dropped records before they were read).
+    ``lag_ms``: the job's time less the newest round's. Rates are per second since the health fact before.
+    """
+
+    fact: ClassVar[str] = "health"
+    status: str
+    batch_id: int
+    groups: int
+    rounds: int
+    events: int
+    quarantined: int
+    brokers_unanswered: int
+    lag_ms: int | None
+    events_per_s: float
+    batch_ms: int
+    state_bytes: int
+    records_lost: int = 0
+    detail: str | None = None
+
+
+PAYLOADS: tuple[type[Payload], ...] = (
+    QueueFact,
+    AlertFact,
+    MembershipFact,
+    MemberFact,
+    RebalanceFact,
+    GroupFact,
+    EvaluationFailedFact,
+    EventsLostFact,
+    QuarantineFact,
+    HealthFact,
+)
+
+
+class Fact(Struct, frozen=True, gc=False):
+    """A fact of a group, in the group's own order."""
+
+    seq: int
+    cluster: str
+    group: str
+    topic: str | None
+    ts: int
+    payload: Payload
