@@ -28,23 +28,31 @@ def decode_record(key: bytes | None, value: bytes | None, length: int, arrival_t
     if length > MAX_EVENT_BYTES:
         return Rejected("too_long", f"{length} bytes; the limit is {MAX_EVENT_BYTES}")
     try:
-        event = _decoder.decode(value)
+        event = _decoder.decode(value.decode())  # as text: the decoder does not look at the bytes of unknown fields
     except msgspec.ValidationError as error:
         return Rejected("bad_field", str(error))
     except msgspec.DecodeError as error:
         return Rejected("bad_json", str(error))
     except UnicodeDecodeError as error:
-        return Rejected("bad_utf8", str(error))
+        return Rejected("bad_utf8", f"{error.reason} at byte {error.start}")
     except RecursionError:
         return Rejected("bad_json", "nested too deeply")
-    if key is not None and key != group_key(event.cluster, event.group).encode():
+    return _check_key(event, key, arrival_ts) or _check_time(event, arrival_ts) or event
+
+
+def _check_key(event: AnyEvent, key: bytes | None, arrival_ts: int | None) -> Rejected | None:
+    if key is None and arrival_ts is None:
+        return None  # a line of a file
+    if key is None:
+        return Rejected("key_mismatch", "the record has no key; cluster/group is expected")
+    if key != group_key(event.cluster, event.group).encode():
         return Rejected("key_mismatch", f"key {key[:300]!r} is not cluster/group of the payload")
-    return _check_time(event, arrival_ts)
+    return None
 
 
-def _check_time(event: AnyEvent, arrival_ts: int | None) -> AnyEvent | Rejected:
+def _check_time(event: AnyEvent, arrival_ts: int | None) -> Rejected | None:
     if event.ts < EARLIEST_TS:
         return Rejected("absurd_time", f"ts {event.ts} is before 2001-09-09: epoch milliseconds are expected")
     if arrival_ts is not None and event.ts > arrival_ts + MAX_AHEAD_OF_ARRIVAL_MS:
         return Rejected("absurd_time", f"ts {event.ts} is {event.ts - arrival_ts} ms ahead of its arrival")
-    return event
+    return None

@@ -1,0 +1,70 @@
+"""JSON Schema files of the events, for other producers; ``python -m schemas.json_schema`` writes them anew.
+
+One self-contained file an event, and ``events.schema.json`` for any of them; draft 2020-12.
+"""
+
+import inspect
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from schemas.codec import EARLIEST_TS, MAX_EVENT_BYTES
+from schemas.events import EVENT_TYPES, SCHEMA_VERSION, AnyEvent, Event
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+FOLDER = Path(__file__).with_name("json")
+
+_COMMENT = (
+    f"UTF-8, at most {MAX_EVENT_BYTES} bytes. Unknown fields are ignored. Integers are written without fraction or "
+    "exponent. The Kafka key is cluster/group. Made from schemas/events.py: change that, not this file."
+)
+
+
+def schema_files() -> dict[str, str]:
+    """Every file's text by its name."""
+    files = {f"{_name(event)}.schema.json": _text(_name(event), event) for event in EVENT_TYPES}
+    return files | {"events.schema.json": _text("events", AnyEvent)}
+
+
+def write_schema_files(folder: Path) -> None:
+    """Write every file into ``folder``, which is created if need be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in schema_files().items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _name(event: type[Event]) -> str:
+    tag = event.__struct_config__.tag
+    assert isinstance(tag, str)
+    return tag
+
+
+def _text(name: str, described: Any) -> str:
+    (schema,), definitions = msgspec.json.schema_components([described], ref_template="#/$defs/{name}")
+    for event in EVENT_TYPES:
+        if event.__name__ in definitions:
+            definitions[event.__name__]["properties"]["ts"]["minimum"] = EARLIEST_TS
+    for definition in definitions.values():
+        definition["description"] = _plain(definition["description"])
+    schema.pop("discriminator", None)  # OpenAPI's word, not JSON Schema's
+    head = {
+        "$schema": DIALECT,
+        "$id": f"urn:evenkeel:{name}:{SCHEMA_VERSION}",
+        "title": name,
+        "description": _plain(Event.__doc__ or ""),
+        "$comment": _COMMENT,
+    }
+    return json.dumps(head | schema | {"$defs": definitions}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _plain(docstring: str) -> str:
+    """A docstring's words without its indentation, line ends and markup."""
+    paragraphs = inspect.cleandoc(docstring).replace("``", "`").split("\n\n")
+    return "\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+if __name__ == "__main__":
+    write_schema_files(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
