@@ -1,0 +1,196 @@
+"""What was answered to the requests that evenkeel makes, one type a request. A line of a recording is one of these.
+
+All are judged by ``code``, never by ``remark``. ``ts`` is the moment of the request and ``dur_ms`` later is that of
+the answer, in epoch milliseconds. ``code`` None: there was no answer, and ``error`` may say how that showed.
+Names in JSON are RocketMQ's; a field that is null counts as absent.
+"""
+
+from typing import Any
+
+from msgspec import Struct, field
+
+SUCCESS = 0
+SYSTEM_ERROR = 1  # to 38: no such group on this broker, so no members; to 307: no such client
+TOPIC_NOT_EXIST = 17
+CONSUMER_NOT_ONLINE = 206
+CONSUME_MSG_TIMEOUT = 207  # to 307: the client did not answer the broker within 10 s
+
+
+class Line(Struct, tag_field="kind", frozen=True, kw_only=True, omit_defaults=True):
+    """What every line of a recording may carry; a line without ``cluster`` belongs to the one of the meta before it."""
+
+    ts: int
+    cluster: str | None = None
+
+
+class Answer(Line, frozen=True, kw_only=True, omit_defaults=True):
+    """What every answer carries."""
+
+    dur_ms: float = 0
+    code: int | None = None
+    error: str | None = None
+
+    @property
+    def end_ts(self) -> int:
+        """The moment of the answer."""
+        return self.ts + max(0, round(self.dur_ms))
+
+    @property
+    def failure(self) -> str:
+        """How it failed, in words; for an answer that did."""
+        if self.error:
+            return self.error
+        return "no answer" if self.code is None else f"code {self.code}"
+
+
+class Brokered(Answer, frozen=True, kw_only=True, omit_defaults=True):
+    """An answer of one broker about one group."""
+
+    broker: str
+    group: str | None = None
+
+
+class ConsumerListAnswer(Brokered, tag="consumer_list", frozen=True, kw_only=True, omit_defaults=True):
+    """38, GET_CONSUMER_LIST_BY_GROUP: the client ids, one entry a channel, so that an id can stand twice."""
+
+    ids: tuple[str, ...] | None = None
+
+
+class Connection(Struct, frozen=True, omit_defaults=True):
+    """One connection of ``ConsumerConnection``; ``version`` is the ordinal of ``MQVersion``."""
+
+    client_id: str = field(name="clientId")
+    address: str | None = field(name="clientAddr", default=None)
+    language: str | None = None
+    version: int | str | None = None
+
+
+class ConsumerConnection(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """``subscription_table`` is that of the group's *last* heartbeat, whoever sent it: true of no client."""
+
+    connection_set: tuple[Connection, ...] | None = None
+    consume_type: str | None = None
+    message_model: str | None = None
+    subscription_table: dict[str, Any] | None = None
+
+
+class ConnectionsAnswer(Brokered, tag="connections", frozen=True, kw_only=True, omit_defaults=True):
+    """203, GET_CONSUMER_CONNECTION_LIST."""
+
+    body: ConsumerConnection | None = None
+
+
+class QueueData(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    broker_name: str
+    read_queue_nums: int
+    write_queue_nums: int
+    perm: int
+
+
+class TopicRouteData(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    queue_datas: tuple[QueueData, ...] | None = None
+    order_topic_conf: str | None = None
+
+
+class RouteAnswer(Answer, tag="route", frozen=True, kw_only=True, omit_defaults=True):
+    """105, GET_ROUTEINFO_BY_TOPIC. A recording holds one when it differs from the last."""
+
+    topic: str
+    body: TopicRouteData | None = None
+
+
+class ProcessQueue(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """A key of ``mqTable`` with its ``ProcessQueueInfo``; ``droped`` is RocketMQ's spelling."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    commit_offset: int | None = None
+    cached_msg_count: int | None = None
+    droped: bool = False
+    locked: bool = False
+    last_pull_timestamp: int | None = None
+    last_consume_timestamp: int | None = None
+
+
+class SubscriptionData(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    topic: str
+    sub_string: str | None = None
+    expression_type: str | None = None
+
+
+class RunningInfoAnswer(Brokered, tag="running_info", frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """307, GET_CONSUMER_RUNNING_INFO: what one client owns, asked through ``broker``. It holds at the *answer*.
+
+    ``subscriptions`` are topics, or topics with their filters. ``strategy`` is the class name,
+    ``client_rebalance`` "false" in a client that leaves the balance to the broker.
+    """
+
+    dur_ms: float = field(name="dur_ms", default=0)
+    client_id: str
+    mq_table: tuple[ProcessQueue, ...] | None = None
+    mq_pop_table: tuple[ProcessQueue, ...] | None = None
+    subscriptions: tuple[str | SubscriptionData, ...] | None = None
+    start_timestamp: str | int | None = None
+    strategy: str | None = None
+    orderly: str | bool | None = None
+    client_rebalance: str | bool | None = None
+    message_model: str | None = None
+    client_version: str | None = None
+
+
+class OffsetRow(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """A queue of ``ConsumeStats``; ``pull_offset`` is unknown to brokers of the 4.x line."""
+
+    topic: str
+    queue_id: int
+    broker_name: str | None = None
+    broker_offset: int | None = None
+    consumer_offset: int | None = None
+    pull_offset: int | None = None
+
+
+class ConsumeStatsAnswer(Brokered, tag="consume_stats", frozen=True, kw_only=True, omit_defaults=True):
+    """208, GET_CONSUME_STATS: the group's offsets on one broker."""
+
+    topic: str | None = None
+    table: tuple[OffsetRow, ...] | None = None
+
+
+class SubscriptionGroupAnswer(Brokered, tag="subscription_group", frozen=True, kw_only=True, omit_defaults=True):
+    """352 or 201: the group's own settings on one broker (``SubscriptionGroupConfig``)."""
+
+    consume_enable: bool | None = field(name="consumeEnable", default=None)
+    orderly: bool | None = field(name="consumeMessageOrderly", default=None)
+
+
+class Meta(Line, tag="meta", frozen=True, kw_only=True, omit_defaults=True):
+    """Opens a recording, or a group in it: its brokers (name: address) and topics (name: queues a broker)."""
+
+    group: str | None = None
+    brokers: dict[str, Any] | None = None
+    topics: dict[str, Any] | None = None
+
+
+class RoundEnd(Line, tag="round", frozen=True, kw_only=True, omit_defaults=True):
+    """Ends a round where the recorder says so: who was asked in it, and who was not, with the reason.
+
+    ``ts`` is the end of the round. Without ``group``, it ends the round of every group of the cluster.
+    """
+
+    group: str | None = None
+    asked: tuple[str, ...] | None = None
+    not_asked: dict[str, str] | None = None
+
+
+GroupAnswer = ConsumerListAnswer | ConnectionsAnswer | RunningInfoAnswer | ConsumeStatsAnswer | SubscriptionGroupAnswer
+LINES: tuple[type[Line], ...] = (
+    ConsumerListAnswer,
+    ConnectionsAnswer,
+    RouteAnswer,
+    RunningInfoAnswer,
+    ConsumeStatsAnswer,
+    SubscriptionGroupAnswer,
+    Meta,
+    RoundEnd,
+)

@@ -1,0 +1,30 @@
+"""The groups of one cluster as one producer sees them."""
+
+from collections.abc import Iterable
+
+from streaming.collector.translation.group import GroupTranslation
+from streaming.collector.translation.routes import Routes
+
+
+class ClusterTranslation:
+    """``source`` names this life of the producer (schemas.events): a producer that starts again takes another."""
+
+    def __init__(self, cluster: str, source: str) -> None:
+        self.cluster = cluster
+        self.source = source
+        self.routes = Routes()
+        self.groups: dict[str, GroupTranslation] = {}
+        self._brokers: tuple[str, ...] = ()
+
+    def know_brokers(self, brokers: Iterable[str]) -> None:
+        """Brokers that every group is asked for, those known already and those to come."""
+        self._brokers = tuple(dict.fromkeys((*self._brokers, *brokers)))
+        for group in self.groups.values():
+            group.know(self._brokers)
+
+    def group(self, name: str) -> GroupTranslation:
+        group = self.groups.get(name)
+        if group is None:
+            group = self.groups[name] = GroupTranslation(self.cluster, name, self.source, self.routes)
+            group.know(self._brokers)
+        return group

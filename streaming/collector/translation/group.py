@@ -1,0 +1,258 @@
+"""One consumer group's answers, in the order in which they came, to its events.
+
+Nothing here reads a clock or asks anybody: the same answers give the same events, whoever collected them.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from schemas.events import (
+    SCHEMA_VERSION,
+    AnyEvent,
+    AssignmentReport,
+    ConsumeProgress,
+    ConsumerChange,
+    Heartbeat,
+    NotAsked,
+    Round,
+    RouteQueues,
+    TopicRoute,
+)
+from schemas.identity import retry_topic
+from streaming.collector.translation import reports
+from streaming.collector.translation.answers import (
+    SUCCESS,
+    ConnectionsAnswer,
+    ConsumerListAnswer,
+    ConsumeStatsAnswer,
+    GroupAnswer,
+    RunningInfoAnswer,
+    SubscriptionGroupAnswer,
+)
+from streaming.collector.translation.routes import KnownRoute, Routes
+from streaming.collector.translation.views import BrokerView, Profile
+
+ROUTE_AGAIN_MS = 60_000
+ROUNDS_REMEMBERED = 256
+
+
+class GroupTranslation:
+    """One group as one producer sees it. ``brokers`` are asked in every round, ``topics`` are those it consumes."""
+
+    def __init__(self, cluster: str, group: str, source: str, routes: Routes) -> None:
+        self.group = group
+        self.brokers: dict[str, BrokerView] = {}
+        self.topics: dict[str, None] = {retry_topic(group): None}
+        self._common: dict[str, Any] = {"schema": SCHEMA_VERSION, "cluster": cluster, "group": group, "source": source}
+        self._routes = routes
+        self._routes_told: dict[str, tuple[KnownRoute, int]] = {}
+        self._seq = 0
+        self._starts: deque[int] = deque(maxlen=ROUNDS_REMEMBERED)
+        self._ended_ts = 0
+        self._consume_enable: bool | None = None
+        self._orderly: bool | None = None
+        self._clear()
+
+    def _clear(self) -> None:
+        self._open = False
+        self._newest_ts = self._ended_ts
+        self._lists: dict[str, ConsumerListAnswer] = {}
+        self._asked: dict[str, None] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a round has begun and not ended."""
+        return self._open
+
+    @property
+    def started_ts(self) -> int:
+        """When the present round, or the last one, began: its number."""
+        return self._starts[-1]
+
+    @property
+    def newest_ts(self) -> int:
+        """The moment of the newest answer so far: the end of the present round, should it end now."""
+        return self._newest_ts
+
+    def is_late(self, answer: GroupAnswer) -> bool:
+        """Whether it was asked for before the last round ended: such an answer does not begin a round."""
+        return bool(self._starts) and answer.ts < self._ended_ts
+
+    def know(self, brokers: Iterable[str], topics: Iterable[str] = ()) -> None:
+        for name in brokers:
+            self.brokers.setdefault(name, BrokerView(name))
+        self.topics.update(dict.fromkeys(topics))
+
+    def begin_round(self, ts: int) -> None:
+        """A round begins; its number is its start, and numbers rise."""
+        self._starts.append(max(ts, self._starts[-1] + 1) if self._starts else ts)
+        self._open = True
+
+    def has_list_of(self, broker_name: str) -> bool:
+        """Whether the broker was asked for its members in the present round itself, and that came back."""
+        answer = self._lists.get(broker_name)
+        return answer is not None and self._round_of(answer.ts) == self.started_ts
+
+    def has_all_lists(self) -> bool:
+        return all(name in self._lists for name in self.brokers)
+
+    def is_outdated(self, answer: ConsumerListAnswer) -> bool:
+        view = self.brokers.get(answer.broker)
+        return view is not None and view.is_outdated(answer)
+
+    def take(self, answer: GroupAnswer) -> list[AnyEvent]:
+        """The events that an answer gives at once; it belongs to the round in which it was asked for."""
+        self._newest_ts = max(self._newest_ts, answer.end_ts)
+        self.know((answer.broker,))
+        if isinstance(answer, ConsumerListAnswer):
+            return self._take_list(answer)
+        if isinstance(answer, ConnectionsAnswer):
+            return self._take_connections(answer)
+        if isinstance(answer, RunningInfoAnswer):
+            return [self._report(answer)]
+        if isinstance(answer, ConsumeStatsAnswer):
+            return self._progress(answer)
+        self._take_settings(answer)
+        return []
+
+    def end_round(
+        self, ts: int | None = None, asked: Iterable[str] | None = None, not_asked: dict[str, str] | None = None
+    ) -> list[AnyEvent]:
+        """The rest of the round's events and its marker, at ``ts`` or at the end of the newest answer."""
+        self._ended_ts = max(self._ended_ts, self._newest_ts if ts is None else ts, self.started_ts)
+        events: list[AnyEvent] = []
+        for name, answer in self._lists.items():
+            if answer.code == SUCCESS:
+                events += self._heartbeats(self.brokers[name], answer.end_ts)
+        events += self._changed_routes()
+        events.append(self._marker(self._asked if asked is None else asked, not_asked or {}))
+        self._clear()
+        return events
+
+    def _next(self, round_ts: int | None = None) -> dict[str, Any]:
+        self._seq += 1
+        return {**self._common, "seq": self._seq - 1, "round": self.started_ts if round_ts is None else round_ts}
+
+    def _round_of(self, asked_ts: int) -> int:
+        """The round in which a request was made: an earlier one, if it was made before that one ended."""
+        if asked_ts >= self.started_ts or asked_ts >= self._ended_ts:
+            return self.started_ts
+        return next((start for start in reversed(self._starts) if start <= asked_ts), self._starts[0])
+
+    def _take_list(self, answer: ConsumerListAnswer) -> list[AnyEvent]:
+        if self.is_outdated(answer):
+            return []
+        appeared, disappeared = self.brokers[answer.broker].take_list(answer)
+        self._lists[answer.broker] = answer
+        return [
+            *(self._change(answer, client_id, "disappeared") for client_id in disappeared),
+            *(self._change(answer, client_id, "appeared") for client_id in appeared),
+        ]
+
+    def _change(
+        self, answer: ConsumerListAnswer, client_id: str, change: Literal["appeared", "disappeared"]
+    ) -> ConsumerChange:
+        return ConsumerChange(
+            **self._next(), ts=answer.end_ts, broker_name=answer.broker, client_id=client_id, change=change
+        )
+
+    def _take_connections(self, answer: ConnectionsAnswer) -> list[AnyEvent]:
+        view = self.brokers[answer.broker]
+        view.take_connections(answer)
+        if answer.body is not None:
+            self.topics.update(dict.fromkeys(sorted(answer.body.subscription_table or {})))
+        asked = self._lists.get(answer.broker)
+        return self._heartbeats(view, answer.end_ts) if asked is not None and asked.code == SUCCESS else []
+
+    def _heartbeats(self, view: BrokerView, ts: int) -> list[AnyEvent]:
+        return [self._heartbeat(view.name, client_id, profile, ts) for client_id, profile in view.due(ts)]
+
+    def _heartbeat(self, broker_name: str, client_id: str, profile: Profile, ts: int) -> Heartbeat:
+        return Heartbeat(
+            **self._next(),
+            ts=ts,
+            broker_name=broker_name,
+            client_id=client_id,
+            observed="listed",
+            addresses=profile.addresses,
+            language=profile.language,
+            version=profile.version,
+            message_model=profile.message_model,
+            consume_type=profile.consume_type,
+        )
+
+    def _report(self, answer: RunningInfoAnswer) -> AssignmentReport:
+        round_ts = self._round_of(answer.ts)
+        if self._open and round_ts == self.started_ts:
+            self._asked[answer.client_id] = None
+        common = {
+            **self._next(round_ts),
+            "ts": answer.end_ts,
+            "answered_ts": answer.end_ts,
+            "client_id": answer.client_id,
+            "asked_through": answer.broker,
+        }
+        if answer.code != SUCCESS:
+            return AssignmentReport(**common, answered=False, reason=reports.why_unanswered(answer))
+        report = AssignmentReport(
+            **common,
+            answered=True,
+            start_ts=reports.start_ts(answer.start_timestamp),
+            strategy=reports.strategy_class(answer.strategy),
+            orderly=reports.flag(answer.orderly),
+            client_rebalance=reports.flag(answer.client_rebalance),
+            message_model=reports.message_model(answer.message_model),
+            version=answer.client_version,
+            subscriptions=reports.subscriptions(answer),
+            owned=reports.owned_queues(answer.mq_table),
+            pop=reports.owned_queues(answer.mq_pop_table),
+        )
+        self.topics.update(dict.fromkeys(subscription.topic for subscription in report.subscriptions))
+        self.topics.update(dict.fromkeys(queues.topic for queues in report.owned))
+        return reports.fit(report)
+
+    def _progress(self, answer: ConsumeStatsAnswer) -> list[AnyEvent]:
+        if answer.code != SUCCESS:
+            return []
+        round_ts = self._round_of(answer.ts)
+        return [
+            ConsumeProgress(
+                **self._next(round_ts), ts=answer.end_ts, broker_name=broker_name, topic=topic, queues=queues
+            )
+            for topic, broker_name, queues in reports.progress(answer)
+        ]
+
+    def _take_settings(self, answer: SubscriptionGroupAnswer) -> None:
+        if answer.code == SUCCESS:
+            self._consume_enable = answer.consume_enable
+            self._orderly = answer.orderly
+
+    def _changed_routes(self) -> list[AnyEvent]:
+        """Copies of the routes of its topics: when first covered, on change, and every 60 s."""
+        events: list[AnyEvent] = []
+        for topic in self.topics:
+            route, ts = self._routes.get(topic)
+            if route is None:
+                continue
+            told, told_ts = self._routes_told.get(topic, (None, 0))
+            if told == route and ts - told_ts < ROUTE_AGAIN_MS:
+                continue
+            self._routes_told[topic] = (route, ts)
+            brokers = tuple(RouteQueues(*queues) for queues in route.queues)
+            events.append(
+                TopicRoute(**self._next(), ts=ts, topic=topic, brokers=brokers, order_topic_conf=route.order_topic_conf)
+            )
+        return events
+
+    def _marker(self, asked: Iterable[str], not_asked: dict[str, str]) -> Round:
+        return Round(
+            **self._next(),
+            ts=self._ended_ts,
+            started_ts=self.started_ts,
+            brokers=tuple(view.answer(self._lists.get(name)) for name, view in sorted(self.brokers.items())),
+            asked=tuple(asked),
+            not_asked=tuple(NotAsked(client_id, reason) for client_id, reason in sorted(not_asked.items())),
+            consume_enable=self._consume_enable,
+            orderly=self._orderly,
+        )

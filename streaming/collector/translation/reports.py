@@ -1,0 +1,141 @@
+"""Running info (307) and offsets (208), as events say them."""
+
+import msgspec
+
+from schemas.codec import MAX_EVENT_BYTES
+from schemas.events import (
+    AssignmentReport,
+    MessageModel,
+    OwnedQueue,
+    OwnedQueues,
+    QueueProgress,
+    Subscription,
+    encode_event,
+)
+from streaming.collector.translation.answers import (
+    CONSUME_MSG_TIMEOUT,
+    SYSTEM_ERROR,
+    ConsumeStatsAnswer,
+    OffsetRow,
+    ProcessQueue,
+    RunningInfoAnswer,
+    SubscriptionData,
+)
+
+LATEST_MILLIS = 253_402_300_799_999
+LARGEST_COUNT = 2**31 - 1
+ROCKETMQ_PACKAGE = "org.apache.rocketmq."
+QUEUES_THAT_ALWAYS_FIT = 250
+
+
+def why_unanswered(answer: RunningInfoAnswer) -> str:
+    """A word for how asking a client failed: ``timeout``, ``not_online`` or how the request itself ended."""
+    if answer.code == CONSUME_MSG_TIMEOUT:
+        return "timeout"
+    if answer.code == SYSTEM_ERROR:
+        return "not_online"
+    return answer.failure
+
+
+def strategy_class(reported: str | None) -> str | None:
+    """``AllocateMessageQueueAveragely`` from RocketMQ's own, ``com.acme.Mine`` from another's, without ``@hash``."""
+    if not reported:
+        return None
+    name = reported.split("@", 1)[0]
+    return name.rsplit(".", 1)[-1] if name.startswith(ROCKETMQ_PACKAGE) else name
+
+
+def flag(value: str | bool | None) -> bool | None:
+    """Java's properties say booleans as text."""
+    if value is None or isinstance(value, bool):
+        return value
+    return {"true": True, "false": False}.get(value.strip().lower())
+
+
+def message_model(value: str | None) -> MessageModel | None:
+    return "CLUSTERING" if value == "CLUSTERING" else "BROADCASTING" if value == "BROADCASTING" else None
+
+
+def start_ts(value: str | int | None) -> int | None:
+    """``PROP_CONSUMER_START_TIMESTAMP`` is a number written as text."""
+    try:
+        number = int(value) if value is not None else 0
+    except ValueError:
+        return None
+    return number if 0 < number <= LATEST_MILLIS else None
+
+
+def subscriptions(answer: RunningInfoAnswer) -> tuple[Subscription, ...]:
+    """In the order of their topics: RocketMQ's own is that of a hash set."""
+    found = [_subscription(one) for one in answer.subscriptions or ()]
+    return tuple(sorted((s for s in found if s.topic), key=lambda s: (s.topic, s.expression or "")))
+
+
+def _subscription(one: str | SubscriptionData) -> Subscription:
+    if isinstance(one, str):
+        return Subscription(one)
+    return Subscription(one.topic, one.sub_string, one.expression_type)
+
+
+def owned_queues(table: tuple[ProcessQueue, ...] | None) -> tuple[OwnedQueues, ...]:
+    """A table of process queues by topic and broker, each in the order of the queue ids."""
+    found: dict[tuple[str, str], list[OwnedQueue]] = {}
+    for queue in table or ():
+        found.setdefault((queue.topic, queue.broker_name), []).append(_owned_queue(queue))
+    return tuple(
+        OwnedQueues(topic, broker_name, tuple(sorted(queues, key=lambda q: q.queue_id)))
+        for (topic, broker_name), queues in sorted(found.items())
+    )
+
+
+def _owned_queue(queue: ProcessQueue) -> OwnedQueue:
+    return OwnedQueue(
+        queue_id=queue.queue_id,
+        commit_offset=max(-1, -1 if queue.commit_offset is None else queue.commit_offset),
+        cached_msg_count=min(max(0, queue.cached_msg_count or 0), LARGEST_COUNT),
+        locked=queue.locked,
+        dropped=queue.droped,
+        last_pull_ts=_millis(queue.last_pull_timestamp),
+        last_consume_ts=_millis(queue.last_consume_timestamp),
+    )
+
+
+def _millis(value: int | None) -> int:
+    return value if value is not None and 0 <= value <= LATEST_MILLIS else 0
+
+
+def fit(report: AssignmentReport) -> AssignmentReport:
+    """The report, without the queues' offsets and times where it would otherwise be too long for a record.
+
+    Who owns what is then still said: a client with thousands of queues must not fall silent.
+    """
+    count = sum(len(one.queues) for one in report.owned)
+    if count <= QUEUES_THAT_ALWAYS_FIT or len(encode_event(report)) <= MAX_EVENT_BYTES:
+        return report
+    lean = tuple(OwnedQueues(one.topic, one.broker_name, tuple(map(_lean, one.queues))) for one in report.owned)
+    return msgspec.structs.replace(report, owned=lean)
+
+
+def _lean(queue: OwnedQueue) -> OwnedQueue:
+    return OwnedQueue(queue.queue_id, cached_msg_count=queue.cached_msg_count, dropped=queue.dropped)
+
+
+def progress(answer: ConsumeStatsAnswer) -> list[tuple[str, str, tuple[QueueProgress, ...]]]:
+    """(topic, broker name, offsets) of an answer, which can hold several topics."""
+    found: dict[tuple[str, str], list[QueueProgress]] = {}
+    for row in answer.table or ():
+        found.setdefault((row.topic, row.broker_name or answer.broker), []).append(_queue_progress(row))
+    return [
+        (topic, broker_name, tuple(sorted(queues, key=lambda q: q.queue_id)))
+        for (topic, broker_name), queues in sorted(found.items())
+    ]
+
+
+def _queue_progress(row: OffsetRow) -> QueueProgress:
+    return QueueProgress(
+        row.queue_id, _offset(row.broker_offset), _offset(row.consumer_offset), _offset(row.pull_offset)
+    )
+
+
+def _offset(value: int | None) -> int:
+    return -1 if value is None else max(-1, value)

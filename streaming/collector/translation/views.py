@@ -1,0 +1,118 @@
+"""What one broker says of a group's members, from list to list."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from schemas.events import BrokerAnswer, MessageModel
+from streaming.collector.translation.answers import (
+    CONSUMER_NOT_ONLINE,
+    SUCCESS,
+    SYSTEM_ERROR,
+    ConnectionsAnswer,
+    ConsumerListAnswer,
+)
+from streaming.collector.translation.reports import message_model
+
+HEARTBEAT_AGAIN_MS = 30_000
+
+
+class Profile(NamedTuple):
+    """What a broker knows of a client, from its connections."""
+
+    addresses: tuple[str, ...] = ()
+    language: str | None = None
+    version: str | None = None
+    message_model: MessageModel | None = None
+    consume_type: str | None = None
+
+
+UNKNOWN = Profile()
+
+
+class Told(NamedTuple):
+    profile: Profile
+    ts: int
+
+
+def listed(answer: ConsumerListAnswer) -> tuple[str, ...] | None:
+    """The ids of an answer, double entries kept; None: the broker did not say who its members are."""
+    if answer.code == SUCCESS:
+        return tuple(client_id for client_id in answer.ids or () if client_id)
+    return () if answer.code == SYSTEM_ERROR else None
+
+
+class BrokerView:
+    """One broker's members of one group. ``ids`` is the last list it answered, None before the first."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.ids: tuple[str, ...] | None = None
+        self._list_ts = -1
+        self._connections_ts = -1
+        self._profiles: dict[str, Profile] = {}
+        self._told: dict[str, Told] = {}
+
+    def is_outdated(self, answer: ConsumerListAnswer) -> bool:
+        """Whether a list that was asked for later has been taken already."""
+        return answer.ts < self._list_ts
+
+    def take_list(self, answer: ConsumerListAnswer) -> tuple[list[str], list[str]]:
+        """Ids that appeared and that disappeared, once for each entry. The first list only says where we start."""
+        self._list_ts = answer.ts
+        ids = listed(answer)
+        if ids is None:
+            return [], []
+        before, self.ids = self.ids, ids
+        for client_id in set(self._told) - set(ids):
+            del self._told[client_id]
+            self._profiles.pop(client_id, None)
+        if before is None:
+            return [], []
+        then, now = Counter(before), Counter(ids)
+        return sorted((now - then).elements()), sorted((then - now).elements())
+
+    def take_connections(self, answer: ConnectionsAnswer) -> None:
+        if answer.ts < self._connections_ts:
+            return
+        if answer.code == CONSUMER_NOT_ONLINE:
+            self._connections_ts = answer.ts
+            self._profiles.clear()
+        elif answer.code == SUCCESS and answer.body is not None:
+            self._connections_ts = answer.ts
+            still_listed = {c: p for c, p in self._profiles.items() if c in (self.ids or ())}
+            self._profiles = {**still_listed, **_profiles(answer)}
+
+    def due(self, ts: int) -> Iterable[tuple[str, Profile]]:
+        """Listed clients of which the broker's knowledge is to be told now: new, changed, or said 30 s ago."""
+        for client_id in dict.fromkeys(self.ids or ()):
+            profile = self._profiles.get(client_id, UNKNOWN)
+            told = self._told.get(client_id)
+            if told is None or told.profile != profile or ts - told.ts >= HEARTBEAT_AGAIN_MS:
+                self._told[client_id] = Told(profile, ts)
+                yield client_id, profile
+
+    def answer(self, answer: ConsumerListAnswer | None) -> BrokerAnswer:
+        """Its line in the round's marker."""
+        if answer is None:
+            return BrokerAnswer(self.name, answered=False, error="no answer")
+        ids = listed(answer)
+        if ids is None:
+            return BrokerAnswer(self.name, answered=False, error=answer.failure)
+        return BrokerAnswer(self.name, answered=True, client_ids=ids)
+
+
+def _profiles(answer: ConnectionsAnswer) -> dict[str, Profile]:
+    body = answer.body
+    assert body is not None
+    found: dict[str, Profile] = {}
+    for one in sorted(body.connection_set or (), key=lambda c: (c.client_id, c.address or "")):
+        known = found.get(one.client_id, UNKNOWN)
+        found[one.client_id] = Profile(
+            addresses=(*known.addresses, one.address) if one.address else known.addresses,
+            language=one.language,
+            version=None if one.version is None else str(one.version),
+            message_model=message_model(body.message_model),
+            consume_type=body.consume_type,
+        )
+    return found

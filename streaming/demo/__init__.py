@@ -1,0 +1,5 @@
+"""A small world on one machine: recordings of a real RocketMQ, played live through a real Kafka and the whole job."""
+
+from pathlib import Path
+
+RECORDINGS = Path(__file__).parent / "recordings"

@@ -1,0 +1,123 @@
+"""Running info and offsets to what events say."""
+
+import msgspec
+import pytest
+
+from schemas.codec import MAX_EVENT_BYTES
+from schemas.events import AssignmentReport, OwnedQueue, QueueProgress, Subscription, encode_event
+from streaming.collector.translation import reports
+from streaming.collector.translation.answers import (
+    ConsumeStatsAnswer,
+    OffsetRow,
+    ProcessQueue,
+    RunningInfoAnswer,
+    SubscriptionData,
+)
+
+
+def running_info(**fields: object) -> RunningInfoAnswer:
+    return RunningInfoAnswer(**{"ts": 0, "broker": "a", "group": "g", "client_id": "c", "code": 0, **fields})
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "reason"),
+    [
+        (207, None, "timeout"),
+        (1, None, "not_online"),
+        (2, None, "code 2"),
+        (None, None, "no answer"),
+        (None, "connection refused", "connection refused"),
+        (207, "whatever the transport said", "timeout"),  # the code decides
+    ],
+)
+def test_reason_of_a_client_that_did_not_answer(code: int | None, error: str | None, reason: str) -> None:
+    assert reports.why_unanswered(running_info(code=code, error=error)) == reason
+
+
+@pytest.mark.parametrize(
+    ("reported", "name"),
+    [
+        (None, None),
+        ("", None),
+        ("AllocateMessageQueueAveragely", "AllocateMessageQueueAveragely"),
+        (
+            "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely@71677e61",
+            "AllocateMessageQueueAveragely",
+        ),
+        ("com.acme.AllocateMessageQueueAveragely@1", "com.acme.AllocateMessageQueueAveragely"),
+    ],
+)
+def test_strategy_is_named_by_its_class(reported: str | None, name: str | None) -> None:
+    assert reports.strategy_class(reported) == name
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("true", True), ("false", False), ("False", False), (True, True), (None, None), ("perhaps", None)],
+)
+def test_flags_are_text_in_java(value: str | bool | None, expected: bool | None) -> None:
+    assert reports.flag(value) is expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("1795250405152", 1795250405152), (1795250405152, 1795250405152), ("", None), ("x", None), (None, None), (0, None),
+     ("9" * 30, None)],
+)  # fmt: skip
+def test_start_time_is_a_number_as_text(value: str | int | None, expected: int | None) -> None:
+    assert reports.start_ts(value) == expected
+
+
+def test_owned_queues_are_grouped_and_in_order_and_misspelt_dropped_is_read() -> None:
+    raw = (
+        '[{"topic":"T","brokerName":"b","queueId":1,"droped":true},'
+        '{"topic":"T","brokerName":"a","queueId":0,"locked":true,"commitOffset":-2,"cachedMsgCount":3,'
+        '"lastPullTimestamp":9,"lastConsumeTimestamp":-1},'
+        '{"topic":"T","brokerName":"b","queueId":0}]'
+    )
+    found = reports.owned_queues(msgspec.json.decode(raw, type=tuple[ProcessQueue, ...]))
+    assert [(one.topic, one.broker_name, [q.queue_id for q in one.queues]) for one in found] == [
+        ("T", "a", [0]),
+        ("T", "b", [0, 1]),
+    ]
+    assert found[0].queues[0] == OwnedQueue(0, commit_offset=-1, cached_msg_count=3, locked=True, last_pull_ts=9)
+    assert found[1].queues[1].dropped
+    assert not found[1].queues[0].dropped
+
+
+def test_subscriptions_come_with_or_without_their_filter() -> None:
+    answer = running_info(subscriptions=("U", SubscriptionData("T", "a || b", "TAG")))
+    assert reports.subscriptions(answer) == (Subscription("T", "a || b", "TAG"), Subscription("U"))
+
+
+def test_progress_of_an_old_broker_lacks_the_pull_offset() -> None:
+    rows = (OffsetRow("T", 1, "a", 7, 5), OffsetRow("T", 0, None, 9, 9, 9), OffsetRow("R", 0, "a", 0, -5, 0))
+    answer = ConsumeStatsAnswer(ts=0, broker="a", group="g", code=0, table=rows)
+    assert reports.progress(answer) == [
+        ("R", "a", (QueueProgress(0, 0, -1, 0),)),
+        ("T", "a", (QueueProgress(0, 9, 9, 9), QueueProgress(1, 7, 5, -1))),
+    ]
+
+
+def report_of(queues: int) -> AssignmentReport:
+    table = tuple(
+        ProcessQueue("T", "broker-a", n, 10**12, 1, False, True, 1795250406987, 1795250406987) for n in range(queues)
+    )
+    owned = reports.owned_queues(table)
+    return AssignmentReport(
+        schema=1, cluster="c", group="g", ts=1, round=1, seq=0, client_id="c", answered=True, answered_ts=1, owned=owned
+    )
+
+
+def test_a_report_that_fits_is_left_alone() -> None:
+    report = report_of(300)
+    assert reports.fit(report) is report
+
+
+def test_a_report_too_long_for_a_record_still_says_who_owns_what() -> None:
+    report = report_of(3000)
+    assert len(encode_event(report)) > MAX_EVENT_BYTES
+    slim = reports.fit(report)
+    assert len(encode_event(slim)) <= MAX_EVENT_BYTES
+    assert [q.queue_id for q in slim.owned[0].queues] == list(range(3000))
+    assert {q.cached_msg_count for q in slim.owned[0].queues} == {1}
