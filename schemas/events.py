@@ -186,3 +186,4 @@ AnyEvent = Heartbeat | ConsumerChange | TopicRoute | AssignmentReport | ConsumeP
 EVENT_TYPES: tuple[type[Event], ...] = (Heartbeat, ConsumerChange, TopicRoute, AssignmentReport, ConsumeProgress, Round)
 
 encode_event = msgspec.json.Encoder().encode
+decode_event = msgspec.json.Decoder(AnyEvent).decode

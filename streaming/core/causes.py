@@ -1,0 +1,208 @@
+"""Why queues are duplicated, orphaned or stalled: one small rule a cause, each with its evidence in words.
+
+A rule says which of the queues it explains. The first in order that explains all of them is named; else the first that
+explains any; else UNEXPLAINED. The order goes from what makes other causes appear to what is only a symptom.
+"""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from schemas.facts import Cause, Kind
+from streaming.core.evidence import MemberEvidence, TopicEvidence
+
+NEW_ROUTE_MS = 600_000  # a queue that came with a route change in the last ten minutes may still be unknown to a client
+
+
+class Explanation(Struct, frozen=True):
+    """A cause, the queues it explains, and what shows it."""
+
+    cause: Cause
+    queues: frozenset[int]
+    evidence: str
+
+
+def explain(topic: TopicEvidence, kind: Kind, queues: frozenset[int]) -> Explanation:
+    """The cause of one kind of finding on these queues of a topic."""
+    partial = None
+    for rule in RULES[kind]:
+        found = rule(topic, queues)
+        if found is None or not found.queues:
+            continue
+        if found.queues >= queues:
+            return found
+        partial = partial or found
+    return partial or Explanation(Cause.UNEXPLAINED, queues, _who_was_heard(topic))
+
+
+def _who_was_heard(topic: TopicEvidence) -> str:
+    heard = sum(1 for member in topic.members.values() if member.as_of)
+    return f"{heard} of {len(topic.members)} members reported; no known cause fits"
+
+
+def _ids(topic: TopicEvidence, places: list[int]) -> str:
+    ids = topic.group.client_ids(places)
+    return ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
+
+
+def _doubled(topic: TopicEvidence, proven: bool) -> list[MemberEvidence]:
+    return [m for m in topic.members.values() if m.entries > 1 and m.twin_proven is proven]
+
+
+def _addresses(topic: TopicEvidence, member: MemberEvidence) -> str:
+    seen = sorted({address for known in member.client.addresses for address in known.split()})
+    return f" at {', '.join(seen[:4])}" if seen else ""
+
+
+def same_client_id(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """Two instances carry one client id: both compute the share of its first place, nobody that of its second."""
+    twins = _doubled(topic, proven=True)
+    if not twins:
+        return None
+    twin = twins[0]
+    starts = sorted({report.start_ts for report in twin.reports if report.start_ts})
+    what = f"{twin.entries} instances{_addresses(topic, twin)}" + (f", started at {starts}" if len(starts) > 1 else "")
+    return Explanation(Cause.SAME_CLIENT_ID, queues, f"client id {twin.client.client_id} is used by {what}")
+
+
+def stale_connection(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """A client id is listed twice, but a second instance is not proven: most likely a connection that has died."""
+    doubled = _doubled(topic, proven=False)
+    if not doubled:
+        return None
+    member = doubled[0]
+    text = f"client id {member.client.client_id} is listed {member.entries} times{_addresses(topic, member)}"
+    return Explanation(Cause.STALE_CONNECTION, queues, text + "; a second instance is not proven")
+
+
+def subscription_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """The member that should own the queue does not subscribe to its topic, though it counts as a member of it."""
+    subscribers = topic.of_group.subscribed.get(topic.topic.name, set())
+    others = [m.place for m in topic.members.values() if m.runs_as is not None and m.place not in subscribers]
+    if not others:
+        return None
+    explained = queues
+    if topic.expected is not None:
+        explained = frozenset(q for q in queues if set(topic.expected.get(q, ())) & set(others))
+    text = f"{_ids(topic, others)} is a member but does not subscribe to {topic.topic.name}"
+    return Explanation(Cause.SUBSCRIPTION_MISMATCH, explained, text)
+
+
+def strategy_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """Members share out the same list by different rules."""
+    by_class: dict[str, list[int]] = {}
+    for member in topic.members.values():
+        if member.runs_as is not None:
+            by_class.setdefault((member.runs_as.strategy or "unnamed").rsplit(".", 1)[-1], []).append(member.place)
+    if len(by_class) < 2:
+        return None
+    text = "; ".join(f"{name}: {_ids(topic, places)}" for name, places in sorted(by_class.items()))
+    return Explanation(Cause.STRATEGY_MISMATCH, queues, text)
+
+
+def view_divergence(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """Brokers that host the topic list different members; each client asks only one of them."""
+    if not topic.views_differ:
+        return None
+    brokers = topic.group.state.brokers
+    views = [f"{brokers[place].name} lists {_ids(topic, _listed_by(topic, place)) or 'nobody'}" for place in topic.hosts]
+    return Explanation(Cause.VIEW_DIVERGENCE, queues, "; ".join(views))
+
+
+def _listed_by(topic: TopicEvidence, broker: int) -> list[int]:
+    return [
+        member.place
+        for member in topic.members.values()
+        if broker < len(member.client.entries) and member.client.entries[broker]
+    ]
+
+
+def room_without_consumer(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """By machine room: a room's queues go to clients configured for that room, and there is none."""
+    names = {name.rsplit(".", 1)[-1] for name in topic.of_group.classes if name}
+    if topic.group.rule.strategy != "MACHINE_ROOM" and names != {"AllocateMessageQueueByMachineRoom"}:
+        return None
+    brokers = {topic.group.state.queues[queue].broker for queue in queues}
+    whole = [b for b in brokers if all(not topic.owners(q) for q in topic.queues if topic.group.state.queues[q].broker == b)]
+    explained = frozenset(q for q in queues if topic.group.state.queues[q].broker in whole)
+    room = ", ".join(sorted(topic.group.state.brokers[broker].name for broker in whole))
+    return Explanation(Cause.ROOM_WITHOUT_CONSUMER, explained, f"no member consumes from the room of {room}")
+
+
+def config_misses_queue(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """By configuration: no member's list names the queue."""
+    names = {name.rsplit(".", 1)[-1] for name in topic.of_group.classes if name}
+    if topic.group.rule.strategy != "CONFIG" and names != {"AllocateMessageQueueByConfig"}:
+        return None
+    return Explanation(Cause.CONFIG_MISSES_QUEUE, queues, "no member's configured list names these queues")
+
+
+def lock_stuck(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """Orderly: the member that should own the queue could not lock it at the broker."""
+    if not topic.of_group.orderly or topic.expected is None:
+        return None
+    explained = frozenset(q for q in queues if topic.expected.get(q))
+    owners = sorted({place for q in explained for place in topic.expected[q]})
+    text = f"orderly: {_ids(topic, owners)} should own them, and has not got the broker's lock"
+    return Explanation(Cause.LOCK_STUCK, explained, text)
+
+
+def route_lag(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """The queue came with a route that its owner has not taken up."""
+    if not topic.topic.changed_ts or topic.now - topic.topic.changed_ts > NEW_ROUTE_MS:
+        return None
+    before = {hosted.broker: hosted.read for hosted in topic.topic.previous_hosts}
+    state_queues = topic.group.state.queues
+    new = frozenset(q for q in queues if state_queues[q].queue_id >= before.get(state_queues[q].broker, 0))
+    seconds = (topic.now - topic.topic.changed_ts) // 1000
+    return Explanation(Cause.ROUTE_LAG, new, f"the route changed {seconds} s ago, and the members still share out the old one")
+
+
+def client_stalled(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """The owner is still listed, but does not answer; or its queues all stand still while others move."""
+    silent = {m.place for m in topic.members.values() if m.client.unanswered_ts}
+    owned_by_silent = frozenset(q for q in queues if silent & set(topic.owners(q)))
+    if owned_by_silent:
+        owners = sorted({place for q in owned_by_silent for place in topic.owners(q)} & silent)
+        since = min(topic.members[place].client.unanswered_ts for place in owners)
+        text = f"{_ids(topic, owners)} is listed but has not answered for {(topic.now - since) // 1000} s"
+        return Explanation(Cause.CLIENT_STALLED, owned_by_silent, text)
+    owners = sorted({place for q in queues for place in topic.owners(q)})
+    stuck = [place for place in owners if all(q in queues for q in topic.queues if place in topic.owners(q))]
+    explained = frozenset(q for q in queues if set(topic.owners(q)) & set(stuck))
+    return Explanation(Cause.CLIENT_STALLED, explained, f"every queue of {_ids(topic, stuck)} stands still")
+
+
+def member_gone(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """Its last owner has left the list, and nobody has taken it over."""
+    left = {change.client_id for change in topic.group.state.changes if not change.joined}
+    if not left:
+        return None
+    clients, state_queues = topic.group.state.clients, topic.group.state.queues
+    gone = {place for place, client in enumerate(clients) if client.client_id in left and place not in topic.members}
+    explained = frozenset(q for q in queues if gone & set(state_queues[q].last_owners))
+    owners = sorted(gone & {place for q in explained for place in state_queues[q].last_owners})
+    return Explanation(Cause.MEMBER_GONE, explained, f"{_ids(topic, owners)} has left, its queues are not taken over")
+
+
+Rule = Callable[[TopicEvidence, frozenset[int]], Explanation | None]
+
+_TWO_OWNERS: tuple[Rule, ...] = (same_client_id, strategy_mismatch, view_divergence, route_lag, stale_connection)
+
+RULES: dict[Kind, tuple[Rule, ...]] = {
+    Kind.DUPLICATED: _TWO_OWNERS,
+    Kind.ORPHANED: (
+        same_client_id,
+        subscription_mismatch,
+        strategy_mismatch,
+        view_divergence,
+        room_without_consumer,
+        config_misses_queue,
+        route_lag,
+        lock_stuck,
+        member_gone,
+        stale_connection,
+    ),
+    Kind.STALLED: (client_stalled, subscription_mismatch, view_divergence, stale_connection),
+    Kind.MISPLACED: (same_client_id, view_divergence, route_lag, stale_connection),
+}

@@ -1,0 +1,87 @@
+"""The group's clock: its newest round marker that can be believed.
+
+It never runs backwards because of one late marker, nor forwards because of one wrong one: a marker far ahead waits until
+the next one stands beside it, and only a series of markers far behind shows that the clock itself was wrong.
+"""
+
+from enum import Enum, auto
+
+from streaming.core.settings import Timing
+from streaming.core.state import GroupState
+
+MARKERS_TO_SET_BACK = 3
+FIRST_INTERVAL_MS = 5_000
+LONGEST_INTERVAL_MS = 60_000
+
+
+class Verdict(Enum):
+    """What to do with a marker."""
+
+    ACCEPT = auto()
+    LATE = auto()
+    HOLD = auto()
+    SET_BACK = auto()
+
+
+def judge_marker(state: GroupState, ts: int, timing: Timing, believed: bool = False) -> Verdict:
+    """``believed``: an earlier marker stands beside this one, so it is no longer alone in being ahead."""
+    if state.now == 0:
+        return Verdict.ACCEPT
+    if ts <= state.now:
+        return _judge_late(state, ts, timing)
+    if not believed and ts > horizon(state, timing):
+        return Verdict.HOLD
+    return Verdict.ACCEPT
+
+
+def _judge_late(state: GroupState, ts: int, timing: Timing) -> Verdict:
+    """Several markers in order, all far behind: it was the clock that was ahead."""
+    if ts > state.now - timing.ahead_of_clock or (state.behind and ts <= state.behind[-1]):
+        return Verdict.LATE
+    if len(state.behind) + 1 < MARKERS_TO_SET_BACK:
+        state.behind.append(ts)
+        return Verdict.LATE
+    return Verdict.SET_BACK
+
+
+def horizon(state: GroupState, timing: Timing) -> int:
+    """The latest time that an event may carry and be believed at once: two rounds and the tolerance ahead."""
+    return state.now + timing.ahead_of_clock + 2 * (state.interval or FIRST_INTERVAL_MS)
+
+
+def stands_beside(earlier_ts: int, ts: int) -> bool:
+    """Whether two markers ahead of the clock bear each other out."""
+    return earlier_ts < ts <= earlier_ts + LONGEST_INTERVAL_MS
+
+
+def advance(state: GroupState, ts: int) -> None:
+    """Move the clock to ``ts``."""
+    if state.now and ts > state.now:
+        state.interval = min(ts - state.now, LONGEST_INTERVAL_MS)
+    state.now = ts
+    state.behind = []
+
+
+def set_back(state: GroupState, ts: int) -> None:
+    """The clock had been ahead: nothing may stay that claims to be from a time that has not come yet.
+
+    Reports, routes and offsets start afresh; membership and open alerts stay, no younger than ``ts``.
+    """
+    state.now = state.floor_ts = ts
+    state.due_ts = 0
+    state.changes, state.episode = [], None
+    for broker in state.brokers:
+        broker.answered_ts, broker.changed_ts = min(broker.answered_ts, ts), min(broker.changed_ts, ts)
+        broker.lost_ts, broker.returned_ts = min(broker.lost_ts, ts), min(broker.returned_ts, ts)
+    for topic in state.topics:
+        topic.confirmed_ts = topic.changed_ts = topic.hosts_changed_ts = 0
+        topic.alive_ts = min(topic.alive_ts, ts)
+    for client in state.clients:
+        client.reports, client.unanswered_ts, client.double_ts = [], 0, 0
+        client.since_ts = min(client.since_ts, ts)
+    for queue in state.queues:
+        queue.progress_ts = queue.still_ms = queue.differs_ts = queue.evidence_ts = 0
+        queue.since_ts = min(queue.since_ts, ts)
+    for alert in state.alerts:
+        alert.active_ts, alert.fired_ts = min(alert.active_ts, ts), min(alert.fired_ts, ts)
+        alert.seen_ts, alert.clear_ts = min(alert.seen_ts, ts), 0

@@ -1,0 +1,174 @@
+"""Expected against actual, queue by queue: what is found now, and what has changed since the last time."""
+
+from schemas.facts import Interval, Kind, QueueFact, Severity
+from streaming.core.causes import explain
+from streaming.core.evidence import GroupEvidence, TopicEvidence
+from streaming.core.findings import QueueEvidence, Verdict, judge, judge_outside_route
+from streaming.core.group import Group
+from streaming.core.state import FINDING_CODES, Queue
+
+EXPLAINED = frozenset({Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.MISPLACED})
+
+Verdicts = dict[int, Verdict]  # place of the queue -> what was found
+
+
+class TopicFindings:
+    """What was found of one topic's queues, and why."""
+
+    __slots__ = ("causes", "evidence", "verdicts", "words")
+
+    def __init__(self, evidence: TopicEvidence, verdicts: Verdicts) -> None:
+        self.evidence = evidence
+        self.verdicts = verdicts
+        self.causes: dict[int, str] = {}
+        self.words: dict[Kind, tuple[str, str]] = {}  # kind -> (cause, evidence)
+        for kind in {verdict.kind for verdict in verdicts.values()} & EXPLAINED:
+            queues = frozenset(place for place, verdict in verdicts.items() if verdict.kind is kind)
+            why = explain(evidence, kind, queues)
+            self.words[kind] = (why.cause.value, why.evidence)
+            self.causes.update(dict.fromkeys(queues, why.cause.value))
+
+
+def compare(group: Group, evidence: GroupEvidence) -> list[TopicFindings]:
+    """Judge every queue of every topic of the group, and tell what changed."""
+    held = _held_by_topic(group, evidence)
+    found = []
+    for place, topic in enumerate(group.state.topics):
+        of_topic = TopicEvidence(evidence, place, topic)
+        _note_life(of_topic)
+        findings = TopicFindings(of_topic, _judge_topic(of_topic, held.get(place, set())))
+        _take_over(group, findings)
+        found.append(findings)
+    _tell_vanished(group, found)
+    return found
+
+
+def _held_by_topic(group: Group, evidence: GroupEvidence) -> dict[int, set[int]]:
+    held: dict[int, set[int]] = {}
+    for queue in evidence.holders:
+        held.setdefault(group.state.queues[queue].topic, set()).add(queue)
+    return held
+
+
+def _note_life(topic: TopicEvidence) -> None:
+    if not topic.members:
+        if not topic.uncovered:
+            topic.topic.alive_ts = 0
+    elif not topic.topic.alive_ts:
+        topic.topic.alive_ts = topic.now
+
+
+def _judge_topic(topic: TopicEvidence, held: set[int]) -> Verdicts:
+    if topic.exclusion is not None:
+        return _all(topic, topic.queues, Kind.EXCLUDED, topic.exclusion)
+    if not topic.route_known:
+        return _all(topic, sorted(held | set(topic.queues)), Kind.UNKNOWN, "the topic's route is not known")
+    if not topic.members and not topic.uncovered:
+        young = topic.now < topic.ready_ts
+        kind, why = (Kind.SETTLING, "its brokers list nobody yet") if young else (Kind.NO_MEMBERS, "nobody to consume it")
+        return _all(topic, topic.queues, kind, why)
+    verdicts = {place: judge(_evidence(topic, place)) for place in topic.queues}
+    for place in sorted(held - verdicts.keys()):
+        verdict = judge_outside_route(QueueEvidence(topic, place))
+        if verdict is not None:
+            verdicts[place] = verdict
+    return verdicts
+
+
+def _evidence(topic: TopicEvidence, place: int) -> QueueEvidence:
+    """Also notes since when the queue has not looked right, which bounds how long it may count as settling."""
+    queue = topic.group.state.queues[place]
+    evidence = QueueEvidence(topic, place)
+    if evidence.looks_right:
+        queue.differs_ts = 0
+    elif not queue.differs_ts:
+        queue.differs_ts = topic.now
+    return evidence
+
+
+def _all(topic: TopicEvidence, places: list[int], kind: Kind, reason: str) -> Verdicts:
+    queues = topic.group.state.queues
+    return {p: Verdict(kind, Severity.NONE, reason, topic.owners(p), queues[p].expected) for p in places}
+
+
+def _take_over(group: Group, findings: TopicFindings) -> None:
+    """Keep what was found in the queues' state, and tell what differs from what was told."""
+    topic_name = findings.evidence.topic.name
+    for place, verdict in findings.verdicts.items():
+        queue = group.state.queues[place]
+        cause = findings.causes.get(place)
+        if _is_as_told(queue, verdict, cause):
+            continue
+        ended = _ended(group, queue)
+        _update(group, queue, verdict, cause)
+        queue.told_after_ms = group.state.now - queue.since_ts
+        group.tell(_queue_fact(group, queue, verdict, ended), topic_name)
+
+
+def _is_as_told(queue: Queue, verdict: Verdict, cause: str | None) -> bool:
+    return (
+        queue.told_after_ms >= 0
+        and FINDING_CODES[queue.finding] is verdict.kind
+        and queue.cause == cause
+        and queue.owners == verdict.owners
+        and queue.expected == verdict.expected
+    )
+
+
+def _update(group: Group, queue: Queue, verdict: Verdict, cause: str | None) -> None:
+    code = FINDING_CODES.index(verdict.kind)
+    if queue.finding != code or queue.told_after_ms < 0:
+        queue.finding = code
+        queue.since_ts = group.state.now
+        queue.evidence_ts = verdict.newest_ts
+    if queue.owners and not verdict.owners:
+        queue.last_owners = queue.owners
+    queue.owners = verdict.owners
+    queue.expected = verdict.expected
+    queue.cause = cause
+
+
+def _ended(group: Group, queue: Queue) -> Interval | None:
+    if queue.told_after_ms < 0:
+        return None
+    return Interval(
+        finding=FINDING_CODES[queue.finding].value,
+        cause=queue.cause,
+        owners=group.client_ids(queue.owners),
+        expected=None if queue.expected is None else group.client_ids(queue.expected),
+        from_ts=queue.since_ts + queue.told_after_ms,
+        to_ts=group.state.now,
+    )
+
+
+def _queue_fact(group: Group, queue: Queue, verdict: Verdict, ended: Interval | None) -> QueueFact:
+    return QueueFact(
+        broker_name=group.state.brokers[queue.broker].name,
+        queue_id=queue.queue_id,
+        finding=verdict.kind.value,
+        severity=verdict.severity.value,
+        cause=queue.cause,
+        reason=verdict.reason,
+        owners=group.client_ids(verdict.owners),
+        expected=None if verdict.expected is None else group.client_ids(verdict.expected),
+        since_ts=queue.since_ts,
+        ended=ended,
+    )
+
+
+def _tell_vanished(group: Group, found: list[TopicFindings]) -> None:
+    """Queues that the route no longer has and nobody holds: told once, and forgotten unless an alert lists them."""
+    judged = {place for findings in found for place in findings.verdicts}
+    unknown_route = {f.evidence.place for f in found if not f.evidence.route_known}
+    for place, queue in enumerate(group.state.queues):
+        if place in judged or queue.told_after_ms < 0 or queue.topic in unknown_route:
+            continue
+        verdict = Verdict(Kind.MATCH, Severity.NONE, "no longer in the route", [], [])
+        fact = _queue_fact(group, queue, verdict, _ended(group, queue))
+        queue.told_after_ms, queue.finding = -1, FINDING_CODES.index(Kind.MATCH)
+        queue.owners, queue.expected, queue.differs_ts = [], None, 0
+        group.tell(_gone(fact), group.state.topics[queue.topic].name)
+
+
+def _gone(fact: QueueFact) -> QueueFact:
+    return QueueFact(**{name: getattr(fact, name) for name in fact.__struct_fields__} | {"present": False})

@@ -1,0 +1,126 @@
+"""One evaluation of a group, at a round marker: evidence, findings, conditions, alerts, rebalance, members, status."""
+
+from collections import Counter
+
+from schemas.facts import AlertState, EvaluationFailedFact, GroupFact, Kind
+from streaming.core.alerting import UNDECIDED, update_alerts
+from streaming.core.comparison import TopicFindings, compare
+from streaming.core.conditions import find_conditions
+from streaming.core.episodes import update_episode
+from streaming.core.evidence import GroupEvidence
+from streaming.core.group import Group
+from streaming.core.roster import forget_the_gone, tell_members
+from streaming.core.state import Condition
+
+FAR_FUTURE = 1 << 62
+QUIET = frozenset({Kind.MATCH, Kind.EXCLUDED, Kind.NO_MEMBERS})
+
+
+def evaluate(group: Group, before: int) -> None:
+    """Evaluate if anything could have changed. ``before``: the marker before this one.
+
+    A group whose evaluation raises is UNKNOWN until it succeeds again: a fact, and no harm to others.
+    """
+    state = group.state
+    if state.now < state.due_ts:
+        return
+    try:
+        _evaluate(group, before)
+        state.failed = False
+    except Exception as error:  # a fault of ours in one group must not end the query for all
+        _tell_failure(group, error)
+        state.due_ts = 0
+
+
+def _evaluate(group: Group, before: int) -> None:
+    evidence = GroupEvidence(group)
+    found = compare(group, evidence)
+    conditions = find_conditions(evidence)
+    update_alerts(group, evidence, found, conditions)
+    group.state.conditions = conditions
+    update_episode(group, evidence, found, before)
+    tell_members(group, evidence)
+    _tell_status(group, evidence, found, conditions)
+    group.state.due_ts = _due(group, evidence, found)
+    forget_the_gone(group)
+
+
+def _tell_failure(group: Group, error: Exception) -> None:
+    if group.state.failed:
+        return
+    group.state.failed = True
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    where = "" if frame is None else f"{frame.tb_frame.f_code.co_name}:{frame.tb_lineno}"
+    group.tell(EvaluationFailedFact(error=f"{type(error).__name__}: {error}"[:500], where=where))
+    group.state.status = "evaluation failed"
+    group.tell(
+        GroupFact(
+            status="unknown",
+            members=0,
+            queues=len(group.state.queues),
+            counts={Kind.UNKNOWN.value: len(group.state.queues)},
+            brokers_covered=0,
+            brokers_known=len(group.state.brokers),
+            members_reporting=0,
+            reason="evaluation failed",
+        )
+    )
+
+
+def _tell_status(
+    group: Group, evidence: GroupEvidence, found: list[TopicFindings], conditions: list[Condition]
+) -> None:
+    state = group.state
+    counts = Counter(verdict.kind.value for findings in found for verdict in findings.verdicts.values())
+    fact = GroupFact(
+        status=_status(evidence, counts, conditions),
+        members=sum(member.entries for member in evidence.members.values()),
+        queues=sum(counts.values()),
+        counts=dict(sorted(counts.items())),
+        brokers_covered=len(state.brokers) - len(evidence.uncovered),
+        brokers_known=len(state.brokers),
+        members_reporting=sum(1 for member in evidence.members.values() if member.as_of),
+        reason=evidence.exclusion,
+    )
+    shown = f"{fact.status} {fact.members} {fact.counts} {fact.brokers_covered}"
+    if shown != state.status:
+        state.status = shown
+        group.tell(fact)
+
+
+def _status(evidence: GroupEvidence, counts: Counter[str], conditions: list[Condition]) -> str:
+    if evidence.exclusion is not None:
+        return "excluded"
+    if not evidence.members and not evidence.uncovered:
+        return "empty"
+    if any(kind not in QUIET and kind not in UNDECIDED for kind in map(Kind, counts)):
+        return "findings"
+    if any(condition.kind != Kind.IDLE_MEMBERS.value for condition in conditions):
+        return "findings"
+    if counts[Kind.UNKNOWN.value] or evidence.uncovered or not counts:
+        return "unknown"
+    return "settling" if counts[Kind.SETTLING.value] else "healthy"
+
+
+def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> int:
+    """Until when, without news, evaluating would find the same; 0: evaluate at the next marker."""
+    state, timing = group.state, group.timing
+    kinds = {verdict.kind for findings in found for verdict in findings.verdicts.values()}
+    restless = (
+        not kinds <= QUIET
+        or state.episode is not None
+        or any(alert.state == AlertState.PENDING.value or alert.clear_ts or alert.stale for alert in state.alerts)
+        or any(condition.since_ts == state.now for condition in state.conditions)
+        or state.empty_since
+        or any(broker.lost_ts for broker in state.brokers)
+    )
+    if restless:
+        return 0
+    due = [m.as_of + timing.report_max_age for m in evidence.members.values()]
+    due += [topic.confirmed_ts + timing.route_max_age for topic in state.topics if topic.confirmed_ts]
+    due += [f.evidence.ready_ts for f in found if f.evidence.ready_ts > state.now]
+    due += [m.client.double_ts + timing.second_address_proof for m in evidence.members.values() if m.entries > 1]
+    due += [change.ts + timing.storm_window for change in state.changes[:1]]
+    return min(due, default=FAR_FUTURE)

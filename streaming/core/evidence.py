@@ -1,0 +1,242 @@
+"""What the evidence at hand amounts to, before anything is judged: per member, then per topic."""
+
+from functools import cached_property
+
+from schemas.identity import is_retry_topic
+from streaming.core.expectation import NotKnown, expected_owners, strategy_key
+from streaming.core.group import Group
+from streaming.core.membership import entries_at, is_listed
+from streaming.core.routes import STATIC_TOPIC_BROKER, is_known, is_readable
+from streaming.core.state import Client, Report, RunsAs, Topic
+
+BROADCASTING = "BROADCASTING"
+
+
+class MemberEvidence:
+    """What one listed client has said. ``as_of``: the moment from which all of its instances have; 0: not all have."""
+
+    __slots__ = ("as_of", "client", "entries", "place", "reports", "runs_as", "twin_proven", "weight")
+
+    def __init__(self, group: Group, place: int, client: Client) -> None:
+        state, timing = group.state, group.timing
+        self.place = place
+        self.client = client
+        self.entries = max(client.entries)
+        fresh = [r for r in client.reports if r.answered_ts > state.floor_ts]
+        self.reports: list[Report] = fresh[: self.entries]
+        self.twin_proven = self.entries > 1 and (
+            _two_instances_answer(self.reports, max(state.now - timing.report_max_age, _doubled_since(group, client)))
+            or (client.double_ts > 0 and state.now - client.double_ts >= timing.second_address_proof)
+        )
+        lacking = len(self.reports) < self.entries and not (self.twin_proven and self.reports)
+        self.as_of = 0 if lacking or not self.reports else min(r.answered_ts for r in self.reports)
+        self.weight = self.entries if self.twin_proven and len(self.reports) == 1 else 1  # twins compute the same share
+        self.runs_as: RunsAs | None = state.runs_as[fresh[0].runs_as] if fresh else None
+
+
+def _doubled_since(group: Group, client: Client) -> int:
+    """When a list that holds the id twice last changed: what was said before is of no use as proof."""
+    brokers = zip(group.state.brokers, client.entries, strict=False)
+    return max((broker.changed_ts for broker, entries in brokers if entries > 1), default=0)
+
+
+def _two_instances_answer(reports: list[Report], not_before: int) -> bool:
+    """Two start times under one client id, both answering: two instances."""
+    return len(reports) > 1 and all(report.answered_ts > not_before for report in reports)
+
+
+class GroupEvidence:
+    """All members, and what they have in common."""
+
+    def __init__(self, group: Group) -> None:
+        state = group.state
+        self.group = group
+        self.now = state.now
+        self.members = {
+            place: MemberEvidence(group, place, client)
+            for place, client in enumerate(state.clients)
+            if is_listed(client)
+        }
+        self.uncovered = {
+            place
+            for place, broker in enumerate(state.brokers)
+            if state.now - broker.answered_ts > group.timing.view_max_age
+        }
+        self.classes = frozenset(m.runs_as.strategy for m in self.members.values() if m.runs_as is not None)
+        self.holders: dict[int, list[tuple[MemberEvidence, int]]] = {}  # queue -> who says so, and when
+        for member in self.members.values():
+            for report in member.reports:
+                for queue in report.owned:
+                    self.holders.setdefault(queue, []).extend([(member, report.answered_ts)] * member.weight)
+
+    @cached_property
+    def orderly(self) -> bool:
+        """From configuration, else the subscription group's settings, else the reports."""
+        configured = self.group.rule.orderly
+        if configured is not None:
+            return configured
+        return bool(self.group.state.orderly) or any(m.runs_as.orderly for m in self.members.values() if m.runs_as)
+
+    @cached_property
+    def message_model(self) -> str | None:
+        """CLUSTERING or BROADCASTING, by the newest reports, else by heartbeats; None where nobody has said."""
+        for member in self.members.values():
+            if member.runs_as is not None and member.runs_as.message_model is not None:
+                return member.runs_as.message_model
+        listed_as = self.group.state.listed_as
+        for member in self.members.values():
+            if member.client.listed_as >= 0 and listed_as[member.client.listed_as].message_model is not None:
+                return listed_as[member.client.listed_as].message_model
+        return None
+
+    @cached_property
+    def subscribed(self) -> dict[str, set[int]]:
+        """Topic -> places of the members known to subscribe to it."""
+        topics: dict[str, set[int]] = {}
+        for member in self.members.values():
+            for topic, _ in self.subscriptions(member) or ():
+                topics.setdefault(topic, set()).add(member.place)
+        return topics
+
+    def subscriptions(self, member: MemberEvidence) -> tuple[tuple[str, str | None], ...] | None:
+        """What a member subscribes to; None where it is not known."""
+        if member.runs_as is not None:
+            return member.runs_as.subscriptions
+        place = member.client.listed_as
+        return None if place < 0 else self.group.state.listed_as[place].subscriptions
+
+    @cached_property
+    def exclusion(self) -> str | None:
+        """Why the whole group is not ours to judge."""
+        if self.group.rule.excluded:
+            return "CONFIGURED"
+        for member in self.members.values():
+            if member.runs_as is not None and member.runs_as.pops:
+                return "POP"
+            if member.runs_as is not None and member.runs_as.client_rebalance is False:
+                return "BROKER_ALLOCATED"
+        return None
+
+
+class TopicEvidence:
+    """What concerns one topic: its members, when evidence counts, and who should own what."""
+
+    def __init__(self, of_group: GroupEvidence, place: int, topic: Topic) -> None:
+        group, state = of_group.group, of_group.group.state
+        self.of_group = of_group
+        self.group = group
+        self.now = of_group.now
+        self.place = place
+        self.topic = topic
+        self.is_retry = is_retry_topic(topic.name)
+        self.route_known = is_known(topic, self.now, state.floor_ts, group.timing) and bool(topic.hosts)
+        self.hosts = [hosted.broker for hosted in topic.hosts]
+        self.uncovered = [broker for broker in self.hosts if broker in of_group.uncovered]
+        self.members = {
+            place: member
+            for place, member in of_group.members.items()
+            if any(entries_at(member.client, broker) for broker in self.hosts)
+        }
+        self._time_the_evidence()
+
+    def _time_the_evidence(self) -> None:
+        """When the topic last changed, from when on reports count, and how far they reach."""
+        timing, brokers, topic = self.group.timing, self.group.state.brokers, self.topic
+        hosts = [brokers[place] for place in self.hosts]
+        listed_ts = max((broker.changed_ts for broker in hosts), default=0)
+        away_ts = max((max(b.returned_ts, b.lost_ts) for b in hosts), default=0)
+        away_ts = max(away_ts, topic.hosts_changed_ts)
+        self.change_ts = max(listed_ts, topic.changed_ts, away_ts)
+        extra = timing.grace_orderly_extra if self.of_group.orderly else 0
+        waits = (
+            (listed_ts, timing.grace_membership),
+            (topic.changed_ts, timing.grace_route),
+            (away_ts, timing.grace_broker),
+        )
+        self.ready_ts = extra + max((ts + grace for ts, grace in waits if ts), default=0)
+        self.grace = self.ready_ts - self.change_ts
+        self.reports_as_of = min((member.as_of for member in self.members.values()), default=0)
+        self.is_fresh = self.reports_as_of > 0 and self.now - self.reports_as_of <= timing.report_max_age
+        self.is_complete = self.is_fresh and self.reports_as_of >= self.ready_ts
+        self.is_since_change = self.is_fresh and self.reports_as_of > self.change_ts
+
+    @property
+    def broadcasts(self) -> bool:
+        return self.of_group.message_model == BROADCASTING
+
+    @cached_property
+    def views_differ(self) -> bool:
+        """Whether brokers that host the topic list different members."""
+        covered = [broker for broker in self.hosts if broker not in self.of_group.uncovered]
+        return any(
+            len({entries_at(member.client, broker) for broker in covered}) > 1 for member in self.members.values()
+        )
+
+    @cached_property
+    def exclusion(self) -> str | None:
+        """Why this topic is not ours to judge."""
+        if self.of_group.exclusion is not None:
+            return self.of_group.exclusion
+        if any(self.group.state.brokers[place].name.startswith(STATIC_TOPIC_BROKER) for place in self.hosts):
+            return "STATIC_TOPIC"
+        everybody_told = all(self.of_group.subscriptions(m) is not None for m in self.members.values())
+        if everybody_told and self.members and not self.of_group.subscribed.get(self.topic.name):
+            return "NOT_SUBSCRIBED"
+        return None
+
+    @cached_property
+    def readable(self) -> list[tuple[int, int]]:
+        """(place of the broker, number of readable queues), brokers without read permission left out."""
+        return [(hosted.broker, hosted.read) for hosted in self.topic.hosts if is_readable(hosted)]
+
+    @cached_property
+    def queues(self) -> list[int]:
+        """Places of the queues that the route says can be read."""
+        queue = self.group.queue
+        return [queue(self.place, broker, queue_id) for broker, count in self.readable for queue_id in range(count)]
+
+    @cached_property
+    def expected(self) -> dict[int, list[int]] | None:
+        """Place of each queue -> places of the members that should own it; None where that is not known."""
+        return None if isinstance(self._expectation, str) else self._expectation
+
+    @property
+    def why_not_expected(self) -> str:
+        """Why the expected owners are not known."""
+        return self._expectation if isinstance(self._expectation, str) else ""
+
+    @cached_property
+    def _expectation(self) -> dict[int, list[int]] | str:
+        if self.broadcasts:
+            everybody = sorted(self.members)
+            return dict.fromkeys(self.queues, everybody)
+        if self.views_differ:
+            return "brokers list different members"
+        try:
+            return self._allocated()
+        except NotKnown as why:
+            return str(why)
+
+    def _allocated(self) -> dict[int, list[int]]:
+        state, group = self.group.state, self.group
+        key = strategy_key(group.rule, self.of_group.classes)
+        hosts = tuple((state.brokers[broker].name, count) for broker, count in self.readable)
+        ids = tuple(sorted(m.client.client_id for m in self.members.values() for _ in range(m.entries)))
+        place_of = {member.client.client_id: place for place, member in self.members.items()}
+        owners = expected_owners(key, self.topic.name, hosts, ids)
+        return {
+            queue: [place_of[owner] for owner in owners.get((name, queue_id), ())]
+            for queue, (name, queue_id) in zip(self.queues, _names(hosts), strict=True)
+        }
+
+    def owners(self, queue: int, since: int = 0) -> list[int]:
+        """Members that say they own the queue, by reports answered at ``since`` or later; two instances stand twice."""
+        return [
+            member.place
+            for member, answered_ts in self.of_group.holders.get(queue, ())
+            if answered_ts >= since and member.place in self.members
+        ]
+
+
+def _names(hosts: tuple[tuple[str, int], ...]) -> list[tuple[str, int]]:
+    return [(name, queue_id) for name, count in hosts for queue_id in range(count)]

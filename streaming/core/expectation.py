@@ -1,0 +1,61 @@
+"""Who should own what: every member's own arithmetic, done once for all of them."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from schemas.identity import MessageQueue
+from streaming.core.allocation import AllocationError, Strategy, allocate_all, strategy_named, strategy_of_class
+from streaming.core.settings import GroupRule
+
+SELF_SUFFICIENT = ("AVG", "AVG_BY_CIRCLE")  # the class name alone says what the client computes
+
+Hosts = tuple[tuple[str, int], ...]  # (broker name, readable queues)
+Owners = Mapping[tuple[str, int], tuple[str, ...]]  # (broker name, queue id) -> client ids
+
+
+class NotKnown(Exception):
+    """The expected owners cannot be known; the message says why."""
+
+
+def strategy_key(rule: GroupRule, classes: frozenset[str | None]) -> tuple[str, bytes]:
+    """Name and parameters of the configured strategy, else of the one that every report names. Raises NotKnown."""
+    if rule.strategy is not None:
+        return rule.strategy, msgspec.json.encode(rule.params)
+    if len(classes) != 1:
+        raise NotKnown("members run different strategies" if classes else "no report names a strategy")
+    (java_class,) = classes
+    name = None if java_class is None else strategy_of_class(java_class)
+    if name is None:
+        raise NotKnown(f"strategy {java_class or 'unnamed'} is not one of RocketMQ's own")
+    if name not in SELF_SUFFICIENT:
+        raise NotKnown(f"the parameters of {name} cannot be seen from outside: configure them")
+    return name, b"{}"
+
+
+@lru_cache(maxsize=1024)
+def _configured(name: str, params: bytes) -> Strategy:
+    decoded: dict[str, Any] = msgspec.json.decode(params)
+    return strategy_named(name, decoded)
+
+
+@lru_cache(maxsize=16_384)
+def expected_owners(strategy_key: tuple[str, bytes], topic: str, hosts: Hosts, client_ids: tuple[str, ...]) -> Owners:
+    """Owner ids of each queue, a doubled id twice. Raises NotKnown where the clients' own code throws."""
+    strategy = _configured(*strategy_key)
+    queues = [MessageQueue(topic, broker_name, queue_id) for broker_name, count in hosts for queue_id in range(count)]
+    owners: dict[tuple[str, int], tuple[str, ...]] = {(q.broker_name, q.queue_id): () for q in queues}
+    if not queues:
+        return owners
+    try:
+        allocation = allocate_all(strategy, queues, client_ids)
+    except AllocationError as error:
+        raise NotKnown(f"{strategy.name} throws {error.java_class}: {error.message}") from error
+    for client_id, share in zip(allocation.client_ids, allocation.shares, strict=True):
+        for queue in share:
+            if queue.topic == topic:
+                place = (queue.broker_name, queue.queue_id)
+                owners[place] = (*owners.get(place, ()), client_id)
+    return owners

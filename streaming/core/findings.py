@@ -1,0 +1,221 @@
+"""What is wrong with a queue, if anything: one small rule a kind, and the order in which they are asked.
+
+The order: first what reports prove; then what offsets alone prove, since ownership is not consumption; then what cannot be
+known, or not yet; then what is untidy without harm; then MATCH. What is not ours to judge never comes here.
+"""
+
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+
+from schemas.facts import Kind, Severity
+from streaming.core.evidence import TopicEvidence
+from streaming.core.state import Queue
+
+
+class Verdict(Struct, frozen=True, gc=False):
+    """A finding with its severity and, in words, why. ``oldest_ts`` and ``newest_ts`` span the reports it rests on."""
+
+    kind: Kind
+    severity: Severity
+    reason: str | None
+    owners: list[int]
+    expected: list[int] | None
+    oldest_ts: int = 0
+    newest_ts: int = 0
+
+
+class QueueEvidence:
+    """One queue under judgement. ``since``: reports answered from then on count."""
+
+    __slots__ = ("counting", "expected", "is_lifted", "newest", "place", "queue", "since", "topic")
+
+    def __init__(self, topic: TopicEvidence, place: int) -> None:
+        self.topic = topic
+        self.place = place
+        self.queue: Queue = topic.group.state.queues[place]
+        self.newest = topic.owners(place)
+        self.expected = None if topic.expected is None else topic.expected.get(place)
+        self.is_lifted = self._has_settled_too_long()
+        recent = topic.now - topic.group.timing.report_max_age
+        self.since = recent if self.is_lifted else max(topic.ready_ts, recent)
+        self.counting = self.newest if topic.reports_as_of >= self.since else topic.owners(place, self.since)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every member has said what it owns, recently, and late enough to count."""
+        return self.topic.is_complete or (self.is_lifted and self.topic.is_fresh)
+
+    @property
+    def looks_right(self) -> bool:
+        """Whether the newest reports, young or not, show the expected owner, or a single one where none is known."""
+        if self.topic.broadcasts:
+            return set(self.newest) >= set(self.topic.members)
+        return len(self.newest) == 1 and (self.expected is None or self.newest == self.expected)
+
+    def _has_settled_too_long(self) -> bool:
+        limit = self.topic.group.timing.settle_limit * self.topic.grace
+        return self.queue.differs_ts > 0 and self.topic.now - self.queue.differs_ts > limit
+
+    def seen(self, kind: Kind, severity: Severity, reason: str | None) -> Verdict:
+        """A verdict on the newest reports as they are."""
+        return Verdict(kind, severity, reason, self.newest, self.expected)
+
+    def proven(self, kind: Kind, severity: Severity, reason: str | None, members: Iterable[int]) -> Verdict:
+        """A verdict that rests on reports of ``members`` that count."""
+        involved = [self.topic.members[place] for place in members]
+        newest = max(report.answered_ts for member in involved for report in member.reports)
+        oldest = min(member.as_of or newest for member in involved)
+        return Verdict(kind, severity, reason, self.counting, self.expected, oldest, newest)
+
+
+def duplicated(q: QueueEvidence) -> Verdict | None:
+    """Two or more instances own it, by reports of both that count."""
+    if q.topic.broadcasts or len(q.counting) < 2:
+        return None
+    return q.proven(Kind.DUPLICATED, Severity.CRITICAL, None, q.counting)
+
+
+def orphaned(q: QueueEvidence) -> Verdict | None:
+    """There are members, all have reported, and none owns it; broadcasting: one that lacks it."""
+    if not q.is_complete or q.topic.uncovered:
+        return None
+    if q.topic.broadcasts:
+        lacking = set(q.topic.members) - set(q.counting)
+        if not lacking:
+            return None
+        ids = ", ".join(q.topic.group.client_ids(lacking))
+        return q.proven(Kind.ORPHANED, Severity.CRITICAL, f"not consumed by {ids}", lacking)
+    return None if q.counting else q.proven(Kind.ORPHANED, Severity.CRITICAL, None, q.topic.members)
+
+
+def stands_still(q: QueueEvidence) -> bool:
+    """Messages wait to be pulled, and neither offset has moved for as long as counts, seen without a gap."""
+    topic, queue, timing = q.topic, q.queue, q.topic.group.timing
+    if topic.of_group.message_model in (None, "BROADCASTING"):
+        return False  # broadcasting clients keep their offsets to themselves
+    extra = timing.grace_orderly_extra if topic.of_group.orderly else 0
+    seen_lately = topic.now - queue.progress_ts <= timing.progress_max_gap
+    alive_ms = queue.progress_ts - topic.topic.alive_ts if topic.topic.alive_ts else 0
+    return queue.pull_lag > 0 and seen_lately and min(queue.still_ms, alive_ms) >= timing.stall + extra
+
+
+def stalled(q: QueueEvidence) -> Verdict | None:
+    """The queue stands still, and its owner has nothing of it in hand, does not answer, or is not known."""
+    if not stands_still(q) or _has_messages_in_hand(q) or q.topic.group.state.consume_enable is False:
+        return None
+    has_evidence = any(q.topic.members[p].reports or q.topic.members[p].client.unanswered_ts for p in q.topic.members)
+    severity = Severity.CRITICAL if has_evidence else Severity.WARNING
+    return q.seen(Kind.STALLED, severity, f"{q.queue.pull_lag} messages wait, none pulled for {_seconds(q)} s")
+
+
+def slow_consumer(q: QueueEvidence) -> Verdict | None:
+    """The queue stands still while its owner has messages in hand: its business code, not the balance."""
+    if not stands_still(q) or q.topic.group.state.consume_enable is False:
+        return None
+    return q.seen(Kind.SLOW_CONSUMER, Severity.WARNING, f"its owner has held messages for {_seconds(q)} s")
+
+
+def consume_disabled(q: QueueEvidence) -> Verdict | None:
+    """The queue stands still because the subscription group forbids consuming."""
+    if not stands_still(q) or q.topic.group.state.consume_enable is not False:
+        return None
+    return q.seen(Kind.CONSUME_DISABLED, Severity.INFO, "the subscription group has consumeEnable=false")
+
+
+def _has_messages_in_hand(q: QueueEvidence) -> bool:
+    """By a report that is recent, of an owner that still answers."""
+    limit = q.topic.now - q.topic.group.timing.report_max_age
+    return any(
+        q.place in report.busy and report.answered_ts >= limit
+        for owner in q.newest
+        if not q.topic.members[owner].client.unanswered_ts
+        for report in q.topic.members[owner].reports
+    )
+
+
+def _seconds(q: QueueEvidence) -> int:
+    return q.queue.still_ms // 1000
+
+
+def unknown(q: QueueEvidence) -> Verdict | None:
+    """Evidence is missing."""
+    topic = q.topic
+    if topic.is_since_change and not topic.uncovered:
+        return None
+    if topic.uncovered:
+        names = ", ".join(topic.group.state.brokers[place].name for place in topic.uncovered)
+        return q.seen(Kind.UNKNOWN, Severity.NONE, f"no answer from {names}")
+    silent = [m for m in topic.members.values() if not _has_reported(q, m.as_of)]
+    if not silent:
+        return None
+    ids = topic.group.client_ids(m.place for m in silent[:3])
+    more = f" and {len(silent) - 3} more" if len(silent) > 3 else ""
+    return q.seen(Kind.UNKNOWN, Severity.NONE, f"no report since the last change from {', '.join(ids)}{more}")
+
+
+def _has_reported(q: QueueEvidence, as_of: int) -> bool:
+    since = q.since if q.is_lifted else q.topic.change_ts + 1
+    return as_of >= since and q.topic.now - as_of <= q.topic.group.timing.report_max_age
+
+
+def settling(q: QueueEvidence) -> Verdict | None:
+    """It does not look right, but the evidence is younger than the grace of the last change."""
+    if q.is_complete or q.looks_right:
+        return None
+    return q.seen(Kind.SETTLING, Severity.NONE, "evidence is younger than the grace of the last change")
+
+
+def misplaced(q: QueueEvidence) -> Verdict | None:
+    """One owner, but not the one that the strategy gives it to."""
+    if q.topic.broadcasts or q.expected is None or q.counting == q.expected or not q.is_complete:
+        return None
+    return q.proven(Kind.MISPLACED, Severity.WARNING, None, q.topic.members)
+
+
+def match(q: QueueEvidence) -> Verdict:
+    """The rest."""
+    return q.seen(Kind.MATCH, Severity.NONE, None if q.expected is not None else q.topic.why_not_expected)
+
+
+Rule = Callable[[QueueEvidence], Verdict | None]
+
+RULES: tuple[Rule, ...] = (
+    duplicated,
+    orphaned,
+    stalled,
+    slow_consumer,
+    consume_disabled,
+    unknown,
+    settling,
+    misplaced,
+)
+
+
+def judge(q: QueueEvidence) -> Verdict:
+    """The first rule that speaks, else MATCH."""
+    if _is_plainly_right(q):
+        return match(q)
+    for rule in RULES:
+        verdict = rule(q)
+        if verdict is not None:
+            return verdict
+    return match(q)
+
+
+def _is_plainly_right(q: QueueEvidence) -> bool:
+    """The common case, decided without asking each rule: none of them would speak."""
+    return q.topic.is_complete and not q.topic.uncovered and not q.queue.still_ms and _is_expected_and_single(q)
+
+
+def _is_expected_and_single(q: QueueEvidence) -> bool:
+    return len(q.newest) == 1 and q.newest == q.expected and not q.topic.broadcasts
+
+
+def judge_outside_route(q: QueueEvidence) -> Verdict | None:
+    """A queue that the route does not have: PHANTOM while a client holds it, by reports that count."""
+    if not q.newest:
+        return None
+    if q.counting and q.topic.route_known and not q.topic.uncovered:
+        return q.proven(Kind.PHANTOM, Severity.WARNING, "the topic's route does not have this queue", q.counting)
+    return q.seen(Kind.SETTLING, Severity.NONE, "held, though not in the route")

@@ -1,0 +1,136 @@
+"""Membership as each broker sees it: the lists of a round, and what changed in them."""
+
+from collections import Counter
+
+from schemas.events import BrokerAnswer, ConsumerChange, Round
+from schemas.facts import MembershipFact
+from streaming.core.group import Group
+from streaming.core.state import Change, Client
+
+
+def take_change(group: Group, event: ConsumerChange) -> None:
+    """Remember why a client joined or left, where a producer saw it; the next round's list says that it did."""
+    if event.reason is not None:
+        group.state.reasons[_reason_key(event.broker_name, event.client_id, event.change)] = event.reason
+
+
+def _reason_key(broker_name: str, client_id: str, change: str) -> str:
+    return f"{broker_name}\n{client_id}\n{change}"
+
+
+def take_lists(group: Group, event: Round) -> None:
+    """Each broker's whole list of the group's clients, at the round's end."""
+    state = group.state
+    present_before = {place for place, client in enumerate(state.clients) if is_listed(client)}
+    answered = set()
+    changed = False
+    for answer in event.brokers:
+        place = group.broker(answer.broker_name)
+        if answer.answered:
+            answered.add(place)
+            changed |= _take_list(group, place, answer)
+    _note_silent_brokers(group, answered)
+    if changed:
+        _note_joins_and_leaves(group, present_before)
+    state.reasons.clear()
+    oldest = state.now - group.timing.storm_window
+    if state.changes and state.changes[0].ts < oldest:
+        state.changes = [change for change in state.changes if change.ts >= oldest]
+        group.disturb()
+
+
+def is_listed(client: Client) -> bool:
+    return any(client.entries)
+
+
+def _take_list(group: Group, place: int, answer: BrokerAnswer) -> bool:
+    """Whether the list differs from the one known. A broker first seen, or back, has changed in any case."""
+    state = group.state
+    broker = state.brokers[place]
+    first = not broker.answered_ts
+    if broker.lost_ts:
+        if state.now - broker.lost_ts > group.timing.view_max_age:
+            broker.returned_ts = state.now
+        broker.lost_ts = 0
+        group.disturb()
+    broker.answered_ts = state.now
+    if not first and _is_same_list(group, place, broker.listed, answer.client_ids):
+        return False
+    if not first or answer.client_ids:
+        broker.changed_ts = state.now
+    _replace_list(group, place, Counter(answer.client_ids))
+    broker.listed = len(answer.client_ids)
+    group.disturb()
+    return True
+
+
+def _is_same_list(group: Group, place: int, listed: int, client_ids: tuple[str, ...]) -> bool:
+    if len(client_ids) != listed or len(set(client_ids)) != listed:
+        return _is_same_multiset(group, place, client_ids)
+    for client_id in client_ids:
+        client = group.known_client(client_id)
+        if client is None or entries_at(client, place) != 1:
+            return False
+    return True
+
+
+def _is_same_multiset(group: Group, place: int, client_ids: tuple[str, ...]) -> bool:
+    now_listed = {client.client_id: n for client in group.state.clients if (n := entries_at(client, place))}
+    return now_listed == Counter(client_ids)
+
+
+def entries_at(client: Client, place: int) -> int:
+    """How often the broker at ``place`` lists the client."""
+    return client.entries[place] if place < len(client.entries) else 0
+
+
+def _replace_list(group: Group, place: int, listed: Counter[str]) -> None:
+    for client_id in listed:
+        group.client(client_id)
+    for client in group.state.clients:
+        before, entries = entries_at(client, place), listed.get(client.client_id, 0)
+        if before == entries:
+            continue
+        client.entries.extend([0] * (place + 1 - len(client.entries)))
+        client.entries[place] = entries
+        _tell_change(group, place, client, before, entries)
+
+
+def _tell_change(group: Group, place: int, client: Client, before: int, entries: int) -> None:
+    broker_name = group.state.brokers[place].name
+    change = "appeared" if entries > before else "disappeared"
+    addresses = client.addresses[place] if place < len(client.addresses) else ""
+    group.tell(
+        MembershipFact(
+            broker_name=broker_name,
+            client_id=client.client_id,
+            change=change,
+            entries=entries,
+            reason=group.state.reasons.get(_reason_key(broker_name, client.client_id, change)),
+            addresses=tuple(addresses.split()),
+        )
+    )
+
+
+def _note_silent_brokers(group: Group, answered: set[int]) -> None:
+    for place, broker in enumerate(group.state.brokers):
+        if place not in answered:
+            group.disturb()
+            if not broker.lost_ts:
+                broker.lost_ts = group.state.now
+
+
+def _note_joins_and_leaves(group: Group, present_before: set[int]) -> None:
+    state = group.state
+    for place, client in enumerate(state.clients):
+        listed = is_listed(client)
+        if listed != (place in present_before):
+            state.changes.append(Change(state.now, client.client_id, listed))
+            client.since_ts = state.now
+        if not listed:
+            client.double_ts = client.unanswered_ts = 0
+            client.addresses = []
+    if any(is_listed(client) for client in state.clients):
+        state.empty_since = 0
+    elif present_before:
+        state.empty_since = state.now

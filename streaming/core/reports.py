@@ -1,0 +1,96 @@
+"""Reports: what each instance of a client says it owns."""
+
+from schemas.events import AssignmentReport, Heartbeat, OwnedQueues, Subscription
+from streaming.core.group import Group
+from streaming.core.state import Client, ListedAs, Report, RunsAs
+
+INSTANCES_KEPT = 2
+
+
+def take_report(group: Group, event: AssignmentReport) -> None:
+    """A snapshot of the moment it was answered, or that a client was asked in vain. Older than known: ignored."""
+    client = group.state.clients[group.client(event.client_id)]
+    if not event.answered:
+        _take_silence(group, client, event)
+        return
+    start_ts = event.start_ts or 0
+    known = next((report for report in client.reports if report.start_ts == start_ts), None)
+    if known is not None and known.answered_ts >= event.answered_ts:
+        return
+    owned, busy = _queue_places(group, event.owned)
+    report = Report(start_ts, event.answered_ts, group.runs_as(_runs_as(event)), owned, busy)
+    if known is None or known.owned != owned or known.runs_as != report.runs_as:
+        group.disturb()
+    if known is not None:
+        client.reports.remove(known)
+    client.reports = sorted([report, *client.reports], key=lambda r: -r.answered_ts)[:INSTANCES_KEPT]
+    if client.unanswered_ts and client.unanswered_ts <= report.answered_ts:
+        client.unanswered_ts = 0
+        group.disturb()
+
+
+def _take_silence(group: Group, client: Client, event: AssignmentReport) -> None:
+    newest = client.reports[0].answered_ts if client.reports else 0
+    if event.answered_ts > newest and not client.unanswered_ts:
+        client.unanswered_ts = event.answered_ts
+        group.disturb()
+
+
+def _queue_places(group: Group, owned: tuple[OwnedQueues, ...]) -> tuple[list[int], list[int]]:
+    """Places of the queues it owns, and of those of them with messages in hand. A dropped queue is not owned."""
+    places, busy = [], []
+    for queues in owned:
+        topic, broker = group.topic(queues.topic), group.broker(queues.broker_name)
+        for queue in queues.queues:
+            if queue.dropped:
+                continue
+            place = group.queue(topic, broker, queue.queue_id)
+            places.append(place)
+            if queue.cached_msg_count:
+                busy.append(place)
+    places.sort()
+    return places, busy
+
+
+def _runs_as(event: AssignmentReport) -> RunsAs:
+    return RunsAs(
+        event.strategy,
+        event.orderly,
+        event.message_model,
+        event.client_rebalance,
+        bool(event.pop),
+        _pairs(event.subscriptions),
+    )
+
+
+def _pairs(subscriptions: tuple[Subscription, ...]) -> tuple[tuple[str, str | None], ...]:
+    return tuple(sorted(((s.topic, s.expression) for s in subscriptions), key=lambda pair: (pair[0], pair[1] or "")))
+
+
+def take_heartbeat(group: Group, event: Heartbeat) -> None:
+    """What a broker knows of a client. That it is a member is said by the round's lists, not here.
+
+    One that belongs to a round already over is outdated: the next one repeats what still holds.
+    """
+    if event.round < group.state.round:
+        return
+    place = group.broker(event.broker_name)
+    client = group.state.clients[group.client(event.client_id)]
+    subscriptions = None if event.subscriptions is None else _pairs(event.subscriptions)
+    listed_as = group.listed_as(
+        ListedAs(event.language, event.version, event.message_model, event.consume_type, subscriptions)
+    )
+    if client.listed_as != listed_as:
+        client.listed_as = listed_as
+        group.disturb()
+    _take_addresses(group, client, place, event)
+
+
+def _take_addresses(group: Group, client: Client, place: int, event: Heartbeat) -> None:
+    client.addresses.extend([""] * (place + 1 - len(client.addresses)))
+    addresses = " ".join(sorted(event.addresses))
+    if client.addresses[place] == addresses:
+        return
+    client.addresses[place] = addresses
+    client.double_ts = event.ts if any(" " in known for known in client.addresses) else 0
+    group.disturb()

@@ -1,0 +1,79 @@
+"""The members as one would list them now: told when something about one changes, forgotten some time after it left."""
+
+from zlib import crc32
+
+from schemas.facts import MemberFact
+from schemas.identity import is_retry_topic
+from streaming.core.evidence import GroupEvidence
+from streaming.core.group import Group
+from streaming.core.membership import is_listed
+from streaming.core.state import Client, ListedAs, RunsAs
+
+KEPT_AFTER_LEAVING_MS = 900_000
+
+_NOTHING_LISTED = ListedAs()
+_NOTHING_RUN = RunsAs()
+
+
+def tell_members(group: Group, evidence: GroupEvidence) -> None:
+    """One fact for each client about which something has changed."""
+    for place, client in enumerate(group.state.clients):
+        if place not in evidence.members and not client.told_as:
+            continue
+        fact = _present(group, evidence, place, client) if place in evidence.members else _absent(client)
+        told_as = crc32(repr(fact).encode("utf-8", "surrogatepass")) or 1
+        if client.told_as != told_as:
+            client.told_as = told_as if fact.present else 0
+            group.tell(fact)
+
+
+def _absent(client: Client) -> MemberFact:
+    return MemberFact(client_id=client.client_id, present=False, since_ts=client.since_ts)
+
+
+def _present(group: Group, evidence: GroupEvidence, place: int, client: Client) -> MemberFact:
+    state = group.state
+    listed_as = state.listed_as[client.listed_as] if client.listed_as >= 0 else _NOTHING_LISTED
+    runs_as = evidence.members[place].runs_as or _NOTHING_RUN
+    return MemberFact(
+        client_id=client.client_id,
+        present=True,
+        since_ts=client.since_ts,
+        brokers=tuple(b.name for b, entries in zip(state.brokers, client.entries, strict=False) if entries),
+        instances=evidence.members[place].entries,
+        addresses=tuple(sorted({address for known in client.addresses for address in known.split()})),
+        language=listed_as.language,
+        version=listed_as.version,
+        message_model=runs_as.message_model or listed_as.message_model,
+        strategy=runs_as.strategy,
+        orderly=runs_as.orderly,
+        subscriptions=tuple(topic for topic, _ in runs_as.subscriptions if not is_retry_topic(topic)),
+        start_ts=client.reports[0].start_ts or None if client.reports else None,
+    )
+
+
+def forget_the_gone(group: Group) -> None:
+    """Drop clients that left long ago, and queues that are in no route, with no owner, in no alert."""
+    state = group.state
+    gone = {place for place, client in enumerate(state.clients) if _is_gone(client, state.now)}
+    held = {queue for place, c in enumerate(state.clients) if place not in gone for r in c.reports for queue in r.owned}
+    held.update(queue for alert in state.alerts for queue in alert.queues)
+    routed = {
+        (topic, hosted.broker, queue_id)
+        for topic, of in enumerate(state.topics)
+        for hosted in of.hosts
+        for queue_id in range(max(hosted.read, hosted.write))
+    }
+    stray = {
+        place
+        for place, q in enumerate(state.queues)
+        if place not in held and q.told_after_ms < 0 and (q.topic, q.broker, q.queue_id) not in routed
+    }
+    if gone or stray:
+        group.forget(gone, stray)
+
+
+def _is_gone(client: Client, now: int) -> bool:
+    if not client.since_ts:
+        client.since_ts = now
+    return not is_listed(client) and not client.told_as and now - client.since_ts > KEPT_AFTER_LEAVING_MS

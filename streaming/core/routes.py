@@ -1,0 +1,50 @@
+"""Routes: which queues a topic has on which broker."""
+
+from schemas.events import RouteQueues, TopicRoute
+from streaming.core.group import Group
+from streaming.core.settings import Timing
+from streaming.core.state import HostedQueues, Topic
+
+PERM_READ = 4  # org.apache.rocketmq.common.constant.PermName.PERM_READ
+STATIC_TOPIC_BROKER = "__syslo__"  # MixAll.LOGICAL_QUEUE_MOCK_BROKER_PREFIX
+
+
+def take_route(group: Group, event: TopicRoute) -> None:
+    """A full snapshot of a topic's route; an older copy than the one known is ignored."""
+    topic = group.state.topics[group.topic(event.topic)]
+    if event.ts <= topic.confirmed_ts:
+        return
+    hosts = sorted((_hosted(group, queues) for queues in event.brokers), key=lambda h: h.broker)
+    if not topic.confirmed_ts:
+        topic.hosts = hosts
+        group.disturb()
+    elif hosts != topic.hosts:
+        _change(topic, hosts, event.ts)
+        group.disturb()
+    elif topic.confirmed_ts <= group.state.floor_ts:
+        group.disturb()
+    topic.confirmed_ts = event.ts
+
+
+def _hosted(group: Group, queues: RouteQueues) -> HostedQueues:
+    return HostedQueues(
+        group.broker(queues.broker_name), queues.read_queue_nums, queues.write_queue_nums, queues.perm
+    )
+
+
+def _change(topic: Topic, hosts: list[HostedQueues], ts: int) -> None:
+    """A broker that comes or goes is more than a new number of queues: members appear there only by heartbeat."""
+    if topic.hosts and hosts and {h.broker for h in hosts} != {h.broker for h in topic.hosts}:
+        topic.hosts_changed_ts = ts
+    topic.previous_hosts = topic.hosts
+    topic.hosts = hosts
+    topic.changed_ts = ts
+
+
+def is_known(topic: Topic, now: int, floor_ts: int, timing: Timing) -> bool:
+    """Whether a copy of the route is recent enough to go by, and newer than the last loss of events."""
+    return topic.confirmed_ts > floor_ts and now - topic.confirmed_ts <= timing.route_max_age
+
+
+def is_readable(hosted: HostedQueues) -> bool:
+    return bool(hosted.perm & PERM_READ)

@@ -1,0 +1,249 @@
+"""What is remembered of one consumer group, and how it is packed.
+
+The state is packed as MessagePack arrays: things are named once, in lists, and referred to by their place there.
+Only ``streaming.core.group`` knows the places; the rest of the core sees objects. Times are epoch milliseconds.
+A change of any class here changes the packed form: raise ``STATE_VERSION``.
+"""
+
+import msgspec
+from msgspec import Struct, field
+
+from schemas.facts import Kind
+from streaming.errors import StateVersionError
+
+STATE_VERSION = 1
+
+FINDING_CODES: tuple[Kind, ...] = (
+    Kind.UNKNOWN,
+    Kind.EXCLUDED,
+    Kind.DUPLICATED,
+    Kind.ORPHANED,
+    Kind.STALLED,
+    Kind.SLOW_CONSUMER,
+    Kind.CONSUME_DISABLED,
+    Kind.SETTLING,
+    Kind.PHANTOM,
+    Kind.MISPLACED,
+    Kind.MATCH,
+    Kind.NO_MEMBERS,
+)
+
+
+class Packed(Struct, array_like=True):
+    """Base of what is packed; fields are told apart by their order alone."""
+
+
+class PackedValue(Struct, array_like=True, frozen=True):
+    """The same, for values that never change and can be shared."""
+
+
+class Broker(Packed):
+    """A broker as the rounds saw it. ``lost_ts``: since when it has not answered, 0 while it does."""
+
+    name: str
+    answered_ts: int = 0
+    changed_ts: int = 0  # when its list last changed
+    lost_ts: int = 0
+    returned_ts: int = 0
+    listed: int = 0  # entries in its list
+
+
+class HostedQueues(PackedValue, frozen=True):
+    """A topic's queues on the broker at place ``broker``."""
+
+    broker: int
+    read: int
+    write: int
+    perm: int
+
+
+class Topic(Packed):
+    """A topic's route. ``confirmed_ts``: when a copy last said so; 0: no route is known."""
+
+    name: str
+    hosts: list[HostedQueues] = field(default_factory=list)
+    confirmed_ts: int = 0
+    changed_ts: int = 0
+    hosts_changed_ts: int = 0  # when a broker was added or removed
+    alive_ts: int = 0  # since when the topic has had members; 0: it has none
+    previous_hosts: list[HostedQueues] = field(default_factory=list)
+
+
+class ListedAs(PackedValue, frozen=True):
+    """What heartbeats say of a client; many clients share one."""
+
+    language: str | None = None
+    version: str | None = None
+    message_model: str | None = None
+    consume_type: str | None = None
+    subscriptions: tuple[tuple[str, str | None], ...] | None = None
+
+
+class RunsAs(PackedValue, frozen=True):
+    """What reports say of a client; many clients share one."""
+
+    strategy: str | None = None
+    orderly: bool | None = None
+    message_model: str | None = None
+    client_rebalance: bool | None = None
+    pops: bool = False
+    subscriptions: tuple[tuple[str, str | None], ...] = ()
+
+
+class Report(Packed):
+    """What one instance said it owned at ``answered_ts``: places of queues; ``busy`` those with messages in hand."""
+
+    start_ts: int
+    answered_ts: int
+    runs_as: int
+    owned: list[int]
+    busy: list[int] = field(default_factory=list)
+
+
+class Client(Packed):
+    """A client id. ``entries``: how often each broker lists it, by the broker's place."""
+
+    client_id: str
+    since_ts: int = 0  # since when it has been a member, or no longer is one
+    entries: list[int] = field(default_factory=list)
+    addresses: list[str] = field(default_factory=list)  # by the broker's place, several joined by a blank
+    listed_as: int = -1
+    double_ts: int = 0  # since when the same two addresses have been listed, 0: not
+    unanswered_ts: int = 0  # since when it has been asked in vain, 0: it answers
+    reports: list[Report] = field(default_factory=list)  # one an instance, newest answer first
+    told_as: int = 0  # checksum of the member fact last told, 0: none
+
+
+class Queue(Packed):
+    """A message queue: what was last found of it, and its offsets. Lags are relative to ``broker_offset``."""
+
+    topic: int
+    broker: int
+    queue_id: int
+    finding: int = 0
+    cause: str | None = None
+    since_ts: int = 0
+    owners: list[int] = field(default_factory=list)
+    last_owners: list[int] = field(default_factory=list)  # who owned it before nobody did
+    expected: list[int] | None = None
+    differs_ts: int = 0  # since when it has not looked right in the newest reports
+    evidence_ts: int = 0  # newest report behind the finding when it began
+    broker_offset: int = -1
+    consumer_lag: int = 0  # broker_offset - consumer offset
+    pull_lag: int = 0
+    progress_ts: int = 0
+    still_ms: int = 0  # for how long before progress_ts neither offset had moved while messages waited
+    told_after_ms: int = -1  # since_ts + this: when the queue's last fact was told; -1: none yet
+
+
+class Alert(Packed):
+    """An open alert; it is removed when it resolves. ``topic`` is "" for one about the whole group."""
+
+    topic: str
+    kind: str
+    state: str
+    severity: str
+    active_ts: int
+    fired_ts: int = 0
+    clear_ts: int = 0  # since when nothing of it is left
+    seen_ts: int = 0  # when evidence last supported it
+    cause: str | None = None
+    evidence: str = ""
+    queues: list[int] = field(default_factory=list)
+    stale: bool = False
+
+
+class Condition(Packed):
+    """A finding about a topic or the group that holds since ``since_ts``."""
+
+    topic: str
+    kind: str
+    since_ts: int
+    evidence: str
+
+
+class Change(PackedValue, frozen=True):
+    """A client joined (``joined``) or left the group at ``ts``; kept for the length of the storm window."""
+
+    ts: int
+    client_id: str
+    joined: bool
+
+
+class Episode(Packed):
+    """A rebalance under way."""
+
+    trigger: str
+    from_ts: int
+    last_ts: int
+    joined: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    topics: list[str] = field(default_factory=list)
+    owners_before: list[tuple[int, int]] = field(default_factory=list)  # (place of queue, place of owner)
+    duplicated_ms: int = 0
+    orphaned_ms: int = 0
+
+
+class Held(PackedValue, frozen=True):
+    """An event ahead of the group's clock, kept until the clock confirms or refutes it."""
+
+    event: bytes
+    topic: str | None
+    partition: int | None
+    offset: int | None
+
+
+class GroupState(Packed):
+    """All of it. ``due_ts``: until then, and without news, evaluating again would find the same."""
+
+    cluster: str
+    group: str
+    next_seq: int = 0
+    now: int = 0
+    interval: int = 0
+    round: int = -1
+    floor_ts: int = 0  # evidence up to here does not count: events were lost
+    due_ts: int = 0
+    consume_enable: bool | None = None
+    orderly: bool | None = None
+    sources: dict[str, int] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)  # why a client joined or left, where a producer saw it
+    behind: list[int] = field(default_factory=list)
+    held: list[Held] = field(default_factory=list)
+    brokers: list[Broker] = field(default_factory=list)
+    topics: list[Topic] = field(default_factory=list)
+    clients: list[Client] = field(default_factory=list)
+    listed_as: list[ListedAs] = field(default_factory=list)
+    runs_as: list[RunsAs] = field(default_factory=list)
+    queues: list[Queue] = field(default_factory=list)
+    alerts: list[Alert] = field(default_factory=list)
+    conditions: list[Condition] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    episode: Episode | None = None
+    status: str = ""
+    failed: bool = False
+    empty_since: int = 0
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(GroupState)
+_VERSION_BYTE = bytes([STATE_VERSION])
+
+
+def new_state(cluster: str, group: str) -> GroupState:
+    return GroupState(cluster, group)
+
+
+def pack(state: GroupState) -> bytes:
+    """One byte of version, then the state."""
+    return _VERSION_BYTE + _encoder.encode(state)
+
+
+def unpack(packed: bytes) -> GroupState:
+    """Raises StateVersionError for a state that another version wrote."""
+    if packed[:1] != _VERSION_BYTE:
+        raise StateVersionError(
+            f"the checkpoint holds group state of version {packed[:1].hex() or 'none'}, this evenkeel reads version "
+            f"{STATE_VERSION:02x}: run 'evenkeel reseed' to begin a new checkpoint that keeps the open alerts"
+        )
+    return _decoder.decode(memoryview(packed)[1:])

@@ -1,0 +1,176 @@
+"""The step: one event after the other, in the order of arrival, folded into the group's state.
+
+Its laws: any cut of a group's events into batches gives the same facts, since each event is taken alone and nothing is
+sorted; evaluation happens at round markers only; the clock is the group's own.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from schemas.codec import Rejected
+from schemas.events import (
+    AnyEvent,
+    AssignmentReport,
+    ConsumeProgress,
+    ConsumerChange,
+    Heartbeat,
+    Round,
+    TopicRoute,
+    decode_event,
+    encode_event,
+)
+from schemas.facts import EventsLostFact, Fact
+from streaming.core import clock
+from streaming.core.clock import Verdict
+from streaming.core.evaluation import evaluate
+from streaming.core.group import Group
+from streaming.core.membership import take_change, take_lists
+from streaming.core.progress import take_progress
+from streaming.core.reports import take_heartbeat, take_report
+from streaming.core.routes import take_route
+from streaming.core.settings import Settings
+from streaming.core.state import GroupState, Held
+
+HELD_AT_MOST = 4096
+SOURCES_KEPT = 8
+
+
+class Origin(Struct, frozen=True):
+    """Where an event came from, should it have to be quarantined."""
+
+    topic: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+
+
+class Refused(Struct, frozen=True):
+    """An event that the group refuses, with its bytes and where it came from."""
+
+    event: bytes
+    origin: Origin
+    why: Rejected
+
+
+NOWHERE = Origin()
+
+
+def step(state: GroupState, events: Iterable[AnyEvent], settings: Settings) -> list[Fact]:
+    """Fold events into ``state``, which changes in place; the facts in their order."""
+    group = Group(state, settings)
+    for event in events:
+        take(group, event)
+    return group.facts
+
+
+def take(group: Group, event: AnyEvent, origin: Origin = NOWHERE) -> list[Refused]:
+    """Take one event. What is refused comes back: this event, or earlier ones that had been waiting for the clock."""
+    _count(group, event)
+    if isinstance(event, Round):
+        return _take_round(group, event, origin)
+    state = group.state
+    if state.now and _time_of(event) > clock.horizon(state, group.timing):
+        return _hold(group, event, origin)
+    _TAKERS[type(event)](group, event)
+    return []
+
+
+def _time_of(event: AnyEvent) -> int:
+    return max(event.ts, event.answered_ts) if isinstance(event, AssignmentReport) else event.ts
+
+
+_TAKERS: dict[type, Callable[[Group, Any], None]] = {
+    Heartbeat: take_heartbeat,
+    ConsumerChange: take_change,
+    TopicRoute: take_route,
+    AssignmentReport: take_report,
+    ConsumeProgress: take_progress,
+}
+
+
+def _count(group: Group, event: AnyEvent) -> None:
+    """A gap in a producer's numbers: events were lost, and what they would have said is not known."""
+    state = group.state
+    last = state.sources.get(event.source)
+    if last is not None and event.seq <= last:
+        return
+    if last is not None and event.seq > last + 1:
+        state.floor_ts = max(state.floor_ts, state.now)
+        group.disturb()
+        lost = EventsLostFact(source=event.source, expected_seq=last + 1, received_seq=event.seq)
+        group.tell(lost, ts=state.now or event.ts)
+    if last is None and len(state.sources) >= SOURCES_KEPT:
+        state.sources.pop(next(iter(state.sources)))
+    state.sources[event.source] = event.seq
+
+
+def _take_round(group: Group, event: Round, origin: Origin) -> list[Refused]:
+    state, timing = group.state, group.timing
+    believed = any(_stands_beside(held, event) for held in state.held)
+    verdict = clock.judge_marker(state, event.ts, timing, believed)
+    if verdict is Verdict.HOLD:
+        return _hold(group, event, origin)
+    if verdict is Verdict.LATE:
+        return []
+    if verdict is Verdict.SET_BACK:
+        clock.set_back(state, event.ts - 1)
+    refused = _release(group, event.ts)
+    _accept(group, event)
+    return refused
+
+
+def _accept(group: Group, event: Round) -> None:
+    state = group.state
+    before = state.now
+    clock.advance(state, event.ts)
+    state.round = event.round
+    _take_group_settings(group, event)
+    take_lists(group, event)
+    evaluate(group, before)
+
+
+def _stands_beside(held: Held, event: Round) -> bool:
+    earlier = decode_event(held.event)
+    return isinstance(earlier, Round) and clock.stands_beside(earlier.ts, event.ts)
+
+
+def _take_group_settings(group: Group, event: Round) -> None:
+    state = group.state
+    told = (state.consume_enable, state.orderly)
+    if event.consume_enable is not None:
+        state.consume_enable = event.consume_enable
+    if event.orderly is not None:
+        state.orderly = event.orderly
+    if told != (state.consume_enable, state.orderly):
+        group.disturb()
+
+
+def _hold(group: Group, event: AnyEvent, origin: Origin) -> list[Refused]:
+    """Ahead of the clock: let it wait for the next marker."""
+    held = Held(encode_event(event), origin.topic, origin.partition, origin.offset)
+    if len(group.state.held) >= HELD_AT_MOST:
+        return [_refuse(held, f"and {HELD_AT_MOST} events already wait for the clock")]
+    group.state.held.append(held)
+    return []
+
+
+def _refuse(held: Held, detail: str) -> Refused:
+    why = Rejected("ahead_of_clock", f"its time is ahead of the cluster's clock, {detail}")
+    return Refused(held.event, Origin(held.topic, held.partition, held.offset), why)
+
+
+def _release(group: Group, now: int) -> list[Refused]:
+    """The clock is about to move to ``now``: take what it has caught up with, refuse what is still ahead."""
+    waiting, group.state.held = group.state.held, []
+    refused = []
+    for held in waiting:
+        event = decode_event(held.event)
+        ahead_ms = _time_of(event) - now
+        if ahead_ms > group.timing.ahead_of_clock:
+            refused.append(_refuse(held, f"by {ahead_ms} ms at the round that followed"))
+        elif not isinstance(event, Round):
+            _TAKERS[type(event)](group, event)
+        elif event.ts > group.state.now:
+            _accept(group, event)
+    return refused
