@@ -1,0 +1,93 @@
+"""Fetch jars once, with the Ivy that pyspark ships, and keep them in the user's cache.
+
+Each set of coordinates has a folder of its own, which appears complete or not at all. Ivy works
+in a scratch folder: a half-filled ~/.m2 or ~/.ivy2 can't disturb it, nor can two runs at once.
+"""
+
+import fcntl
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from streaming.errors import SetupError
+from streaming.jvm.java import java_home
+
+TIME_LIMIT_S = 900
+
+
+def cache_dir() -> Path:
+    """Where downloads are kept: $EVENKEEL_CACHE, else a folder in the user's cache."""
+    if chosen := os.environ.get("EVENKEEL_CACHE"):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "evenkeel"
+
+
+def fetch(coordinates: Sequence[str], exclude: Sequence[str] = ()) -> list[Path]:
+    """The jars of these `group:artifact:version` and all they need, less those of the excluded groups."""
+    folder = cache_dir() / "jars" / "--".join("-".join(c.split(":")[1:]) for c in coordinates)
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(folder.parent / f"{folder.name}.lock"):
+            if not folder.is_dir():
+                _download(coordinates, exclude, folder)
+    return sorted(folder.glob("*.jar"))
+
+
+def _download(coordinates: Sequence[str], exclude: Sequence[str], folder: Path) -> None:
+    print(f"evenkeel: fetching jars into {folder} (a minute or so, once)", file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as name:
+        scratch = Path(name)
+        (scratch / "ivy.xml").write_text(_ivy_module(coordinates, exclude))
+        command = [str(java_home() / "bin" / "java"), "-cp", f"{_pyspark_jars()}/*", "org.apache.ivy.Main"]
+        command += ["-ivy", str(scratch / "ivy.xml"), "-confs", "default", "-m2compatible"]
+        command += ["-cache", str(scratch / "cache"), "-retrieve", f"{scratch}/jars/[artifact]-[revision].[ext]"]
+        if settings := os.environ.get("EVENKEEL_IVY_SETTINGS"):
+            command += ["-settings", settings]
+        _run(command, coordinates)
+        (scratch / "jars").rename(folder)
+
+
+def _run(command: Sequence[str], coordinates: Sequence[str]) -> None:
+    try:
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIME_LIMIT_S
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SetupError(f"Fetching {', '.join(coordinates)} took over {TIME_LIMIT_S} s: is the network up?") from error
+    if done.returncode:
+        last_words = "\n".join([line for line in done.stdout.splitlines() if line.strip()][-10:])
+        raise SetupError(
+            f"Ivy could not fetch {', '.join(coordinates)}. Check the network, or name a mirror in an Ivy settings "
+            f"file with EVENKEEL_IVY_SETTINGS. It said:\n{last_words}"
+        )
+
+
+def _ivy_module(coordinates: Sequence[str], exclude: Sequence[str]) -> str:
+    wanted = "".join(
+        '<dependency org="{}" name="{}" rev="{}" conf="default->default"/>'.format(*c.split(":")) for c in coordinates
+    )
+    unwanted = "".join(f'<exclude org="{group}"/>' for group in exclude)
+    return (
+        '<ivy-module version="2.0"><info organisation="evenkeel" module="jars"/>'
+        f"<dependencies>{wanted}{unwanted}</dependencies></ivy-module>"
+    )
+
+
+def _pyspark_jars() -> Path:
+    spec = find_spec("pyspark")  # finds it without importing it
+    if spec is None or spec.origin is None:
+        raise SetupError("pyspark is not installed in this environment: run make setup")
+    return Path(spec.origin).parent / "jars"
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock that the system releases even if this process is killed."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

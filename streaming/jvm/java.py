@@ -1,0 +1,63 @@
+"""Find a Java that Spark and Kafka run on. Run as a module, it prints where that Java is."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from streaming.errors import SetupError
+
+OLDEST, NEWEST = 17, 22  # from 23 on, Hadoop's login (Subject.getSubject) is refused by Java
+PLACES = (
+    "/usr/lib/jvm/*",
+    "/opt/homebrew/opt/openjdk@*",
+    "/usr/local/opt/openjdk@*",
+    "/Library/Java/JavaVirtualMachines/*/Contents/Home",
+)
+
+
+def java_home() -> Path:
+    """The home of the first fitting Java among $JAVA_HOME, the PATH and the usual folders."""
+    seen: list[str] = []
+    for java in _candidates():
+        version = _major_version(java)
+        if version is not None and OLDEST <= version <= NEWEST:
+            return java.resolve().parent.parent
+        seen.append(f"{java} is {f'version {version}' if version else 'broken'}")
+    found = "; ".join(seen) or "none was found in $JAVA_HOME, on the PATH or in the usual folders"
+    raise SetupError(f"Java {OLDEST} to {NEWEST} is needed, but {found}. Run scripts/ensure-java, or set JAVA_HOME.")
+
+
+def _candidates() -> Iterator[Path]:
+    if home := os.environ.get("JAVA_HOME"):
+        yield Path(home, "bin", "java")
+    if on_path := shutil.which("java"):
+        yield Path(on_path)
+    for place in PLACES:
+        yield from sorted(Path("/").glob(f"{place[1:]}/bin/java"))
+
+
+def _major_version(java: Path) -> int | None:
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
+    except (OSError, subprocess.SubprocessError):
+        return None
+    match = re.search(r'version "(?:1\.)?(\d+)', said)
+    return int(match.group(1)) if match else None
+
+
+def main() -> int:
+    """Print the home of the Java to use, or why there is none."""
+    try:
+        print(java_home())
+    except SetupError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
