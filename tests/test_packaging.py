@@ -1,0 +1,43 @@
+"""What is installed is this project: `streaming` is also the import name of another package."""
+
+import subprocess
+import sys
+from importlib.metadata import distribution, entry_points
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("package", ["streaming", "schemas"])
+def test_packages_resolve_to_this_project(package: str) -> None:
+    spec = find_spec(package)
+    assert spec is not None
+    assert spec.origin == str(ROOT / package / "__init__.py")
+
+
+def test_console_script_runs_our_main() -> None:
+    (script,) = entry_points(group="console_scripts", name="evenkeel")
+    assert script.value == "streaming.cli:main"
+    done = subprocess.run([sys.executable, "-m", "streaming", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["evenkeel", distribution("evenkeel").version]
+
+
+def test_every_folder_of_code_is_a_package() -> None:
+    folders = {path.parent for top in ("streaming", "schemas") for path in (ROOT / top).rglob("*.py")}
+    assert [str(folder) for folder in folders if not (folder / "__init__.py").exists()] == []
+
+
+def test_no_test_folder_is_a_package() -> None:
+    assert list((ROOT / "tests").rglob("__init__.py")) == []
+
+
+def test_data_is_found_through_the_package() -> None:
+    assert (ROOT / "streaming" / "conf").resolve() == ROOT / "conf"
+
+
+def test_every_pin_is_exact() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    assert [line for line in lines if line and not line.startswith("#") and "==" not in line.split(";")[0]] == []
