@@ -1,0 +1,44 @@
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest
+FAST := not spark and not kafka and not slow
+
+.PHONY: help setup demo test test-fast check fmt cover bench clean
+
+help:  ## Show this help
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: .venv/.stamp  ## Install everything into .venv; fast when up to date
+	@$(BIN)/python scripts/fetch_jars.py
+
+.venv/.stamp: pyproject.toml constraints.txt
+	@scripts/setup
+
+demo: setup  ## Watch a RocketMQ fleet go wrong and recover (SECONDS=90 to end by itself)
+	$(BIN)/evenkeel demo $(if $(SECONDS),--seconds $(SECONDS))
+
+test: setup test-fast  ## Run every test: the fast ones side by side, then Spark and Kafka one by one
+	$(PYTEST) -m "not ($(FAST))"
+
+test-fast: setup  ## Run the tests that need neither Spark nor Kafka
+	$(PYTEST) -m "$(FAST)" -n 2
+
+check: setup  ## Format, lint, types, direction of imports
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fmt: setup  ## Format the code and mend what can be mended
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+cover: setup  ## Show what the fast tests leave uncovered in schemas and streaming.core
+	$(PYTEST) -m "$(FAST)" -n 2 --cov --cov-report=term-missing
+
+bench: setup  ## Measure (QUICK=1 for a short run)
+	$(BIN)/python -m bench $(if $(QUICK),--quick)
+
+clean:  ## Remove the environment and everything made by running
+	rm -rf .venv build dist *.egg-info .*_cache .hypothesis .coverage spark-warehouse metastore_db derby.log
