@@ -1,0 +1,97 @@
+"""CONSISTENT_HASH: clients and queues are hashed onto one ring."""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import md5
+from struct import Struct
+from typing import ClassVar
+
+from schemas.identity import MessageQueue
+from streaming.core.allocation.error import illegal_argument
+from streaming.core.allocation.java_text import queue_text, utf8
+from streaming.core.allocation.strategy import check, position_of
+
+_first_four_bytes = Struct(">I").unpack_from
+
+
+@dataclass(frozen=True, slots=True)
+class ConsistentHash:
+    """``AllocateMessageQueueConsistentHash`` with RocketMQ's own hash function.
+
+    Every client has ``virtual_node_cnt`` nodes on the ring; a queue belongs to the first node at or after its own
+    place. With 0 nodes nobody gets anything. Another count or a custom hash function cannot be seen from outside.
+    """
+
+    virtual_node_cnt: int = 10
+
+    name: ClassVar[str] = "CONSISTENT_HASH"
+
+    def __post_init__(self) -> None:
+        if self.virtual_node_cnt < 0:
+            raise illegal_argument(f"illegal virtualNodeCnt :{self.virtual_node_cnt}")
+
+    def allocate(
+        self, client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]
+    ) -> tuple[MessageQueue, ...]:
+        position = position_of(client_id, queues, client_ids)
+        if position is None:
+            return ()
+        ring = ring_of(tuple(client_ids), self.virtual_node_cnt)
+        return tuple(queue for queue in queues if ring.owner(place_of(queue_text(queue))) == position)
+
+    def shares(self, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> list[tuple[MessageQueue, ...]]:
+        check(client_ids[0], queues, client_ids)
+        ring = ring_of(tuple(client_ids), self.virtual_node_cnt)
+        shares: list[list[MessageQueue]] = [[] for _ in client_ids]
+        for queue, place in zip(queues, places_of(tuple(queues)), strict=True):
+            owner = ring.owner(place)
+            if owner is not None:
+                shares[owner].append(queue)
+        return [tuple(share) for share in shares]
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """The places of all nodes in ascending order, and the position of the client that each belongs to."""
+
+    places: "array[int]"
+    owners: "array[int]"
+
+    def owner(self, place: int) -> int | None:
+        """The client of the first node at or after this place; after the last node the ring begins again."""
+        index = bisect_left(self.places, place)
+        if index < len(self.places):
+            return self.owners[index]
+        return self.owners[0] if self.owners else None
+
+
+@lru_cache(maxsize=1024)
+def ring_of(client_ids: tuple[str, ...], virtual_node_cnt: int) -> Ring:
+    """The ring of these members, kept until others push it out: building it takes a hash for every node.
+
+    Clients are put on in the order of the list; where two nodes meet at one place, the later stays. The nodes of an id
+    that is listed again are numbered on from the nodes that it has, so they are further nodes and not the same ones.
+    """
+    owner_at: dict[int, int] = {}
+    for position, client_id in enumerate(client_ids):
+        owner = client_ids.index(client_id)
+        present = 0 if owner == position else sum(held_by == owner for held_by in owner_at.values())
+        for number in range(present, present + virtual_node_cnt):
+            owner_at[place_of(f"{client_id}-{number}")] = owner
+    places = sorted(owner_at)
+    return Ring(array("I", places), array("I", [owner_at[place] for place in places]))
+
+
+@lru_cache(maxsize=1024)
+def places_of(queues: tuple[MessageQueue, ...]) -> "array[int]":
+    """The places of a topic's queues, kept because groups share topics and routes seldom change."""
+    return array("I", [place_of(queue_text(queue)) for queue in queues])
+
+
+def place_of(key: str) -> int:
+    """A place on the ring: the first four bytes of the key's MD5, as RocketMQ's ``MD5Hash`` reads them."""
+    place: int = _first_four_bytes(md5(utf8(key), usedforsecurity=False).digest())[0]
+    return place
