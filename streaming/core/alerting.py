@@ -137,9 +137,7 @@ def is_rolling_deploy(group: Group) -> bool:
     return state.now - min(c.ts for c in state.changes) <= timing.deploy_wait
 
 
-def _claims_of_conditions(
-    group: Group, evidence: GroupEvidence, held: list[Condition]
-) -> dict[tuple[str, str], Claim]:
+def _claims_of_conditions(group: Group, evidence: GroupEvidence, held: list[Condition]) -> dict[tuple[str, str], Claim]:
     claims = {}
     for condition in held:
         kind = Kind(condition.kind)
@@ -149,9 +147,7 @@ def _claims_of_conditions(
         is_ripe = group.state.now - condition.since_ts >= hold
         if kind is Kind.INCONSISTENT_SUBSCRIPTION and is_rolling_deploy(group):
             is_ripe = False
-        claims[condition.topic, kind.value] = Claim(
-            severity_of(evidence, kind), None, condition.evidence, (), is_ripe
-        )
+        claims[condition.topic, kind.value] = Claim(severity_of(evidence, kind), None, condition.evidence, (), is_ripe)
     return claims
 
 

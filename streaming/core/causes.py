@@ -105,7 +105,9 @@ def view_divergence(topic: TopicEvidence, queues: frozenset[int]) -> Explanation
     if not topic.views_differ:
         return None
     brokers = topic.group.state.brokers
-    views = [f"{brokers[place].name} lists {_ids(topic, _listed_by(topic, place)) or 'nobody'}" for place in topic.hosts]
+    views = [
+        f"{brokers[place].name} lists {_ids(topic, _listed_by(topic, place)) or 'nobody'}" for place in topic.hosts
+    ]
     return Explanation(Cause.VIEW_DIVERGENCE, queues, "; ".join(views))
 
 
@@ -123,7 +125,9 @@ def room_without_consumer(topic: TopicEvidence, queues: frozenset[int]) -> Expla
     if topic.group.rule.strategy != "MACHINE_ROOM" and names != {"AllocateMessageQueueByMachineRoom"}:
         return None
     brokers = {topic.group.state.queues[queue].broker for queue in queues}
-    whole = [b for b in brokers if all(not topic.owners(q) for q in topic.queues if topic.group.state.queues[q].broker == b)]
+    whole = [
+        b for b in brokers if all(not topic.owners(q) for q in topic.queues if topic.group.state.queues[q].broker == b)
+    ]
     explained = frozenset(q for q in queues if topic.group.state.queues[q].broker in whole)
     room = ", ".join(sorted(topic.group.state.brokers[broker].name for broker in whole))
     return Explanation(Cause.ROOM_WITHOUT_CONSUMER, explained, f"no member consumes from the room of {room}")
@@ -155,7 +159,9 @@ def route_lag(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | Non
     state_queues = topic.group.state.queues
     new = frozenset(q for q in queues if state_queues[q].queue_id >= before.get(state_queues[q].broker, 0))
     seconds = (topic.now - topic.topic.changed_ts) // 1000
-    return Explanation(Cause.ROUTE_LAG, new, f"the route changed {seconds} s ago, and the members still share out the old one")
+    return Explanation(
+        Cause.ROUTE_LAG, new, f"the route changed {seconds} s ago, and the members still share out the old one"
+    )
 
 
 def client_stalled(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
@@ -180,8 +186,8 @@ def member_gone(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | N
         return None
     clients, state_queues = topic.group.state.clients, topic.group.state.queues
     gone = {place for place, client in enumerate(clients) if client.client_id in left and place not in topic.members}
-    explained = frozenset(q for q in queues if gone & set(state_queues[q].last_owners))
-    owners = sorted(gone & {place for q in explained for place in state_queues[q].last_owners})
+    explained = frozenset(q for q in queues if gone & set(state_queues[q].settled))
+    owners = sorted(gone & {place for q in explained for place in state_queues[q].settled})
     return Explanation(Cause.MEMBER_GONE, explained, f"{_ids(topic, owners)} has left, its queues are not taken over")
 
 

@@ -65,7 +65,9 @@ def _judge_topic(topic: TopicEvidence, held: set[int]) -> Verdicts:
         return _all(topic, sorted(held | set(topic.queues)), Kind.UNKNOWN, "the topic's route is not known")
     if not topic.members and not topic.uncovered:
         young = topic.now < topic.ready_ts
-        kind, why = (Kind.SETTLING, "its brokers list nobody yet") if young else (Kind.NO_MEMBERS, "nobody to consume it")
+        kind, why = (
+            (Kind.SETTLING, "its brokers list nobody yet") if young else (Kind.NO_MEMBERS, "nobody to consume it")
+        )
         return _all(topic, topic.queues, kind, why)
     verdicts = {place: judge(_evidence(topic, place)) for place in topic.queues}
     for place in sorted(held - verdicts.keys()):
@@ -121,8 +123,6 @@ def _update(group: Group, queue: Queue, verdict: Verdict, cause: str | None) -> 
         queue.finding = code
         queue.since_ts = group.state.now
         queue.evidence_ts = verdict.newest_ts
-    if queue.owners and not verdict.owners:
-        queue.last_owners = queue.owners
     queue.owners = verdict.owners
     queue.expected = verdict.expected
     queue.cause = cause

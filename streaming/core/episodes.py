@@ -3,45 +3,58 @@
 from collections import Counter
 
 from schemas.facts import Kind, RebalanceFact
+from schemas.identity import is_retry_topic
 from streaming.core.comparison import TopicFindings
 from streaming.core.evidence import BROADCASTING, GroupEvidence
+from streaming.core.findings import Verdict
 from streaming.core.group import Group
 from streaming.core.state import Change, Episode, Queue
 
 LONGEST_EPISODE_MS = 600_000
 CALM = frozenset({Kind.MATCH, Kind.EXCLUDED, Kind.NO_MEMBERS})
+ASTIR = frozenset({Kind.DUPLICATED, Kind.ORPHANED, Kind.SETTLING, Kind.MISPLACED})
 
 
 def update_episode(group: Group, evidence: GroupEvidence, found: list[TopicFindings], before: int) -> None:
-    """Begin, go on with, or end the group's rebalance. ``before``: the marker before this one."""
+    """Begin, go on with, or end the group's rebalance. ``before``: the marker before this one.
+
+    Retry topics are left out: clients learn of a new one by their route poll only, and nothing waits for it.
+    """
     state = group.state
+    verdicts = [v for f in found if not f.evidence.is_retry for v in f.verdicts.values()]
     changes = [change for change in state.changes if change.ts == state.now]
-    routes = [topic.name for topic in state.topics if topic.changed_ts > before and topic.changed_ts <= state.now]
-    if state.episode is None and not changes and not routes:
-        return
-    if state.episode is None:
-        state.episode = Episode(_trigger(changes), state.now, state.now, owners_before=_owners(state.queues))
-    _widen(state.episode, changes, routes)
-    _count_harm(state.episode, evidence, found, state.now)
-    overdue = state.now - state.episode.from_ts >= LONGEST_EPISODE_MS
-    if not changes and _is_calm(found):
-        _end(group, state.episode, converged=True)
-    elif overdue:
-        _end(group, state.episode, converged=False)
+    routes = [t.name for t in state.topics if before < t.changed_ts <= state.now and not is_retry_topic(t.name)]
+    unseen = state.at_rest and any(verdict.kind in ASTIR for verdict in verdicts)
+    if state.episode is None and (changes or routes or unseen):
+        state.episode = Episode(_trigger(changes, routes), state.now, state.now)
+        state.at_rest = False
+    calm = not changes and all(verdict.kind in CALM for verdict in verdicts)
+    if state.episode is not None:
+        _widen(state.episode, changes, routes)
+        _count_harm(state.episode, evidence, verdicts, state.now)
+        if calm or state.now - state.episode.from_ts >= LONGEST_EPISODE_MS:
+            _end(group, state.episode, converged=calm)
+    if calm and state.episode is None:
+        state.at_rest = True
+        for queue in state.queues:
+            queue.settled = queue.owners
 
 
-def _trigger(changes: list[Change]) -> str:
-    if not changes:
-        return "route"
+NOT_SEEN = "not seen"
+
+
+def _trigger(changes: list[Change], routes: list[str]) -> str:
     kinds = {change.joined for change in changes}
-    return "join and leave" if len(kinds) == 2 else "join" if True in kinds else "leave"
-
-
-def _owners(queues: list[Queue]) -> list[tuple[int, int]]:
-    return [(place, queue.owners[0]) for place, queue in enumerate(queues) if len(queue.owners) == 1]
+    if len(kinds) == 2:
+        return "join and leave"
+    if kinds:
+        return "join" if True in kinds else "leave"
+    return "route" if routes else NOT_SEEN
 
 
 def _widen(episode: Episode, changes: list[Change], routes: list[str]) -> None:
+    if episode.trigger == NOT_SEEN:  # owners may be seen to move one round before the list is seen to change
+        episode.trigger = _trigger(changes, routes)
     for change in changes:
         names = episode.joined if change.joined else episode.left
         if change.client_id not in names:
@@ -49,31 +62,28 @@ def _widen(episode: Episode, changes: list[Change], routes: list[str]) -> None:
     episode.topics.extend(topic for topic in routes if topic not in episode.topics)
 
 
-def _count_harm(episode: Episode, evidence: GroupEvidence, found: list[TopicFindings], now: int) -> None:
+def _count_harm(episode: Episode, evidence: GroupEvidence, verdicts: list[Verdict], now: int) -> None:
     """Queue-milliseconds with two owners, or with none, by the newest reports of each moment."""
     elapsed = now - episode.last_ts
     episode.last_ts = now
-    if evidence.message_model == BROADCASTING or not elapsed:
+    if evidence.message_model == BROADCASTING:
         return
-    for findings in found:
-        for verdict in findings.verdicts.values():
-            if verdict.kind in (Kind.EXCLUDED, Kind.NO_MEMBERS):
-                continue
-            if len(verdict.owners) > 1:
-                episode.duplicated_ms += elapsed
-            elif not verdict.owners:
-                episode.orphaned_ms += elapsed
-
-
-def _is_calm(found: list[TopicFindings]) -> bool:
-    return all(verdict.kind in CALM for findings in found for verdict in findings.verdicts.values())
+    for verdict in verdicts:
+        if verdict.kind in (Kind.EXCLUDED, Kind.NO_MEMBERS):
+            continue
+        if len(verdict.owners) > 1:
+            episode.duplicated_ms += elapsed
+        elif not verdict.owners:
+            episode.orphaned_ms += elapsed
 
 
 def _end(group: Group, episode: Episode, converged: bool) -> None:
     state = group.state
     state.episode = None
-    after = dict(_owners(state.queues))
-    moved = [queue for queue, owner in episode.owners_before if queue in after and after[queue] != owner]
+    judged = [(p, q) for p, q in enumerate(state.queues) if not is_retry_topic(state.topics[q.topic].name)]
+    before = {place: queue.settled[0] for place, queue in judged if len(queue.settled) == 1}
+    after = {place: queue.owners[0] for place, queue in judged if len(queue.owners) == 1}
+    moved = [queue for queue, owner in before.items() if queue in after and after[queue] != owner]
     topics = {state.topics[state.queues[queue].topic].name for queue in moved}
     group.tell(
         RebalanceFact(
@@ -85,7 +95,7 @@ def _end(group: Group, episode: Episode, converged: bool) -> None:
             to_ts=state.now,
             converged=converged,
             queues_moved=len(moved),
-            fewest_moves=_fewest_moves(state.queues, dict(episode.owners_before), after),
+            fewest_moves=_fewest_moves(state.queues, before, after),
             duplicated_ms=episode.duplicated_ms,
             orphaned_ms=episode.orphaned_ms,
         )

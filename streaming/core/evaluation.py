@@ -75,7 +75,7 @@ def _tell_status(
     state = group.state
     counts = Counter(verdict.kind.value for findings in found for verdict in findings.verdicts.values())
     fact = GroupFact(
-        status=_status(evidence, counts, conditions),
+        status=_status(evidence, found, counts, conditions),
         members=sum(member.entries for member in evidence.members.values()),
         queues=sum(counts.values()),
         counts=dict(sorted(counts.items())),
@@ -90,7 +90,9 @@ def _tell_status(
         group.tell(fact)
 
 
-def _status(evidence: GroupEvidence, counts: Counter[str], conditions: list[Condition]) -> str:
+def _status(
+    evidence: GroupEvidence, found: list[TopicFindings], counts: Counter[str], conditions: list[Condition]
+) -> str:
     if evidence.exclusion is not None:
         return "excluded"
     if not evidence.members and not evidence.uncovered:
@@ -99,9 +101,15 @@ def _status(evidence: GroupEvidence, counts: Counter[str], conditions: list[Cond
         return "findings"
     if any(condition.kind != Kind.IDLE_MEMBERS.value for condition in conditions):
         return "findings"
-    if counts[Kind.UNKNOWN.value] or evidence.uncovered or not counts:
+    if evidence.uncovered or not counts or any(_is_unknown(findings) for findings in found):
         return "unknown"
-    return "settling" if counts[Kind.SETTLING.value] else "healthy"
+    return "settling" if counts[Kind.SETTLING.value] or counts[Kind.UNKNOWN.value] else "healthy"
+
+
+def _is_unknown(findings: TopicFindings) -> bool:
+    """Some queue is UNKNOWN, and not merely because the topic has just changed."""
+    is_settling = findings.evidence.route_known and findings.evidence.now < findings.evidence.ready_ts
+    return not is_settling and any(verdict.kind is Kind.UNKNOWN for verdict in findings.verdicts.values())
 
 
 def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> int:

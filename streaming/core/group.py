@@ -123,17 +123,11 @@ class Group:
         state.queues = [queue for place, queue in enumerate(state.queues) if place not in queues]
         for queue in state.queues:
             queue.owners = _moved(queue.owners, new_client)
-            queue.last_owners = _moved(queue.last_owners, new_client)
+            queue.settled = _moved(queue.settled, new_client)
             queue.expected = None if queue.expected is None else _moved(queue.expected, new_client)
         self._move_reports(new_queue)
         for alert in state.alerts:
             alert.queues = _moved(alert.queues, new_queue)
-        if state.episode is not None:
-            state.episode.owners_before = [
-                (new_queue[queue], new_client.get(owner, -1))
-                for queue, owner in state.episode.owners_before
-                if queue in new_queue
-            ]
         self._index()
 
     def _move_reports(self, new_queue: dict[int, int]) -> None:

@@ -27,9 +27,7 @@ def take_route(group: Group, event: TopicRoute) -> None:
 
 
 def _hosted(group: Group, queues: RouteQueues) -> HostedQueues:
-    return HostedQueues(
-        group.broker(queues.broker_name), queues.read_queue_nums, queues.write_queue_nums, queues.perm
-    )
+    return HostedQueues(group.broker(queues.broker_name), queues.read_queue_nums, queues.write_queue_nums, queues.perm)
 
 
 def _change(topic: Topic, hosts: list[HostedQueues], ts: int) -> None:

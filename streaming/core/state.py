@@ -124,7 +124,7 @@ class Queue(Packed):
     cause: str | None = None
     since_ts: int = 0
     owners: list[int] = field(default_factory=list)
-    last_owners: list[int] = field(default_factory=list)  # who owned it before nobody did
+    settled: list[int] = field(default_factory=list)  # who owned it when the group was last at rest
     expected: list[int] | None = None
     differs_ts: int = 0  # since when it has not looked right in the newest reports
     evidence_ts: int = 0  # newest report behind the finding when it began
@@ -179,7 +179,6 @@ class Episode(Packed):
     joined: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     topics: list[str] = field(default_factory=list)
-    owners_before: list[tuple[int, int]] = field(default_factory=list)  # (place of queue, place of owner)
     duplicated_ms: int = 0
     orphaned_ms: int = 0
 
@@ -220,6 +219,7 @@ class GroupState(Packed):
     conditions: list[Condition] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     episode: Episode | None = None
+    at_rest: bool = False  # since the last rebalance, every queue has been right at least once
     status: str = ""
     failed: bool = False
     empty_since: int = 0
