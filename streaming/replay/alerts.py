@@ -1,0 +1,110 @@
+"""Alert transitions: from facts, to JSON and to words."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from schemas.facts import AlertFact, AlertQueue, Fact
+
+
+class Transition(NamedTuple):
+    """An alert changed its state, or its queues or cause while open."""
+
+    ts: int
+    cluster: str
+    group: str
+    topic: str | None
+    seq: int
+    alert: AlertFact
+
+
+def transitions(facts: Iterable[Fact]) -> list[Transition]:
+    """Those among facts, in the order of their times."""
+    found = (
+        Transition(fact.ts, fact.cluster, fact.group, fact.topic, fact.seq, fact.payload)
+        for fact in facts
+        if isinstance(fact.payload, AlertFact)
+    )
+    return sorted(found, key=lambda t: (t.ts, t.cluster, t.group, t.seq))
+
+
+def as_json(transition: Transition, first_ts: int) -> dict[str, Any]:
+    """One line of ``replay --json``. ``owners`` holds, for each of ``queues``, the client ids that own it."""
+    alert = transition.alert
+    return {
+        "ts": transition.ts,
+        "at_s": round((transition.ts - first_ts) / 1000, 3),
+        "state": alert.state,
+        "severity": alert.severity,
+        "kind": alert.kind,
+        "cluster": transition.cluster,
+        "group": transition.group,
+        "topic": transition.topic,
+        "queues": [[queue.broker_name, queue.queue_id] for queue in alert.queues],
+        "owners": [list(queue.owners) for queue in alert.queues],
+        "cause": alert.cause,
+        "evidence": alert.evidence,
+        "fingerprint": alert.fingerprint,
+        "reason": alert.reason,
+    }
+
+
+def headline(transition: Transition) -> str:
+    """State, severity, kind and whose: ``FIRING  critical  DUPLICATED  prod/orders  topic T``."""
+    alert = transition.alert
+    state = f"{alert.state.upper()} (stale)" if alert.stale else alert.state.upper()
+    topic = f"  topic {transition.topic}" if transition.topic else ""
+    return f"{state:<8}  {alert.severity:<8}  {alert.kind}  {transition.cluster}/{transition.group}{topic}"
+
+
+def details(transition: Transition) -> Iterator[str]:
+    """Which queues, whose they are and should be, and why: one line each."""
+    alert = transition.alert
+    for queues in _alike(alert.queues):
+        owners = f"owned by {named(queues[0].owners)}"
+        expected = queues[0].expected
+        should = "" if expected is None or expected == queues[0].owners else f", expected {named(expected)}"
+        yield f"{ranges((q.broker_name, q.queue_id) for q in queues)}: {owners}{should}"
+    if alert.cause or alert.evidence:
+        yield ": ".join(part for part in (alert.cause, alert.evidence) if part)
+    yield f"reason: {alert.reason.replace('_', ' ')}"
+
+
+def _alike(queues: Iterable[AlertQueue]) -> list[list[AlertQueue]]:
+    """Queues with the same owners together."""
+    found: dict[tuple[Any, Any], list[AlertQueue]] = {}
+    for queue in queues:
+        found.setdefault((queue.owners, queue.expected), []).append(queue)
+    return list(found.values())
+
+
+def named(client_ids: Iterable[str]) -> str:
+    """``x, y`` or ``nobody``; an id that stands twice is two instances."""
+    counts: dict[str, int] = {}
+    for client_id in client_ids:
+        counts[client_id] = counts.get(client_id, 0) + 1
+    return ", ".join(one if n == 1 else f"{one} ({n} instances)" for one, n in counts.items()) or "nobody"
+
+
+def ranges(queues: Iterable[tuple[str, int]]) -> str:
+    """``broker-a 0-3 5, broker-b 1``."""
+    by_broker: dict[str, list[int]] = {}
+    for broker_name, queue_id in queues:
+        by_broker.setdefault(broker_name, []).append(queue_id)
+    return ", ".join(f"{name} {' '.join(_folded(ids))}" for name, ids in by_broker.items())
+
+
+def _folded(numbers: Iterable[int]) -> Iterator[str]:
+    first = last = None
+    for number in sorted(set(numbers)):
+        if last is not None and number == last + 1:
+            last = number
+            continue
+        if first is not None:
+            yield _range(first, last)
+        first = last = number
+    if first is not None:
+        yield _range(first, last)
+
+
+def _range(first: int, last: int | None) -> str:
+    return str(first) if first == last else f"{first}-{last}"
