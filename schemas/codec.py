@@ -1,5 +1,7 @@
 """A record's bytes to an event, or to the reason why it cannot be used. Never raises for bad bytes."""
 
+from functools import lru_cache
+
 import msgspec
 from msgspec import Struct
 
@@ -28,7 +30,9 @@ def decode_record(key: bytes | None, value: bytes | None, length: int, arrival_t
     if length > MAX_EVENT_BYTES:
         return Rejected("too_long", f"{length} bytes; the limit is {MAX_EVENT_BYTES}")
     try:
-        event = _decoder.decode(value.decode())  # as text: the decoder does not look at the bytes of unknown fields
+        if not value.isascii():
+            value.decode()  # the decoder does not look at the bytes of unknown fields
+        event = _decoder.decode(value)
     except msgspec.ValidationError as error:
         return Rejected("bad_field", str(error))
     except msgspec.DecodeError as error:
@@ -40,12 +44,17 @@ def decode_record(key: bytes | None, value: bytes | None, length: int, arrival_t
     return _check_key(event, key, arrival_ts) or _check_time(event, arrival_ts) or event
 
 
+@lru_cache(maxsize=65_536)
+def _key_bytes(cluster: str, group: str) -> bytes:
+    return group_key(cluster, group).encode()
+
+
 def _check_key(event: AnyEvent, key: bytes | None, arrival_ts: int | None) -> Rejected | None:
     if key is None and arrival_ts is None:
         return None  # a line of a file
     if key is None:
         return Rejected("key_mismatch", "the record has no key; cluster/group is expected")
-    if key != group_key(event.cluster, event.group).encode():
+    if key != _key_bytes(event.cluster, event.group):
         return Rejected("key_mismatch", f"key {key[:300]!r} is not cluster/group of the payload")
     return None
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from schemas.facts import Cause, Kind
 from streaming.core.evidence import MemberEvidence, TopicEvidence
+from streaming.core.reports import addresses_of
 
 NEW_ROUTE_MS = 600_000  # a queue that came with a route change in the last ten minutes may still be unknown to a client
 
@@ -49,8 +50,8 @@ def _doubled(topic: TopicEvidence, proven: bool) -> list[MemberEvidence]:
     return [m for m in topic.members.values() if m.entries > 1 and m.twin_proven is proven]
 
 
-def _addresses(topic: TopicEvidence, member: MemberEvidence) -> str:
-    seen = sorted({address for known in member.client.addresses for address in known.split()})
+def _addresses(member: MemberEvidence) -> str:
+    seen = addresses_of(member.client)
     return f" at {', '.join(seen[:4])}" if seen else ""
 
 
@@ -61,7 +62,7 @@ def same_client_id(topic: TopicEvidence, queues: frozenset[int]) -> Explanation 
         return None
     twin = twins[0]
     starts = sorted({report.start_ts for report in twin.reports if report.start_ts})
-    what = f"{twin.entries} instances{_addresses(topic, twin)}" + (f", started at {starts}" if len(starts) > 1 else "")
+    what = f"{twin.entries} instances{_addresses(twin)}" + (f", started at {starts}" if len(starts) > 1 else "")
     return Explanation(Cause.SAME_CLIENT_ID, queues, f"client id {twin.client.client_id} is used by {what}")
 
 
@@ -71,7 +72,7 @@ def stale_connection(topic: TopicEvidence, queues: frozenset[int]) -> Explanatio
     if not doubled:
         return None
     member = doubled[0]
-    text = f"client id {member.client.client_id} is listed {member.entries} times{_addresses(topic, member)}"
+    text = f"client id {member.client.client_id} is listed {member.entries} times{_addresses(member)}"
     return Explanation(Cause.STALE_CONNECTION, queues, text + "; a second instance is not proven")
 
 

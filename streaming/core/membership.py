@@ -5,6 +5,7 @@ from collections import Counter
 from schemas.events import BrokerAnswer, ConsumerChange, Round
 from schemas.facts import MembershipFact
 from streaming.core.group import Group
+from streaming.core.reports import addresses_of
 from streaming.core.state import Change, Client
 
 
@@ -99,7 +100,6 @@ def _replace_list(group: Group, place: int, listed: Counter[str]) -> None:
 def _tell_change(group: Group, place: int, client: Client, before: int, entries: int) -> None:
     broker_name = group.state.brokers[place].name
     change = "appeared" if entries > before else "disappeared"
-    addresses = client.addresses[place] if place < len(client.addresses) else ""
     group.tell(
         MembershipFact(
             broker_name=broker_name,
@@ -107,7 +107,7 @@ def _tell_change(group: Group, place: int, client: Client, before: int, entries:
             change=change,
             entries=entries,
             reason=group.state.reasons.get(_reason_key(broker_name, client.client_id, change)),
-            addresses=tuple(addresses.split()),
+            addresses=addresses_of(client, place),
         )
     )
 

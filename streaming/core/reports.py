@@ -1,5 +1,7 @@
 """Reports: what each instance of a client says it owns."""
 
+from functools import lru_cache
+
 from schemas.events import AssignmentReport, Heartbeat, OwnedQueues, Subscription
 from streaming.core.group import Group
 from streaming.core.state import Client, ListedAs, Report, RunsAs
@@ -21,12 +23,19 @@ def take_report(group: Group, event: AssignmentReport) -> None:
     report = Report(start_ts, event.answered_ts, group.runs_as(_runs_as(event)), owned, busy)
     if known is None or known.owned != owned or known.runs_as != report.runs_as:
         group.disturb()
-    if known is not None:
-        client.reports.remove(known)
-    client.reports = sorted([report, *client.reports], key=lambda r: -r.answered_ts)[:INSTANCES_KEPT]
+    _keep(client, report, known)
     if client.unanswered_ts and client.unanswered_ts <= report.answered_ts:
         client.unanswered_ts = 0
         group.disturb()
+
+
+def _keep(client: Client, report: Report, known: Report | None) -> None:
+    """Newest answer first, one an instance."""
+    if known is not None and len(client.reports) == 1:
+        client.reports[0] = report
+        return
+    others = [other for other in client.reports if other is not known]
+    client.reports = sorted([report, *others], key=lambda r: -r.answered_ts)[:INSTANCES_KEPT]
 
 
 def _take_silence(group: Group, client: Client, event: AssignmentReport) -> None:
@@ -53,14 +62,27 @@ def _queue_places(group: Group, owned: tuple[OwnedQueues, ...]) -> tuple[list[in
 
 
 def _runs_as(event: AssignmentReport) -> RunsAs:
-    return RunsAs(
+    return _interned_runs_as(
         event.strategy,
         event.orderly,
         event.message_model,
         event.client_rebalance,
         bool(event.pop),
-        _pairs(event.subscriptions),
+        event.subscriptions,
     )
+
+
+@lru_cache(maxsize=16_384)
+def _interned_runs_as(
+    strategy: str | None,
+    orderly: bool | None,
+    message_model: str | None,
+    client_rebalance: bool | None,
+    pops: bool,
+    subscriptions: tuple[Subscription, ...],
+) -> RunsAs:
+    """Many clients of many groups run alike; sorting their subscriptions once is enough."""
+    return RunsAs(strategy, orderly, message_model, client_rebalance, pops, _pairs(subscriptions))
 
 
 def _pairs(subscriptions: tuple[Subscription, ...]) -> tuple[tuple[str, str | None], ...]:
@@ -88,9 +110,22 @@ def take_heartbeat(group: Group, event: Heartbeat) -> None:
 
 def _take_addresses(group: Group, client: Client, place: int, event: Heartbeat) -> None:
     client.addresses.extend([""] * (place + 1 - len(client.addresses)))
-    addresses = " ".join(sorted(event.addresses))
+    addresses = " ".join(sorted(_shortened(address, event.client_id) for address in event.addresses))
     if client.addresses[place] == addresses:
         return
     client.addresses[place] = addresses
     client.double_ts = event.ts if any(" " in known for known in client.addresses) else 0
     group.disturb()
+
+
+def _shortened(address: str, client_id: str) -> str:
+    """Most client ids begin with their host (``ip@instance``): of such an address only the port is kept."""
+    host, colon, port = address.rpartition(":")
+    return f":{port}" if colon and host == client_id.partition("@")[0] else address
+
+
+def addresses_of(client: Client, place: int | None = None) -> tuple[str, ...]:
+    """Where the client connects from, as one broker sees it, or as all do."""
+    known = client.addresses if place is None else client.addresses[place : place + 1]
+    host = client.client_id.partition("@")[0]
+    return tuple(sorted({host + a if a.startswith(":") else a for seen in known for a in seen.split()}))

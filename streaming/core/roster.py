@@ -7,6 +7,7 @@ from schemas.identity import is_retry_topic
 from streaming.core.evidence import GroupEvidence
 from streaming.core.group import Group
 from streaming.core.membership import is_listed
+from streaming.core.reports import addresses_of
 from streaming.core.state import Client, ListedAs, RunsAs
 
 KEPT_AFTER_LEAVING_MS = 900_000
@@ -41,7 +42,7 @@ def _present(group: Group, evidence: GroupEvidence, place: int, client: Client) 
         since_ts=client.since_ts,
         brokers=tuple(b.name for b, entries in zip(state.brokers, client.entries, strict=False) if entries),
         instances=evidence.members[place].entries,
-        addresses=tuple(sorted({address for known in client.addresses for address in known.split()})),
+        addresses=addresses_of(client),
         language=listed_as.language,
         version=listed_as.version,
         message_model=runs_as.message_model or listed_as.message_model,
