@@ -1,0 +1,81 @@
+"""What a configuration comes to, in a few lines for people. Secrets stay hidden."""
+
+from collections.abc import Iterator
+
+from streaming.config.faults import KeyPath, key_text, shown_value
+from streaming.config.keys import all_keys
+from streaming.config.load import Loaded
+from streaming.config.sections import Config, Rule, Source
+
+
+def differences(loaded: Loaded) -> Iterator[str]:
+    """A line for every key that is not at its default, with the variable that set it if one did."""
+    defaults = Config()
+    for key in all_keys():
+        value, default = _at(loaded.config, key), _at(defaults, key)
+        if isinstance(value, dict):
+            yield from (_set(loaded, (*key, name), inner) for name, inner in value.items())
+        elif value != default and key != ("groups",):
+            yield f"{_set(loaded, key, value)} (default {shown_value(key, default)})"
+    for number, rule in enumerate(loaded.config.groups):
+        yield f"groups[{number}]: {_rule(rule)}{_by(loaded, ('groups', number))}"
+
+
+def summary(config: Config) -> Iterator[str]:
+    """A line a section."""
+    changed = sum(_at(config, key) != _at(Config(), key) for key in all_keys() if key[0] == "timing")
+    job = config.job
+    yield f"source   {_source(config.source)}"
+    yield f"tables   {config.tables.path}; kept for days: {_retention(config)}"
+    yield (
+        f"job      checkpoint {job.checkpoint}, {job.shards} shards; every {job.trigger_seconds:g} s, tables every "
+        f"{job.projection_seconds:g} s, health every {job.health_seconds:g} s; maintenance {_on_off(job.maintenance)}"
+    )
+    yield f"spark    {config.spark.master or 'master as Spark is started'}, {_count(len(config.spark.settings), 'setting')}"
+    yield f"timing   {_count(changed, 'timer')} changed"
+    yield f"groups   {_count(len(config.groups), 'rule')}"
+    yield f"log      {config.log.level}, {config.log.format}"
+
+
+def _source(source: Source) -> str:
+    if source.kind == "files":
+        return f"files in {source.folder}"
+    return (
+        f"Kafka topic {source.topic} at {source.bootstrap_servers}, from {source.starting_offsets}, at most "
+        f"{source.max_offsets_per_trigger} records a trigger, {_count(len(source.kafka), 'client option')}"
+    )
+
+
+def _retention(config: Config) -> str:
+    days = config.tables.retention_days.model_dump()
+    return ", ".join(f"{table} {kept or 'for ever'}" for table, kept in days.items())
+
+
+def _set(loaded: Loaded, key: KeyPath, value: object) -> str:
+    return f"{key_text(key)} = {shown_value(key, value)}{_by(loaded, key)}"
+
+
+def _rule(rule: Rule) -> str:
+    said = rule.model_dump(exclude_defaults=True, exclude={"cluster", "group"})
+    words = [f"{name} = {shown_value((name,), value)}" for name, value in said.items()]
+    return f"cluster {rule.cluster}, group {rule.group}: {', '.join(words) or 'nothing said'}"
+
+
+def _by(loaded: Loaded, key: KeyPath) -> str:
+    name = loaded.overrides.name_of(key)
+    return f" from {name}" if name else ""
+
+
+def _at(config: Config, key: KeyPath) -> object:
+    value: object = config
+    for part in key:
+        value = getattr(value, str(part))
+    return value
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _on_off(value: bool) -> str:
+    return "on" if value else "off"

@@ -1,0 +1,93 @@
+"""What is wrong with a configuration, and how it is told: where, which key, its value, and what is allowed."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from pydantic import SecretStr
+
+from streaming.errors import ConfigError
+
+KeyPath = tuple[str | int, ...]
+
+HIDDEN = "***"
+LONGEST_SHOWN_VALUE = 120
+
+_SECRET = re.compile(r"secret|passw|passphrase|token|jaas|credential|access[._]?key|private|\bsas\b", re.I)
+_OPEN_KAFKA_OPTION = re.compile(
+    r"security\.protocol|sasl\.mechanism|client\.id|group\.id|.+\.(ms|bytes|records|location|type|algorithm)"
+)
+
+
+class NoValue(Enum):
+    """Stands for the value where there is none to show."""
+
+    NO_VALUE = 0
+
+
+NO_VALUE = NoValue.NO_VALUE
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """``where`` is the file or the environment variable; ``allowed`` says what to write instead."""
+
+    where: str
+    key: KeyPath
+    value: object
+    allowed: str
+
+    def __str__(self) -> str:
+        parts = [self.where]
+        if self.key:
+            shown = "" if self.value is NO_VALUE else f" = {shown_value(self.key, self.value)}"
+            parts.append(f"{key_text(self.key)}{shown}")
+        return ": ".join([*parts, self.allowed])
+
+
+class ConfigFaults(ConfigError):
+    """Every fault of a configuration; the message has one line for each."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__("\n".join(map(str, faults)))
+        self.faults = tuple(faults)
+
+
+def key_text(key: KeyPath) -> str:
+    """``groups[0].strategy``; the first rule is 0."""
+    text = ""
+    for part in key:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
+    return text
+
+
+def is_secret(key: KeyPath) -> bool:
+    """Whether a value may be shown goes by its key alone. Of Kafka's options only those known to be harmless are."""
+    if key[:2] == ("source", "kafka") and len(key) > 2:
+        return not _OPEN_KAFKA_OPTION.fullmatch(".".join(map(str, key[2:])))
+    return any(isinstance(part, str) and _SECRET.search(part) for part in key)
+
+
+def shown_value(key: KeyPath, value: object) -> str:
+    """As TOML writes it, on one line and cut; never a secret."""
+    text = json.dumps(_shown(key, value), ensure_ascii=False, default=str)
+    return text if len(text) <= LONGEST_SHOWN_VALUE else f"{text[:LONGEST_SHOWN_VALUE]}..."
+
+
+def _shown(key: KeyPath, value: object) -> object:
+    if isinstance(value, dict):
+        return {str(name): _shown((*key, str(name)), inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shown(key, inner) for inner in value]
+    if is_secret(key):
+        return HIDDEN
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value

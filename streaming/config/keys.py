@@ -1,0 +1,78 @@
+"""Which keys there are, and what someone meant who wrote another."""
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from streaming.config.faults import KeyPath, key_text
+from streaming.config.sections import Config
+
+
+def field_at(key: KeyPath) -> FieldInfo | None:
+    """The definition of a key; of one inside a free table, that table's. None for a key that does not exist."""
+    model: Any = Config
+    field: FieldInfo | None = None
+    for part in key:
+        if isinstance(part, int):
+            continue
+        if not _is_model(model):
+            return field if get_origin(model) is dict else None
+        field = model.model_fields.get(part)
+        if field is None:
+            return None
+        model = _inner(field.annotation)
+    return field
+
+
+def all_keys() -> Iterator[KeyPath]:
+    """Every key outside the rules for groups, sections left out."""
+    yield from _keys((), Config)
+
+
+def suggestion(key: KeyPath) -> str:
+    """What an unknown key may have been meant for."""
+    *table, last = key
+    beside = _names_in(tuple(table))
+    if near := get_close_matches(str(last), beside, n=1):
+        return f"unknown key; did you mean {key_text((*table, near[0]))}?"
+    if elsewhere := [key_text(known) for known in all_keys() if known[-1] == last]:
+        return f"unknown key here; did you mean {elsewhere[0]}?"
+    return f"unknown key; use one of {', '.join(beside)}"
+
+
+def closest_key(name: str) -> KeyPath | None:
+    """The key whose whole path is most like ``name``, if one is like it at all."""
+    known = {key_text(key): key for key in all_keys()}
+    near = get_close_matches(name, known, n=1)
+    return known[near[0]] if near else None
+
+
+def _names_in(table: KeyPath) -> list[str]:
+    field = field_at(table)
+    model = _inner(field.annotation) if field else Config
+    return list(model.model_fields)
+
+
+def _keys(prefix: KeyPath, model: type[BaseModel]) -> Iterator[KeyPath]:
+    for name, field in model.model_fields.items():
+        inner = _inner(field.annotation)
+        if name == "groups" or not _is_model(inner):
+            yield (*prefix, name)
+        else:
+            yield from _keys((*prefix, name), inner)
+
+
+def _inner(annotation: Any) -> Any:
+    """The model in ``X | None``, ``tuple[X, ...]`` or ``list[X]``; else the annotation itself."""
+    if get_origin(annotation) is dict:
+        return annotation
+    models = [part for part in (annotation, *get_args(annotation)) if _is_model(part)]
+    nested = [_inner(part) for part in get_args(annotation) if get_args(part)]
+    return next(iter(models + nested), annotation)
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)

@@ -1,0 +1,139 @@
+"""What single keys cannot say: which values go together, and what the machine allows."""
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+from streaming.config.faults import KeyPath
+from streaming.config.sections import Config, Rule, Source
+from streaming.config.strategies import NAME_OF_PARAM, PARAM_KEYS
+from streaming.core.allocation import AllocationError, strategy_named
+
+_SERVER = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
+
+
+class Broken(NamedTuple):
+    """The keys that don't go together, the one to name first, with its value."""
+
+    keys: tuple[KeyPath, ...]
+    value: object
+    allowed: str
+
+
+def broken_rules(config: Config) -> Iterator[Broken]:
+    """Every rule that a configuration of valid values breaks."""
+    yield from _source(config.source)
+    yield from _folders(config)
+    yield from _timing(config)
+    for number, rule in enumerate(config.groups):
+        yield from _group_rule(number, rule)
+    yield from _unreachable(config.groups)
+
+
+def _source(source: Source) -> Iterator[Broken]:
+    if source.kind == "files":
+        if not (source.folder.is_dir() and os.access(source.folder, os.R_OK | os.X_OK)):
+            keys: tuple[KeyPath, ...] = (("source", "folder"), ("source", "kind"))
+            yield Broken(keys, str(source.folder), "a folder that exists and can be read, since source.kind is files")
+        return
+    if not all(_is_server(server) for server in source.bootstrap_servers.split(",")):
+        allowed = "host:port of one or more Kafka brokers, separated by commas, since source.kind is kafka"
+        yield Broken((("source", "bootstrap_servers"), ("source", "kind")), source.bootstrap_servers, allowed)
+    if source.starting_offsets.startswith("{") and set(json.loads(source.starting_offsets)) != {source.topic}:
+        keys = (("source", "starting_offsets"), ("source", "topic"))
+        yield Broken(keys, source.starting_offsets, f"offsets of source.topic alone, which is {source.topic}")
+
+
+def _is_server(text: str) -> bool:
+    match = _SERVER.fullmatch(text.strip())
+    return match is not None and 1 <= int(match[2]) <= 65_535
+
+
+def _folders(config: Config) -> Iterator[Broken]:
+    ours: dict[KeyPath, Path] = {("tables", "path"): config.tables.path, ("job", "checkpoint"): config.job.checkpoint}
+    for key, path in ours.items():
+        if (hindrance := _hindrance(path)) is not None:
+            yield Broken((key,), str(path), f"a folder that exists or can be created: {hindrance}")
+    if config.source.kind == "files":
+        ours[("source", "folder")] = config.source.folder
+    for (one, path), (other, other_path) in combinations(ours.items(), 2):
+        if _are_nested(path, other_path):
+            name = ".".join(map(str, one))
+            yield Broken((other, one), str(other_path), f"a folder apart from {name}, which is {path}")
+
+
+def _hindrance(path: Path) -> str | None:
+    """Why a folder can be neither written to nor created, or None."""
+    for place in (path, *path.parents):
+        try:
+            mode = place.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            return f"{place}: {error.strerror}"
+        if not stat.S_ISDIR(mode):
+            return f"{place} is not a folder"
+        return None if os.access(place, os.W_OK | os.X_OK) else f"{place} cannot be written to"
+    return None
+
+
+def _are_nested(one: Path, other: Path) -> bool:
+    one, other = one.resolve(), other.resolve()
+    return one.is_relative_to(other) or other.is_relative_to(one)
+
+
+def _timing(config: Config) -> Iterator[Broken]:
+    timing = config.timing
+    graces = ("grace_membership_seconds", "grace_route_seconds", "grace_broker_seconds")
+    longest = max(getattr(timing, grace) for grace in graces) + timing.grace_orderly_extra_seconds
+    if timing.settle_limit * longest > timing.gone_after_seconds:
+        others = (*graces, "grace_orderly_extra_seconds", "gone_after_seconds")
+        allowed = (
+            f"times the longest grace of an orderly group, {longest:g} s, at most "
+            f"timing.gone_after_seconds, {timing.gone_after_seconds:g} s"
+        )
+        keys: tuple[KeyPath, ...] = (("timing", "settle_limit"), *(("timing", other) for other in others))
+        yield Broken(keys, timing.settle_limit, allowed)
+    if timing.forget_after_seconds < timing.gone_after_seconds:
+        keys = (("timing", "forget_after_seconds"), ("timing", "gone_after_seconds"))
+        allowed = f"at least timing.gone_after_seconds, {timing.gone_after_seconds:g}: open alerts are resolved first"
+        yield Broken(keys, timing.forget_after_seconds, allowed)
+
+
+def _group_rule(number: int, rule: Rule) -> Iterator[Broken]:
+    here: KeyPath = ("groups", number)
+    if "/" in rule.cluster:
+        yield Broken(((*here, "cluster"),), rule.cluster, "a pattern without /, since no cluster's name has one")
+    if rule.excluded and rule.always_on:
+        yield Broken(((*here, "always_on"), (*here, "excluded")), True, "false where excluded is true")
+    given = [key for key in PARAM_KEYS if getattr(rule, key) is not None]
+    if rule.strategy is None:
+        for key in given:
+            yield Broken(((*here, key), (*here, "strategy")), getattr(rule, key), "only beside strategy")
+        return
+    try:
+        strategy_named(rule.strategy, rule.params())
+    except (ValueError, AllocationError) as error:
+        keys = tuple((*here, key) for key in ("strategy", *PARAM_KEYS))
+        yield Broken(keys, rule.strategy, _in_our_words(str(error).removeprefix(f"{rule.strategy}: ")))
+
+
+def _in_our_words(message: str) -> str:
+    """The strategies speak of their parameters by RocketMQ's names."""
+    for java, key in NAME_OF_PARAM.items():
+        message = re.sub(rf"\b{java}\b", key, message)
+    return message
+
+
+def _unreachable(rules: tuple[Rule, ...]) -> Iterator[Broken]:
+    for number, rule in enumerate(rules):
+        for before, earlier in enumerate(rules[:number]):
+            if earlier.cluster in ("*", rule.cluster) and earlier.group in ("*", rule.group):
+                here, there = ("groups", number), ("groups", before)
+                allowed = f"a pattern that groups[{before}] does not match already; the first match counts"
+                yield Broken(((*here, "group"), (*here, "cluster"), there), rule.group, allowed)

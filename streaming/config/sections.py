@@ -1,0 +1,140 @@
+"""The sections of the configuration, their defaults and what each key allows. ``conf/evenkeel.toml`` explains them."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from streaming.config.options import KafkaOptions, SparkSettings, plain
+from streaming.config.strategies import strategy_params
+from streaming.config.timing import TimingSection
+from streaming.config.values import Folder, Offsets, Pattern, Section, Topic
+from streaming.core.settings import GroupRule, Settings
+
+
+class Source(Section):
+    """Where events come from."""
+
+    kind: Literal["kafka", "files"] = "kafka"
+    topic: Topic = "evenkeel-events"
+    bootstrap_servers: str = "localhost:9092"
+    starting_offsets: Offsets = "earliest"
+    max_offsets_per_trigger: int = Field(200_000, ge=1, le=100_000_000)
+    kafka: KafkaOptions = Field(default_factory=dict)
+    folder: Folder = Path("data/events")
+
+    def kafka_options(self) -> dict[str, str]:
+        """``kafka.*`` options as Spark takes them, secrets in clear, without the bootstrap servers."""
+        return {f"kafka.{name}": value for name, value in plain(self.kafka).items()}
+
+
+class Retention(Section):
+    """Days that rows of each table are kept; 0 is for ever."""
+
+    facts: int = Field(30, ge=0, le=36_500)
+    queue_findings: int = Field(90, ge=0, le=36_500)
+    membership_changes: int = Field(90, ge=0, le=36_500)
+    rebalances: int = Field(365, ge=0, le=36_500)
+    alerts: int = Field(365, ge=0, le=36_500)
+    quarantine: int = Field(30, ge=0, le=36_500)
+    monitor_health: int = Field(30, ge=0, le=36_500)
+
+
+class Tables(Section):
+    path: Folder = Path("data/tables")
+    retention_days: Retention = Field(default_factory=Retention)
+
+
+class Job(Section):
+    checkpoint: Folder = Path("data/checkpoint")
+    shards: int = Field(32, ge=1, le=4096)
+    trigger_seconds: float = Field(5, ge=0, le=600, allow_inf_nan=False)
+    projection_seconds: float = Field(15, ge=1, le=3600, allow_inf_nan=False)
+    health_seconds: float = Field(15, ge=1, le=300, allow_inf_nan=False)
+    maintenance: bool = True
+
+
+class Spark(Section):
+    master: str = ""
+    settings: SparkSettings = Field(default_factory=dict)
+
+    def spark_settings(self) -> dict[str, str]:
+        """``spark.*`` as the session takes them, secrets in clear; the master only if one is set."""
+        return plain(self.settings) | ({"spark.master": self.master} if self.master else {})
+
+
+class OwnedQueue(Section):
+    """One queue of CONFIG's list."""
+
+    topic: str = Field(min_length=1)
+    broker_name: str = Field(min_length=1)
+    queue_id: int = Field(ge=0, le=2**31 - 1)
+
+
+class Rule(Section):
+    """What is said about the groups that match; the first rule that matches counts."""
+
+    cluster: Pattern = "*"
+    group: Pattern = "*"
+    strategy: str | None = Field(None, min_length=1)
+    message_queue_list: list[OwnedQueue] | None = None
+    consumeridcs: list[str] | None = None
+    virtual_node_count: int | None = Field(None, ge=0, le=100_000)
+    broker_rooms: dict[str, str] | None = None
+    client_rooms: dict[str, str] | None = None
+    room_separator: str | None = Field(None, min_length=1)
+    orderly: bool | None = None
+    excluded: bool = False
+    always_on: bool = False
+
+    def params(self) -> dict[str, object]:
+        """The strategy's parameters, in the form that ``strategy_named`` takes."""
+        return strategy_params(self.strategy, self.model_dump(exclude_none=True))
+
+    def rule(self) -> GroupRule:
+        return GroupRule(
+            cluster=self.cluster,
+            group=self.group,
+            strategy=self.strategy,
+            params=self.params(),
+            orderly=self.orderly,
+            excluded=self.excluded,
+            always_on=self.always_on,
+        )
+
+
+class Log(Section):
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    format: Literal["text", "json"] = "text"
+
+
+class Config(BaseSettings):
+    """Everything an operator sets. Made by ``load_config``; nothing is read from the environment behind its back."""
+
+    model_config = SettingsConfigDict(
+        extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, validate_default=True
+    )
+
+    source: Source = Field(default_factory=Source)
+    tables: Tables = Field(default_factory=Tables)
+    job: Job = Field(default_factory=Job)
+    spark: Spark = Field(default_factory=Spark)
+    timing: TimingSection = Field(default_factory=TimingSection)
+    groups: Annotated[tuple[Rule, ...], Field(strict=False)] = ()
+    log: Log = Field(default_factory=Log)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)
+
+    def settings(self) -> Settings:
+        """What the core is told."""
+        return Settings(timing=self.timing.timing(), groups=tuple(rule.rule() for rule in self.groups))

@@ -1,0 +1,109 @@
+"""The kinds of values that a key can have, beyond what pydantic brings, and in words what each allows."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from annotated_types import Ge, Le, MinLen
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.fields import FieldInfo
+
+HOURS_SECONDS = 7_200  # far above any sensible timer, below the same timer mistaken for milliseconds
+YEAR_SECONDS = 366 * 86_400
+
+
+class Section(BaseModel):
+    """A table of the file: no unknown keys, and no value taken for one of another type."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, validate_default=True
+    )
+
+
+def _as_path(written: object) -> object:
+    if isinstance(written, str) and (not written.strip() or "://" in written or "\0" in written):
+        raise ValueError("a folder of this machine, not empty and not an address")
+    return written
+
+
+def _absolute(path: Path) -> Path:
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError as error:
+        raise ValueError("a folder; the home folder of this user is not known") from error
+
+
+def _offsets(text: str) -> str:
+    if text not in ("earliest", "latest") and not _is_offsets_json(text):
+        raise ValueError(OFFSETS)
+    return text
+
+
+def _is_offsets_json(text: str) -> bool:
+    try:
+        topics = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return (
+        isinstance(topics, dict)
+        and bool(topics)
+        and all(isinstance(partitions, dict) and partitions for partitions in topics.values())
+        and all(_is_offset(*item) for partitions in topics.values() for item in partitions.items())
+    )
+
+
+def _is_offset(partition: str, offset: object) -> bool:
+    return partition.isdecimal() and type(offset) is int and offset >= -2
+
+
+OFFSETS = '"earliest", "latest" or JSON of an offset for every partition: {"evenkeel-events": {"0": 23, "1": -2}}'
+TOPIC = "a Kafka topic's name: 1 to 249 letters, digits, dots, underscores or hyphens"
+PATTERN = 'a shell pattern, not empty: "*" any text, "?" any character, "[ab]" one of these'
+
+Folder = Annotated[
+    Path, Field(strict=False, description="a folder"), BeforeValidator(_as_path), AfterValidator(_absolute)
+]
+Offsets = Annotated[str, Field(description=OFFSETS), AfterValidator(_offsets)]
+Topic = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$", description=TOPIC)]
+Pattern = Annotated[str, Field(min_length=1, description=PATTERN)]
+Seconds = Annotated[float, Field(ge=0, le=HOURS_SECONDS, allow_inf_nan=False)]
+SomeSeconds = Annotated[float, Field(ge=1, le=HOURS_SECONDS, allow_inf_nan=False)]
+LongSeconds = Annotated[float, Field(ge=60, le=YEAR_SECONDS, allow_inf_nan=False)]
+
+
+def allowed(field: FieldInfo) -> str:
+    """What a key allows, for people."""
+    if field.description:
+        return field.description
+    annotation = _without_none(field.annotation)
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "a table"
+    if get_origin(annotation) is Literal:
+        *others, last = (f'"{value}"' for value in get_args(annotation))
+        return f"{', '.join(others)} or {last}"
+    if annotation is bool:
+        return "true or false"
+    if annotation in (int, float):
+        return f"{'a whole number' if annotation is int else 'a number'}{_bounds(field)}"
+    if annotation is str:
+        return "text, not empty" if any(isinstance(rule, MinLen) for rule in field.metadata) else "text"
+    return _collection(annotation)
+
+
+def _collection(annotation: Any) -> str:
+    if get_origin(annotation) is dict:
+        return "a table of texts"
+    if get_args(annotation)[0] is str:
+        return "an array of texts"
+    return "an array of tables"
+
+
+def _bounds(field: FieldInfo) -> str:
+    least = next((rule.ge for rule in field.metadata if isinstance(rule, Ge)), None)
+    most = next((rule.le for rule in field.metadata if isinstance(rule, Le)), None)
+    return f" from {least} to {most}"
+
+
+def _without_none(annotation: Any) -> Any:
+    present = [part for part in get_args(annotation) if part is not type(None)]
+    return present[0] if type(None) in get_args(annotation) else annotation
