@@ -9,6 +9,7 @@ from streaming.core.conditions import find_conditions
 from streaming.core.episodes import update_episode
 from streaming.core.evidence import GroupEvidence
 from streaming.core.group import Group
+from streaming.core.membership import hosting_brokers
 from streaming.core.roster import forget_the_gone, tell_members
 from streaming.core.state import Condition
 
@@ -122,7 +123,7 @@ def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> i
         or any(alert.state == AlertState.PENDING.value or alert.clear_ts or alert.stale for alert in state.alerts)
         or any(condition.since_ts == state.now for condition in state.conditions)
         or state.empty_since
-        or any(broker.lost_ts for broker in state.brokers)
+        or any(state.brokers[place].lost_ts for place in hosting_brokers(state))
     )
     if restless:
         return 0

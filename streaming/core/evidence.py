@@ -5,7 +5,7 @@ from functools import cached_property
 from schemas.identity import is_retry_topic
 from streaming.core.expectation import NotKnown, expected_owners, strategy_key
 from streaming.core.group import Group
-from streaming.core.membership import entries_at, is_listed
+from streaming.core.membership import entries_at, hosting_brokers, is_listed
 from streaming.core.routes import STATIC_TOPIC_BROKER, is_known, is_readable
 from streaming.core.state import Client, Report, RunsAs, Topic
 
@@ -57,10 +57,11 @@ class GroupEvidence:
             for place, client in enumerate(state.clients)
             if is_listed(client)
         }
+        hosting = hosting_brokers(state)
         self.uncovered = {
             place
             for place, broker in enumerate(state.brokers)
-            if state.now - broker.answered_ts > group.timing.view_max_age
+            if state.now - broker.answered_ts > group.timing.view_max_age and (place in hosting or not hosting)
         }
         self.classes = frozenset(m.runs_as.strategy for m in self.members.values() if m.runs_as is not None)
         self.holders: dict[int, list[tuple[MemberEvidence, int]]] = {}  # queue -> who says so, and when
@@ -129,7 +130,7 @@ class TopicEvidence:
         self.place = place
         self.topic = topic
         self.is_retry = is_retry_topic(topic.name)
-        self.route_known = is_known(topic, self.now, state.floor_ts, group.timing) and bool(topic.hosts)
+        self.route_known = is_known(topic, self.now, state.floor_ts, group.timing)
         self.hosts = [hosted.broker for hosted in topic.hosts]
         self.uncovered = [broker for broker in self.hosts if broker in of_group.uncovered]
         self.members = {

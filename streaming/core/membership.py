@@ -6,7 +6,7 @@ from schemas.events import BrokerAnswer, ConsumerChange, Round
 from schemas.facts import MembershipFact
 from streaming.core.group import Group
 from streaming.core.reports import addresses_of
-from streaming.core.state import Change, Client
+from streaming.core.state import Change, Client, GroupState
 
 
 def take_change(group: Group, event: ConsumerChange) -> None:
@@ -30,7 +30,7 @@ def take_lists(group: Group, event: Round) -> None:
         if answer.answered:
             answered.add(place)
             changed |= _take_list(group, place, answer)
-    _note_silent_brokers(group, answered)
+    changed |= _note_silent_brokers(group, answered)
     if changed:
         _note_joins_and_leaves(group, present_before)
     state.reasons.clear()
@@ -112,12 +112,30 @@ def _tell_change(group: Group, place: int, client: Client, before: int, entries:
     )
 
 
-def _note_silent_brokers(group: Group, answered: set[int]) -> None:
-    for place, broker in enumerate(group.state.brokers):
-        if place not in answered:
+def _note_silent_brokers(group: Group, answered: set[int]) -> bool:
+    """Whether a list was given up: that of a broker which no longer answers and which no route names any more."""
+    state = group.state
+    silent = [(place, broker) for place, broker in enumerate(state.brokers) if place not in answered]
+    if not silent:
+        return False
+    hosting = hosting_brokers(state)
+    given_up = False
+    for place, broker in silent:
+        if not broker.lost_ts:
+            broker.lost_ts = state.now
+        if place in hosting or state.now - broker.lost_ts <= group.timing.view_max_age:
             group.disturb()
-            if not broker.lost_ts:
-                broker.lost_ts = group.state.now
+        elif broker.listed:
+            _replace_list(group, place, Counter())
+            broker.listed = 0
+            given_up = True
+            group.disturb()
+    return given_up
+
+
+def hosting_brokers(state: GroupState) -> set[int]:
+    """Places of the brokers that host some topic of the group."""
+    return {hosted.broker for topic in state.topics for hosted in topic.hosts}
 
 
 def _note_joins_and_leaves(group: Group, present_before: set[int]) -> None:
