@@ -31,7 +31,8 @@ def summary(config: Config) -> Iterator[str]:
         f"job      checkpoint {job.checkpoint}, {job.shards} shards; every {job.trigger_seconds:g} s, tables every "
         f"{job.projection_seconds:g} s, health every {job.health_seconds:g} s; maintenance {_on_off(job.maintenance)}"
     )
-    yield f"spark    {config.spark.master or 'master as Spark is started'}, {_count(len(config.spark.settings), 'setting')}"
+    spark = config.spark
+    yield f"spark    {spark.master or 'master as Spark is started'}, {_count(len(spark.settings), 'setting')}"
     yield f"timing   {_count(changed, 'timer')} changed"
     yield f"groups   {_count(len(config.groups), 'rule')}"
     yield f"log      {config.log.level}, {config.log.format}"

@@ -1,7 +1,7 @@
 """The sections of the configuration, their defaults and what each key allows. ``conf/evenkeel.toml`` explains them."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -112,16 +112,15 @@ class Log(Section):
 class Config(BaseSettings):
     """Everything an operator sets. Made by ``load_config``; nothing is read from the environment behind its back."""
 
-    model_config = SettingsConfigDict(
-        extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, validate_default=True
-    )
+    # Not strict: pydantic-settings would then turn texts like "yes" into truth values. The sections are.
+    model_config = SettingsConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     source: Source = Field(default_factory=Source)
     tables: Tables = Field(default_factory=Tables)
     job: Job = Field(default_factory=Job)
     spark: Spark = Field(default_factory=Spark)
     timing: TimingSection = Field(default_factory=TimingSection)
-    groups: Annotated[tuple[Rule, ...], Field(strict=False)] = ()
+    groups: tuple[Rule, ...] = ()
     log: Log = Field(default_factory=Log)
 
     @classmethod

@@ -1,0 +1,64 @@
+"""No secret is ever shown: not in faults, not in what is in effect, not where a configuration is printed."""
+
+from pathlib import Path
+
+import pytest
+
+from streaming.config import ConfigFaults, load_config, read_config
+from streaming.config.effect import differences, summary
+from streaming.config.faults import is_secret
+
+SECRET = "hunter2"
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"EVENKEEL__SOURCE__KAFKA__SASL_JAAS_CONFIG": SECRET},
+        {"EVENKEEL__SOURCE__KAFKA__SSL_KEYSTORE_KEY": SECRET},
+        {"EVENKEEL__SOURCE__KAFKA__A_MISSPELT_OPTION": SECRET},
+        {"EVENKEEL__SOURCE__KAFKA": f'{{"sasl": {{"client": {{"callback": "{SECRET}"}}}}}}'},
+        {"EVENKEEL__SPARK__SETTINGS": f'{{"spark.hadoop.fs.s3a.secret.key": "{SECRET}"}}'},
+        {"EVENKEEL__SPARK__SETTINGS": f'{{"spark.hadoop.fs.s3a.access.key": "{SECRET}"}}'},
+        {"EVENKEEL__SPARK__SETTINGS": f'{{"spark.ssl.keyPassword": "{SECRET}"}}'},
+    ],
+)
+def test_secret_is_not_in_what_is_printed(variables: dict[str, str]) -> None:
+    loaded = read_config(None, variables)
+    printed = "\n".join([*differences(loaded), *summary(loaded.config), repr(loaded.config), str(loaded.config)])
+    printed += loaded.config.model_dump_json()
+    assert SECRET not in printed
+    assert "***" in printed
+    assert SECRET in {*loaded.config.source.kafka_options().values(), *loaded.config.spark.spark_settings().values()}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'[source.kafka]\nbootstrap.servers = "a"\nsasl.jaas.config = "{SECRET}"',
+        f'[source.kafka]\nacks = []\n"sasl.jaas.config" = "{SECRET}"',
+        f'[source.kafak]\nsasl.jaas.config = "{SECRET}"',
+        f'[source]\nsasl_password = "{SECRET}"',
+        f'password = "{SECRET}"',
+        f'[spark.settings]\n"sparc.x" = 1\n"spark.authenticate.secret" = "{SECRET}"',
+        f'[source.kafka]\nssl.key.password = "{SECRET}',
+    ],
+)
+def test_secret_is_not_in_a_fault(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigFaults) as raised:
+        load_config(path, {"EVENKEEL__SOURCE__KAFAK__X": SECRET})
+    assert len(raised.value.faults) == 2
+    assert SECRET not in str(raised.value) + repr(raised.value)
+
+
+def test_harmless_options_are_shown() -> None:
+    loaded = read_config(None, {"EVENKEEL__SOURCE__KAFKA__SECURITY_PROTOCOL": "SSL"})
+    shown = 'source.kafka.security.protocol = "SSL" from EVENKEEL__SOURCE__KAFKA__SECURITY_PROTOCOL'
+    assert list(differences(loaded)) == [shown]
+
+
+@pytest.mark.parametrize("key", [("spark", "settings", "spark.driver.memory"), ("job", "shards"), ("groups", 0)])
+def test_most_keys_are_no_secrets(key: tuple[str | int, ...]) -> None:
+    assert not is_secret(key)
