@@ -81,7 +81,7 @@ def _head(text: bytes) -> _Head:
 
 
 def open_source(path: Path, warn: Warn, cluster: str = DEFAULT_CLUSTER) -> ReplaySource:
-    """The file's events. Raises SourceError for a file that is neither; ``cluster`` is for recordings that name none."""
+    """The file's events; ``cluster`` is for recordings that name none. Raises SourceError for any other file."""
     first = next(iter(read_lines(path, lambda _: None)), None)
     if first is None:
         raise SourceError(f"{path}: is empty: there is nothing to replay")

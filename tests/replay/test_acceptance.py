@@ -1,7 +1,7 @@
 """Every recording raises the alerts that it must raise, in time and for the right cause, and no other.
 
-``expect.json`` lists, for each recording, what must reach ``firing`` (severity critical). The limits were made from what
-was measured on the real cluster: ``from_s`` is when the fault began, by the recording's own ``truth`` lines, and
+``expect.json`` lists, for each recording, what must reach ``firing`` (severity critical). The limits were made from
+what was measured on the real cluster: ``from_s`` is when the fault began, by the recording's own ``truth`` lines, and
 ``within_s`` allows for the grace after a join (25 s), two reports, the 5 s for which a critical finding must hold, and
 a round. Where nothing must fire, no warning may either. Alerts on retry topics are not counted.
 """
