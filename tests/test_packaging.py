@@ -1,10 +1,12 @@
 """What is installed is this project: `streaming` is also the import name of another package."""
 
+import shutil
 import subprocess
 import sys
 from importlib.metadata import distribution, entry_points
 from importlib.util import find_spec
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -28,6 +30,20 @@ def test_console_script_runs_our_main() -> None:
 def test_every_folder_of_code_is_a_package() -> None:
     folders = {path.parent for top in ("streaming", "schemas") for path in (ROOT / top).rglob("*.py")}
     assert [str(folder) for folder in folders if not (folder / "__init__.py").exists()] == []
+
+
+@pytest.mark.slow
+def test_wheel_carries_all_code_and_data(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for folder in ("streaming", "schemas", "conf"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, tmp_path]
+    subprocess.run(build, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("evenkeel-*.whl")
+    files = {*(tmp_path / "streaming").rglob("*"), *(tmp_path / "schemas").rglob("*"), *(tmp_path / "conf").rglob("*")}
+    expected = {str(path.relative_to(tmp_path)) for path in files if path.is_file()}
+    carried = {name.replace("streaming/conf/", "conf/") for name in ZipFile(wheel).namelist()}
+    assert expected - carried == set()
 
 
 def test_no_test_folder_is_a_package() -> None:
