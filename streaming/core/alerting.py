@@ -1,7 +1,7 @@
 """The life of an alert: INACTIVE, PENDING, FIRING, RESOLVED, with Prometheus' meaning.
 
-One alert per (topic, kind) of a group; its queues may change while it lives. Every decision has a named reason. Evidence
-that is lost in the middle never resolves an alert: it becomes stale, and goes on.
+One alert per (topic, kind) of a group; its queues may change while it lives. Every decision has a named reason.
+Evidence that is lost in the middle never resolves an alert: it becomes stale, and goes on.
 """
 
 from hashlib import blake2b
@@ -116,8 +116,8 @@ def _waiting(group: Group, queues: list[int]) -> str:
 def _is_ripe(group: Group, place: int, verdict: Verdict) -> bool:
     """Held long enough, and everybody it rests on has said it again since it was first seen.
 
-    Clients are asked at different instants: a queue that moves between two of them looks lost, or owned twice, until the
-    one asked first has been asked again.
+    Clients are asked at different instants: a queue that moves between two of them looks lost, or owned twice, until
+    the one asked first has been asked again.
     """
     if verdict.kind in SEEN_FOR_LONG:
         return True

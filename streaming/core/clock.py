@@ -1,7 +1,7 @@
 """The group's clock: its newest round marker that can be believed.
 
-It never runs backwards because of one late marker, nor forwards because of one wrong one: a marker far ahead waits until
-the next one stands beside it, and only a series of markers far behind shows that the clock itself was wrong.
+It never runs backwards because of one late marker, nor forwards because of one wrong one: a marker far ahead waits
+until the next one stands beside it, and only a series of markers far behind shows that the clock itself was wrong.
 """
 
 from enum import Enum, auto

@@ -78,10 +78,10 @@ def _judge_topic(topic: TopicEvidence, held: set[int]) -> Verdicts:
 
 
 def _evidence(topic: TopicEvidence, place: int) -> QueueEvidence:
-    """Also notes since when the queue has not looked right, which bounds how long it may count as settling."""
+    """Also notes since when the queue has not looked right for want of evidence that counts: settling has an end."""
     queue = topic.group.state.queues[place]
     evidence = QueueEvidence(topic, place)
-    if evidence.looks_right:
+    if evidence.looks_right or topic.is_complete:
         queue.differs_ts = 0
     elif not queue.differs_ts:
         queue.differs_ts = topic.now

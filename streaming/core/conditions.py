@@ -20,7 +20,7 @@ def inconsistent_subscription(evidence: GroupEvidence) -> Iterator[Found]:
     if len(by_subscription) < 2:
         return
     parts = [
-        f"{', '.join(evidence.group.client_ids(places)[:3])}: {', '.join(_shown(pair) for pair in subscription) or 'none'}"
+        f"{', '.join(evidence.group.client_ids(places)[:3])}: {', '.join(map(_shown, subscription)) or 'none'}"
         for subscription, places in sorted(by_subscription.items(), key=lambda item: item[1])
     ]
     yield "", "; ".join(parts)

@@ -145,7 +145,7 @@ class TopicEvidence:
         timing, brokers, topic = self.group.timing, self.group.state.brokers, self.topic
         hosts = [brokers[place] for place in self.hosts]
         listed_ts = max((broker.changed_ts for broker in hosts), default=0)
-        away_ts = max((max(b.returned_ts, b.lost_ts) for b in hosts), default=0)
+        away_ts = max((broker.returned_ts for broker in hosts), default=0)  # one still away is not covered
         away_ts = max(away_ts, topic.hosts_changed_ts)
         self.change_ts = max(listed_ts, topic.changed_ts, away_ts)
         extra = timing.grace_orderly_extra if self.of_group.orderly else 0
@@ -172,6 +172,17 @@ class TopicEvidence:
         return any(
             len({entries_at(member.client, broker) for broker in covered}) > 1 for member in self.members.values()
         )
+
+    @cached_property
+    def who_is_silent(self) -> str | None:
+        """Members that have not said what they own, recently and since the last change; None: all have."""
+        oldest = max(self.change_ts + 1, self.now - self.group.timing.report_max_age)
+        silent = [member.place for member in self.members.values() if member.as_of < oldest]
+        if not silent:
+            return None
+        ids = self.group.client_ids(silent[:3])
+        more = f" and {len(silent) - 3} more" if len(silent) > 3 else ""
+        return f"no report since the last change from {', '.join(ids)}{more}"
 
     @cached_property
     def exclusion(self) -> str | None:

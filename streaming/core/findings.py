@@ -1,7 +1,7 @@
 """What is wrong with a queue, if anything: one small rule a kind, and the order in which they are asked.
 
-The order: first what reports prove; then what offsets alone prove, since ownership is not consumption; then what cannot be
-known, or not yet; then what is untidy without harm; then MATCH. What is not ours to judge never comes here.
+The order: first what reports prove; then what offsets alone prove, since ownership is not consumption; then what cannot
+be known, or not yet; then what is untidy without harm; then MATCH. What is not ours to judge never comes here.
 """
 
 from collections.abc import Callable, Iterable
@@ -141,22 +141,12 @@ def _seconds(q: QueueEvidence) -> int:
 def unknown(q: QueueEvidence) -> Verdict | None:
     """Evidence is missing."""
     topic = q.topic
-    if topic.is_since_change and not topic.uncovered:
-        return None
     if topic.uncovered:
         names = ", ".join(topic.group.state.brokers[place].name for place in topic.uncovered)
         return q.seen(Kind.UNKNOWN, Severity.NONE, f"no answer from {names}")
-    silent = [m for m in topic.members.values() if not _has_reported(q, m.as_of)]
-    if not silent:
+    if topic.is_since_change or (q.is_lifted and topic.is_fresh):
         return None
-    ids = topic.group.client_ids(m.place for m in silent[:3])
-    more = f" and {len(silent) - 3} more" if len(silent) > 3 else ""
-    return q.seen(Kind.UNKNOWN, Severity.NONE, f"no report since the last change from {', '.join(ids)}{more}")
-
-
-def _has_reported(q: QueueEvidence, as_of: int) -> bool:
-    since = q.since if q.is_lifted else q.topic.change_ts + 1
-    return as_of >= since and q.topic.now - as_of <= q.topic.group.timing.report_max_age
+    return q.seen(Kind.UNKNOWN, Severity.NONE, topic.who_is_silent) if topic.who_is_silent else None
 
 
 def settling(q: QueueEvidence) -> Verdict | None:

@@ -1,6 +1,8 @@
 """Membership as each broker sees it: the lists of a round, and what changed in them."""
 
 from collections import Counter
+from collections.abc import Container
+from hashlib import blake2b
 
 from schemas.events import BrokerAnswer, ConsumerChange, Round
 from schemas.facts import MembershipFact
@@ -22,17 +24,16 @@ def _reason_key(broker_name: str, client_id: str, change: str) -> str:
 def take_lists(group: Group, event: Round) -> None:
     """Each broker's whole list of the group's clients, at the round's end."""
     state = group.state
-    present_before = {place for place, client in enumerate(state.clients) if is_listed(client)}
-    answered = set()
-    changed = False
-    for answer in event.brokers:
-        place = group.broker(answer.broker_name)
-        if answer.answered:
-            answered.add(place)
-            changed |= _take_list(group, place, answer)
-    changed |= _note_silent_brokers(group, answered)
+    answers = {group.broker(answer.broker_name): answer for answer in event.brokers if answer.answered}
+    changed = [(place, answer.client_ids) for place, answer in answers.items() if _is_new_list(group, place, answer)]
+    changed += [(place, ()) for place in _give_up_silent_brokers(group, answers.keys())]
     if changed:
+        present_before = {place for place, client in enumerate(state.clients) if is_listed(client)}
+        for place, client_ids in changed:
+            _replace_list(group, place, Counter(client_ids))
+            state.brokers[place].listed = len(client_ids)
         _note_joins_and_leaves(group, present_before)
+        group.disturb()
     state.reasons.clear()
     oldest = state.now - group.timing.storm_window
     if state.changes and state.changes[0].ts < oldest:
@@ -44,8 +45,8 @@ def is_listed(client: Client) -> bool:
     return any(client.entries)
 
 
-def _take_list(group: Group, place: int, answer: BrokerAnswer) -> bool:
-    """Whether the list differs from the one known. A broker first seen, or back, has changed in any case."""
+def _is_new_list(group: Group, place: int, answer: BrokerAnswer) -> bool:
+    """Whether the list differs from the one known; notes that the broker answered, or is back."""
     state = group.state
     broker = state.brokers[place]
     first = not broker.answered_ts
@@ -55,29 +56,22 @@ def _take_list(group: Group, place: int, answer: BrokerAnswer) -> bool:
         broker.lost_ts = 0
         group.disturb()
     broker.answered_ts = state.now
-    if not first and _is_same_list(group, place, broker.listed, answer.client_ids):
+    if not first and _is_same_list(group, place, answer.client_ids):
         return False
     if not first or answer.client_ids:
         broker.changed_ts = state.now
-    _replace_list(group, place, Counter(answer.client_ids))
-    broker.listed = len(answer.client_ids)
-    group.disturb()
     return True
 
 
-def _is_same_list(group: Group, place: int, listed: int, client_ids: tuple[str, ...]) -> bool:
-    if len(client_ids) != listed or len(set(client_ids)) != listed:
-        return _is_same_multiset(group, place, client_ids)
-    for client_id in client_ids:
-        client = group.known_client(client_id)
-        if client is None or entries_at(client, place) != 1:
-            return False
-    return True
-
-
-def _is_same_multiset(group: Group, place: int, client_ids: tuple[str, ...]) -> bool:
-    now_listed = {client.client_id: n for client in group.state.clients if (n := entries_at(client, place))}
-    return now_listed == Counter(client_ids)
+def _is_same_list(group: Group, place: int, client_ids: tuple[str, ...]) -> bool:
+    """By its digest, else, where it came in another order, entry by entry."""
+    broker = group.state.brokers[place]
+    digest = blake2b("\n".join(client_ids).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    if digest == broker.list_digest:
+        return True
+    broker.list_digest = digest
+    listed = {client.client_id: n for client in group.state.clients if (n := entries_at(client, place))}
+    return listed == Counter(client_ids)
 
 
 def entries_at(client: Client, place: int) -> int:
@@ -112,24 +106,21 @@ def _tell_change(group: Group, place: int, client: Client, before: int, entries:
     )
 
 
-def _note_silent_brokers(group: Group, answered: set[int]) -> bool:
-    """Whether a list was given up: that of a broker which no longer answers and which no route names any more."""
+def _give_up_silent_brokers(group: Group, answered: Container[int]) -> list[int]:
+    """Places of brokers whose list no longer stands: they do not answer, and no route names them any more."""
     state = group.state
     silent = [(place, broker) for place, broker in enumerate(state.brokers) if place not in answered]
     if not silent:
-        return False
+        return []
     hosting = hosting_brokers(state)
-    given_up = False
+    given_up = []
     for place, broker in silent:
-        if not broker.lost_ts:
-            broker.lost_ts = state.now
+        broker.lost_ts = broker.lost_ts or state.now
+        broker.list_digest = b""
         if place in hosting or state.now - broker.lost_ts <= group.timing.view_max_age:
             group.disturb()
         elif broker.listed:
-            _replace_list(group, place, Counter())
-            broker.listed = 0
-            given_up = True
-            group.disturb()
+            given_up.append(place)
     return given_up
 
 

@@ -40,5 +40,8 @@ def _observe(group: Group, queue: Queue, progress: QueueProgress, ts: int, broke
 
 def seen_without_a_gap(group: Group, queue: Queue, ts: int, broker: Broker) -> bool:
     """A broker that was away in between, or events lost on the way, make two observations say nothing together."""
-    last_gap = max(broker.lost_ts, broker.returned_ts, group.state.floor_ts)
-    return queue.progress_ts > last_gap and ts - queue.progress_ts <= group.timing.progress_max_gap
+    timing = group.timing
+    if broker.lost_ts and ts - broker.lost_ts > timing.view_max_age:
+        return False
+    last_gap = max(broker.returned_ts, group.state.floor_ts)
+    return queue.progress_ts > last_gap and ts - queue.progress_ts <= timing.progress_max_gap

@@ -16,7 +16,7 @@ def take_report(group: Group, event: AssignmentReport) -> None:
         _take_silence(group, client, event)
         return
     start_ts = event.start_ts or 0
-    known = next((report for report in client.reports if report.start_ts == start_ts), None)
+    known = _report_of(client, start_ts)
     if known is not None and known.answered_ts >= event.answered_ts:
         return
     owned, busy = _queue_places(group, event.owned)
@@ -27,6 +27,13 @@ def take_report(group: Group, event: AssignmentReport) -> None:
     if client.unanswered_ts and client.unanswered_ts <= report.answered_ts:
         client.unanswered_ts = 0
         group.disturb()
+
+
+def _report_of(client: Client, start_ts: int) -> Report | None:
+    for report in client.reports:
+        if report.start_ts == start_ts:
+            return report
+    return None
 
 
 def _keep(client: Client, report: Report, known: Report | None) -> None:
@@ -98,14 +105,25 @@ def take_heartbeat(group: Group, event: Heartbeat) -> None:
         return
     place = group.broker(event.broker_name)
     client = group.state.clients[group.client(event.client_id)]
-    subscriptions = None if event.subscriptions is None else _pairs(event.subscriptions)
     listed_as = group.listed_as(
-        ListedAs(event.language, event.version, event.message_model, event.consume_type, subscriptions)
+        _interned_listed_as(event.language, event.version, event.message_model, event.consume_type, event.subscriptions)
     )
     if client.listed_as != listed_as:
         client.listed_as = listed_as
         group.disturb()
     _take_addresses(group, client, place, event)
+
+
+@lru_cache(maxsize=4096)
+def _interned_listed_as(
+    language: str | None,
+    version: str | None,
+    message_model: str | None,
+    consume_type: str | None,
+    subscriptions: tuple[Subscription, ...] | None,
+) -> ListedAs:
+    pairs = None if subscriptions is None else _pairs(subscriptions)
+    return ListedAs(language, version, message_model, consume_type, pairs)
 
 
 def _take_addresses(group: Group, client: Client, place: int, event: Heartbeat) -> None:

@@ -71,8 +71,8 @@ def _unpack(blob: bytes) -> dict[str, _Kept]:
         return _decode(blob)
     except msgspec.MsgspecError as error:
         raise StateVersionError(
-            "the checkpoint holds state that this evenkeel cannot read: run 'evenkeel reseed' to begin a new checkpoint "
-            "that keeps the open alerts"
+            "the checkpoint holds state that this evenkeel cannot read: run 'evenkeel reseed' to begin a new "
+            "checkpoint that keeps the open alerts"
         ) from error
 
 

@@ -29,11 +29,11 @@ FINDING_CODES: tuple[Kind, ...] = (
 )
 
 
-class Packed(Struct, array_like=True):
-    """Base of what is packed; fields are told apart by their order alone."""
+class Packed(Struct, array_like=True, gc=False):
+    """Base of what is packed; fields are told apart by their order alone. No cycles: nothing for the collector."""
 
 
-class PackedValue(Struct, array_like=True, frozen=True):
+class PackedValue(Struct, array_like=True, frozen=True, gc=False):
     """The same, for values that never change and can be shared."""
 
 
@@ -46,6 +46,7 @@ class Broker(Packed):
     lost_ts: int = 0
     returned_ts: int = 0
     listed: int = 0  # entries in its list
+    list_digest: bytes = b""  # of the list as it last came
 
 
 class HostedQueues(PackedValue, frozen=True):
