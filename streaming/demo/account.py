@@ -1,0 +1,89 @@
+"""What happens, in words: each fact that matters to a watcher as a line, and how every group stands at the end."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from schemas.facts import AlertFact, AlertState, Fact, GroupFact
+from streaming.demo.scenarios import Scenario
+from streaming.replay.alerts import Transition, details, headline
+
+STATE_STYLES = {"pending": "yellow", "firing": "bold red", "resolved": "green"}
+STATUS_STYLES = {"healthy": "green", "findings": "red"}
+STATUS_WORDS = {
+    "healthy": "every queue has the owner it should have",
+    "settling": "rebalancing; too early to judge",
+    "findings": "something is wrong",
+    "unknown": "not enough is known to judge",
+    "excluded": "not ours to judge",
+    "empty": "no consumer is connected",
+}
+QUIET = frozenset({"MATCH", "EXCLUDED", "NO_MEMBERS"})
+
+
+class Spoken(NamedTuple):
+    """A line for the terminal, and its style."""
+
+    text: str
+    style: str = ""
+
+
+class Account:
+    """Facts in, lines out. ``start_ms`` is when the first event was played: times are told from there."""
+
+    def __init__(self, scenarios: Iterable[Scenario], start_ms: int) -> None:
+        self._start_ms = start_ms
+        self._about = {scenario.group: scenario.plan.about for scenario in scenarios}
+        self._status: dict[str, str] = {}
+        self._open: dict[str, dict[str, str]] = {}
+        self._fired: set[str] = set()
+
+    def hear(self, facts: Iterable[Fact]) -> Iterator[Spoken]:
+        """The lines for facts of alerts and groups."""
+        for fact in facts:
+            if isinstance(fact.payload, AlertFact):
+                yield from self._hear_alert(fact, fact.payload)
+            elif isinstance(fact.payload, GroupFact):
+                yield from self._hear_group(fact, fact.payload)
+
+    def deed(self, due_ms: int, group: str, what: str) -> Spoken:
+        """What was really done to the cluster, which evenkeel is not told."""
+        return Spoken(f"{self._at(due_ms)}  {'(done)':<8}  {group}: {what}", "cyan")
+
+    def _at(self, ts: int) -> str:
+        return f"{(ts - self._start_ms) / 1000:7.1f} s"
+
+    def _hear_alert(self, fact: Fact, alert: AlertFact) -> Iterator[Spoken]:
+        transition = Transition(fact.ts, fact.cluster, fact.group, fact.topic, fact.seq, alert)
+        state = alert.state
+        yield Spoken(f"{self._at(fact.ts)}  {headline(transition)}", STATE_STYLES.get(state, ""))
+        for line in details(transition):
+            yield Spoken(f"{'':9}  {line}")
+        still_open = self._open.setdefault(fact.group, {})
+        if state == AlertState.RESOLVED:
+            still_open.pop(alert.fingerprint, None)
+        else:
+            still_open[alert.fingerprint] = f"{alert.kind} {state}"
+        if state == AlertState.FIRING:
+            self._fired.add(alert.fingerprint)
+
+    def _hear_group(self, fact: Fact, group: GroupFact) -> Iterator[Spoken]:
+        before, self._status[fact.group] = self._status.get(fact.group), group.status
+        if before == group.status:
+            return
+        found = ", ".join(f"{count} {kind}" for kind, count in group.counts.items() if kind not in QUIET)
+        words = f"{STATUS_WORDS.get(group.status, '')}{f' ({found})' if found else ''}"
+        size = f"{group.members} members, {group.queues} queues"
+        text = f"{self._at(fact.ts)}  {group.status:<8}  {fact.group}  {size}: {words}"
+        yield Spoken(text, STATUS_STYLES.get(group.status, "dim"))
+
+    def summary(self) -> list[tuple[str, str, str, str]]:
+        """(group, what it is about, how it stands, its open alerts) of every group played."""
+        return [
+            (group, about, self._status.get(group, "not seen"), ", ".join(self._open.get(group, {}).values()) or "-")
+            for group, about in self._about.items()
+        ]
+
+    @property
+    def alerts_fired(self) -> int:
+        """How many alerts have fired, each counted once."""
+        return len(self._fired)

@@ -1,0 +1,87 @@
+"""Facts read back from a Delta table."""
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from schemas.ddl import payload_column
+from schemas.facts import AlertFact, AlertQueue, Fact, GroupFact, Interval, QueueFact
+from streaming.core.settings import Settings
+from streaming.demo import RECORDINGS
+from streaming.replay.engines import core_facts
+from streaming.replay.facts_table import FactsTable, built
+from streaming.replay.source import open_source
+
+KINDS = (AlertFact, GroupFact)
+TEXTS = pa.list_(pa.string())
+QUEUE = pa.struct({"broker_name": pa.string(), "queue_id": pa.int64(), "owners": TEXTS, "expected": TEXTS})
+ARROW = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), str | None: pa.string(), int | None: pa.int64(),
+         dict[str, int]: pa.map_(pa.string(), pa.int64()), tuple[AlertQueue, ...]: pa.list_(QUEUE)}  # fmt: skip
+SCHEMA = pa.schema({
+    **dict.fromkeys(("fact", "cluster", "group", "topic"), pa.string()), "seq": pa.int64(),
+    "ts": pa.timestamp("us", "UTC"),
+    **{payload_column(k): pa.struct({f.name: ARROW[f.type] for f in msgspec.structs.fields(k)}) for k in KINDS},
+})  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def facts() -> list[Fact]:
+    source = open_source(RECORDINGS / "d_sameid.jsonl.gz", pytest.fail)
+    found = core_facts(list(source.records()), Settings())
+    return [fact for fact in found if isinstance(fact.payload, KINDS)]
+
+
+def commit(path: Path, facts: list[Fact]) -> None:
+    epoch = datetime(1970, 1, 1, tzinfo=timezone.utc)
+    rows = [
+        {
+            "fact": fact.payload.fact, "seq": fact.seq, "cluster": fact.cluster, "group": fact.group,
+            "topic": fact.topic, "ts": epoch + timedelta(milliseconds=fact.ts),
+            payload_column(type(fact.payload)): msgspec.to_builtins(fact.payload),
+        }
+        for fact in facts
+    ]  # fmt: skip
+    write_deltalake(path, pa.Table.from_pylist(rows, SCHEMA), mode="append")
+
+
+def test_facts_come_back_as_they_were_and_once(tmp_path: Path, facts: list[Fact]) -> None:
+    table = FactsTable(tmp_path / "facts", KINDS)
+    assert table.new() == [], "there is no table yet"
+    first, second = facts[:5], facts[5:]
+    commit(tmp_path / "facts", first)
+    assert table.new() == first
+    assert table.new() == []
+    commit(tmp_path / "facts", second)
+    assert table.new() == second
+    DeltaTable(tmp_path / "facts").optimize.compact()
+    assert table.new() == [], "compaction tells nothing new"
+    assert FactsTable(tmp_path / "facts", KINDS).new() == facts
+
+
+def test_only_the_wanted_kinds_are_read(tmp_path: Path, facts: list[Fact]) -> None:
+    commit(tmp_path / "facts", facts)
+    kinds = {type(fact.payload) for fact in FactsTable(tmp_path / "facts", [AlertFact]).new()}
+    assert kinds == {AlertFact}
+
+
+def test_nulls_are_defaults_where_there_are_any() -> None:
+    row = {"broker_name": "a", "queue_id": 1, "owners": None, "expected": None}
+    assert built(AlertQueue, row) == AlertQueue("a", 1)
+    interval = {"finding": "MATCH", "cause": None, "owners": ["x"], "expected": None, "from_ts": 1, "to_ts": 2}
+    queue = {
+        "broker_name": "a", "queue_id": 1, "finding": "ORPHANED", "severity": "critical", "cause": None, "reason": None,
+        "owners": [], "expected": ["x"], "since_ts": 1, "present": None, "ended": interval,
+    }  # fmt: skip
+    assert built(QueueFact, queue) == QueueFact(
+        broker_name="a", queue_id=1, finding="ORPHANED", severity="critical", cause=None, reason=None, owners=(),
+        expected=("x",), since_ts=1, ended=Interval(
+            finding="MATCH", cause=None, owners=("x",), expected=None, from_ts=1, to_ts=2
+        ),
+    )  # fmt: skip
+    status = {"status": "ok", "members": 1, "queues": 1, "counts": [("MATCH", 2)], "brokers_covered": 1,
+              "brokers_known": 1, "members_reporting": 1, "reason": None}  # fmt: skip
+    assert built(GroupFact, status).counts == {"MATCH": 2}
