@@ -1,0 +1,80 @@
+"""Spark SQL types of the payloads, derived from their definitions, so that a table can't drift from the code."""
+
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Struct
+
+from schemas.facts import PAYLOADS, GroupFact, Payload
+
+_PLAIN = {str: "STRING", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN", bytes: "BINARY"}
+
+FACT_KEY_COLUMNS: dict[str, str] = {
+    "identity": "STRING",
+    "shard": "INT",
+    "seq": "BIGINT",
+    "fact": "STRING",
+    "cluster": "STRING",
+    "group": "STRING",
+    "topic": "STRING",
+    "ts": "TIMESTAMP",
+    "date": "DATE",
+}
+
+
+def sql_type(annotation: Any) -> str:
+    """The Spark SQL type of one annotation; TypeError for one that has none."""
+    if annotation in _PLAIN:
+        return _PLAIN[annotation]
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return "STRING"
+    if isinstance(annotation, type) and issubclass(annotation, Struct):
+        return struct_type(annotation)
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        present = [argument for argument in arguments if argument is not NoneType]
+        if len(present) == 1:
+            return sql_type(present[0])
+    if origin is list or (origin is tuple and arguments[1:] == (...,)):
+        return f"ARRAY<{sql_type(arguments[0])}>"
+    if origin is dict:
+        return f"MAP<{sql_type(arguments[0])},{sql_type(arguments[1])}>"
+    raise TypeError(f"{annotation} has no Spark SQL type")
+
+
+def struct_type(struct: type[Struct]) -> str:
+    """``STRUCT<name:TYPE,...>`` with the struct's fields in their order."""
+    return f"STRUCT<{','.join(f'`{name}`:{sql_type(hint)}' for name, hint in _fields(struct).items())}>"
+
+
+def payload_column(payload: type[Payload]) -> str:
+    """The column of the facts table that holds this payload."""
+    return "group_status" if payload is GroupFact else payload.fact
+
+
+def payload_columns() -> dict[str, str]:
+    """Every payload's column and its type."""
+    return {payload_column(payload): struct_type(payload) for payload in PAYLOADS}
+
+
+def facts_columns() -> dict[str, str]:
+    """All columns of the facts table and their types, in order."""
+    return FACT_KEY_COLUMNS | payload_columns()
+
+
+def omitted_defaults(payload: type[Payload]) -> dict[str, Any]:
+    """Fields whose JSON is left out when they hold this value, other than None."""
+    if not payload.__struct_config__.omit_defaults:
+        return {}
+    return {
+        field.name: field.default
+        for field in msgspec.structs.fields(payload)
+        if field.default is not msgspec.NODEFAULT and field.default is not None
+    }
+
+
+def _fields(struct: type[Struct]) -> dict[str, Any]:
+    hints = get_type_hints(struct)
+    return {name: hints[name] for name in struct.__struct_fields__}
