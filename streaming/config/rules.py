@@ -6,12 +6,13 @@ import re
 import stat
 from collections.abc import Iterator
 from itertools import combinations
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from streaming.config.faults import KeyPath
 from streaming.config.sections import Config, Rule, Source
 from streaming.config.strategies import NAME_OF_PARAM, PARAM_KEYS
+from streaming.config.values import is_address
 from streaming.core.allocation import AllocationError, strategy_named
 
 _SERVER = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
@@ -37,9 +38,10 @@ def broken_rules(config: Config) -> Iterator[Broken]:
 
 def _source(source: Source) -> Iterator[Broken]:
     if source.kind == "files":
-        if not (source.folder.is_dir() and os.access(source.folder, os.R_OK | os.X_OK)):
+        readable = Path(source.folder).is_dir() and os.access(source.folder, os.R_OK | os.X_OK)
+        if not readable and not is_address(source.folder):
             keys: tuple[KeyPath, ...] = (("source", "folder"), ("source", "kind"))
-            yield Broken(keys, str(source.folder), "a folder that exists and can be read, since source.kind is files")
+            yield Broken(keys, source.folder, "a folder that exists and can be read, since source.kind is files")
         return
     if not all(_is_server(server) for server in source.bootstrap_servers.split(",")):
         allowed = "host:port of one or more Kafka brokers, separated by commas, since source.kind is kafka"
@@ -55,16 +57,16 @@ def _is_server(text: str) -> bool:
 
 
 def _folders(config: Config) -> Iterator[Broken]:
-    ours: dict[KeyPath, Path] = {("tables", "path"): config.tables.path, ("job", "checkpoint"): config.job.checkpoint}
+    ours: dict[KeyPath, str] = {("tables", "path"): config.tables.path, ("job", "checkpoint"): config.job.checkpoint}
     for key, path in ours.items():
-        if (hindrance := _hindrance(path)) is not None:
-            yield Broken((key,), str(path), f"a folder that exists or can be created: {hindrance}")
+        if not is_address(path) and (hindrance := _hindrance(Path(path))) is not None:
+            yield Broken((key,), path, f"a folder that exists or can be created: {hindrance}")
     if config.source.kind == "files":
         ours[("source", "folder")] = config.source.folder
     for (one, path), (other, other_path) in combinations(ours.items(), 2):
         if _are_nested(path, other_path):
             name = ".".join(map(str, one))
-            yield Broken((other, one), str(other_path), f"a folder apart from {name}, which is {path}")
+            yield Broken((other, one), other_path, f"a folder apart from {name}, which is {path}")
 
 
 def _hindrance(path: Path) -> str | None:
@@ -82,9 +84,9 @@ def _hindrance(path: Path) -> str | None:
     return None
 
 
-def _are_nested(one: Path, other: Path) -> bool:
-    one, other = one.resolve(), other.resolve()
-    return one.is_relative_to(other) or other.is_relative_to(one)
+def _are_nested(one: str, other: str) -> bool:
+    places = [PurePosixPath(place) if is_address(place) else Path(place).resolve() for place in (one, other)]
+    return places[0].is_relative_to(places[1]) or places[1].is_relative_to(places[0])
 
 
 def _timing(config: Config) -> Iterator[Broken]:

@@ -1,6 +1,5 @@
 """The sections of the configuration, their defaults and what each key allows. ``conf/evenkeel.toml`` explains them."""
 
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -22,7 +21,7 @@ class Source(Section):
     starting_offsets: Offsets = "earliest"
     max_offsets_per_trigger: int = Field(200_000, ge=1, le=100_000_000)
     kafka: KafkaOptions = Field(default_factory=dict)
-    folder: Folder = Path("data/events")
+    folder: Folder = "data/events"
 
     def kafka_options(self) -> dict[str, str]:
         """``kafka.*`` options as Spark takes them, secrets in clear, without the bootstrap servers."""
@@ -37,17 +36,19 @@ class Retention(Section):
     membership_changes: int = Field(90, ge=0, le=36_500)
     rebalances: int = Field(365, ge=0, le=36_500)
     alerts: int = Field(365, ge=0, le=36_500)
+    group_status: int = Field(90, ge=0, le=36_500)
     quarantine: int = Field(30, ge=0, le=36_500)
     monitor_health: int = Field(30, ge=0, le=36_500)
+    monitor_faults: int = Field(90, ge=0, le=36_500)
 
 
 class Tables(Section):
-    path: Folder = Path("data/tables")
+    path: Folder = "data/tables"
     retention_days: Retention = Field(default_factory=Retention)
 
 
 class Job(Section):
-    checkpoint: Folder = Path("data/checkpoint")
+    checkpoint: Folder = "data/checkpoint"
     shards: int = Field(32, ge=1, le=4096)
     trigger_seconds: float = Field(5, ge=0, le=600, allow_inf_nan=False)
     projection_seconds: float = Field(15, ge=1, le=3600, allow_inf_nan=False)

@@ -1,15 +1,18 @@
 """The kinds of values that a key can have, beyond what pydantic brings, and in words what each allows."""
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from annotated_types import Ge, Le, MinLen
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
 HOURS_SECONDS = 7_200  # far above any sensible timer, below the same timer mistaken for milliseconds
 YEAR_SECONDS = 366 * 86_400
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s].*")
 
 
 class Section(BaseModel):
@@ -20,17 +23,22 @@ class Section(BaseModel):
     )
 
 
-def _as_path(written: object) -> object:
-    if isinstance(written, str) and (not written.strip() or "://" in written or "\0" in written):
-        raise ValueError("a folder of this machine, not empty and not an address")
-    return written
-
-
-def _absolute(path: Path) -> Path:
+def _folder(written: str) -> str:
+    """A folder of this machine becomes absolute; an address stays."""
+    written = re.sub(r"^file:(//)?(?=/)", "", written)
+    if not written.strip() or "\0" in written or (not _ADDRESS.fullmatch(written) and "://" in written):
+        raise ValueError(FOLDER)
+    if is_address(written):
+        return written.rstrip("/")
     try:
-        return path.expanduser().absolute()
+        return str(Path(written).expanduser().absolute())
     except RuntimeError as error:
         raise ValueError("a folder; the home folder of this user is not known") from error
+
+
+def is_address(folder: str) -> bool:
+    """Whether a folder is in a storage that Spark reaches by its address, rather than of this machine."""
+    return _ADDRESS.fullmatch(folder) is not None
 
 
 def _offsets(text: str) -> str:
@@ -56,13 +64,12 @@ def _is_offset(partition: str, offset: object) -> bool:
     return partition.isdecimal() and type(offset) is int and offset >= -2
 
 
+FOLDER = "a folder of this machine, or an address that Spark can reach, like s3a://bucket/folder"
 OFFSETS = '"earliest", "latest" or JSON of an offset for every partition: {"evenkeel-events": {"0": 23, "1": -2}}'
 TOPIC = "a Kafka topic's name: 1 to 249 letters, digits, dots, underscores or hyphens"
 PATTERN = 'a shell pattern, not empty: "*" any text, "?" any character, "[ab]" one of these'
 
-Folder = Annotated[
-    Path, Field(strict=False, description="a folder"), BeforeValidator(_as_path), AfterValidator(_absolute)
-]
+Folder = Annotated[str, Field(description=FOLDER), AfterValidator(_folder)]
 Offsets = Annotated[str, Field(description=OFFSETS), AfterValidator(_offsets)]
 Topic = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$", description=TOPIC)]
 Pattern = Annotated[str, Field(min_length=1, description=PATTERN)]

@@ -20,7 +20,7 @@ WHOLE = "a whole number from 1 to 4096"
 PATTERN = 'a shell pattern, not empty: "*" any text, "?" any character, "[ab]" one of these'
 OFFSETS = '"earliest", "latest" or JSON of an offset for every partition: {"evenkeel-events": {"0": 23, "1": -2}}'
 SERVERS = "host:port of one or more Kafka brokers, separated by commas, since source.kind is kafka"
-ADDRESS = "a folder of this machine, not empty and not an address"
+FOLDER = "a folder of this machine, or an address that Spark can reach, like s3a://bucket/folder"
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,12 @@ ADDRESS = "a folder of this machine, not empty and not an address"
             'source.kafka = {"bootstrap": {"servers": "***"}}: bootstrap.servers: set source.bootstrap_servers instead',
         ),
         ('[spark.settings]\nx = 1', 'spark.settings = {"x": 1}: x: Spark\'s settings begin with spark.'),
-        ('[tables]\npath = ""', f'tables.path = "": {ADDRESS}'),
-        ('[tables]\npath = "s3a://bucket/x"', f'tables.path = "s3a://bucket/x": {ADDRESS}'),
-        ("[tables]\npath = 3", "tables.path = 3: a folder"),
+        ('[tables]\npath = ""', f'tables.path = "": {FOLDER}'),
+        ('[tables]\npath = " "', f'tables.path = " ": {FOLDER}'),
+        ('[tables]\npath = "s3a:///x"', f'tables.path = "s3a:///x": {FOLDER}'),
+        ('[tables]\npath = "a/b://x"', f'tables.path = "a/b://x": {FOLDER}'),
+        ('[tables]\npath = "a\\u0000b"', f'tables.path = "a\\u0000b": {FOLDER}'),
+        ("[tables]\npath = 3", f"tables.path = 3: {FOLDER}"),
         ('[tables]\npath = "~of-nobody/x"', 'tables.path = "~of-nobody/x": a folder; the home folder of this user '
          "is not known"),
         ("tables = 3", "tables = 3: a table, written [tables]"),
@@ -332,6 +335,12 @@ def test_checkpoint_and_tables_are_kept_apart(tables: str, checkpoint: str, key:
     text = f'[tables]\npath = "{tmp_path}/{tables}"\n[job]\ncheckpoint = "{tmp_path}/{checkpoint}"\n'
     (fault,) = faults(text, tmp_path)
     assert fault.startswith(f"x.toml: {key} = ")
+    assert "a folder apart from tables.path" in fault
+
+
+@pytest.mark.parametrize(("tables", "checkpoint"), [("s3a://b/t", "s3a://b/t/c"), ("s3a://b/c/t/", "s3a://b/c")])
+def test_addresses_are_kept_apart_too(tables: str, checkpoint: str, tmp_path: Path) -> None:
+    (fault,) = faults(f'[tables]\npath = "{tables}"\n[job]\ncheckpoint = "{checkpoint}"\n', tmp_path)
     assert "a folder apart from tables.path" in fault
 
 

@@ -102,9 +102,27 @@ def test_folders_are_absolute_and_home_is_known(write: Write, tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     config = load_config(write('[tables]\npath = "t"\n[job]\ncheckpoint = "~/c"\n'), {})
-    assert config.tables.path == tmp_path / "t"
-    assert config.job.checkpoint == tmp_path / "home" / "c"
+    assert config.tables.path == f"{tmp_path}/t"
+    assert config.job.checkpoint == f"{tmp_path}/home/c"
     assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("s3a://bucket/a/", "s3a://bucket/a"),
+        ("hdfs://name:8020/a", "hdfs://name:8020/a"),
+        ("file:///data/a", "/data/a"),
+        ("file:/data/a", "/data/a"),
+    ],
+)
+def test_address_stays_and_this_machines_is_a_folder(written: str, read: str) -> None:
+    assert load_config(None, {"EVENKEEL__TABLES__PATH": written}).tables.path == read
+
+
+def test_files_may_come_from_an_address() -> None:
+    variables = {"EVENKEEL__SOURCE__KIND": "files", "EVENKEEL__SOURCE__FOLDER": "s3a://bucket/events"}
+    assert load_config(None, variables).source.folder == "s3a://bucket/events"
 
 
 def test_byte_order_mark_and_windows_line_ends_are_read(tmp_path: Path) -> None:
@@ -167,7 +185,7 @@ def test_strategy_without_parameters_is_accepted(write: Write, strategy: str) ->
 def test_files_source_needs_no_kafka(tmp_path: Path, write: Write) -> None:
     (tmp_path / "events").mkdir()
     file = write(f'[source]\nkind = "files"\nfolder = "{tmp_path}/events"\nbootstrap_servers = ""\n')
-    assert load_config(file, {}).source.folder == tmp_path / "events"
+    assert load_config(file, {}).source.folder == f"{tmp_path}/events"
 
 
 def test_faults_are_a_config_error_with_one_line_each(write: Write) -> None:
