@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.templates import COMMON_GAPS, GAP, template
 from schemas.events import (
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 REPORT_EVERY, HEARTBEAT_EVERY, PROGRESS_EVERY, ROUTE_EVERY = 4, 6, 4, 12  # rounds
 ANSWER_MS, ROUND_TAKES_MS = 300, 1_000
 PERM_READ_WRITE = 6
+# Markers while a group is introduced, as far apart as its clock allows: at the end its joins are no longer recent.
+INTRODUCTION_MS = (0, 20_000, 70_000, 180_000, 310_000, 340_000)
 NO_CHANGE: list[bytes] = []
 
 
@@ -40,7 +42,7 @@ class FleetGroup:
         self._shape, self._number, self._start_ts = shape, number, start_ts
         word = "".join(self._random.choices("abcdefghijklmnopqrstuvwxyz", k=9))
         self.name = f"{word}-{number:05d}-consumer"
-        self._common = {"schema": 1, "cluster": cluster, "group": self.name, "source": "collector-7f3a"}
+        self._common: dict[str, Any] = {"schema": 1, "cluster": cluster, "group": self.name, "source": "collector-7f3a"}
         self._topic, self._retry = f"{word}-{number:05d}-events", retry_topic(self.name)
         each = shape.queues // len(shape.brokers)
         self._queues = [MessageQueue(self._topic, b, q) for b in shape.brokers for q in range(each)]
@@ -53,7 +55,7 @@ class FleetGroup:
 
     def _new_offsets(self, queue: MessageQueue) -> tuple[int, int, int]:
         """Offset at the start, messages a second, messages in flight; a retry topic stands still."""
-        base = self._random.randrange(1 << 34)
+        base = self._random.randrange(1 << 33, 1 << 34)
         if queue.topic == self._retry:
             return base, 0, 0
         return base, self._random.randrange(1, 2_000), self._random.randrange(64)
@@ -63,15 +65,17 @@ class FleetGroup:
         address = f"10.{random.randrange(256)}.{random.randrange(256)}.{random.randrange(1, 255)}"
         client_id = f"{address}@{random.randrange(1, 65_536)}#{random.randrange(10**14, 8 * 10**14)}"
         order = [random.random() for _ in self._shape.brokers]  # a broker lists clients in no order
-        return _Client(client_id, address, random.randrange(20_000, 60_000), order, self._start_ts - random.randrange(10**9))
+        return _Client(
+            client_id, address, random.randrange(20_000, 60_000), order, self._start_ts - random.randrange(10**9)
+        )
 
     def introduce(self, started: int) -> list[bytes]:
-        """Over 30 s: everybody is listed; after the grace of that change, routes, offsets and everybody's report."""
+        """Everybody is listed; when that has long settled, routes, offsets and everybody's report."""
         self._build()
         events = [self._fill(t, started) for heartbeats in self._heartbeats for t in heartbeats]
-        for later_ms in (0, 10_000, 20_000):
+        for later_ms in INTRODUCTION_MS[:-1]:
             events.append(self._mark(started + later_ms, self._marks_nobody_asked))
-        last = started + 30_000
+        last = started + INTRODUCTION_MS[-1]
         events += [self._fill(t, last) for t in self._routes]
         events += [self._report(n, last) for n in range(len(self._clients))]
         events += [self._progress(t, queues, last) for t, queues in self._progresses]
@@ -92,6 +96,10 @@ class FleetGroup:
             events += [self._fill(t, started) for t in self._routes]
         events.append(self._mark(started, self._marks[turn % REPORT_EVERY]))
         return events
+
+    def marker_ts(self, started: int) -> int:
+        """When the round that starts at ``started`` ends."""
+        return started + ROUND_TAKES_MS
 
     def _asked(self, turn: int) -> range:
         return range(-turn % REPORT_EVERY, len(self._clients), REPORT_EVERY)
@@ -138,7 +146,7 @@ class FleetGroup:
 
     def _mark(self, started: int, filled: bytes) -> bytes:
         self._seq += 1
-        return filled % (started + ROUND_TAKES_MS, started, self._seq, started)
+        return filled % (self.marker_ts(started), started, self._seq, started)
 
     def _report(self, place: int, started: int) -> bytes:
         filled, owned = self._reports[place]
