@@ -34,7 +34,8 @@ def test_every_folder_of_code_is_a_package() -> None:
 
 @pytest.mark.slow
 def test_wheel_carries_all_code_and_data(tmp_path: Path) -> None:
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for file in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / file, tmp_path)
     for folder in ("streaming", "schemas", "conf"):
         shutil.copytree(ROOT / folder, tmp_path / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, tmp_path]
