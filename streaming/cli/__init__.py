@@ -1,0 +1,77 @@
+"""The command line. Only the command that is asked for is imported: Spark alone takes a second."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple
+
+from streaming.errors import MonitorError
+
+REFUSED = 2
+INTERRUPTED = 130
+READER_GONE = 141  # as if by SIGPIPE
+
+
+class Command(NamedTuple):
+    """``module`` has ``add_command(commands)``, which sets ``run`` to a function of the arguments."""
+
+    module: str
+    help: str
+
+
+COMMANDS = {
+    "replay": Command("streaming.replay.command", "play a recording or a file of events to its end"),
+    "check-config": Command("streaming.cli.check_config", "name every fault of a configuration, or what is in effect"),
+    "conformance": Command("streaming.cli.conformance", "check the allocation strategies against RocketMQ's answers"),
+    "version": Command("streaming.cli.version", "print the versions of evenkeel and of what it runs on"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 2 where evenkeel refuses, with the reason on standard error."""
+    for stream in (sys.stdout, sys.stderr):
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="backslashreplace")  # names may hold what a terminal cannot show
+    try:
+        code = _run(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+    except MonitorError as error:
+        print(f"evenkeel: {error}", file=sys.stderr)
+        return REFUSED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # What is left in the buffer is written at exit: to nowhere, since nobody reads it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE
+    return code
+
+
+def _run(words: Sequence[str]) -> int:
+    parser = _parser(next((word for word in words if not word.startswith("-")), None))
+    arguments = parser.parse_args(words)
+    if arguments.show_version:
+        print("evenkeel", import_module("streaming.cli.version").version_of("evenkeel"))
+        return 0
+    if "run" not in arguments:
+        parser.print_help()
+        return 0
+    return int(arguments.run(arguments))
+
+
+def _parser(asked: str | None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="evenkeel",
+        description="Watches how RocketMQ consumer groups share out message queues.",
+        epilog="evenkeel COMMAND --help tells more of a command.",
+    )
+    parser.add_argument("--version", action="store_true", dest="show_version", help="print evenkeel's version")
+    commands = parser.add_subparsers(metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        if name == asked:
+            import_module(command.module).add_command(commands)
+        else:
+            commands.add_parser(name, help=command.help)
+    return parser

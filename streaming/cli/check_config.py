@@ -1,0 +1,31 @@
+"""Read a configuration as every command would, and name every fault of it, or say what is in effect."""
+
+import argparse
+from pathlib import Path
+
+from streaming.cli.arguments import Commands
+from streaming.config import ConfigFaults, read_config
+from streaming.config.effect import differences, summary
+
+
+def add_command(commands: Commands) -> None:
+    parser = commands.add_parser("check-config", description=__doc__)
+    parser.add_argument("file", type=Path, nargs="?", metavar="FILE", help="without it, the environment alone")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0 if it is accepted; else 1, and a line for each fault."""
+    try:
+        loaded = read_config(arguments.file)
+    except ConfigFaults as refused:
+        print(refused)
+        return 1
+    print("ok")
+    print("\nOther than the defaults:")
+    for line in list(differences(loaded)) or ["nothing"]:
+        print(f"  {line}")
+    print("\nIn effect:")
+    for line in summary(loaded.config):
+        print(f"  {line}")
+    return 0

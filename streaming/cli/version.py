@@ -1,0 +1,28 @@
+"""Print the versions of evenkeel and of what it runs on: put them into a report of a fault."""
+
+import argparse
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+from streaming.cli.arguments import Commands
+
+PACKAGES = ("evenkeel", "pyspark", "delta-spark", "deltalake", "pandas", "pyarrow", "msgspec", "pydantic")
+
+
+def add_command(commands: Commands) -> None:
+    commands.add_parser("version", description=__doc__).set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    for package in PACKAGES:
+        print(f"{package} {version_of(package)}")
+    print(f"Python {platform.python_version()} on {platform.system()} {platform.machine()}")
+    return 0
+
+
+def version_of(package: str) -> str:
+    """The installed version of a package."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "is not installed"

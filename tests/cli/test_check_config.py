@@ -1,0 +1,80 @@
+"""``evenkeel check-config``: every fault on a line of its own, or what is in effect."""
+
+from pathlib import Path
+
+import pytest
+
+from streaming.cli import main
+
+DEFAULTS = Path(__file__).parents[2] / "conf" / "evenkeel.toml"
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EVENKEEL__JOB__SHARDS", raising=False)
+
+
+def test_defaults_file_is_ok_and_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-config", str(DEFAULTS)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("ok\n\nOther than the defaults:\n  nothing\n\nIn effect:\n  source ")
+    assert out.count("\n") == 13
+
+
+def test_without_a_file_the_environment_alone_counts(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVENKEEL__JOB__SHARDS", "64")
+    assert main(["check-config"]) == 0
+    assert "\n  job.shards = 64 from EVENKEEL__JOB__SHARDS (default 32)\n" in capsys.readouterr().out
+
+
+def test_what_differs_is_shown_by_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(
+        """
+        source.bootstrap_servers = "k:1"
+        source.kafka.client.id = "keel"
+        timing.stall_seconds = 90
+        log.format = "json"
+        tables.retention_days.facts = 0
+        groups = [{ group = "a", strategy = "AVG", always_on = true }, { group = "b" }]
+        """
+    )
+    assert main(["check-config", str(path)]) == 0
+    changed, effect = capsys.readouterr().out.removeprefix("ok\n\nOther than the defaults:\n").split("\n\n")
+    assert changed.splitlines() == [
+        '  source.bootstrap_servers = "k:1" (default "localhost:9092")',
+        '  source.kafka.client.id = "keel"',
+        "  tables.retention_days.facts = 0 (default 30)",
+        "  timing.stall_seconds = 90 (default 60)",
+        '  log.format = "json" (default "text")',
+        '  groups[0]: cluster *, group a: strategy = "AVG", always_on = true',
+        "  groups[1]: cluster *, group b: nothing said",
+    ]
+    assert "1 client option" in effect
+    assert "facts for ever, queue_findings 90" in effect
+    assert "timing   1 timer changed" in effect
+    assert "groups   2 rules" in effect
+
+
+def test_files_source_is_told_by_its_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.toml").write_text(f'[source]\nkind = "files"\nfolder = "{tmp_path}"\n')
+    assert main(["check-config", str(tmp_path / "x.toml")]) == 0
+    assert f"source   files in {tmp_path}\n" in capsys.readouterr().out
+
+
+def test_each_fault_has_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text('[job]\nshards = 0\n[log]\nlevle = "a\\nb"\n')
+    assert main(["check-config", str(path)]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        f"{path}: job.shards = 0: a whole number from 1 to 4096",
+        f'{path}: log.levle = "a\\nb": unknown key; did you mean log.level?',
+    ]
+
+
+def test_misspelt_variable_is_a_fault(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENKEEL__JOB__SHARDZ", "64")
+    assert main(["check-config"]) == 1
+    assert capsys.readouterr().out == "EVENKEEL__JOB__SHARDZ: matches no key; did you mean EVENKEEL__JOB__SHARDS?\n"

@@ -1,0 +1,126 @@
+"""The command line: what is imported when, and how each end of a command looks from outside."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from streaming.cli import COMMANDS, main
+
+EVENKEEL = [sys.executable, "-m", "streaming"]
+HEAVY = ("pyspark", "pandas", "pyarrow", "pydantic", "kafka", "deltalake", "rich", "msgspec")
+HELP_LIMIT_S = 0.3
+
+
+def imported_by(*words: str) -> set[str]:
+    """Which of the heavy packages a command imports."""
+    code = (
+        "import sys\nfrom streaming.cli import main\n"
+        f"try:\n    main({list(words)!r})\nexcept SystemExit:\n    pass\n"
+        f"print('imported', *[name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split()[1:])
+
+
+@pytest.mark.parametrize("words", [["--help"], [], ["--version"], ["version"]])
+def test_help_and_version_import_nothing_heavy(words: list[str]) -> None:
+    assert imported_by(*words) == set()
+
+
+def test_help_is_quick() -> None:
+    took = []
+    for _ in range(3):
+        start = time.perf_counter()
+        subprocess.run([*EVENKEEL, "--help"], check=True, capture_output=True)
+        took.append(time.perf_counter() - start)
+    assert min(took) < HELP_LIMIT_S
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["check-config", "none.toml"], ["conformance", "none.jsonl"], ["replay", "none.jsonl", "--engine", "core"]],
+)
+def test_commands_that_need_no_spark_do_not_import_it(words: list[str]) -> None:
+    assert {"pyspark", "pandas"} & imported_by(*words) == set()
+
+
+def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    out = capsys.readouterr().out
+    assert [name for name in COMMANDS if name not in out] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_has_help_of_its_own(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: evenkeel {name} ")
+
+
+@pytest.mark.parametrize("words", [["zork"], ["check-config", "a", "b"], ["conformance"], ["version", "--zork"]])
+def test_wrong_usage_ends_with_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert "usage: evenkeel" in capsys.readouterr().err
+
+
+def test_refusal_is_one_message_on_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(tmp_path / "none.jsonl"), "--engine", "core"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("evenkeel: ")
+    assert "none.jsonl" in err
+    assert "Traceback" not in err
+
+
+def test_interruption_is_quiet(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "waits")
+    command = [*EVENKEEL, "replay", str(tmp_path / "waits"), "--engine", "core"]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
+        (tmp_path / "waits").open("wb"),  # opens when the other side has opened it
+    ):
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, "", "")
+
+
+def test_reader_that_goes_away_is_no_fault() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run([*EVENKEEL, "check-config"], stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_name_that_the_terminal_cannot_show_is_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text('[job]\n"分片" = 1\n', encoding="utf-8")
+    done = subprocess.run(
+        [*EVENKEEL, "check-config", str(tmp_path / "x.toml")],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert r"job.\u5206\u7247 = 1" in done.stdout
+
+
+def test_version_names_what_it_runs_on(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["version"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[:2]] == ["evenkeel", "pyspark"]
+    assert lines[-1].startswith(f"Python {sys.version_info.major}.{sys.version_info.minor}.")
+
+
+def test_conformance_passes_its_exit_code_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conformance", str(tmp_path / "none")]) == 2
+    assert "none" in capsys.readouterr().out
