@@ -1,11 +1,12 @@
 """What happens, in words: each fact that matters to a watcher as a line, and how every group stands at the end."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from schemas.facts import AlertFact, AlertState, Fact, GroupFact
 from streaming.demo.scenarios import Scenario
-from streaming.replay.alerts import Transition, details, headline
+from streaming.replay.alerts import Transition, counted, details, headline
 
 STATE_STYLES = {"pending": "yellow", "firing": "bold red", "resolved": "green"}
 STATUS_STYLES = {"healthy": "green", "findings": "red"}
@@ -72,16 +73,21 @@ class Account:
             return
         found = ", ".join(f"{count} {kind}" for kind, count in group.counts.items() if kind not in QUIET)
         words = f"{STATUS_WORDS.get(group.status, '')}{f' ({found})' if found else ''}"
-        size = f"{group.members} members, {group.queues} queues"
+        size = f"{counted(group.members, 'member')}, {counted(group.queues, 'queue')}"
         text = f"{self._at(fact.ts)}  {group.status:<8}  {fact.group}  {size}: {words}"
         yield Spoken(text, STATUS_STYLES.get(group.status, "dim"))
 
     def summary(self) -> list[tuple[str, str, str, str]]:
         """(group, what it is about, how it stands, its open alerts) of every group played."""
         return [
-            (group, about, self._status.get(group, "not seen"), ", ".join(self._open.get(group, {}).values()) or "-")
+            (group, about, self._status.get(group, "not seen"), self._open_alerts(group))
             for group, about in self._about.items()
         ]
+
+    def _open_alerts(self, group: str) -> str:
+        """``2 ORPHANED firing``: an alert for each topic."""
+        counts = Counter(self._open.get(group, {}).values())
+        return ", ".join(what if count == 1 else f"{count} {what}" for what, count in counts.items()) or "-"
 
     @property
     def alerts_fired(self) -> int:

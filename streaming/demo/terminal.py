@@ -11,12 +11,15 @@ from rich.table import Table
 from rich.text import Text
 
 TICK_S = 1.0
+LOG_WIDTH = 160
 PLAIN_TICKS = 15  # in a log, one line in so many seconds is enough to show that it lives
 
 
 class Terminal:
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False, soft_wrap=True)
+        if not self._console.is_terminal:
+            self._console.width = LOG_WIDTH
 
     def say(self, text: str = "", style: str = "") -> None:
         self._console.print(Text(text, style=style))

@@ -49,15 +49,16 @@ def as_json(transition: Transition, first_ts: int) -> dict[str, Any]:
 
 
 def headline(transition: Transition) -> str:
-    """State, severity, kind and whose: ``FIRING  critical  DUPLICATED  prod/orders  topic T``."""
+    """State, severity, kind, whose and why: ``FIRING  critical  DUPLICATED  prod/orders  topic T  (found)``."""
     alert = transition.alert
     state = f"{alert.state.upper()} (stale)" if alert.stale else alert.state.upper()
     topic = f"  topic {transition.topic}" if transition.topic else ""
-    return f"{state:<8}  {alert.severity:<8}  {alert.kind}  {transition.cluster}/{transition.group}{topic}"
+    why = alert.reason.replace("_", " ")
+    return f"{state:<8}  {alert.severity:<8}  {alert.kind}  {transition.cluster}/{transition.group}{topic}  ({why})"
 
 
 def details(transition: Transition) -> Iterator[str]:
-    """Which queues, whose they are and should be, and why: one line each."""
+    """Which queues, whose they are and should be, and the cause: one line each."""
     alert = transition.alert
     for queues in _alike(alert.queues):
         owners = f"owned by {named(queues[0].owners)}"
@@ -66,7 +67,6 @@ def details(transition: Transition) -> Iterator[str]:
         yield f"{ranges((q.broker_name, q.queue_id) for q in queues)}: {owners}{should}"
     if alert.cause or alert.evidence:
         yield ": ".join(part for part in (alert.cause, alert.evidence) if part)
-    yield f"reason: {alert.reason.replace('_', ' ')}"
 
 
 def _alike(queues: Iterable[AlertQueue]) -> list[list[AlertQueue]]:
@@ -108,3 +108,8 @@ def _folded(numbers: Iterable[int]) -> Iterator[str]:
 
 def _range(first: int, last: int | None) -> str:
     return str(first) if first == last else f"{first}-{last}"
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 round``, ``2 rounds``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

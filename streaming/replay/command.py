@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from streaming.config import Config, load_config
-from streaming.replay.alerts import Transition, as_json, details, headline
+from streaming.replay.alerts import Transition, as_json, counted, details, headline
 from streaming.replay.engines import Outcome, run_core
 from streaming.replay.recording import DEFAULT_CLUSTER
 from streaming.replay.source import Counts, ReplaySource, open_source
@@ -87,15 +87,11 @@ def summary(outcome: Outcome, counts: Counts) -> str:
     fired = {t.alert.fingerprint for t in outcome.transitions if t.alert.state == "firing"}
     still = sum(last[fingerprint] == "firing" for fingerprint in fired)
     parts = [
-        f"{_counted(counts.rounds, 'round')} and {_counted(counts.events, 'event')}"
-        f" of {_counted(outcome.groups, 'group')}",
-        f"{_counted(outcome.quarantined, 'record')} quarantined",
-        f"{_counted(len(fired), 'alert')} fired, {still} of them still firing at the end",
+        f"{counted(counts.rounds, 'round')} and {counted(counts.events, 'event')}"
+        f" of {counted(outcome.groups, 'group')}",
+        f"{counted(outcome.quarantined, 'record')} quarantined",
+        f"{counted(len(fired), 'alert')} fired, {still} of them still firing at the end",
     ]
     if outcome.failed_evaluations:
-        parts.append(f"evaluation failed {_counted(outcome.failed_evaluations, 'time')}: this is evenkeel's own fault")
+        parts.append(f"evaluation failed {counted(outcome.failed_evaluations, 'time')}: this is evenkeel's own fault")
     return "; ".join(parts)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

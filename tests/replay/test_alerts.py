@@ -49,15 +49,14 @@ def test_queues_with_equal_owners_share_a_line() -> None:
         "a 0-1: owned by x, y, expected x",
         "b 0: owned by nobody",
         "SAME_CLIENT_ID: two of them",
-        "reason: held long enough",
     ]
 
 
 @pytest.mark.parametrize(
     ("topic", "stale", "text"),
     [
-        ("T", False, "FIRING    critical  DUPLICATED  c/g  topic T"),
-        (None, True, "FIRING (stale)  critical  DUPLICATED  c/g"),
+        ("T", False, "FIRING    critical  DUPLICATED  c/g  topic T  (held long enough)"),
+        (None, True, "FIRING (stale)  critical  DUPLICATED  c/g  (held long enough)"),
     ],
 )
 def test_headline(topic: str | None, stale: bool, text: str) -> None:
