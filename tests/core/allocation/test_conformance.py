@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from streaming.conformance import SHOWN_MISMATCHES, run_conformance
+from streaming.core.allocation import Allocation
 
 VECTORS = Path(__file__).parent / "vectors.jsonl.gz"
 Line = dict[str, Any]
@@ -122,6 +123,17 @@ def test_inputs_that_are_not_in_javas_order_are_found(lines: list[Line], run: Ru
     line["queues"].reverse()
     _, printed = run(line)
     assert "order of the queues" in printed[0]
+
+
+def test_a_pass_for_all_clients_that_says_something_else_is_found(
+    lines: list[Line], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = named(lines, "one-consumer", "AVG")
+    (client_id,) = line["clientIds"]
+    monkeypatch.setattr("streaming.conformance.allocate_all", lambda *_: Allocation((client_id,), ((),)))
+    code, printed = run(line)
+    assert code == 1
+    assert printed[0] == f'mismatch {line["id"]} one-consumer AVG: all clients in one pass, "{client_id}"'
 
 
 def test_the_message_counts_except_that_of_a_null_pointer(lines: list[Line], run: Run) -> None:

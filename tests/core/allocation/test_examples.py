@@ -126,6 +126,17 @@ def test_nearby_serves_rooms_without_clients_to_all_in_the_order_of_their_names(
     assert owned == [["r1-b/0", "r10-b/0", "r9-b/0"], ["r1-b/1", "r10-b/1", "r9-b/1"]]
 
 
+def test_nearby_orders_rooms_as_java_orders_text() -> None:
+    emoji, tilde = MessageQueue("T", "\U0001f600-b", 0), MessageQueue("T", "\uff5e-b", 0)
+    strategy = MachineRoomNearby(Averagely(), by_prefix="-")
+    assert allocate_all(strategy, [tilde, emoji], ["r-x"]).shares == ((emoji, tilde),)
+    assert strategy.allocate("r-x", [tilde, emoji], ["r-x"]) == (emoji, tilde)
+
+
+def test_nearby_asks_for_no_rooms_if_the_client_is_not_listed() -> None:
+    assert MachineRoomNearby(Averagely()).allocate("ghost", queues(1), ["c"]) == ()
+
+
 def test_nearby_leaves_a_client_idle_whose_room_has_no_queues_while_all_others_are_served() -> None:
     strategy = MachineRoomNearby(Averagely(), by_prefix="@")
     assert allocate_all(strategy, queues(2), ["elsewhere@1", "r@1"]).shares == ((), tuple(queues(2)))
@@ -142,6 +153,7 @@ def test_nearby_prefers_the_tables_to_the_prefix() -> None:
         ({}, {"c": "r"}, "Machine room is null for mq MessageQueue [topic=T, brokerName=r@b, queueId=0]"),
         ({"r@b": ""}, {}, "Machine room is null for mq MessageQueue [topic=T, brokerName=r@b, queueId=0]"),
         ({"r@b": "r"}, {"c": None}, "Machine room is null for consumer id c"),
+        ({"r@b": "r"}, {"c": ""}, "Machine room is null for consumer id c"),
     ],
 )
 def test_nearby_refuses_what_has_no_room_queues_first(
@@ -150,6 +162,11 @@ def test_nearby_refuses_what_has_no_room_queues_first(
     with pytest.raises(AllocationError, match="IllegalArgumentException") as thrown:
         MachineRoomNearby(Averagely(), broker_rooms, client_rooms).allocate("c", queues(1), ["c"])
     assert thrown.value.message == message
+
+
+def test_nearby_takes_no_prefix_for_what_a_table_says_has_no_room() -> None:
+    with pytest.raises(AllocationError, match="Machine room is null for consumer id r@1"):
+        MachineRoomNearby(Averagely(), {}, {"r@1": None}, "@").allocate("r@1", queues(1), ["r@1"])
 
 
 def test_nearby_cannot_add_an_inner_null() -> None:
