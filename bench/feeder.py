@@ -1,0 +1,142 @@
+"""A process of its own that makes the fleet's events, so that its memory and time are not taken for the job's."""
+
+import multiprocessing
+import time
+from collections.abc import Iterable
+from itertools import islice
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from bench.fleet import Fleet, Sent, Shape
+from bench.producer import Producer, as_lines
+
+RECORDS_A_WRITE = 20_000
+
+
+class Batch(NamedTuple):
+    """A file of events, as ``producer.read_lines`` reads them."""
+
+    path: Path
+    events: int
+
+
+class Paced(NamedTuple):
+    """What live sending came to. ``late_s``: the most that a round was sent after its time."""
+
+    events: int
+    seconds: float
+    late_s: float
+
+
+class Feeder:
+    """The fleet behind a pipe; every method waits for its answer, but ``begin_live``, which ``end_live`` waits for."""
+
+    def __init__(self, shape: Shape, folder: Path, start_ts: int, round_ms: int) -> None:
+        self._ours, theirs = multiprocessing.get_context("spawn").Pipe()
+        self._process = multiprocessing.get_context("spawn").Process(
+            target=_serve, args=(theirs, shape, folder, start_ts, round_ms), daemon=False
+        )
+        self._theirs = theirs
+
+    def introduce(self, up_to: int) -> Batch:
+        return self._ask("introduce", up_to)
+
+    def backlog(self, events: int) -> Batch:
+        return self._ask("backlog", events)
+
+    def begin_live(self, seconds: float, bootstrap_servers: str, topic: str) -> None:
+        """Send every round when it is due, counted from now on, for so long."""
+        self._ours.send(("live", (seconds, bootstrap_servers, topic)))
+
+    def end_live(self) -> Paced:
+        return self._answer()
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
+
+    def _ask(self, what: str, *arguments: object) -> Any:
+        self._ours.send((what, arguments))
+        return self._answer()
+
+    def _answer(self) -> Any:
+        try:
+            answer = self._ours.recv()
+        except EOFError:
+            raise RuntimeError("the feeder died; its last words are on stderr") from None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def __enter__(self) -> "Feeder":
+        self._process.start()
+        self._theirs.close()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._ours.close()
+        self._process.join(10)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+
+class _Server:
+    def __init__(self, shape: Shape, folder: Path, start_ts: int, round_ms: int) -> None:
+        self._fleet = Fleet(shape, start_ts, round_ms)
+        self._folder = folder
+        self._files = 0
+
+    def introduce(self, up_to: int) -> Batch:
+        return self._write(self._fleet.introduce(up_to))
+
+    def backlog(self, events: int) -> Batch:
+        return self._write(self._fleet.backlog(events))
+
+    def live(self, seconds: float, bootstrap_servers: str, topic: str) -> Paced:
+        rounds = self._fleet.live()
+        events, late_s = 0, 0.0
+        with Producer(bootstrap_servers, topic) as producer:
+            due_ts, records = next(rounds)
+            offset_s, began = time.time() - due_ts / 1000, time.time()
+            while time.time() < began + seconds:
+                behind_s = time.time() - (due_ts / 1000 + offset_s)
+                if behind_s < 0:
+                    producer.pipe.flush()
+                    time.sleep(min(0.02, -behind_s))
+                    continue
+                late_s = max(late_s, behind_s)
+                producer.pipe.write(as_lines(records))
+                events += len(records)
+                due_ts, records = next(rounds)
+            took_s = time.time() - began
+        return Paced(events, took_s, late_s)
+
+    def _write(self, records: Iterable[Sent]) -> Batch:
+        self._files += 1
+        path = self._folder / f"events-{self._files:02d}.tsv"
+        events = 0
+        remaining = iter(records)
+        with path.open("wb") as lines:
+            while some := list(islice(remaining, RECORDS_A_WRITE)):
+                lines.write(as_lines(some))
+                events += len(some)
+        return Batch(path, events)
+
+
+def _serve(pipe: Connection, shape: Shape, folder: Path, start_ts: int, round_ms: int) -> None:
+    server = _Server(shape, folder, start_ts, round_ms)
+    while True:
+        try:
+            what, arguments = pipe.recv()
+        except EOFError:
+            return
+        try:
+            pipe.send(getattr(server, what)(*arguments))
+        except Exception as error:
+            pipe.send(error)

@@ -1,0 +1,88 @@
+"""The same step without Spark: one process, one loop, the groups in a dict, as a user could write it himself."""
+
+import gc
+import multiprocessing
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from bench.producer import read_lines
+from schemas.codec import Rejected, decode_record
+from schemas.identity import group_key
+from streaming.core.group import Group
+from streaming.core.settings import Settings
+from streaming.core.state import new_state
+from streaming.core.step import take
+
+
+class PlainLoop:
+    """State and facts live in a process of its own. Reading the file is not counted, decoding its bytes is."""
+
+    def __init__(self) -> None:
+        self._ours, self._theirs = multiprocessing.get_context("spawn").Pipe()
+        self._process = multiprocessing.get_context("spawn").Process(target=_serve, args=(self._theirs,))
+        self._process.start()
+        self._theirs.close()
+        self._asked = 0
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
+
+    def begin(self, path: Path) -> None:
+        """Fold a file; ``finish`` says how long it took."""
+        self._ours.send(path)
+        self._asked += 1
+
+    def finish(self) -> list[float]:
+        """Seconds that each of the files begun since the last time took."""
+        try:
+            taken = [self._ours.recv() for _ in range(self._asked)]
+        except EOFError:
+            raise RuntimeError("the plain loop died; its last words are on stderr") from None
+        self._asked = 0
+        return taken
+
+    def close(self) -> None:
+        self._ours.close()
+        self._process.join(10)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+
+def _serve(pipe: Connection) -> None:
+    loop = _Loop()
+    while True:
+        try:
+            path = pipe.recv()
+        except EOFError:
+            return
+        records = read_lines(path)
+        gc.freeze()  # what is there already need not be searched for garbage again and again
+        began = time.perf_counter()
+        loop.fold(records)
+        pipe.send(time.perf_counter() - began)
+
+
+class _Loop:
+    def __init__(self) -> None:
+        self._groups: dict[str, Group] = {}
+        self._settings = Settings()
+        self._arrival_ts = time.time_ns() // 1_000_000
+        self.facts = 0
+
+    def fold(self, records: list[tuple[bytes, bytes]]) -> None:
+        for key, value in records:
+            event = decode_record(key, value, len(value), self._arrival_ts)
+            if isinstance(event, Rejected):
+                raise ValueError(f"the fleet made an event that cannot be used: {event}")
+            name = group_key(event.cluster, event.group)
+            group = self._groups.get(name)
+            if group is None:
+                group = self._groups[name] = Group(new_state(event.cluster, event.group), self._settings)
+            take(group, event)
+            if group.facts:
+                self.facts += len(group.facts)
+                group.facts = []

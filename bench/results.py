@@ -1,0 +1,66 @@
+"""Measured values by dotted key, written down at once, so that what was measured survives what fails later."""
+
+import json
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+Tree = dict[str, Any]
+
+
+class Results:
+    """Values of one stage, kept in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.tree: Tree = {}
+
+    def put(self, key: str, value: object) -> None:
+        """Value for ``a.b.c``; a table of values goes beside those that are there."""
+        merge(self.tree, nested(key, value))
+        self._path.write_text(json.dumps(self.tree))
+
+    @contextmanager
+    def part(self, *keys: str) -> Iterator[None]:
+        """What fails inside is the error of those ``keys`` that have no value yet, and ends nothing else."""
+        say(f"measuring {', '.join(keys)}")
+        try:
+            yield
+        except Exception as error:
+            traceback.print_exc(file=sys.stderr)
+            for key in keys:
+                if not has(self.tree, key):
+                    self.put(key, {"error": f"{type(error).__name__}: {error}"[:1000]})
+
+
+def say(text: str) -> None:
+    """Progress, for people."""
+    print(f"bench: {text}", file=sys.stderr, flush=True)
+
+
+def nested(key: str, value: object) -> Tree:
+    first, _, rest = key.partition(".")
+    return {first: nested(rest, value) if rest else value}
+
+
+def merge(into: Tree, other: Tree) -> None:
+    for key, value in other.items():
+        if isinstance(value, dict) and isinstance(into.get(key), dict):
+            merge(into[key], value)
+        else:
+            into[key] = value
+
+
+def has(tree: Any, key: str) -> bool:
+    for name in key.split("."):
+        if not isinstance(tree, dict) or name not in tree:
+            return False
+        tree = tree[name]
+    return True
+
+
+def has_error(tree: Any) -> bool:
+    return isinstance(tree, dict) and ("error" in tree or any(map(has_error, tree.values())))

@@ -1,0 +1,88 @@
+"""The stages of a run. Each has a process of its own: whatever one leaves behind or breaks, the next starts afresh."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from json import loads
+from pathlib import Path
+
+from bench.results import Results, Tree, has, merge, nested, say
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """``run`` is module and function; ``keys`` are those that it gives, with values or an error."""
+
+    name: str
+    run: str
+    keys: tuple[str, ...]
+    limit_s: int
+
+    def load(self) -> Callable[[Results, bool], None]:
+        module, _, function = self.run.partition(":")
+        found: Callable[[Results, bool], None] = getattr(import_module(module), function)
+        return found
+
+
+STAGES = (
+    Stage("machine", "bench.machine:measure", ("machine",), 60),
+    Stage("allocation", "bench.allocation:measure", ("allocation",), 120),
+)
+
+
+def stage_named(name: str) -> Stage:
+    return next(stage for stage in STAGES if stage.name == name)
+
+
+def run_stages(stages: Sequence[Stage], quick: bool) -> Tree:
+    """All stages one after the other; what one did not give is an error."""
+    tree: Tree = {}
+    for stage in stages:
+        merge(tree, _run(stage, quick))
+    return tree
+
+
+def _run(stage: Stage, quick: bool) -> Tree:
+    say(f"{stage.name} begins")
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="evenkeel-bench-") as folder:
+        result = Path(folder, "result.json")
+        why = _run_process(stage, quick, result, folder)
+        tree: Tree = loads(result.read_text()) if result.exists() else {}
+    for key in stage.keys:
+        if not has(tree, key):
+            merge(tree, nested(key, {"error": why or "the stage gave no value"}))
+    say(f"{stage.name} took {time.monotonic() - began:.0f} s")
+    return tree
+
+
+def _run_process(stage: Stage, quick: bool, result: Path, folder: str) -> str | None:
+    """None, or how the stage's process failed."""
+    command = [sys.executable, "-m", "bench", "--stage", stage.name, "--result", str(result)]
+    process = subprocess.Popen(
+        [*command, *(["--quick"] if quick else [])],
+        stdout=sys.stderr,
+        start_new_session=True,
+        env={**os.environ, "TMPDIR": folder},
+    )
+    try:
+        status = process.wait(stage.limit_s)
+        return f"the stage ended with status {status}; stderr says why" if status else None
+    except subprocess.TimeoutExpired:
+        return f"the stage did not end within {stage.limit_s} s"
+    finally:
+        _end_group(process)
+
+
+def _end_group(process: "subprocess.Popen[bytes]") -> None:
+    """End whatever the stage started and did not end itself."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
