@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from streaming.config.faults import KeyPath, key_text, shown_value
+from streaming.config.faults import KeyPath, key_text, shown_value, without_userinfo
 from streaming.config.keys import all_keys
 from streaming.config.load import Loaded
 from streaming.config.sections import Config, Rule, Source
@@ -26,10 +26,11 @@ def summary(config: Config) -> Iterator[str]:
     changed = sum(_at(config, key) != _at(Config(), key) for key in all_keys() if key[0] == "timing")
     job = config.job
     yield f"source   {_source(config.source)}"
-    yield f"tables   {config.tables.path}; kept for days: {_retention(config)}"
+    yield f"tables   {without_userinfo(config.tables.path)}; kept for days: {_retention(config)}"
     yield (
-        f"job      checkpoint {job.checkpoint}, {job.shards} shards; every {job.trigger_seconds:g} s, tables every "
-        f"{job.projection_seconds:g} s, health every {job.health_seconds:g} s; maintenance {_on_off(job.maintenance)}"
+        f"job      checkpoint {without_userinfo(job.checkpoint)}, {job.shards} shards; every {job.trigger_seconds:g} s, "
+        f"tables every {job.projection_seconds:g} s, health every {job.health_seconds:g} s; "
+        f"maintenance {'on' if job.maintenance else 'off'}"
     )
     spark = config.spark
     yield f"spark    {spark.master or 'master as Spark is started'}, {_count(len(spark.settings), 'setting')}"
@@ -40,7 +41,7 @@ def summary(config: Config) -> Iterator[str]:
 
 def _source(source: Source) -> str:
     if source.kind == "files":
-        return f"files in {source.folder}"
+        return f"files in {without_userinfo(source.folder)}"
     return (
         f"Kafka topic {source.topic} at {source.bootstrap_servers}, from {source.starting_offsets}, at most "
         f"{source.max_offsets_per_trigger} records a trigger, {_count(len(source.kafka), 'client option')}"
@@ -76,7 +77,3 @@ def _at(config: Config, key: KeyPath) -> object:
 
 def _count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
-
-
-def _on_off(value: bool) -> str:
-    return "on" if value else "off"

@@ -20,6 +20,8 @@ _OPEN_KAFKA_OPTION = re.compile(
     r"security\.protocol|sasl\.mechanism|client\.id|group\.id|.+\.(ms|bytes|records|location|type|algorithm)"
 )
 
+_USERINFO = re.compile(r"://[^/@\s\"]+@")
+
 
 class NoValue(Enum):
     """Stands for the value where there is none to show."""
@@ -44,7 +46,7 @@ class Fault:
         if self.key:
             shown = "" if self.value is NO_VALUE else f" = {shown_value(self.key, self.value)}"
             parts.append(f"{key_text(self.key)}{shown}")
-        return ": ".join([*parts, self.allowed])
+        return without_userinfo(": ".join([*parts, self.allowed]))
 
 
 class ConfigFaults(ConfigError):
@@ -73,9 +75,14 @@ def is_secret(key: KeyPath) -> bool:
     return any(isinstance(part, str) and _SECRET.search(part) for part in key)
 
 
+def without_userinfo(text: str) -> str:
+    """Addresses without the name and password that may stand before their host."""
+    return _USERINFO.sub(f"://{HIDDEN}@", text)
+
+
 def shown_value(key: KeyPath, value: object) -> str:
     """As TOML writes it, on one line and cut; never a secret."""
-    text = json.dumps(_shown(key, value), ensure_ascii=False, default=str)
+    text = without_userinfo(json.dumps(_shown(key, value), ensure_ascii=False, default=str))
     return text if len(text) <= LONGEST_SHOWN_VALUE else f"{text[:LONGEST_SHOWN_VALUE]}..."
 
 

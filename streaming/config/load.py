@@ -90,13 +90,16 @@ def _parse(path: Path) -> dict[str, Any]:
 
 
 def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(lower)
+    """``upper`` comes last: of one option spelt in two ways the later one counts."""
+    merged = {name: value for name, value in lower.items() if name not in upper}
     for name, value in upper.items():
-        if not isinstance(value, dict) or name not in lower:
+        below = lower.get(name, {})
+        if not isinstance(value, dict):
             merged[name] = value
-        elif isinstance(lower[name], dict):
-            merged[name] = _merged(lower[name], value)
-        # Else the file has no table where one belongs: that stays, to be refused.
+        elif isinstance(below, dict):
+            merged[name] = _merged(below, value)
+        else:
+            merged[name] = below  # no table where one belongs: to be refused
     return merged
 
 

@@ -59,8 +59,6 @@ def _leaves(prefix: str, table: Mapping[str, object]) -> Iterator[tuple[str, obj
 
 
 def _text(name: str, value: object) -> str:
-    if isinstance(value, SecretStr):
-        return value.get_secret_value()
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str | int | float):

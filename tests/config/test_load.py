@@ -81,6 +81,14 @@ def test_kafka_options_are_the_same_however_they_are_written(write: Write) -> No
     }
 
 
+@pytest.mark.parametrize(
+    "text", ['sasl.jaas.config = "file"', '"sasl.jaas.config" = "file"', 'sasl_jaas_config = "file"\nx = 1']
+)
+def test_environment_wins_whichever_way_the_file_spells_an_option(text: str, write: Write) -> None:
+    config = load_config(write(f"[source.kafka]\n{text}\n"), {"EVENKEEL__SOURCE__KAFKA__SASL_JAAS_CONFIG": "env"})
+    assert config.source.kafka_options()["kafka.sasl.jaas.config"] == "env"
+
+
 @pytest.mark.parametrize("secret", ["1e5", "0123", "true", "null", '"quoted"', "[1]", " spaces "])
 def test_secret_from_the_environment_is_kept_to_the_letter(secret: str) -> None:
     config = load_config(None, {"EVENKEEL__SOURCE__KAFKA__SSL_KEY_PASSWORD": secret})

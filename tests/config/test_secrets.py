@@ -32,6 +32,19 @@ def test_secret_is_not_in_what_is_printed(variables: dict[str, str]) -> None:
     assert SECRET in {*loaded.config.source.kafka_options().values(), *loaded.config.spark.spark_settings().values()}
 
 
+def test_password_in_an_address_is_hidden() -> None:
+    address = f"s3a://key:{SECRET}@bucket/x"
+    variables = {f"EVENKEEL__{key}": address for key in ("TABLES__PATH", "SOURCE__FOLDER")}
+    variables |= {"EVENKEEL__JOB__CHECKPOINT": f"{address}y", "EVENKEEL__SOURCE__KIND": "files"}
+    with pytest.raises(ConfigFaults) as raised:
+        load_config(None, variables)  # tables and source are one folder
+    assert SECRET not in str(raised.value)
+    assert "s3a://***@bucket/x" in str(raised.value)
+    del variables["EVENKEEL__TABLES__PATH"]
+    loaded = read_config(None, variables)
+    assert SECRET not in "".join([*differences(loaded), *summary(loaded.config)])
+
+
 @pytest.mark.parametrize(
     "text",
     [
