@@ -28,8 +28,8 @@ def summary(config: Config) -> Iterator[str]:
     yield f"source   {_source(config.source)}"
     yield f"tables   {without_userinfo(config.tables.path)}; kept for days: {_retention(config)}"
     yield (
-        f"job      checkpoint {without_userinfo(job.checkpoint)}, {job.shards} shards; every {job.trigger_seconds:g} s, "
-        f"tables every {job.projection_seconds:g} s, health every {job.health_seconds:g} s; "
+        f"job      checkpoint {without_userinfo(job.checkpoint)}, {job.shards} shards; every "
+        f"{job.trigger_seconds:g} s, tables every {job.projection_seconds:g} s, health every {job.health_seconds:g} s; "
         f"maintenance {'on' if job.maintenance else 'off'}"
     )
     spark = config.spark
