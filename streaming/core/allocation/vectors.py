@@ -1,4 +1,4 @@
-"""One line of a file of vectors: a case with what RocketMQ's own classes answered (docs/strategies.md has the form)."""
+"""One line of a file of vectors: a case with what RocketMQ's own classes answered to it."""
 
 import json
 from collections.abc import Iterable, Mapping
