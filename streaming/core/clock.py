@@ -10,6 +10,7 @@ from streaming.core.settings import Timing
 from streaming.core.state import GroupState
 
 MARKERS_TO_SET_BACK = 3
+MARKERS_TO_BELIEVE = 3
 FIRST_INTERVAL_MS = 5_000
 LONGEST_INTERVAL_MS = 60_000
 
@@ -49,9 +50,26 @@ def horizon(state: GroupState, timing: Timing) -> int:
     return state.now + timing.ahead_of_clock + 2 * (state.interval or FIRST_INTERVAL_MS)
 
 
-def stands_beside(earlier_ts: int, ts: int) -> bool:
-    """Whether two markers ahead of the clock bear each other out."""
-    return earlier_ts < ts <= earlier_ts + LONGEST_INTERVAL_MS
+def is_borne_out(waiting: list[int], ts: int) -> bool:
+    """Whether markers that wait ahead of the clock bear this one out: one shortly before it, or two at any distance."""
+    before = [earlier for earlier in waiting if earlier < ts]
+    return len(before) + 1 >= MARKERS_TO_BELIEVE or any(ts - earlier <= LONGEST_INTERVAL_MS for earlier in before)
+
+
+def start(state: GroupState, ts: int, timing: Timing) -> None:
+    """The first marker: until now there was no clock to go by, and what claims to be from later is not believed."""
+    latest = ts + timing.ahead_of_clock
+    for client in state.clients:
+        client.reports = [report for report in client.reports if report.answered_ts <= latest]
+        client.unanswered_ts = client.unanswered_ts if client.unanswered_ts <= latest else 0
+        client.double_ts = min(client.double_ts, latest)
+    for topic in state.topics:
+        if topic.confirmed_ts > latest:
+            topic.hosts = []
+            topic.confirmed_ts = topic.changed_ts = topic.hosts_changed_ts = 0
+    for queue in state.queues:
+        if queue.progress_ts > latest:
+            queue.progress_ts = queue.consumer_lag = queue.pull_lag = queue.still_ms = 0
 
 
 def advance(state: GroupState, ts: int) -> None:
@@ -77,11 +95,16 @@ def set_back(state: GroupState, ts: int) -> None:
         topic.confirmed_ts = topic.changed_ts = topic.hosts_changed_ts = 0
         topic.alive_ts = min(topic.alive_ts, ts)
     for client in state.clients:
-        client.reports, client.unanswered_ts, client.double_ts = [], 0, 0
-        client.since_ts = min(client.since_ts, ts)
+        client.reports, client.unanswered_ts = [], 0
+        client.since_ts, client.double_ts = min(client.since_ts, ts), min(client.double_ts, ts)
     for queue in state.queues:
         queue.progress_ts = queue.still_ms = queue.differs_ts = queue.evidence_ts = 0
+        told_ts = min(queue.since_ts + queue.told_after_ms, ts)
         queue.since_ts = min(queue.since_ts, ts)
+        queue.told_after_ms = told_ts - queue.since_ts if queue.told_after_ms >= 0 else -1
     for alert in state.alerts:
         alert.active_ts, alert.fired_ts = min(alert.active_ts, ts), min(alert.fired_ts, ts)
         alert.seen_ts, alert.clear_ts = min(alert.seen_ts, ts), 0
+    for condition in state.conditions:
+        condition.since_ts = min(condition.since_ts, ts)
+    state.empty_since = min(state.empty_since, ts)

@@ -34,6 +34,7 @@ from streaming.core.settings import Settings
 from streaming.core.state import GroupState, Held
 
 HELD_AT_MOST = 4096
+MARKERS_HELD_BESIDES = 16
 SOURCES_KEPT = 8
 
 
@@ -107,7 +108,7 @@ def _count(group: Group, event: AnyEvent) -> None:
 
 def _take_round(group: Group, event: Round, origin: Origin) -> list[Refused]:
     state, timing = group.state, group.timing
-    believed = any(_stands_beside(held, event) for held in state.held)
+    believed = bool(state.held) and clock.is_borne_out(_waiting_markers(state), event.ts)
     verdict = clock.judge_marker(state, event.ts, timing, believed)
     if verdict is Verdict.HOLD:
         return _hold(group, event, origin)
@@ -123,6 +124,8 @@ def _take_round(group: Group, event: Round, origin: Origin) -> list[Refused]:
 def _accept(group: Group, event: Round) -> None:
     state = group.state
     before = state.now
+    if not before:
+        clock.start(state, event.ts, group.timing)
     clock.advance(state, event.ts)
     state.round = event.round
     _take_group_settings(group, event)
@@ -130,9 +133,9 @@ def _accept(group: Group, event: Round) -> None:
     evaluate(group, before)
 
 
-def _stands_beside(held: Held, event: Round) -> bool:
-    earlier = decode_event(held.event)
-    return isinstance(earlier, Round) and clock.stands_beside(earlier.ts, event.ts)
+def _waiting_markers(state: GroupState) -> list[int]:
+    waiting = map(decode_event, (held.event for held in state.held))
+    return [event.ts for event in waiting if isinstance(event, Round)]
 
 
 def _take_group_settings(group: Group, event: Round) -> None:
@@ -147,9 +150,9 @@ def _take_group_settings(group: Group, event: Round) -> None:
 
 
 def _hold(group: Group, event: AnyEvent, origin: Origin) -> list[Refused]:
-    """Ahead of the clock: let it wait for the next marker."""
+    """Ahead of the clock: let it wait for the next marker. A marker has room even then: on it the others wait."""
     held = Held(encode_event(event), origin.topic, origin.partition, origin.offset)
-    if len(group.state.held) >= HELD_AT_MOST:
+    if len(group.state.held) >= HELD_AT_MOST + (MARKERS_HELD_BESIDES if isinstance(event, Round) else 0):
         return [_refuse(held, f"and {HELD_AT_MOST} events already wait for the clock")]
     group.state.held.append(held)
     return []
@@ -171,6 +174,8 @@ def _release(group: Group, now: int) -> list[Refused]:
             refused.append(_refuse(held, f"by {ahead_ms} ms at the round that followed"))
         elif not isinstance(event, Round):
             _TAKERS[type(event)](group, event)
-        elif event.ts > group.state.now:
+        elif event.ts > now:
+            group.state.held.append(held)
+        elif group.state.now < event.ts < now:
             _accept(group, event)
     return refused

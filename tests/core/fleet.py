@@ -63,7 +63,7 @@ class Instance:
     place: int
     start_ts: int
     topics: dict[str, str]
-    strategy: Strategy = Averagely()
+    strategy: Strategy
     brokers: tuple[str, ...] | None = None
     asks: str | None = None
     report: dict[str, Any] = field(default_factory=dict)
@@ -198,9 +198,7 @@ class Fleet:
 
     def _readable(self, topic: str) -> list[MessageQueue]:
         hosts = self.routes.get(topic, {})
-        return [
-            MessageQueue(topic, b, i) for b, (read, _, perm) in hosts.items() if perm & 4 for i in range(read)
-        ]
+        return [MessageQueue(topic, b, i) for b, (read, _, perm) in hosts.items() if perm & 4 for i in range(read)]
 
     def listed(self, broker: str) -> list[str]:
         """The broker's list: an id stands as often as it has connections."""
