@@ -44,17 +44,16 @@ def _configured(name: str, params: bytes) -> Strategy:
 @lru_cache(maxsize=16_384)
 def expected_owners(strategy_key: tuple[str, bytes], topic: str, hosts: Hosts, client_ids: tuple[str, ...]) -> Owners:
     """Owner ids of each queue, a doubled id twice. Raises NotKnown where the clients' own code throws."""
-    strategy = _configured(*strategy_key)
     queues = [MessageQueue(topic, broker_name, queue_id) for broker_name, count in hosts for queue_id in range(count)]
     owners: dict[tuple[str, int], tuple[str, ...]] = {(q.broker_name, q.queue_id): () for q in queues}
     if not queues:
         return owners
     try:
-        allocation = allocate_all(strategy, queues, client_ids)
+        allocation = allocate_all(_configured(*strategy_key), queues, client_ids)
     except AllocationError as error:
-        raise NotKnown(f"{strategy.name} throws {error.java_class}: {error.message}") from error
+        raise NotKnown(f"{strategy_key[0]} throws {error.java_class}: {error.message}") from error
     for client_id, share in zip(allocation.client_ids, allocation.shares, strict=True):
-        for queue in share:
+        for queue in dict.fromkeys(share):  # RocketMQ makes a set of it, and CONFIG may name a queue twice
             if queue.topic == topic:
                 place = (queue.broker_name, queue.queue_id)
                 owners[place] = (*owners.get(place, ()), client_id)
