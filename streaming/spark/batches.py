@@ -1,0 +1,113 @@
+"""What the driver does with each batch: one append of its facts, and the account of what was read."""
+
+import logging
+import time
+from collections.abc import Callable
+from threading import Event, Thread
+
+import msgspec
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+
+from schemas.facts import Fact
+from streaming.spark.checkpoint import Checkpoint
+from streaming.spark.facts import ROWS_PER_FILE, CommitNote, FactsTable, rows_of
+from streaming.spark.health import BatchAccount, Health
+from streaming.spark.loss import Loss, LossFinder
+from streaming.spark.operator import ShardReport
+from streaming.spark.session import DETECTION_POOL
+
+log = logging.getLogger(__name__)
+
+HEARTBEAT_PATIENCE_MS = 1_000  # a batch that comes a little late carries the health fact itself
+
+
+class Batches:
+    """Writes batches, and a heartbeat while there are none. ``losses``: None where the source can't lose records."""
+
+    def __init__(
+        self,
+        table: FactsTable,
+        checkpoint: Checkpoint,
+        health: Health,
+        losses: LossFinder | None,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._table = table
+        self._checkpoint = checkpoint
+        self._health = health
+        self._losses = losses
+        self._now_ms = now_ms
+        self._identity = checkpoint.identity.identity
+        self._done = checkpoint.done()
+        self._working = False
+        self._took_ms = 0
+
+    def write(self, batch: DataFrame, batch_id: int) -> None:
+        """For ``foreachBatch``. The reports are collected first: when Delta skips a batch that it has, it doesn't
+        compute it either, but the state must go on to the next version all the same."""
+        began = time.monotonic()
+        self._working = True
+        batch.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            found = batch.where("kind = 'report'").select("payload").collect()
+            reports = [msgspec.json.decode(row.payload, type=ShardReport) for row in found]
+            self._health.add(BatchAccount(batch_id, self._took_ms, reports, self._loss(batch_id, reports)))
+            self._append(batch, batch_id, sum(report.facts for report in reports))
+        finally:
+            batch.unpersist()
+            self._working = False
+            self._took_ms = round((time.monotonic() - began) * 1000)
+        self._done = batch_id
+
+    def tell_loss_at_start(self, spark: SparkSession) -> None:
+        """A loss that happened while nobody read is told before the first batch, and once."""
+        position = self._checkpoint.end_offsets(self._done)
+        if self._losses is not None and position:
+            self._health.add_loss(self._losses.at_start(position))
+            facts = self._health.facts(self._now_ms())
+            if facts:
+                once = (f"{self._identity}-start", self._checkpoint.next_batch())
+                self._table.append(rows_of(spark, facts), self._note(self._done), once=once)
+
+    def beat(self, spark: SparkSession) -> None:
+        """A health fact of its own, if no batch has brought one in time."""
+        facts = self._health.facts(self._now_ms(), HEARTBEAT_PATIENCE_MS, self._working)
+        if facts:
+            self._table.append(rows_of(spark, facts), self._note(self._done))
+
+    def _append(self, batch: DataFrame, batch_id: int, count: int) -> None:
+        health: list[Fact] = self._health.facts(self._now_ms())
+        if not count and not health:
+            return
+        rows = batch.where("kind = 'fact'")
+        if health:
+            rows = rows.unionByName(rows_of(batch.sparkSession, health))
+        once = (self._identity, batch_id)
+        self._table.append(rows, self._note(batch_id), 1 + count // ROWS_PER_FILE, once)
+
+    def _loss(self, batch_id: int, reports: list[ShardReport]) -> Loss:
+        if self._losses is None:
+            return Loss()
+        start, end = self._checkpoint.end_offsets(batch_id - 1), self._checkpoint.end_offsets(batch_id)
+        return self._losses.in_batch(start, end, [span for report in reports for span in report.spans])
+
+    def _note(self, batch_id: int) -> CommitNote:
+        offsets = self._checkpoint.end_offsets(batch_id)
+        return CommitNote(identity=self._identity, batch_id=batch_id, offsets=offsets, newest=dict(self._health.newest))
+
+
+def start_heartbeat(spark: SparkSession, batches: Batches, stop: Event) -> Thread:
+    """A thread that keeps the job's pulse visible while nothing arrives, or while a batch takes long."""
+
+    def run() -> None:
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", DETECTION_POOL)
+        while not stop.wait(1):
+            try:
+                batches.beat(spark)
+            except Exception as error:  # the query itself must say what is wrong, if anything still is
+                log.warning("no health fact could be written: %s", str(error).split("\n", 1)[0])
+
+    thread = Thread(target=run, name="heartbeat", daemon=True)
+    thread.start()
+    return thread

@@ -1,0 +1,161 @@
+"""What evenkeel keeps beside Spark's checkpoint, under ``evenkeel/``: whose it is, and the configuration in force.
+
+``identity.json`` binds the checkpoint to its facts: batch numbers start at 0 with every new checkpoint, and Delta
+silently skips a batch whose number it has seen under the same id. ``settings/N.json`` is in force from batch N on, so
+that a batch that was begun ends under the settings that began it, whatever the configuration says by then.
+"""
+
+from uuid import uuid4
+
+import msgspec
+from msgspec import Struct
+from pyspark.sql import SparkSession
+
+from streaming.core.settings import Settings
+from streaming.errors import CheckpointError
+from streaming.spark.storage import Folder
+
+SEED_FOLDER = "evenkeel/seed"
+_IDENTITY = "evenkeel/identity.json"
+_SETTINGS = "evenkeel/settings"
+
+Offsets = dict[str, dict[str, int]]  # topic -> partition (JSON has only text for keys) -> the offset after the last one
+
+
+class Identity(Struct, frozen=True, kw_only=True):
+    """Fixed for a checkpoint's life. ``source`` is the topic or folder; ``seeded``: it was made by reseed."""
+
+    identity: str
+    source: str
+    shards: int
+    state_partitions: int
+    seeded: bool = False
+    starting_offsets: str | None = None
+
+
+class Checkpoint:
+    """An existing checkpoint; ``open_checkpoint`` and ``reseed`` make them."""
+
+    def __init__(self, folder: Folder, identity: Identity) -> None:
+        self._folder = folder
+        self.identity = identity
+
+    @property
+    def uri(self) -> str:
+        return self._folder.uri
+
+    def begun(self) -> int | None:
+        """The newest batch whose offsets are decided; None before the first."""
+        return max(self._folder.numbers("offsets"), default=None)
+
+    def pending(self) -> int | None:
+        """The batch that was begun and not committed; Spark will run it again, with the same records."""
+        begun = self.begun()
+        committed = max(self._folder.numbers("commits"), default=None)
+        return None if begun is None or (committed is not None and committed >= begun) else begun
+
+    def done(self) -> int:
+        """The newest committed batch; -1 before the first."""
+        begun, pending = self.begun(), self.pending()
+        return pending - 1 if pending is not None else -1 if begun is None else begun
+
+    def next_batch(self) -> int:
+        """The first batch that is not begun yet."""
+        begun = self.begun()
+        return 0 if begun is None else begun + 1
+
+    def end_offsets(self, batch_id: int) -> Offsets:
+        """Where Kafka is read up to by the end of this batch; batch -1: where the first one begins."""
+        text = self._folder.read("sources/0/0" if batch_id < 0 else f"offsets/{batch_id}")
+        lines = (text or "").splitlines()
+        kafka = lines[-1] if batch_id < 0 and lines else lines[2] if len(lines) > 2 else "{}"
+        return _decode_offsets(kafka)
+
+    def settings_of(self, batch_id: int) -> Settings | None:
+        """The settings under which a batch was begun; None if none were kept."""
+        number = max((n for n in self._folder.numbers(_SETTINGS) if n <= batch_id), default=None)
+        text = None if number is None else self._folder.read(f"{_SETTINGS}/{number}.json")
+        if text is None:
+            return None
+        try:
+            return msgspec.json.decode(text, type=Settings)
+        except msgspec.MsgspecError as error:
+            raise CheckpointError(
+                f"batch {batch_id} of {self.uri} was begun under settings that this evenkeel cannot read ({error}): "
+                "finish it with the version that began it, or run 'evenkeel reseed'"
+            ) from error
+
+    def put_in_force(self, settings: Settings) -> None:
+        """From the next batch on."""
+        if self.settings_of(self.next_batch()) != settings:
+            self._folder.write(f"{_SETTINGS}/{self.next_batch()}.json", msgspec.json.encode(settings).decode())
+
+
+def open_checkpoint(spark: SparkSession, uri: str, source: str, shards: int, facts: int | None) -> Checkpoint:
+    """The checkpoint, made if it is new. Refuses one that doesn't belong to the tables or the configuration.
+
+    ``facts``: how many there are, at least; None where there is no table.
+    """
+    folder = Folder(spark, uri)
+    text = folder.read(_IDENTITY)
+    if text is None:
+        _refuse_strange(folder, bool(facts))
+        partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or shards)
+        return create(folder, new_identity(source, shards, partitions))
+    try:
+        checkpoint = Checkpoint(folder, msgspec.json.decode(text, type=Identity))
+    except msgspec.MsgspecError as error:
+        raise CheckpointError(
+            f"{uri}/{_IDENTITY} cannot be read ({error}): restore it, or run 'evenkeel reseed'"
+        ) from error
+    _refuse_changed(checkpoint, source, shards)
+    if facts is None and checkpoint.begun() is not None:
+        raise CheckpointError(
+            f"checkpoint {uri} has written facts, and their table is gone: restore it, or delete the checkpoint too"
+        )
+    return checkpoint
+
+
+def new_identity(source: str, shards: int, state_partitions: int) -> Identity:
+    """More partitions than shards would stay empty."""
+    return Identity(identity=str(uuid4()), source=source, shards=shards, state_partitions=min(state_partitions, shards))
+
+
+def create(folder: Folder, identity: Identity) -> Checkpoint:
+    """Give a checkpoint its identity, once."""
+    folder.write(_IDENTITY, msgspec.json.encode(identity).decode())
+    return Checkpoint(folder, identity)
+
+
+def _refuse_strange(folder: Folder, facts_exist: bool) -> None:
+    if folder.numbers("offsets"):
+        raise CheckpointError(
+            f"{folder.uri} is the checkpoint of another query: it has batches, but no {_IDENTITY}. Name an empty folder"
+        )
+    if facts_exist:
+        raise CheckpointError(
+            f"checkpoint {folder.uri} is new, but there are facts already: alerts that are open would stay open for "
+            "ever. Run 'evenkeel reseed' to begin this checkpoint with them, or name a new folder for the tables"
+        )
+
+
+def _refuse_changed(checkpoint: Checkpoint, source: str, shards: int) -> None:
+    made = checkpoint.identity
+    if made.shards != shards:
+        raise CheckpointError(
+            f"checkpoint {checkpoint.uri} was made with {made.shards} shards, which it keeps for life, and job.shards "
+            f"is {shards}: set it back, or run 'evenkeel reseed' with a new folder for the checkpoint"
+        )
+    if made.source != source:
+        raise CheckpointError(
+            f"checkpoint {checkpoint.uri} was made for {made.source}, and the source is now {source}: set it back, or "
+            "run 'evenkeel reseed' with a new folder for the checkpoint"
+        )
+
+
+def _decode_offsets(text: str) -> Offsets:
+    """Of Kafka; a folder of files has none of interest."""
+    try:
+        return msgspec.json.decode(text, type=Offsets)
+    except msgspec.MsgspecError:
+        return {}

@@ -1,0 +1,111 @@
+"""The facts table: one append a batch, atomic, and skipped by Delta when a batch comes again."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from delta import DeltaTable
+from msgspec import Struct
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from schemas.ddl import omitted_defaults, payload_column, struct_type
+from schemas.facts import PAYLOADS, Fact, Payload
+from schemas.tables import FACTS
+from streaming.spark.checkpoint import Offsets
+from streaming.spark.operator import OUTPUT_SCHEMA
+from streaming.spark.projections.creation import create_table
+
+NO_SHARD = -1  # of facts that the driver makes
+ROWS_PER_FILE = 200_000
+
+
+class CommitNote(Struct, frozen=True, kw_only=True):
+    """What each commit of ours says in Delta's log: up to where the source is read, for a checkpoint made anew."""
+
+    identity: str
+    batch_id: int
+    offsets: Offsets
+    newest: dict[str, int]  # cluster -> its newest round
+
+
+class FactsTable:
+    """The facts table in the folder of the tables."""
+
+    def __init__(self, spark: SparkSession, tables: str) -> None:
+        self.path = f"{tables}/{FACTS.name}"
+        self._spark = spark
+
+    def count(self) -> int | None:
+        """1 if there are facts, 0 if there are none, None if there is no table."""
+        if not DeltaTable.isDeltaTable(self._spark, self.path):
+            return None
+        return len(self._spark.read.format("delta").load(self.path).limit(1).collect())
+
+    def create(self) -> None:
+        """Make the table unless it is there; add columns that it lacks."""
+        create_table(self._spark, self.path, FACTS)
+
+    def append(self, rows: DataFrame, note: CommitNote, files: int = 1, once: tuple[str, int] | None = None) -> None:
+        """Append rows of the operator's schema; ``once``: skip them if this (id, version) was appended before."""
+        writer = typed(rows, note.identity).coalesce(files).write.format("delta").mode("append")
+        if once is not None:
+            writer = writer.option("txnAppId", once[0]).option("txnVersion", once[1])
+        writer.option("userMetadata", msgspec.json.encode(note).decode()).save(self.path)
+
+    def last_note(self) -> CommitNote | None:
+        """What our newest commit says."""
+        if not DeltaTable.isDeltaTable(self._spark, self.path):
+            return None
+        history = DeltaTable.forPath(self._spark, self.path).history(1000).orderBy(F.desc("version"))
+        ours = history.where("userMetadata LIKE '{\"identity\"%'").select("userMetadata").first()
+        return None if ours is None else msgspec.json.decode(ours[0], type=CommitNote)
+
+
+def typed(rows: DataFrame, identity: str) -> DataFrame:
+    """The operator's rows as the table has them: each payload in the column of its kind."""
+    when = F.timestamp_millis("ts")
+    return rows.select(
+        F.lit(identity).alias("identity"),
+        "shard",
+        "seq",
+        "fact",
+        "cluster",
+        "group",
+        "topic",
+        when.alias("ts"),
+        F.to_date(when).alias("date"),
+        *[_payload(payload).alias(payload_column(payload)) for payload in PAYLOADS],
+    )
+
+
+def rows_of(spark: SparkSession, facts: Iterable[Fact]) -> DataFrame:
+    """Facts that the driver made, as rows of the operator's schema; they travel as one literal."""
+    rows = [
+        {
+            "kind": "fact",
+            "shard": NO_SHARD,
+            "seq": fact.seq,
+            "fact": fact.payload.fact,
+            "cluster": fact.cluster,
+            "group": fact.group,
+            "topic": fact.topic,
+            "ts": fact.ts,
+            "payload": msgspec.json.encode(fact.payload).decode(),
+        }
+        for fact in facts
+    ]
+    literal = F.lit(msgspec.json.encode(rows).decode())
+    return spark.range(1).select(F.inline(F.from_json(literal, f"ARRAY<STRUCT<{OUTPUT_SCHEMA}>>")))
+
+
+def _payload(payload: type[Payload]) -> Column:
+    """Null in rows of other kinds. A field that was left out, because it held its default, gets it back."""
+    parsed = F.from_json(F.when(F.col("fact") == payload.fact, F.col("payload")), struct_type(payload))
+    for name, default in omitted_defaults(payload).items():
+        parsed = parsed.withField(name, F.coalesce(parsed[name], _literal(default)))
+    return parsed
+
+
+def _literal(value: Any) -> Column:
+    return F.array().cast("array<string>") if value == () else F.lit(value)

@@ -1,0 +1,39 @@
+"""Why a query failed, in one message: what our own code raised on a worker, else the root cause in Java's words."""
+
+import logging
+import re
+from typing import Any
+
+from pyspark.sql.streaming import StreamingQuery
+
+from streaming import errors
+from streaming.errors import MonitorError
+
+log = logging.getLogger(__name__)
+_OURS = re.compile(r"streaming\.errors\.(\w+): (.+)")
+_PYTHON = re.compile(r"^([\w.]+(?:Error|Exception): .+)$", re.MULTILINE)
+
+
+def explained(query: StreamingQuery) -> MonitorError:
+    """The error to raise for a query that ended; Java's whole story goes to the debug log."""
+    failure: Any = query._jsq.exception()
+    if failure.isEmpty():
+        return MonitorError(f"query {query.name} ended, though nobody stopped it")
+    log.debug("query %s failed: %s", query.name, failure.get())
+    return explain(query.name or "", str(failure.get().getMessage()), _root(failure.get()))
+
+
+def explain(name: str, message: str, root: str) -> MonitorError:
+    """``message`` is the whole failure's, ``root`` its innermost cause's."""
+    ours = _OURS.findall(message) or _OURS.findall(root)
+    if ours:
+        kind, text = ours[-1]
+        return getattr(errors, kind, MonitorError)(text.strip())
+    python = _PYTHON.findall(root)
+    return MonitorError(f"query {name} failed: {python[-1] if python else root.splitlines()[0]}")
+
+
+def _root(failure: Any) -> str:
+    while failure.getCause() is not None:
+        failure = failure.getCause()
+    return f"{failure.getClass().getSimpleName()}: {failure.getMessage()}"

@@ -1,0 +1,175 @@
+"""The detection query: from a source through the operator to the facts, started, watched and stopped."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from threading import Event
+
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+
+from streaming.config import Config
+from streaming.core.settings import Settings
+from streaming.spark.batches import Batches, start_heartbeat
+from streaming.spark.checkpoint import SEED_FOLDER, Checkpoint, open_checkpoint
+from streaming.spark.facts import FactsTable
+from streaming.spark.failure import explained
+from streaming.spark.health import Health
+from streaming.spark.loss import LossFinder, earliest_offsets
+from streaming.spark.operator import OUTPUT_SCHEMA, STATE_SCHEMA, shard_operator
+from streaming.spark.session import DETECTION_POOL
+from streaming.spark.sources import FileSource, KafkaSource, Source, name_of, read_source, shard_keys, with_shard_keys
+
+QUERY_NAME = "detection"
+BETWEEN_BATCHES_S = 15  # how long a stop waits for the batch at hand; what is cut short is done again at the next start
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run. ``checkpoint`` and ``tables`` are folders on any file system that Hadoop knows.
+
+    ``health_seconds`` None: no regular health facts.
+    """
+
+    source: Source
+    checkpoint: str
+    tables: str
+    settings: Settings
+    shards: int = 32
+    trigger_seconds: float = 1
+    health_seconds: float | None = 15
+
+
+def plan_of(config: Config) -> Plan:
+    """What the configuration asks for."""
+    source = config.source
+    return Plan(
+        source=FileSource(source.folder)
+        if source.kind == "files"
+        else KafkaSource(
+            topic=source.topic,
+            bootstrap_servers=source.bootstrap_servers,
+            starting_offsets=source.starting_offsets,
+            max_records_per_trigger=source.max_offsets_per_trigger,
+            options=source.kafka_options(),
+        ),
+        checkpoint=config.job.checkpoint,
+        tables=config.tables.path,
+        settings=config.settings(),
+        shards=config.job.shards,
+        trigger_seconds=config.job.trigger_seconds,
+        health_seconds=config.job.health_seconds,
+    )
+
+
+def run(spark: SparkSession, plan: Plan, stop: Event, started: Callable[[], None] = lambda: None) -> None:
+    """Run until ``stop`` is set. Raises MonitorError when the query fails."""
+    with _detection(spark, plan) as job:
+        interval = f"{round(plan.trigger_seconds * 1000)} milliseconds"
+        query = job.writer(plan.settings).trigger(processingTime=interval).start()
+        heartbeat = start_heartbeat(spark, job.batches, stop)
+        started()
+        while query.isActive and not stop.wait(0.2):
+            pass
+        if not stop.is_set():
+            stop.set()
+            raise explained(query)
+        _stop(query)
+        heartbeat.join()
+
+
+def run_to_end(spark: SparkSession, plan: Plan) -> None:
+    """Read what the source holds now, to its end, and return. Raises MonitorError when the query fails."""
+    with _detection(spark, replace(plan, health_seconds=None)) as job:
+        _finish(job.writer(plan.settings).trigger(availableNow=True).start())
+
+
+class _Job:
+    """A plan and its checkpoint, ready for queries."""
+
+    def __init__(self, spark: SparkSession, plan: Plan, checkpoint: Checkpoint, batches: Batches) -> None:
+        self.batches = batches
+        self.checkpoint = checkpoint
+        self._rows = _keyed(spark, plan, checkpoint)
+
+    def writer(self, settings: Settings) -> DataStreamWriter:
+        """The query under these settings, without a trigger."""
+        operated = self._rows.groupBy("shard_key").applyInPandasWithState(
+            shard_operator(settings), OUTPUT_SCHEMA, STATE_SCHEMA, "append", "NoTimeout"
+        )
+        return (
+            operated.writeStream.queryName(QUERY_NAME)
+            .outputMode("append")
+            .option("checkpointLocation", self.checkpoint.uri)
+            .foreachBatch(self.batches.write)
+        )
+
+
+@contextmanager
+def _detection(spark: SparkSession, plan: Plan) -> Iterator[_Job]:
+    """Open the checkpoint, end the batch that was cut short under its own settings, and put the plan's in force."""
+    context = spark.sparkContext
+    before = context.getLocalProperty("spark.scheduler.pool")
+    context.setLocalProperty("spark.scheduler.pool", DETECTION_POOL)
+    try:
+        job = _prepare(spark, plan)
+        pending = job.checkpoint.pending()
+        old = None if pending is None else job.checkpoint.settings_of(pending)
+        if old is not None and old != plan.settings:
+            log.info("finishing batch %s under the settings that began it", pending)
+            _finish(
+                job.writer(old).trigger(once=True).start()
+            )  # a restarted query runs its pending batch, and no other
+        job.checkpoint.put_in_force(plan.settings)
+        yield job
+    finally:
+        context.setLocalProperty("spark.scheduler.pool", before or "default")
+
+
+def _prepare(spark: SparkSession, plan: Plan) -> _Job:
+    table = FactsTable(spark, plan.tables)
+    checkpoint = open_checkpoint(spark, plan.checkpoint, name_of(plan.source), plan.shards, table.count())
+    table.create()
+    spark.conf.set("spark.sql.shuffle.partitions", checkpoint.identity.state_partitions)
+    note = table.last_note()
+    health = Health(plan.health_seconds, note.newest if note else {}, _now_ms())
+    losses = LossFinder(earliest_offsets(spark, plan.source)) if isinstance(plan.source, KafkaSource) else None
+    batches = Batches(table, checkpoint, health, losses, _now_ms)
+    batches.tell_loss_at_start(spark)
+    return _Job(spark, plan, checkpoint, batches)
+
+
+def _keyed(spark: SparkSession, plan: Plan, checkpoint: Checkpoint) -> DataFrame:
+    made = checkpoint.identity
+    source = plan.source
+    if made.starting_offsets is not None and isinstance(source, KafkaSource):
+        source = replace(source, starting_offsets=made.starting_offsets)
+    seeds = f"{checkpoint.uri}/{SEED_FOLDER}" if made.seeded else None
+    keys = shard_keys(spark, made.shards, made.state_partitions)
+    return with_shard_keys(read_source(spark, source, seeds), keys)
+
+
+def _finish(query: StreamingQuery) -> None:
+    while query.isActive:
+        time.sleep(0.05)
+    if query.exception() is not None:
+        raise explained(query)
+
+
+def _stop(query: StreamingQuery) -> None:
+    """Between two batches if one ends soon, else in the middle of one. Java may have had the signal too and be gone."""
+    deadline = time.monotonic() + BETWEEN_BATCHES_S
+    try:
+        while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
+            time.sleep(0.05)
+        query.stop()
+    except (Py4JError, OSError) as error:
+        log.debug("stopping: %s", error)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,113 @@
+"""Records that Kafka dropped before they were read: found by comparing what should have been read with what was."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from pyspark.sql import SparkSession
+
+from streaming.spark.checkpoint import Offsets
+from streaming.spark.operator import Span
+from streaming.spark.sources import KafkaSource
+
+Partition = tuple[str, int]
+EarliestOffsets = Callable[[Collection[Partition]], Mapping[Partition, int]]
+
+
+class Loss(NamedTuple):
+    """How many records were lost, and where."""
+
+    records: int = 0
+    detail: str | None = None
+
+
+class LossFinder:
+    """Remembers what it has told, so that a loss found at the start is not counted again in the batch that skips it."""
+
+    def __init__(self, earliest: EarliestOffsets) -> None:
+        self._earliest = earliest
+        self._told: dict[Partition, int] = {}
+
+    def at_start(self, position: Offsets) -> Loss:
+        """What is gone already when the next record to be read is at ``position``."""
+        wanted = _flat(position)
+        first = self._earliest(wanted)
+        self._told = {
+            partition: first[partition] for partition in wanted if first.get(partition, 0) > wanted[partition]
+        }
+        return _loss({partition: offset - wanted[partition] for partition, offset in self._told.items()})
+
+    def in_batch(self, start: Offsets, end: Offsets, spans: Iterable[Span]) -> Loss:
+        """What a batch should have read and did not.
+
+        Fewer records than offsets is not loss in itself: transactions leave markers, compaction leaves gaps. Only
+        where Kafka's first record has moved past the batch's start were records dropped. A partition that goes
+        backwards belongs to a topic that was deleted and made again: what it held is gone.
+        """
+        begins, ends, read = _flat(start), _flat(end), _records(spans)
+        begin = {partition: max(begins.get(partition, 0), self._told.get(partition, 0)) for partition in ends}
+        missing = {partition: ends[partition] - begin[partition] - read.get(partition, 0) for partition in ends}
+        suspects = [partition for partition, records in missing.items() if records > 0]
+        first = self._earliest(suspects)
+        lost = {
+            partition: min(missing[partition], min(first[partition], ends[partition]) - begin[partition])
+            for partition in suspects
+            if partition in first
+        }
+        lost |= {partition: max(1, offset) for partition, offset in ends.items() if offset < begins.get(partition, 0)}
+        return _loss(lost)
+
+
+def _loss(found: Mapping[Partition, int]) -> Loss:
+    lost = {partition: records for partition, records in found.items() if records > 0}
+    if not lost:
+        return Loss()
+    where = ", ".join(f"{records} of {topic}-{number}" for (topic, number), records in sorted(lost.items()))
+    return Loss(sum(lost.values()), f"Kafka dropped records before they were read: {where}")
+
+
+def _records(spans: Iterable[Span]) -> dict[Partition, int]:
+    read: dict[Partition, int] = {}
+    for span in spans:
+        partition = (span.topic, span.partition)
+        read[partition] = read.get(partition, 0) + span.records
+    return read
+
+
+def _flat(offsets: Offsets) -> dict[Partition, int]:
+    return {(topic, int(number)): offset for topic, numbers in offsets.items() for number, offset in numbers.items()}
+
+
+def earliest_offsets(spark: SparkSession, source: KafkaSource) -> EarliestOffsets:
+    """Ask Kafka for its first offsets, with the options that Spark's source uses, so that TLS and SASL work alike.
+
+    A partition that is no longer there has none.
+    """
+    options = source.reader_options()
+    settings = {name.removeprefix("kafka."): value for name, value in options.items() if name.startswith("kafka.")}
+
+    def ask(partitions: Collection[Partition]) -> dict[Partition, int]:
+        if not partitions:
+            return {}
+        jvm: Any = spark._jvm
+        consumer = _consumer(jvm, settings)
+        try:
+            wanted = jvm.java.util.ArrayList()
+            for topic in {topic for topic, _ in partitions}:
+                for found in consumer.partitionsFor(topic):
+                    if (topic, int(found.partition())) in partitions:
+                        wanted.add(jvm.org.apache.kafka.common.TopicPartition(topic, found.partition()))
+            first = consumer.beginningOffsets(wanted)
+            return {(str(one.topic()), int(one.partition())): int(first.get(one)) for one in wanted}
+        finally:
+            consumer.close()
+
+    return ask
+
+
+def _consumer(jvm: Any, settings: Mapping[str, str]) -> Any:
+    properties = jvm.java.util.Properties()
+    properties.put("allow.auto.create.topics", "false")
+    for name, value in settings.items():
+        properties.put(name, value)
+    as_bytes = jvm.org.apache.kafka.common.serialization.ByteArrayDeserializer
+    return jvm.org.apache.kafka.clients.consumer.KafkaConsumer(properties, as_bytes(), as_bytes())

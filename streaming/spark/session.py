@@ -1,0 +1,161 @@
+"""The Spark session: tuned where the user has said nothing, and never against what the user has said.
+
+What the user said comes from ``spark-submit`` or ``PYSPARK_SUBMIT_ARGS``, then evenkeel's own configuration file,
+then ``spark-defaults.conf``. Only what none of them names is set here.
+"""
+
+import atexit
+import os
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+from pyspark import SparkConf, SparkContext, SparkFiles
+from pyspark.sql import SparkSession
+
+import schemas
+import streaming
+from streaming.jvm.java import java_home
+from streaming.spark.packages import spark_jars
+
+DETECTION_POOL, PROJECTIONS_POOL = "detection", "projections"
+POOLS = f"""<?xml version="1.0"?>
+<allocations>
+  <pool name="{DETECTION_POOL}"><weight>100</weight><minShare>1000</minShare></pool>
+  <pool name="{PROJECTIONS_POOL}"><weight>1</weight><minShare>0</minShare></pool>
+</allocations>
+"""
+TUNED = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.scheduler.mode": "FAIR",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "false",
+    # Arrow keeps a column of one batch in one buffer, which doubles as it grows and must stay under 2 GiB: rows x
+    # MAX_EVENT_BYTES must stay under 1 GiB. It is memory beside the heap, of which there is as much as heap.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.databricks.delta.writeChecksumFile.enabled": "false",
+    "spark.sql.inMemoryColumnarStorage.batchSize": "1000",  # rows of a quarantined flood have up to 90 KB each
+    "spark.sql.streaming.stopTimeout": "10s",
+}
+TOLD_BY_US = (  # these log each failure with its whole Java story; ``failure`` says it in one message
+    "org.apache.spark.sql.execution.streaming.MicroBatchExecution",
+    "org.apache.spark.scheduler.TaskSetManager",
+    "org.apache.spark.executor.Executor",
+    "org.apache.spark.util.Utils",
+)
+NEEDED_CLASSES = ("io.delta.sql.DeltaSparkSessionExtension", "org.apache.spark.sql.kafka010.KafkaSourceProvider")
+SHIPPED = ("__init__.py", "errors.py", "core/**/*.py", "spark/**/*.py")
+
+
+def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None = None) -> SparkSession:
+    """This process's session; ``settings`` are the ``spark.*`` of evenkeel's configuration file."""
+    if SparkContext._active_spark_context is not None:
+        return _adopt(SparkSession.builder.getOrCreate())
+    scratch = Path(tempfile.mkdtemp(prefix="evenkeel-spark-"))
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    (scratch / "pools.xml").write_text(POOLS)
+    wanted = {**TUNED, "spark.scheduler.allocation.file": (scratch / "pools.xml").as_uri(), "spark.app.name": app_name}
+    _start_java({**_without(wanted, _spark_defaults()), **(settings or {})})
+    conf = SparkConf()  # now holds all that the user said
+    for key, value in {**wanted, **(settings or {})}.items():
+        conf.setIfMissing(key, value)
+    if conf.get("spark.master", "").startswith("local"):
+        for key in ("spark.driver.host", "spark.driver.bindAddress"):
+            conf.setIfMissing(key, "127.0.0.1")  # nobody else needs to reach us
+    _add_jars(conf)
+    spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    if not conf.contains("spark.sql.shuffle.partitions"):
+        spark.conf.set("spark.sql.shuffle.partitions", spark.sparkContext.defaultParallelism)
+    if conf.get("spark.log.level") == TUNED["spark.log.level"]:
+        _hush(spark)
+    _ship_code(spark.sparkContext, scratch)
+    return spark
+
+
+def _adopt(spark: SparkSession) -> SparkSession:
+    """A session that someone else started: tune what can still be changed and was not said."""
+    said = spark.conf.getAll
+    for key, value in TUNED.items():
+        if key not in said and spark.conf.isModifiable(key):
+            spark.conf.set(key, value)
+    return spark
+
+
+def _start_java(settings: Mapping[str, str]) -> None:
+    """Start Java unless it runs already; what ``PYSPARK_SUBMIT_ARGS`` says wins over ``settings``."""
+    if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        os.environ["JAVA_HOME"] = str(java_home())
+        python = settings.get("spark.pyspark.python") or _spark_defaults().get("spark.pyspark.python")
+        os.environ.setdefault("PYSPARK_PYTHON", python or sys.executable)  # workers must run an equal environment
+        conf = SparkConf(loadDefaults=False)
+        conf.setAll(list(settings.items()))
+    else:
+        conf = None
+    SparkContext._ensure_initialized(conf=conf)
+
+
+def _spark_defaults() -> dict[str, str]:
+    """What the user's ``spark-defaults.conf``, or the properties file named in its place, says."""
+    words = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    if "--properties-file" in words:
+        path = Path(words[words.index("--properties-file") + 1])
+    else:
+        home = os.environ.get("SPARK_HOME")
+        path = Path(os.environ.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else "conf"), "spark-defaults.conf")
+    if not path.is_file():
+        return {}
+    lines = [line.strip() for line in path.read_text().splitlines()]
+    pairs = [re.split(r"\s*[=:\s]\s*", line, maxsplit=1) for line in lines if line and line[0] not in "#!"]
+    return {pair[0]: pair[-1] for pair in pairs}
+
+
+def _without(wanted: Mapping[str, str], said: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in wanted.items() if key not in said}
+
+
+def _add_jars(conf: SparkConf) -> None:
+    """Give Java the jars of Delta and Kafka unless it has them: ``spark-submit`` needs no ``--packages`` then."""
+    jvm: Any = SparkContext._jvm
+    java = jvm.java
+    loader = java.lang.Thread.currentThread().getContextClassLoader()
+    if all(loader.getResource(name.replace(".", "/") + ".class") for name in NEEDED_CLASSES):
+        return
+    jars = [jar.as_uri() for jar in spark_jars()]
+    for jar in jars:
+        loader.addURL(java.net.URI(jar).toURL())
+    conf.set("spark.jars", ",".join([*filter(None, [conf.get("spark.jars", "")]), *jars]))
+
+
+def _hush(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    log4j = jvm.org.apache.logging.log4j
+    for name in TOLD_BY_US:
+        log4j.core.config.Configurator.setLevel(name, log4j.Level.OFF)
+
+
+def _ship_code(context: SparkContext, scratch: Path) -> None:
+    """Send our code to the workers, so that every one runs what the driver runs, installed there or not."""
+    archive = scratch / "evenkeel.zip"
+    with ZipFile(archive, "w") as zipped:
+        for package, patterns in ((streaming, SHIPPED), (schemas, ("*.py",))):
+            folder = Path(package.__path__[0])
+            for path in sorted(path for pattern in patterns for path in folder.glob(pattern)):
+                zipped.write(path, f"{folder.name}/{path.relative_to(folder)}")
+    context.addPyFile(str(archive))
+    sys.path.remove(f"{SparkFiles.getRootDirectory()}/{archive.name}")  # the driver has the real files

@@ -1,0 +1,147 @@
+"""Kafka or a folder of files to one shape of rows: what the operator's ``Record`` needs, and the shard it goes to.
+
+Values over the limit are cut here, before the shuffle, with their length and hash kept: whole, a few thousand of
+them in one shard would exceed what one Arrow batch can hold, and would do so again after every restart.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from schemas.codec import MAX_EVENT_BYTES, QUARANTINED_BYTES
+from streaming.core.seed import SEED_TOPIC
+
+SEED_PARTITION = -2  # before every record of Kafka (0 and up) and of files (-1)
+FILE_PARTITION = -1
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSource:
+    """One topic. ``options`` are Spark's, ``kafka.*`` among them; they win over what is set here."""
+
+    topic: str
+    bootstrap_servers: str
+    starting_offsets: str = "earliest"
+    max_records_per_trigger: int = 100_000
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def reader_options(self) -> dict[str, str]:
+        """Options of Spark's Kafka source. Lost data is found and said by ``loss``; it must not end the query."""
+        return {
+            "kafka.bootstrap.servers": self.bootstrap_servers,
+            "subscribe": self.topic,
+            "startingOffsets": self.starting_offsets,
+            "maxOffsetsPerTrigger": str(self.max_records_per_trigger),
+            "failOnDataLoss": "false",
+            **self.options,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """A folder of JSON lines (``*.jsonl``, also compressed), each event with its ``seq``."""
+
+    folder: str
+    max_files_per_trigger: int | None = None
+
+
+Source = KafkaSource | FileSource
+
+
+def name_of(source: Source) -> str:
+    """What a checkpoint remembers of its source: the brokers may move, the topic or folder may not."""
+    return f"topic {source.topic}" if isinstance(source, KafkaSource) else f"folder {source.folder}"
+
+
+def read_source(spark: SparkSession, source: Source, seed_folder: str | None = None) -> DataFrame:
+    """The source as an unkeyed stream; with a ``seed_folder``, its records go before all others."""
+    arrived = _read_kafka(spark, source) if isinstance(source, KafkaSource) else _read_files(spark, source)
+    if seed_folder is not None:
+        arrived = arrived.unionByName(_read_seeds(spark, seed_folder))
+    return arrived
+
+
+def with_shard_keys(arrived: DataFrame, keys: Sequence[int]) -> DataFrame:
+    """Give each row its shard and the shard's key; drop what only served to find them."""
+    shard = F.pmod(F.xxhash64("shard_by"), F.lit(len(keys))).cast("int")
+    shard_key = F.element_at(F.array(*map(F.lit, keys)), F.col("shard") + 1)
+    return arrived.withColumn("shard", shard).withColumn("shard_key", shard_key).drop("shard_by")
+
+
+def shard_keys(spark: SparkSession, shards: int, partitions: int) -> list[int]:
+    """For each shard a number that Spark's own hash sends to partition ``shard % partitions``.
+
+    Left to chance, 32 keys fell 20 and 12 on two partitions.
+    """
+    candidates = spark.range(64 * partitions + 64 * shards).select(
+        F.col("id").cast("int"), F.pmod(F.hash(F.col("id").cast("int")), F.lit(partitions)).alias("partition")
+    )
+    waiting: dict[int, list[int]] = {}
+    for number, partition in candidates.collect():
+        waiting.setdefault(partition, []).append(number)
+    return [waiting[shard % partitions][shard // partitions] for shard in range(shards)]
+
+
+def _read_kafka(spark: SparkSession, source: KafkaSource) -> DataFrame:
+    rows = spark.readStream.format("kafka").options(**source.reader_options()).load()
+    return _rows(
+        rows,
+        shard_by=F.col("key"),
+        key=F.col("key"),
+        arrival_ts=F.unix_millis("timestamp"),
+        topic=F.col("topic"),
+        partition=F.col("partition"),
+        offset=F.col("offset"),
+    )
+
+
+def _read_files(spark: SparkSession, source: FileSource) -> DataFrame:
+    """Lines. One without a readable ``seq`` goes first, under a negative number made from its content: Spark
+    does not tell a line's position. Its shard is its file's."""
+    reader = spark.readStream.format("text")
+    if source.max_files_per_trigger is not None:
+        reader = reader.option("maxFilesPerTrigger", source.max_files_per_trigger)
+    lines = reader.load(source.folder).where("trim(value) != ''")
+    parsed = lines.select(
+        "value",
+        F.col("_metadata.file_name").alias("file"),
+        F.json_tuple("value", "cluster", "group", "seq").alias("cluster", "group", "seq"),
+    )
+    nameless = F.lit(-1) - F.pmod(F.xxhash64("value"), F.lit(1 << 52))
+    return _rows(
+        parsed,
+        shard_by=F.coalesce(F.concat("cluster", F.lit("/"), "group"), F.col("file")).cast("binary"),
+        key=F.lit(None).cast("binary"),
+        arrival_ts=F.lit(-1).cast("long"),
+        topic=F.col("file"),
+        partition=F.lit(FILE_PARTITION),
+        offset=F.coalesce(F.expr("try_cast(seq AS BIGINT)"), nameless),
+    )
+
+
+def _read_seeds(spark: SparkSession, folder: str) -> DataFrame:
+    rows = spark.readStream.schema("key BINARY, value BINARY").parquet(folder)
+    return _rows(
+        rows,
+        shard_by=F.col("key"),
+        key=F.col("key"),
+        arrival_ts=F.lit(-1).cast("long"),
+        topic=F.lit(SEED_TOPIC),
+        partition=F.lit(SEED_PARTITION),
+        offset=F.lit(-1).cast("long"),
+    )
+
+
+def _rows(stream: DataFrame, **columns: Column) -> DataFrame:
+    """``columns`` and what is known of the value: its length, and where it is too long, a cut and the whole's hash."""
+    length = F.coalesce(F.octet_length("value"), F.lit(0))
+    value = F.col("value").cast("binary")
+    too_long = length > MAX_EVENT_BYTES
+    return stream.select(
+        *[column.alias(name) for name, column in columns.items()],
+        F.when(too_long, F.substring(value, 1, QUARANTINED_BYTES)).otherwise(value).alias("value"),
+        length.alias("length"),
+        F.when(too_long, F.sha2(value, 256)).alias("sha256"),
+    )

@@ -1,0 +1,54 @@
+"""A folder on any file system that Hadoop knows, local ones included, through Spark's own Java."""
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+
+class Folder:
+    """Small text files in one folder; names are relative to it."""
+
+    def __init__(self, spark: SparkSession, uri: str) -> None:
+        self.uri = uri.rstrip("/")
+        self._jvm: Any = spark._jvm
+        self._conf: Any = spark._jsparkSession.sessionState().newHadoopConf()
+        self._files: Any = self._path("").getFileSystem(self._conf)
+
+    def read(self, name: str) -> str | None:
+        """The file's text; None where there is none."""
+        path = self._path(name)
+        if not self._files.exists(path):
+            return None
+        stream = self._files.open(path)
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def write(self, name: str, text: str) -> None:
+        """Whole or not at all, as Spark writes its own offsets."""
+        path = self._path(name)
+        self._files.mkdirs(path.getParent())
+        checkpoints = self._jvm.org.apache.spark.sql.execution.streaming.CheckpointFileManager
+        stream = checkpoints.create(path.getParent(), self._conf).createAtomic(path, True)
+        try:
+            stream.write(text.encode())
+        except BaseException:
+            stream.cancel()
+            raise
+        stream.close()
+
+    def numbers(self, name: str) -> list[int]:
+        """The files of a sub-folder that are named by a number, ascending, whatever their suffix."""
+        path = self._path(name)
+        if not self._files.exists(path):
+            return []
+        names = (str(status.getPath().getName()).split(".")[0] for status in self._files.listStatus(path))
+        return sorted(int(name) for name in names if name.isdecimal())
+
+    def delete(self, name: str) -> None:
+        """Remove a file or a folder with all that it holds."""
+        self._files.delete(self._path(name), True)
+
+    def _path(self, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(f"{self.uri}/{name}" if name else self.uri)
