@@ -78,8 +78,9 @@ def stale_connection(topic: TopicEvidence, queues: frozenset[int]) -> Explanatio
 
 def subscription_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
     """The member that should own the queue does not subscribe to its topic, though it counts as a member of it."""
-    subscribers = topic.of_group.subscribed.get(topic.topic.name, set())
-    others = [m.place for m in topic.members.values() if m.runs_as is not None and m.place not in subscribers]
+    of_group = topic.of_group
+    subscribers = of_group.subscribed.get(topic.topic.name, set())
+    others = [m.place for m in topic.members.values() if of_group.subscriptions(m) and m.place not in subscribers]
     if not others:
         return None
     explained = queues

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from schemas.facts import Kind, Severity
 from schemas.identity import is_retry_topic
-from streaming.core.evidence import BROADCASTING, GroupEvidence, MemberEvidence
+from streaming.core.evidence import BROADCASTING, GroupEvidence, Subscriptions
 from streaming.core.routes import is_readable
 from streaming.core.state import Condition, Topic
 
@@ -13,23 +13,31 @@ Found = tuple[str, str]  # (topic, "" for the group; evidence)
 
 def inconsistent_subscription(evidence: GroupEvidence) -> Iterator[Found]:
     """Members subscribe to different topics or filters: RocketMQ then loses messages in silence."""
-    by_subscription: dict[tuple[tuple[str, str | None], ...], list[int]] = {}
-    for member in evidence.members.values():
-        if member.as_of:
-            by_subscription.setdefault(_own_subscriptions(member), []).append(member.place)
+    by_subscription: dict[Subscriptions, list[int]] = {}
+    for place, subscription in _comparable(evidence).items():
+        by_subscription.setdefault(subscription, []).append(place)
     if len(by_subscription) < 2:
         return
     parts = [
-        f"{', '.join(evidence.group.client_ids(places)[:3])}: {', '.join(map(_shown, subscription)) or 'none'}"
+        f"{', '.join(evidence.group.client_ids(places)[:3])}: {', '.join(map(_shown, subscription))}"
         for subscription, places in sorted(by_subscription.items(), key=lambda item: item[1])
     ]
     yield "", "; ".join(parts)
 
 
-def _own_subscriptions(member: MemberEvidence) -> tuple[tuple[str, str | None], ...]:
-    if member.runs_as is None:
-        return ()
-    return tuple(pair for pair in member.runs_as.subscriptions if not is_retry_topic(pair[0]))
+def _comparable(evidence: GroupEvidence) -> dict[int, Subscriptions]:
+    """What each member that has reported subscribes to, filters left out where one of them does not say its own."""
+    said = {
+        member.place: tuple(pair for pair in member.runs_as.subscriptions if not is_retry_topic(pair[0]))
+        for member in evidence.members.values()
+        if member.as_of and member.runs_as is not None
+    }
+    unfiltered = {topic for subscription in said.values() for topic, expression in subscription if expression is None}
+    return {
+        place: tuple((topic, None if topic in unfiltered else expression) for topic, expression in subscription)
+        for place, subscription in said.items()
+        if subscription
+    }
 
 
 def _shown(pair: tuple[str, str | None]) -> str:

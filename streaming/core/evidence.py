@@ -1,5 +1,6 @@
 """What the evidence at hand amounts to, before anything is judged: per member, then per topic."""
 
+import re
 from functools import cached_property
 
 from schemas.identity import is_retry_topic
@@ -7,9 +8,12 @@ from streaming.core.expectation import NotKnown, expected_owners, strategy_key
 from streaming.core.group import Group
 from streaming.core.membership import entries_at, hosting_brokers, is_listed
 from streaming.core.routes import STATIC_TOPIC_BROKER, is_known, is_readable
-from streaming.core.state import Client, Report, RunsAs, Topic
+from streaming.core.state import Client, ListedAs, Report, RunsAs, Topic
 
 BROADCASTING = "BROADCASTING"
+PULLS = "CONSUME_ACTIVELY"  # ConsumeType of pull consumers
+Subscriptions = tuple[tuple[str, str | None], ...]
+_GRPC_CLIENT_ID = re.compile(r"[^@]+@[0-9]+@[0-9]+@[0-9a-z]+")
 
 
 class MemberEvidence:
@@ -99,24 +103,41 @@ class GroupEvidence:
                 topics.setdefault(topic, set()).add(member.place)
         return topics
 
-    def subscriptions(self, member: MemberEvidence) -> tuple[tuple[str, str | None], ...] | None:
-        """What a member subscribes to; None where it is not known."""
-        if member.runs_as is not None:
+    def subscriptions(self, member: MemberEvidence) -> Subscriptions | None:
+        """What a member subscribes to; None where it is not known. A report that names nothing does not say."""
+        if member.runs_as is not None and member.runs_as.subscriptions:
             return member.runs_as.subscriptions
+        listed_as = self._listed_as(member)
+        return None if listed_as is None else listed_as.subscriptions
+
+    def _listed_as(self, member: MemberEvidence) -> ListedAs | None:
         place = member.client.listed_as
-        return None if place < 0 else self.group.state.listed_as[place].subscriptions
+        return None if place < 0 else self.group.state.listed_as[place]
 
     @cached_property
     def exclusion(self) -> str | None:
         """Why the whole group is not ours to judge."""
         if self.group.rule.excluded:
             return "CONFIGURED"
-        for member in self.members.values():
-            if member.runs_as is not None and member.runs_as.pops:
-                return "POP"
-            if member.runs_as is not None and member.runs_as.client_rebalance is False:
-                return "BROKER_ALLOCATED"
-        return None
+        return next((reason for member in self.members.values() if (reason := self._why_excluded(member))), None)
+
+    def _why_excluded(self, member: MemberEvidence) -> str | None:
+        """Why one member is enough to say nothing of its group: its queues are not shared out by its own arithmetic."""
+        runs_as = member.runs_as
+        if runs_as is not None and runs_as.pops:
+            return "POP"
+        if runs_as is not None and runs_as.client_rebalance is False:
+            return "BROKER_ALLOCATED"
+        if runs_as is not None and not runs_as.subscriptions:
+            listed_as = self._listed_as(member)
+            if listed_as is not None and listed_as.consume_type == PULLS and not listed_as.subscriptions:
+                return "LITE_ASSIGN"
+        return "PROXY_CLIENT" if is_proxy_client(member.client.client_id) else None
+
+
+def is_proxy_client(client_id: str) -> bool:
+    """Whether an id is that of a gRPC client: host@process@index@time, where others have at most host@instance@unit."""
+    return client_id.count("@") == 3 and _GRPC_CLIENT_ID.fullmatch(client_id) is not None
 
 
 class TopicEvidence:

@@ -74,6 +74,7 @@ class Instance:
     is_pinned: bool = False
     owned: set[MessageQueue] = field(default_factory=set)
     busy: int = 0  # messages in hand, per queue
+    listed_as: dict[str, Any] = field(default_factory=dict)  # what heartbeats say of it
 
     @property
     def address(self) -> str:
@@ -115,6 +116,7 @@ class Fleet:
         self.round_fields: dict[str, Any] = {}
         self.events: list[AnyEvent] = []
         self.facts: list[Fact] = []
+        self.says_routes = True
         self._told_routes: dict[str, float] = {}
         self._told_profiles: dict[tuple[str, str], tuple[object, float]] = {}
         for topic, brokers in (topics or {"T": {"a": 4, "b": 4}}).items():
@@ -222,7 +224,7 @@ class Fleet:
         self.now += self.every
         self._move_offsets()
         self._say_heartbeats()
-        for topic in self.routes:
+        for topic in self.routes if self.says_routes else ():
             if topic not in self._told_routes or self.now - self._told_routes[topic] >= 60:
                 self.say_route(topic)
         self._say_reports()
@@ -275,8 +277,8 @@ class Fleet:
 
     def _say_heartbeat(self, broker: str, client_id: str) -> None:
         listed = [one for one in self.of(client_id) if one.brokers is None or broker in one.brokers]
-        model = listed[0].report.get("message_model", "CLUSTERING")
-        profile = (tuple(one.address for one in listed), model)
+        said = {"message_model": listed[0].report.get("message_model", "CLUSTERING"), **listed[0].listed_as}
+        profile = (tuple(one.address for one in listed), said)
         told, told_at = self._told_profiles.get((broker, client_id), (None, 0.0))
         if told == profile and self.now - told_at < 30:
             return
@@ -287,7 +289,7 @@ class Fleet:
             client_id=client_id,
             observed="listed",
             addresses=profile[0],
-            message_model=model,
+            **said,
         )
 
     def _say_reports(self) -> None:
