@@ -23,8 +23,8 @@ class Explanation(Struct, frozen=True):
     evidence: str
 
 
-def explain(topic: TopicEvidence, kind: Kind, queues: frozenset[int]) -> Explanation:
-    """The cause of one kind of finding on these queues of a topic."""
+def explain(topic: TopicEvidence, kind: Kind, queues: frozenset[int]) -> Explanation | None:
+    """The cause of one kind of finding on these queues of a topic; None where the finding needs none."""
     partial = None
     for rule in RULES[kind]:
         found = rule(topic, queues)
@@ -33,6 +33,8 @@ def explain(topic: TopicEvidence, kind: Kind, queues: frozenset[int]) -> Explana
         if found.queues >= queues:
             return found
         partial = partial or found
+    if kind is Kind.UNKNOWN:
+        return None
     return partial or Explanation(Cause.UNEXPLAINED, queues, _who_was_heard(topic))
 
 
@@ -74,6 +76,12 @@ def stale_connection(topic: TopicEvidence, queues: frozenset[int]) -> Explanatio
     member = doubled[0]
     text = f"client id {member.client.client_id} is listed {member.entries} times{_addresses(member)}"
     return Explanation(Cause.STALE_CONNECTION, queues, text + "; a second instance is not proven")
+
+
+def unproven_instance(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """Nothing but the report of a second instance is lacking, and there may be none."""
+    is_all = topic.waits_for_a_second_instance and topic.route_known and not topic.uncovered
+    return stale_connection(topic, queues) if is_all else None
 
 
 def subscription_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
@@ -212,5 +220,6 @@ RULES: dict[Kind, tuple[Rule, ...]] = {
         stale_connection,
     ),
     Kind.STALLED: (client_stalled, subscription_mismatch, view_divergence, stale_connection),
+    Kind.UNKNOWN: (unproven_instance,),
     Kind.MISPLACED: (same_client_id, view_divergence, route_lag, stale_connection),
 }

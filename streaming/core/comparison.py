@@ -1,13 +1,13 @@
 """Expected against actual, queue by queue: what is found now, and what has changed since the last time."""
 
 from schemas.facts import Interval, Kind, QueueFact, Severity
-from streaming.core.causes import explain
+from streaming.core.causes import RULES, explain
 from streaming.core.evidence import GroupEvidence, TopicEvidence
 from streaming.core.findings import QueueEvidence, Verdict, judge, judge_outside_route
 from streaming.core.group import Group
 from streaming.core.state import FINDING_CODES, Queue
 
-EXPLAINED = frozenset({Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.MISPLACED})
+EXPLAINED = frozenset(RULES)
 
 Verdicts = dict[int, Verdict]  # place of the queue -> what was found
 
@@ -25,6 +25,8 @@ class TopicFindings:
         for kind in {verdict.kind for verdict in verdicts.values()} & EXPLAINED:
             queues = frozenset(place for place, verdict in verdicts.items() if verdict.kind is kind)
             why = explain(evidence, kind, queues)
+            if why is None:
+                continue
             self.words[kind] = (why.cause.value, why.evidence)
             self.causes.update(dict.fromkeys(queues, why.cause.value))
 
@@ -81,7 +83,7 @@ def _evidence(topic: TopicEvidence, place: int) -> QueueEvidence:
     """Also notes since when the queue has not looked right for want of evidence that counts: settling has an end."""
     queue = topic.group.state.queues[place]
     evidence = QueueEvidence(topic, place)
-    if evidence.looks_right or topic.is_complete:
+    if evidence.looks_right or topic.is_complete or not topic.is_fresh:
         queue.differs_ts = 0
     elif not queue.differs_ts:
         queue.differs_ts = topic.now

@@ -27,11 +27,11 @@ class MemberEvidence:
         self.client = client
         self.entries = max(client.entries)
         fresh = [r for r in client.reports if r.answered_ts > state.floor_ts]
-        self.reports: list[Report] = fresh[: self.entries]
-        self.twin_proven = self.entries > 1 and (
-            _two_instances_answer(self.reports, max(state.now - timing.report_max_age, _doubled_since(group, client)))
-            or (client.double_ts > 0 and state.now - client.double_ts >= timing.second_address_proof)
-        )
+        both_answer = _two_instances_answer(group, client, fresh)
+        both_connected = client.double_ts > 0 and state.now - client.double_ts >= timing.second_address_proof
+        self.twin_proven = self.entries > 1 and (both_answer or both_connected)
+        only_one_is_heard = self.twin_proven and not both_answer
+        self.reports: list[Report] = fresh[: 1 if only_one_is_heard else self.entries]
         lacking = len(self.reports) < self.entries and not (self.twin_proven and self.reports)
         self.as_of = 0 if lacking or not self.reports else min(r.answered_ts for r in self.reports)
         self.weight = self.entries if self.twin_proven and len(self.reports) == 1 else 1  # twins compute the same share
@@ -44,8 +44,9 @@ def _doubled_since(group: Group, client: Client) -> int:
     return max((broker.changed_ts for broker, entries in brokers if entries > 1), default=0)
 
 
-def _two_instances_answer(reports: list[Report], not_before: int) -> bool:
-    """Two start times under one client id, both answering: two instances."""
+def _two_instances_answer(group: Group, client: Client, reports: list[Report]) -> bool:
+    """Two start times under one client id, both heard lately: two instances."""
+    not_before = max(group.state.now - group.timing.report_max_age, _doubled_since(group, client))
     return len(reports) > 1 and all(report.answered_ts > not_before for report in reports)
 
 
@@ -204,6 +205,12 @@ class TopicEvidence:
         ids = self.group.client_ids(silent[:3])
         more = f" and {len(silent) - 3} more" if len(silent) > 3 else ""
         return f"no report since the last change from {', '.join(ids)}{more}"
+
+    @cached_property
+    def waits_for_a_second_instance(self) -> bool:
+        """Whether all that is lacking are reports of ids that are listed twice and heard once."""
+        lacking = [member for member in self.members.values() if not member.as_of]
+        return bool(lacking) and all(member.entries > len(member.reports) > 0 for member in lacking)
 
     @cached_property
     def exclusion(self) -> str | None:
