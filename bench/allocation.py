@@ -44,7 +44,7 @@ def _all_strategies() -> dict[str, object]:
 
 
 def _fleet(random: Random, number: int) -> _Fleet:
-    """Names with rooms for every strategy: MACHINE_ROOM reads ``room@broker``, MACHINE_ROOM_NEARBY what stands before -."""
+    """Names with rooms: MACHINE_ROOM reads ``room@broker``, MACHINE_ROOM_NEARBY what stands before the first -."""
     brokers = [f"{room}@{room}-broker" for room in ROOMS]
     queues = [MessageQueue(f"topic-{number}", broker, queue_id) for broker in brokers for queue_id in range(16)]
     clients = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from bench.templates import COMMON_GAPS, GAP, template
 from schemas.events import (
@@ -119,7 +119,7 @@ class FleetGroup:
             clinging = self._random.choice([c for c in self._clients if c is not who]).client_id
             self._clings = {clinging: before[clinging]}
         self._built = False
-        change = "appeared" if joins else "disappeared"
+        change: Literal["appeared", "disappeared"] = "appeared" if joins else "disappeared"
         return [
             template(
                 ConsumerChange(

@@ -5,6 +5,7 @@ import multiprocessing
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import TracebackType
 
 from bench.producer import read_lines
 from schemas.codec import Rejected, decode_record
@@ -21,8 +22,6 @@ class PlainLoop:
     def __init__(self) -> None:
         self._ours, self._theirs = multiprocessing.get_context("spawn").Pipe()
         self._process = multiprocessing.get_context("spawn").Process(target=_serve, args=(self._theirs,))
-        self._process.start()
-        self._theirs.close()
         self._asked = 0
 
     @property
@@ -44,7 +43,14 @@ class PlainLoop:
         self._asked = 0
         return taken
 
-    def close(self) -> None:
+    def __enter__(self) -> "PlainLoop":
+        self._process.start()
+        self._theirs.close()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self._ours.close()
         self._process.join(10)
         if self._process.is_alive():

@@ -33,6 +33,15 @@ class Stage:
 
 STAGES = (
     Stage("machine", "bench.machine:measure", ("machine",), 60),
+    Stage("small", "bench.small:measure", ("job.groups_1000", "job.key_is_group_over_shard"), 900),
+    Stage(
+        "large",
+        "bench.large:measure",
+        ("job.groups_10000", "job.cost_at_twice_the_groups", "job.steady_busy_ratio"),
+        1800,
+    ),
+    Stage("latency", "bench.latency:measure", ("latency",), 900),
+    Stage("appends", "bench.appends:measure", ("appends",), 1800),
     Stage("allocation", "bench.allocation:measure", ("allocation",), 120),
 )
 

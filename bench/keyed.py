@@ -1,0 +1,64 @@
+"""The job with the consumer group as the operator's key, all else being equal: what shards are there to avoid."""
+
+import time
+
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import StreamingQuery
+
+from bench.ground import PATIENCE_S, Ground, Trigger, tell
+from streaming.spark.batches import Batches
+from streaming.spark.checkpoint import open_checkpoint
+from streaming.spark.facts import FactsTable
+from streaming.spark.health import Health
+from streaming.spark.job import Plan
+from streaming.spark.operator import OUTPUT_SCHEMA, STATE_SCHEMA, shard_operator
+from streaming.spark.sources import name_of, read_source
+
+QUERY = "keyed-by-group"
+NOT_COUNTED = 2  # triggers: the first is cold, and in the first two the groups are new
+
+
+def catch_up_keyed_by_group(ground: Ground, plan: Plan, triggers: int) -> list[Trigger]:
+    """Read the topic from its beginning; the triggers that count."""
+    query = _start(ground, plan)
+    seen = ground.watch.of.setdefault(QUERY, [])
+    deadline = time.monotonic() + PATIENCE_S
+    try:
+        while len(seen) < triggers + NOT_COUNTED:
+            if not query.isActive:
+                raise RuntimeError(f"the query keyed by group ended: {query.exception()}")
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{len(seen)} triggers in {PATIENCE_S} s")
+            time.sleep(0.05)
+    finally:
+        query.stop()
+    counted = seen[NOT_COUNTED : NOT_COUNTED + triggers]
+    tell("the group as key", counted)
+    return counted
+
+
+def _start(ground: Ground, plan: Plan) -> StreamingQuery:
+    """What ``streaming.spark.job`` does, but for the key."""
+    spark = ground.spark
+    table = FactsTable(spark, plan.tables)
+    checkpoint = open_checkpoint(spark, plan.checkpoint, name_of(plan.source), plan.shards, table.count())
+    table.create()
+    spark.conf.set("spark.sql.shuffle.partitions", checkpoint.identity.state_partitions)
+    batches = Batches(table, checkpoint, Health(None, {}, _now_ms()), None, _now_ms)
+    operated = (
+        read_source(spark, plan.source)
+        .withColumn("shard", F.lit(0))
+        .groupBy("shard_by")
+        .applyInPandasWithState(shard_operator(plan.settings), OUTPUT_SCHEMA, STATE_SCHEMA, "append", "NoTimeout")
+    )
+    return (
+        operated.writeStream.queryName(QUERY)
+        .outputMode("append")
+        .option("checkpointLocation", checkpoint.uri)
+        .foreachBatch(batches.write)
+        .start()
+    )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,69 @@
+"""How long a change takes from its arrival in Kafka to the committed row, at 2,000 events/s with projections on."""
+
+import time
+from pathlib import Path
+from statistics import quantiles
+
+from bench.feeder import Feeder
+from bench.fleet import Shape, stretched_round_ms
+from bench.ground import Ground, Running, ground, tell
+from bench.results import Results
+from bench.tables import seconds_to_commit
+from bench.throughput import CatchUp
+from streaming.spark.projections.query import start_projections
+
+GROUPS, EVENTS_PER_S = 1_000, 2_000
+CHURN = 0.02  # of groups in each round: about three changes a second
+TOPIC = "latency"
+PREPARING_MS = 30_000
+DRAIN_S = 30
+
+
+def measure(results: Results, quick: bool) -> None:
+    warming_s, seconds = (30, 30) if quick else (60, 120)
+    with results.part("latency"), ground() as here:
+        shape = Shape(GROUPS, churn=CHURN)
+        start_ts = time.time_ns() // 1_000_000 + PREPARING_MS
+        with Feeder(shape, here.folder, start_ts, stretched_round_ms(GROUPS, EVENTS_PER_S)) as feeder:
+            here.others.add(feeder.pid)
+            work = CatchUp(here, feeder, None, TOPIC)
+            work.preload(GROUPS)
+            since_ms = _live(here, work, warming_s, seconds)
+        results.put("latency", _figures(here, since_ms))
+
+
+def _live(here: Ground, work: CatchUp, warming_s: float, seconds: float) -> float:
+    """Run the job and the projections under the live stream; when counting began."""
+    plan = here.plan(TOPIC)
+    before = len(here.watch.triggers)
+    with Running(here, plan) as job:
+        projections = start_projections(here.spark, plan.tables, here.config(TOPIC).job.projection_seconds)
+        try:
+            work.feeder.begin_live(warming_s + seconds, here.kafka.bootstrap_servers, TOPIC)
+            since_ms = (time.time() + warming_s) * 1000
+            sent = work.feeder.end_live()
+            work.loaded += sent.events
+            job.wait_for(work.loaded, work.begun)
+            if not projections.query.isActive:
+                raise RuntimeError(f"the projections ended: {projections.query.exception()}")
+        finally:
+            projections.stop()
+    tell("latency, the job", here.watch.triggers[before:])
+    tell("latency, the projections", here.watch.of.get("projections", []))
+    return since_ms
+
+
+def _figures(here: Ground, since_ms: float) -> dict[str, float]:
+    plan = here.plan(TOPIC)
+    kafka = {"kafka.bootstrap.servers": here.kafka.bootstrap_servers, "subscribe": TOPIC}
+    found = seconds_to_commit(here.spark, Path(plan.tables, "facts"), kafka, since_ms)
+    if len(found) < 20:
+        raise RuntimeError(f"only {len(found)} changes reached the facts")
+    hundredths = quantiles(found, n=100, method="inclusive")
+    return {
+        "p50_s": round(hundredths[49], 2),
+        "p99_s": round(hundredths[98], 2),
+        "max_s": round(max(found), 2),
+        "changes": len(found),
+        "trigger_every_s": plan.trigger_seconds,
+    }

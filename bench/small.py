@@ -1,0 +1,37 @@
+"""1,000 groups: catching up, and the same with the group as the operator's key."""
+
+import time
+
+from bench.feeder import Feeder
+from bench.fleet import ROUND_MS, Shape
+from bench.ground import Ground, ground
+from bench.keyed import catch_up_keyed_by_group
+from bench.plain import PlainLoop
+from bench.results import Results
+from bench.throughput import A_TRIGGER, BEHIND_MS, CHURN, FULL, QUICK, CatchUp, Effort
+
+GROUPS = 1_000
+TOPIC = "groups-1000"
+
+
+def measure(results: Results, quick: bool) -> None:
+    effort = QUICK if quick else FULL
+    with results.part("job.groups_1000", "job.key_is_group_over_shard"), ground() as here:
+        events_per_s = _catch_up(results, here, effort)
+        plan = here.plan(TOPIC, "keyed-by-group", source__max_offsets_per_trigger=A_TRIGGER)
+        keyed = catch_up_keyed_by_group(here, plan, min(3, effort.triggers))
+        keyed_events_per_s = sum(t.records for t in keyed) / sum(t.seconds for t in keyed)
+        results.put("job.key_is_group_over_shard", round(keyed_events_per_s / events_per_s, 3))
+
+
+def _catch_up(results: Results, here: Ground, effort: Effort) -> float:
+    shape = Shape(GROUPS, churn=CHURN)
+    start_ts = time.time_ns() // 1_000_000 - BEHIND_MS
+    with Feeder(shape, here.folder, start_ts, ROUND_MS) as feeder, PlainLoop() as plain:
+        here.others.update((feeder.pid, plain.pid))
+        work = CatchUp(here, feeder, plain, TOPIC)
+        work.preload(GROUPS)
+        caught = work.catch_up(A_TRIGGER, effort.triggers)
+        loop = work.plain_events_per_s(caught.batches, effort.plain_batches)
+        results.put("job.groups_1000", work.figures(caught, loop, GROUPS * shape.clients))
+    return caught.events_per_s

@@ -1,0 +1,70 @@
+"""What the tables and the checkpoint say about a run: sizes, commits and when each became visible."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+
+class Commit(NamedTuple):
+    """``at_ms``: when its file appeared in Delta's log, by the file system's clock; ``files``: names of those added."""
+
+    version: int
+    at_ms: float
+    files: tuple[str, ...]
+
+
+def commits(table: Path) -> list[Commit]:
+    found = []
+    for path in sorted((table / "_delta_log").glob("*.json")):
+        actions = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
+        added = tuple(Path(action["add"]["path"]).name for action in actions if "add" in action)
+        found.append(Commit(int(path.stem), path.stat().st_mtime_ns / 1e6, added))
+    return found
+
+
+def state_bytes(spark: SparkSession, checkpoint: Path) -> int:
+    """Of all shards together, as the state store holds them."""
+    state = spark.read.format("statestore").load(str(checkpoint))
+    (total,) = state.select(F.sum(F.octet_length("value.groupState.blob"))).collect()
+    return int(total[0])
+
+
+def checkpoint_bytes_since(checkpoint: Path, began: float) -> int:
+    """Bytes of all files that were written into the checkpoint since then."""
+    return sum(size for size, changed in _files(checkpoint) if changed >= began)
+
+
+def _files(folder: Path) -> Iterator[tuple[int, float]]:
+    for path in folder.rglob("*"):
+        try:
+            found = path.stat()
+        except FileNotFoundError:
+            continue  # Spark cleans up meanwhile
+        if path.is_file():
+            yield found.st_size, found.st_mtime
+
+
+def seconds_to_commit(spark: SparkSession, facts: Path, kafka: dict[str, Any], since_ms: float) -> list[float]:
+    """From the arrival of each round that changed a group's members to the commit of the facts that say so."""
+    committed = {file: commit.at_ms for commit in commits(facts) for file in commit.files}
+    told = (
+        spark.read.format("delta")
+        .load(str(facts))
+        .where("fact = 'membership'")
+        .select("group", F.unix_millis("ts").alias("ts"), F.col("_metadata.file_name").alias("file"))
+        .distinct()
+    )
+    markers = (
+        spark.read.format("kafka")
+        .options(**kafka)
+        .load()
+        .select(F.col("value").cast("string").alias("value"), F.unix_millis("timestamp").alias("arrived"))
+        .where('startswith(value, \'{"event":"round"\')')
+        .select("arrived", F.json_tuple("value", "group", "ts").alias("group", "ts"))
+    )
+    found = told.join(markers, ["group", "ts"]).where(F.col("arrived") >= since_ms).select("arrived", "file").collect()
+    return [(committed[row.file] - row.arrived) / 1000 for row in found]

@@ -1,0 +1,129 @@
+"""How fast the job catches up, beside a plain loop over the same bytes: full triggers, all state preloaded."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from bench.feeder import Batch, Feeder
+from bench.ground import Ground, Running, Trigger, Usage, tell
+from bench.plain import PlainLoop
+from bench.producer import Producer
+from bench.results import say
+from bench.tables import checkpoint_bytes_since, state_bytes
+
+A_TRIGGER = 200_000  # events
+BEHIND_MS = 3_600_000  # where a fleet's time begins: a backlog must not reach into the future
+CHURN = 0.001  # some group changes in every trigger, as it is in life, so that there are facts to write
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How many triggers count, after one that does not, and over how many of them the plain loop is timed."""
+
+    triggers: int
+    plain_batches: int
+
+
+QUICK, FULL = Effort(triggers=3, plain_batches=1), Effort(triggers=8, plain_batches=3)
+
+
+class Caught(NamedTuple):
+    """One catching up: its triggers, and what it cost."""
+
+    triggers: list[Trigger]
+    batches: list[Batch]
+    peak_mb: float
+    java_s: float  # of all cores
+    python_s: float
+
+    @property
+    def events_per_s(self) -> float:
+        return sum(t.records for t in self.triggers) / sum(t.seconds for t in self.triggers)
+
+    @property
+    def events(self) -> int:
+        """All that were read, those of the cold trigger too."""
+        return sum(batch.events for batch in self.batches)
+
+    @property
+    def trigger_s(self) -> float:
+        return median(self.seconds)
+
+    @property
+    def seconds(self) -> list[float]:
+        return [trigger.seconds for trigger in self.triggers]
+
+
+class CatchUp:
+    """One fleet, one topic, one checkpoint and one plain loop; the state can grow from phase to phase."""
+
+    def __init__(self, ground: Ground, feeder: Feeder, plain: PlainLoop | None, topic: str) -> None:
+        self.ground, self.feeder, self.topic = ground, feeder, topic
+        self._plain = plain
+        self.loaded = 0  # events sent to the topic
+        self.begun = len(ground.watch.triggers)  # triggers before those of this topic
+        ground.create_topic(topic)
+
+    def preload(self, groups: int) -> None:
+        """Let the job and the loop know the first ``groups``, side by side: this is not timed."""
+        batch = self.feeder.introduce(groups)
+        if self._plain:
+            self._plain.begin(batch.path)
+        self.send([batch])
+        with Running(self.ground, self.ground.plan(self.topic)) as job:
+            job.wait_for(self.loaded, self.begun)
+        tell(f"preloaded {groups} groups", self.ground.watch.triggers[self.begun :])
+        if self._plain:
+            self._plain.finish()
+        batch.path.unlink()
+
+    def catch_up(self, a_trigger: int, triggers: int) -> Caught:
+        """So many triggers of so many events, after a first one, which starts cold."""
+        batches = [self.feeder.backlog(a_trigger) for _ in range(triggers + 1)]
+        self.send(batches)
+        before = len(self.ground.watch.triggers)
+        plan = self.ground.plan(self.topic, source__max_offsets_per_trigger=a_trigger)
+        with Usage(self.ground.others) as usage, Running(self.ground, plan) as job:
+            job.wait_for(self.loaded, self.begun)
+        counted = [t for t in self.ground.watch.triggers[before + 1 :] if t.records > a_trigger * 0.9]
+        tell(f"{self.topic}, {a_trigger} events a trigger", counted)
+        return Caught(counted, batches, usage.peak_mb, *usage.cpu_s())
+
+    def send(self, batches: list[Batch]) -> None:
+        with Producer(self.ground.kafka.bootstrap_servers, self.topic) as producer:
+            for batch in batches:
+                with batch.path.open("rb") as lines:
+                    shutil.copyfileobj(lines, producer.pipe, 1 << 20)
+        self.loaded += sum(batch.events for batch in batches)
+
+    def plain_events_per_s(self, batches: list[Batch], count: int) -> float:
+        """The loop's turn at the same bytes: ``count`` batches after a first one that does not count either."""
+        assert self._plain is not None
+        for batch in batches:  # all of them, since the next phase goes on from there
+            self._plain.begin(batch.path)
+        seconds = self._plain.finish()
+        say(f"plain loop: {' '.join(f'{s:.2f}s' for s in seconds)}")
+        for batch in batches:
+            batch.path.unlink()
+        return sum(batch.events for batch in batches[1 : count + 1]) / sum(seconds[1 : count + 1])
+
+    def figures(self, caught: Caught, plain_events_per_s: float, clients: int) -> dict[str, float]:
+        """The values of ``job.groups_N``."""
+        checkpoint = Path(self.ground.folder, self.topic, "checkpoint")
+        began = caught.triggers[0].ended - caught.triggers[0].seconds
+        written = checkpoint_bytes_since(checkpoint, began)
+        return {
+            "events_per_s": round(caught.events_per_s),
+            "plain_loop_events_per_s": round(plain_events_per_s),
+            "events_per_s_over_plain_loop": round(caught.events_per_s / plain_events_per_s, 2),
+            "trigger_s_p50": round(caught.trigger_s, 2),
+            "trigger_s_max": round(max(caught.seconds), 2),
+            "triggers": len(caught.triggers),
+            "state_bytes_per_client": round(state_bytes(self.ground.spark, checkpoint) / clients, 1),
+            "checkpoint_mb_per_trigger": round(written / len(caught.triggers) / 1e6, 1),
+            "rss_mb": round(caught.peak_mb),
+            "java_cpu_us_per_event": round(caught.java_s / caught.events * 1e6, 1),
+            "python_cpu_us_per_event": round(caught.python_s / caught.events * 1e6, 1),
+        }
