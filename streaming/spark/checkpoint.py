@@ -59,6 +59,12 @@ class Checkpoint:
         begun, pending = self.begun(), self.pending()
         return pending - 1 if pending is not None else -1 if begun is None else begun
 
+    def mend(self) -> None:
+        """Where the newest commit was deleted, so that its batch runs again, its checksum would stop the new one."""
+        pending = self.pending()
+        if pending is not None:
+            self._folder.delete(f"commits/.{pending}.crc")
+
     def next_batch(self) -> int:
         """The first batch that is not begun yet."""
         begun = self.begun()
@@ -125,6 +131,14 @@ def create(folder: Folder, identity: Identity) -> Checkpoint:
     """Give a checkpoint its identity, once."""
     folder.write(_IDENTITY, msgspec.json.encode(identity).decode())
     return Checkpoint(folder, identity)
+
+
+def refuse_existing(folder: Folder) -> None:
+    """For reseed: a checkpoint is made anew, never over another."""
+    if folder.read(_IDENTITY) is not None or folder.numbers("offsets"):
+        raise CheckpointError(
+            f"{folder.uri} holds a checkpoint already: name a new folder in job.checkpoint, or rename this one"
+        )
 
 
 def _refuse_strange(folder: Folder, facts_exist: bool) -> None:

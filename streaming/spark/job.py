@@ -13,12 +13,14 @@ from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from streaming.config import Config
 from streaming.core.settings import Settings
+from streaming.errors import MonitorError
 from streaming.spark.batches import Batches, start_heartbeat
+from streaming.spark.brokers import Brokers
 from streaming.spark.checkpoint import SEED_FOLDER, Checkpoint, open_checkpoint
 from streaming.spark.facts import FactsTable
 from streaming.spark.failure import explained
 from streaming.spark.health import Health
-from streaming.spark.loss import LossFinder, earliest_offsets
+from streaming.spark.loss import LossFinder
 from streaming.spark.operator import OUTPUT_SCHEMA, STATE_SCHEMA, shard_operator
 from streaming.spark.session import DETECTION_POOL
 from streaming.spark.sources import FileSource, KafkaSource, Source, name_of, read_source, shard_keys, with_shard_keys
@@ -73,13 +75,11 @@ def run(spark: SparkSession, plan: Plan, stop: Event, started: Callable[[], None
         query = job.writer(plan.settings).trigger(processingTime=interval).start()
         heartbeat = start_heartbeat(spark, job.batches, stop)
         started()
-        while query.isActive and not stop.wait(0.2):
-            pass
-        if not stop.is_set():
+        try:
+            _watch(query, stop)
+        finally:
             stop.set()
-            raise explained(query)
-        _stop(query)
-        heartbeat.join()
+            heartbeat.join()
 
 
 def run_to_end(spark: SparkSession, plan: Plan) -> None:
@@ -117,6 +117,7 @@ def _detection(spark: SparkSession, plan: Plan) -> Iterator[_Job]:
     context.setLocalProperty("spark.scheduler.pool", DETECTION_POOL)
     try:
         job = _prepare(spark, plan)
+        job.checkpoint.mend()
         pending = job.checkpoint.pending()
         old = None if pending is None else job.checkpoint.settings_of(pending)
         if old is not None and old != plan.settings:
@@ -137,7 +138,7 @@ def _prepare(spark: SparkSession, plan: Plan) -> _Job:
     spark.conf.set("spark.sql.shuffle.partitions", checkpoint.identity.state_partitions)
     note = table.last_note()
     health = Health(plan.health_seconds, note.newest if note else {}, _now_ms())
-    losses = LossFinder(earliest_offsets(spark, plan.source)) if isinstance(plan.source, KafkaSource) else None
+    losses = LossFinder(Brokers(spark, plan.source).earliest) if isinstance(plan.source, KafkaSource) else None
     batches = Batches(table, checkpoint, health, losses, _now_ms)
     batches.tell_loss_at_start(spark)
     return _Job(spark, plan, checkpoint, batches)
@@ -158,6 +159,18 @@ def _finish(query: StreamingQuery) -> None:
         time.sleep(0.05)
     if query.exception() is not None:
         raise explained(query)
+
+
+def _watch(query: StreamingQuery, stop: Event) -> None:
+    try:
+        while query.isActive and not stop.wait(0.2):
+            pass
+    except (Py4JError, OSError) as error:
+        if not stop.is_set():
+            raise MonitorError("Java, in which Spark runs, is gone: was it killed, or out of memory?") from error
+    if not stop.is_set():
+        raise explained(query)
+    _stop(query)
 
 
 def _stop(query: StreamingQuery) -> None:

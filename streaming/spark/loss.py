@@ -1,13 +1,10 @@
 """Records that Kafka dropped before they were read: found by comparing what should have been read with what was."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, NamedTuple
-
-from pyspark.sql import SparkSession
+from typing import NamedTuple
 
 from streaming.spark.checkpoint import Offsets
 from streaming.spark.operator import Span
-from streaming.spark.sources import KafkaSource
 
 Partition = tuple[str, int]
 EarliestOffsets = Callable[[Collection[Partition]], Mapping[Partition, int]]
@@ -75,39 +72,3 @@ def _records(spans: Iterable[Span]) -> dict[Partition, int]:
 
 def _flat(offsets: Offsets) -> dict[Partition, int]:
     return {(topic, int(number)): offset for topic, numbers in offsets.items() for number, offset in numbers.items()}
-
-
-def earliest_offsets(spark: SparkSession, source: KafkaSource) -> EarliestOffsets:
-    """Ask Kafka for its first offsets, with the options that Spark's source uses, so that TLS and SASL work alike.
-
-    A partition that is no longer there has none.
-    """
-    options = source.reader_options()
-    settings = {name.removeprefix("kafka."): value for name, value in options.items() if name.startswith("kafka.")}
-
-    def ask(partitions: Collection[Partition]) -> dict[Partition, int]:
-        if not partitions:
-            return {}
-        jvm: Any = spark._jvm
-        consumer = _consumer(jvm, settings)
-        try:
-            wanted = jvm.java.util.ArrayList()
-            for topic in {topic for topic, _ in partitions}:
-                for found in consumer.partitionsFor(topic):
-                    if (topic, int(found.partition())) in partitions:
-                        wanted.add(jvm.org.apache.kafka.common.TopicPartition(topic, found.partition()))
-            first = consumer.beginningOffsets(wanted)
-            return {(str(one.topic()), int(one.partition())): int(first.get(one)) for one in wanted}
-        finally:
-            consumer.close()
-
-    return ask
-
-
-def _consumer(jvm: Any, settings: Mapping[str, str]) -> Any:
-    properties = jvm.java.util.Properties()
-    properties.put("allow.auto.create.topics", "false")
-    for name, value in settings.items():
-        properties.put(name, value)
-    as_bytes = jvm.org.apache.kafka.common.serialization.ByteArrayDeserializer
-    return jvm.org.apache.kafka.clients.consumer.KafkaConsumer(properties, as_bytes(), as_bytes())

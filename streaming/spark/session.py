@@ -5,6 +5,7 @@ then ``spark-defaults.conf``. Only what none of them names is set here.
 """
 
 import atexit
+import logging
 import os
 import re
 import shlex
@@ -34,7 +35,6 @@ POOLS = f"""<?xml version="1.0"?>
 TUNED = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
     "spark.scheduler.mode": "FAIR",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "false",
@@ -59,6 +59,14 @@ TOLD_BY_US = (  # these log each failure with its whole Java story; ``failure`` 
     "org.apache.spark.executor.Executor",
     "org.apache.spark.util.Utils",
 )
+QUIET_JAVA = """rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSS'Z'}{UTC} %p %c{1}: %m%n%ex
+"""
 NEEDED_CLASSES = ("io.delta.sql.DeltaSparkSessionExtension", "org.apache.spark.sql.kafka010.KafkaSourceProvider")
 SHIPPED = ("__init__.py", "errors.py", "core/**/*.py", "spark/**/*.py")
 
@@ -69,8 +77,15 @@ def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None
         return _adopt(SparkSession.builder.getOrCreate())
     scratch = Path(tempfile.mkdtemp(prefix="evenkeel-spark-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-    (scratch / "pools.xml").write_text(POOLS)
-    wanted = {**TUNED, "spark.scheduler.allocation.file": (scratch / "pools.xml").as_uri(), "spark.app.name": app_name}
+    pools, logs = scratch / "pools.xml", scratch / "log4j2.properties"
+    pools.write_text(POOLS)
+    logs.write_text(QUIET_JAVA)
+    wanted = {
+        **TUNED,
+        "spark.app.name": app_name,
+        "spark.scheduler.allocation.file": pools.as_uri(),
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logs.as_uri()}",
+    }
     _start_java({**_without(wanted, _spark_defaults()), **(settings or {})})
     conf = SparkConf()  # now holds all that the user said
     for key, value in {**wanted, **(settings or {})}.items():
@@ -82,7 +97,7 @@ def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     if not conf.contains("spark.sql.shuffle.partitions"):
         spark.conf.set("spark.sql.shuffle.partitions", spark.sparkContext.defaultParallelism)
-    if conf.get("spark.log.level") == TUNED["spark.log.level"]:
+    if not conf.contains("spark.log.level"):
         _hush(spark)
     _ship_code(spark.sparkContext, scratch)
     return spark
@@ -143,7 +158,9 @@ def _add_jars(conf: SparkConf) -> None:
 
 
 def _hush(spark: SparkSession) -> None:
+    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # it logs what ``foreachBatch`` raises
     jvm: Any = spark._jvm
+    spark.sparkContext.setLogLevel("ERROR")
     log4j = jvm.org.apache.logging.log4j
     for name in TOLD_BY_US:
         log4j.core.config.Configurator.setLevel(name, log4j.Level.OFF)

@@ -1,0 +1,140 @@
+"""A new checkpoint that begins with what the tables know: for another shard count, another version, or a lost one.
+
+Seeds lie in the checkpoint as a second source, which the first batch reads before all other records. Kafka is read
+from where the newest commit of facts says that it was read up to, so that no record is left out.
+"""
+
+from typing import NamedTuple
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from streaming.errors import CheckpointError, SourceError
+from streaming.spark.brokers import Brokers
+from streaming.spark.checkpoint import SEED_FOLDER, create, new_identity, refuse_existing
+from streaming.spark.facts import CommitNote, FactsTable
+from streaming.spark.job import Plan
+from streaming.spark.projections import run_projections
+from streaming.spark.sources import KafkaSource, name_of
+from streaming.spark.storage import Folder
+
+GROUP = ["cluster", "consumer_group"]
+QUEUE = """named_struct(
+    'broker_name', broker_name, 'queue_id', queue_id, 'finding', finding, 'severity', severity, 'cause', cause,
+    'reason', reason, 'owners', coalesce(actual_owners, array()), 'expected', expected_owners,
+    'since_ts', unix_millis(since))"""
+MEMBER = """named_struct(
+    'client_id', client_id, 'present', present, 'since_ts', unix_millis(since),
+    'brokers', coalesce(brokers, array()), 'instances', instances, 'addresses', coalesce(addresses, array()),
+    'language', language, 'version', version, 'message_model', message_model, 'strategy', strategy,
+    'orderly', orderly, 'subscriptions', coalesce(subscriptions, array()), 'start_ts', unix_millis(start_time))"""
+ALERT = """named_struct(
+    'fingerprint', fingerprint, 'state', state, 'severity', severity, 'kind', kind, 'cause', cause,
+    'evidence', evidence, 'reason', reason, 'stale', stale, 'active_ts', unix_millis(active_time),
+    'fired_ts', unix_millis(fired_time), 'resolved_ts', unix_millis(resolved_time),
+    'queues', transform(queues, q -> named_struct(
+        'broker_name', q.broker_name, 'queue_id', q.queue_id,
+        'owners', coalesce(q.actual_owners, array()), 'expected', q.expected_owners)))"""
+
+
+class Reseeded(NamedTuple):
+    """What the new checkpoint begins with, and where it begins to read."""
+
+    groups: int
+    open_alerts: int
+    starting_offsets: str
+
+
+def reseed(spark: SparkSession, plan: Plan, start: str | None = None) -> Reseeded:
+    """Make ``plan.checkpoint``, which must be new. ``start``: Spark's startingOffsets in place of the tables' word."""
+    folder = Folder(spark, plan.checkpoint)
+    refuse_existing(folder)
+    table = FactsTable(spark, plan.tables)
+    if not table.count():
+        raise CheckpointError(f"there are no facts in {plan.tables} to begin with: run 'evenkeel run' as it is")
+    starting = start or _position(spark, plan, table.last_note())
+    run_projections(spark, plan.tables)
+    seeds = _seeds(spark, plan.tables).persist()
+    try:
+        path = f"{plan.checkpoint}/{SEED_FOLDER}"
+        seeds.select("key", "value").coalesce(1 + plan.shards // 8).write.mode("overwrite").parquet(path)
+        counts = seeds.agg(F.count("*"), F.coalesce(F.sum("open_alerts"), F.lit(0))).collect()[0]
+    finally:
+        seeds.unpersist()
+    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or plan.shards)
+    made = new_identity(name_of(plan.source), plan.shards, partitions)
+    create(folder, msgspec.structs.replace(made, seeded=True, starting_offsets=starting))
+    return Reseeded(int(counts[0]), int(counts[1]), starting)
+
+
+def _position(spark: SparkSession, plan: Plan, note: CommitNote | None) -> str:
+    """Where to read on, for every partition that there is now; new ones from their beginning."""
+    source = plan.source
+    if not isinstance(source, KafkaSource):
+        raise SourceError("a folder of files has no position to go on from: give --start earliest to read all again")
+    known = note.offsets.get(source.topic) if note else None
+    if not known:
+        raise CheckpointError(
+            f"the log of facts in {plan.tables} does not say up to where topic {source.topic} was read: say where to "
+            "begin with --start earliest, --start latest or --start and an offset for every partition in JSON"
+        )
+    partitions = Brokers(spark, source).partitions(source.topic)
+    if not partitions:
+        raise SourceError(f"there is no topic {source.topic} at {source.bootstrap_servers}")
+    position = {str(number): known.get(str(number), -2) for number in partitions}
+    return msgspec.json.encode({source.topic: position}).decode()
+
+
+def _seeds(spark: SparkSession, tables: str) -> DataFrame:
+    """One row a group: its key, its seed as ``streaming.core.seed.GroupSeed`` in JSON, and how many alerts are open."""
+    groups = _clocks(spark, tables)
+    for lists in (_alerts(spark, tables), _members(spark, tables), _queues(spark, tables)):
+        groups = groups.join(lists, GROUP, "left")
+    seed = F.to_json(
+        F.struct(
+            "cluster",
+            F.col("consumer_group").alias("group"),
+            "now",
+            "next_seq",
+            *[F.coalesce(name, F.array()).alias(name) for name in ("alerts", "members", "queues")],
+        ),
+        {"ignoreNullFields": "false"},
+    )
+    return groups.select(
+        F.concat("cluster", F.lit("/"), "consumer_group").cast("binary").alias("key"),
+        seed.cast("binary").alias("value"),
+        F.coalesce(F.size("alerts"), F.lit(0)).alias("open_alerts"),
+    )
+
+
+def _clocks(spark: SparkSession, tables: str) -> DataFrame:
+    """Each group's time and number after its newest fact, of which any table may be the last to know."""
+    facts = _read(spark, tables, "facts").where("fact NOT IN ('health', 'quarantine')")
+    rows = facts.select("cluster", F.col("group").alias("consumer_group"), "ts", "seq")
+    for table in ("alerts", "group_status", "queue_assignments", "group_members"):
+        rows = rows.unionByName(_read(spark, tables, table).select(*GROUP, "ts", "seq"))
+    return rows.groupBy(*GROUP).agg(F.max(F.unix_millis("ts")).alias("now"), (F.max("seq") + 1).alias("next_seq"))
+
+
+def _alerts(spark: SparkSession, tables: str) -> DataFrame:
+    newest = _read(spark, tables, "alerts").groupBy("fingerprint").agg(F.max_by(F.struct("*"), "seq").alias("row"))
+    is_open = newest.select("row.*").where("state != 'resolved'")
+    return _listed(is_open, "alerts", f"named_struct('topic', coalesce(topic, ''), 'alert', {ALERT})")
+
+
+def _members(spark: SparkSession, tables: str) -> DataFrame:
+    return _listed(_read(spark, tables, "group_members").where("present"), "members", MEMBER)
+
+
+def _queues(spark: SparkSession, tables: str) -> DataFrame:
+    present = _read(spark, tables, "queue_assignments").where("present")
+    return _listed(present, "queues", f"named_struct('topic', topic, 'queue', {QUEUE})")
+
+
+def _listed(rows: DataFrame, name: str, expression: str) -> DataFrame:
+    return rows.groupBy(*GROUP).agg(F.sort_array(F.collect_list(F.expr(expression))).alias(name))
+
+
+def _read(spark: SparkSession, tables: str, table: str) -> DataFrame:
+    return spark.read.format("delta").load(f"{tables}/{table}")

@@ -1,0 +1,97 @@
+"""``evenkeel run``: detection, the projections and maintenance in one process, until a signal ends it."""
+
+import logging
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+from types import FrameType
+
+from pyspark.sql import SparkSession
+
+from streaming.config import Config
+from streaming.spark import job
+from streaming.spark.failure import explained
+from streaming.spark.maintain import Upkeep, maintain_closed_days
+from streaming.spark.projections import start_projections
+from streaming.spark.session import build_session
+
+AGAIN_AFTER_S = 30
+log = logging.getLogger(__name__)
+
+
+def serve(config: Config, stop: Event | None = None, started: Callable[[], None] = lambda: None) -> None:
+    """Run until SIGTERM, SIGINT or ``stop``: then within 30 s. Raises MonitorError when detection fails.
+
+    What runs beside detection never ends it: it is logged and begun again.
+    """
+    stop = stop or Event()
+    with _signals(stop):
+        spark = build_session("evenkeel", config.spark.spark_settings())
+        beside = [Thread(target=work, name=work.__name__, daemon=True) for work in _beside(spark, config, stop)]
+
+        def begin() -> None:
+            for thread in beside:
+                thread.start()
+            log.info("watching %s", config.source.topic if config.source.kind == "kafka" else config.source.folder)
+            started()
+
+        try:
+            job.run(spark, job.plan_of(config), stop, begin)
+        finally:
+            stop.set()
+            for thread in beside:
+                if thread.is_alive():
+                    thread.join(15)
+            with _ignored(stop):
+                spark.stop()
+
+
+def _beside(spark: SparkSession, config: Config, stop: Event) -> list[Callable[[], None]]:
+    tables = config.tables.path
+
+    def projections() -> None:
+        while not stop.is_set():
+            with _ignored(stop):
+                running = start_projections(spark, tables, config.job.projection_seconds)
+                try:
+                    while running.query.isActive and not stop.wait(0.5):
+                        pass
+                    if not stop.is_set():
+                        log.error("%s; begun again in %s s", explained(running.query), AGAIN_AFTER_S)
+                finally:
+                    running.stop()
+            stop.wait(AGAIN_AFTER_S)
+
+    def maintenance() -> None:
+        keep = Upkeep(keep_days=config.tables.retention_days.model_dump())
+        with _ignored(stop):
+            maintain_closed_days(spark, tables, keep, stop=stop)
+
+    return [projections, maintenance] if config.job.maintenance else [projections]
+
+
+@contextmanager
+def _ignored(stop: Event) -> Iterator[None]:
+    """Say what went wrong and go on; while stopping, Java may be gone, and that is no news."""
+    try:
+        yield
+    except Exception as error:
+        if not stop.is_set():
+            log.exception("beside detection: %s", error)
+
+
+@contextmanager
+def _signals(stop: Event) -> Iterator[None]:
+    """SIGTERM and SIGINT set ``stop``."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        log.info("%s: stopping", signal.Signals(number).name)
+        stop.set()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

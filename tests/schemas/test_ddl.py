@@ -1,0 +1,50 @@
+"""Spark SQL types from Python's."""
+
+import pytest
+from msgspec import Struct
+
+from schemas.ddl import facts_columns, omitted_defaults, payload_columns, sql_type, struct_type
+from schemas.facts import PAYLOADS, AlertFact, Kind, MemberFact
+
+
+class Inner(Struct):
+    left: int
+    right: str | None = None
+
+
+@pytest.mark.parametrize(
+    ("annotation", "expected"),
+    [
+        (str, "STRING"),
+        (int, "BIGINT"),
+        (float, "DOUBLE"),
+        (bool, "BOOLEAN"),
+        (bytes, "BINARY"),
+        (Kind, "STRING"),
+        (int | None, "BIGINT"),
+        (tuple[str, ...] | None, "ARRAY<STRING>"),
+        (list[int], "ARRAY<BIGINT>"),
+        (dict[str, int], "MAP<STRING,BIGINT>"),
+        (tuple[Inner, ...], "ARRAY<STRUCT<`left`:BIGINT,`right`:STRING>>"),
+    ],
+)
+def test_each_annotation_has_its_type(annotation, expected):
+    assert sql_type(annotation) == expected
+
+
+@pytest.mark.parametrize("annotation", [object, int | str, tuple[int, str], set[int]])
+def test_what_has_no_type_is_refused(annotation):
+    with pytest.raises(TypeError, match="has no Spark SQL type"):
+        sql_type(annotation)
+
+
+def test_every_payload_has_a_column_of_its_own():
+    assert len(payload_columns()) == len(PAYLOADS)
+    assert facts_columns()["alert"] == struct_type(AlertFact)
+    assert set(facts_columns()) > set(payload_columns())
+
+
+def test_defaults_that_json_leaves_out_are_known():
+    assert omitted_defaults(AlertFact) == {"stale": False}
+    assert omitted_defaults(MemberFact) == {"brokers": (), "instances": 1, "addresses": (), "subscriptions": ()}
+    assert omitted_defaults(Inner) == {}

@@ -1,0 +1,155 @@
+"""The whole query over files: the same facts as the core alone, however the events are cut and the job is stopped."""
+
+import msgspec
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from schemas.facts import QuarantineFact
+from streaming.core.settings import GroupRule, Settings
+from streaming.errors import CheckpointError, MonitorError, StateVersionError
+from streaming.spark.batches import Batches
+from streaming.spark.checkpoint import open_checkpoint
+from streaming.spark.facts import FactsTable
+from streaming.spark.operator import OUTPUT_SCHEMA, STATE_SCHEMA
+from streaming.spark.sources import FileSource, name_of, read_source, shard_keys, with_shard_keys
+from tests.spark.pipeline import Pipeline, fleet, folded, lines_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+EXCLUDING = Settings(groups=(GroupRule(excluded=True),))
+
+
+@pytest.fixture()
+def pipeline(spark: SparkSession, tmp_path):
+    return Pipeline(spark, tmp_path)
+
+
+def test_facts_are_those_of_the_core_alone(pipeline):
+    events = [*fleet("g").events, *fleet("h").events]
+    pipeline.drop(lines_of(events))
+    pipeline.run()
+    assert pipeline.facts() == folded((events, Settings()))
+
+
+def test_batch_boundaries_and_restarts_do_not_matter(spark, tmp_path):
+    events = fleet().events
+    pipeline = Pipeline(spark, tmp_path, FileSource(str(tmp_path / "events"), max_files_per_trigger=1))
+    third = len(events) // 3
+    pipeline.drop(lines_of(events[:third]))
+    pipeline.drop(lines_of(events[third : 2 * third]))
+    pipeline.run()
+    pipeline.drop(lines_of(events[2 * third :]))
+    pipeline.run()
+    assert pipeline.facts() == folded((events, Settings()))
+
+
+def test_a_batch_that_comes_again_leaves_no_duplicates_and_the_same_state(pipeline):
+    events = fleet().events
+    half = len(events) // 2
+    pipeline.drop(lines_of(events[:half]))
+    pipeline.run()
+    (pipeline.checkpoint / "commits" / "0").unlink()
+    pipeline.drop(lines_of(events[half:]))
+    pipeline.run()
+    assert pipeline.facts() == folded((events, Settings()))
+
+
+def test_a_batch_cut_short_after_its_append_ends_under_the_settings_that_began_it(pipeline, monkeypatch):
+    events = fleet().events
+    part = len(events) * 3 // 4
+    pipeline.drop(lines_of(events[:part]))
+    append = Batches._append
+
+    def cut_short(*arguments):
+        append(*arguments)
+        raise RuntimeError("the power went")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Batches, "_append", cut_short)
+        with pytest.raises(MonitorError, match="RuntimeError: the power went"):
+            pipeline.run()
+    pipeline.drop(lines_of(events[part:]))
+    pipeline.run(EXCLUDING)
+    first, rest = events[:part], events[part:]
+    ended_as_begun = folded((first, Settings()), (rest, EXCLUDING))
+    ended_otherwise = folded((first, EXCLUDING), (rest, EXCLUDING))[len(folded((first, EXCLUDING))) :]
+    assert len(ended_as_begun) != len(folded((first, Settings()))) + len(ended_otherwise)
+    assert pipeline.facts() == ended_as_begun
+
+
+def test_bad_lines_are_quarantined_under_their_file_and_harm_nobody(pipeline):
+    events = fleet().events
+    bad = [b"not json", b"\xff\xfe", b'{"event": "round", "cluster": "c", "group": "g", "seq": 3}', b"x" * 200_000]
+    pipeline.drop([*lines_of(events), *bad, b""])
+    pipeline.run()
+    facts = pipeline.facts()
+    assert [f for f in facts if not isinstance(f.payload, QuarantineFact)] == folded((events, Settings()))
+    kept = {f.payload.reason: f.payload for f in facts if isinstance(f.payload, QuarantineFact)}
+    assert {one.bytes[:70_000] for one in kept.values()} == {*bad[:3], b"x" * 65_536}
+    assert {one.source_topic for one in kept.values()} == {"000.jsonl"}
+    assert kept["bad_field"].source_offset == 3
+    assert kept["too_long"].length == 200_000
+
+
+def test_a_new_checkpoint_over_old_facts_is_refused(pipeline, tmp_path):
+    pipeline.drop(lines_of(fleet().events))
+    pipeline.run()
+    before = pipeline.commits()
+    with pytest.raises(CheckpointError, match="evenkeel reseed"):
+        pipeline.run(checkpoint=str(tmp_path / "another"))
+    assert pipeline.commits() == before
+    pipeline.run(checkpoint=str(tmp_path / "another"), tables=str(tmp_path / "other-tables"))
+
+
+def test_what_a_checkpoint_keeps_for_life_cannot_be_changed(pipeline, tmp_path):
+    pipeline.drop(lines_of(fleet().events))
+    pipeline.run()
+    with pytest.raises(CheckpointError, match="made with 4 shards.*job.shards is 8"):
+        pipeline.run(shards=8)
+    with pytest.raises(CheckpointError, match="their table is gone"):
+        pipeline.run(tables=str(tmp_path / "elsewhere"))
+    pipeline.source = FileSource(str(tmp_path))
+    with pytest.raises(CheckpointError, match="made for folder"):
+        pipeline.run()
+
+
+def test_the_checkpoint_of_another_query_is_refused(pipeline):
+    (pipeline.checkpoint / "offsets").mkdir(parents=True)
+    (pipeline.checkpoint / "offsets" / "0").write_text("v1\n{}\n{}")
+    with pytest.raises(CheckpointError, match="checkpoint of another query"):
+        pipeline.run()
+
+
+def test_state_of_another_version_is_one_clear_message(spark, pipeline):
+    """A checkpoint made by a query of the same form, whose blobs are of a version to come."""
+    pipeline.drop(lines_of(fleet().events))
+
+    def of_the_future(key, frames, state):
+        for _ in frames:
+            pass
+        state.update((b"written by evenkeel 99",))
+        yield from ()
+
+    FactsTable(spark, pipeline.plan().tables).create()
+    checkpoint = open_checkpoint(spark, str(pipeline.checkpoint), name_of(pipeline.source), 4, 0).identity
+    keys = shard_keys(spark, checkpoint.shards, checkpoint.state_partitions)
+    keyed = with_shard_keys(read_source(spark, pipeline.source), keys)
+    operated = keyed.groupBy("shard_key").applyInPandasWithState(
+        of_the_future, OUTPUT_SCHEMA, STATE_SCHEMA, "append", "NoTimeout"
+    )
+    query = operated.writeStream.format("noop").option("checkpointLocation", str(pipeline.checkpoint))
+    query.trigger(availableNow=True).start().awaitTermination()
+    pipeline.drop(lines_of(fleet().events))
+    with pytest.raises(StateVersionError) as raised:
+        pipeline.run()
+    assert "evenkeel reseed" in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_commit_says_up_to_where_the_source_is_read(pipeline):
+    pipeline.drop(lines_of(fleet().events))
+    pipeline.run()
+    newest = DeltaTable(str(pipeline.folder / "tables" / "facts")).history(1)[0]
+    note = msgspec.json.decode(newest["userMetadata"])
+    assert note["batch_id"] == 0
+    assert note["newest"] == {"c": max(event.ts for event in fleet().events)}

@@ -1,0 +1,92 @@
+"""Health facts: when they are due, and what they add up to."""
+
+import pytest
+
+from streaming.core.shard import Tally
+from streaming.spark.health import BatchAccount, Health
+from streaming.spark.loss import Loss
+from streaming.spark.operator import ShardReport
+
+T0 = 1_700_000_000_000
+
+
+def account(*tallies, batch_id=0, loss=None, state_bytes=100, shard=0):
+    return BatchAccount(batch_id, 40, [ShardReport(shard, state_bytes, 0, [], list(tallies))], loss or Loss())
+
+
+def tally(cluster="c", events=10, rounds=2, groups=2, newest=T0, **fields):
+    return Tally(cluster, events=events, rounds=rounds, groups=groups, newest_round_ts=newest, **fields)
+
+
+@pytest.fixture
+def health():
+    return Health(15, {}, T0)
+
+
+def test_a_fact_is_due_after_its_interval_and_not_before(health):
+    health.add(account(tally()))
+    assert health.facts(T0 + 14_999) == []
+    assert [fact.cluster for fact in health.facts(T0 + 15_000)] == ["c"]
+    assert health.facts(T0 + 29_999) == []
+
+
+def test_batches_add_up_per_cluster(health):
+    health.add(account(tally(quarantined=1), tally("d", events=3), batch_id=4))
+    health.add(account(tally(events=20, groups=5), batch_id=5, shard=1, state_bytes=50))
+    c, d = (fact.payload for fact in health.facts(T0 + 15_000))
+    assert (c.events, c.rounds, c.groups, c.quarantined, c.batch_id) == (30, 4, 5, 1, 5)
+    assert (c.events_per_s, c.state_bytes, c.status, c.lag_ms) == (2.0, 150, "ok", 15_000)
+    assert (d.events, d.status) == (3, "ok")
+
+
+def test_shards_of_one_batch_add_up_their_groups(health):
+    reports = [ShardReport(shard, 1, 0, [], [tally(groups=3)]) for shard in (0, 1)]
+    health.add(BatchAccount(0, 40, reports, Loss()))
+    assert health.facts(T0 + 15_000)[0].payload.groups == 6
+
+
+def test_silence_is_idle_and_still_told(health):
+    health.add(account(tally()))
+    health.facts(T0 + 15_000)
+    (idle,) = health.facts(T0 + 90_000, working=False)
+    assert (idle.payload.status, idle.payload.events, idle.payload.lag_ms) == ("idle", 0, 90_000)
+
+
+def test_a_lag_over_a_minute_while_working_is_late(health):
+    health.add(account(tally()))
+    assert health.facts(T0 + 60_000)[0].payload.status == "ok"
+    health.add(account(tally()))
+    assert health.facts(T0 + 75_001)[0].payload.status == "late"
+
+
+def test_nobody_known_is_told_without_a_cluster(health):
+    assert [fact.cluster for fact in health.facts(T0 + 15_000, working=False)] == [""]
+
+
+def test_a_name_that_only_bad_records_bear_is_no_cluster(health):
+    health.add(account(tally("forged", events=0, quarantined=9, newest=None)))
+    assert [fact.cluster for fact in health.facts(T0 + 15_000)] == [""]
+
+
+def test_known_clusters_outlive_the_process():
+    health = Health(15, {"c": T0}, T0 + 1_000)
+    assert [fact.cluster for fact in health.facts(T0 + 20_000, working=False)] == ["c"]
+
+
+def test_a_cluster_unheard_of_for_a_week_is_forgotten():
+    health = Health(15, {"c": T0}, T0)
+    assert [fact.cluster for fact in health.facts(T0 + 8 * 86_400_000, working=False)] == [""]
+
+
+def test_a_loss_is_told_at_once_and_once():
+    health = Health(None, {"c": T0}, T0)
+    health.add(account(tally(), loss=Loss(7, "gone")))
+    (lost,) = health.facts(T0 + 1)
+    assert (lost.payload.status, lost.payload.records_lost, lost.payload.detail) == ("data_lost", 7, "gone")
+    assert health.facts(T0 + 2) == []
+
+
+def test_numbers_rise_even_if_the_clock_goes_back(health):
+    first = health.facts(T0 + 15_000)[0].seq
+    health.add_loss(Loss(1, "gone"))
+    assert health.facts(T0 + 10_000)[0].seq > first

@@ -1,0 +1,139 @@
+"""The whole query over a real Kafka: what arrives, what is lost on the way, and what floods it."""
+
+from collections.abc import Sequence
+from contextlib import closing
+
+import pytest
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka.structs import TopicPartition
+from pyspark.sql import functions as F
+
+from schemas.events import encode_event
+from schemas.facts import HealthFact, QuarantineFact
+from streaming.core.settings import Settings
+from streaming.errors import MonitorError
+from streaming.spark.brokers import Brokers
+from streaming.spark.sources import KafkaSource
+from tests.spark.pipeline import Pipeline, fleet, folded
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(300)]
+MEGABYTE = 1_000_000
+
+
+@pytest.fixture
+def topic(kafka, request):
+    name = request.node.name.replace("[", "-").replace("]", "")
+    kafka.create_topic(name, partitions=2)
+    return name
+
+
+@pytest.fixture
+def pipeline(spark, kafka, topic, tmp_path):
+    return Pipeline(spark, tmp_path, KafkaSource(topic, kafka.bootstrap_servers))
+
+
+def send(
+    source: KafkaSource, records: Sequence[tuple[bytes | None, bytes | None]], partition: int | None = None
+) -> None:
+    with closing(KafkaProducer(bootstrap_servers=source.bootstrap_servers, compression_type="gzip")) as producer:
+        for key, value in records:
+            producer.send(source.topic, key=key, value=value, partition=partition)
+        producer.flush()
+
+
+def send_events(source, events, partition=None):
+    send(source, [(f"{event.cluster}/{event.group}".encode(), encode_event(event)) for event in events], partition)
+
+
+def drop_before(source: KafkaSource, offset: int, partition: int = 0) -> None:
+    """What retention does, now."""
+    with closing(KafkaAdminClient(bootstrap_servers=source.bootstrap_servers)) as admin:
+        admin.delete_records({TopicPartition(source.topic, partition): offset})
+
+
+def about_groups(facts):
+    return [fact for fact in facts if not isinstance(fact.payload, QuarantineFact | HealthFact)]
+
+
+def test_records_become_the_facts_of_the_core_and_bad_ones_harm_nobody(pipeline):
+    events = fleet().events
+    half = len(events) // 2
+    send_events(pipeline.source, events[:half])
+    pipeline.run()
+    bad = [(b"c/g", None), (None, encode_event(events[0])), (b"c/other", encode_event(events[0])), (b"c/g", b"{")]
+    send(pipeline.source, [*bad, (b"c/g", b"x" * 200_000)])
+    send_events(pipeline.source, events[half:])
+    pipeline.run()
+    facts = pipeline.facts()
+    assert about_groups(facts) == folded((events, Settings()))
+    quarantined = [fact.payload for fact in facts if isinstance(fact.payload, QuarantineFact)]
+    assert sorted(one.reason for one in quarantined) == [
+        "bad_json",
+        "key_mismatch",
+        "key_mismatch",
+        "null_value",
+        "too_long",
+    ]
+    assert len({(one.source_topic, one.source_partition, one.source_offset) for one in quarantined}) == 5
+
+
+def test_records_that_kafka_dropped_are_told_once(pipeline):
+    events = fleet().events
+    send_events(pipeline.source, events[:20], partition=0)
+    pipeline.run()
+    send_events(pipeline.source, events[20:50], partition=0)
+    drop_before(pipeline.source, 45)
+    pipeline.run()
+    send_events(pipeline.source, events[50:], partition=0)
+    pipeline.run()
+    lost = [one for one in pipeline.health() if one.records_lost]
+    assert [(one.status, one.records_lost) for one in lost] == [("data_lost", 25)]
+    assert f"25 of {pipeline.source.topic}-0" in lost[0].detail
+    assert any(fact.payload.fact == "events_lost" for fact in pipeline.facts())
+
+
+def test_records_dropped_after_they_were_read_are_not_lost(pipeline):
+    events = fleet().events
+    send_events(pipeline.source, events[:20], partition=0)
+    pipeline.run()
+    drop_before(pipeline.source, 20)
+    send_events(pipeline.source, events[20:], partition=0)
+    pipeline.run()
+    assert pipeline.health() == []
+    assert about_groups(pipeline.facts()) == folded((events, Settings()))
+
+
+def test_a_flood_of_large_records_in_one_shard_is_quarantined_and_its_neighbours_are_judged(spark, pipeline):
+    count = 3_000
+    flood = spark.range(count).select(F.lit("c/g").alias("key"), F.repeat(F.lit("x"), MEGABYTE).alias("value"))
+    writer = flood.write.format("kafka").option("kafka.bootstrap.servers", pipeline.source.bootstrap_servers)
+    writer.option("topic", pipeline.source.topic).option("kafka.compression.type", "gzip").option(
+        "kafka.max.request.size", 2 * MEGABYTE
+    ).save()
+    events = [*fleet("g").events, *fleet("h").events]
+    send_events(pipeline.source, events)
+    pipeline.run()
+    found = spark.read.format("delta").load(f"{pipeline.plan().tables}/facts").where("fact = 'quarantine'")
+    kinds = (
+        found.groupBy("quarantine.reason", "quarantine.length", F.octet_length("quarantine.bytes")).count().collect()
+    )
+    assert [tuple(row) for row in kinds] == [("too_long", MEGABYTE, 65_536, count)]
+    others = spark.read.format("delta").load(f"{pipeline.plan().tables}/facts").where("fact != 'quarantine'")
+    assert others.count() == len(folded((events, Settings())))
+
+
+def test_kafka_is_asked_with_the_options_of_the_source(spark, kafka, topic):
+    brokers = Brokers(spark, KafkaSource(topic, kafka.bootstrap_servers))
+    assert brokers.partitions(topic) == [0, 1]
+    assert brokers.earliest([(topic, 0), (topic, 7)]) == {(topic, 0): 0}
+    refused = KafkaSource(topic, kafka.bootstrap_servers, options={"kafka.security.protocol": "NO_SUCH_PROTOCOL"})
+    with pytest.raises(Exception, match="NO_SUCH_PROTOCOL"):
+        Brokers(spark, refused).partitions(topic)
+
+
+def test_a_topic_that_is_not_there_is_one_clear_message(spark, kafka, tmp_path):
+    pipeline = Pipeline(spark, tmp_path, KafkaSource("no-such-topic", kafka.bootstrap_servers))
+    with pytest.raises(MonitorError) as raised:
+        pipeline.run()
+    assert "no-such-topic" in str(raised.value)
+    assert "\n" not in str(raised.value)
