@@ -1,0 +1,54 @@
+"""How far the projections have read ``facts``, by Delta's own offsets in their checkpoint."""
+
+from datetime import datetime, timezone
+from typing import Any, NamedTuple
+
+import msgspec
+from delta.tables import DeltaTable
+from msgspec import Struct, field
+from pyspark.sql import SparkSession
+
+from streaming.spark.storage import Folder
+
+CHECKPOINT = "_checkpoints/projections"
+
+
+class _Offset(Struct):
+    version: int = field(name="reservoirVersion")
+    initial: bool = field(name="isStartingVersion", default=False)
+
+
+class Position(NamedTuple):
+    """Commits of ``facts`` below ``version`` are read. ``initial``: still in the snapshot of the start."""
+
+    version: int
+    initial: bool
+
+
+def position(spark: SparkSession, tables: str) -> Position | None:
+    """None before the first batch was begun."""
+    folder = Folder(spark, f"{tables}/{CHECKPOINT}")
+    done = max(folder.numbers("commits"), default=0)
+    text = folder.read(f"offsets/{done}")
+    if text is None:
+        return None
+    offset = msgspec.json.decode(text.splitlines()[-1], type=_Offset)
+    return Position(offset.version, offset.initial)
+
+
+def commit_time(spark: SparkSession, tables: str, version: int) -> datetime | None:
+    """When this version of ``facts`` was committed; None if its log has no such entry, any more or yet."""
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(f"{tables}/facts/_delta_log/{version:020d}.json")
+    files = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    if not files.exists(path):
+        return None
+    return datetime.fromtimestamp(files.getFileStatus(path).getModificationTime() / 1000, timezone.utc)
+
+
+def is_readable(spark: SparkSession, tables: str, version: int) -> bool:
+    """Whether ``facts`` can still be read from this version on: its log is there, or is yet to be written."""
+    if commit_time(spark, tables, version) is not None:
+        return True
+    newest = DeltaTable.forPath(spark, f"{tables}/facts").history(1).select("version").first()
+    return newest is not None and version == newest[0] + 1

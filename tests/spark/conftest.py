@@ -1,0 +1,46 @@
+"""Fixtures of the Spark tests: one session for the whole run, and a facts table that a test writes itself."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from schemas.facts import Fact
+from schemas.tables import FACTS
+from streaming.spark.facts import rows_of, typed
+from streaming.spark.projections.creation import create_table
+from streaming.spark.session import build_session
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # pyspark leaves the socket of each collect() to the garbage collector
+    config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
+
+
+@pytest.fixture(scope="session")
+def spark() -> SparkSession:
+    return build_session("tests")
+
+
+class Tables:
+    """A folder of tables. ``tell`` appends facts as the job does; one call is one commit."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark = spark
+        self.path = str(folder)
+        create_table(spark, f"{self.path}/facts", FACTS)
+
+    def tell(self, facts: Iterable[Fact]) -> None:
+        self.rows(facts).coalesce(1).write.format("delta").mode("append").save(f"{self.path}/facts")
+
+    def rows(self, facts: Iterable[Fact]) -> DataFrame:
+        return typed(rows_of(self.spark, facts), "test")
+
+    def read(self, name: str) -> DataFrame:
+        return self.spark.read.format("delta").load(f"{self.path}/{name}")
+
+
+@pytest.fixture
+def tables(spark: SparkSession, tmp_path: Path) -> Tables:
+    return Tables(spark, tmp_path)
