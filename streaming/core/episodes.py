@@ -23,7 +23,8 @@ def update_episode(group: Group, evidence: GroupEvidence, found: list[TopicFindi
     state = group.state
     verdicts = [v for f in found if not f.evidence.is_retry for v in f.verdicts.values()]
     changes = [change for change in state.changes if change.ts == state.now]
-    routes = [t.name for t in state.topics if before < t.changed_ts <= state.now and not is_retry_topic(t.name)]
+    changed = [t for t in state.topics if before < t.changed_ts <= state.now and t.previous_hosts]
+    routes = [topic.name for topic in changed if not is_retry_topic(topic.name)]
     unseen = state.at_rest and any(verdict.kind in ASTIR for verdict in verdicts)
     if state.episode is None and (changes or routes or unseen):
         state.episode = Episode(_trigger(changes, routes), state.now, state.now)

@@ -16,6 +16,8 @@ def take_route(group: Group, event: TopicRoute) -> None:
         return
     hosts = sorted((_hosted(group, queues) for queues in event.brokers), key=lambda h: h.broker)
     if not topic.confirmed_ts:
+        if group.state.now and hosts != topic.hosts:
+            topic.changed_ts = event.ts  # a topic that is new to the group: its members learn of it one by one
         topic.hosts = hosts
         group.disturb()
     elif hosts != topic.hosts:

@@ -114,6 +114,20 @@ def test_a_report_counts_from_175_s_after_a_broker_was_added(answered: float, fi
     assert fleet.finding("a0").finding == finding
 
 
+@pytest.mark.parametrize(("answered", "finding"), [(154.999, "SETTLING"), (155.0, "ORPHANED")])
+def test_a_report_counts_from_55_s_after_a_topic_was_first_seen(answered: float, finding: str) -> None:
+    """Its members learn of it by their route poll, one after the other; but what was there at first is old."""
+    fleet = Fleet(**SILENT)
+    fleet.join("x", "y", topics={"T": "*", "U": "*"})
+    fleet.run(95)
+    fleet.own("y", "", topic="U")
+    fleet.route("U", a=1, b=1)
+    fleet.run(answered - fleet.now)
+    both_report(fleet, answered)
+    fleet.run(5)
+    assert fleet.finding("b0", "U").finding == finding
+
+
 def test_a_broker_that_misses_a_round_or_two_was_not_away() -> None:
     fleet = Fleet()
     fleet.join("x", "y")
