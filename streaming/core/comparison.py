@@ -64,7 +64,7 @@ def _judge_topic(topic: TopicEvidence, held: set[int]) -> Verdicts:
     if topic.exclusion is not None:
         return _all(topic, topic.queues, Kind.EXCLUDED, topic.exclusion)
     if not topic.route_known:
-        return _all(topic, sorted(held | set(topic.queues)), Kind.UNKNOWN, "the topic's route is not known")
+        return _all(topic, sorted(held | _last_known(topic)), Kind.UNKNOWN, "the topic's route is not known")
     if not topic.members and not topic.uncovered:
         young = topic.now < topic.ready_ts
         kind, why = (
@@ -77,6 +77,14 @@ def _judge_topic(topic: TopicEvidence, held: set[int]) -> Verdicts:
         if verdict is not None:
             verdicts[place] = verdict
     return verdicts
+
+
+def _last_known(topic: TopicEvidence) -> set[int]:
+    """Places of the queues that the last route which named any had."""
+    if topic.queues:
+        return set(topic.queues)
+    queues = topic.group.state.queues
+    return {p for p, queue in enumerate(queues) if queue.topic == topic.place and queue.told_after_ms >= 0}
 
 
 def _evidence(topic: TopicEvidence, place: int) -> QueueEvidence:

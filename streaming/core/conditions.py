@@ -2,13 +2,25 @@
 
 from collections.abc import Callable, Iterator
 
-from schemas.facts import Kind, Severity
+from msgspec import Struct
+from msgspec.structs import replace
+
+from schemas.facts import Cause, Kind, Severity
 from schemas.identity import is_retry_topic
 from streaming.core.evidence import BROADCASTING, GroupEvidence, Subscriptions
 from streaming.core.routes import is_readable
-from streaming.core.state import Condition, Topic
+from streaming.core.state import HostedQueues
 
-Found = tuple[str, str]  # (topic, "" for the group; evidence)
+
+class Found(Struct, frozen=True):
+    """What a rule found of a topic (``""``: of the group), and, once it is known, since when it holds."""
+
+    kind: Kind
+    topic: str
+    evidence: str
+    cause: str | None = None
+    queues: tuple[int, ...] = ()
+    since_ts: int = 0
 
 
 def inconsistent_subscription(evidence: GroupEvidence) -> Iterator[Found]:
@@ -22,7 +34,7 @@ def inconsistent_subscription(evidence: GroupEvidence) -> Iterator[Found]:
         f"{', '.join(evidence.group.client_ids(places)[:3])}: {', '.join(map(_shown, subscription))}"
         for subscription, places in sorted(by_subscription.items(), key=lambda item: item[1])
     ]
-    yield "", "; ".join(parts)
+    yield Found(Kind.INCONSISTENT_SUBSCRIPTION, "", "; ".join(parts), Cause.SUBSCRIPTION_MISMATCH.value)
 
 
 def _comparable(evidence: GroupEvidence) -> dict[int, Subscriptions]:
@@ -48,32 +60,43 @@ def _shown(pair: tuple[str, str | None]) -> str:
 def unreadable_queues(evidence: GroupEvidence) -> Iterator[Found]:
     """Messages arrive in queues that nobody can read: no read permission, or fewer read than write queues."""
     state = evidence.group.state
-    waiting = {(q.topic, q.broker, q.queue_id) for q in state.queues if q.consumer_lag > 0}
-    for place, topic in enumerate(state.topics):
-        for cause, unreadable in _unreadable(topic):
-            hit = sorted(key for key in unreadable if (place, *key) in waiting)
-            if hit:
-                names = ", ".join(f"{state.brokers[broker].name}/{queue_id}" for broker, queue_id in hit)
-                yield topic.name, f"{cause}: {names}"
+    hosts = {(place, hosted.broker): hosted for place, topic in enumerate(state.topics) for hosted in topic.hosts}
+    by_topic: dict[int, dict[str, list[int]]] = {}
+    for place, queue in enumerate(state.queues):
+        hosted = hosts.get((queue.topic, queue.broker)) if queue.consumer_lag > 0 else None
+        cause = None if hosted is None else _why_unreadable(hosted, queue.queue_id)
+        if cause is not None:
+            by_topic.setdefault(queue.topic, {}).setdefault(cause.value, []).append(place)
+    for topic, by_cause in sorted(by_topic.items()):
+        name = state.topics[topic].name
+        if evidence.may_subscribe(name):
+            text = "; ".join(f"{cause}: {_named(evidence, places)}" for cause, places in sorted(by_cause.items()))
+            places = sorted((p for places in by_cause.values() for p in places), key=evidence.group.message_queue)
+            yield Found(Kind.UNREADABLE_QUEUES, name, text, min(by_cause), tuple(places))
 
 
-def _unreadable(topic: Topic) -> Iterator[tuple[str, set[tuple[int, int]]]]:
-    for hosted in topic.hosts:
-        if not is_readable(hosted):
-            yield "NO_READ_PERM", {(hosted.broker, queue_id) for queue_id in range(hosted.write)}
-        elif hosted.read < hosted.write:
-            yield "READ_LT_WRITE", {(hosted.broker, queue_id) for queue_id in range(hosted.read, hosted.write)}
+def _why_unreadable(hosted: HostedQueues, queue_id: int) -> Cause | None:
+    if queue_id >= hosted.write:
+        return None
+    if not is_readable(hosted):
+        return Cause.NO_READ_PERM
+    return Cause.READ_LT_WRITE if queue_id >= hosted.read else None
+
+
+def _named(evidence: GroupEvidence, places: list[int]) -> str:
+    queues = sorted(map(evidence.group.message_queue, places))
+    return ", ".join(f"{queue.broker_name}/{queue.queue_id}" for queue in queues)
 
 
 def no_members(evidence: GroupEvidence) -> Iterator[Found]:
     """Every broker answered, and none lists a member, though there were some and messages wait."""
     state = evidence.group.state
-    if evidence.members or evidence.uncovered or not state.empty_since or not state.brokers:
+    if evidence.members or evidence.uncovered or not state.brokers:
         return
     waiting = sum(queue.consumer_lag for queue in state.queues if queue.consumer_lag > 0)
-    lately = evidence.now - state.empty_since <= evidence.group.timing.gone_after
-    if evidence.group.rule.always_on or (waiting and lately):
-        yield "", f"no broker lists a member; {waiting} messages wait"
+    left_lately = state.empty_since and evidence.now - state.empty_since <= evidence.group.timing.gone_after
+    if evidence.group.rule.always_on or (waiting and left_lately):
+        yield Found(Kind.NO_MEMBERS, "", f"no broker lists a member; {waiting} messages wait")
 
 
 def rebalance_storm(evidence: GroupEvidence) -> Iterator[Found]:
@@ -86,7 +109,8 @@ def rebalance_storm(evidence: GroupEvidence) -> Iterator[Found]:
     restless = sorted({client_id for client_id in ids if ids.count(client_id) > 2})
     if restless:
         seconds = timing.storm_window // 1000
-        yield "", f"{len(changes)} membership changes in {seconds} s; again and again: {', '.join(restless[:3])}"
+        text = f"{len(changes)} membership changes in {seconds} s; again and again: {', '.join(restless[:3])}"
+        yield Found(Kind.REBALANCE_STORM, "", text)
 
 
 def idle_members(evidence: GroupEvidence) -> Iterator[Found]:
@@ -97,7 +121,7 @@ def idle_members(evidence: GroupEvidence) -> Iterator[Found]:
         queues = sum(hosted.read for hosted in topic.hosts if is_readable(hosted))
         subscribers = len(evidence.subscribed.get(topic.name, ()))
         if queues and subscribers > queues and not is_retry_topic(topic.name):
-            yield topic.name, f"{subscribers} members share {queues} queues"
+            yield Found(Kind.IDLE_MEMBERS, topic.name, f"{subscribers} members share {queues} queues")
 
 
 Rule = Callable[[GroupEvidence], Iterator[Found]]
@@ -111,15 +135,15 @@ RULES: dict[Kind, tuple[Rule, Severity]] = {
 }
 
 
-def find_conditions(evidence: GroupEvidence) -> list[Condition]:
+def find_conditions(evidence: GroupEvidence) -> list[Found]:
     """What holds now, each with the time since when."""
     if evidence.exclusion is not None:
         return []
     since = {(condition.kind, condition.topic): condition.since_ts for condition in evidence.group.state.conditions}
     return [
-        Condition(topic, kind.value, since.get((kind.value, topic), evidence.now), text)
-        for kind, (rule, _) in RULES.items()
-        for topic, text in rule(evidence)
+        replace(found, since_ts=since.get((found.kind.value, found.topic), evidence.now))
+        for rule, _ in RULES.values()
+        for found in rule(evidence)
     ]
 
 

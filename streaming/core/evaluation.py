@@ -5,7 +5,7 @@ from collections import Counter
 from schemas.facts import AlertState, EvaluationFailedFact, GroupFact, Kind
 from streaming.core.alerting import UNDECIDED, update_alerts
 from streaming.core.comparison import TopicFindings, compare
-from streaming.core.conditions import find_conditions
+from streaming.core.conditions import Found, find_conditions
 from streaming.core.episodes import update_episode
 from streaming.core.evidence import GroupEvidence
 from streaming.core.group import Group
@@ -38,7 +38,7 @@ def _evaluate(group: Group, before: int) -> None:
     found = compare(group, evidence)
     conditions = find_conditions(evidence)
     update_alerts(group, evidence, found, conditions)
-    group.state.conditions = conditions
+    group.state.conditions = [Condition(found.topic, found.kind.value, found.since_ts) for found in conditions]
     update_episode(group, evidence, found, before)
     tell_members(group, evidence)
     _tell_status(group, evidence, found, conditions)
@@ -70,16 +70,15 @@ def _tell_failure(group: Group, error: Exception) -> None:
     )
 
 
-def _tell_status(
-    group: Group, evidence: GroupEvidence, found: list[TopicFindings], conditions: list[Condition]
-) -> None:
+def _tell_status(group: Group, evidence: GroupEvidence, found: list[TopicFindings], conditions: list[Found]) -> None:
     state = group.state
     counts = Counter(verdict.kind.value for findings in found for verdict in findings.verdicts.values())
+    kinds = Counter(condition.kind.value for condition in conditions)
     fact = GroupFact(
         status=_status(evidence, found, counts, conditions),
         members=sum(member.entries for member in evidence.members.values()),
         queues=sum(counts.values()),
-        counts=dict(sorted(counts.items())),
+        counts=dict(sorted((counts + kinds).items())),
         brokers_covered=len(state.brokers) - len(evidence.uncovered),
         brokers_known=len(state.brokers),
         members_reporting=sum(1 for member in evidence.members.values() if member.as_of),
@@ -91,16 +90,14 @@ def _tell_status(
         group.tell(fact)
 
 
-def _status(
-    evidence: GroupEvidence, found: list[TopicFindings], counts: Counter[str], conditions: list[Condition]
-) -> str:
+def _status(evidence: GroupEvidence, found: list[TopicFindings], counts: Counter[str], conditions: list[Found]) -> str:
     if evidence.exclusion is not None:
         return "excluded"
     if not evidence.members and not evidence.uncovered:
         return "empty"
     if any(kind not in QUIET and kind not in UNDECIDED for kind in map(Kind, counts)):
         return "findings"
-    if any(condition.kind != Kind.IDLE_MEMBERS.value for condition in conditions):
+    if any(found.kind is not Kind.IDLE_MEMBERS for found in conditions):
         return "findings"
     if evidence.uncovered or not counts or any(_is_unknown(findings) for findings in found):
         return "unknown"

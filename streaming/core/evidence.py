@@ -104,6 +104,10 @@ class GroupEvidence:
                 topics.setdefault(topic, set()).add(member.place)
         return topics
 
+    def may_subscribe(self, topic: str) -> bool:
+        """Whether somebody is known to subscribe to the topic, or nobody is known to subscribe to anything."""
+        return not self.subscribed or topic in self.subscribed
+
     def subscriptions(self, member: MemberEvidence) -> Subscriptions | None:
         """What a member subscribes to; None where it is not known. A report that names nothing does not say."""
         if member.runs_as is not None and member.runs_as.subscriptions:
@@ -152,7 +156,7 @@ class TopicEvidence:
         self.place = place
         self.topic = topic
         self.is_retry = is_retry_topic(topic.name)
-        self.route_known = is_known(topic, self.now, state.floor_ts, group.timing)
+        self.route_known = is_known(topic, self.now, state.floor_ts, group.timing) and not self._went_with_brokers()
         self.hosts = [hosted.broker for hosted in topic.hosts]
         self.uncovered = [broker for broker in self.hosts if broker in of_group.uncovered]
         self.members = {
@@ -161,6 +165,12 @@ class TopicEvidence:
             if any(entries_at(member.client, broker) for broker in self.hosts)
         }
         self._time_the_evidence()
+
+    def _went_with_brokers(self) -> bool:
+        """Whether the route is empty because the brokers that hosted the topic are away: it was not deleted."""
+        state, oldest = self.group.state, self.now - self.group.timing.view_max_age
+        hosts = () if self.topic.hosts else self.topic.previous_hosts
+        return any(state.brokers[hosted.broker].answered_ts < oldest for hosted in hosts)
 
     def _time_the_evidence(self) -> None:
         """When the topic last changed, from when on reports count, and how far they reach."""

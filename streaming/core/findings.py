@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from schemas.facts import Kind, Severity
-from streaming.core.evidence import TopicEvidence
+from streaming.core.evidence import BROADCASTING, TopicEvidence
+from streaming.core.progress import is_seen_lately
 from streaming.core.state import Queue
 
 
@@ -92,12 +93,15 @@ def orphaned(q: QueueEvidence) -> Verdict | None:
 def stands_still(q: QueueEvidence) -> bool:
     """Messages wait to be pulled, and neither offset has moved for as long as counts, seen without a gap."""
     topic, queue, timing = q.topic, q.queue, q.topic.group.timing
-    if topic.of_group.message_model in (None, "BROADCASTING"):
+    if topic.of_group.message_model in (None, BROADCASTING):
         return False  # broadcasting clients keep their offsets to themselves
+    if not topic.of_group.may_subscribe(topic.topic.name):
+        return False  # the offsets of a topic that was consumed once stand still for ever
     extra = timing.grace_orderly_extra if topic.of_group.orderly else 0
-    seen_lately = topic.now - queue.progress_ts <= timing.progress_max_gap
     alive_ms = queue.progress_ts - topic.topic.alive_ts if topic.topic.alive_ts else 0
-    return queue.pull_lag > 0 and seen_lately and min(queue.still_ms, alive_ms) >= timing.stall + extra
+    is_long = min(queue.still_ms, alive_ms) >= timing.stall + extra
+    is_seen = queue.broker not in topic.uncovered and is_seen_lately(topic.group, queue)
+    return queue.pull_lag > 0 and is_long and is_seen
 
 
 def stalled(q: QueueEvidence) -> Verdict | None:
@@ -195,7 +199,7 @@ def judge(q: QueueEvidence) -> Verdict:
 
 def _is_plainly_right(q: QueueEvidence) -> bool:
     """The common case, decided without asking each rule: none of them would speak."""
-    return q.topic.is_complete and not q.topic.uncovered and not q.queue.still_ms and _is_expected_and_single(q)
+    return q.topic.is_complete and not q.topic.uncovered and q.queue.still_ms <= 0 and _is_expected_and_single(q)
 
 
 def _is_expected_and_single(q: QueueEvidence) -> bool:

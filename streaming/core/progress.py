@@ -2,7 +2,10 @@
 
 from schemas.events import ConsumeProgress, QueueProgress
 from streaming.core.group import Group
+from streaming.core.routes import is_readable
 from streaming.core.state import Broker, Queue
+
+STARTED_AFRESH = -1  # of Queue.still_ms: messages wait, and it is not known since when nothing has moved
 
 
 def take_progress(group: Group, event: ConsumeProgress) -> None:
@@ -20,22 +23,28 @@ def _observe(group: Group, queue: Queue, progress: QueueProgress, ts: int, broke
     # 4.x brokers report no pull offset
     pulled = progress.consumer_offset if progress.pull_offset < 0 else progress.pull_offset
     consumer_lag, pull_lag = progress.broker_offset - progress.consumer_offset, progress.broker_offset - pulled
-    still = (
-        pull_lag > 0
-        and queue.progress_ts > 0
-        and queue.broker_offset - queue.pull_lag == pulled
-        and queue.broker_offset - queue.consumer_lag == progress.consumer_offset
+    moved = queue.progress_ts > 0 and (
+        queue.broker_offset - queue.pull_lag != pulled
+        or queue.broker_offset - queue.consumer_lag != progress.consumer_offset
     )
-    if still and seen_without_a_gap(group, queue, ts, broker):
-        queue.still_ms += ts - queue.progress_ts
-        if queue.still_ms >= group.timing.stall:
-            group.disturb()
-    else:
-        if queue.still_ms >= group.timing.stall:
-            group.disturb()
+    before = queue.still_ms
+    if moved or pull_lag <= 0:
         queue.still_ms = 0
+    elif seen_without_a_gap(group, queue, ts, broker):
+        queue.still_ms = max(0, before) + ts - queue.progress_ts
+    else:
+        queue.still_ms = STARTED_AFRESH
+    if max(before, queue.still_ms) >= group.timing.stall or _begins_or_ends_to_wait_unread(group, queue, consumer_lag):
+        group.disturb()
     queue.broker_offset, queue.consumer_lag, queue.pull_lag = progress.broker_offset, consumer_lag, pull_lag
     queue.progress_ts = ts
+
+
+def _begins_or_ends_to_wait_unread(group: Group, queue: Queue, consumer_lag: int) -> bool:
+    if (consumer_lag > 0) == (queue.consumer_lag > 0):
+        return False
+    hosts = group.state.topics[queue.topic].hosts
+    return not any(h.broker == queue.broker and is_readable(h) and queue.queue_id < h.read for h in hosts)
 
 
 def seen_without_a_gap(group: Group, queue: Queue, ts: int, broker: Broker) -> bool:
@@ -45,3 +54,14 @@ def seen_without_a_gap(group: Group, queue: Queue, ts: int, broker: Broker) -> b
         return False
     last_gap = max(broker.returned_ts, group.state.floor_ts)
     return queue.progress_ts > last_gap and ts - queue.progress_ts <= timing.progress_max_gap
+
+
+def is_seen_lately(group: Group, queue: Queue) -> bool:
+    """Whether the offsets are recent, and no events were lost since."""
+    state = group.state
+    return queue.progress_ts > state.floor_ts and state.now - queue.progress_ts <= group.timing.progress_max_gap
+
+
+def is_seen_to_move(group: Group, queue: Queue) -> bool:
+    """Whether the newest offsets show that the queue moves, or that nothing waits in it."""
+    return is_seen_lately(group, queue) and (queue.still_ms == 0 or queue.pull_lag <= 0)

@@ -133,7 +133,7 @@ class Queue(Packed):
     consumer_lag: int = 0  # broker_offset - consumer offset
     pull_lag: int = 0
     progress_ts: int = 0
-    still_ms: int = 0  # for how long before progress_ts neither offset had moved while messages waited
+    still_ms: int = 0  # how long before progress_ts neither offset had moved and messages waited; -1: not known
     told_after_ms: int = -1  # since_ts + this: when the queue's last fact was told; -1: none yet
 
 
@@ -160,7 +160,6 @@ class Condition(Packed):
     topic: str
     kind: str
     since_ts: int
-    evidence: str
 
 
 class Change(PackedValue, frozen=True):

@@ -67,9 +67,9 @@ def step(state: GroupState, events: Iterable[AnyEvent], settings: Settings) -> l
 
 def take(group: Group, event: AnyEvent, origin: Origin = NOWHERE) -> list[Refused]:
     """Take one event. What is refused comes back: this event, or earlier ones that had been waiting for the clock."""
-    _count(group, event)
+    is_new = _count(group, event)
     if isinstance(event, Round):
-        return _take_round(group, event, origin)
+        return _take_round(group, event, origin, is_new)
     state = group.state
     if state.now and _time_of(event) > clock.horizon(state, group.timing):
         return _hold(group, event, origin)
@@ -90,25 +90,29 @@ _TAKERS: dict[type, Callable[[Group, Any], None]] = {
 }
 
 
-def _count(group: Group, event: AnyEvent) -> None:
-    """A gap in a producer's numbers: events were lost, and what they would have said is not known."""
+def _count(group: Group, event: AnyEvent) -> bool:
+    """Whether the event is not one that came before. A gap in a producer's numbers: events were lost on the way."""
     state = group.state
-    last = state.sources.get(event.source)
-    if last is not None and event.seq <= last:
-        return
-    if last is not None and event.seq > last + 1:
-        state.floor_ts = max(state.floor_ts, state.now)
-        group.disturb()
-        lost = EventsLostFact(source=event.source, expected_seq=last + 1, received_seq=event.seq)
-        group.tell(lost, ts=state.now or event.ts)
-    if last is None and len(state.sources) >= SOURCES_KEPT:
+    last = state.sources.pop(event.source, None)
+    state.sources[event.source] = event.seq if last is None else max(last, event.seq)  # the latest heard stand last
+    if last is None and len(state.sources) > SOURCES_KEPT:
         state.sources.pop(next(iter(state.sources)))
-    state.sources[event.source] = event.seq
+    if last is None or event.seq == last + 1:
+        return True
+    if event.seq <= last:
+        return False
+    state.floor_ts = max(state.floor_ts, state.now)
+    group.disturb()
+    lost = EventsLostFact(source=event.source, expected_seq=last + 1, received_seq=event.seq)
+    group.tell(lost, ts=state.now or event.ts)
+    return True
 
 
-def _take_round(group: Group, event: Round, origin: Origin) -> list[Refused]:
+def _take_round(group: Group, event: Round, origin: Origin, is_new: bool) -> list[Refused]:
     state, timing = group.state, group.timing
     believed = bool(state.held) and clock.is_borne_out(_waiting_markers(state), event.ts)
+    if not is_new and event.ts <= state.now:
+        return []  # it came before, and says nothing about the clock now
     verdict = clock.judge_marker(state, event.ts, timing, believed)
     if verdict is Verdict.HOLD:
         return _hold(group, event, origin)

@@ -170,6 +170,10 @@ class Fleet:
             one.is_pinned = True
             one.owned = {q for q in one.owned if q.topic != topic} | set(queues(text, topic))
 
+    def stick(self, text: str = "a0-3 b0-3", topic: str = "T") -> None:
+        """From now on nobody consumes these queues; ``stick("")``: all are consumed again."""
+        self.stuck = set(queues(text, topic))
+
     def of(self, client_id: str) -> list[Instance]:
         return [one for one in self.instances if one.client_id == client_id]
 

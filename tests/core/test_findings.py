@@ -39,7 +39,7 @@ def y_holds_a_queue_that_is_not(fleet: Fleet) -> None:
 
 
 def nobody_pulls_a0(fleet: Fleet) -> None:
-    fleet.stuck = {next(q for q in fleet.offsets if q.broker_name == "a")}
+    fleet.stick("a0")
 
 
 def x_is_slow(fleet: Fleet) -> None:
@@ -232,7 +232,7 @@ def test_broadcasting_a_queue_is_orphaned_for_the_member_that_lacks_it() -> None
 
 def test_broadcasting_nothing_stands_still_since_brokers_keep_no_offsets() -> None:
     fleet = broadcasting()
-    fleet.stuck = set(fleet.offsets)
+    fleet.stick()
     fleet.run(200)
     assert set(fleet.findings().values()) == {"MATCH"}
 
@@ -240,7 +240,7 @@ def test_broadcasting_nothing_stands_still_since_brokers_keep_no_offsets() -> No
 def test_broadcasting_is_known_from_heartbeats_before_anybody_has_reported() -> None:
     fleet = Fleet(report_every=0)
     fleet.join("x", "y", report={"message_model": "BROADCASTING"})
-    fleet.stuck = set(fleet.offsets)
+    fleet.stick()
     fleet.run(200)
     assert set(fleet.findings().values()) == {"UNKNOWN"}
 

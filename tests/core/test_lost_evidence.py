@@ -1,0 +1,265 @@
+"""Evidence that is lost: events on the way, brokers, routes. Nothing is alarmed by it, and nothing is resolved."""
+
+from schemas.facts import AlertFact, EventsLostFact
+from tests.core.fleet import Fleet
+
+
+def healthy(**fields: object) -> Fleet:
+    fleet = Fleet(**fields)
+    fleet.join("x", "y")
+    return fleet.run(60)
+
+
+def lose_events(fleet: Fleet, count: int = 1) -> None:
+    fleet.seq += count
+
+
+def resolved(fleet: Fleet) -> list[str]:
+    return [fact.payload.kind for fact in fleet.told(AlertFact) if fact.payload.state == "resolved"]
+
+
+def states(fleet: Fleet, kind: str) -> list[tuple[str, str]]:
+    return [(state, reason) for _, state, reason in fleet.alerts(kind)]
+
+
+# --- events lost on the way
+
+
+def test_a_gap_in_a_producers_numbers_is_told() -> None:
+    fleet = healthy()
+    expected = fleet.seq
+    lose_events(fleet, 3)
+    fleet.run(5)
+    (lost,) = fleet.told(EventsLostFact)
+    assert lost.payload == EventsLostFact(source="test", expected_seq=expected, received_seq=expected + 3)
+
+
+def test_after_a_loss_everything_is_unknown_until_it_is_said_again() -> None:
+    fleet = healthy()
+    lose_events(fleet)
+    fleet.run(5)
+    assert set(fleet.findings().values()) == {"UNKNOWN"}
+    assert fleet.status().status == "unknown"
+    fleet.run(65)  # reports every 20 s, routes every 60 s
+    assert set(fleet.findings().values()) == {"MATCH"}
+    assert fleet.alerts() == []
+
+
+def test_a_duplicate_and_an_old_event_are_no_loss() -> None:
+    fleet = healthy()
+    before = len(fleet.facts)
+    for event in fleet.events[-20:]:
+        fleet.take(event)
+    fleet.run(30)
+    assert fleet.facts[before:] == []
+
+
+def test_a_producer_that_restarts_counts_from_anywhere() -> None:
+    fleet = healthy()
+    fleet.source, fleet.seq = "another life", 7
+    fleet.run(30)
+    fleet.source, fleet.seq = "a third", 0
+    fleet.run(30)
+    assert fleet.told(EventsLostFact) == []
+
+
+def test_two_producers_count_each_for_itself() -> None:
+    fleet = healthy()
+    for life in range(5):
+        fleet.source, fleet.seq, kept = "tap", life * 1000, fleet.seq
+        fleet.run(5)
+        fleet.source, fleet.seq = "test", kept
+        fleet.run(5)
+    assert [fact.payload.source for fact in fleet.told(EventsLostFact)] == ["tap"] * 4
+
+
+def test_the_number_of_producers_that_are_remembered_is_bounded() -> None:
+    fleet = healthy()
+    for number in range(50):
+        fleet.source, fleet.seq = f"life {number}", 0
+        fleet.run(5)
+    assert len(fleet.state.sources) == 8
+    assert "life 49" in fleet.state.sources
+
+
+def test_a_producer_that_goes_on_is_not_forgotten_for_others_that_come_and_go() -> None:
+    fleet = healthy()
+    for number in range(50):
+        kept = fleet.seq
+        fleet.source, fleet.seq = f"life {number}", 0
+        fleet.say_progress()
+        fleet.source, fleet.seq = "test", kept
+        fleet.run(5)
+    assert fleet.told(EventsLostFact) == []
+    lose_events(fleet)
+    fleet.run(5)
+    assert len(fleet.told(EventsLostFact)) == 1
+
+
+def test_an_open_alert_outlives_a_loss_of_events() -> None:
+    fleet = healthy(rate=0)
+    fleet.own("y", "a0 b0-3")
+    fleet.run(60)
+    lose_events(fleet)
+    fleet.run(5)
+    assert fleet.alert("DUPLICATED").stale
+    fleet.run(120)
+    assert not fleet.alert("DUPLICATED").stale
+    assert states(fleet, "DUPLICATED")[2:] == [("firing", "evidence_lost"), ("firing", "evidence_back")]
+
+
+def test_a_stall_outlives_a_loss_of_events() -> None:
+    """Its clock starts afresh, but until the queue is seen to move nobody says that it does."""
+    fleet = healthy()
+    fleet.stick()
+    fleet.run(100)
+    assert fleet.firing() == {("T", "STALLED")}
+    lose_events(fleet)
+    fleet.run(200)
+    assert resolved(fleet) == []
+    assert not fleet.alert("STALLED").stale
+    fleet.stick("")
+    fleet.run(30)
+    assert resolved(fleet) == ["STALLED"]
+
+
+def test_an_inconsistent_subscription_outlives_a_loss_of_events() -> None:
+    fleet = healthy()
+    fleet.of("x")[0].topics = {"T": "a"}
+    fleet.run(60)
+    assert fleet.firing() == {("", "INCONSISTENT_SUBSCRIPTION")}
+    lose_events(fleet)
+    fleet.run(120)
+    assert resolved(fleet) == []
+    assert fleet.alert("INCONSISTENT_SUBSCRIPTION", None).stale is False
+
+
+# --- a broker away
+
+
+def test_a_broker_that_is_lost_and_comes_back_alarms_nobody() -> None:
+    fleet = healthy()
+    fleet.down.add("b")
+    fleet.run(60)
+    assert set(fleet.findings().values()) == {"UNKNOWN"}
+    fleet.route("T", a=4)  # the name server drops it, and clients share out what is left
+    fleet.run(60)
+    fleet.down.clear()
+    fleet.route("T", a=4, b=4)
+    fleet.run(300)
+    assert fleet.fired() == set()
+    assert set(fleet.findings().values()) == {"MATCH"}
+
+
+def test_a_broker_that_comes_back_has_175_s_for_its_members_to_come_back_to_it() -> None:
+    fleet = healthy()
+    fleet.down.add("b")
+    fleet.run(60)
+    fleet.down.clear()
+    fleet.own("y", "a0 b0-3")
+    fleet.run(170)
+    assert fleet.alerts("DUPLICATED") == []
+    fleet.run(60)
+    assert fleet.firing() == {("T", "DUPLICATED")}
+
+
+def test_the_clock_of_a_stall_starts_afresh_when_a_broker_was_away() -> None:
+    fleet = healthy()
+    fleet.stick()
+    fleet.run(50)
+    fleet.down.update("ab")
+    fleet.run(60)
+    fleet.down.clear()
+    fleet.run(60)
+    assert fleet.alerts("STALLED") == []
+    fleet.run(30)
+    assert fleet.firing() == {("T", "STALLED")}
+
+
+def test_a_missed_poll_does_not_stop_the_clock_of_a_stall() -> None:
+    fleet = healthy()
+    fleet.stick()
+    fleet.run(30)
+    fleet.down.update("ab")
+    fleet.run(10)
+    fleet.down.clear()
+    fleet.run(50)
+    assert fleet.firing() == {("T", "STALLED")}
+
+
+def test_a_stall_outlives_its_broker_being_away() -> None:
+    fleet = healthy()
+    fleet.stick()
+    fleet.run(100)
+    assert fleet.firing() == {("T", "STALLED")}
+    fleet.down.add("b")
+    fleet.run(60)
+    fleet.down.clear()
+    fleet.run(250)
+    assert resolved(fleet) == []
+    assert len(fleet.alert("STALLED").queues) == 8
+
+
+def test_offsets_that_have_not_been_heard_for_3_minutes_prove_nothing() -> None:
+    fleet = healthy()
+    fleet.stick()
+    fleet.run(50)
+    fleet.progress_every = 0
+    fleet.run(250)
+    fleet.progress_every = 10
+    fleet.run(50)
+    assert fleet.alerts("STALLED") == []
+    fleet.run(40)
+    assert fleet.firing() == {("T", "STALLED")}
+
+
+def test_a_stall_without_news_of_offsets_is_stale_not_over() -> None:
+    fleet = healthy()
+    fleet.stick()
+    fleet.run(100)
+    fleet.progress_every = 0
+    fleet.run(300)
+    assert fleet.alert("STALLED").stale
+    assert resolved(fleet) == []
+
+
+def test_a_broker_that_no_route_names_any_more_is_given_up() -> None:
+    fleet = healthy()
+    fleet.route("T", a=4)
+    fleet.down.add("b")
+    fleet.run(400)
+    assert fleet.status().status == "healthy"
+    assert set(fleet.findings().values()) == {"MATCH"}
+
+
+# --- no route at all
+
+
+def test_a_route_that_is_gone_with_its_brokers_resolves_nothing() -> None:
+    fleet = healthy(rate=0)
+    fleet.own("y", "a0 b0-3")
+    fleet.run(60)
+    assert fleet.firing() == {("T", "DUPLICATED")}
+    fleet.down.update("ab")
+    fleet.run(30)
+    fleet.route("T")
+    fleet.run(300)
+    assert resolved(fleet) == []
+    assert set(fleet.findings().values()) == {"UNKNOWN"}
+
+
+def test_a_topic_that_was_deleted_takes_its_queues_along() -> None:
+    fleet = healthy(rate=0)
+    fleet.own("y", "a0 b0-3")
+    fleet.run(60)
+    fleet.route("U", a=1, b=1)  # keeps the brokers in the fleet
+    fleet.route("T")
+    for one in fleet.instances:
+        one.owned = set()
+        one.topics = {"U": "*"}
+        one.is_pinned = False
+    fleet.balance()
+    fleet.run(120)
+    assert fleet.findings("T") == {}
+    assert "DUPLICATED" in resolved(fleet)
+    assert fleet.firing() == set()
