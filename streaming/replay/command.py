@@ -2,18 +2,17 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from streaming.config import Config, load_config
-from streaming.replay.alerts import Transition, as_json, counted, details, headline
+from streaming.config import load_config
+from streaming.replay.alerts import as_json, counted, details, headline
 from streaming.replay.engines import Outcome, run_core
 from streaming.replay.recording import DEFAULT_CLUSTER
-from streaming.replay.source import Counts, ReplaySource, open_source
+from streaming.replay.source import Counts, open_source
 
 STYLES = {"pending": "yellow", "firing": "bold red", "resolved": "green"}
 
@@ -37,12 +36,22 @@ def run(arguments: argparse.Namespace) -> int:
     """Replay, tell, and return 0. Raises MonitorError for a file or configuration that is refused."""
     config = load_config(arguments.config)
     source = open_source(arguments.file, say, DEFAULT_CLUSTER)
-    outcome = _engine(arguments, config)(source)
-    first_ts = source.counts.first_ts or 0
-    if arguments.json:
-        _print_json(outcome.transitions, first_ts)
-    else:
-        _print_words(outcome, source.counts, first_ts)
+
+    def tell(outcome: Outcome) -> None:
+        (_print_json if arguments.json else _print_words)(outcome, source.counts)
+
+    if arguments.engine == "core":
+        if arguments.tables is not None:
+            say("--tables is of no use with --engine core, which makes none")
+        tell(run_core(source.records(), config.settings()))
+        return 0
+    from streaming.replay.spark_engine import run_spark  # importing Spark takes a second that --engine core need not
+
+    name = arguments.file.name.split(".", 1)[0] or "replay"
+    tables = arguments.tables or Path("data", "replay", name)
+    run_spark(source.records(), config, tables, say, tell)
+    if not arguments.json:
+        print(f"Tables: {tables}")
     return 0
 
 
@@ -51,34 +60,20 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _engine(arguments: argparse.Namespace, config: Config) -> Callable[[ReplaySource], Outcome]:
-    if arguments.engine == "core":
-        if arguments.tables is not None:
-            say("--tables is of no use with --engine core, which makes none")
-        return lambda source: run_core(source.records(), config.settings())
-    name = arguments.file.name.split(".", 1)[0] or "replay"
-    tables = arguments.tables or Path("data", "replay", name)
-    from streaming.replay.spark_engine import run_spark  # importing Spark takes a second that --engine core need not
-
-    return lambda source: run_spark(source.records(), config, tables, say)
-
-
-def _print_json(transitions: Iterable[Transition], first_ts: int) -> None:
-    for transition in transitions:
-        sys.stdout.write(msgspec.json.encode(as_json(transition, first_ts)).decode() + "\n")
+def _print_json(outcome: Outcome, counts: Counts) -> None:
+    for transition in outcome.transitions:
+        sys.stdout.write(msgspec.json.encode(as_json(transition, counts.first_ts or 0)).decode() + "\n")
     sys.stdout.flush()
 
 
-def _print_words(outcome: Outcome, counts: Counts, first_ts: int) -> None:
+def _print_words(outcome: Outcome, counts: Counts) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for transition in outcome.transitions:
-        at_s = (transition.ts - first_ts) / 1000
+        at_s = (transition.ts - (counts.first_ts or 0)) / 1000
         console.print(Text(f"{at_s:8.1f} s  {headline(transition)}", style=STYLES[transition.alert.state]))
         for line in details(transition):
             console.print(Text(" " * 12 + line))
     console.print(Text(summary(outcome, counts)))
-    if outcome.tables is not None:
-        console.print(Text(f"Tables: {outcome.tables}"))
 
 
 def summary(outcome: Outcome, counts: Counts) -> str:

@@ -1,12 +1,12 @@
 """The facts table as facts again, read without a JVM."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
 import msgspec
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
@@ -15,7 +15,6 @@ from msgspec import Struct
 from schemas.ddl import payload_column
 from schemas.facts import PAYLOADS, Fact, Payload
 
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 KEY_COLUMNS = ["fact", "seq", "cluster", "group", "topic", "ts"]
 
 
@@ -36,6 +35,7 @@ class FactsTable:
             return []
         columns = [*KEY_COLUMNS, *map(payload_column, self._kinds.values())]
         rows = ds.dataset(files, format="parquet").to_table(columns, pc.field("fact").isin(list(self._kinds)))
+        rows = rows.set_column(rows.schema.get_field_index("ts"), "ts", _millis(rows["ts"]))
         return sorted(filter(self._is_new, map(self._fact, rows.to_pylist())), key=_order)
 
     def _new_files(self) -> list[str]:
@@ -52,9 +52,8 @@ class FactsTable:
 
     def _fact(self, row: dict[str, Any]) -> Fact:
         kind = self._kinds[row["fact"]]
-        ts = (row["ts"] - EPOCH) // timedelta(milliseconds=1)
         payload = built(kind, row[payload_column(kind)])
-        return Fact(row["seq"], row["cluster"], row["group"], row["topic"], ts, payload)
+        return Fact(row["seq"], row["cluster"], row["group"], row["topic"], row["ts"], payload)
 
     def _is_new(self, fact: Fact) -> bool:
         """A file that was compacted holds facts that were read before."""
@@ -63,6 +62,11 @@ class FactsTable:
             return False
         self._facts_seen.add(key)
         return True
+
+
+def _millis(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Epoch milliseconds; Spark's timestamps come without their zone, which is UTC."""
+    return times.cast(pa.timestamp("ms", times.type.tz)).cast(pa.int64())
 
 
 def _order(fact: Fact) -> tuple[int, str, str, int]:

@@ -9,15 +9,23 @@ a round. Where nothing must fire, no warning may either. Alerts on retry topics 
 import argparse
 import io
 import json
+import subprocess
+import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 
+from schemas.facts import Fact
 from schemas.identity import is_retry_topic
+from streaming.config import load_config
 from streaming.demo import RECORDINGS
+from streaming.replay.alerts import as_json, transitions
 from streaming.replay.command import add_command
+from streaming.replay.engines import core_facts
+from streaming.replay.source import ReplaySource, open_source
 
 EXPECTED: dict[str, Any] = json.loads((Path(__file__).parent / "expect.json").read_text())
 
@@ -30,6 +38,10 @@ def replay(name: str, *options: str) -> list[dict[str, Any]]:
     with redirect_stdout(io.StringIO()) as out:
         assert arguments.run(arguments) == 0
     return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+def every_source() -> dict[str, ReplaySource]:
+    return {name: open_source(RECORDINGS / f"{name}.jsonl.gz", pytest.fail) for name in sorted(EXPECTED)}
 
 
 def check(transitions: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
@@ -53,3 +65,38 @@ def test_every_recording_is_expected_to_do_something_or_nothing() -> None:
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_the_core_raises_what_it_must_and_no_more(name: str) -> None:
     check(replay(name, "--engine", "core"), EXPECTED[name]["firing"])
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+def test_the_whole_job_says_what_the_core_says(tmp_path: Path) -> None:
+    """All recordings at once: fact for fact the same, and so what must be raised and no more."""
+    from streaming.replay.spark_engine import spark_facts
+    from streaming.spark.session import build_session
+
+    sources = every_source()
+    files = {f"{name}.jsonl": list(source.records()) for name, source in sources.items()}
+    config = load_config(None, {})
+    by_group: dict[str, list[Fact]] = {}
+    for fact in spark_facts(build_session(), files, config, tmp_path / "tables"):
+        by_group.setdefault(fact.group, []).append(fact)
+    for name, source in sources.items():
+        by_core = core_facts(files[f"{name}.jsonl"], config.settings())
+        by_job = by_group.pop(by_core[0].group)
+        assert sorted(by_job, key=lambda fact: fact.seq) == sorted(by_core, key=lambda fact: fact.seq)
+        told = [as_json(one, source.counts.first_ts or 0) for one in transitions(by_job)]
+        check(told, EXPECTED[name]["firing"])
+    assert by_group == {}
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_command_prints_json_alone_and_leaves_the_tables(tmp_path: Path) -> None:
+    tables = tmp_path / "tables"
+    command = [sys.executable, "-m", "streaming", "replay", str(RECORDINGS / "d_sameid.jsonl.gz"), "--json"]
+    done = subprocess.run([*command, "--tables", str(tables)], capture_output=True, text=True, check=True)
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    check(told, EXPECTED["d_sameid"]["firing"])
+    assert told == replay("d_sameid", "--engine", "core")
+    assert DeltaTable(tables / "alerts").to_pyarrow_table().num_rows == len(told)

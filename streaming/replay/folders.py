@@ -1,0 +1,22 @@
+"""Folders that a command makes afresh each time, and never at the cost of anybody else's files."""
+
+import shutil
+from pathlib import Path
+
+from streaming.errors import SetupError
+
+MARK = ".made-by-evenkeel"
+
+
+def fresh_folder(path: Path) -> Path:
+    """An empty folder at ``path``. What an earlier run left there goes; anything else is refused (SetupError)."""
+    try:
+        if path.is_dir() and any(path.iterdir()):
+            if not (path / MARK).exists():
+                raise SetupError(f"{path} holds files that evenkeel did not make: name another folder")
+            shutil.rmtree(path)
+        path.mkdir(parents=True, exist_ok=True)
+        (path / MARK).write_text("Deleted and made anew by the next run that names this folder.\n", encoding="utf-8")
+    except OSError as error:
+        raise SetupError(f"{path} cannot be made: {error.strerror or error}") from error
+    return path

@@ -1,0 +1,61 @@
+"""The whole job on files: Spark, checkpoint and Delta tables, to the end of what the files hold."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pyspark.sql import SparkSession
+
+from schemas.facts import Fact
+from schemas.tables import FACTS
+from streaming.config import Config
+from streaming.replay.engines import EVENTS_FILE, Outcome, outcome_of
+from streaming.replay.facts_table import FactsTable
+from streaming.replay.folders import fresh_folder
+from streaming.spark.job import plan_of, run_to_end
+from streaming.spark.projections import run_projections
+from streaming.spark.session import build_session
+from streaming.spark.sources import FileSource
+
+SHARDS = 4  # a file holds few groups, and the checkpoint does not outlive the replay
+
+
+def run_spark(
+    records: Iterable[bytes],
+    config: Config,
+    tables: Path,
+    say: Callable[[str], None],
+    tell: Callable[[Outcome], None],
+) -> None:
+    """Run the job over the records and leave all tables in ``tables``, which is made afresh.
+
+    ``tell`` is called once the facts are there, before the other tables are made from them.
+    """
+    tables = fresh_folder(tables.absolute())
+    say("starting Spark ...")
+    spark = build_session("evenkeel replay", config.spark.spark_settings())
+    say("running the job ...")
+    facts = spark_facts(spark, {EVENTS_FILE: records}, config, tables)
+    tell(outcome_of(facts, tables))
+    say("making the other tables ...")
+    run_projections(spark, str(tables))
+
+
+def spark_facts(spark: SparkSession, files: Mapping[str, Iterable[bytes]], config: Config, tables: Path) -> list[Fact]:
+    """The facts of the job over files of records; they stay in ``tables``."""
+    with TemporaryDirectory(prefix="evenkeel-replay-") as scratch:
+        folder = Path(scratch, "events")
+        folder.mkdir()
+        for name, records in files.items():
+            with (folder / name).open("wb") as stream:
+                stream.writelines(record + b"\n" for record in records)
+        plan = replace(
+            plan_of(config),
+            source=FileSource(str(folder)),
+            checkpoint=str(Path(scratch, "checkpoint")),
+            tables=str(tables),
+            shards=SHARDS,
+        )
+        run_to_end(spark, plan)
+    return FactsTable(tables / FACTS.name).new()
