@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 REPORT_EVERY, HEARTBEAT_EVERY, PROGRESS_EVERY, ROUTE_EVERY = 4, 6, 4, 12  # rounds
 ANSWER_MS, ROUND_TAKES_MS = 300, 1_000
 PERM_READ_WRITE = 6
-# Markers while a group is introduced, as far apart as its clock allows: at the end its joins are no longer recent.
-INTRODUCTION_MS = (0, 20_000, 70_000, 180_000, 310_000, 340_000)
+# Rounds while a group is introduced, as far apart as its clock allows: at the end its joins are no longer recent, nor
+# is the news of its topics, so that the reports of the last one count at once.
+INTRODUCTION_MS = (0, 20_000, 70_000, 180_000, 310_000)
+ROUTES_AT_MS = 240_000
 NO_CHANGE: list[bytes] = []
 
 
@@ -76,7 +78,7 @@ class FleetGroup:
         for later_ms in INTRODUCTION_MS[:-1]:
             events.append(self._mark(started + later_ms, self._marks_nobody_asked))
         last = started + INTRODUCTION_MS[-1]
-        events += [self._fill(t, last) for t in self._routes]
+        events += [self._fill(t, started + ROUTES_AT_MS) for t in self._routes]
         events += [self._report(n, last) for n in range(len(self._clients))]
         events += [self._progress(t, queues, last) for t, queues in self._progresses]
         events.append(self._mark(last, self._marks_nobody_asked))
