@@ -1,0 +1,190 @@
+"""Why: each cause with what shows it, and which one is named where several could be."""
+
+from streaming.core.allocation import AveragelyByCircle, ByConfig, ByMachineRoom
+from streaming.core.settings import GroupRule, Settings
+from tests.core.fleet import Fleet, queues
+
+ROOMS = {"T": {"r1@a": 2, "r2@b": 2}}
+
+
+def firing(fleet: Fleet) -> dict[tuple[str, str], tuple[str | None, list[tuple[str, int]]]]:
+    """(topic, kind) -> cause and queues of the alerts that fire."""
+    found = {}
+    for topic, kind in fleet.firing():
+        alert = fleet.alert(kind, topic or None)
+        found[topic, kind] = alert.cause, [(queue.broker_name, queue.queue_id) for queue in alert.queues]
+    return found
+
+
+def test_subscription_mismatch_explains_the_queues_of_members_that_do_not_subscribe() -> None:
+    fleet = Fleet({"T": {"a": 2, "b": 2}, "U": {"a": 2, "b": 2}}, rate=0)
+    fleet.join("x", topics={"T": "*"})
+    fleet.join("y", topics={"U": "*"})
+    fleet.run(90)
+    assert firing(fleet) == {
+        ("T", "ORPHANED"): ("SUBSCRIPTION_MISMATCH", [("b", 0), ("b", 1)]),
+        ("U", "ORPHANED"): ("SUBSCRIPTION_MISMATCH", [("a", 0), ("a", 1)]),
+        ("", "INCONSISTENT_SUBSCRIPTION"): ("SUBSCRIPTION_MISMATCH", []),
+    }
+    assert fleet.alert("ORPHANED", "T").evidence == "y is a member but does not subscribe to T"
+
+
+def test_strategy_mismatch_is_seen_in_the_reports() -> None:
+    fleet = Fleet(rate=0)
+    fleet.join("x")
+    fleet.join("y", strategy=AveragelyByCircle())
+    fleet.run(90)
+    found = firing(fleet)
+    assert {cause for cause, _ in found.values()} == {"STRATEGY_MISMATCH"}
+    assert set(found) == {("T", "DUPLICATED"), ("T", "ORPHANED")}
+    evidence = fleet.alert("ORPHANED").evidence
+    assert evidence == "AllocateMessageQueueAveragely: x; AllocateMessageQueueAveragelyByCircle: y"
+
+
+def test_view_divergence_brokers_list_different_members() -> None:
+    fleet = Fleet(rate=0)
+    fleet.join("x", asks="a")
+    fleet.join("y", brokers=("b",), asks="b")
+    fleet.run(90)
+    assert firing(fleet) == {("T", "DUPLICATED"): ("VIEW_DIVERGENCE", [("b", 0), ("b", 1), ("b", 2), ("b", 3)])}
+    assert fleet.alert("DUPLICATED").evidence == "a lists x; b lists x, y"
+    assert fleet.finding("a0").expected is None
+
+
+def test_room_without_consumer() -> None:
+    settings = Settings(groups=(GroupRule(strategy="MACHINE_ROOM", params={"consumeridcs": ["r1"]}),))
+    fleet = Fleet(ROOMS, settings, rate=0)
+    fleet.join("x", "y", strategy=ByMachineRoom(frozenset({"r1"})))
+    fleet.run(90)
+    assert firing(fleet) == {("T", "ORPHANED"): ("ROOM_WITHOUT_CONSUMER", [("r2@b", 0), ("r2@b", 1)])}
+
+
+def test_room_without_consumer_is_seen_without_configuration_too() -> None:
+    fleet = Fleet(ROOMS, rate=0)
+    fleet.join("x", "y", strategy=ByMachineRoom(frozenset({"r1"})))
+    fleet.run(90)
+    assert firing(fleet) == {("T", "ORPHANED"): ("ROOM_WITHOUT_CONSUMER", [("r2@b", 0), ("r2@b", 1)])}
+    assert fleet.finding("r1@a0").finding == "MATCH"
+
+
+def test_a_queue_that_only_some_of_its_room_lack_is_no_room_without_consumer() -> None:
+    fleet = Fleet(ROOMS, rate=0)
+    fleet.join("x", "y", strategy=ByMachineRoom(frozenset({"r1", "r2"})))
+    fleet.run(60)
+    fleet.own("y", "r2@b0")
+    fleet.run(60)
+    assert firing(fleet) == {("T", "ORPHANED"): ("UNEXPLAINED", [("r2@b", 1)])}
+
+
+def test_config_misses_queue() -> None:
+    fleet = Fleet(rate=0)
+    fleet.join("x", strategy=ByConfig(tuple(queues("a0-3 b0-2"))))
+    fleet.run(90)
+    assert firing(fleet) == {("T", "ORPHANED"): ("CONFIG_MISSES_QUEUE", [("b", 3)])}
+
+
+def test_route_lag_a_client_does_not_take_up_new_queues() -> None:
+    fleet = Fleet(rate=0)
+    fleet.join("x", "y")
+    fleet.run(60)
+    for one in fleet.instances:
+        one.knows_route = False
+    fleet.route("T", a=4, b=6)
+    fleet.run(120)
+    found = firing(fleet)
+    assert found[("T", "ORPHANED")] == ("ROUTE_LAG", [("b", 4), ("b", 5)])
+    for one in fleet.instances:
+        one.knows_route = True
+    fleet.balance()
+    fleet.run(40)
+    assert fleet.firing() == set()
+
+
+def test_a_route_that_changed_long_ago_explains_nothing() -> None:
+    fleet = Fleet(rate=0)
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.route("T", a=4, b=6)
+    fleet.run(620)
+    fleet.own("y", "b1-4")
+    fleet.run(60)
+    assert firing(fleet)["T", "ORPHANED"] == ("UNEXPLAINED", [("b", 5)])
+
+
+def test_lock_stuck_an_orderly_member_lacks_what_it_should_own() -> None:
+    fleet = Fleet(rate=0)
+    fleet.join("x", "y", report={"orderly": True})
+    fleet.run(90)
+    fleet.own("y", "b1-3")
+    fleet.run(60)
+    assert firing(fleet) == {("T", "ORPHANED"): ("LOCK_STUCK", [("b", 0)])}
+    assert "y should own them" in fleet.alert("ORPHANED").evidence
+
+
+def test_member_gone_its_queues_are_not_taken_over() -> None:
+    fleet = Fleet(rate=0)
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.own("y", "b0-3")
+    fleet.leave("x")
+    fleet.run(90)
+    assert firing(fleet) == {("T", "ORPHANED"): ("MEMBER_GONE", [("a", 0), ("a", 1), ("a", 2), ("a", 3)])}
+    assert fleet.alert("ORPHANED").evidence == "x has left, its queues are not taken over"
+
+
+def test_client_stalled_it_is_listed_and_does_not_answer() -> None:
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.pause("x")
+    fleet.run(100)
+    assert firing(fleet) == {("T", "STALLED"): ("CLIENT_STALLED", [("a", 0), ("a", 1), ("a", 2), ("a", 3)])}
+    assert "x is listed but has not answered for" in fleet.alert("STALLED").evidence
+
+
+def test_client_stalled_it_answers_and_all_its_queues_stand_still() -> None:
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.stick("a0-3")
+    fleet.run(100)
+    assert firing(fleet)["T", "STALLED"][0] == "CLIENT_STALLED"
+    assert "every queue of x stands still" in fleet.alert("STALLED").evidence
+
+
+def test_one_queue_of_several_is_not_the_client() -> None:
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.stick("a0")
+    fleet.run(100)
+    assert firing(fleet) == {("T", "STALLED"): ("UNEXPLAINED", [("a", 0)])}
+    assert fleet.alert("STALLED").evidence.endswith("2 of 2 members reported; no known cause fits")
+
+
+def test_the_same_client_id_comes_before_what_it_brings_about() -> None:
+    fleet = Fleet({"T": {"a": 4, "b": 4}, "U": {"a": 1}}, rate=0)
+    fleet.join("x", topics={"T": "*", "U": "*"}, report={"orderly": True})
+    fleet.join("x", topics={"T": "*", "U": "*"}, report={"orderly": True})
+    fleet.join("y", topics={"T": "*"}, report={"orderly": True})
+    fleet.run(160)
+    assert firing(fleet)["T", "ORPHANED"][0] == "SAME_CLIENT_ID"
+
+
+def test_a_cause_that_explains_some_of_the_queues_is_named_where_none_explains_all() -> None:
+    fleet = Fleet(rate=0)
+    fleet.join("x", "y", "z")
+    fleet.run(60)
+    fleet.own("x", "a0-1")
+    fleet.own("y", "a3 b0-1")
+    fleet.leave("z")
+    fleet.run(90)
+    assert firing(fleet)["T", "ORPHANED"] == ("MEMBER_GONE", [("a", 2), ("b", 2), ("b", 3)])
+
+
+def test_many_clients_are_named_by_the_first_three() -> None:
+    fleet = Fleet({"T": {"a": 8}, "U": {"a": 1}}, rate=0)
+    fleet.join("x", topics={"T": "*"})
+    fleet.join("y1", "y2", "y3", "y4", "y5", topics={"U": "*"})
+    fleet.run(90)
+    assert fleet.alert("ORPHANED", "T").evidence.startswith("y1, y2, y3 and 2 more")

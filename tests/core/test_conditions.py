@@ -1,0 +1,285 @@
+"""Findings about a topic or the whole group: what makes each hold, and what does not."""
+
+import pytest
+
+from schemas.events import Subscription
+from streaming.core.settings import GroupRule, Settings
+from tests.core.fleet import Fleet
+
+ALWAYS_ON = Settings(groups=(GroupRule(group="g", always_on=True),))
+
+
+def healthy(seconds: float = 60, **fields: object) -> Fleet:
+    fleet = Fleet(**fields)
+    fleet.join("x", "y")
+    return fleet.run(seconds)
+
+
+def conditions(fleet: Fleet) -> set[tuple[str, str]]:
+    return {(condition.topic, condition.kind) for condition in fleet.state.conditions}
+
+
+# --- INCONSISTENT_SUBSCRIPTION
+
+
+@pytest.mark.parametrize(
+    ("of_x", "of_y", "differs"),
+    [
+        ({"T": "*"}, {"T": "*"}, False),
+        ({"T": "a"}, {"T": "b"}, True),
+        ({"T": "*", "U": "*"}, {"T": "*"}, True),
+        ({"T": "*", "%RETRY%g": "*"}, {"T": "*"}, False),
+        ({"T": "a || b"}, {"T": "a || b"}, False),
+    ],
+)
+def test_members_must_subscribe_to_the_same_topics_with_the_same_filters(
+    of_x: dict[str, str], of_y: dict[str, str], differs: bool
+) -> None:
+    fleet = Fleet()
+    fleet.join("x", topics=of_x)
+    fleet.join("y", topics=of_y)
+    fleet.run(60)
+    assert conditions(fleet) == ({("", "INCONSISTENT_SUBSCRIPTION")} if differs else set())
+
+
+def test_an_inconsistent_subscription_fires_after_30_s_and_says_who_wants_what() -> None:
+    fleet = healthy()
+    fleet.of("x")[0].topics = {"T": "a"}
+    fleet.run(90)
+    alert = fleet.alert("INCONSISTENT_SUBSCRIPTION", None)
+    assert (alert.state, alert.severity, alert.cause) == ("firing", "warning", "SUBSCRIPTION_MISMATCH")
+    assert alert.evidence == "x: T (a); y: T"
+    (pending, firing) = fleet.alerts("INCONSISTENT_SUBSCRIPTION")
+    assert firing[0] - pending[0] == 30
+
+
+def test_every_queue_may_match_while_messages_are_lost() -> None:
+    fleet = healthy()
+    fleet.of("x")[0].topics = {"T": "a"}
+    fleet.run(90)
+    assert set(fleet.findings().values()) == {"MATCH"}
+    assert fleet.status().status == "findings"
+    assert fleet.status().counts == {"INCONSISTENT_SUBSCRIPTION": 1, "MATCH": 8}
+
+
+def test_a_filter_that_one_member_does_not_say_is_not_compared() -> None:
+    fleet = Fleet()
+    fleet.join("x", topics={"T": "a"})
+    fleet.join("y", report={"subscriptions": (Subscription("T"),)})
+    fleet.run(60)
+    assert conditions(fleet) == set()
+
+
+def test_members_that_have_not_reported_are_not_compared() -> None:
+    fleet = Fleet()
+    fleet.join("x", topics={"T": "a"})
+    fleet.join("y", topics={"T": "b"}, answers=False)
+    fleet.run(60)
+    assert conditions(fleet) == set()
+
+
+# --- UNREADABLE_QUEUES
+
+
+@pytest.mark.parametrize(
+    ("route", "cause", "queues"),
+    [
+        ({"a": (2, 4, 6), "b": 4}, "READ_LT_WRITE", [("a", 2), ("a", 3)]),
+        ({"a": 4, "b": (1, 1, 2)}, "NO_READ_PERM", [("b", 0)]),
+        ({"a": (3, 4, 6), "b": (1, 1, 2)}, "NO_READ_PERM", [("a", 3), ("b", 0)]),
+        ({"a": (4, 2, 6), "b": 4}, None, []),
+    ],
+)
+def test_queues_that_are_written_and_cannot_be_read(
+    route: dict[str, int | tuple[int, int, int]], cause: str | None, queues: list[tuple[str, int]]
+) -> None:
+    fleet = healthy()
+    fleet.route("T", **route)
+    fleet.run(120)
+    if cause is None:
+        assert fleet.alerts("UNREADABLE_QUEUES") == []
+        return
+    alert = fleet.alert("UNREADABLE_QUEUES")
+    assert (alert.state, alert.severity, alert.cause) == ("firing", "warning", cause)
+    assert [(q.broker_name, q.queue_id) for q in alert.queues] == queues
+    assert fleet.fired() == {("T", "UNREADABLE_QUEUES")}
+
+
+def test_queues_that_cannot_be_read_do_no_harm_without_messages() -> None:
+    fleet = healthy(rate=0)
+    fleet.route("T", a=(2, 4, 6), b=4)
+    fleet.run(120)
+    assert conditions(fleet) == set()
+    fleet.rate = 4
+    fleet.run(60)
+    assert conditions(fleet) == {("T", "UNREADABLE_QUEUES")}
+
+
+def test_unreadable_queues_resolve_when_they_can_be_read_and_are() -> None:
+    fleet = healthy()
+    fleet.route("T", a=(2, 4, 6), b=4)
+    fleet.run(120)
+    fleet.route("T", a=4, b=4)
+    fleet.run(30)
+    assert fleet.alerts("UNREADABLE_QUEUES")[-1][1:] == ("resolved", "right_again")
+
+
+def test_a_topic_that_nobody_subscribes_to_any_more_may_be_unreadable() -> None:
+    fleet = Fleet({"T": {"a": 4}, "U": {"a": (2, 4, 6)}})
+    fleet.join("x", topics={"T": "*"})
+    fleet.run(120)
+    assert conditions(fleet) == set()
+
+
+# --- NO_MEMBERS
+
+
+def test_a_group_whose_members_all_left_is_a_warning_while_messages_wait() -> None:
+    fleet = healthy()
+    fleet.leave("x", "y")
+    fleet.run(200)
+    alert = fleet.alert("NO_MEMBERS", None)
+    assert (alert.state, alert.severity) == ("firing", "warning")
+    (pending, firing) = fleet.alerts("NO_MEMBERS")
+    assert firing[0] - pending[0] == 120
+    assert fleet.status().status == "empty"
+
+
+def test_a_group_without_messages_may_be_empty() -> None:
+    fleet = healthy(rate=0)
+    fleet.leave("x", "y")
+    fleet.run(200)
+    assert conditions(fleet) == set()
+
+
+def test_a_group_that_never_had_members_may_be_empty() -> None:
+    fleet = Fleet()
+    fleet.run(200)
+    assert conditions(fleet) == set()
+
+
+def test_a_group_that_is_always_on_may_not_be_empty() -> None:
+    fleet = Fleet(settings=ALWAYS_ON, rate=0)
+    fleet.run(200)
+    alert = fleet.alert("NO_MEMBERS", None)
+    assert (alert.state, alert.severity) == ("firing", "critical")
+
+
+def test_an_empty_group_is_no_news_after_an_hour() -> None:
+    fleet = healthy()
+    fleet.leave("x", "y")
+    fleet.run(3600)
+    assert fleet.firing() == {("", "NO_MEMBERS")}
+    fleet.run(20)
+    assert fleet.alerts("NO_MEMBERS")[-1][1:] == ("resolved", "gone")
+
+
+def test_a_group_that_is_always_on_is_news_for_ever() -> None:
+    fleet = healthy(settings=ALWAYS_ON)
+    fleet.leave("x", "y")
+    fleet.run(2 * 3600)
+    assert fleet.firing() == {("", "NO_MEMBERS")}
+
+
+def test_no_members_resolves_when_somebody_comes() -> None:
+    fleet = healthy()
+    fleet.leave("x", "y")
+    fleet.run(200)
+    fleet.join("x")
+    fleet.run(10)
+    assert fleet.alerts("NO_MEMBERS")[-1][1:] == ("resolved", "right_again")
+
+
+def test_nobody_is_missed_while_a_broker_is_not_covered() -> None:
+    fleet = healthy()
+    fleet.down.add("b")
+    fleet.run(30)
+    fleet.leave("x", "y")
+    fleet.run(300)
+    assert conditions(fleet) == set()
+
+
+def test_no_members_without_evidence_is_stale() -> None:
+    fleet = healthy()
+    fleet.leave("x", "y")
+    fleet.run(200)
+    fleet.down.add("b")
+    fleet.run(60)
+    assert fleet.alerts("NO_MEMBERS")[-1][1:] == ("firing", "evidence_lost")
+
+
+# --- REBALANCE_STORM
+
+
+def come_and_go(fleet: Fleet, times: int) -> None:
+    for _ in range(times):
+        fleet.join("z")
+        fleet.run(10)
+        fleet.leave("z")
+        fleet.run(10)
+
+
+def test_more_than_six_changes_in_five_minutes_are_a_storm() -> None:
+    fleet = healthy(320)
+    come_and_go(fleet, 3)
+    assert conditions(fleet) == set()
+    fleet.join("z")
+    fleet.run(35)
+    assert fleet.firing() == {("", "REBALANCE_STORM")}
+    assert "z" in fleet.alert("REBALANCE_STORM", None).evidence
+
+
+def test_a_storm_is_over_when_five_minutes_have_passed() -> None:
+    fleet = healthy(320)
+    come_and_go(fleet, 5)
+    assert fleet.firing() == {("", "REBALANCE_STORM")}
+    fleet.run(320)
+    assert fleet.alerts("REBALANCE_STORM")[-1][1:] == ("resolved", "right_again")
+
+
+def test_a_deploy_of_many_is_no_storm() -> None:
+    """Many change, each of them once: who comes and goes again and again makes a storm."""
+    fleet = Fleet()
+    fleet.join(*(f"old-{n}" for n in range(8)))
+    fleet.run(320)
+    for n in range(8):
+        fleet.join(f"new-{n}")
+        fleet.run(10)
+        fleet.leave(f"old-{n}")
+        fleet.run(10)
+    fleet.run(120)
+    assert fleet.alerts() == []
+
+
+# --- IDLE_MEMBERS
+
+
+def test_more_members_than_queues_are_idle() -> None:
+    fleet = Fleet({"T": {"a": 1, "b": 1}})
+    fleet.join("x", "y", "z")
+    fleet.run(60)
+    assert conditions(fleet) == {("T", "IDLE_MEMBERS")}
+    assert fleet.status().counts["IDLE_MEMBERS"] == 1
+    assert fleet.status().status == "healthy"
+    assert fleet.alerts() == []
+
+
+def test_as_many_members_as_queues_are_not_idle() -> None:
+    fleet = Fleet({"T": {"a": 2, "b": 1}})
+    fleet.join("x", "y", "z")
+    fleet.run(60)
+    assert conditions(fleet) == set()
+
+
+def test_broadcasting_members_are_never_idle() -> None:
+    fleet = Fleet({"T": {"a": 1}})
+    fleet.join("x", "y", "z", report={"message_model": "BROADCASTING"})
+    fleet.run(60)
+    assert conditions(fleet) == set()
+
+
+def test_nothing_is_said_of_a_group_that_is_excluded() -> None:
+    fleet = Fleet({"T": {"a": 1}}, settings=Settings(groups=(GroupRule(excluded=True),)))
+    fleet.join("x", "y", "z")
+    fleet.run(60)
+    assert conditions(fleet) == set()
