@@ -77,10 +77,6 @@ class Group:
             self.state.clients.append(Client(client_id))
         return place
 
-    def known_client(self, client_id: str) -> Client | None:
-        place = self._clients.get(client_id)
-        return None if place is None else self.state.clients[place]
-
     def queue(self, topic: int, broker: int, queue_id: int) -> int:
         key = (topic, broker, queue_id)
         place = self._queues.get(key)

@@ -10,7 +10,7 @@
 A client is an instance: ``join`` an id twice and two instances carry it. Seconds are counted from ``T0``.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,11 +27,13 @@ from schemas.events import (
     RouteQueues,
     Subscription,
     TopicRoute,
+    encode_event,
 )
 from schemas.facts import AlertFact, Fact, GroupFact, Payload, QueueFact
 from schemas.identity import MessageQueue
 from streaming.core.allocation import AllocationError, Averagely, Strategy, sort_client_ids, sort_queues
 from streaming.core.settings import Settings
+from streaming.core.shard import Record
 from streaming.core.state import new_state, pack, unpack
 from streaming.core.step import step
 
@@ -408,6 +410,7 @@ def _owned(one: Instance) -> tuple[OwnedQueues, ...]:
     return tuple(OwnedQueues(topic, broker, tuple(owned)) for (topic, broker), owned in by_host.items())
 
 
-def seconds(transitions: Sequence[tuple[float, str, str]], state: str) -> list[float]:
-    """When alerts entered a state."""
-    return [at for at, entered, _ in transitions if entered == state]
+def record_of(event: AnyEvent, offset: int = 0) -> Record:
+    """The event as a line of a file."""
+    value = encode_event(event)
+    return Record(None, value, len(value), None, None, "file", None, offset)
