@@ -22,9 +22,14 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "run": Command("streaming.cli.run", "watch for months, until a signal"),
+    "demo": Command("streaming.demo.command", "watch recordings of a real RocketMQ, played live into a real Kafka"),
     "replay": Command("streaming.replay.command", "play a recording or a file of events to its end"),
     "check-config": Command("streaming.cli.check_config", "name every fault of a configuration, or what is in effect"),
     "conformance": Command("streaming.cli.conformance", "check the allocation strategies against RocketMQ's answers"),
+    "maintain": Command("streaming.cli.maintain", "compact the tables' closed days and drop what is too old"),
+    "rebuild": Command("streaming.cli.rebuild", "make every table that people read again from the facts"),
+    "reseed": Command("streaming.cli.reseed", "begin a new checkpoint without losing open alerts"),
     "version": Command("streaming.cli.version", "print the versions of evenkeel and of what it runs on"),
 }
 
