@@ -18,7 +18,7 @@ from streaming.core.group import Group
 from streaming.core.seed import SEED_TOPIC, plant
 from streaming.core.settings import Settings
 from streaming.core.state import new_state, pack, unpack
-from streaming.core.step import Origin, take
+from streaming.core.step import Origin, Refused, take
 from streaming.errors import StateVersionError
 
 
@@ -108,18 +108,7 @@ class _Fold:
             self.newest[key] = event.ts
         origin = Origin(record.topic, record.partition, record.offset)
         for refused in take(group, event, origin):
-            place = refused.origin
-            again = Record(
-                key.encode("utf-8", "surrogatepass"),
-                refused.event,
-                len(refused.event),
-                None,
-                None,
-                place.topic,
-                place.partition,
-                place.offset,
-            )
-            self._quarantine(again, refused.why)
+            self._quarantine(_record_of(refused, key, group.state.now), refused.why)
 
     def _open(self, key: str, cluster: str, group: str) -> Group:
         kept = self.kept.get(key)
@@ -173,6 +162,13 @@ class _Fold:
             newest = max(self.newest.get(key, 0), self.kept[key].newest_ts if key in self.kept else 0)
             self.kept[key] = _Kept(newest, pack(group.state))
         return Folded(_encode(self.kept), self.facts, list(self.tallies.values()))
+
+
+def _record_of(refused: Refused, key: str, now: int) -> Record:
+    """The record as it came, as far as it is known: it is quarantined later than it arrived."""
+    origin, value = refused.origin, refused.event
+    encoded = key.encode("utf-8", "surrogatepass")
+    return Record(encoded, value, len(value), None, now, origin.topic, origin.partition, origin.offset)
 
 
 def _names_in(key: bytes | None) -> tuple[str, str]:

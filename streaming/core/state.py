@@ -242,8 +242,15 @@ def pack(state: GroupState) -> bytes:
 def unpack(packed: bytes) -> GroupState:
     """Raises StateVersionError for a state that another version wrote."""
     if packed[:1] != _VERSION_BYTE:
-        raise StateVersionError(
-            f"the checkpoint holds group state of version {packed[:1].hex() or 'none'}, this evenkeel reads version "
-            f"{STATE_VERSION:02x}: run 'evenkeel reseed' to begin a new checkpoint that keeps the open alerts"
-        )
-    return _decoder.decode(memoryview(packed)[1:])
+        raise _unreadable(f"of version {packed[:1].hex() or 'none'}")
+    try:
+        return _decoder.decode(memoryview(packed)[1:])
+    except msgspec.MsgspecError as error:
+        raise _unreadable(f"that is damaged ({error})") from error
+
+
+def _unreadable(what: str) -> StateVersionError:
+    return StateVersionError(
+        f"the checkpoint holds group state {what}, this evenkeel reads version {STATE_VERSION:02x}: "
+        f"run 'evenkeel reseed' to begin a new checkpoint that keeps the open alerts"
+    )

@@ -1,0 +1,185 @@
+"""A shard: many groups in one blob. Only those with events are touched; bad records are facts; old state is refused."""
+
+from hashlib import sha256
+from itertools import chain
+
+import msgspec
+import pytest
+
+from schemas.codec import MAX_EVENT_BYTES, QUARANTINED_BYTES
+from schemas.events import AnyEvent
+from schemas.facts import Fact, QuarantineFact
+from streaming.core.settings import Settings
+from streaming.core.shard import Record, fold
+from streaming.core.state import STATE_VERSION, new_state, pack, unpack
+from streaming.errors import StateVersionError
+from tests.core.fleet import T0, Fleet, record_of
+
+SETTINGS = Settings()
+
+
+def healthy(group: str = "g", seconds: float = 60, cluster: str = "c") -> Fleet:
+    fleet = Fleet(group=group, cluster=cluster)
+    fleet.join("x", "y")
+    return fleet.run(seconds)
+
+
+def records_of(events: list[AnyEvent]) -> list[Record]:
+    return [record_of(event, offset) for offset, event in enumerate(events)]
+
+
+def kafka(value: bytes | None, key: bytes | None = b"c/g", **fields: object) -> Record:
+    length = 0 if value is None else len(value)
+    given = {"length": length, "sha256": None, "arrival_ts": T0, "topic": "events", "partition": 3, "offset": 77}
+    return Record(key=key, value=value, **(given | fields))  # type: ignore[arg-type]
+
+
+def quarantined(record: Record) -> Fact:
+    (fact,) = fold(None, [record], SETTINGS).facts
+    assert isinstance(fact.payload, QuarantineFact)
+    return fact
+
+
+def test_a_fold_gives_the_facts_of_every_group_in_the_groups_own_order() -> None:
+    g, h = healthy("g"), healthy("h", 90)
+    mixed = list(chain.from_iterable(zip(g.events, h.events, strict=False)))
+    facts = fold(None, records_of(mixed + h.events[len(g.events) :]), SETTINGS).facts
+    assert [fact for fact in facts if fact.group == "g"] == g.facts
+    assert [fact for fact in facts if fact.group == "h"] == h.facts
+
+
+def test_a_group_without_events_is_not_touched() -> None:
+    g, h = healthy("g"), healthy("h")
+    first = fold(None, records_of(g.events + h.events), SETTINGS)
+    packed = msgspec.msgpack.decode(first.blob)
+    later = fold(first.blob, records_of(h.run(60).events[-20:]), SETTINGS)
+    assert msgspec.msgpack.decode(later.blob)["c/g"] == packed["c/g"]
+    assert msgspec.msgpack.decode(later.blob)["c/h"] != packed["c/h"]
+
+
+def test_a_batch_without_records_changes_nothing() -> None:
+    blob = fold(None, records_of(healthy().events), SETTINGS).blob
+    assert fold(blob, [], SETTINGS) == (blob, [], [])
+
+
+def test_tallies_count_per_cluster() -> None:
+    one, two = healthy(cluster="one"), healthy(cluster="two", seconds=30)
+    two.down.add("b")
+    two.run(10)
+    broken = kafka(b"{", key=b"one/g")
+    tallies = {t.cluster: t for t in fold(None, [*records_of(one.events + two.events), broken], SETTINGS).tallies}
+    assert tallies["one"].events == len(one.events)
+    assert (tallies["one"].rounds, tallies["one"].groups, tallies["one"].quarantined) == (12, 1, 1)
+    assert tallies["one"].newest_round_ts == T0 + 60_000
+    assert (tallies["two"].rounds, tallies["two"].brokers_unanswered) == (8, 2)
+
+
+# --- records that cannot be used
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (kafka(None), "null_value"),
+        (kafka(b"{"), "bad_json"),
+        (kafka(b"\xff"), "bad_utf8"),
+        (kafka(b'{"event":"round"}'), "bad_field"),
+        (kafka(b"x" * 10, length=MAX_EVENT_BYTES + 1), "too_long"),
+    ],
+)
+def test_a_record_that_cannot_be_used_is_a_fact(record: Record, reason: str) -> None:
+    fact = quarantined(record)
+    assert (fact.cluster, fact.group, fact.topic, fact.ts, fact.seq) == ("c", "g", None, T0, 77)
+    assert fact.payload.reason == reason
+    assert fact.payload.bytes == record.value
+    assert fact.payload.length == record.length
+    assert (fact.payload.source_topic, fact.payload.source_partition, fact.payload.source_offset) == ("events", 3, 77)
+    assert fact.payload.record_key == b"c/g"
+
+
+@pytest.mark.parametrize("key", [None, b"", b"no slash", b"\xff/g"])
+def test_a_key_that_names_no_group_leaves_both_names_empty(key: bytes | None) -> None:
+    fact = quarantined(kafka(b"{", key=key))
+    assert (fact.cluster, fact.group) == ("", "")
+    assert fact.payload.record_key == key
+
+
+def test_a_record_under_the_key_of_another_group_is_quarantined() -> None:
+    value = records_of(healthy().events)[0].value
+    fact = quarantined(kafka(value, key=b"c/other", arrival_ts=T0 + 5_000))
+    assert fact.payload.reason == "key_mismatch"
+    assert fact.group == "other"
+
+
+def test_at_most_the_first_64_kb_are_kept_and_the_digest_is_of_the_whole() -> None:
+    whole = b"{" * (MAX_EVENT_BYTES - 1)
+    fact = quarantined(kafka(whole))
+    assert fact.payload.bytes == whole[:QUARANTINED_BYTES]
+    assert fact.payload.sha256 == sha256(whole).hexdigest()
+    assert fact.payload.length == len(whole)
+    cut = quarantined(kafka(whole[:QUARANTINED_BYTES], length=MAX_EVENT_BYTES + 5, sha256="of the whole"))
+    assert cut.payload.sha256 == "of the whole"
+
+
+def test_an_event_that_the_clock_refuses_is_quarantined_at_its_own_place() -> None:
+    fleet = healthy()
+    ahead = Fleet()
+    ahead.seq, ahead.now = fleet.seq, 7200
+    ahead.join("x")
+    ahead.report("x")
+    fleet.seq += 1
+    known = len(fleet.events)
+    later = [record_of(event, 100 + n) for n, event in enumerate(fleet.run(10).events[known:])]
+    wrong = record_of(ahead.events[0], 99)
+    facts = fold(None, [*records_of(fleet.events[:known]), wrong, *later], SETTINGS).facts
+    (fact,) = [fact for fact in facts if isinstance(fact.payload, QuarantineFact)]
+    assert fact.payload.reason == "ahead_of_clock"
+    assert fact.payload.source_offset == fact.seq == 99
+    assert fact.payload.bytes == wrong.value
+    assert (fact.cluster, fact.group) == ("c", "g")
+    assert T0 < fact.ts <= T0 + 70_000
+
+
+def test_events_that_wait_for_the_clock_wait_in_the_blob() -> None:
+    fleet = healthy()
+    blob = fold(None, records_of(fleet.events), SETTINGS).blob
+    known = len(fleet.events)
+    fleet.now += 3600
+    outage_over = fleet.run(10).events[known:]
+    facts = []
+    for record in records_of(outage_over):
+        blob, new, _ = fold(blob, [record], SETTINGS)
+        facts += new
+    assert facts == [fact for fact in fleet.facts if fact.ts > T0 + 3_600_000]
+
+
+# --- state of another version
+
+
+def test_packed_state_is_read_back() -> None:
+    state = healthy().state
+    assert unpack(pack(state)) == state
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        b"",
+        bytes([STATE_VERSION + 1]) + pack(new_state("c", "g"))[1:],
+        bytes([STATE_VERSION]) + b"\xc1",
+        bytes([STATE_VERSION]) + msgspec.msgpack.encode(["c", 7]),
+    ],
+    ids=["empty", "a later version", "not msgpack", "another shape"],
+)
+def test_state_that_cannot_be_read_is_refused_with_what_to_do(packed: bytes) -> None:
+    with pytest.raises(StateVersionError, match="evenkeel reseed"):
+        unpack(packed)
+    blob = msgspec.msgpack.encode({"c/g": [T0, packed]})
+    with pytest.raises(StateVersionError, match="evenkeel reseed"):
+        fold(blob, records_of(healthy().events[:1]), SETTINGS)
+
+
+@pytest.mark.parametrize("blob", [b"", b"\xc1", b"{}", msgspec.msgpack.encode({"c/g": "?"})])
+def test_a_blob_that_cannot_be_read_is_refused_with_what_to_do(blob: bytes) -> None:
+    with pytest.raises(StateVersionError, match="evenkeel reseed"):
+        fold(blob, [], SETTINGS)
