@@ -77,21 +77,8 @@ class LoopbackKafka:
 
     def start(self) -> "LoopbackKafka":
         """Start the broker and wait until it answers."""
-        java = [str(java_home() / "bin" / "java"), *JVM, "-cp", os.pathsep.join(map(str, kafka_jars()))]
-        self._home.mkdir(parents=True, exist_ok=True)
-        config = self._home / "server.properties"
-        config.write_text("".join(f"{key}={value}\n" for key, value in self._settings().items()))
-        self._format(java, config)
-        with self.log_file.open("ab") as log:
-            self._process = process = subprocess.Popen(
-                ["/bin/sh", "-c", SUPERVISOR, "loopback-kafka", *java, "kafka.Kafka", str(config)],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,  # Ctrl-C is ours to handle: the broker outlives it until stop()
-            )
         try:
-            self._wait_until_ready(process)
+            self._wait_until_ready(self._launch())
         except BaseException:
             self.stop()
             raise
@@ -126,6 +113,22 @@ class LoopbackKafka:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.stop()
+
+    def _launch(self) -> "subprocess.Popen[bytes]":
+        java = [str(java_home() / "bin" / "java"), *JVM, "-cp", os.pathsep.join(map(str, kafka_jars()))]
+        self._home.mkdir(parents=True, exist_ok=True)
+        config = self._home / "server.properties"
+        config.write_text("".join(f"{key}={value}\n" for key, value in self._settings().items()))
+        self._format(java, config)
+        with self.log_file.open("ab") as log:
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", SUPERVISOR, "loopback-kafka", *java, "kafka.Kafka", str(config)],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is ours to handle: the broker outlives it until stop()
+            )
+        return self._process
 
     def _settings(self) -> dict[str, str]:
         controller = f"127.0.0.1:{_free_port()}"
