@@ -3,8 +3,7 @@
 import argparse
 
 from streaming.cli.arguments import Commands, add_config
-from streaming.cli.logs import configure_logs
-from streaming.config import load_config
+from streaming.cli.session import configured, session
 
 
 def add_command(commands: Commands) -> None:
@@ -15,15 +14,10 @@ def add_command(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """One line a table, then 0."""
-    config = load_config(arguments.config)
-    configure_logs(config.log)
+    config = configured(arguments)
     from streaming.spark.maintain import Upkeep, maintain
-    from streaming.spark.session import build_session
 
-    spark = build_session("evenkeel maintain", config.spark.spark_settings())
-    try:
+    with session(config, "maintain") as spark:
         for done in maintain(spark, config.tables.path, Upkeep(keep_days=config.tables.retention_days.model_dump())):
             print(done)
-    finally:
-        spark.stop()
     return 0

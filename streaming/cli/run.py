@@ -3,8 +3,7 @@
 import argparse
 
 from streaming.cli.arguments import Commands, add_config
-from streaming.cli.logs import configure_logs
-from streaming.config import load_config
+from streaming.cli.session import configured
 
 
 def add_command(commands: Commands) -> None:
@@ -15,9 +14,8 @@ def add_command(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0 after a signal. Raises MonitorError for a configuration that is refused, and when detection fails."""
-    config = load_config(arguments.config)
-    configure_logs(config.log)
-    from streaming.spark.service import serve  # Spark takes a second that a refused configuration need not wait for
+    config = configured(arguments)
+    from streaming.spark.service import serve
 
     serve(config)
     return 0

@@ -1,0 +1,40 @@
+"""What the commands that need Spark begin and end with."""
+
+import argparse
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from streaming.cli.logs import configure_logs
+from streaming.config import Config, ConfigFaults, load_config
+
+
+def configured(arguments: argparse.Namespace, options: Mapping[str, tuple[str, str]] | None = None) -> Config:
+    """The configuration that ``--config`` names; logs are as it says from here on. Raises ConfigError.
+
+    ``options`` of the command line win over all: by option, the variable that it stands for and its value.
+    """
+    options = options or {}
+    try:
+        config = load_config(arguments.config, os.environ | dict(options.values()))
+    except ConfigFaults as refused:
+        option_of = {variable: option for option, (variable, _) in options.items()}
+        raise ConfigFaults(
+            [replace(fault, where=option_of.get(fault.where, fault.where)) for fault in refused.faults]
+        ) from None
+    configure_logs(config.log)
+    return config
+
+
+@contextmanager
+def session(config: Config, command: str) -> Iterator[Any]:
+    """A Spark session for one command, stopped at its end."""
+    from streaming.spark.session import build_session  # takes a second that a refused configuration need not wait for
+
+    spark = build_session(f"evenkeel {command}", config.spark.spark_settings())
+    try:
+        yield spark
+    finally:
+        spark.stop()
