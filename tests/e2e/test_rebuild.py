@@ -1,0 +1,33 @@
+"""The projections are made from facts alone: made again, also from compacted days, they are the same."""
+
+import pytest
+
+from schemas.tables import PROJECTIONS
+from streaming.loopback import LoopbackKafka
+from tests.e2e import tables
+from tests.e2e.conftest import MakeJob
+from tests.e2e.workload import end_offsets, now_ms, recorded, send, with_bad_ones
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+def test_projections_made_again_from_compacted_days_are_the_live_ones(
+    kafka: LoopbackKafka, topic: str, make_job: MakeJob
+) -> None:
+    names = ("b_kill9", "d_sameid", "e_subscriptions")
+    send(kafka, topic, with_bad_ones(recorded("e2e", now_ms(), days=3, names=names)))
+    job = make_job(values={"source": {"max_offsets_per_trigger": 250}, "job": {"maintenance": False}})
+    job.finish(end_offsets(kafka, topic))
+    live = {table.name: tables.projection(job.tables, table.name) for table in PROJECTIONS}
+    assert [name for name, rows in live.items() if not rows] == []
+    assert len({row["date"] for row in tables.rows(job.tables, "facts")}) == 3
+
+    files = tables.files(job.tables, "facts")
+    maintained = job.command("maintain")
+    assert maintained.returncode == 0, maintained.stderr
+    assert len(files & tables.files(job.tables, "facts")) < len(files) / 2, "little was compacted"
+    rebuilt = job.command("rebuild")
+    assert rebuilt.returncode == 0, rebuilt.stderr
+
+    different = {name: tables.differences(tables.projection(job.tables, name), rows) for name, rows in live.items()}
+    assert {name: found for name, found in different.items() if found} == {}

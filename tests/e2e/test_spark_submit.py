@@ -1,0 +1,58 @@
+"""``spark-submit``: what the user says there counts, and the job does its work."""
+
+import json
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from streaming.core.settings import Settings
+from streaming.jvm.java import java_home
+from streaming.loopback import LoopbackKafka
+from tests.e2e import tables
+from tests.e2e.conftest import MakeJob
+from tests.e2e.job import ROOT
+from tests.e2e.workload import end_offsets, folded, now_ms, recorded, send
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
+
+SPARK_SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+SAID = {
+    "spark.app.name": "named by its user",
+    "spark.sql.shuffle.partitions": "3",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.scheduler.mode": "FIFO",
+    "spark.executor.heartbeatInterval": "11s",
+}
+
+
+def test_what_is_said_to_spark_submit_is_not_overridden(
+    kafka: LoopbackKafka, topic: str, make_job: MakeJob, tmp_path: Path
+) -> None:
+    records = recorded("e2e", now_ms(), names=("d_sameid",))
+    send(kafka, topic, records)
+    job = make_job(values={"spark": {"master": "local[2]"}, "spark.settings": {"spark.app.name": "of the file"}})
+    log = tmp_path / "spark-events"
+    log.mkdir()
+    said = {**SAID, "spark.eventLog.enabled": "true", "spark.eventLog.dir": log.as_uri()}
+    options = [word for key, value in said.items() for word in ("--conf", f"{key}={value}")]
+    command = [str(SPARK_SUBMIT), "--master", "local[1]", *options, str(ROOT / "streaming" / "__main__.py")]
+    job.start(command, {"JAVA_HOME": str(java_home())})
+    job.finish(end_offsets(kafka, topic))
+
+    effective = effective_settings(log)
+    assert {key: effective.get(key) for key in said} == said
+    assert effective["spark.master"] == "local[1]"
+    assert effective["spark.sql.extensions"] == "io.delta.sql.DeltaSparkSessionExtension"  # said by nobody
+    identity = json.loads((job.checkpoint / "evenkeel" / "identity.json").read_text())
+    assert identity["state_partitions"] == 3
+    assert tables.as_facts(job.tables) == folded((records, Settings()))
+
+
+def effective_settings(log: Path) -> dict[str, str]:
+    """What Spark itself says that it runs under."""
+    for path in sorted(path for path in log.rglob("*") if path.is_file()):
+        for line in path.read_text().splitlines():
+            if '"SparkListenerEnvironmentUpdate"' in line:
+                return dict(json.loads(line)["Spark Properties"])
+    raise AssertionError(f"no settings in {log}")
