@@ -9,8 +9,8 @@ from streaming.core.conditions import Found, find_conditions
 from streaming.core.episodes import update_episode
 from streaming.core.evidence import GroupEvidence
 from streaming.core.group import Group
-from streaming.core.membership import hosting_brokers
-from streaming.core.roster import forget_the_gone, tell_members
+from streaming.core.membership import hosting_brokers, is_listed
+from streaming.core.roster import KEPT_AFTER_LEAVING_MS, forget_the_gone, tell_members
 from streaming.core.state import Condition
 
 FAR_FUTURE = 1 << 62
@@ -129,4 +129,5 @@ def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> i
     due += [f.evidence.ready_ts for f in found if f.evidence.ready_ts > state.now]
     due += [m.client.double_ts + timing.second_address_proof for m in evidence.members.values() if m.entries > 1]
     due += [change.ts + timing.storm_window for change in state.changes[:1]]
+    due += [client.since_ts + KEPT_AFTER_LEAVING_MS for client in state.clients if not is_listed(client)]
     return min(due, default=FAR_FUTURE)

@@ -32,10 +32,11 @@ from schemas.events import (
 from schemas.facts import AlertFact, Fact, GroupFact, Payload, QueueFact
 from schemas.identity import MessageQueue
 from streaming.core.allocation import AllocationError, Averagely, Strategy, sort_client_ids, sort_queues
+from streaming.core.group import Group
 from streaming.core.settings import Settings
 from streaming.core.shard import Record
-from streaming.core.state import new_state, pack, unpack
-from streaming.core.step import step
+from streaming.core.state import GroupState, new_state, pack, unpack
+from streaming.core.step import take
 
 T0 = 1_700_000_000_000
 CLASSES = {
@@ -104,8 +105,7 @@ class Fleet:
         cluster: str = "c",
         group: str = "g",
     ) -> None:
-        self.settings = settings or Settings()
-        self.state = new_state(cluster, group)
+        self.group = Group(new_state(cluster, group), settings or Settings())
         self.every, self.report_every, self.progress_every, self.rate = every, report_every, progress_every, rate
         self.now = 0.0
         self.rounds = self.seq = self.joined = 0
@@ -123,6 +123,22 @@ class Fleet:
         self._told_profiles: dict[tuple[str, str], tuple[object, float]] = {}
         for topic, brokers in (topics or {"T": {"a": 4, "b": 4}}).items():
             self.route(topic, **brokers)
+
+    @property
+    def state(self) -> GroupState:
+        return self.group.state
+
+    @state.setter
+    def state(self, state: GroupState) -> None:
+        self.group = Group(state, self.settings)
+
+    @property
+    def settings(self) -> Settings:
+        return self.group.settings
+
+    @settings.setter
+    def settings(self, settings: Settings) -> None:
+        self.group = Group(self.state, settings)
 
     # --- what happens
 
@@ -218,6 +234,13 @@ class Fleet:
     def brokers(self) -> list[str]:
         return sorted({broker for hosts in self.routes.values() for broker in hosts} | self.down)
 
+    def idle(self, seconds: float) -> "Fleet":
+        """The same as ``run``, with a round every 20 s: for hours in which nothing happens."""
+        kept, self.every = self.every, 20
+        self.run(seconds)
+        self.every = kept
+        return self
+
     def run(self, seconds: float) -> "Fleet":
         """Rounds until ``seconds`` later."""
         until = self.now + seconds
@@ -255,7 +278,8 @@ class Fleet:
 
     def take(self, event: AnyEvent) -> list[Fact]:
         self.events.append(event)
-        new = step(self.state, [event], self.settings)
+        take(self.group, event)
+        new, self.group.facts = self.group.facts, []
         self.facts += new
         return new
 
@@ -345,7 +369,8 @@ class Fleet:
         """Every broker's offsets."""
         by_host: dict[tuple[str, str], list[QueueProgress]] = {}
         for queue, o in self.offsets.items():
-            if queue.broker_name not in self.down and queue.broker_name in self.routes.get(queue.topic, {}):
+            numbers = self.routes.get(queue.topic, {}).get(queue.broker_name, (0, 0, 0))
+            if queue.broker_name not in self.down and queue.queue_id < max(numbers[:2]):
                 progress = QueueProgress(queue.queue_id, o.broker, o.consumer, o.consumer)
                 by_host.setdefault((queue.topic, queue.broker_name), []).append(progress)
         for (topic, broker), progress in by_host.items():

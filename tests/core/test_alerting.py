@@ -175,9 +175,9 @@ def test_a_pending_alert_without_evidence_waits() -> None:
 def test_a_group_that_is_gone_for_an_hour_resolves_its_alerts_as_gone() -> None:
     fleet = duplicated()
     fleet.leave("x", "y")
-    fleet.run(HOUR - 5)
+    fleet.idle(HOUR - 20)
     assert reasons(fleet, "DUPLICATED") == [*FOUND_AND_FIRED, ("firing", "evidence_lost")]
-    fleet.run(10)
+    fleet.idle(60)
     assert reasons(fleet, "DUPLICATED")[-1] == ("resolved", "gone")
     assert fleet.state.alerts == []
 
@@ -186,18 +186,18 @@ def test_gone_is_counted_from_when_the_group_left_not_from_when_evidence_was_los
     fleet = duplicated()
     for one in fleet.instances:
         one.answers = False
-    fleet.run(2 * HOUR)
+    fleet.idle(2 * HOUR)
     fleet.leave("x", "y")
-    fleet.run(HOUR - 5)
+    fleet.idle(HOUR - 20)
     assert "resolved" not in {state for state, _ in reasons(fleet, "DUPLICATED")}
-    fleet.run(10)
+    fleet.idle(60)
     assert reasons(fleet, "DUPLICATED")[-1] == ("resolved", "gone")
 
 
 def test_a_group_that_comes_back_in_time_goes_on_with_its_alert() -> None:
     fleet = duplicated()
     fleet.leave("x", "y")
-    fleet.run(HOUR / 2)
+    fleet.idle(HOUR / 2)
     fleet.join("x", "y")
     fleet.own("y", "a0 b0-3")
     fleet.run(90)
@@ -208,7 +208,7 @@ def test_nothing_is_gone_while_a_broker_is_not_covered() -> None:
     fleet = duplicated()
     fleet.down.add("a")
     fleet.leave("x", "y")
-    fleet.run(2 * HOUR)
+    fleet.idle(2 * HOUR)
     assert "resolved" not in {state for state, _ in reasons(fleet, "DUPLICATED")}
 
 
@@ -218,7 +218,7 @@ def test_a_pending_alert_of_a_group_that_is_gone_resolves_too() -> None:
     fleet.report("y", fleet.now + 1)
     fleet.run(5)
     fleet.leave("x", "y")
-    fleet.run(HOUR + 60)
+    fleet.idle(HOUR + 60)
     assert reasons(fleet, "DUPLICATED") == [("pending", "found"), ("resolved", "gone")]
 
 

@@ -168,16 +168,16 @@ def test_a_group_that_is_always_on_may_not_be_empty() -> None:
 def test_an_empty_group_is_no_news_after_an_hour() -> None:
     fleet = healthy()
     fleet.leave("x", "y")
-    fleet.run(3600)
+    fleet.idle(3600)
     assert fleet.firing() == {("", "NO_MEMBERS")}
-    fleet.run(20)
+    fleet.run(30)
     assert fleet.alerts("NO_MEMBERS")[-1][1:] == ("resolved", "gone")
 
 
 def test_a_group_that_is_always_on_is_news_for_ever() -> None:
     fleet = healthy(settings=ALWAYS_ON)
     fleet.leave("x", "y")
-    fleet.run(2 * 3600)
+    fleet.idle(2 * 3600)
     assert fleet.firing() == {("", "NO_MEMBERS")}
 
 

@@ -95,7 +95,7 @@ def test_an_alert_of_the_group_goes_on() -> None:
 def test_an_alert_of_a_group_that_left_during_the_outage_is_gone_an_hour_later() -> None:
     fleet = duplicated()
     fleet.leave("x", "y")
-    reseeded(fleet).run(3700)
+    reseeded(fleet).idle(3700)
     assert transitions(fleet)[-1] == ("resolved", "gone")
 
 
