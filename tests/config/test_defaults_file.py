@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from schemas.tables import TABLES
 from streaming.config import Config, Rule, load_config
 from streaming.config.faults import KeyPath, key_text
 from streaming.config.keys import all_keys, field_at
@@ -79,3 +80,8 @@ def test_every_timer_of_the_core_can_be_set() -> None:
     section = Config().timing
     assert {name.removesuffix("_seconds") for name in type(section).model_fields} == set(Timing.__struct_fields__)
     assert section.timing() == Timing()
+
+
+def test_every_table_that_forgets_has_its_days() -> None:
+    kept = {table.name: table.keep_days for table in TABLES if table.keep_days}
+    assert Config().tables.retention_days.model_dump() == kept
