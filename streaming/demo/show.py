@@ -29,6 +29,7 @@ TOPIC = "evenkeel-events"
 LOOK_S = 0.5
 FIRST_EVENT_MS = 500
 FINISH_WITHIN_S = 120
+STDERR = 2  # what a process inherits, whatever sys.stderr has become
 
 
 class Show:
@@ -150,7 +151,7 @@ class Show:
             self._tell()
 
     def _is_all_read(self) -> bool:
-        """Whether the newest commit says that the job has read every record played; a health fact brings one in time."""
+        """Whether the newest commit says that the job has read every record; a health fact brings one in time."""
         self._tell()
         return records_read(self.tables / FACTS.name) >= self.records
 
@@ -186,14 +187,14 @@ class JavaSays:
 
     def begin(self) -> None:
         sys.stderr.flush()
-        self._own = os.dup(sys.stderr.fileno())
+        self._own = os.dup(STDERR)
         with self._path.open("ab") as log:
-            os.dup2(log.fileno(), sys.stderr.fileno())
+            os.dup2(log.fileno(), STDERR)
 
     def end(self) -> None:
         """Give this process its own back. Ending twice does no harm."""
         if self._own is not None:
             sys.stderr.flush()
-            os.dup2(self._own, sys.stderr.fileno())
+            os.dup2(self._own, STDERR)
             os.close(self._own)
             self._own = None

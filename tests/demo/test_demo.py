@@ -1,0 +1,81 @@
+"""The demo as a user sees it: from the command to its end, and nothing left running."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import psutil
+import pytest
+
+MARK = "EVENKEEL_TEST_MARK"
+GONE_WITHIN_S = 30
+
+pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900)]
+
+
+@pytest.fixture
+def mark() -> Iterator[str]:
+    """Every process that the test starts inherits this in its environment; those still there are a failure."""
+    mark = uuid4().hex
+    yield mark
+    deadline = time.monotonic() + GONE_WITHIN_S
+    while (left := marked(mark)) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    for process in left:
+        process.kill()
+    assert [process.info["cmdline"] for process in left] == []
+
+
+def marked(mark: str) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter(["environ", "cmdline", "status"]):
+        if (process.info["environ"] or {}).get(MARK) == mark and process.info["status"] != psutil.STATUS_ZOMBIE:
+            found.append(process)
+    return found
+
+
+def demo(mark: str, folder: Path, *options: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "streaming", "demo", "--keep", str(folder), *options]
+    environ = {**os.environ, MARK: mark, "PYTHONUNBUFFERED": "1"}
+    return subprocess.Popen(
+        command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+
+
+def test_it_tells_of_healthy_groups_and_of_alerts_with_their_cause_and_ends(tmp_path: Path, mark: str) -> None:
+    process = demo(mark, tmp_path / "kept", "--seconds", "60")
+    said, _ = process.communicate(timeout=840)
+    assert process.returncode == 0, said
+    firing = re.search(r"FIRING +critical +DUPLICATED +demo/G_d_sameid_50573 .*\n(.*\n)(.*\n)", said)
+    assert firing is not None, said
+    assert "broker-a 0-3: owned by 127.0.0.1@same (2 instances)" in firing[1]
+    assert "SAME_CLIENT_ID" in firing[2]
+    assert re.search(r"healthy +G_a_scaleout_50402", said)
+    assert re.search(r"^G_b_kill9_50499 .* healthy +-$", said, re.MULTILINE), "the summary"
+    assert "Traceback" not in said
+    (query,) = re.findall(r"^(\S+ - <<'EOF'\nimport duckdb\n.*?^EOF)$", said, re.MULTILINE | re.DOTALL)
+    answer = subprocess.run(["bash", "-c", query], capture_output=True, text=True, check=True).stdout
+    assert "SAME_CLIENT_ID" in answer
+
+
+def test_ctrl_c_ends_it_without_a_word_of_complaint(tmp_path: Path, mark: str) -> None:
+    process = demo(mark, tmp_path / "kept")
+    assert process.stdout is not None
+    said = ""
+    for line in process.stdout:
+        said += line
+        if line.startswith("Playing from"):
+            break
+    time.sleep(5)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process in the foreground
+    rest, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, said + rest
+    assert "Stopping ..." in rest
+    assert "Tables: " in rest
+    assert "Traceback" not in said + rest
