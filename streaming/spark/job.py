@@ -155,8 +155,12 @@ def _keyed(spark: SparkSession, plan: Plan, checkpoint: Checkpoint) -> DataFrame
 
 
 def _finish(query: StreamingQuery) -> None:
-    while query.isActive:
-        time.sleep(0.05)
+    try:
+        while query.isActive:
+            time.sleep(0.05)
+    except BaseException:  # Ctrl-C: it must not go on behind our back
+        query.stop()
+        raise
     if query.exception() is not None:
         raise explained(query)
 

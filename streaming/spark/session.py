@@ -50,7 +50,7 @@ TUNED = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.databricks.delta.writeChecksumFile.enabled": "false",
-    "spark.sql.inMemoryColumnarStorage.batchSize": "1000",  # rows of a quarantined flood have up to 90 KB each
+    "spark.sql.inMemoryColumnarStorage.batchSize": "200",  # rows of a quarantined flood have up to 90 KB each
     "spark.sql.streaming.stopTimeout": "10s",
 }
 TOLD_BY_US = (  # these log each failure with its whole Java story; ``failure`` says it in one message
@@ -83,6 +83,7 @@ def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None
     wanted = {
         **TUNED,
         "spark.app.name": app_name,
+        **({} if "SPARK_DRIVER_MEMORY" in os.environ else {"spark.driver.memory": "2g"}),
         "spark.scheduler.allocation.file": pools.as_uri(),
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logs.as_uri()}",
     }

@@ -16,7 +16,7 @@ from streaming.spark.brokers import Brokers
 from streaming.spark.sources import KafkaSource
 from tests.spark.pipeline import Pipeline, fleet, folded
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
 MEGABYTE = 1_000_000
 
 

@@ -1,0 +1,82 @@
+"""A new checkpoint that begins with what the tables know."""
+
+import msgspec
+import pytest
+
+from schemas.facts import AlertFact
+from streaming.core.seed import GroupSeed
+from streaming.errors import CheckpointError, SourceError
+from streaming.spark.reseed import reseed
+from streaming.spark.sources import KafkaSource
+from tests.core.fleet import Fleet
+from tests.spark.pipeline import Pipeline, lines_of
+from tests.spark.test_kafka import send_events
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
+
+
+@pytest.fixture
+def topic(kafka, request):
+    kafka.create_topic(request.node.name)
+    return request.node.name
+
+
+def duplicated():
+    """A group with an alert that fires."""
+    made = Fleet()
+    made.join("x", "y")
+    made.run(60)
+    made.own("y", "a0 b0-3")
+    return made.run(60)
+
+
+def test_open_alerts_go_on_under_another_shard_count(spark, kafka, topic, tmp_path):
+    pipeline = Pipeline(spark, tmp_path, KafkaSource(topic, kafka.bootstrap_servers))
+    fleet = duplicated()
+    before = fleet.events.copy()
+    send_events(pipeline.source, before)
+    pipeline.run()
+    old_facts = pipeline.facts()
+    again = {"shards": 8, "checkpoint": str(tmp_path / "again")}
+    done = reseed(spark, pipeline.plan(**again))
+    assert (done.groups, done.open_alerts) == (1, 1)
+    assert msgspec.json.decode(done.starting_offsets) == {topic: {"0": len(before)}}
+
+    fleet.own("y", "b0-3")
+    fleet.run(60)
+    send_events(pipeline.source, fleet.events[len(before) :])
+    pipeline.run(**again)
+    new = [fact for fact in pipeline.facts() if fact not in old_facts]
+    assert min(fact.seq for fact in new) > max(fact.seq for fact in old_facts)
+    (fired,) = {fact.payload.fingerprint for fact in old_facts if isinstance(fact.payload, AlertFact)}
+    alerts = [fact.payload for fact in new if isinstance(fact.payload, AlertFact)]
+    assert [(alert.fingerprint, alert.state) for alert in alerts][-1] == (fired, "resolved")
+    assert "pending" not in {alert.state for alert in alerts}
+
+    pipeline.run(**again)
+    assert [fact for fact in pipeline.facts() if fact not in old_facts] == new
+
+
+def test_seeds_hold_members_queues_and_the_next_number(spark, tmp_path):
+    pipeline = Pipeline(spark, tmp_path)
+    pipeline.drop(lines_of(duplicated().events))
+    pipeline.run()
+    plan = pipeline.plan(checkpoint=str(tmp_path / "again"))
+    with pytest.raises(SourceError, match="--start earliest"):
+        reseed(spark, plan)
+    reseed(spark, plan, start="earliest")
+    (value,) = (row.value for row in spark.read.parquet(f"{plan.checkpoint}/evenkeel/seed").collect())
+    seed = msgspec.json.decode(bytes(value), type=GroupSeed)
+    assert {member.client_id: len(member.brokers) for member in seed.members} == {"x": 2, "y": 2}
+    owners = {(queue.queue.broker_name, queue.queue.queue_id): queue.queue.owners for queue in seed.queues}
+    assert owners["a", 0] == ("x", "y")
+    assert len(owners) == 8
+    assert [(opened.topic, opened.alert.state) for opened in seed.alerts] == [("T", "firing")]
+    assert seed.next_seq == max(fact.seq for fact in pipeline.facts()) + 1
+    with pytest.raises(CheckpointError, match="holds a checkpoint already"):
+        reseed(spark, plan, start="earliest")
+
+
+def test_without_facts_there_is_nothing_to_begin_with(spark, tmp_path):
+    with pytest.raises(CheckpointError, match="there are no facts"):
+        reseed(spark, Pipeline(spark, tmp_path).plan(), start="earliest")

@@ -1,0 +1,136 @@
+"""The job as it runs for months: its pulse, its end by a signal, and what it leaves for the next start."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+from kafka import KafkaProducer
+
+from schemas.events import encode_event
+from schemas.facts import HealthFact
+from streaming.core.settings import Settings
+from streaming.spark.job import run
+from streaming.spark.sources import KafkaSource
+from tests.spark.pipeline import Pipeline, fleet, folded
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
+ROOT = Path(__file__).parents[2]
+SERVE = """
+import sys
+from pathlib import Path
+from streaming.config import load_config
+from streaming.spark.service import serve
+serve(load_config(Path(sys.argv[1])), started=lambda: print("started", flush=True))
+"""
+
+
+@contextmanager
+def running(pipeline, **fields):
+    """The job in a thread, until the block ends."""
+    stop, started = Event(), Event()
+    plan = pipeline.plan(trigger_seconds=0.2, **fields)
+    thread = Thread(target=run, args=(pipeline.spark, plan, stop, started.set))
+    thread.start()
+    try:
+        assert started.wait(60)
+        yield
+    finally:
+        stop.set()
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def until(condition, seconds=90):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come in time"
+        time.sleep(0.2)
+
+
+def producer(source):
+    return KafkaProducer(bootstrap_servers=source.bootstrap_servers)
+
+
+def send(source, events):
+    sender = producer(source)
+    for event in events:
+        sender.send(source.topic, key=f"{event.cluster}/{event.group}".encode(), value=encode_event(event))
+    sender.close()
+
+
+@pytest.fixture
+def topic(kafka, request):
+    kafka.create_topic(request.node.name)
+    return request.node.name
+
+
+def test_the_pulse_is_seen_while_nothing_arrives_and_while_events_do(spark, kafka, topic, tmp_path):
+    pipeline = Pipeline(spark, tmp_path, KafkaSource(topic, kafka.bootstrap_servers))
+    events = fleet().events
+    with running(pipeline, health_seconds=2):
+        until(lambda: pipeline.commits() > 0 and pipeline.health())
+        send(pipeline.source, events)
+        until(lambda: any(one.events for one in pipeline.health()))
+        until(lambda: pipeline.health()[-1].status == "idle")
+    health = [fact for fact in pipeline.facts() if isinstance(fact.payload, HealthFact)]
+    assert next(fact.payload.status for fact in health if fact.cluster == "") == "idle"
+    assert sum(fact.payload.events for fact in health if fact.cluster == "c") == len(events)
+    assert [fact for fact in pipeline.facts() if fact.payload.fact != "health"] == folded((events, Settings()))
+
+
+def test_a_signal_ends_it_within_30_s_and_the_next_start_goes_on(spark, kafka, topic, tmp_path):
+    pipeline = Pipeline(spark, tmp_path, KafkaSource(topic, kafka.bootstrap_servers))
+    events = fleet().events
+    half = len(events) // 2
+    for part in (events[:half], events[half:]):
+        process = serve(pipeline)
+        try:
+            send(pipeline.source, part)
+            newest = part[-1].ts
+            until(lambda newest=newest: any(note_of(fact, newest) for fact in pipeline.facts()), 120)
+            process.send_signal(signal.SIGTERM)
+            began = time.monotonic()
+            assert process.wait(60) == 0, process.stderr.read()
+            assert time.monotonic() - began < 30
+        finally:
+            process.kill()
+            process.communicate()
+    assert [fact for fact in pipeline.facts() if fact.payload.fact != "health"] == folded((events, Settings()))
+
+
+def note_of(fact, newest):
+    """A health fact that has seen the round of that time."""
+    return isinstance(fact.payload, HealthFact) and fact.payload.lag_ms and fact.ts - fact.payload.lag_ms >= newest
+
+
+def serve(pipeline):
+    config = pipeline.folder / "evenkeel.toml"
+    config.write_text(
+        f"""
+[source]
+topic = "{pipeline.source.topic}"
+bootstrap_servers = "{pipeline.source.bootstrap_servers}"
+[tables]
+path = "{pipeline.folder}/tables"
+[job]
+checkpoint = "{pipeline.checkpoint}"
+shards = 4
+trigger_seconds = 0.5
+health_seconds = 1
+[spark]
+master = "local[2]"
+"""
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", SERVE, str(config)]
+    process = subprocess.Popen(
+        command, env=environment, cwd=pipeline.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "started\n", process.communicate()[1]
+    return process
