@@ -73,6 +73,8 @@ def _judge_topic(topic: TopicEvidence, held: set[int]) -> Verdicts:
         return _all(topic, topic.queues, kind, why)
     verdicts = {place: judge(_evidence(topic, place)) for place in topic.queues}
     for place in sorted(held - verdicts.keys()):
+        queue = topic.group.state.queues[place]
+        queue.differs_ts = queue.differs_ts or topic.now
         verdict = judge_outside_route(QueueEvidence(topic, place))
         if verdict is not None:
             verdicts[place] = verdict

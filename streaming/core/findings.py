@@ -207,9 +207,13 @@ def _is_expected_and_single(q: QueueEvidence) -> bool:
 
 
 def judge_outside_route(q: QueueEvidence) -> Verdict | None:
-    """A queue that the route does not have: PHANTOM while a client holds it, by reports that count."""
+    """A queue that the route does not have: PHANTOM while a client holds it, by reports that count.
+
+    The route must have been confirmed since: a copy of it that is older than the first such report proves nothing.
+    """
     if not q.newest:
         return None
-    if q.counting and q.topic.route_known and not q.topic.uncovered:
+    is_confirmed = q.topic.route_known and q.topic.topic.confirmed_ts > q.queue.differs_ts
+    if q.counting and is_confirmed and not q.topic.uncovered:
         return q.proven(Kind.PHANTOM, Severity.WARNING, "the topic's route does not have this queue", q.counting)
     return q.seen(Kind.SETTLING, Severity.NONE, "held, though not in the route")

@@ -267,6 +267,15 @@ def test_a_topic_whose_brokers_list_nobody_has_no_members() -> None:
     assert fleet.status().status == "healthy"
 
 
+def test_a_queue_is_a_phantom_only_if_the_route_was_confirmed_since_it_was_first_held() -> None:
+    fleet = healthy(65)  # the route was said at 65 s, and is said again at 125 s
+    fleet.own("y", "b0-4")
+    fleet.run(55)
+    assert fleet.finding("b4").finding == "SETTLING"
+    fleet.run(10)
+    assert fleet.finding("b4").finding == "PHANTOM"
+
+
 def test_a_queue_that_left_the_route_is_told_to_be_gone() -> None:
     fleet = healthy()
     fleet.route("T", a=4, b=2)
