@@ -91,7 +91,12 @@ def test_subscriptions_come_with_or_without_their_filter() -> None:
 
 
 def test_progress_of_an_old_broker_lacks_the_pull_offset() -> None:
-    rows = (OffsetRow("T", 1, "a", 7, 5), OffsetRow("T", 0, None, 9, 9, 9), OffsetRow("R", 0, "a", 0, -5, 0))
+    rows = (
+        OffsetRow("T", 1, "a", 7, 5),
+        OffsetRow("T", 0, None, 9, 9, 9),
+        OffsetRow("R", 0, "a", 0, -5, 0),
+        OffsetRow("R", -1, "a", 0, 0, 0),  # no queue has such a number
+    )
     answer = ConsumeStatsAnswer(ts=0, broker="a", group="g", code=0, table=rows)
     assert reports.progress(answer) == [
         ("R", "a", (QueueProgress(0, 0, -1, 0),)),

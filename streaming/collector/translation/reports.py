@@ -124,6 +124,8 @@ def progress(answer: ConsumeStatsAnswer) -> list[tuple[str, str, tuple[QueueProg
     """(topic, broker name, offsets) of an answer, which can hold several topics."""
     found: dict[tuple[str, str], list[QueueProgress]] = {}
     for row in answer.table or ():
+        if row.queue_id < 0:
+            continue
         found.setdefault((row.topic, row.broker_name or answer.broker), []).append(_queue_progress(row))
     return [
         (topic, broker_name, tuple(sorted(queues, key=lambda q: q.queue_id)))
