@@ -16,7 +16,6 @@ GROUPS, EVENTS_PER_S = 1_000, 2_000
 CHURN = 0.02  # of groups in each round: about three changes a second
 TOPIC = "latency"
 PREPARING_MS = 30_000
-DRAIN_S = 30
 
 
 def measure(results: Results, quick: bool) -> None:

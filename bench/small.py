@@ -19,7 +19,7 @@ def measure(results: Results, quick: bool) -> None:
     with results.part("job.groups_1000", "job.key_is_group_over_shard"), ground() as here:
         events_per_s = _catch_up(results, here, effort)
         plan = here.plan(TOPIC, "keyed-by-group", source__max_offsets_per_trigger=A_TRIGGER)
-        keyed = catch_up_keyed_by_group(here, plan, min(3, effort.triggers))
+        keyed = catch_up_keyed_by_group(here, plan, effort.keyed_triggers)
         keyed_events_per_s = sum(t.records for t in keyed) / sum(t.seconds for t in keyed)
         results.put("job.key_is_group_over_shard", round(keyed_events_per_s / events_per_s, 3))
 

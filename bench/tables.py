@@ -65,6 +65,7 @@ def seconds_to_commit(spark: SparkSession, facts: Path, kafka: dict[str, Any], s
         .select(F.col("value").cast("string").alias("value"), F.unix_millis("timestamp").alias("arrived"))
         .where('startswith(value, \'{"event":"round"\')')
         .select("arrived", F.json_tuple("value", "group", "ts").alias("group", "ts"))
+        .withColumn("ts", F.col("ts").cast("long"))
     )
     found = told.join(markers, ["group", "ts"]).where(F.col("arrived") >= since_ms).select("arrived", "file").collect()
     return [(committed[row.file] - row.arrived) / 1000 for row in found]

@@ -20,13 +20,16 @@ CHURN = 0.001  # some group changes in every trigger, as it is in life, so that 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How many triggers count, after one that does not, and over how many of them the plain loop is timed."""
+    """How many triggers count, after one that does not; over how many of them the plain loop is timed; and how many
+    count with the group as the key."""
 
     triggers: int
     plain_batches: int
+    keyed_triggers: int
 
 
-QUICK, FULL = Effort(triggers=3, plain_batches=1), Effort(triggers=8, plain_batches=3)
+QUICK = Effort(triggers=3, plain_batches=1, keyed_triggers=1)
+FULL = Effort(triggers=8, plain_batches=3, keyed_triggers=3)
 
 
 class Caught(NamedTuple):
