@@ -88,6 +88,7 @@ def _replace_list(group: Group, place: int, listed: Counter[str]) -> None:
             continue
         client.entries.extend([0] * (place + 1 - len(client.entries)))
         client.entries[place] = entries
+        client.note_change()
         _tell_change(group, place, client, before, entries)
 
 

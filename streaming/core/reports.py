@@ -21,7 +21,10 @@ def take_report(group: Group, event: AssignmentReport) -> None:
         return
     owned, busy = _queue_places(group, event.owned)
     report = Report(start_ts, event.answered_ts, group.runs_as(_runs_as(event)), owned, busy)
-    if known is None or known.owned != owned or known.runs_as != report.runs_as:
+    if known is None or known.runs_as != report.runs_as:
+        client.note_change()
+        group.disturb()
+    elif known.owned != owned:
         group.disturb()
     _keep(client, report, known)
     if client.unanswered_ts and client.unanswered_ts <= report.answered_ts:
@@ -110,6 +113,7 @@ def take_heartbeat(group: Group, event: Heartbeat) -> None:
     )
     if client.listed_as != listed_as:
         client.listed_as = listed_as
+        client.note_change()
         group.disturb()
     _take_addresses(group, client, place, event)
 
@@ -132,6 +136,7 @@ def _take_addresses(group: Group, client: Client, place: int, event: Heartbeat) 
     if client.addresses[place] == addresses:
         return
     client.addresses[place] = addresses
+    client.note_change()
     client.double_ts = event.ts if any(" " in known for known in client.addresses) else 0
     group.disturb()
 

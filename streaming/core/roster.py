@@ -1,14 +1,12 @@
 """The members as one would list them now: told when something about one changes, forgotten some time after it left."""
 
-from zlib import crc32
-
 from schemas.facts import MemberFact
 from schemas.identity import is_retry_topic
 from streaming.core.evidence import GroupEvidence
 from streaming.core.group import Group
 from streaming.core.membership import is_listed
 from streaming.core.reports import addresses_of
-from streaming.core.state import Client, ListedAs, RunsAs
+from streaming.core.state import NOT_TOLD, TOLD, Client, ListedAs, RunsAs
 
 KEPT_AFTER_LEAVING_MS = 900_000
 
@@ -19,13 +17,13 @@ _NOTHING_RUN = RunsAs()
 def tell_members(group: Group, evidence: GroupEvidence) -> None:
     """One fact for each client about which something has changed."""
     for place, client in enumerate(group.state.clients):
-        if place not in evidence.members and not client.told_as:
-            continue
-        fact = _present(group, evidence, place, client) if place in evidence.members else _absent(client)
-        told_as = crc32(repr(fact).encode("utf-8", "surrogatepass")) or 1
-        if client.told_as != told_as:
-            client.told_as = told_as if fact.present else 0
-            group.tell(fact)
+        if place in evidence.members:
+            if client.told != TOLD:
+                client.told = TOLD
+                group.tell(_present(group, evidence, place, client))
+        elif client.told != NOT_TOLD:
+            client.told = NOT_TOLD
+            group.tell(_absent(client))
 
 
 def _absent(client: Client) -> MemberFact:
@@ -77,4 +75,4 @@ def forget_the_gone(group: Group) -> None:
 def _is_gone(client: Client, now: int) -> bool:
     if not client.since_ts:
         client.since_ts = now
-    return not is_listed(client) and not client.told_as and now - client.since_ts > KEPT_AFTER_LEAVING_MS
+    return not is_listed(client) and client.told == NOT_TOLD and now - client.since_ts > KEPT_AFTER_LEAVING_MS

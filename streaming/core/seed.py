@@ -7,7 +7,7 @@ from schemas.facts import AlertFact, MemberFact, QueueFact
 from schemas.identity import MessageQueue
 from streaming.core.group import Group
 from streaming.core.settings import Settings
-from streaming.core.state import FINDING_CODES, Alert, GroupState, new_state
+from streaming.core.state import FINDING_CODES, OUTDATED, Alert, GroupState, new_state
 
 SEED_TOPIC = "__seed__"
 
@@ -60,7 +60,7 @@ def plant(value: bytes) -> GroupState:
 def _plant_member(group: Group, member: MemberFact) -> None:
     client = group.state.clients[group.client(member.client_id)]
     client.since_ts = member.since_ts
-    client.told_as = 1  # told, as something else: it is told again with the first new evidence
+    client.told = OUTDATED  # it is told again with the first new evidence
     for name in member.brokers:
         place = group.broker(name)
         broker = group.state.brokers[place]

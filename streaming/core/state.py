@@ -101,6 +101,9 @@ class Report(Packed):
     busy: list[int] = field(default_factory=list)
 
 
+NOT_TOLD, TOLD, OUTDATED = 0, 1, 2  # whether a client's member fact has been told, and still holds
+
+
 class Client(Packed):
     """A client id. ``entries``: how often each broker lists it, by the broker's place."""
 
@@ -112,7 +115,12 @@ class Client(Packed):
     double_ts: int = 0  # since when the same two addresses have been listed, 0: not
     unanswered_ts: int = 0  # since when it has been asked in vain, 0: it answers
     reports: list[Report] = field(default_factory=list)  # one an instance, newest answer first
-    told_as: int = 0  # checksum of the member fact last told, 0: none
+    told: int = NOT_TOLD
+
+    def note_change(self) -> None:
+        """What was told of it no longer holds."""
+        if self.told == TOLD:
+            self.told = OUTDATED
 
 
 class Queue(Packed):
