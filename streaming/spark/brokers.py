@@ -4,8 +4,11 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from streaming.errors import SourceError
+from streaming.spark.failure import root_of
 from streaming.spark.sources import KafkaSource
 
 
@@ -14,15 +17,24 @@ class Brokers:
 
     def __init__(self, spark: SparkSession, source: KafkaSource) -> None:
         self._jvm: Any = spark._jvm
+        self._source = source
         options = source.reader_options()
         self._settings = {
             name.removeprefix("kafka."): value for name, value in options.items() if name.startswith("kafka.")
         }
 
-    def partitions(self, topic: str) -> list[int]:
-        """The topic's partitions; none where there is no such topic."""
+    def partitions(self) -> list[int]:
+        """Those of the source's topic; none where there is no such topic."""
         with self._consumer() as consumer:
-            return sorted(int(found.partition()) for found in consumer.partitionsFor(topic))
+            return sorted(int(found.partition()) for found in consumer.partitionsFor(self._source.topic))
+
+    def require_topic(self) -> None:
+        """Raise SourceError unless the topic is there."""
+        if not self.partitions():
+            raise SourceError(
+                f"there is no topic {self._source.topic} at {self._source.bootstrap_servers}: create it, or mend "
+                "source.topic"
+            )
 
     def earliest(self, partitions: Collection[tuple[str, int]]) -> dict[tuple[str, int], int]:
         """The first offset that each still holds; a partition that is no longer there has none."""
@@ -44,8 +56,12 @@ class Brokers:
         for name, value in self._settings.items():
             properties.put(name, value)
         as_bytes = self._jvm.org.apache.kafka.common.serialization.ByteArrayDeserializer
-        consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(properties, as_bytes(), as_bytes())
         try:
-            yield consumer
-        finally:
-            consumer.close()
+            consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(properties, as_bytes(), as_bytes())
+            try:
+                yield consumer
+            finally:
+                consumer.close()
+        except Py4JJavaError as error:
+            servers = self._settings.get("bootstrap.servers")
+            raise SourceError(f"Kafka at {servers} does not answer: {root_of(error.java_exception)}") from error

@@ -72,10 +72,11 @@ class Checkpoint:
 
     def end_offsets(self, batch_id: int) -> Offsets:
         """Where Kafka is read up to by the end of this batch; batch -1: where the first one begins."""
-        text = self._folder.read("sources/0/0" if batch_id < 0 else f"offsets/{batch_id}")
-        lines = (text or "").splitlines()
-        kafka = lines[-1] if batch_id < 0 and lines else lines[2] if len(lines) > 2 else "{}"
-        return _decode_offsets(kafka)
+        if batch_id < 0:
+            first = (self._folder.read("sources/0/0") or self.identity.starting_offsets or "").splitlines()
+            return _decode_offsets(first[-1] if first else "")
+        lines = (self._folder.read(f"offsets/{batch_id}") or "").splitlines()  # version, metadata, one line a source
+        return _decode_offsets(lines[2] if len(lines) > 2 else "")
 
     def settings_of(self, batch_id: int) -> Settings | None:
         """The settings under which a batch was begun; None if none were kept."""

@@ -14,6 +14,7 @@ from schemas.facts import PAYLOADS, Fact, Payload
 from schemas.tables import FACTS
 from streaming.spark.checkpoint import Offsets
 from streaming.spark.operator import OUTPUT_SCHEMA
+from streaming.spark.projections.conflicts import retried
 from streaming.spark.projections.creation import create_table
 
 NO_SHARD = -1  # of facts that the driver makes
@@ -51,7 +52,8 @@ class FactsTable:
         writer = typed(rows, note.identity).coalesce(files).write.format("delta").mode("append")
         if once is not None:
             writer = writer.option("txnAppId", once[0]).option("txnVersion", once[1])
-        writer.option("userMetadata", msgspec.json.encode(note).decode()).save(self.path)
+        writer = writer.option("userMetadata", msgspec.json.encode(note).decode())
+        retried(lambda: writer.save(self.path))
 
     def last_note(self) -> CommitNote | None:
         """What our newest commit says."""

@@ -20,7 +20,7 @@ def explained(query: StreamingQuery) -> MonitorError:
     if failure.isEmpty():
         return MonitorError(f"query {query.name} ended, though nobody stopped it")
     log.debug("query %s failed: %s", query.name, failure.get())
-    return explain(query.name or "", str(failure.get().getMessage()), _root(failure.get()))
+    return explain(query.name or "", str(failure.get().getMessage()), root_of(failure.get()))
 
 
 def explain(name: str, message: str, root: str) -> MonitorError:
@@ -33,7 +33,8 @@ def explain(name: str, message: str, root: str) -> MonitorError:
     return MonitorError(f"query {name} failed: {python[-1] if python else root.splitlines()[0]}")
 
 
-def _root(failure: Any) -> str:
+def root_of(failure: Any) -> str:
+    """The innermost cause of a Java exception, in its own words."""
     while failure.getCause() is not None:
         failure = failure.getCause()
     return f"{failure.getClass().getSimpleName()}: {failure.getMessage()}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from threading import Event
 
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
@@ -26,7 +27,7 @@ from streaming.spark.session import DETECTION_POOL
 from streaming.spark.sources import FileSource, KafkaSource, Source, name_of, read_source, shard_keys, with_shard_keys
 
 QUERY_NAME = "detection"
-BETWEEN_BATCHES_S = 15  # how long a stop waits for the batch at hand; what is cut short is done again at the next start
+BETWEEN_BATCHES_S = 12  # how long a stop waits for the batch at hand; what is cut short is done again at the next start
 log = logging.getLogger(__name__)
 
 
@@ -127,11 +128,15 @@ def _detection(spark: SparkSession, plan: Plan) -> Iterator[_Job]:
             )  # a restarted query runs its pending batch, and no other
         job.checkpoint.put_in_force(plan.settings)
         yield job
+    except PySparkException as error:
+        raise MonitorError(f"query {QUERY_NAME} cannot run: {str(error).splitlines()[0]}") from error
     finally:
         context.setLocalProperty("spark.scheduler.pool", before or "default")
 
 
 def _prepare(spark: SparkSession, plan: Plan) -> _Job:
+    if isinstance(plan.source, KafkaSource):
+        Brokers(spark, plan.source).require_topic()
     table = FactsTable(spark, plan.tables)
     checkpoint = open_checkpoint(spark, plan.checkpoint, name_of(plan.source), plan.shards, table.count())
     table.create()

@@ -26,7 +26,7 @@ class LossFinder:
 
     def at_start(self, position: Offsets) -> Loss:
         """What is gone already when the next record to be read is at ``position``."""
-        wanted = _flat(position)
+        wanted = {partition: offset for partition, offset in _flat(position).items() if offset >= 0}
         first = self._earliest(wanted)
         self._told = {
             partition: first[partition] for partition in wanted if first.get(partition, 0) > wanted[partition]

@@ -72,17 +72,18 @@ def _position(spark: SparkSession, plan: Plan, note: CommitNote | None) -> str:
     """Where to read on, for every partition that there is now; new ones from their beginning."""
     source = plan.source
     if not isinstance(source, KafkaSource):
-        raise SourceError("a folder of files has no position to go on from: give --start earliest to read all again")
+        raise SourceError(
+            "a folder of files has no position to go on from: give --starting-offsets earliest to read all again"
+        )
     known = note.offsets.get(source.topic) if note else None
     if not known:
         raise CheckpointError(
             f"the log of facts in {plan.tables} does not say up to where topic {source.topic} was read: say where to "
-            "begin with --start earliest, --start latest or --start and an offset for every partition in JSON"
+            "begin with --starting-offsets earliest, latest or an offset for every partition in JSON"
         )
-    partitions = Brokers(spark, source).partitions(source.topic)
-    if not partitions:
-        raise SourceError(f"there is no topic {source.topic} at {source.bootstrap_servers}")
-    position = {str(number): known.get(str(number), -2) for number in partitions}
+    brokers = Brokers(spark, source)
+    brokers.require_topic()
+    position = {str(number): known.get(str(number), -2) for number in brokers.partitions()}
     return msgspec.json.encode({source.topic: position}).decode()
 
 

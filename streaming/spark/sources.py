@@ -7,11 +7,13 @@ them in one shard would exceed what one Arrow batch can hold, and would do so ag
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemas.codec import MAX_EVENT_BYTES, QUARANTINED_BYTES
 from streaming.core.seed import SEED_TOPIC
+from streaming.errors import SourceError
 
 SEED_PARTITION = -2  # before every record of Kafka (0 and up) and of files (-1)
 FILE_PARTITION = -1
@@ -104,7 +106,10 @@ def _read_files(spark: SparkSession, source: FileSource) -> DataFrame:
     reader = spark.readStream.format("text")
     if source.max_files_per_trigger is not None:
         reader = reader.option("maxFilesPerTrigger", source.max_files_per_trigger)
-    lines = reader.load(source.folder).where("trim(value) != ''")
+    try:
+        lines = reader.load(source.folder).where("trim(value) != ''")
+    except AnalysisException as error:
+        raise SourceError(f"folder {source.folder} cannot be read: {str(error).splitlines()[0]}") from error
     parsed = lines.select(
         "value",
         F.col("_metadata.file_name").alias("file"),

@@ -1,5 +1,6 @@
 """Fixtures of the Spark tests: one session for the whole run, and a facts table that a test writes itself."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -20,7 +21,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> SparkSession:
-    return build_session("tests")
+    # A short life is mostly compilation.
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    return build_session("tests", {"spark.master": "local[2]"})
 
 
 class Tables:

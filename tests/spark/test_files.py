@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from schemas.facts import QuarantineFact
 from streaming.core.settings import GroupRule, Settings
-from streaming.errors import CheckpointError, MonitorError, StateVersionError
+from streaming.errors import CheckpointError, MonitorError, SourceError, StateVersionError
 from streaming.spark.batches import Batches
 from streaming.spark.checkpoint import open_checkpoint
 from streaming.spark.facts import FactsTable
@@ -110,6 +110,12 @@ def test_what_a_checkpoint_keeps_for_life_cannot_be_changed(pipeline, tmp_path):
         pipeline.run(tables=str(tmp_path / "elsewhere"))
     pipeline.source = FileSource(str(tmp_path))
     with pytest.raises(CheckpointError, match="made for folder"):
+        pipeline.run()
+
+
+def test_a_folder_that_is_not_there_is_one_clear_message(pipeline, tmp_path):
+    pipeline.source = FileSource(str(tmp_path / "nowhere"))
+    with pytest.raises(SourceError, match="nowhere"):
         pipeline.run()
 
 

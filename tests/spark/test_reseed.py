@@ -6,6 +6,7 @@ import pytest
 from schemas.facts import AlertFact
 from streaming.core.seed import GroupSeed
 from streaming.errors import CheckpointError, SourceError
+from streaming.spark.facts import FactsTable
 from streaming.spark.reseed import reseed
 from streaming.spark.sources import KafkaSource
 from tests.core.fleet import Fleet
@@ -53,6 +54,9 @@ def test_open_alerts_go_on_under_another_shard_count(spark, kafka, topic, tmp_pa
     assert [(alert.fingerprint, alert.state) for alert in alerts][-1] == (fired, "resolved")
     assert "pending" not in {alert.state for alert in alerts}
 
+    assert FactsTable(spark, pipeline.plan().tables).last_note().offsets == {topic: {"0": len(fleet.events)}}
+    assert not pipeline.health()
+
     pipeline.run(**again)
     assert [fact for fact in pipeline.facts() if fact not in old_facts] == new
 
@@ -62,7 +66,7 @@ def test_seeds_hold_members_queues_and_the_next_number(spark, tmp_path):
     pipeline.drop(lines_of(duplicated().events))
     pipeline.run()
     plan = pipeline.plan(checkpoint=str(tmp_path / "again"))
-    with pytest.raises(SourceError, match="--start earliest"):
+    with pytest.raises(SourceError, match="--starting-offsets earliest"):
         reseed(spark, plan)
     reseed(spark, plan, start="earliest")
     (value,) = (row.value for row in spark.read.parquet(f"{plan.checkpoint}/evenkeel/seed").collect())
