@@ -6,29 +6,19 @@ Evidence that is lost in the middle never resolves an alert: it becomes stale, a
 
 from hashlib import blake2b
 
-from msgspec import Struct
-
-from schemas.facts import AlertFact, AlertQueue, AlertState, Kind, Severity, Word
-from schemas.identity import is_retry_topic
+from schemas.facts import AlertFact, AlertQueue, AlertState, Kind, Word
+from streaming.core.claims import ALERTING, BY_OFFSETS, Claim, claims_of_conditions, claims_of_queues
 from streaming.core.comparison import TopicFindings
-from streaming.core.conditions import Found, severity_of
+from streaming.core.conditions import Found
 from streaming.core.evidence import GroupEvidence
 from streaming.core.findings import Verdict
 from streaming.core.group import Group
-from streaming.core.progress import is_seen_to_move
+from streaming.core.progress import is_seen_lately, is_seen_to_move
 from streaming.core.state import Alert
 
-ALERTING = (Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.SLOW_CONSUMER, Kind.PHANTOM, Kind.MISPLACED)
-ALERTING_CONDITIONS = (
-    Kind.INCONSISTENT_SUBSCRIPTION,
-    Kind.UNREADABLE_QUEUES,
-    Kind.NO_MEMBERS,
-    Kind.REBALANCE_STORM,
-)
-BY_OFFSETS = frozenset({Kind.STALLED, Kind.SLOW_CONSUMER})  # the finding itself has waited: fire at once
 UNDECIDED = frozenset({Kind.UNKNOWN, Kind.SETTLING})
-WAITS_FOR_DEPLOY = frozenset({"SUBSCRIPTION_MISMATCH", "STRATEGY_MISMATCH"})
-NO_MEMBERS_HOLD_MS = 120_000
+NOT_BY_REPORTS = UNDECIDED | {Kind.NO_MEMBERS}
+NOT_BY_OFFSETS = BY_OFFSETS | {Kind.CONSUME_DISABLED, Kind.EXCLUDED}
 
 
 class Reason(Word):
@@ -46,17 +36,6 @@ class Reason(Word):
     GONE = "gone"
 
 
-class Claim(Struct, frozen=True):
-    """What the present evidence says of one alert. ``is_ripe``: it may fire; ``waits``: but for a deploy under way."""
-
-    severity: Severity
-    cause: str | None
-    evidence: str
-    queues: tuple[int, ...]
-    is_ripe: bool
-    waits: bool
-
-
 def fingerprint(cluster: str, group: str, topic: str, kind: str) -> str:
     """The alert's identity: it never changes, whatever restarts."""
     return blake2b("\n".join((cluster, group, topic, kind)).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
@@ -64,8 +43,8 @@ def fingerprint(cluster: str, group: str, topic: str, kind: str) -> str:
 
 def update_alerts(group: Group, evidence: GroupEvidence, found: list[TopicFindings], held: list[Found]) -> None:
     """Take every open alert, and everything found, one step on."""
-    claims = _claims_of_queues(group, found)
-    claims.update(_claims_of_conditions(group, evidence, held))
+    claims = claims_of_queues(group, found)
+    claims.update(claims_of_conditions(group, evidence, held))
     verdicts = {place: verdict for findings in found for place, verdict in findings.verdicts.items()}
     known = {(alert.topic, alert.kind) for alert in group.state.alerts}
     for alert in list(group.state.alerts):
@@ -77,79 +56,6 @@ def update_alerts(group: Group, evidence: GroupEvidence, found: list[TopicFindin
     for (topic, kind), claim in claims.items():
         if (topic, kind) not in known:
             _begin(group, topic, kind, claim, verdicts)
-
-
-def _claims_of_queues(group: Group, found: list[TopicFindings]) -> dict[tuple[str, str], Claim]:
-    claims = {}
-    for findings in found:
-        by_kind: dict[Kind, list[int]] = {}
-        for place, verdict in findings.verdicts.items():
-            if verdict.kind in ALERTING:
-                by_kind.setdefault(verdict.kind, []).append(place)
-        for kind, queues in by_kind.items():
-            if is_retry_topic(findings.evidence.topic.name) and not _messages_wait(group, queues):
-                continue
-            claims[findings.evidence.topic.name, kind.value] = _claim(group, findings, kind, queues)
-    return claims
-
-
-def _messages_wait(group: Group, queues: list[int]) -> bool:
-    return any(group.state.queues[place].consumer_lag > 0 for place in queues)
-
-
-def _claim(group: Group, findings: TopicFindings, kind: Kind, queues: list[int]) -> Claim:
-    cause, words = findings.words.get(kind, (None, ""))
-    verdicts = [findings.verdicts[place] for place in queues]
-    is_ripe = any(_is_ripe(group, place, findings.verdicts[place]) for place in queues)
-    waits = cause in WAITS_FOR_DEPLOY and is_rolling_deploy(group)
-    severity = Severity.CRITICAL if any(v.severity is Severity.CRITICAL for v in verdicts) else verdicts[0].severity
-    evidence = words or next((v.reason for v in verdicts if v.reason), "")
-    if kind is Kind.STALLED:
-        evidence = f"{_waiting(group, queues)}; {words}"
-    return Claim(severity, cause, evidence, tuple(sorted(queues, key=group.message_queue)), is_ripe, waits)
-
-
-def _waiting(group: Group, queues: list[int]) -> str:
-    messages = sum(group.state.queues[place].pull_lag for place in queues)
-    longest = max(group.state.queues[place].still_ms for place in queues) // 1000
-    return f"{messages} messages wait, none pulled for {longest} s"
-
-
-def _is_ripe(group: Group, place: int, verdict: Verdict) -> bool:
-    """Held long enough, and everybody it rests on has said it again since it was first seen.
-
-    Clients are asked at different instants: a queue that moves between two of them looks lost, or owned twice, until
-    the one asked first has been asked again.
-    """
-    if verdict.kind in BY_OFFSETS:
-        return True
-    queue, timing = group.state.queues[place], group.timing
-    hold = timing.hold_critical if verdict.severity is Severity.CRITICAL else timing.hold_warning
-    return group.state.now - queue.since_ts >= hold and verdict.oldest_ts >= queue.evidence_ts
-
-
-def is_rolling_deploy(group: Group) -> bool:
-    """Members both come and go, different ones."""
-    state, timing = group.state, group.timing
-    recent = [c for c in state.changes if state.now - c.ts <= timing.grace_membership * 2]
-    joined = {change.client_id for change in recent if change.joined}
-    left = {change.client_id for change in recent if not change.joined}
-    return bool(joined - left and left - joined)
-
-
-def _claims_of_conditions(group: Group, evidence: GroupEvidence, held: list[Found]) -> dict[tuple[str, str], Claim]:
-    claims = {}
-    for found in held:
-        if found.kind not in ALERTING_CONDITIONS:
-            continue
-        hold = NO_MEMBERS_HOLD_MS if found.kind is Kind.NO_MEMBERS else group.timing.hold_warning
-        is_ripe = group.state.now - found.since_ts >= hold
-        waits = found.kind is Kind.INCONSISTENT_SUBSCRIPTION and is_rolling_deploy(group)
-        severity = severity_of(evidence, found.kind)
-        claims[found.topic, found.kind.value] = Claim(
-            severity, found.cause, found.evidence, found.queues, is_ripe, waits
-        )
-    return claims
 
 
 def _begin(group: Group, topic: str, kind: str, claim: Claim, verdicts: dict[int, Verdict]) -> None:
@@ -207,13 +113,13 @@ def _what_changed(alert: Alert, claim: Claim, queues: list[int]) -> Reason | Non
 
 
 def _is_undecided(group: Group, alert: Alert, place: int, verdicts: dict[int, Verdict]) -> bool:
-    """Whether the evidence at hand says neither that the queue is still in the alert's finding nor that it is not."""
+    """Whether the evidence at hand does not say that the queue has left the alert's finding."""
     verdict = verdicts.get(place)
-    if verdict is None or verdict.kind not in (*UNDECIDED, Kind.NO_MEMBERS, Kind.MATCH, Kind.MISPLACED):
+    if verdict is None:
         return False
     if alert.kind in BY_OFFSETS:
-        return not is_seen_to_move(group, group.state.queues[place])
-    return verdict.kind in UNDECIDED or verdict.kind is Kind.NO_MEMBERS
+        return verdict.kind not in NOT_BY_OFFSETS and not is_seen_to_move(group, group.state.queues[place])
+    return (verdict.by_reports or verdict.kind) in NOT_BY_REPORTS
 
 
 def _doubt(group: Group, evidence: GroupEvidence, alert: Alert, verdicts: dict[int, Verdict]) -> None:
@@ -223,7 +129,7 @@ def _doubt(group: Group, evidence: GroupEvidence, alert: Alert, verdicts: dict[i
         _end(group, alert, Reason.GONE, verdicts)
     elif _is_open(group, evidence, alert, verdicts):
         alert.clear_ts = 0
-        if not alert.stale and alert.state == AlertState.FIRING.value:
+        if not alert.stale and alert.state == AlertState.FIRING.value and not _stands_still(group, alert):
             alert.stale = True
             _tell(group, alert, Reason.EVIDENCE_LOST, verdicts)
     elif alert.state == AlertState.PENDING.value:
@@ -252,6 +158,12 @@ def _is_open(group: Group, evidence: GroupEvidence, alert: Alert, verdicts: dict
     if alert.kind == Kind.INCONSISTENT_SUBSCRIPTION:
         return not evidence.members or not all(member.as_of for member in evidence.members.values())
     return bool(evidence.uncovered)
+
+
+def _stands_still(group: Group, alert: Alert) -> bool:
+    """Whether a stall is still seen, though its queues are by now found to be in a worse state."""
+    queues = [group.state.queues[place] for place in alert.queues]
+    return alert.kind in BY_OFFSETS and all(q.still_ms > 0 and is_seen_lately(group, q) for q in queues)
 
 
 def _end(group: Group, alert: Alert, reason: Reason, verdicts: dict[int, Verdict]) -> None:

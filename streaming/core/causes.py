@@ -10,7 +10,9 @@ from msgspec import Struct
 
 from schemas.facts import Cause, Kind
 from streaming.core.evidence import MemberEvidence, TopicEvidence
+from streaming.core.expectation import NotKnown
 from streaming.core.reports import addresses_of
+from streaming.core.routes import is_readable
 
 NEW_ROUTE_MS = 600_000  # a queue that came with a route change in the last ten minutes may still be unknown to a client
 
@@ -162,16 +164,33 @@ def lock_stuck(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | No
 
 
 def route_lag(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
-    """The queue came with a route that its owner has not taken up."""
+    """The queue is new, or another member's by the route as it was, and somebody still goes by that."""
     if not topic.topic.changed_ts or topic.now - topic.topic.changed_ts > NEW_ROUTE_MS:
         return None
-    before = {hosted.broker: hosted.read for hosted in topic.topic.previous_hosts}
+    before = [(hosted.broker, hosted.read) for hosted in topic.topic.previous_hosts if is_readable(hosted)]
+    known = dict(before)
     state_queues = topic.group.state.queues
-    new = frozenset(q for q in queues if state_queues[q].queue_id >= before.get(state_queues[q].broker, 0))
+    new = frozenset(q for q in queues if state_queues[q].queue_id >= known.get(state_queues[q].broker, 0))
     seconds = (topic.now - topic.topic.changed_ts) // 1000
-    return Explanation(
-        Cause.ROUTE_LAG, new, f"the route changed {seconds} s ago, and the members still share out the old one"
-    )
+    text = f"the route changed {seconds} s ago, and members still share out the old one"
+    return Explanation(Cause.ROUTE_LAG, new | _of_another_before(topic, queues - new, before), text)
+
+
+def _of_another_before(topic: TopicEvidence, queues: frozenset[int], before: list[tuple[int, int]]) -> frozenset[int]:
+    """Queues whose owner should have changed with the route, and which are owned by nobody but the old and the new."""
+    if topic.expected is None or topic.broadcasts:
+        return frozenset()
+    try:
+        shares = topic.share_out(before)
+    except NotKnown:
+        return frozenset()
+    explained = set()
+    for place in queues:
+        queue, now = topic.group.state.queues[place], set(topic.expected.get(place, ()))
+        then = set(shares[queue.broker, queue.queue_id])
+        if then != now and set(topic.owners(place)) <= then | now:
+            explained.add(place)
+    return frozenset(explained)
 
 
 def client_stalled(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
@@ -219,7 +238,15 @@ RULES: dict[Kind, tuple[Rule, ...]] = {
         member_gone,
         stale_connection,
     ),
-    Kind.STALLED: (client_stalled, subscription_mismatch, view_divergence, stale_connection),
+    Kind.STALLED: (
+        same_client_id,
+        client_stalled,
+        subscription_mismatch,
+        view_divergence,
+        route_lag,
+        member_gone,
+        stale_connection,
+    ),
     Kind.UNKNOWN: (unproven_instance,),
     Kind.MISPLACED: (same_client_id, view_divergence, route_lag, stale_connection),
 }

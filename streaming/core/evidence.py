@@ -268,15 +268,22 @@ class TopicEvidence:
             return str(why)
 
     def _allocated(self) -> dict[int, list[int]]:
+        shares = self.share_out(self.readable)
+        places = [(broker, queue_id) for broker, count in self.readable for queue_id in range(count)]
+        return {queue: shares[place] for queue, place in zip(self.queues, places, strict=True)}
+
+    def share_out(self, readable: list[tuple[int, int]]) -> dict[tuple[int, int], list[int]]:
+        """(place of the broker, queue id) -> who should own it, were these the readable queues. Raises NotKnown."""
         state, group = self.group.state, self.group
         key = strategy_key(group.rule, self.of_group.classes)
-        hosts = tuple((state.brokers[broker].name, count) for broker, count in self.readable)
+        hosts = tuple((state.brokers[broker].name, count) for broker, count in readable)
         ids = tuple(sorted(m.client.client_id for m in self.members.values() for _ in range(m.entries)))
         place_of = {member.client.client_id: place for place, member in self.members.items()}
         owners = expected_owners(key, self.topic.name, hosts, ids)
         return {
-            queue: [place_of[owner] for owner in owners.get((name, queue_id), ())]
-            for queue, (name, queue_id) in zip(self.queues, _names(hosts), strict=True)
+            (broker, queue_id): [place_of[owner] for owner in owners.get((name, queue_id), ())]
+            for (broker, count), (name, _) in zip(readable, hosts, strict=True)
+            for queue_id in range(count)
         }
 
     def owners(self, queue: int, since: int = 0) -> list[int]:
@@ -286,7 +293,3 @@ class TopicEvidence:
             for member, answered_ts in self.of_group.holders.get(queue, ())
             if answered_ts >= since and member.place in self.members
         ]
-
-
-def _names(hosts: tuple[tuple[str, int], ...]) -> list[tuple[str, int]]:
-    return [(name, queue_id) for name, count in hosts for queue_id in range(count)]

@@ -7,6 +7,7 @@ be known, or not yet; then what is untidy without harm; then MATCH. What is not 
 from collections.abc import Callable, Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from schemas.facts import Kind, Severity
 from streaming.core.evidence import BROADCASTING, TopicEvidence
@@ -15,7 +16,10 @@ from streaming.core.state import Queue
 
 
 class Verdict(Struct, frozen=True, gc=False):
-    """A finding with its severity and, in words, why. ``oldest_ts`` and ``newest_ts`` span the reports it rests on."""
+    """A finding with its severity and, in words, why. ``oldest_ts`` and ``newest_ts`` span the reports it rests on.
+
+    ``by_reports``: what they alone would say of a queue that stands still.
+    """
 
     kind: Kind
     severity: Severity
@@ -24,6 +28,7 @@ class Verdict(Struct, frozen=True, gc=False):
     expected: list[int] | None
     oldest_ts: int = 0
     newest_ts: int = 0
+    by_reports: Kind | None = None
 
 
 class QueueEvidence:
@@ -174,27 +179,25 @@ def match(q: QueueEvidence) -> Verdict:
 
 Rule = Callable[[QueueEvidence], Verdict | None]
 
-RULES: tuple[Rule, ...] = (
-    duplicated,
-    orphaned,
-    stalled,
-    slow_consumer,
-    consume_disabled,
-    unknown,
-    settling,
-    misplaced,
-)
+PROVEN_BY_REPORTS: tuple[Rule, ...] = (duplicated, orphaned)
+PROVEN_BY_OFFSETS: tuple[Rule, ...] = (stalled, slow_consumer, consume_disabled)
+THE_REST: tuple[Rule, ...] = (unknown, settling, misplaced)
 
 
 def judge(q: QueueEvidence) -> Verdict:
     """The first rule that speaks, else MATCH."""
     if _is_plainly_right(q):
         return match(q)
-    for rule in RULES:
-        verdict = rule(q)
-        if verdict is not None:
-            return verdict
-    return match(q)
+    proven = _first(PROVEN_BY_REPORTS, q)
+    if proven is not None:
+        return proven
+    seen = _first(PROVEN_BY_OFFSETS, q)
+    rest = _first(THE_REST, q) or match(q)
+    return rest if seen is None else replace(seen, by_reports=rest.kind)
+
+
+def _first(rules: tuple[Rule, ...], q: QueueEvidence) -> Verdict | None:
+    return next((verdict for rule in rules if (verdict := rule(q)) is not None), None)
 
 
 def _is_plainly_right(q: QueueEvidence) -> bool:

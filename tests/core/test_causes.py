@@ -100,6 +100,30 @@ def test_route_lag_a_client_does_not_take_up_new_queues() -> None:
     assert fleet.firing() == set()
 
 
+def test_route_lag_a_queue_of_the_old_route_that_changes_hands() -> None:
+    """x goes by the new route (a0-3 b0), y by the old one (b0-3): b0 is consumed twice."""
+    fleet = Fleet(rate=0)
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.of("y")[0].knows_route = False
+    fleet.route("T", a=4, b=6)
+    fleet.run(120)
+    assert firing(fleet) == {
+        ("T", "DUPLICATED"): ("ROUTE_LAG", [("b", 0)]),
+        ("T", "ORPHANED"): ("ROUTE_LAG", [("b", 4), ("b", 5)]),
+    }
+
+
+def test_route_lag_explains_no_queue_whose_owner_stays_the_same() -> None:
+    fleet = Fleet(rate=0)
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.route("T", a=4, b=6)
+    fleet.own("x", "a1-3 b0")
+    fleet.run(120)
+    assert firing(fleet) == {("T", "ORPHANED"): ("UNEXPLAINED", [("a", 0)])}
+
+
 def test_a_route_that_changed_long_ago_explains_nothing() -> None:
     fleet = Fleet(rate=0)
     fleet.join("x", "y")

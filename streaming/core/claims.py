@@ -1,0 +1,106 @@
+"""What the present evidence says of alerts: which it supports, with which queues, and whether they may fire yet."""
+
+from msgspec import Struct
+
+from schemas.facts import Kind, Severity
+from schemas.identity import is_retry_topic
+from streaming.core.comparison import TopicFindings
+from streaming.core.conditions import Found, severity_of
+from streaming.core.evidence import GroupEvidence
+from streaming.core.findings import Verdict
+from streaming.core.group import Group
+
+ALERTING = (Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.SLOW_CONSUMER, Kind.PHANTOM, Kind.MISPLACED)
+ALERTING_CONDITIONS = (
+    Kind.INCONSISTENT_SUBSCRIPTION,
+    Kind.UNREADABLE_QUEUES,
+    Kind.NO_MEMBERS,
+    Kind.REBALANCE_STORM,
+)
+BY_OFFSETS = frozenset({Kind.STALLED, Kind.SLOW_CONSUMER})  # the finding itself has waited: fire at once
+WAITS_FOR_DEPLOY = frozenset({"SUBSCRIPTION_MISMATCH", "STRATEGY_MISMATCH"})
+NO_MEMBERS_HOLD_MS = 120_000
+
+
+class Claim(Struct, frozen=True):
+    """What the present evidence says of one alert. ``is_ripe``: it may fire; ``waits``: but for a deploy under way."""
+
+    severity: Severity
+    cause: str | None
+    evidence: str
+    queues: tuple[int, ...]
+    is_ripe: bool
+    waits: bool
+
+
+def claims_of_queues(group: Group, found: list[TopicFindings]) -> dict[tuple[str, str], Claim]:
+    claims = {}
+    for findings in found:
+        by_kind: dict[Kind, list[int]] = {}
+        for place, verdict in findings.verdicts.items():
+            if verdict.kind in ALERTING:
+                by_kind.setdefault(verdict.kind, []).append(place)
+        for kind, queues in by_kind.items():
+            if is_retry_topic(findings.evidence.topic.name) and not _messages_wait(group, queues):
+                continue
+            claims[findings.evidence.topic.name, kind.value] = _claim(group, findings, kind, queues)
+    return claims
+
+
+def _messages_wait(group: Group, queues: list[int]) -> bool:
+    return any(group.state.queues[place].consumer_lag > 0 for place in queues)
+
+
+def _claim(group: Group, findings: TopicFindings, kind: Kind, queues: list[int]) -> Claim:
+    cause, words = findings.words.get(kind, (None, ""))
+    verdicts = [findings.verdicts[place] for place in queues]
+    is_ripe = any(_is_ripe(group, place, findings.verdicts[place]) for place in queues)
+    waits = cause in WAITS_FOR_DEPLOY and is_rolling_deploy(group)
+    severity = Severity.CRITICAL if any(v.severity is Severity.CRITICAL for v in verdicts) else verdicts[0].severity
+    evidence = words or next((v.reason for v in verdicts if v.reason), "")
+    if kind is Kind.STALLED:
+        evidence = f"{_waiting(group, queues)}; {words}"
+    return Claim(severity, cause, evidence, tuple(sorted(queues, key=group.message_queue)), is_ripe, waits)
+
+
+def _waiting(group: Group, queues: list[int]) -> str:
+    messages = sum(group.state.queues[place].pull_lag for place in queues)
+    longest = max(group.state.queues[place].still_ms for place in queues) // 1000
+    return f"{messages} messages wait, none pulled for {longest} s"
+
+
+def _is_ripe(group: Group, place: int, verdict: Verdict) -> bool:
+    """Held long enough, and everybody it rests on has said it again since it was first seen.
+
+    Clients are asked at different instants: a queue that moves between two of them looks lost, or owned twice, until
+    the one asked first has been asked again.
+    """
+    if verdict.kind in BY_OFFSETS:
+        return True
+    queue, timing = group.state.queues[place], group.timing
+    hold = timing.hold_critical if verdict.severity is Severity.CRITICAL else timing.hold_warning
+    return group.state.now - queue.since_ts >= hold and verdict.oldest_ts >= queue.evidence_ts
+
+
+def is_rolling_deploy(group: Group) -> bool:
+    """Members both come and go, different ones."""
+    state, timing = group.state, group.timing
+    recent = [c for c in state.changes if state.now - c.ts <= timing.grace_membership * 2]
+    joined = {change.client_id for change in recent if change.joined}
+    left = {change.client_id for change in recent if not change.joined}
+    return bool(joined - left and left - joined)
+
+
+def claims_of_conditions(group: Group, evidence: GroupEvidence, held: list[Found]) -> dict[tuple[str, str], Claim]:
+    claims = {}
+    for found in held:
+        if found.kind not in ALERTING_CONDITIONS:
+            continue
+        hold = NO_MEMBERS_HOLD_MS if found.kind is Kind.NO_MEMBERS else group.timing.hold_warning
+        is_ripe = group.state.now - found.since_ts >= hold
+        waits = found.kind is Kind.INCONSISTENT_SUBSCRIPTION and is_rolling_deploy(group)
+        severity = severity_of(evidence, found.kind)
+        claims[found.topic, found.kind.value] = Claim(
+            severity, found.cause, found.evidence, found.queues, is_ripe, waits
+        )
+    return claims
