@@ -1,0 +1,49 @@
+"""The columns of every table as they stand in ``docs/tables.md``; ``python -m schemas.tables_doc FILE`` writes them."""
+
+import sys
+from pathlib import Path
+
+from schemas.table import Table
+from schemas.tables import CURRENT, FACTS, HISTORY
+
+BEGIN, END = "<!-- columns: made from schemas/tables.py, change that -->", "<!-- end of columns -->"
+
+
+def columns_section() -> str:
+    """Markdown: what each table is, then its columns."""
+    parts = ["## Current state: one row a thing, replaced as it changes", *map(_described, CURRENT)]
+    parts += ["## History: one row an event, never changed", *map(_described, HISTORY)]
+    parts += ["## The log", _described(FACTS)]
+    return "\n\n".join([BEGIN, *parts, END])
+
+
+def with_columns(document: str) -> str:
+    """The document with its section of columns made anew."""
+    before, _, rest = document.partition(BEGIN)
+    return before + columns_section() + rest.partition(END)[2]
+
+
+def _described(table: Table) -> str:
+    lines = [f"### {table.name}", "", table.comment, "", *_kept(table)]
+    lines += ["| column | type | meaning |", "| --- | --- | --- |"]
+    lines += [f"| {name} | {_shown(sql_type)} | {comment} |" for name, sql_type, comment in table.columns]
+    return "\n".join(lines)
+
+
+def _kept(table: Table) -> list[str]:
+    if table.merge_keys:
+        return [f"One row for each ({', '.join(table.merge_keys)}).", ""]
+    kept = f"Partitioned by date; kept {table.keep_days} days unless configured otherwise"
+    if table.keep_newest_of:
+        kept += f", the newest row of each ({', '.join(table.keep_newest_of)}) for ever"
+    return [f"{kept}.", ""]
+
+
+def _shown(sql_type: str) -> str:
+    """The fields of a payload are in schemas/facts.py; a page of them helps nobody."""
+    return "STRUCT<...>" if sql_type.startswith("STRUCT") else sql_type.replace("`", "")
+
+
+if __name__ == "__main__":
+    page = Path(sys.argv[1])
+    page.write_text(with_columns(page.read_text(encoding="utf-8")), encoding="utf-8")

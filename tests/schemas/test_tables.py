@@ -1,0 +1,61 @@
+"""The definitions of the tables, as data."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from schemas.ddl import facts_columns
+from schemas.tables import CURRENT, FACTS, HISTORY, PROJECTIONS, TABLES
+from schemas.tables_doc import columns_section, with_columns
+from streaming.config.sections import Retention
+
+PAGE = Path(__file__).parents[2] / "docs" / "tables.md"
+# Reserved by Spark's ANSI mode or by DuckDB: unquoted, they would break a query.
+RESERVED = {"group", "order", "left", "right", "from", "to", "end", "when", "where", "check", "default", "limit"}
+UNITS = re.compile(r"milliseconds|per second")
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_every_column_has_a_comment_and_a_name_of_its_own(table):
+    names = [column.name for column in table.columns]
+
+    assert len(set(names)) == len(names)
+    assert all(column.comment and "|" not in column.comment for column in table.columns)
+    assert set(table.merge_keys) | set(table.keep_newest_of) | set(table.partitioned_by) <= set(names)
+
+
+@pytest.mark.parametrize("table", PROJECTIONS, ids=lambda table: table.name)
+def test_no_column_of_a_projection_needs_quotes(table):
+    assert RESERVED.isdisjoint(column.name for column in table.columns)
+
+
+@pytest.mark.parametrize("table", PROJECTIONS, ids=lambda table: table.name)
+def test_times_are_timestamps_and_durations_name_their_unit(table):
+    for column in table.columns:
+        if column.name in ("ts", "since") or column.name.endswith("_time"):
+            assert column.type == "TIMESTAMP"
+        if column.name.endswith(("_ms", "_per_s")):
+            assert UNITS.search(column.comment), column
+
+
+def test_facts_have_the_columns_that_the_job_writes():
+    assert {column.name: column.type for column in FACTS.columns} == facts_columns()
+
+
+def test_current_tables_merge_and_history_does_not():
+    assert all(table.merge_keys and not table.partitioned_by for table in CURRENT)
+    assert all(table.partitioned_by == ("date",) and not table.merge_keys for table in (*HISTORY, FACTS))
+
+
+def test_retention_is_what_the_configuration_says_by_default():
+    configured = Retention().model_dump()
+
+    assert configured == {table.name: table.keep_days for table in TABLES if table.name in configured}
+
+
+def test_the_page_has_the_columns_of_today():
+    text = PAGE.read_text(encoding="utf-8")
+
+    assert with_columns(text) == text, "run python -m schemas.tables_doc docs/tables.md"
+    assert columns_section() in text

@@ -1,0 +1,232 @@
+"""Maintenance: what it removes, what it must leave, and that nothing is lost while the job goes on."""
+
+import os
+import shutil
+import time
+from collections import Counter
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+from deltalake import DeltaTable
+
+from streaming.spark.maintain import Upkeep, maintain, maintain_closed_days
+from streaming.spark.projections import run_projections, start_projections
+from streaming.spark.projections.conflicts import retried
+from streaming.spark.projections.creation import create_tables
+from tests.spark.conftest import Tables
+from tests.spark.telling import DAY, HOUR, Teller, health, millis
+
+pytestmark = pytest.mark.spark
+
+NOW = datetime(2026, 3, 10, 12, tzinfo=timezone.utc)
+TODAY = millis("2026-03-10 12:00")
+KEEP = Upkeep(keep_days={"facts": 5, "queue_findings": 5, "alerts": 5, "group_status": 5, "monitor_health": 0})
+
+
+def some_days():
+    """Facts of 10 days ago, 3 days ago and today, two commits a day; the group's status last changed 10 days ago."""
+    teller = Teller()
+    for ts in (TODAY - 10 * DAY, TODAY - 3 * DAY, TODAY):
+        for part in range(2):
+            at = ts + part * HOUR
+            yield [
+                teller.queue(at, 0, "MATCH" if part else "ORPHANED", ("MATCH", at - HOUR)),
+                teller.alert(at, ("firing", "resolved")[part]),
+                teller.member(at, f"client-{ts}", present=not part),
+                health("prod", at),
+                *([teller.status(at, "healthy", MATCH=1)] if ts < TODAY - 5 * DAY else []),
+            ]
+
+
+@pytest.fixture(scope="module")
+def finished(spark, tmp_path_factory):
+    """Read it only; ``told`` is a copy to change."""
+    tables = Tables(spark, tmp_path_factory.mktemp("finished"))
+    for facts in some_days():
+        tables.tell(facts)
+    run_projections(spark, tables.path)
+    return tables
+
+
+@pytest.fixture
+def told(finished, tmp_path):
+    folder = tmp_path / "tables"
+    shutil.copytree(finished.path, folder)
+    return Tables(finished.spark, folder)
+
+
+def files(tables, name):
+    """How many files each day of a table has in its newest snapshot."""
+    return Counter(Path(uri).parent.name for uri in DeltaTable(f"{tables.path}/{name}").file_uris())
+
+
+def days(tables, name):
+    return sorted(row.day for row in tables.read(name).selectExpr("CAST(date AS STRING) AS day").distinct().collect())
+
+
+def remove_at_once(tables, name):
+    """Replaced files need not wait for a query that may be using them."""
+    tables.spark.sql(
+        f"ALTER TABLE delta.`{tables.path}/{name}` SET TBLPROPERTIES"
+        " ('delta.deletedFileRetentionDuration' = 'interval 0 hours')"
+    )
+
+
+def test_closed_days_are_compacted_expired_ones_dropped_and_today_left_alone(finished, told):
+    assert files(told, "facts") == {"date=2026-02-28": 2, "date=2026-03-07": 2, "date=2026-03-10": 2}
+
+    done = {one.table: one for one in maintain(told.spark, told.path, KEEP, NOW)}
+
+    assert files(told, "facts") == {"date=2026-03-07": 1, "date=2026-03-10": 2}
+    assert days(told, "queue_findings") == ["2026-03-07", "2026-03-10"]
+    assert len(days(told, "monitor_health")) == 3  # 0 days is for ever
+    assert (done["facts"].rows_dropped, done["facts"].files_before, done["facts"].files_after) == (10, 2, 1)
+    assert str(done["facts"]).startswith("facts: 10 rows dropped, 2 files compacted into 1, ")
+    kept = told.read("facts").where("date >= '2026-03-07'").count()
+    assert kept == finished.read("facts").where("date >= '2026-03-07'").count() == 16
+
+
+def test_what_still_holds_outlives_its_retention(told):
+    maintain(told.spark, told.path, KEEP, NOW)
+
+    assert [row.seq for row in told.read("group_status").collect()] == [7]
+    assert days(told, "alerts") == ["2026-03-07", "2026-03-10"]  # a newer row of the same alert takes its place
+
+
+def test_tombstones_go_after_a_week(told):
+    maintain(told.spark, told.path, KEEP, NOW)
+
+    left = {row.client_id for row in told.read("group_members").collect()}
+    assert left == {f"client-{TODAY - 3 * DAY}", f"client-{TODAY}"}
+
+
+def test_a_day_with_very_many_files_is_compacted_before_it_ends(told):
+    maintain(told.spark, told.path, Upkeep(keep_days=KEEP.keep_days, files_a_day=2), NOW)
+
+    assert files(told, "facts")["date=2026-03-10"] == 1
+
+
+def test_replaced_files_are_deleted_and_the_rows_are_still_there(finished, told):
+    remove_at_once(told, "facts")
+    rows = finished.read("facts").where("date >= '2026-03-07'").count()
+
+    maintain(told.spark, told.path, KEEP, NOW)
+
+    on_disk = {path.name for path in Path(told.path, "facts").glob("date=*/*.parquet")}
+    assert on_disk == {Path(uri).name for uri in DeltaTable(f"{told.path}/facts").file_uris()}
+    assert told.read("facts").count() == rows
+
+
+def aged(told, log_hours):
+    """A copy whose log was written so many hours ago, with a checkpoint in the middle and an append of now."""
+    DeltaTable(f"{told.path}/facts").create_checkpoint()
+    then = time.time() - log_hours * 3600
+    for entry in Path(told.path, "facts", "_delta_log").iterdir():
+        os.utime(entry, (then, then))
+    shutil.copytree(told.path, f"{told.path}-aged")
+    tables = Tables(told.spark, Path(f"{told.path}-aged"))
+    tables.tell([Teller(group="audit").member(TODAY, "late")])
+    return tables
+
+
+def test_facts_that_the_projections_have_yet_to_read_are_kept_for_them(told):
+    told.tell([Teller(group="audit").member(TODAY, "early")])
+    tables = aged(told, log_hours=10)
+    before = set(Path(tables.path, "facts").rglob("*.parquet"))
+
+    done = {one.table: one for one in maintain(tables.spark, tables.path, KEEP, NOW)}
+    run_projections(tables.spark, tables.path)
+
+    assert "have yet to read them" in str(done["facts"])
+    assert before <= set(Path(tables.path, "facts").rglob("*.parquet"))
+    assert tables.read("group_members").where("consumer_group = 'audit'").count() == 2
+
+
+def test_a_log_that_all_have_read_is_shortened(told):
+    tables = aged(told, log_hours=50)
+    run_projections(tables.spark, tables.path)
+    rows = tables.read("facts").where("date >= '2026-03-07'").count()
+
+    done = {one.table: one for one in maintain(tables.spark, tables.path, KEEP, NOW)}
+
+    oldest = min(Path(tables.path, "facts", "_delta_log").glob("*.json")).name
+    assert done["facts"].log_files_deleted >= 6
+    assert oldest > f"{5:020d}"
+    assert DeltaTable(f"{tables.path}/facts").to_pyarrow_dataset().count_rows() == rows
+    tables.tell([Teller(group="audit").member(TODAY, "later")])
+    run_projections(tables.spark, tables.path)
+    assert tables.read("group_members").where("client_id = 'later'").count() == 1
+
+
+def test_nothing_is_lost_while_the_job_goes_on(told):
+    """Appends, the projections and maintenance at once; expired days go while the stream reads on."""
+    stop, teller = Event(), Teller(group="busy")
+    told_now = []
+
+    def tell():
+        while not stop.is_set():
+            number = len(told_now)
+            told.tell([teller.membership(TODAY, f"c{number}"), teller.queue(TODAY, number % 3, "MATCH")])
+            told_now.append(number)
+
+    live = start_projections(told.spark, told.path, seconds=0.1)
+    writer = Thread(target=tell)
+    writer.start()
+    try:
+        reports = maintain(told.spark, told.path, Upkeep(keep_days=KEEP.keep_days, files_a_day=1), NOW)
+        stop.set()
+        writer.join()
+        live.query.processAllAvailable()
+        assert live.query.exception() is None
+    finally:
+        stop.set()
+        live.stop()
+
+    changes = told.read("membership_changes").where("consumer_group = 'busy'").select("client_id").collect()
+    newest = told.read("queue_assignments").where("consumer_group = 'busy'").selectExpr("max(seq)").first()[0]
+    assert Counter(row.client_id for row in changes) == {f"c{number}": 1 for number in told_now}
+    assert told.read("facts").where("`group` = 'busy'").count() == 2 * len(told_now)
+    assert newest == 2 * len(told_now) - 1
+    assert "2026-02-28" not in days(told, "facts")
+    assert {report.table: report.rows_dropped for report in reports}["facts"] == 10
+
+
+def test_a_commit_that_loses_a_race_is_computed_again(tables):
+    """Two merges of one table: with Delta's own retry alone, one of them fails."""
+    create_tables(tables.spark, tables.path)
+    path = f"{tables.path}/group_members"
+    tables.spark.sql(f"INSERT INTO delta.`{path}` (client_id, seq) VALUES ('a', 0)")
+    failed = []
+
+    def add(times):
+        for _ in range(times):
+            try:
+                retried(lambda: tables.spark.sql(f"UPDATE delta.`{path}` SET seq = seq + 1"), tries=20)
+            except Exception as error:
+                failed.append(error)
+
+    threads = [Thread(target=add, args=(3,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert not failed
+    assert tables.read("group_members").first().seq == 6
+
+
+def test_the_job_maintains_hourly_until_it_stops(told):
+    stop = Event()
+    keeper = Thread(
+        target=maintain_closed_days, args=(told.spark, told.path, KEEP), kwargs={"stop": stop, "every_seconds": 0.1}
+    )
+    keeper.start()
+    limit = datetime.now(timezone.utc) + timedelta(seconds=100)
+    while "2026-03-10" in days(told, "facts") and datetime.now(timezone.utc) < limit:
+        time.sleep(0.5)
+    stop.set()
+    keeper.join()
+
+    assert not told.read("facts").count()  # by the clock of today, all of it has expired
