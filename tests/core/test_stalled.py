@@ -1,0 +1,203 @@
+"""Queues that stand still: by offsets alone, for as long as counts, and over only when they are seen to move."""
+
+import pytest
+
+from schemas.events import ConsumeProgress, QueueProgress
+from schemas.facts import AlertFact
+from tests.core.fleet import Fleet
+
+NO_OFFSETS = {"rate": 0, "progress_every": 0}
+
+
+def healthy(**fields: object) -> Fleet:
+    fleet = Fleet(**fields)
+    fleet.join("x", "y")
+    return fleet.run(60)
+
+
+def offsets(fleet: Fleet, broker: int, consumer: int, pull: int, at: float | None = None, queue: int = 0) -> None:
+    queues = (QueueProgress(queue, broker, consumer, pull),)
+    fleet.say(ConsumeProgress, at, topic="T", broker_name="a", queues=queues)
+
+
+def observed(fleet: Fleet, *observations: tuple[float, int, int, int]) -> str:
+    """What is found of a0 at the round after the last observation: (second, broker, consumer and pull offset)."""
+    for at, broker, consumer, pull in observations:
+        fleet.run(at - fleet.now - 5)
+        offsets(fleet, broker, consumer, pull, at - 1)
+        fleet.run(5)
+    return fleet.finding("a0").finding
+
+
+@pytest.mark.parametrize(("last", "finding"), [(129.999, "MATCH"), (130.0, "STALLED")])
+def test_a_queue_stands_still_after_60_s(last: float, finding: str) -> None:
+    fleet = healthy(**NO_OFFSETS)
+    fleet.run(5)
+    offsets(fleet, 100, 50, 50, at=70)
+    fleet.run(60)
+    offsets(fleet, 200, 50, 50, at=last)
+    fleet.run(5)
+    assert fleet.finding("a0").finding == finding
+
+
+@pytest.mark.parametrize(("last", "finding"), [(189.999, "MATCH"), (190.0, "STALLED")])
+def test_an_orderly_one_after_60_s_more(last: float, finding: str) -> None:
+    fleet = Fleet(**NO_OFFSETS)
+    fleet.join("x", "y", report={"orderly": True})
+    fleet.run(65)
+    offsets(fleet, 100, 50, 50, at=70)
+    fleet.run(120)
+    offsets(fleet, 200, 50, 50, at=last)
+    fleet.run(5)
+    assert fleet.finding("a0").finding == finding
+
+
+@pytest.mark.parametrize(
+    ("name", "second", "finding"),
+    [
+        ("nothing has moved", (200, 50, 50), "STALLED"),
+        ("nothing was sent either", (100, 50, 50), "STALLED"),
+        ("the consumer's offset has", (200, 51, 50), "MATCH"),
+        ("the pull offset has", (200, 50, 51), "MATCH"),
+        ("all is pulled and waits to be consumed", (100, 50, 100), "MATCH"),
+        ("the offset was set back", (200, 40, 40), "MATCH"),
+    ],
+)
+def test_it_moves_when_either_offset_does(name: str, second: tuple[int, int, int], finding: str) -> None:
+    assert observed(healthy(**NO_OFFSETS), (70, 100, 50, 50), (135, *second)) == finding, name
+
+
+def test_nothing_waits_where_everything_was_pulled() -> None:
+    assert observed(healthy(**NO_OFFSETS), (70, 100, 50, 100), (135, 100, 50, 100)) == "MATCH"
+
+
+def test_brokers_of_4_x_know_no_pull_offset() -> None:
+    assert observed(healthy(**NO_OFFSETS), (70, 100, 50, -1), (135, 200, 50, -1)) == "STALLED"
+
+
+def test_offsets_that_come_late_or_twice_change_nothing() -> None:
+    fleet = healthy(**NO_OFFSETS)
+    observed(fleet, (70, 100, 50, 50), (100, 150, 50, 50))
+    offsets(fleet, 90, 40, 40, at=80)
+    offsets(fleet, 150, 60, 60, at=99)
+    assert observed(fleet, (135, 200, 50, 50)) == "STALLED"
+
+
+def test_a_backlog_from_before_there_were_members_is_not_theirs() -> None:
+    """The clock of a stall does not start before the topic had members."""
+    fleet = Fleet(**NO_OFFSETS)
+    for at in (10, 70):
+        fleet.run(at - fleet.now)
+        offsets(fleet, 100, 50, 50)
+    fleet.join("x", "y")
+    assert observed(fleet, (90, 100, 50, 50), (125, 100, 50, 50)) != "STALLED"
+    assert observed(fleet, (140, 100, 50, 50)) == "STALLED"
+
+
+def test_the_offsets_of_a_topic_that_was_consumed_once_say_nothing() -> None:
+    """Brokers keep them for ever; a member that has not reported yet makes no subscriber of the group."""
+    fleet = Fleet({"T": {"a": 4, "b": 4}, "once": {"a": 4}})
+    fleet.join("x", "y", topics={"T": "*"})
+    fleet.run(100)
+    assert fleet.finding("a0", "once").reason == "NOT_SUBSCRIBED"
+    fleet.join("z", topics={"T": "*"}, answers=False)
+    fleet.run(30)
+    assert fleet.finding("a0", "once").finding == "UNKNOWN"
+    assert fleet.fired() == set()
+
+
+def test_a_stall_fires_at_once_since_it_has_waited() -> None:
+    fleet = healthy()
+    fleet.stick("a0")
+    fleet.run(80)
+    (pending, firing) = fleet.alerts("STALLED")
+    assert pending[0] == firing[0]
+    assert fleet.alert("STALLED").evidence.startswith("260 messages wait, none pulled for 60 s")
+
+
+def test_without_any_report_it_is_a_warning() -> None:
+    fleet = Fleet(report_every=0)
+    fleet.join("x", "y")
+    fleet.stick()
+    fleet.run(100)
+    assert fleet.alert("STALLED").severity == "warning"
+
+
+# --- when it is over
+
+
+def test_it_is_over_when_it_is_seen_to_move() -> None:
+    fleet = healthy()
+    fleet.stick("a0")
+    fleet.run(100)
+    fleet.stick("")
+    fleet.run(20)
+    assert fleet.alerts("STALLED")[-1][1:] == ("resolved", "right_again")
+
+
+def test_a_stall_whose_queue_turns_out_to_be_nobodys_goes_on_beside_the_worse_alert() -> None:
+    fleet = healthy()
+    fleet.pause("x")
+    fleet.run(80)
+    assert fleet.firing() == {("T", "STALLED")}
+    for one in fleet.of("x"):
+        one.answers, one.owned = True, set()
+    fleet.run(30)
+    assert fleet.firing() == {("T", "STALLED"), ("T", "ORPHANED")}
+    assert not fleet.alert("STALLED").stale
+    fleet.resume("x")
+    fleet.run(30)
+    assert fleet.firing() == set()
+
+
+def test_a_queue_that_is_nobodys_and_stands_still_stays_nobodys_when_reports_get_lost() -> None:
+    fleet = healthy()
+    fleet.own("x", "a1-3")
+    fleet.run(60)
+    assert fleet.firing() == {("T", "ORPHANED")}
+    fleet.of("y")[0].answers = False
+    fleet.run(120)
+    assert fleet.finding("a0").finding == "STALLED"
+    assert ("T", "ORPHANED") in fleet.firing()
+    assert fleet.alert("ORPHANED").stale
+
+
+def test_slow_turns_into_stalled_when_its_owner_has_nothing_in_hand_any_more() -> None:
+    fleet = healthy()
+    fleet.stick("a0-3")
+    fleet.of("x")[0].busy = 9
+    fleet.run(80)
+    assert fleet.firing() == {("T", "SLOW_CONSUMER")}
+    fleet.of("x")[0].busy = 0
+    fleet.run(40)
+    assert fleet.firing() == {("T", "STALLED")}
+    assert fleet.alerts("SLOW_CONSUMER")[-1][1:] == ("resolved", "right_again")
+
+
+def test_a_stall_is_over_when_consuming_is_forbidden() -> None:
+    fleet = healthy()
+    fleet.stick("a0")
+    fleet.run(80)
+    fleet.round_fields = {"consume_enable": False}
+    fleet.run(20)
+    assert fleet.finding("a0").finding == "CONSUME_DISABLED"
+    assert fleet.firing() == set()
+
+
+# --- retry topics
+
+
+def retrying(rate: int) -> Fleet:
+    """A retry topic's queue that nobody has, and messages in it or not."""
+    fleet = Fleet({"T": {"a": 2}, "%RETRY%g": {"a": 1}}, rate=rate)
+    fleet.join("x")
+    fleet.run(60)
+    fleet.own("x", "", topic="%RETRY%g")
+    return fleet.run(60)
+
+
+def test_a_retry_queue_pages_only_if_messages_wait_in_it() -> None:
+    assert retrying(rate=4).firing() == {("%RETRY%g", "ORPHANED")}
+    quiet = retrying(rate=0)
+    assert quiet.finding("a0", "%RETRY%g").finding == "ORPHANED"
+    assert quiet.told(AlertFact) == []
