@@ -72,6 +72,8 @@ def plan_of(config: Config) -> Plan:
 def run(spark: SparkSession, plan: Plan, stop: Event, started: Callable[[], None] = lambda: None) -> None:
     """Run until ``stop`` is set. Raises MonitorError when the query fails."""
     with _detection(spark, plan) as job:
+        if stop.is_set():
+            return
         interval = f"{round(plan.trigger_seconds * 1000)} milliseconds"
         query = job.writer(plan.settings).trigger(processingTime=interval).start()
         heartbeat = start_heartbeat(spark, job.batches, stop)

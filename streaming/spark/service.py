@@ -1,6 +1,7 @@
 """``evenkeel run``: detection, the projections and maintenance in one process, until a signal ends it."""
 
 import logging
+import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from streaming.spark.projections import start_projections
 from streaming.spark.session import build_session
 
 AGAIN_AFTER_S = 30
+END_WITHIN_S = 25
 log = logging.getLogger(__name__)
 
 
@@ -37,7 +39,8 @@ def serve(config: Config, stop: Event | None = None, started: Callable[[], None]
             started()
 
         try:
-            job.run(spark, job.plan_of(config), stop, begin)
+            if not stop.is_set():
+                job.run(spark, job.plan_of(config), stop, begin)
         finally:
             stop.set()
             for thread in beside:
@@ -85,13 +88,23 @@ def _ignored(stop: Event) -> Iterator[None]:
 def _signals(stop: Event) -> Iterator[None]:
     """SIGTERM and SIGINT set ``stop``."""
 
+    over = Event()
+
+    def give_up() -> None:
+        if not over.wait(END_WITHIN_S):
+            log.warning("ending in the middle of things: what was cut short is done again at the next start")
+            os._exit(0)  # Java goes with us
+
     def handle(number: int, frame: FrameType | None) -> None:
-        log.info("%s: stopping", signal.Signals(number).name)
-        stop.set()
+        if not stop.is_set():
+            log.info("%s: stopping", signal.Signals(number).name)
+            stop.set()
+            Thread(target=give_up, name="give-up", daemon=True).start()
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
+        over.set()
         for number, handler in before.items():
             signal.signal(number, handler)

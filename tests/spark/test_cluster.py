@@ -18,7 +18,7 @@ from streaming.core.settings import Settings
 from streaming.jvm.java import java_home
 from tests.spark.pipeline import Pipeline, fleet, folded, lines_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
 SPARK_CLASS = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
 DRIVE = """

@@ -77,8 +77,8 @@ def test_the_pulse_is_seen_while_nothing_arrives_and_while_events_do(spark, kafk
         until(lambda: pipeline.commits() > 0 and pipeline.health())
         send(pipeline.source, events)
         until(lambda: any(one.events for one in pipeline.health()))
-        until(lambda: pipeline.health()[-1].status == "idle")
-    health = [fact for fact in pipeline.facts() if isinstance(fact.payload, HealthFact)]
+        until(lambda: pulse(pipeline)[-1].payload.status == "idle")
+    health = pulse(pipeline)
     assert next(fact.payload.status for fact in health if fact.cluster == "") == "idle"
     assert sum(fact.payload.events for fact in health if fact.cluster == "c") == len(events)
     assert [fact for fact in pipeline.facts() if fact.payload.fact != "health"] == folded((events, Settings()))
@@ -102,6 +102,11 @@ def test_a_signal_ends_it_within_30_s_and_the_next_start_goes_on(spark, kafka, t
             process.kill()
             process.communicate()
     assert [fact for fact in pipeline.facts() if fact.payload.fact != "health"] == folded((events, Settings()))
+
+
+def pulse(pipeline):
+    """The health facts in the order of their times."""
+    return sorted((f for f in pipeline.facts() if isinstance(f.payload, HealthFact)), key=lambda fact: fact.ts)
 
 
 def note_of(fact, newest):
