@@ -206,12 +206,10 @@ class TopicEvidence:
         )
 
     @cached_property
-    def who_is_silent(self) -> str | None:
-        """Members that have not said what they own, recently and since the last change; None: all have."""
+    def who_is_silent(self) -> str:
+        """Members that have not said what they own, recently and since the last change."""
         oldest = max(self.change_ts + 1, self.now - self.group.timing.report_max_age)
         silent = [member.place for member in self.members.values() if member.as_of < oldest]
-        if not silent:
-            return None
         ids = self.group.client_ids(silent[:3])
         more = f" and {len(silent) - 3} more" if len(silent) > 3 else ""
         return f"no report since the last change from {', '.join(ids)}{more}"

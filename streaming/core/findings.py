@@ -155,7 +155,7 @@ def unknown(q: QueueEvidence) -> Verdict | None:
         return q.seen(Kind.UNKNOWN, Severity.NONE, f"no answer from {names}")
     if topic.is_since_change or (q.is_lifted and topic.is_fresh):
         return None
-    return q.seen(Kind.UNKNOWN, Severity.NONE, topic.who_is_silent) if topic.who_is_silent else None
+    return q.seen(Kind.UNKNOWN, Severity.NONE, topic.who_is_silent)
 
 
 def settling(q: QueueEvidence) -> Verdict | None:

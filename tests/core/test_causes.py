@@ -124,6 +124,30 @@ def test_route_lag_explains_no_queue_whose_owner_stays_the_same() -> None:
     assert firing(fleet) == {("T", "ORPHANED"): ("UNEXPLAINED", [("a", 0)])}
 
 
+def test_route_lag_says_nothing_of_old_queues_where_owners_are_not_known() -> None:
+    fleet = Fleet(rate=0)
+    fleet.join("x", "y", report={"strategy": "com.acme.Mine"})
+    fleet.run(60)
+    fleet.route("T", a=4, b=6)
+    fleet.own("x", "a1-3 b0")
+    fleet.run(120)
+    assert firing(fleet) == {("T", "ORPHANED"): ("UNEXPLAINED", [("a", 0)])}
+
+
+def test_route_lag_says_nothing_of_old_queues_where_the_strategy_threw_on_the_old_route() -> None:
+    """Before, a broker took part of which the room is not known."""
+    params = {"brokerRooms": {"a": "r1"}, "clientRooms": {"x": "r1", "y": "r1"}}
+    rule = GroupRule(strategy="MACHINE_ROOM_NEARBY-AVG", params=params)
+    fleet = Fleet(settings=Settings(groups=(rule,)), rate=0)
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.route("T", a=4)
+    fleet.own("x", "a1")
+    fleet.own("y", "a2-3")
+    fleet.run(260)
+    assert firing(fleet) == {("T", "ORPHANED"): ("UNEXPLAINED", [("a", 0)])}
+
+
 def test_a_route_that_changed_long_ago_explains_nothing() -> None:
     fleet = Fleet(rate=0)
     fleet.join("x", "y")

@@ -103,6 +103,17 @@ def test_an_outage_of_an_hour_costs_one_round() -> None:
     assert len(fleet.facts) > before
 
 
+def test_a_marker_that_waits_twice_counts_once() -> None:
+    fleet = healthy()
+    fleet.now += HOUR
+    fleet.round()
+    fleet.take(fleet.events[-1])
+    assert len([1 for held in fleet.state.held if b'"round"' in held.event[:20]]) == 2
+    fleet.round()
+    assert fleet.state.now == T0 + (110 + HOUR) * 1000
+    assert fleet.state.held == []
+
+
 def test_after_an_outage_reports_from_before_it_do_not_count() -> None:
     fleet = healthy(report_every=0)
     fleet.report("x")

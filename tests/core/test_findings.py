@@ -205,6 +205,33 @@ def test_a_report_that_names_no_subscription_does_not_say_to_what_its_client_sub
     assert set(fleet.findings().values()) == {"MATCH"}
 
 
+def test_a_queue_that_its_client_has_dropped_is_not_its_own() -> None:
+    fleet = healthy(rate=0)
+    for one in fleet.of("y"):
+        owned = (OwnedQueue(0, dropped=True), OwnedQueue(1), OwnedQueue(2), OwnedQueue(3))
+        one.report = {"owned": (OwnedQueues("T", "b", owned),)}
+    fleet.run(60)
+    assert fleet.finding("b0").finding == "ORPHANED"
+
+
+def test_a_topic_that_nobody_can_read_has_no_queues_to_own() -> None:
+    fleet = Fleet({"T": {"a": (0, 4, 6)}}, rate=0)
+    fleet.join("x")
+    fleet.run(60)
+    assert fleet.findings() == {}
+    assert fleet.fired() == set()
+
+
+def test_a_strategy_that_throws_expects_nobody_and_says_what_it_throws() -> None:
+    """Nearby asks for the room of each client, and one of them has none."""
+    params = {"brokerRooms": {"a": "r1", "b": "r1"}, "clientRooms": {"x": "r1"}}
+    rule = GroupRule(strategy="MACHINE_ROOM_NEARBY-AVG", params=params)
+    fleet = healthy(settings=Settings(groups=(rule,)))
+    assert fleet.finding("a0").finding == "MATCH"
+    assert fleet.finding("a0").expected is None
+    assert "throws" in (fleet.finding("a0").reason or "")
+
+
 # --- broadcasting
 
 

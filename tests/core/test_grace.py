@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.facts import QueueFact
-from streaming.core.settings import Settings, Timing
+from streaming.core.settings import GroupRule, Settings, Timing
 from tests.core.fleet import Fleet
 
 SILENT = {"report_every": 0, "rate": 0}
@@ -82,6 +82,33 @@ def test_a_report_counts_from_55_s_after_a_route_change_and_60_s_later_if_orderl
     both_report(fleet, answered)
     fleet.run(5)
     assert fleet.finding("a0").finding == finding
+
+
+ORDERLY = Settings(groups=(GroupRule(orderly=True),))
+NOT_ORDERLY = Settings(groups=(GroupRule(orderly=False),))
+
+
+@pytest.mark.parametrize(
+    ("settings", "of_group", "of_clients", "is_orderly"),
+    [
+        (None, None, False, False),
+        (None, None, True, True),
+        (None, True, False, True),
+        (ORDERLY, False, False, True),
+        (NOT_ORDERLY, True, True, False),
+    ],
+)
+def test_orderly_is_what_is_configured_else_what_the_group_or_a_client_says(
+    settings: Settings | None, of_group: bool | None, of_clients: bool, is_orderly: bool
+) -> None:
+    fleet = Fleet(settings=settings, **SILENT)
+    fleet.round_fields = {"orderly": of_group}
+    fleet.join("x", "y", report={"orderly": of_clients})
+    fleet.own("y", "a0 b0-3")
+    fleet.run(25)
+    both_report(fleet, 30)
+    fleet.run(5)
+    assert fleet.finding("a0").finding == ("SETTLING" if is_orderly else "DUPLICATED")
 
 
 @pytest.mark.parametrize(("answered", "finding"), [(304.999, "SETTLING"), (305.0, "DUPLICATED")])
