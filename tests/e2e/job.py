@@ -130,13 +130,17 @@ class Job:
         return status, took
 
     def finish(self, offsets: Mapping[str, int]) -> None:
-        """Run until these offsets are read and every projection has all facts; then stop."""
+        """Start it unless it runs, let it catch up with everything below these offsets, and stop it."""
         if self._process is None:
             self.start()
+        self.catch_up(offsets)
+        assert self.stop()[0] == 0, self.last_words()
+
+    def catch_up(self, offsets: Mapping[str, int]) -> None:
+        """Until everything below these offsets is read, and in every projection."""
         self.wait_until(lambda: self.has_read(offsets), f"it had read up to {dict(offsets)}")
         version = DeltaTable(str(self.tables / "facts")).version()
         self.wait_until(lambda: self.is_projected(version), f"the projections had read commit {version}")
-        assert self.stop()[0] == 0, self.last_words()
 
     def wait_until(self, condition: Callable[[], bool], what: str, within_s: float = PATIENCE_S) -> None:
         """Fails when the process ends before, or when it takes too long."""

@@ -1,6 +1,7 @@
 """``spark-submit``: what the user says there counts, and the job does its work."""
 
 import json
+import sys
 from pathlib import Path
 
 import pyspark
@@ -34,11 +35,13 @@ def test_what_is_said_to_spark_submit_is_not_overridden(
     job = make_job(values={"spark": {"master": "local[2]"}, "spark.settings": {"spark.app.name": "of the file"}})
     log = tmp_path / "spark-events"
     log.mkdir()
-    said = {**SAID, "spark.eventLog.enabled": "true", "spark.eventLog.dir": log.as_uri()}
+    said = {**SAID, "spark.eventLog.enabled": "true", "spark.eventLog.compress": "false"}
+    said["spark.eventLog.dir"] = log.as_uri()
     options = [word for key, value in said.items() for word in ("--conf", f"{key}={value}")]
     command = [str(SPARK_SUBMIT), "--master", "local[1]", *options, str(ROOT / "streaming" / "__main__.py")]
-    job.start(command, {"JAVA_HOME": str(java_home())})
-    job.finish(end_offsets(kafka, topic))
+    job.start(command, {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable})
+    job.catch_up(end_offsets(kafka, topic))
+    job.stop()
 
     effective = effective_settings(log)
     assert {key: effective.get(key) for key in said} == said
