@@ -185,7 +185,7 @@ class RebalanceFact(Payload, frozen=True, kw_only=True):
 
 
 class GroupFact(Payload, frozen=True, kw_only=True):
-    """The group as a whole: its state changed. ``status`` is healthy, findings, settling, unknown, excluded or empty."""
+    """The group's state changed. ``status`` is healthy, findings, settling, unknown, excluded or empty."""
 
     fact: ClassVar[str] = "group"
     status: str

@@ -79,13 +79,15 @@ def read_config(path: Path | None, environ: Mapping[str, str] | None = None) -> 
 
 def _parse(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        values: dict[str, Any] = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         allowed_here = f"cannot be read: {error.strerror or error}"
     except UnicodeDecodeError as error:
         allowed_here = f"{_DAMAGED}: {error.reason} at byte {error.start}; TOML is written in UTF-8"
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, or arrays as deep
         allowed_here = f"{_DAMAGED}: {error}"
+    else:
+        return values
     raise ConfigFaults([Fault(str(path), (), NO_VALUE, allowed_here)])
 
 

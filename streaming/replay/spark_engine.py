@@ -5,8 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pyspark.sql import SparkSession
-
 from schemas.facts import Fact
 from schemas.tables import FACTS
 from streaming.config import Config
@@ -15,7 +13,7 @@ from streaming.replay.facts_table import FactsTable
 from streaming.replay.folders import fresh_folder
 from streaming.spark.job import plan_of, run_to_end
 from streaming.spark.projections import run_projections
-from streaming.spark.session import build_session
+from streaming.spark.session import SparkSession, build_session
 from streaming.spark.sources import FileSource
 
 # Most of a short run is Java compiling what it will hardly use: without its second compiler it takes half the time.
