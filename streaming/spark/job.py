@@ -125,9 +125,8 @@ def _detection(spark: SparkSession, plan: Plan) -> Iterator[_Job]:
         old = None if pending is None else job.checkpoint.settings_of(pending)
         if old is not None and old != plan.settings:
             log.info("finishing batch %s under the settings that began it", pending)
-            _finish(
-                job.writer(old).trigger(once=True).start()
-            )  # a restarted query runs its pending batch, and no other
+            # Restarted with this trigger, a query runs its pending batch and no other.
+            _finish(job.writer(old).trigger(once=True).start())
         job.checkpoint.put_in_force(plan.settings)
         yield job
     except PySparkException as error:
