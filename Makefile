@@ -4,10 +4,10 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 FAST := not spark and not kafka and not slow
 
-.PHONY: help setup demo test test-fast check fmt cover bench clean
+.PHONY: help setup demo test test-fast test-e2e check fmt cover bench clean
 
 help:  ## Show this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: .venv/.stamp  ## Install everything into .venv; fast when up to date
 	@$(BIN)/python scripts/fetch_jars.py
@@ -18,8 +18,11 @@ setup: .venv/.stamp  ## Install everything into .venv; fast when up to date
 demo: setup  ## Watch a RocketMQ fleet go wrong and recover (SECONDS=90 to end by itself)
 	$(BIN)/evenkeel demo $(if $(SECONDS),--seconds $(SECONDS))
 
-test: setup test-fast  ## Run every test: the fast ones side by side, then Spark and Kafka one by one
-	$(PYTEST) -m "not ($(FAST))"
+test: setup test-fast  ## Run the tests: the fast ones side by side, then Spark and Kafka one by one
+	$(PYTEST) -m "not ($(FAST))" --ignore tests/e2e
+
+test-e2e: setup  ## Kill, restart, rebuild and submit the whole job: some minutes a test
+	$(PYTEST) tests/e2e
 
 test-fast: setup  ## Run the tests that need neither Spark nor Kafka
 	$(PYTEST) -m "$(FAST)" -n 2
