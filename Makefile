@@ -3,6 +3,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 FAST := not spark and not kafka and not slow
+LONG := tests/e2e $(addprefix tests/spark/test_,maintain.py projections.py reseed.py run.py session.py tables_doc.py)
 
 .PHONY: help setup demo test test-fast test-e2e check fmt cover bench clean
 
@@ -19,10 +20,10 @@ demo: setup  ## Watch a RocketMQ fleet go wrong and recover (SECONDS=90 to end b
 	$(BIN)/evenkeel demo $(if $(SECONDS),--seconds $(SECONDS))
 
 test: setup test-fast  ## Run the tests: the fast ones side by side, then Spark and Kafka one by one
-	$(PYTEST) -m "not ($(FAST))" --ignore tests/e2e
+	$(PYTEST) -m "not ($(FAST))" $(addprefix --ignore=,$(LONG))
 
-test-e2e: setup  ## Kill, restart, rebuild and submit the whole job: some minutes a test
-	$(PYTEST) tests/e2e
+test-e2e: setup  ## Run the long tests: kill, restart, rebuild, maintain, reseed and submit the whole job
+	$(PYTEST) $(LONG)
 
 test-fast: setup  ## Run the tests that need neither Spark nor Kafka
 	$(PYTEST) -m "$(FAST)" -n 2
