@@ -114,7 +114,14 @@ def test_interruption_is_quiet(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "waits")
     command = [*EVENKEEL, "replay", str(tmp_path / "waits"), "--engine", "core"]
     with (
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
+        # A shell's background jobs ignore SIGINT, and so would this test's process under one.
+        subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        ) as process,
         (tmp_path / "waits").open("wb"),  # opens when the other side has opened it
     ):
         time.sleep(0.2)
