@@ -149,8 +149,11 @@ class Show:
 
     def _wait_until(self, is_done: Callable[[], bool]) -> None:
         deadline = time.monotonic() + FINISH_WITHIN_S
-        while time.monotonic() < deadline and not is_done() and not self._stop.wait(LOOK_S):
+        while not is_done() and not self._stop.wait(LOOK_S):
             self._tell()
+            if time.monotonic() > deadline:
+                self._terminal.say(f"not done within {FINISH_WITHIN_S} s: going on without", "yellow")
+                return
 
     def _is_all_read(self) -> bool:
         """Whether the newest commit says that the job has read every record; a health fact brings one in time."""

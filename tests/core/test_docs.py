@@ -1,0 +1,48 @@
+"""docs/findings.md names every kind, cause, reason and timer, with the defaults that hold."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from schemas.facts import Cause, Kind
+from streaming.core.alerting import Reason
+from streaming.core.causes import RULES
+from streaming.core.settings import Timing
+
+PAGE = (Path(__file__).parents[2] / "docs" / "findings.md").read_text(encoding="utf-8")
+UNITS = {"s": 1_000, "h": 3_600_000, "days": 86_400_000}
+
+
+def rows(heading: str) -> dict[str, list[str]]:
+    """The first cell of each row of the table under a heading, and the others."""
+    section = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
+    return {first: others for first, *others in cells[2:]}
+
+
+def test_every_kind_of_finding_has_its_row() -> None:
+    named = [*rows("Findings of a queue"), *rows("Findings of a topic or a group")]
+    assert sorted({*named}) == sorted(kind.value for kind in Kind)
+
+
+def test_every_cause_has_its_row_in_the_order_in_which_causes_are_asked() -> None:
+    named = list(rows("Causes"))
+    assert sorted(named) == sorted(cause.value for cause in Cause)
+    for kind, asked in RULES.items():
+        order = [rule.__name__.upper() for rule in asked if rule.__name__.upper() in named]
+        places = [named.index(cause) for cause in order if cause != "CLIENT_STALLED"]
+        assert places == sorted(places), kind
+
+
+def test_every_reason_is_named() -> None:
+    named = {word for first in rows("The life of an alert") for word in re.findall(r"`(\w+)`", first)}
+    assert named == {reason.value for reason in Reason}
+
+
+@pytest.mark.parametrize("name", Timing.__struct_fields__)
+def test_every_timer_is_named_with_its_default(name: str) -> None:
+    (row,) = [(first, cells[0]) for first, cells in rows("Grace and other timers").items() if name in first.split(", ")]
+    default = row[1].split(", ")[row[0].split(", ").index(name)]
+    number, unit = re.match(r"(\d+) ?(\w*)", default).groups()  # type: ignore[union-attr]
+    assert int(number) * UNITS.get(unit, 1) == getattr(Timing(), name)
