@@ -5,7 +5,7 @@ every commit lists the whole log, and with 25,000 files in it an append took 1.6
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from functools import partial
@@ -66,12 +66,19 @@ class Maintained:
 
 
 def maintain(
-    spark: SparkSession, tables: str, upkeep: Upkeep | None = None, now: datetime | None = None
-) -> list[Maintained]:
-    """One round over all tables; what each got. ``now`` decides which days are over and which rows too old."""
+    spark: SparkSession,
+    tables: str,
+    upkeep: Upkeep | None = None,
+    now: datetime | None = None,
+    only: Iterable[Table] = TABLES,
+) -> Iterator[Maintained]:
+    """One round, table after table; what each got. ``now`` decides which days are over and which rows too old."""
     work = _Round(spark, tables, upkeep or Upkeep(), now or datetime.now(timezone.utc))
-    with in_projections_pool(spark):
-        return [work.maintain(table) for table in TABLES if DeltaTable.isDeltaTable(spark, f"{tables}/{table.name}")]
+    for table in only:
+        if DeltaTable.isDeltaTable(spark, f"{tables}/{table.name}"):
+            with in_projections_pool(spark):
+                done = work.maintain(table)
+            yield done
 
 
 def maintain_closed_days(
@@ -84,6 +91,8 @@ def maintain_closed_days(
         try:
             for done in maintain(spark, tables, upkeep):
                 log.info("maintained %s", done)
+                if stop.is_set():
+                    return
         except Exception:
             log.exception("maintenance of %s failed; it is tried again in %.0f s", tables, every_seconds)
 
@@ -149,8 +158,9 @@ class _Round:
         done.files_after += metrics["numFilesAdded"]
 
     def _vacuum(self, table: Table, done: Maintained) -> None:
-        """Files that were replaced stay for as long as the table's own property says."""
-        self._spark.sql(f"VACUUM {self._name(table)}")
+        """Files that were replaced stay for as long as the table's own property says. Appends alone replace none."""
+        if table in CURRENT or done.rows_dropped or done.files_before:
+            self._spark.sql(f"VACUUM {self._name(table)}")
 
     def _shorten_log(self, last_write: datetime | None, table: Table, done: Maintained) -> None:
         """Delta itself keeps whole days. The newest write stays whatever its age: its commit says what was read."""

@@ -28,8 +28,12 @@ from streaming.spark.packages import spark_jars
 DETECTION_POOL, PROJECTIONS_POOL = "detection", "projections"
 POOLS = f"""<?xml version="1.0"?>
 <allocations>
-  <pool name="{DETECTION_POOL}"><weight>100</weight><minShare>1000</minShare></pool>
-  <pool name="{PROJECTIONS_POOL}"><weight>1</weight><minShare>0</minShare></pool>
+  <pool name="{DETECTION_POOL}">
+    <schedulingMode>FIFO</schedulingMode><weight>100</weight><minShare>1000</minShare>
+  </pool>
+  <pool name="{PROJECTIONS_POOL}">
+    <schedulingMode>FIFO</schedulingMode><weight>1</weight><minShare>0</minShare>
+  </pool>
 </allocations>
 """
 TUNED = {
@@ -49,6 +53,8 @@ TUNED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.databricks.delta.snapshotPartitions": "2",
+    # VACUUM lists a table's folders in so many tasks, however few there are: 10,000 of them took minutes.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
     "spark.databricks.delta.writeChecksumFile.enabled": "false",
     "spark.sql.inMemoryColumnarStorage.batchSize": "200",  # rows of a quarantined flood have up to 90 KB each
     "spark.sql.streaming.stopTimeout": "10s",

@@ -21,9 +21,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> SparkSession:
-    # A short life is mostly compilation.
+    # A short life is mostly compilation, of Java and of queries.
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-    return build_session("tests", {"spark.master": "local[2]"})
+    interpreted = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    return build_session("tests", {"spark.master": "local[2]", **interpreted})
 
 
 class Tables:
