@@ -55,16 +55,6 @@ def story(now):
     ]
 
 
-class Found:
-    """Answers of one engine, by query."""
-
-    def __init__(self, ask: Any) -> None:
-        self._ask = ask
-
-    def __call__(self, name: str) -> list[dict[str, Any]]:
-        return self._ask(QUERIES[name])
-
-
 @pytest.fixture(scope="module")
 def written(spark, tmp_path_factory):
     tables = Tables(spark, tmp_path_factory.mktemp("written"))
@@ -75,13 +65,13 @@ def written(spark, tmp_path_factory):
 
 def in_spark(tables):
     exec(OPENING["spark"].replace("data/tables", tables.path), {"spark": tables.spark})
-    return Found(lambda query: [row.asDict(recursive=True) for row in tables.spark.sql(query).collect()])
+    return lambda name: [row.asDict(recursive=True) for row in tables.spark.sql(QUERIES[name]).collect()]
 
 
 def in_duckdb(tables):
     opened: dict[str, Any] = {}
     exec(OPENING["duckdb"].replace("data/tables", tables.path), opened)
-    return Found(lambda query: opened["db"].sql(query).to_arrow_table().to_pylist())
+    return lambda name: opened["db"].sql(QUERIES[name]).to_arrow_table().to_pylist()
 
 
 @pytest.fixture(scope="module", params=[in_spark, in_duckdb], ids=["spark", "duckdb"])

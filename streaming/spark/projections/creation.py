@@ -1,9 +1,10 @@
 """Delta tables from their plain definitions, comments included."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
+from pyspark.sql.types import ArrayType, DataType, StructType
 
 from schemas.table import Column, Table
 from schemas.tables import TABLES
@@ -19,9 +20,31 @@ def create_table(spark: SparkSession, path: str, table: Table) -> None:
     if not DeltaTable.isDeltaTable(spark, path):
         spark.sql(create_statement(path, table))
         return
-    known = {field.name for field in spark.read.format("delta").load(path).schema}
-    if missing := [column for column in table.columns if column.name not in known]:
-        spark.sql(f"ALTER TABLE {sql_name(path)} ADD COLUMNS ({', '.join(map(_column, missing))})")
+    known = spark.read.format("delta").load(path).schema
+    wanted = _schema(spark, table)
+    missing = [_column(column) for column in table.columns if column.name not in known.names]
+    for name in set(known.names) & set(wanted.names):
+        missing += _missing_fields(known[name].dataType, wanted[name].dataType, f"`{name}`")
+    if missing:
+        spark.sql(f"ALTER TABLE {sql_name(path)} ADD COLUMNS ({', '.join(missing)})")
+
+
+def _schema(spark: SparkSession, table: Table) -> StructType:
+    nulls = ", ".join(f"CAST(NULL AS {column.type}) AS `{column.name}`" for column in table.columns)
+    return spark.sql(f"SELECT {nulls}").schema
+
+
+def _missing_fields(known: DataType, wanted: DataType, name: str) -> Iterator[str]:
+    """Fields that structs within ``name`` lack, as ``ADD COLUMNS`` wants them."""
+    if isinstance(known, ArrayType) and isinstance(wanted, ArrayType):
+        yield from _missing_fields(known.elementType, wanted.elementType, f"{name}.element")
+    elif isinstance(known, StructType) and isinstance(wanted, StructType):
+        for field in wanted:
+            inner = f"{name}.`{field.name}`"
+            if field.name in known.names:
+                yield from _missing_fields(known[field.name].dataType, field.dataType, inner)
+            else:
+                yield f"{inner} {field.dataType.simpleString()}"
 
 
 def create_statement(path: str, table: Table) -> str:

@@ -8,19 +8,25 @@ from delta.tables import DeltaTable
 from msgspec import Struct, field
 from pyspark.sql import SparkSession
 
+from streaming.errors import CheckpointError
 from streaming.spark.storage import Folder
 
 CHECKPOINT = "_checkpoints/projections"
 
 
 class _Offset(Struct):
+    table: str = field(name="reservoirId")
     version: int = field(name="reservoirVersion")
     initial: bool = field(name="isStartingVersion", default=False)
 
 
 class Position(NamedTuple):
-    """Commits of ``facts`` below ``version`` are read. ``initial``: still in the snapshot of the start."""
+    """Commits of ``facts`` below ``version`` are read. ``initial``: still in the snapshot of the start.
 
+    ``table`` is Delta's id of the facts table that was read.
+    """
+
+    table: str
     version: int
     initial: bool
 
@@ -33,7 +39,7 @@ def position(spark: SparkSession, tables: str) -> Position | None:
     if text is None:
         return None
     offset = msgspec.json.decode(text.splitlines()[-1], type=_Offset)
-    return Position(offset.version, offset.initial)
+    return Position(offset.table, offset.version, offset.initial)
 
 
 def commit_time(spark: SparkSession, tables: str, version: int) -> datetime | None:
@@ -46,9 +52,17 @@ def commit_time(spark: SparkSession, tables: str, version: int) -> datetime | No
     return datetime.fromtimestamp(files.getFileStatus(path).getModificationTime() / 1000, timezone.utc)
 
 
-def is_readable(spark: SparkSession, tables: str, version: int) -> bool:
-    """Whether ``facts`` can still be read from this version on: its log is there, or is yet to be written."""
-    if commit_time(spark, tables, version) is not None:
+def is_readable(spark: SparkSession, tables: str, read: Position) -> bool:
+    """Whether ``facts`` can still be read from here on: its log is there, or is yet to be written.
+
+    Raises CheckpointError if it is another table by now.
+    """
+    facts = DeltaTable.forPath(spark, f"{tables}/facts")
+    if facts.detail().select("id").collect()[0][0] != read.table:
+        raise CheckpointError(
+            f"the facts in {tables} are not those that the tables beside them were made from: restore them, or delete "
+            f"{tables}/_checkpoints and all tables but facts"
+        )
+    if commit_time(spark, tables, read.version) is not None:
         return True
-    newest = DeltaTable.forPath(spark, f"{tables}/facts").history(1).select("version").first()
-    return newest is not None and version == newest[0] + 1
+    return bool(read.version == facts.history(1).select("version").collect()[0][0] + 1)

@@ -104,7 +104,7 @@ def _prepare(spark: SparkSession, tables: str, afresh: bool) -> str:
 
 def _can_go_on(spark: SparkSession, tables: str) -> bool:
     read = position(spark, tables)
-    return read is None or is_readable(spark, tables, read.version)
+    return read is None or is_readable(spark, tables, read)
 
 
 def _begin_anew(spark: SparkSession, tables: str) -> str:
