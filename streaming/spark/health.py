@@ -124,8 +124,8 @@ class Health:
     def _status(self, total: _Sum, lag_ms: int | None, working: bool) -> str:
         if self._loss.records:
             return "data_lost"
-        if not total.events and not working:
-            return "idle"
+        if not total.events and (lag_ms is None or not working):
+            return "idle"  # also while the first batch is being made: nothing is known to be well yet
         return "late" if lag_ms is not None and lag_ms > LATE_MS else "ok"
 
 
