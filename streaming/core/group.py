@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from schemas.facts import Fact, Payload
 from schemas.identity import MessageQueue
 from streaming.core.settings import GroupRule, Settings, Timing
-from streaming.core.state import Broker, Client, GroupState, ListedAs, Queue, RunsAs, Topic
+from streaming.core.state import Broker, Client, GroupState, ListedAs, Queue, RunsAs, Topic, husk
 
 
 class Group:
@@ -109,6 +109,13 @@ class Group:
     def client_ids(self, places: Iterable[int]) -> tuple[str, ...]:
         clients = self.state.clients
         return tuple(sorted(clients[place].client_id for place in places))
+
+    def renew(self) -> None:
+        """Forget everything but what outlives a group."""
+        kept = husk(self.state)
+        for name in kept.__struct_fields__:
+            setattr(self.state, name, getattr(kept, name))
+        self._index()
 
     def forget(self, clients: set[int], queues: set[int]) -> None:
         """Drop clients and queues, and what nobody refers to any more; everything else moves up."""

@@ -1,6 +1,7 @@
 """A shard: many groups in one blob, of which only those with events are decoded.
 
-The blob is a map from ``cluster/group`` to the group's packed state and the time of its newest event.
+The blob is a map from ``cluster/group`` to the group's packed state and its clock. Of a group that has been silent for
+long only a husk is kept. The step starts it afresh when it comes back, so no fact depends on whether that was done.
 """
 
 from collections.abc import Iterable
@@ -17,9 +18,11 @@ from schemas.identity import group_key
 from streaming.core.group import Group
 from streaming.core.seed import SEED_TOPIC, plant
 from streaming.core.settings import Settings
-from streaming.core.state import new_state, pack, unpack
+from streaming.core.state import husk, is_forgettable, new_state, pack, unpack
 from streaming.core.step import Origin, Refused, take
 from streaming.errors import StateVersionError
+
+CLOCKS_DIFFER_MS = 3_600_000  # between groups of one cluster, at most: none becomes a husk before its own time
 
 
 class Record(NamedTuple):
@@ -58,7 +61,9 @@ class Folded(NamedTuple):
 
 
 class _Kept(Struct, array_like=True):
-    newest_ts: int
+    """A group's state and its clock; 0: it has none yet, or was looked at when it had been silent for long."""
+
+    clock: int
     packed: bytes
 
 
@@ -89,7 +94,6 @@ class _Fold:
         self.settings = settings
         self.kept: dict[str, _Kept] = {} if blob is None else _unpack(blob)
         self.groups: dict[str, Group] = {}
-        self.newest: dict[str, int] = {}
         self.facts: list[Fact] = []
         self.tallies: dict[str, Tally] = {}
 
@@ -104,8 +108,6 @@ class _Fold:
         key = group_key(event.cluster, event.group)
         group = self.groups.get(key) or self._open(key, event.cluster, event.group)
         self._count(event)
-        if event.ts > self.newest.get(key, 0):
-            self.newest[key] = event.ts
         origin = Origin(record.topic, record.partition, record.offset)
         for refused in take(group, event, origin):
             self._quarantine(_record_of(refused, key, group.state.now), refused.why)
@@ -123,7 +125,6 @@ class _Fold:
         key = group_key(state.cluster, state.group)
         if key not in self.kept and key not in self.groups:
             self.groups[key] = Group(state, self.settings)
-            self.newest[key] = state.now
 
     def _tally(self, cluster: str) -> Tally:
         tally = self.tallies.get(cluster)
@@ -159,9 +160,27 @@ class _Fold:
     def finish(self) -> Folded:
         for key, group in self.groups.items():
             self.facts.extend(group.facts)
-            newest = max(self.newest.get(key, 0), self.kept[key].newest_ts if key in self.kept else 0)
-            self.kept[key] = _Kept(newest, pack(group.state))
+            self.kept[key] = _Kept(group.state.now, pack(group.state))
+        self._forget_silent_groups()
         return Folded(_encode(self.kept), self.facts, list(self.tallies.values()))
+
+    def _forget_silent_groups(self) -> None:
+        """By the time of their own cluster; each is looked at once, and forgotten if it can be."""
+        clocks: dict[str, int] = {}
+        for group in self.groups.values():
+            state = group.state
+            clocks[state.cluster] = max(clocks.get(state.cluster, 0), state.now)
+        silence = self.settings.timing.forget_after + CLOCKS_DIFFER_MS
+        limit = max(clocks.values(), default=0) - silence
+        for key in [key for key, kept in self.kept.items() if 0 < kept.clock < limit]:
+            kept = self.kept[key]
+            if kept.clock < clocks.get(key.partition("/")[0], 0) - silence:
+                self.kept[key] = _Kept(0, _without_the_forgettable(kept.packed))
+
+
+def _without_the_forgettable(packed: bytes) -> bytes:
+    state = unpack(packed)
+    return pack(husk(state)) if is_forgettable(state) else packed
 
 
 def _record_of(refused: Refused, key: str, now: int) -> Record:

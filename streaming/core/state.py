@@ -242,6 +242,27 @@ def new_state(cluster: str, group: str) -> GroupState:
     return GroupState(cluster, group)
 
 
+def is_forgettable(state: GroupState) -> bool:
+    """No alert is open, and nobody is listed, nor told to be."""
+    return not state.alerts and not any(client.told or any(client.entries) for client in state.clients)
+
+
+def husk(state: GroupState) -> GroupState:
+    """What outlives a group that is forgotten: the number of its next fact, its clock, and what goes by them."""
+    return GroupState(
+        state.cluster,
+        state.group,
+        next_seq=state.next_seq,
+        now=state.now,
+        interval=state.interval,
+        round=state.round,
+        floor_ts=state.floor_ts,
+        sources=state.sources,
+        behind=state.behind,
+        held=state.held,
+    )
+
+
 def pack(state: GroupState) -> bytes:
     """One byte of version, then the state."""
     return _VERSION_BYTE + _encoder.encode(state)

@@ -31,7 +31,7 @@ from streaming.core.progress import take_progress
 from streaming.core.reports import take_heartbeat, take_report
 from streaming.core.routes import take_route
 from streaming.core.settings import Settings
-from streaming.core.state import GroupState, Held
+from streaming.core.state import GroupState, Held, is_forgettable
 
 HELD_AT_MOST = 4096
 MARKERS_HELD_BESIDES = 16
@@ -120,6 +120,8 @@ def _take_round(group: Group, event: Round, origin: Origin, is_new: bool) -> lis
         return []
     if verdict is Verdict.SET_BACK:
         clock.set_back(state, event.ts - 1)
+    elif state.now and event.ts - state.now > timing.forget_after and is_forgettable(state):
+        group.renew()  # the shard may have done so meanwhile or not, which depends on its batches
     refused = _release(group, event.ts)
     _accept(group, event)
     return refused

@@ -5,7 +5,7 @@ Events are never sorted: what is cut, doubled, delayed or dropped keeps the orde
 
 from collections import Counter
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 import msgspec
@@ -152,6 +152,37 @@ def test_any_cut_into_batches_gives_the_same_facts_in_the_same_order(
     singly = range(len(events) - tail % 40, len(events))  # some of them batches of one
     whole = folded(events, [], HASTY)
     assert folded(events, [*at, *singly], HASTY) == whole
+
+
+def without_delays(mishaps: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
+    return [mishap for mishap in mishaps if mishap[0] != "delay"]
+
+
+EVERYBODY_LEAVES = [("leave", "x"), ("leave", "y"), ("leave", "z"), ("run", 10), ("run", 10), ("run", 10)]
+SILENCES = st.sampled_from([1_000, 9_000, 50_000]).map(lambda seconds: [*EVERYBODY_LEAVES, ("outage", seconds)])
+WITH_SILENCES = st.lists(st.one_of(HAPPENINGS.filter(is_onward).map(lambda one: [one]), SILENCES), max_size=8)
+FORGETFUL = Settings(timing=msgspec.structs.replace(HASTY.timing, gone_after=60_000, forget_after=3_600_000))
+
+
+@few
+@given(WITH_SILENCES, MISHAPS.map(without_delays), st.lists(NUMBERS, max_size=8))
+def test_any_cut_gives_the_same_facts_though_groups_are_forgotten_that_are_silent_for_long(
+    happenings: list[list[tuple[str, object]]], mishaps: list[tuple[str, int, int]], cuts: list[int]
+) -> None:
+    """Another group goes on meanwhile: it is by its time that the shard forgets."""
+    silent = timeline([*chain.from_iterable(happenings), ("run", 3), ("join", "x")])
+    other = Fleet(group="h")
+    while not other.events or other.events[-1].ts < silent[-1].ts:
+        other.run(15)
+        other.now += 3_600
+    events = mishandled(sorted(silent + other.events, key=lambda event: event.round), mishaps)
+    at = [cut % (len(events) + 1) for cut in cuts]
+    whole, _, _ = folded(events, [], FORGETFUL)
+    for some in (at, range(len(events))):
+        groups, _, _ = folded(events, list(some), FORGETFUL)
+        assert groups == whole
+    for facts in whole.values():
+        assert [fact.seq for fact in facts] == list(range(len(facts)))
 
 
 @lru_cache(maxsize=1)

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from schemas.codec import MAX_EVENT_BYTES, QUARANTINED_BYTES
-from schemas.events import AnyEvent
-from schemas.facts import Fact, QuarantineFact
+from schemas.events import AnyEvent, decode_event
+from schemas.facts import EventsLostFact, Fact, QuarantineFact
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
 from streaming.core.state import STATE_VERSION, new_state, pack, unpack
@@ -72,6 +72,114 @@ def test_tallies_count_per_cluster() -> None:
     assert (tallies["one"].rounds, tallies["one"].groups, tallies["one"].quarantined) == (12, 1, 1)
     assert tallies["one"].newest_round_ts == T0 + 60_000
     assert (tallies["two"].rounds, tallies["two"].brokers_unanswered) == (8, 2)
+
+
+# --- groups that are gone
+
+DAY = 86_400
+
+
+def gone(group: str = "comes back", alert: bool = False) -> Fleet:
+    """Its members have left; that nobody consumes is an alert for an hour."""
+    fleet = healthy(group)
+    fleet.leave("x", "y")
+    return fleet.idle(1000 if alert else 4000)
+
+
+def going_on(days: float, cluster: str = "c") -> list[Record]:
+    """Another group, some days later."""
+    fleet = healthy("goes on", cluster=cluster)
+    known = len(fleet.events)
+    fleet.now += days * DAY
+    return records_of(fleet.run(60).events[known:])
+
+
+def size_of(blob: bytes) -> int:
+    return len(msgspec.msgpack.decode(blob)["c/comes back"][1])
+
+
+def kept_of(fleet: Fleet, records: list[Record]) -> float:
+    """What is kept of a silent group after another one's events, as a share of what was kept before."""
+    blob = fold(None, records_of(fleet.events), SETTINGS).blob
+    return size_of(fold(blob, records, SETTINGS).blob) / size_of(blob)
+
+
+@pytest.mark.parametrize("days", [6, 7.02, 8, 30])
+def test_it_does_not_matter_whether_a_shard_has_forgotten_a_group_that_comes_back(days: float) -> None:
+    fleet = gone()
+    left = len(fleet.events)
+    fleet.now += days * DAY
+    fleet.join("z")
+    fleet.run(120)
+    blob, facts = fold(None, records_of(fleet.events[:left]), SETTINGS)[:2]
+    forgotten = fold(blob, going_on(days), SETTINGS).blob
+    back = fold(forgotten, records_of(fleet.events[left:]), SETTINGS)
+    assert [*facts, *back.facts] == fleet.facts
+    assert [fact.seq for fact in fleet.facts] == list(range(len(fleet.facts)))
+    assert set(fleet.findings().values()) == {"MATCH"}
+    assert (size_of(forgotten) < size_of(blob) / 4) is (days > 7.05)
+
+
+def test_a_group_that_comes_back_after_long_starts_afresh_with_what_its_first_round_says() -> None:
+    fleet = gone()
+    fleet.now += 8 * DAY
+    fleet.routes = {}
+    fleet.route("U", a=1)
+    fleet.join("z")
+    fleet.round().round()
+    assert [topic.name for topic in fleet.state.topics] == ["U"]
+    assert fleet.state.topics[0].confirmed_ts > 0
+    assert [client.client_id for client in fleet.state.clients] == ["z"]
+
+
+def test_what_waits_for_the_clock_still_waits_when_the_rest_is_forgotten() -> None:
+    fleet = gone()
+    fleet.say_route(at=fleet.now + 600)
+    waiting = fleet.events[-1]
+    fleet.mark(at=fleet.now - 600)
+    blob = fold(None, records_of(fleet.events), SETTINGS).blob
+    state = unpack(msgspec.msgpack.decode(fold(blob, going_on(8), SETTINGS).blob)["c/comes back"][1])
+    assert [decode_event(held.event) for held in state.held] == [waiting]
+    assert len(state.behind) == 1
+    assert state.topics == []
+
+
+def test_events_that_got_lost_while_a_group_was_silent_are_noticed_though_it_was_forgotten() -> None:
+    fleet = gone()
+    blob = fold(None, records_of(fleet.events), SETTINGS).blob
+    left = len(fleet.events)
+    fleet.now += 8 * DAY
+    fleet.seq += 3
+    fleet.round()
+    (lost, *_) = fold(fold(blob, going_on(8), SETTINGS).blob, records_of(fleet.events[left:]), SETTINGS).facts
+    assert isinstance(lost.payload, EventsLostFact)
+    assert (lost.payload.expected_seq, lost.payload.received_seq) == (left, left + 3)
+
+
+def test_what_was_forgotten_once_is_not_looked_at_again() -> None:
+    blob = fold(None, records_of(gone().events), SETTINGS).blob
+    blob = fold(blob, going_on(8), SETTINGS).blob
+    kept = msgspec.msgpack.decode(blob)
+    kept["c/comes back"][1] = b"not to be decoded"
+    fold(msgspec.msgpack.encode(kept), going_on(9), SETTINGS)
+
+
+def test_a_group_with_an_open_alert_is_not_forgotten() -> None:
+    assert kept_of(gone(alert=True), going_on(30)) == 1
+
+
+def test_a_group_with_members_is_not_forgotten() -> None:
+    assert kept_of(healthy("comes back"), going_on(30)) == 1
+
+
+def test_a_group_that_has_had_no_round_yet_is_not_forgotten() -> None:
+    fleet = Fleet(group="comes back")
+    fleet.say_route()
+    assert kept_of(fleet, going_on(30)) == 1
+
+
+def test_groups_of_another_cluster_are_not_forgotten_for_this_ones_time() -> None:
+    assert kept_of(gone(), going_on(30, cluster="other")) == 1
 
 
 # --- records that cannot be used
