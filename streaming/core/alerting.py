@@ -147,7 +147,8 @@ def _is_gone(group: Group, evidence: GroupEvidence, alert: Alert, verdicts: dict
         is_absent = all(p in verdicts and verdicts[p].kind is Kind.NO_MEMBERS for p in alert.queues)
     else:
         is_absent = not evidence.members and not evidence.uncovered
-    since = state.empty_since if alert.kind == Kind.NO_MEMBERS else max(state.empty_since, alert.seen_ts)
+    needs_no_member = alert.kind in (Kind.NO_MEMBERS, Kind.UNREADABLE_QUEUES)  # seen as long as the group is empty
+    since = state.empty_since if needs_no_member else max(state.empty_since, alert.seen_ts)
     return is_absent and state.now - since >= group.timing.gone_after
 
 

@@ -60,6 +60,8 @@ def _shown(pair: tuple[str, str | None]) -> str:
 def unreadable_queues(evidence: GroupEvidence) -> Iterator[Found]:
     """Messages arrive in queues that nobody can read: no read permission, or fewer read than write queues."""
     state = evidence.group.state
+    if not evidence.members and not evidence.uncovered and not _left_lately(evidence):
+        return  # there is nobody who would read them
     hosts = {(place, hosted.broker): hosted for place, topic in enumerate(state.topics) for hosted in topic.hosts}
     by_topic: dict[int, dict[str, list[int]]] = {}
     for place, queue in enumerate(state.queues):
@@ -94,9 +96,14 @@ def no_members(evidence: GroupEvidence) -> Iterator[Found]:
     if evidence.members or evidence.uncovered or not state.brokers:
         return
     waiting = sum(queue.consumer_lag for queue in state.queues if queue.consumer_lag > 0)
-    left_lately = state.empty_since and evidence.now - state.empty_since <= evidence.group.timing.gone_after
-    if evidence.group.rule.always_on or (waiting and left_lately):
+    if evidence.group.rule.always_on or (waiting and _left_lately(evidence)):
         yield Found(Kind.NO_MEMBERS, "", f"no broker lists a member; {waiting} messages wait")
+
+
+def _left_lately(evidence: GroupEvidence) -> bool:
+    """Whether the last member left so lately that one waits for the group to come back."""
+    empty_since = evidence.group.state.empty_since
+    return empty_since > 0 and evidence.now - empty_since <= evidence.group.timing.gone_after
 
 
 def rebalance_storm(evidence: GroupEvidence) -> Iterator[Found]:

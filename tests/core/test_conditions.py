@@ -131,6 +131,39 @@ def test_a_topic_that_nobody_subscribes_to_any_more_may_be_unreadable() -> None:
     assert conditions(fleet) == set()
 
 
+def test_unreadable_queues_of_a_group_that_is_gone_are_nobodys_concern() -> None:
+    fleet = healthy()
+    fleet.route("T", a=(2, 4, 6), b=4)
+    fleet.run(120)
+    fleet.leave("x", "y")
+    fleet.idle(3600)
+    assert ("T", "UNREADABLE_QUEUES") in fleet.firing()
+    fleet.idle(60)
+    assert fleet.alerts("UNREADABLE_QUEUES")[-1][1:] == ("resolved", "gone")
+    assert fleet.firing() == set()
+    known = len(fleet.facts)
+    fleet.idle(3600)
+    assert fleet.facts[known:] == []
+    fleet.join("x", "y")
+    fleet.run(120)
+    assert fleet.firing() == {("T", "UNREADABLE_QUEUES")}
+
+
+def test_nor_are_those_of_a_group_that_was_gone_before_it_was_first_seen() -> None:
+    fleet = Fleet({"T": {"a": (2, 4, 6), "b": 4}}).run(120)
+    assert fleet.fired() == set()
+
+
+def test_while_a_broker_is_silent_a_group_is_not_known_to_be_gone() -> None:
+    fleet = healthy()
+    fleet.route("T", a=(2, 4, 6), b=4)
+    fleet.run(120)
+    fleet.leave("x", "y")
+    fleet.down = {"b"}
+    fleet.idle(4000)
+    assert ("T", "UNREADABLE_QUEUES") in fleet.firing()
+
+
 # --- NO_MEMBERS
 
 
