@@ -5,6 +5,7 @@ from streaming.core.causes import RULES, explain
 from streaming.core.evidence import GroupEvidence, TopicEvidence
 from streaming.core.findings import QueueEvidence, Verdict, judge, judge_outside_route
 from streaming.core.group import Group
+from streaming.core.progress import STARTED_AFRESH
 from streaming.core.state import FINDING_CODES, Queue
 
 EXPLAINED = frozenset(RULES)
@@ -71,7 +72,7 @@ def _judge_topic(topic: TopicEvidence, held: set[int]) -> Verdicts:
             (Kind.SETTLING, "its brokers list nobody yet") if young else (Kind.NO_MEMBERS, "nobody to consume it")
         )
         return _all(topic, topic.queues, kind, why)
-    verdicts = {place: judge(_evidence(topic, place)) for place in topic.queues}
+    verdicts = {place: _judge(topic, place) for place in topic.queues}
     for place in sorted(held - verdicts.keys()):
         queue = topic.group.state.queues[place]
         queue.differs_ts = queue.differs_ts or topic.now
@@ -87,6 +88,15 @@ def _last_known(topic: TopicEvidence) -> set[int]:
         return set(topic.queues)
     queues = topic.group.state.queues
     return {p for p, queue in enumerate(queues) if queue.topic == topic.place and queue.told_after_ms >= 0}
+
+
+def _judge(topic: TopicEvidence, place: int) -> Verdict:
+    """A queue that was nobody's stood still for that reason: who has it now is given the whole time to move it."""
+    queue = topic.group.state.queues[place]
+    evidence = _evidence(topic, place)
+    if queue.still_ms > 0 and evidence.newest and FINDING_CODES[queue.finding] is Kind.ORPHANED:
+        queue.still_ms = STARTED_AFRESH
+    return judge(evidence)
 
 
 def _evidence(topic: TopicEvidence, place: int) -> QueueEvidence:

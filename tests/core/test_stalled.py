@@ -162,6 +162,31 @@ def test_a_queue_that_is_nobodys_and_stands_still_stays_nobodys_when_reports_get
     assert fleet.alert("ORPHANED").stale
 
 
+@pytest.mark.parametrize(("seconds", "progress_every"), [(130, 30), (155, 30), (150, 60)])
+def test_a_queue_that_gets_an_owner_has_a_minute_before_it_is_stalled(seconds: float, progress_every: float) -> None:
+    """It stood still because it was nobody's: the offsets from before say nothing of who has it now."""
+    fleet = healthy(progress_every=progress_every)
+    fleet.own("x", "a1-3")
+    fleet.run(seconds)
+    assert fleet.firing() == {("T", "ORPHANED")}
+    fleet.own("x", "a0-3")
+    fleet.run(100)
+    assert fleet.fired() == {("T", "ORPHANED")}
+    assert fleet.firing() == set()
+
+
+def test_and_is_stalled_after_that_minute_if_its_owner_does_not_move_it() -> None:
+    fleet = healthy()
+    fleet.own("x", "a1-3")
+    fleet.run(150)
+    fleet.stick("a0")
+    fleet.own("x", "a0-3")
+    fleet.run(60)
+    assert fleet.firing() == set()
+    fleet.run(40)
+    assert fleet.firing() == {("T", "STALLED")}
+
+
 def test_slow_turns_into_stalled_when_its_owner_has_nothing_in_hand_any_more() -> None:
     fleet = healthy()
     fleet.stick("a0-3")
