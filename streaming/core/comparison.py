@@ -91,10 +91,11 @@ def _last_known(topic: TopicEvidence) -> set[int]:
 
 
 def _judge(topic: TopicEvidence, place: int) -> Verdict:
-    """A queue that was nobody's stood still for that reason: who has it now is given the whole time to move it."""
+    """A queue that was nobody's, or in no route, stood still for that reason: it is given the whole time to move."""
     queue = topic.group.state.queues[place]
     evidence = _evidence(topic, place)
-    if queue.still_ms > 0 and evidence.newest and FINDING_CODES[queue.finding] is Kind.ORPHANED:
+    is_taken_over = evidence.newest and FINDING_CODES[queue.finding] is Kind.ORPHANED
+    if queue.still_ms > 0 and (is_taken_over or queue.told_after_ms < 0):
         queue.still_ms = STARTED_AFRESH
     return judge(evidence)
 

@@ -187,6 +187,21 @@ def test_and_is_stalled_after_that_minute_if_its_owner_does_not_move_it() -> Non
     assert fleet.firing() == {("T", "STALLED")}
 
 
+@pytest.mark.parametrize(("progress_every", "delay"), [(30, 0), (20, 0), (20, 50)])
+def test_a_queue_that_can_be_read_at_last_has_a_minute_too(progress_every: float, delay: float) -> None:
+    """Messages waited in it before; clients learn of the route some time after it was mended."""
+    fleet = Fleet({"T": {"a": (1, 2, 6)}}, progress_every=progress_every)
+    (x,) = fleet.join("x")
+    fleet.run(145)
+    x.knows_route = False
+    fleet.route("T", a=2)
+    fleet.run(delay)
+    x.knows_route = True
+    fleet.balance()
+    fleet.run(150)
+    assert fleet.fired() == {("T", "UNREADABLE_QUEUES")}
+
+
 def test_slow_turns_into_stalled_when_its_owner_has_nothing_in_hand_any_more() -> None:
     fleet = healthy()
     fleet.stick("a0-3")
