@@ -101,7 +101,8 @@ def _count(group: Group, event: AnyEvent) -> bool:
         return True
     if event.seq <= last:
         return False
-    state.floor_ts = max(state.floor_ts, state.now)
+    # what was lost may be as young as this event; one of a wrong clock must not set aside what is yet to come
+    state.floor_ts = max(state.floor_ts, state.now, min(_time_of(event) - 1, clock.horizon(state, group.timing)))
     group.disturb()
     lost = EventsLostFact(source=event.source, expected_seq=last + 1, received_seq=event.seq)
     group.tell(lost, ts=state.now or event.ts)

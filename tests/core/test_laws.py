@@ -286,6 +286,9 @@ def test_without_reports_nothing_is_said_of_owners(
 @few
 @given(HEALTHY, MISHAPS)
 @example([("leave", "x"), ("run", 12), ("join", "x"), ("run", 2)], [("drop", 40, 1), ("delay", 60, 50)])
+@example(
+    [("run", 21), ("join", "y"), ("run", 1), ("leave", "y")], [("drop round", 0, 1), ("drop", 0, 1), ("drop", 64, 1)]
+)
 def test_a_healthy_group_never_alarms_whatever_gets_lost_on_the_way(
     happenings: list[tuple[str, object]], mishaps: list[tuple[str, int, int]]
 ) -> None:
