@@ -98,7 +98,7 @@ def set_back(state: GroupState, ts: int) -> None:
         client.reports, client.unanswered_ts = [], 0
         client.since_ts, client.double_ts = min(client.since_ts, ts), min(client.double_ts, ts)
     for queue in state.queues:
-        queue.progress_ts = queue.still_ms = queue.differs_ts = queue.evidence_ts = 0
+        queue.progress_ts = queue.still_ms = queue.differs_ts = queue.evidence_ts = queue.idle_ts = 0
         told_ts = min(queue.since_ts + queue.told_after_ms, ts)
         queue.since_ts = min(queue.since_ts, ts)
         queue.told_after_ms = told_ts - queue.since_ts if queue.told_after_ms >= 0 else -1

@@ -3,7 +3,7 @@
 from schemas.facts import Interval, Kind, QueueFact, Severity
 from streaming.core.causes import RULES, explain
 from streaming.core.evidence import GroupEvidence, TopicEvidence
-from streaming.core.findings import QueueEvidence, Verdict, judge, judge_outside_route
+from streaming.core.findings import QueueEvidence, Verdict, has_messages_in_hand, judge, judge_outside_route
 from streaming.core.group import Group
 from streaming.core.progress import STARTED_AFRESH
 from streaming.core.state import FINDING_CODES, Queue
@@ -101,13 +101,22 @@ def _judge(topic: TopicEvidence, place: int) -> Verdict:
 
 
 def _evidence(topic: TopicEvidence, place: int) -> QueueEvidence:
-    """Also notes since when the queue has not looked right for want of evidence that counts: settling has an end."""
+    """Also notes since when the queue has not looked right for want of evidence that counts: settling has an end.
+
+    And since when the owner that was slow has nothing in hand.
+    """
     queue = topic.group.state.queues[place]
     evidence = QueueEvidence(topic, place)
     if evidence.looks_right or topic.is_complete or not topic.is_fresh:
         queue.differs_ts = 0
     elif not queue.differs_ts:
         queue.differs_ts = topic.now
+    if FINDING_CODES[queue.finding] is not Kind.SLOW_CONSUMER or has_messages_in_hand(evidence):
+        queue.idle_ts = 0
+    elif not queue.idle_ts:
+        queue.idle_ts = max(
+            (r.answered_ts for owner in evidence.newest for r in topic.members[owner].reports), default=0
+        )
     return evidence
 
 

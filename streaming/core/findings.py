@@ -110,8 +110,13 @@ def stands_still(q: QueueEvidence) -> bool:
 
 
 def stalled(q: QueueEvidence) -> Verdict | None:
-    """The queue stands still, and its owner has nothing of it in hand, does not answer, or is not known."""
-    if not stands_still(q) or _has_messages_in_hand(q) or q.topic.group.state.consume_enable is False:
+    """The queue stands still, and its owner has nothing of it in hand, does not answer, or is not known.
+
+    An owner that has just finished what it held will have moved on by the offsets that are read next.
+    """
+    if not stands_still(q) or has_messages_in_hand(q) or q.topic.group.state.consume_enable is False:
+        return None
+    if q.queue.idle_ts > q.queue.progress_ts:
         return None
     has_evidence = any(q.topic.members[p].reports or q.topic.members[p].client.unanswered_ts for p in q.topic.members)
     severity = Severity.CRITICAL if has_evidence else Severity.WARNING
@@ -132,7 +137,7 @@ def consume_disabled(q: QueueEvidence) -> Verdict | None:
     return q.seen(Kind.CONSUME_DISABLED, Severity.INFO, "the subscription group has consumeEnable=false")
 
 
-def _has_messages_in_hand(q: QueueEvidence) -> bool:
+def has_messages_in_hand(q: QueueEvidence) -> bool:
     """By a report that is recent, of an owner that still answers."""
     limit = q.topic.now - q.topic.group.timing.report_max_age
     return any(

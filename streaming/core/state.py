@@ -143,6 +143,7 @@ class Queue(Packed):
     progress_ts: int = 0
     still_ms: int = 0  # how long before progress_ts neither offset had moved and messages waited; -1: not known
     told_after_ms: int = -1  # since_ts + this: when the queue's last fact was told; -1: none yet
+    idle_ts: int = 0  # while SLOW_CONSUMER: when its owner was first seen with nothing of it in hand
 
 
 class Alert(Packed):

@@ -214,6 +214,23 @@ def test_slow_turns_into_stalled_when_its_owner_has_nothing_in_hand_any_more() -
     assert fleet.alerts("SLOW_CONSUMER")[-1][1:] == ("resolved", "right_again")
 
 
+@pytest.mark.parametrize(("moved", "finding"), [(True, "MATCH"), (False, "STALLED")])
+def test_an_owner_that_has_just_finished_is_judged_by_the_offsets_that_follow(moved: bool, finding: str) -> None:
+    fleet = healthy(**NO_OFFSETS)
+    fleet.of("x")[0].busy = 9
+    for broker in (100, 200):
+        offsets(fleet, broker, 50, 50)
+        fleet.run(65)
+    assert fleet.finding("a0").finding == "SLOW_CONSUMER"
+    fleet.of("x")[0].busy = 0
+    fleet.run(25)
+    assert fleet.finding("a0").finding == "SLOW_CONSUMER"
+    offsets(fleet, 200, *((200, 200) if moved else (50, 50)))
+    fleet.run(10)
+    assert fleet.finding("a0").finding == finding
+    assert ("T", "STALLED") in fleet.firing() or moved
+
+
 def test_a_stall_is_over_when_consuming_is_forbidden() -> None:
     fleet = healthy()
     fleet.stick("a0")
