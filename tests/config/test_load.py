@@ -43,8 +43,8 @@ def test_environment_wins_over_the_file_and_the_file_over_the_defaults(write: Wr
 @pytest.mark.parametrize(
     ("variables", "expected"),
     [
-        ({"EVENKEEL__JOB__MAINTENANCE": "true"}, ("job", "maintenance", True)),
-        ({"evenkeel__job__maintenance": "TRUE"}, ("job", "maintenance", True)),
+        ({"EVENKEEL__JOB__MAINTENANCE": "false"}, ("job", "maintenance", False)),
+        ({"evenkeel__job__maintenance": "FALSE"}, ("job", "maintenance", False)),
         ({"EVENKEEL__JOB__TRIGGER_SECONDS": "0.5"}, ("job", "trigger_seconds", 0.5)),
         ({"EVENKEEL__LOG__LEVEL": "ERROR"}, ("log", "level", "ERROR")),
         ({"EVENKEEL__SOURCE__TOPIC": "123"}, ("source", "topic", "123")),

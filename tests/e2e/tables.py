@@ -26,9 +26,9 @@ def rows(tables: Path, name: str) -> list[Row]:
     return DeltaTable(str(tables / name)).to_pyarrow_table().to_pylist()
 
 
-def files(tables: Path, name: str) -> set[str]:
+def files(tables: Path, name: str) -> list[Path]:
     """The files that the table is made of now."""
-    return set(DeltaTable(str(tables / name)).file_uris())
+    return [Path(uri) for uri in DeltaTable(str(tables / name)).file_uris()]
 
 
 def projection(tables: Path, name: str) -> list[Row]:
