@@ -4,7 +4,6 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-import msgspec
 from msgspec import Struct
 
 from schemas.facts import PAYLOADS, GroupFact, Payload
@@ -62,17 +61,6 @@ def payload_columns() -> dict[str, str]:
 def facts_columns() -> dict[str, str]:
     """All columns of the facts table and their types, in order."""
     return FACT_KEY_COLUMNS | payload_columns()
-
-
-def omitted_defaults(payload: type[Payload]) -> dict[str, Any]:
-    """Fields whose JSON is left out when they hold this value, other than None."""
-    if not payload.__struct_config__.omit_defaults:
-        return {}
-    return {
-        field.name: field.default
-        for field in msgspec.structs.fields(payload)
-        if field.default is not msgspec.NODEFAULT and field.default is not None
-    }
 
 
 def _fields(struct: type[Struct]) -> dict[str, Any]:

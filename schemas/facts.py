@@ -69,8 +69,11 @@ class AlertState(Word):
     RESOLVED = "resolved"
 
 
-class Payload(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Base of the payloads; ``fact`` is the name in the facts table's column of that name."""
+class Payload(Struct, frozen=True, kw_only=True):
+    """Base of the payloads; ``fact`` is the name in the facts table's column of that name.
+
+    Defaults are written too: Spark reads the JSON of tens of thousands, and would have to fill in what is left out.
+    """
 
     fact: ClassVar[str]
 

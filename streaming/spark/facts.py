@@ -1,7 +1,6 @@
 """The facts table: one append a batch, atomic, and skipped by Delta when a batch comes again."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 from delta import DeltaTable
@@ -9,7 +8,7 @@ from msgspec import Struct
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemas.ddl import omitted_defaults, payload_column, struct_type
+from schemas.ddl import payload_column, struct_type
 from schemas.facts import PAYLOADS, Fact, Payload
 from schemas.tables import FACTS
 from streaming.spark.checkpoint import Offsets
@@ -102,12 +101,5 @@ def rows_of(spark: SparkSession, facts: Iterable[Fact]) -> DataFrame:
 
 
 def _payload(payload: type[Payload]) -> Column:
-    """Null in rows of other kinds. A field that was left out, because it held its default, gets it back."""
-    parsed = F.from_json(F.when(F.col("fact") == payload.fact, F.col("payload")), struct_type(payload))
-    for name, default in omitted_defaults(payload).items():
-        parsed = parsed.withField(name, F.coalesce(parsed[name], _literal(default)))
-    return parsed
-
-
-def _literal(value: Any) -> Column:
-    return F.array().cast("array<string>") if value == () else F.lit(value)
+    """Null in rows of other kinds."""
+    return F.from_json(F.when(F.col("fact") == payload.fact, F.col("payload")), struct_type(payload))

@@ -37,7 +37,7 @@ class KafkaSource:
             "startingOffsets": self.starting_offsets,
             "maxOffsetsPerTrigger": str(self.max_records_per_trigger),
             "failOnDataLoss": "false",
-            "kafka.max.poll.records": "100",  # of 500, as by default, with a megabyte each, two tasks fill the heap
+            "kafka.max.poll.records": "250",  # of 500, as by default, with a megabyte each, two tasks fill the heap
             **self.options,
         }
 

@@ -3,8 +3,8 @@
 import pytest
 from msgspec import Struct
 
-from schemas.ddl import facts_columns, omitted_defaults, payload_columns, sql_type, struct_type
-from schemas.facts import PAYLOADS, AlertFact, Kind, MemberFact
+from schemas.ddl import facts_columns, payload_columns, sql_type, struct_type
+from schemas.facts import PAYLOADS, AlertFact, Kind
 
 
 class Inner(Struct):
@@ -42,9 +42,3 @@ def test_every_payload_has_a_column_of_its_own():
     assert len(payload_columns()) == len(PAYLOADS)
     assert facts_columns()["alert"] == struct_type(AlertFact)
     assert set(facts_columns()) > set(payload_columns())
-
-
-def test_defaults_that_json_leaves_out_are_known():
-    assert omitted_defaults(AlertFact) == {"stale": False}
-    assert omitted_defaults(MemberFact) == {"brokers": (), "instances": 1, "addresses": (), "subscriptions": ()}
-    assert omitted_defaults(Inner) == {}
