@@ -6,6 +6,7 @@
       CheckpointError          the checkpoint and the tables or the configuration do not belong together
       SourceError              an input file or topic cannot be read as what it should be
       SetupError               something the machine should have is missing
+      CollectorError           RocketMQ cannot be asked, or its answer cannot be read
 
 Each message says what, where, and what to do.
 """
@@ -33,3 +34,7 @@ class SourceError(MonitorError):
 
 class SetupError(MonitorError):
     """Something the machine should have is missing."""
+
+
+class CollectorError(MonitorError):
+    """RocketMQ cannot be asked, or its answer cannot be read."""

@@ -1,0 +1,213 @@
+"""Replies to answers (translation.answers): RocketMQ's bodies, read. What cannot be read is an answer without code."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Struct, field
+
+from streaming.collector.translation.answers import (
+    SUCCESS,
+    ConnectionsAnswer,
+    ConsumerConnection,
+    ConsumerListAnswer,
+    ConsumeStatsAnswer,
+    OffsetRow,
+    ProcessQueue,
+    RouteAnswer,
+    RunningInfoAnswer,
+    SubscriptionData,
+    TopicRouteData,
+)
+from streaming.collector.wire.client import Reply
+from streaming.collector.wire.fastjson import FastJsonError, WrittenKey, loads
+
+T = TypeVar("T")
+MASTER_ID = "0"
+
+
+class Asked(NamedTuple):
+    """Whom a request was about: its cluster, the broker asked, and the group."""
+
+    cluster: str
+    broker: str
+    group: str
+
+    def common(self, reply: Reply, error: str | None) -> dict[str, Any]:
+        return {
+            "cluster": self.cluster,
+            "broker": self.broker,
+            "group": self.group,
+            **_outcome(reply, error),
+        }
+
+
+class GroupSettings(Struct, frozen=True, rename="camel"):
+    """``SubscriptionGroupConfig``, as far as it is of use."""
+
+    group_name: str
+    consume_enable: bool | None = None
+    consume_message_orderly: bool | None = None
+
+
+class _ConsumerIds(Struct, rename="camel"):
+    consumer_id_list: tuple[str, ...] | None = None
+
+
+class _GroupTable(Struct, rename="camel"):
+    subscription_group_table: dict[str, GroupSettings] = field(default_factory=dict)
+
+
+class _Brokers(Struct, rename="camel"):
+    broker_addr_table: dict[str, "_Replicas"] = field(default_factory=dict)
+
+
+class _Replicas(Struct, rename="camel"):
+    broker_addrs: dict[str, str] = field(default_factory=dict)
+
+
+class _Mode(Struct):
+    mode: str | None = None
+
+
+class _Modes(Struct, rename="camel"):
+    message_request_mode_map: dict[str, dict[str, _Mode]] = field(default_factory=dict)
+
+
+def consumer_list(reply: Reply, asked: Asked) -> ConsumerListAnswer:
+    ids, error = _read(reply, lambda body: _typed(body, _ConsumerIds).consumer_id_list)
+    return ConsumerListAnswer(**asked.common(reply, error), ids=ids)
+
+
+def connections(reply: Reply, asked: Asked) -> ConnectionsAnswer:
+    body, error = _read(reply, lambda body: _typed(body, ConsumerConnection))
+    return ConnectionsAnswer(**asked.common(reply, error), body=body)
+
+
+def topic_route(reply: Reply, cluster: str, topic: str) -> RouteAnswer:
+    body, error = _read(reply, lambda body: _typed(body, TopicRouteData))
+    return RouteAnswer(cluster=cluster, topic=topic, body=body, **_outcome(reply, error))
+
+
+def running_info(reply: Reply, asked: Asked, client_id: str) -> RunningInfoAnswer:
+    fields, error = _read(reply, _running_info)
+    return RunningInfoAnswer(**asked.common(reply, error), client_id=client_id, **(fields or {}))
+
+
+def consume_stats(reply: Reply, asked: Asked, topic: str | None = None) -> ConsumeStatsAnswer:
+    table, error = _read(reply, _offsets)
+    return ConsumeStatsAnswer(**asked.common(reply, error), topic=topic, table=table)
+
+
+def broker_addresses(reply: Reply) -> dict[str, str] | None:
+    """The address of each broker's master, by broker name; where it has none, of its replica with the lowest id.
+
+    Clients ask a replica for their members too while there is no master.
+    """
+    brokers, _ = _read(reply, lambda body: _typed(body, _Brokers).broker_addr_table)
+    if brokers is None:
+        return None
+    return {name: _foremost(one.broker_addrs) for name, one in brokers.items() if one.broker_addrs}
+
+
+def group_settings(reply: Reply) -> dict[str, GroupSettings] | None:
+    """Every group's settings on one broker, by the group's name."""
+    found, _ = _read(reply, lambda body: _typed(body, _GroupTable).subscription_group_table)
+    return found
+
+
+def popping_groups(reply: Reply) -> frozenset[tuple[str, str]] | None:
+    """(topic, group) for which the broker hands out messages by pop."""
+    topics, _ = _read(reply, lambda body: _typed(body, _Modes).message_request_mode_map)
+    if topics is None:
+        return None
+    return frozenset(
+        (topic, group) for topic, groups in topics.items() for group, of in groups.items() if of.mode == "POP"
+    )
+
+
+def _outcome(reply: Reply, error: str | None) -> dict[str, Any]:
+    code = None if reply.frame is None or error else reply.frame.code
+    return {"ts": reply.ts, "dur_ms": reply.dur_ms, "code": code, "error": error}
+
+
+def _read(reply: Reply, read: Callable[[bytes], T]) -> tuple[T | None, str | None]:
+    """What a successful answer's body says; else None, and why where it is not the code that says so."""
+    if reply.frame is None:
+        return None, reply.error
+    if reply.frame.code != SUCCESS:
+        return None, None
+    try:
+        return read(reply.frame.body), None
+    except FastJsonError as error:
+        return None, f"unreadable answer: {error}"
+    except msgspec.ValidationError as error:
+        return None, f"unreadable answer: {error}"
+
+
+def _typed(body: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return msgspec.convert(_loaded(body), kind)
+
+
+def _loaded(body: bytes) -> Any:
+    """Half a surrogate pair is JSON, but no text: it could not be written again."""
+    value = loads(body)
+    if rb"\ud" in body.lower():
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise FastJsonError(f"not text: {error.reason}") from None
+    return value
+
+
+def _foremost(replicas: Mapping[str, str]) -> str:
+    if MASTER_ID in replicas:
+        return replicas[MASTER_ID]
+    return min(replicas.items(), key=lambda item: (not item[0].isdecimal(), item[0].zfill(20)))[1]
+
+
+def _running_info(body: bytes) -> dict[str, Any]:
+    info = _table(_loaded(body))
+    properties = _table(info.get("properties"))
+    return {
+        "mq_table": _queues(info.get("mqTable"), ProcessQueue),
+        "mq_pop_table": _queues(info.get("mqPopTable"), ProcessQueue),
+        "subscriptions": msgspec.convert(info.get("subscriptionSet") or (), tuple[SubscriptionData, ...]),
+        "start_timestamp": _text(properties.get("PROP_CONSUMER_START_TIMESTAMP")),
+        "strategy": _text(properties.get("allocateMessageQueueStrategy")),
+        "orderly": _text(properties.get("PROP_CONSUMEORDERLY")),
+        "client_rebalance": _text(properties.get("clientRebalance")),
+        "message_model": _text(properties.get("messageModel")),
+        "client_version": _text(properties.get("PROP_CLIENT_VERSION")),
+    }
+
+
+def _offsets(body: bytes) -> tuple[OffsetRow, ...]:
+    return _queues(_table(_loaded(body)).get("offsetTable"), OffsetRow)
+
+
+def _queues(table: Any, kind: type[T]) -> tuple[T, ...]:
+    """A map whose keys are message queues, a row each."""
+    return tuple(msgspec.convert({**_queue(key), **_table(value)}, kind) for key, value in _table(table).items())
+
+
+def _queue(key: str) -> dict[str, Any]:
+    return _table(key.value if isinstance(key, WrittenKey) else loads(key))
+
+
+def _table(value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise FastJsonError(f"an object expected, {type(value).__name__} found")
+    return value
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

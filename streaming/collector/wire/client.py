@@ -1,0 +1,126 @@
+"""All connections to a cluster. To ask never raises: that there was no answer is an answer too."""
+
+import asyncio
+import ssl
+import time
+from enum import Enum
+from typing import NamedTuple
+
+from streaming.collector.wire.acl import Credentials
+from streaming.collector.wire.connection import Connection, Unreachable, connect
+from streaming.collector.wire.frames import Frame
+from streaming.collector.wire.requests import Request
+
+JUST_NOW = "not asked: it did not answer a moment ago"
+
+
+class Lane(Enum):
+    """Kinds of requests that must not hold each other up: a connection each, and how many may be on their way.
+
+    Running info waits for clients, in one of the 16 threads that a broker has for all administration: half are
+    left to others. Offsets make a broker read its disk.
+    """
+
+    LISTS = 64
+    TABLES = 4
+    CLIENTS = 8
+
+
+class Reply(NamedTuple):
+    """``ts`` is when it was asked, epoch milliseconds. ``frame`` None: no answer, and ``error`` says how."""
+
+    ts: int
+    dur_ms: float
+    frame: Frame | None
+    error: str | None = None
+
+
+class RemotingClient:
+    """``timeout_s`` holds for connecting; each request brings its own. ``asked`` counts the requests."""
+
+    def __init__(
+        self, timeout_s: float, tls: ssl.SSLContext | None = None, credentials: Credentials | None = None
+    ) -> None:
+        self.asked = 0
+        self._timeout_s = timeout_s
+        self._tls = tls
+        self._credentials = credentials
+        self._endpoints: dict[tuple[str, Lane], _Endpoint] = {}
+
+    async def ask(self, address: str, request: Request, timeout_s: float, lane: Lane = Lane.LISTS) -> Reply:
+        endpoint = self._endpoints.get((address, lane))
+        if endpoint is None:
+            endpoint = self._endpoints[address, lane] = _Endpoint(address, lane, self._tls, self._timeout_s)
+        fields = request.fields if self._credentials is None else self._credentials.signed(request.fields)
+        self.asked += 1
+        return await endpoint.ask(request.code, fields, timeout_s)
+
+    def begin_round(self) -> None:
+        """Whoever did not answer in the last round gets one request to show that it does again."""
+        for endpoint in self._endpoints.values():
+            endpoint.forgive()
+
+    def keep_only(self, addresses: set[str]) -> None:
+        """Close the connections to all other addresses."""
+        for address, lane in [key for key in self._endpoints if key[0] not in addresses]:
+            self._endpoints.pop((address, lane)).close()
+
+    async def close(self) -> None:
+        self.keep_only(set())
+        await asyncio.sleep(0)  # transports close at the loop's next turn
+
+
+class _Endpoint:
+    """One lane to one address."""
+
+    def __init__(self, address: str, lane: Lane, tls: ssl.SSLContext | None, connect_timeout_s: float) -> None:
+        self._host, _, port = address.rpartition(":")
+        self._host = self._host.strip("[]")
+        self._port = int(port) if port.isdecimal() else 0
+        self._tls = tls
+        self._connect_timeout_s = connect_timeout_s
+        self._room = asyncio.Semaphore(lane.value)
+        self._connecting = asyncio.Lock()
+        self._connection: Connection | None = None
+        self._is_silent = False
+        self._is_on_trial = False
+
+    async def ask(self, code: int, fields: dict[str, str], timeout_s: float) -> Reply:
+        async with self._room:
+            if self._is_silent:
+                return Reply(_now_ms(), 0, None, JUST_NOW)
+            self._is_silent = self._is_on_trial  # until this one is back, no other is sent
+            ts, started = _now_ms(), time.perf_counter()
+            try:
+                connection = await self._connected()
+                ts, started = _now_ms(), time.perf_counter()
+                frame = await connection.ask(code, fields, timeout_s)
+            except Unreachable as error:
+                self._is_silent = True
+                return Reply(ts, _ms_since(started), None, str(error))
+            self._is_silent = self._is_on_trial = False
+            return Reply(ts, _ms_since(started), frame)
+
+    def forgive(self) -> None:
+        if self._is_silent:
+            self._is_silent, self._is_on_trial = False, True
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    async def _connected(self) -> Connection:
+        async with self._connecting:
+            if self._is_silent and not self._is_on_trial:
+                raise Unreachable(JUST_NOW)
+            if self._connection is None or not self._connection.is_open:
+                self._connection = await connect(self._host, self._port, self._tls, self._connect_timeout_s)
+            return self._connection
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _ms_since(started: float) -> float:
+    return round((time.perf_counter() - started) * 1000, 3)

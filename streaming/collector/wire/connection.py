@@ -1,0 +1,94 @@
+"""One connection to a name server or broker: many requests at once, each with its own time-out."""
+
+import asyncio
+import ssl
+from typing import Any
+
+from streaming.collector.wire.frames import Frame, FrameError, FrameReader, encode_request
+from streaming.errors import CollectorError
+
+
+class Unreachable(CollectorError):
+    """There was no answer: no connection, none in time, or the connection broke."""
+
+
+class Connection(asyncio.Protocol):
+    """Broken once, it stays so: whoever asks through it then gets Unreachable, and connects anew."""
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self._reader = FrameReader()
+        self._transport: Any = None
+        self._waiting: dict[int, asyncio.Future[Frame]] = {}
+        self._next_opaque = 0
+
+    async def ask(self, code: int, fields: dict[str, str], timeout_s: float) -> Frame:
+        """The answer. After a time-out the connection is dropped: what else waits on it will not come either."""
+        if not self.is_open:
+            raise Unreachable("connection closed")
+        self._next_opaque += 1
+        opaque = self._next_opaque
+        loop = asyncio.get_running_loop()
+        answer = self._waiting[opaque] = loop.create_future()
+        timer = loop.call_later(timeout_s, self._time_out, opaque, timeout_s)
+        try:
+            self._transport.write(encode_request(code, opaque, fields))
+            return await answer
+        finally:
+            timer.cancel()
+            self._waiting.pop(opaque, None)
+
+    def close(self, reason: str = "connection closed") -> None:
+        """Drop the connection at once, and whatever waits on it."""
+        self.is_open = False
+        if self._transport is not None:
+            self._transport.abort()
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(Unreachable(reason))
+        self._waiting.clear()
+
+    def _time_out(self, opaque: int, timeout_s: float) -> None:
+        answer = self._waiting.pop(opaque, None)
+        if answer is not None and not answer.done():
+            answer.set_exception(Unreachable(f"no answer within {timeout_s:g} s"))
+        self.close("dropped, since another request on the connection timed out")
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+        self.is_open = True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.close("connection closed by the other side")
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for frame in self._reader.feed(data):
+                self._take(frame)
+        except FrameError as error:
+            self.close(f"not RocketMQ's protocol: {error}")
+
+    def _take(self, frame: Frame) -> None:
+        """Late answers, and requests of the broker's own, are nobody's."""
+        answer = self._waiting.get(frame.opaque) if frame.is_response else None
+        if answer is not None and not answer.done():
+            answer.set_result(frame)
+
+
+async def connect(host: str, port: int, tls: ssl.SSLContext | None, timeout_s: float) -> Connection:
+    """A connection, with TLS if a context is given. Raises Unreachable."""
+    loop = asyncio.get_running_loop()
+    try:
+        opening = loop.create_connection(Connection, host, port, ssl=tls, server_hostname=host if tls else None)
+        _, connection = await asyncio.wait_for(opening, timeout_s)
+    except (TimeoutError, asyncio.TimeoutError):  # two classes on Python 3.10
+        raise Unreachable(f"no connection within {timeout_s:g} s") from None
+    except (OSError, ValueError) as error:
+        raise Unreachable(f"no connection: {_why(error)}") from None
+    return connection
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, ssl.SSLError):
+        return error.reason or "TLS failed"
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -1,0 +1,63 @@
+"""The requests that are made, one function each. All of them only read."""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+
+class Code(IntEnum):
+    """``RequestCode``."""
+
+    GET_CONSUMER_LIST_BY_GROUP = 38
+    GET_ROUTEINFO_BY_TOPIC = 105
+    GET_BROKER_CLUSTER_INFO = 106
+    GET_ALL_SUBSCRIPTIONGROUP_CONFIG = 201
+    GET_CONSUMER_CONNECTION_LIST = 203
+    GET_CONSUME_STATS = 208
+    GET_CONSUMER_RUNNING_INFO = 307
+    GET_ALL_MESSAGE_REQUEST_MODE = 402
+
+
+class Request(NamedTuple):
+    """What to ask; ``fields`` are the header's ``extFields``, texts all of them."""
+
+    code: Code
+    fields: dict[str, str]
+
+
+def cluster_info() -> Request:
+    """Of a name server: every broker, with the address of each of its replicas."""
+    return Request(Code.GET_BROKER_CLUSTER_INFO, {})
+
+
+def topic_route(topic: str) -> Request:
+    """Of a name server."""
+    return Request(Code.GET_ROUTEINFO_BY_TOPIC, {"topic": topic, "acceptStandardJsonOnly": "true"})
+
+
+def subscription_groups() -> Request:
+    """Every group that ever was on a broker, with its settings."""
+    return Request(Code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, {})
+
+
+def message_request_modes() -> Request:
+    """For which topics and groups a broker hands out messages itself (pop). Unknown to the 4.x line."""
+    return Request(Code.GET_ALL_MESSAGE_REQUEST_MODE, {})
+
+
+def consumer_list(group: str) -> Request:
+    return Request(Code.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": group})
+
+
+def connections(group: str) -> Request:
+    return Request(Code.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
+
+
+def consume_stats(group: str, topic: str = "") -> Request:
+    """Without a topic: of all topics for which the group has ever committed an offset on the broker."""
+    return Request(Code.GET_CONSUME_STATS, {"consumerGroup": group, "topic": topic})
+
+
+def running_info(group: str, client_id: str) -> Request:
+    """The broker asks the client itself, and waits for it up to 10 s."""
+    fields = {"consumerGroup": group, "clientId": client_id, "jstackEnable": "false"}
+    return Request(Code.GET_CONSUMER_RUNNING_INFO, fields)

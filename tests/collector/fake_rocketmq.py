@@ -1,0 +1,312 @@
+"""A RocketMQ cluster on loopback sockets that speaks the remoting protocol, and can be made to misbehave."""
+
+import asyncio
+import json
+import ssl
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+Queue = tuple[str, str, int]  # topic, broker name, queue id
+
+
+@dataclass
+class FakeClient:
+    """``broken`` is the code that asking it for running info gives instead of an answer."""
+
+    client_id: str
+    owned: list[Queue] = field(default_factory=list)
+    subscribes: tuple[str, ...] = ("T",)
+    start_ts: int = 1_700_000_000_000
+    broken: int = 0
+    delay_s: float = 0
+    strategy: str = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely@1"
+    properties: dict[str, str] = field(default_factory=dict)
+    popped: list[Queue] = field(default_factory=list)
+
+    def running_info(self, group: str) -> bytes:
+        properties = {
+            "PROP_CONSUMER_START_TIMESTAMP": str(self.start_ts),
+            "PROP_CONSUMEORDERLY": "false",
+            "PROP_CLIENT_VERSION": "V5_3_3",
+            "clientRebalance": "true",
+            "messageModel": "CLUSTERING",
+            "allocateMessageQueueStrategy": self.strategy,
+            **self.properties,
+        }
+        process_queue = '{"cachedMsgCount":0,"commitOffset":5,"droped":false,"lastPullTimestamp":1,"locked":true}'
+        subscriptions = [{"topic": topic, "subString": "*", "expressionType": "TAG"} for topic in self.subscribes]
+        return (
+            f'{{"mqPopTable":{_by_queue((q, "{}") for q in self.popped)},'
+            f'"mqTable":{_by_queue((q, process_queue) for q in self.owned)},'
+            f'"properties":{json.dumps(properties)},"subscriptionSet":{json.dumps(subscriptions)}}}'
+        ).encode()
+
+
+def _by_queue(rows: Any) -> str:
+    """A map with message queues for keys, as fastjson writes it."""
+    written = (
+        f'{{"brokerName":{json.dumps(broker)},"queueId":{number},"topic":{json.dumps(topic)}}}:{value}'
+        for (topic, broker, number), value in rows
+    )
+    return "{" + ",".join(written) + "}"
+
+
+@dataclass
+class FakeGroup:
+    """``members`` are listed by every broker, unless ``listed_by`` says otherwise for one."""
+
+    members: list[FakeClient] = field(default_factory=list)
+    topics: tuple[str, ...] = ("T",)
+    listed_by: dict[str, list[FakeClient]] = field(default_factory=dict)
+    subscription_table: tuple[str, ...] | None = None
+    message_model: str = "CLUSTERING"
+    consume_type: str = "CONSUME_PASSIVELY"
+    settings: dict[str, Any] = field(default_factory=dict)
+    committed: tuple[str, ...] | None = None  # topics that 208 without a topic knows; None: all
+
+    def members_on(self, broker: str) -> list[FakeClient]:
+        return self.listed_by.get(broker, self.members)
+
+
+@dataclass
+class FakeCluster:
+    """``queues`` is a topic's number of queues on each broker; the retry topic of every group has one."""
+
+    broker_names: tuple[str, ...] = ("broker-a", "broker-b")
+    queues: dict[str, int] = field(default_factory=lambda: {"T": 4})
+    groups: dict[str, FakeGroup] = field(default_factory=dict)
+    offsets: dict[Queue, tuple[int, int, int]] = field(default_factory=dict)
+    popping: dict[str, list[str]] = field(default_factory=dict)  # topic -> groups
+    required_key: str | None = None
+    nodes: "dict[str, FakeNode]" = field(default_factory=dict)
+    name_servers: "list[FakeNode]" = field(default_factory=list)
+    asked_of_clients: Counter[str] = field(default_factory=Counter)
+    at_work: Counter[str] = field(default_factory=Counter)  # running infos on their way, per client id
+    most_at_work: Counter[str] = field(default_factory=Counter)
+
+    @asynccontextmanager
+    async def running(self, name_servers: int = 1, tls: ssl.SSLContext | None = None) -> AsyncIterator["FakeCluster"]:
+        for name in self.broker_names:
+            self.nodes[name] = await FakeNode(self, name).start(tls)
+        self.name_servers = [await FakeNode(self, "").start(tls) for _ in range(name_servers)]
+        try:
+            yield self
+        finally:
+            for node in [*self.nodes.values(), *self.name_servers]:
+                await node.stop()
+
+    @property
+    def namesrv(self) -> list[str]:
+        return [node.address for node in self.name_servers]
+
+    def route(self, topic: str) -> dict[str, Any] | None:
+        number = 1 if topic.startswith("%RETRY%") else self.queues.get(topic)
+        if number is None:
+            return None
+        hosts = [name for name, node in self.nodes.items() if node.is_registered]
+        return {
+            "brokerDatas": [],
+            "queueDatas": [
+                {"brokerName": name, "perm": 6, "readQueueNums": number, "writeQueueNums": number, "topicSysFlag": 0}
+                for name in hosts
+            ],
+        }
+
+    async def answer(self, node: "FakeNode", code: int, fields: dict[str, str]) -> tuple[int, bytes]:
+        if self.required_key is not None and fields.get("AccessKey") != self.required_key:
+            return 1, b""
+        answer = getattr(self, f"_{code}", None)
+        if answer is None or (not node.name) != (code in (105, 106)):
+            return 3, b""
+        found = answer(node, fields)
+        return (await found) if asyncio.iscoroutine(found) else found
+
+    def _105(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
+        route = self.route(fields["topic"])
+        return (17, b"") if route is None else (0, json.dumps(route).encode())
+
+    def _106(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
+        table = ",".join(
+            f'"{name}":{{"brokerAddrs":{{{",".join(f"{i}:{json.dumps(a)}" for i, a in one.replicas())}}}}}'
+            for name, one in self.nodes.items()
+            if one.is_registered
+        )
+        return 0, f'{{"brokerAddrTable":{{{table}}},"clusterAddrTable":{{}}}}'.encode()
+
+    def _201(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
+        table = {
+            name: {"groupName": name, "consumeEnable": True, "consumeMessageOrderly": False, **group.settings}
+            for name, group in self.groups.items()
+        }
+        return 0, json.dumps({"subscriptionGroupTable": table}).encode()
+
+    def _402(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
+        modes = {topic: {group: {"mode": "POP"} for group in groups} for topic, groups in self.popping.items()}
+        return 0, json.dumps({"messageRequestModeMap": modes}).encode()
+
+    def _38(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
+        ids = [member.client_id for member in self._members(node, fields)]
+        return (0, json.dumps({"consumerIdList": ids}).encode()) if ids else (1, b"")
+
+    def _203(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
+        members = self._members(node, fields)
+        if not members:
+            return 206, b""
+        group = self.groups[fields["consumerGroup"]]
+        table = group.topics if group.subscription_table is None else group.subscription_table
+        body = {
+            "connectionSet": [
+                {"clientId": m.client_id, "clientAddr": f"10.0.0.1:{n}", "language": "JAVA", "version": 479}
+                for n, m in enumerate(members)
+            ],
+            "consumeType": group.consume_type,
+            "messageModel": group.message_model,
+            "subscriptionTable": {topic: {"topic": topic, "subString": "*"} for topic in table},
+        }
+        return 0, json.dumps(body).encode()
+
+    def _208(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
+        group = self.groups.get(fields["consumerGroup"], FakeGroup())
+        committed = group.topics if group.committed is None else group.committed
+        topics = (fields["topic"],) if fields.get("topic") else committed
+        rows = []
+        for topic in topics:
+            for number in range(self.queues.get(topic, 0)):
+                queue = (topic, node.name, number)
+                broker, consumer, pull = self.offsets.get(queue, (0, 0, 0))
+                rows.append(
+                    (queue, f'{{"brokerOffset":{broker},"consumerOffset":{consumer},"pullOffset":{pull}}}'),
+                )
+        return 0, f'{{"consumeTps":0.0,"offsetTable":{_by_queue(rows)}}}'.encode()
+
+    async def _307(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
+        client_id = fields["clientId"]
+        member = next((m for m in self._members(node, fields) if m.client_id == client_id), None)
+        if member is None:
+            return 1, b""
+        self.asked_of_clients[client_id] += 1
+        self.at_work[client_id] += 1
+        self.most_at_work[client_id] = max(self.most_at_work[client_id], self.at_work[client_id])
+        if member.delay_s:
+            await asyncio.sleep(member.delay_s)
+        self.at_work[client_id] -= 1
+        return (member.broken, b"") if member.broken else (0, member.running_info(fields["consumerGroup"]))
+
+    def _members(self, node: "FakeNode", fields: dict[str, str]) -> list[FakeClient]:
+        group = self.groups.get(fields["consumerGroup"])
+        return [] if group is None else group.members_on(node.name)
+
+
+class FakeNode:
+    """A broker, or a name server where ``name`` is empty.
+
+    ``manner``: ``answer``, ``hang``, ``garbage``, ``close`` in the middle of an answer, or ``slow`` by ``delay_s``.
+    """
+
+    def __init__(self, cluster: FakeCluster, name: str) -> None:
+        self.cluster = cluster
+        self.name = name
+        self.manner = "answer"
+        self.delay_s = 0.0
+        self.is_registered = True
+        self.has_master = True
+        self.requests: Counter[int] = Counter()
+        self.connections: set[_Session] = set()
+        self.address = ""
+        self._tls: ssl.SSLContext | None = None
+        self._server: asyncio.Server | None = None
+
+    async def start(self, tls: ssl.SSLContext | None = None) -> "FakeNode":
+        """Listen, at another address than before."""
+        self._tls = tls
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: _Session(self), "127.0.0.1", 0, ssl=tls)
+        self.address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def stop(self) -> None:
+        """Refuse connections and break those there are."""
+        assert self._server is not None
+        self._server.close()
+        for session in list(self.connections):
+            session.transport.abort()
+        await asyncio.sleep(0)
+
+    async def restart(self) -> None:
+        await self.stop()
+        await self.start(self._tls)
+
+    def replicas(self) -> list[tuple[int, str]]:
+        """By id; the replica that is no master refuses connections, unless it is alone."""
+        return [(0, self.address), (1, "127.0.0.1:1")] if self.has_master else [(2, "127.0.0.1:1"), (1, self.address)]
+
+
+class _Header(msgspec.Struct):
+    code: int
+    opaque: int
+    ext_fields: dict[str, str] = msgspec.field(name="extFields", default_factory=dict)
+
+
+_decode = msgspec.json.Decoder(_Header).decode
+
+
+class _Session(asyncio.Protocol):
+    def __init__(self, node: FakeNode) -> None:
+        self.node = node
+        self.transport: Any = None
+        self._pending = bytearray()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+        self.node.connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.node.connections.discard(self)
+        for task in self._tasks:
+            task.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        self._pending += data
+        while len(self._pending) >= 4:
+            length = int.from_bytes(self._pending[:4], "big")
+            if len(self._pending) < 4 + length:
+                return
+            frame = bytes(self._pending[4 : 4 + length])
+            del self._pending[: 4 + length]
+            header_length = int.from_bytes(frame[1:4], "big")
+            header = _decode(frame[4 : 4 + header_length])
+            self.node.requests[header.code] += 1
+            task = asyncio.get_running_loop().create_task(self._answer(header))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, header: _Header) -> None:
+        manner = self.node.manner
+        if manner == "hang":
+            return
+        if manner == "garbage":
+            self.transport.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            return
+        if manner == "slow":
+            await asyncio.sleep(self.node.delay_s)
+        code, body = await self.node.cluster.answer(self.node, header.code, header.ext_fields)
+        written = response(header.opaque, code, body)
+        if manner == "close":
+            self.transport.write(written[: len(written) // 2])
+            self.transport.close()
+            return
+        self.transport.write(written)
+
+
+def response(opaque: int, code: int = 0, body: bytes = b"") -> bytes:
+    """As a broker writes it: other fields than ours, in another order."""
+    header = b'{"code":%d,"extFields":{},"flag":1,"language":"JAVA","opaque":%d,"remark":"not set","version":479}'
+    written = header % (code, opaque)
+    length = 4 + len(written) + len(body)
+    return length.to_bytes(4, "big") + b"\0" + len(written).to_bytes(3, "big") + written + body

@@ -1,0 +1,151 @@
+"""Real bodies to answers; what cannot be read is an answer without a code, never an exception."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.collector.translation.answers import OffsetRow, ProcessQueue
+from streaming.collector.wire import bodies
+from streaming.collector.wire.bodies import Asked
+from streaming.collector.wire.client import Reply
+from streaming.collector.wire.frames import Frame
+
+CAPTURES = Path(__file__).parent / "captures"
+ASKED = Asked("prod", "broker-a", "g")
+
+
+def reply(body: bytes, code: int = 0) -> Reply:
+    return Reply(1_700_000_000_000, 12.5, Frame(code, 1, True, "not set any response code", body))
+
+
+def capture(name: str) -> Reply:
+    return reply((CAPTURES / f"{name}.json").read_bytes())
+
+
+READERS: dict[str, Any] = {
+    "consumer_list": lambda r: bodies.consumer_list(r, ASKED),
+    "connections": lambda r: bodies.connections(r, ASKED),
+    "route_standard": lambda r: bodies.topic_route(r, "prod", "T"),
+    "running_info_quote": lambda r: bodies.running_info(r, ASKED, "c"),
+    "consume_stats_all": lambda r: bodies.consume_stats(r, ASKED),
+    "cluster_info": bodies.broker_addresses,
+    "subscription_groups": bodies.group_settings,
+}
+
+
+def test_answer_says_whom_it_is_about_and_when() -> None:
+    answer = bodies.consumer_list(capture("consumer_list"), ASKED)
+    assert (answer.cluster, answer.broker, answer.group) == ("prod", "broker-a", "g")
+    assert (answer.ts, answer.dur_ms, answer.code, answer.error) == (1_700_000_000_000, 12.5, 0, None)
+    assert answer.ids == ("127.0.0.1@实例-1", '127.0.0.1@q"uo\\te')
+
+
+def test_connections_keep_every_channel_and_the_table_of_the_last_heartbeat() -> None:
+    body = bodies.connections(capture("connections"), ASKED).body
+    assert body is not None
+    assert [one.address for one in body.connection_set or ()] == ["127.0.0.1:46624", "127.0.0.1:46610"]
+    assert set(body.subscription_table or ()) == {"T_cap_49915", "U_cap_49915", "%RETRY%G_cap_49915"}
+
+
+@pytest.mark.parametrize("name", ["route_standard", "route_legacy"])
+def test_route_is_read_with_and_without_quoted_keys(name: str) -> None:
+    body = bodies.topic_route(capture(name), "prod", "T").body
+    assert body is not None
+    hosts = {(q.broker_name, q.read_queue_nums, q.write_queue_nums, q.perm) for q in body.queue_datas or ()}
+    assert hosts == {("broker-a", 4, 4, 6), ("broker-b", 4, 4, 6)}
+
+
+def test_running_info_says_what_the_client_owns_and_how_it_runs() -> None:
+    answer = bodies.running_info(capture("running_info_quote"), ASKED, "c")
+    assert answer.mq_table
+    queue = next(q for q in answer.mq_table if q.topic == "T_cap_49915")
+    assert isinstance(queue, ProcessQueue)
+    assert (queue.locked, queue.droped, queue.commit_offset) == (True, False, 19)
+    assert answer.mq_pop_table == ()
+    assert str(answer.strategy).startswith("org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAver")
+    assert (answer.orderly, answer.client_rebalance, answer.message_model) == ("false", "true", "CLUSTERING")
+    assert (answer.client_version, str(answer.start_timestamp)[:3]) == ("V5_3_3", "179")
+    assert {one.topic for one in answer.subscriptions or () if not isinstance(one, str)} >= {"T_cap_49915"}
+
+
+def test_offsets_are_read_by_queue() -> None:
+    table = bodies.consume_stats(capture("consume_stats_all"), ASKED).table
+    assert table
+    first = OffsetRow("T_cap_49915", 0, "broker-a", broker_offset=19, consumer_offset=18, pull_offset=19)
+    assert first in table
+    assert len(table) == 4
+
+
+def test_masters_are_found_by_name() -> None:
+    addresses = bodies.broker_addresses(capture("cluster_info"))
+    assert addresses is not None
+    assert addresses["r2@broker-d"] == "127.0.0.1:22211"
+    assert len(addresses) == 6
+
+
+def test_lowest_replica_stands_in_for_a_master_that_is_away() -> None:
+    body = b'{"brokerAddrTable":{"b":{"brokerAddrs":{10:"ten",2:"two"}},"gone":{"brokerAddrs":{}}}}'
+    assert bodies.broker_addresses(reply(body)) == {"b": "two"}
+
+
+def test_settings_are_read_by_group() -> None:
+    settings = bodies.group_settings(capture("subscription_groups"))
+    assert settings is not None
+    assert settings["SELF_TEST_C_GROUP"].consume_enable is True
+    assert settings["SELF_TEST_C_GROUP"].consume_message_orderly is False
+
+
+def test_popping_groups_are_read_and_others_left_out() -> None:
+    body = b'{"messageRequestModeMap":{"T":{"g":{"mode":"POP"},"h":{"mode":"PULL"}}}}'
+    assert bodies.popping_groups(reply(body)) == {("T", "g")}
+    assert bodies.popping_groups(reply(b"", code=3)) is None
+
+
+def test_code_decides_and_no_body_is_read_with_it() -> None:
+    answer = bodies.running_info(reply(b"not json", code=207), ASKED, "c")
+    assert (answer.code, answer.error, answer.mq_table) == (207, None, None)
+
+
+def test_no_answer_keeps_its_reason() -> None:
+    answer = bodies.consumer_list(Reply(5, 3000, None, "no answer within 3 s"), ASKED)
+    assert (answer.ts, answer.code, answer.failure) == (5, None, "no answer within 3 s")
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("body", [b"", b"[]", b"1", b'{"consumerIdList":3,"mqTable":3,"offsetTable":[]}', b"\xff"])
+def test_unreadable_body_is_no_answer(name: str, body: bytes) -> None:
+    answer = READERS[name](reply(body))
+    if answer is not None and body[:1] != b"{":
+        assert answer.code is None
+        assert "unreadable answer" in answer.error
+
+
+@given(st.sampled_from(sorted(READERS)), st.data())
+def test_mutated_body_raises_nothing(name: str, data: st.DataObject) -> None:
+    body = bytearray((CAPTURES / f"{name}.json").read_bytes())
+    for _ in range(data.draw(st.integers(1, 5))):
+        at = data.draw(st.integers(0, len(body) - 1))
+        body[at : at + data.draw(st.integers(0, 8))] = data.draw(st.binary(max_size=3))
+    READERS[name](reply(bytes(body)))
+
+
+@pytest.mark.parametrize("key", ["3", '"x"', '"{}"', "{}", '{"topic":"T"}', "[1]"])
+def test_odd_keys_of_a_queue_table_are_unreadable(key: str) -> None:
+    answer = bodies.running_info(reply(f'{{"mqTable":{{{key}:{{}}}}}}'.encode()), ASKED, "c")
+    assert answer.code is None
+
+
+def test_queue_may_also_be_written_as_text() -> None:
+    body = rb'{"offsetTable":{"{\"brokerName\":\"b\",\"queueId\":1,\"topic\":\"T\"}":{"brokerOffset":7}}}'
+    assert bodies.consume_stats(reply(body), ASKED).table == (OffsetRow("T", 1, "b", broker_offset=7),)
+
+
+@pytest.mark.parametrize("text", [rb"\ud800", rb"\uDC00x"])
+def test_half_a_character_is_unreadable(text: bytes) -> None:
+    answer = bodies.consumer_list(reply(b'{"consumerIdList":["' + text + b'"]}'), ASKED)
+    assert answer.code is None
+    answer = bodies.running_info(reply(b'{"mqTable":{},"properties":{"messageModel":"' + text + b'"}}'), ASKED, "c")
+    assert answer.code is None

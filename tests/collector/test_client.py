@@ -1,0 +1,179 @@
+"""Asking name servers and brokers that are down, hang, answer garbage or close in the middle."""
+
+import asyncio
+import socket
+import time
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from streaming.collector.wire import requests
+from streaming.collector.wire.acl import Credentials
+from streaming.collector.wire.client import JUST_NOW, Lane, RemotingClient, Reply
+from streaming.collector.wire.name_servers import NameServers
+from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
+
+TIMEOUT_S = 0.15
+LIST = requests.consumer_list("g")
+
+
+def cluster(**fields: object) -> FakeCluster:
+    return FakeCluster(groups={"g": FakeGroup([FakeClient("c")])}, **fields)  # type: ignore[arg-type]
+
+
+def asking(
+    act: Callable[[FakeCluster, RemotingClient], Awaitable[None]], fake: FakeCluster | None = None, **client: object
+) -> None:
+    async def run() -> None:
+        async with (fake or cluster()).running(name_servers=2) as running:
+            remoting = RemotingClient(TIMEOUT_S, **client)  # type: ignore[arg-type]
+            await act(running, remoting)
+            await remoting.close()
+
+    asyncio.run(run())
+
+
+def test_answers_find_their_requests() -> None:
+    async def act(fake: FakeCluster, client: RemotingClient) -> None:
+        address = fake.nodes["broker-a"].address
+        asked = [client.ask(address, requests.consumer_list(group), TIMEOUT_S) for group in ("g", "none") * 20]
+        codes = [reply.frame.code for reply in await asyncio.gather(*asked) if reply.frame]
+        assert codes == [0, 1] * 20
+        assert len(fake.nodes["broker-a"].connections) == 1
+
+    asking(act)
+
+
+@pytest.mark.parametrize(
+    ("manner", "error"),
+    [
+        ("hang", "no answer within 0.15 s"),
+        ("garbage", "not RocketMQ's protocol"),
+        ("close", "connection closed by the other side"),
+    ],
+)
+def test_broken_broker_is_an_answer_and_the_connection_is_dropped(manner: str, error: str) -> None:
+    async def act(fake: FakeCluster, client: RemotingClient) -> None:
+        node = fake.nodes["broker-a"]
+        node.manner = manner
+        reply = await client.ask(node.address, LIST, TIMEOUT_S)
+        assert reply.frame is None
+        assert error in str(reply.error)
+        await asyncio.sleep(0.02)
+        assert not node.connections
+        node.manner = "answer"
+        client.begin_round()
+        assert (await client.ask(node.address, LIST, TIMEOUT_S)).frame is not None
+
+    asking(act)
+
+
+def test_port_where_nobody_listens_is_an_answer() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+
+        async def act(fake: FakeCluster, client: RemotingClient) -> None:
+            assert "no connection" in str((await client.ask(address, LIST, TIMEOUT_S)).error)
+            assert "no connection" in str((await client.ask("not an address", LIST, TIMEOUT_S)).error)
+
+        asking(act)
+
+
+def test_silent_broker_costs_a_round_one_time_out_and_the_next_one_request() -> None:
+    async def act(fake: FakeCluster, client: RemotingClient) -> None:
+        node = fake.nodes["broker-a"]
+        node.manner = "hang"
+        started = time.monotonic()
+        replies = await asyncio.gather(*(client.ask(node.address, LIST, TIMEOUT_S) for _ in range(300)))
+        assert time.monotonic() - started < 3 * TIMEOUT_S
+        assert all(reply.frame is None for reply in replies)
+        asked = node.requests[38]
+        assert asked <= Lane.LISTS.value
+        client.begin_round()
+        replies = await asyncio.gather(*(client.ask(node.address, LIST, TIMEOUT_S) for _ in range(300)))
+        assert node.requests[38] == asked + 1
+        assert sum(reply.error == JUST_NOW for reply in replies) == 299
+        assert (await client.ask(fake.nodes["broker-b"].address, LIST, TIMEOUT_S)).frame is not None
+
+    asking(act)
+
+
+def test_lanes_do_not_hold_each_other_up() -> None:
+    async def act(fake: FakeCluster, client: RemotingClient) -> None:
+        address = fake.nodes["broker-a"].address
+        fake.groups["g"].members[0].delay_s = 1
+        infos = [
+            asyncio.ensure_future(client.ask(address, requests.running_info("g", "c"), 2, Lane.CLIENTS))
+            for _ in range(20)
+        ]
+        await asyncio.sleep(0.02)
+        assert fake.most_at_work["c"] == Lane.CLIENTS.value
+        reply = await client.ask(address, LIST, TIMEOUT_S)
+        assert reply.frame is not None
+        for info in infos:
+            info.cancel()
+
+    asking(act)
+
+
+def test_late_answer_is_nobodys() -> None:
+    async def act(fake: FakeCluster, client: RemotingClient) -> None:
+        node = fake.nodes["broker-a"]
+        node.manner, node.delay_s = "slow", 0.3
+        assert (await client.ask(node.address, LIST, 0.1)).frame is None
+        node.manner = "answer"
+        client.begin_round()
+        reply = await client.ask(node.address, requests.consumer_list("none"), TIMEOUT_S)
+        assert reply.frame is not None
+        assert reply.frame.code == 1
+
+    asking(act)
+
+
+def test_times_are_those_of_the_request_itself() -> None:
+    async def act(fake: FakeCluster, client: RemotingClient) -> None:
+        node = fake.nodes["broker-a"]
+        node.manner, node.delay_s = "slow", 0.05
+        before = time.time() * 1000
+        reply = await client.ask(node.address, LIST, TIMEOUT_S)
+        assert before - 1 <= reply.ts <= before + 100
+        assert 50 <= reply.dur_ms < 150
+
+    asking(act)
+
+
+@pytest.mark.parametrize("manner", ["hang", "garbage", "close"])
+def test_next_name_server_is_asked_and_stays_preferred(manner: str) -> None:
+    async def act(fake: FakeCluster, client: RemotingClient) -> None:
+        servers = NameServers(client, fake.namesrv, TIMEOUT_S)
+        fake.name_servers[0].manner = manner
+        for _ in range(3):
+            assert (await servers.ask(requests.cluster_info())).frame is not None
+        assert fake.name_servers[0].requests[106] == 1
+        fake.name_servers[1].manner = "hang"
+        failed: Reply = await servers.ask(requests.cluster_info())
+        assert all(address in str(failed.error) for address in fake.namesrv)
+
+    asking(act)
+
+
+def test_requests_are_signed_where_there_are_credentials() -> None:
+    async def act(fake: FakeCluster, client: RemotingClient) -> None:
+        reply = await client.ask(fake.nodes["broker-a"].address, LIST, TIMEOUT_S)
+        assert reply.frame is not None
+        assert reply.frame.code == 0
+
+    asking(act, cluster(required_key="key"), credentials=Credentials("key", "hunter2"))
+
+
+def test_connections_to_addresses_of_the_past_are_closed() -> None:
+    async def act(fake: FakeCluster, client: RemotingClient) -> None:
+        a, b = fake.nodes["broker-a"], fake.nodes["broker-b"]
+        for node in (a, b):
+            await client.ask(node.address, LIST, TIMEOUT_S)
+        client.keep_only({b.address})
+        await asyncio.sleep(0.02)
+        assert (len(a.connections), len(b.connections)) == (0, 1)
+
+    asking(act)
