@@ -1,6 +1,7 @@
 """Bodies as fastjson writes them: what is standard reads as the standard library reads it, what is broken says so."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -66,18 +67,14 @@ def test_mutated_capture_raises_nothing_else(path: Path, data: st.DataObject) ->
     for _ in range(data.draw(st.integers(1, 5))):
         at = data.draw(st.integers(0, len(body) - 1))
         body[at : at + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
-    try:
+    with suppress(FastJsonError):
         loads(bytes(body))
-    except FastJsonError:
-        pass
 
 
 @given(st.binary(max_size=60) | st.text(alphabet='{}[]",:0a\\ ', max_size=30))
 def test_any_bytes_raise_nothing_else(body: bytes | str) -> None:
-    try:
+    with suppress(FastJsonError):
         loads(body)
-    except FastJsonError:
-        pass
 
 
 @pytest.mark.parametrize("opening", ["[", "{", '{"a":', "[{1:"])

@@ -84,6 +84,11 @@ class GroupTranslation:
             self.brokers.setdefault(name, BrokerView(name))
         self.topics.update(dict.fromkeys(topics))
 
+    def forget(self, brokers: Iterable[str]) -> None:
+        """Brokers that no longer host any of its topics."""
+        for name in brokers:
+            self.brokers.pop(name, None)
+
     def begin_round(self, ts: int) -> None:
         """A round begins; its number is its start, and numbers rise."""
         self._starts.append(max(ts, self._starts[-1] + 1) if self._starts else ts)

@@ -1,0 +1,126 @@
+"""Which clients may be asked for their running info now.
+
+The answer runs in the client's own callback pool, which is as small as its number of processors: asked carelessly, a
+small client drops out of its group. So a client, in however many groups it is, has one request at most on its way, and
+rests between two; one that does not answer, or slowly, is asked ever less often.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from streaming.collector.probing.policy import GAP_MS, LONGEST_BACK_OFF_MS, SETTLE_IN_MS, SLOW_MS, Policy
+from streaming.core.evidence import is_proxy_client
+
+SWITCHED_OFF = "running info is switched off"
+GRPC_CLIENT = "a gRPC client: its proxy answers for it"
+STILL_BUSY = "the last request is still on its way"
+OTHER_GROUP = "asked for another group a moment ago"
+STEPS = 3  # more doublings than this change nothing
+
+
+@dataclass(slots=True)
+class _Client:
+    """``due_ts`` by group. ``steps`` doubles its period that often, for ``trouble``; it rests until ``free_ts``."""
+
+    due_ts: dict[str, int] = field(default_factory=dict)
+    free_ts: int = 0
+    steps: int = 0
+    trouble: str = ""
+    is_busy: bool = False
+
+
+class Chosen(NamedTuple):
+    """``ask`` are on their way from here on; of the others those that would have been due, with the reason."""
+
+    ask: tuple[str, ...]
+    not_asked: dict[str, str]
+
+
+class ClientSchedule:
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._clients: dict[str, _Client] = {}
+        self._members: dict[str, frozenset[str]] = {}
+        self._began_ts: int | None = None
+
+    def know(self, group: str, client_ids: Iterable[str], now: int) -> None:
+        """The group's members as they are listed now. One that has just joined is given time to settle in."""
+        self._began_ts = now if self._began_ts is None else self._began_ts
+        members = frozenset(client_ids)
+        before = self._members.get(group)
+        wait = 0 if before is None and now - self._began_ts < SETTLE_IN_MS else SETTLE_IN_MS
+        for client_id in (before or frozenset()) - members:
+            self._forget(group, client_id)
+        for client_id in members - (before or frozenset()):
+            client = self._clients.setdefault(client_id, _Client())
+            client.due_ts[group] = now + wait + self._phase(client_id, group, wait)
+        self._members[group] = members
+
+    def forget_group(self, group: str) -> None:
+        for client_id in self._members.pop(group, frozenset()):
+            self._forget(group, client_id)
+
+    def choose(self, group: str, now: int) -> Chosen:
+        """Whom to ask in this round of the group."""
+        ask, not_asked = [], {}
+        for client_id in sorted(self._members.get(group, ())):
+            reason = self._why_not(client_id, group, now)
+            if reason is None:
+                self._clients[client_id].is_busy = True
+                ask.append(client_id)
+            elif reason:
+                not_asked[client_id] = reason
+        return Chosen(tuple(ask), not_asked)
+
+    def answered(self, group: str, client_id: str, asked_ts: int, dur_ms: float, trouble: str) -> None:
+        """It is no longer on its way. ``trouble`` says why it should be asked less often, if it should."""
+        client = self._clients.get(client_id)
+        if client is None:
+            return
+        client.is_busy = False
+        client.trouble = trouble or (f"a slow answer, of {dur_ms / 1000:.1f} s" if dur_ms > SLOW_MS else "")
+        client.steps = min(client.steps + 1, STEPS) if client.trouble else 0
+        period = self._policy.running_info_ms
+        rest = min(period << client.steps, max(period, LONGEST_BACK_OFF_MS))
+        answered_ts = asked_ts + round(dur_ms)
+        if group in client.due_ts:
+            client.due_ts[group] = rest + (answered_ts if client.trouble else asked_ts)
+        pause = rest // max(1, len(client.due_ts)) if client.trouble else 0
+        client.free_ts = answered_ts + max(GAP_MS if self._policy.spreads else 0, pause)
+        self._drop_if_gone(client_id, client)
+
+    def not_sent(self, client_id: str) -> None:
+        """It never went on its way: it is due as before."""
+        if client := self._clients.get(client_id):
+            client.is_busy = False
+            self._drop_if_gone(client_id, client)
+
+    def _why_not(self, client_id: str, group: str, now: int) -> str | None:
+        """None: ask it. Empty: it is not due, which needs no word."""
+        if not self._policy.running_info_ms:
+            return SWITCHED_OFF
+        if is_proxy_client(client_id):
+            return GRPC_CLIENT
+        client = self._clients[client_id]
+        if client.is_busy:
+            return STILL_BUSY
+        if client.trouble and max(client.free_ts, client.due_ts[group]) > now:
+            return f"backing off after {client.trouble}"
+        if client.due_ts[group] > now:
+            return ""
+        return OTHER_GROUP if client.free_ts > now else None
+
+    def _phase(self, client_id: str, group: str, wait: int) -> int:
+        period = self._policy.running_info_ms
+        return self._policy.phase(f"{client_id} {group}", period - wait if period > wait else period)
+
+    def _forget(self, group: str, client_id: str) -> None:
+        client = self._clients.get(client_id)
+        if client is not None:
+            client.due_ts.pop(group, None)
+            self._drop_if_gone(client_id, client)
+
+    def _drop_if_gone(self, client_id: str, client: _Client) -> None:
+        if not client.due_ts and not client.is_busy:
+            del self._clients[client_id]

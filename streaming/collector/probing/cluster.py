@@ -1,0 +1,160 @@
+"""A cluster, round after round: which groups there are, then a round of each that has members."""
+
+import asyncio
+import logging
+import time
+from typing import NamedTuple
+
+from streaming.collector.probing.cluster_view import ClusterView, now_ms
+from streaming.collector.probing.group_round import GroupProbe
+from streaming.collector.probing.policy import GROUPS_MS
+from streaming.collector.translation.answers import SUCCESS, SubscriptionGroupAnswer
+from streaming.collector.wire import bodies, requests
+from streaming.collector.wire.bodies import Asked, GroupSettings
+from streaming.collector.wire.client import Lane
+
+SPREAD = 0.5  # of the interval, over which the groups of a round are begun
+FEW_GROUPS = 20  # need not be spread
+log = logging.getLogger(__name__)
+
+
+class RoundReport(NamedTuple):
+    """What a round came to. ``silent`` are brokers that did not answer, with the reason."""
+
+    started_ts: int
+    took_s: float
+    groups: int
+    without_members: int
+    requests: int
+    silent: dict[str, str]
+
+
+class ClusterProbe:
+    """``round`` never raises for what RocketMQ does or does not do."""
+
+    def __init__(self, view: ClusterView) -> None:
+        self._view = view
+        self._groups: dict[str, GroupProbe] = {}
+        self._settings: dict[str, dict[str, GroupSettings]] = {}
+        self._told_settings: dict[str, tuple[bool | None, bool | None]] = {}
+        self._learning: asyncio.Task[None] | None = None
+        self._learned_ts = 0
+
+    async def round(self) -> RoundReport:
+        """Ask everything that is due now, and tell it."""
+        view, started_ts, started = self._view, now_ms(), time.perf_counter()
+        asked_before = view.client.asked
+        view.client.begin_round()
+        await self._first_or_beside()
+        await asyncio.gather(*map(self._look, view.groups.to_look_at(started_ts)))
+        names = view.groups.to_probe(now_ms())
+        await asyncio.gather(self._learn_due_routes(), self._probe(names, started_ts, started))
+        view.client.keep_only({*view.brokers.addresses.values(), *view.name_servers.addresses})
+        return RoundReport(
+            started_ts=started_ts,
+            took_s=time.perf_counter() - started,
+            groups=len(names),
+            without_members=view.groups.counts()[1],
+            requests=view.client.asked - asked_before,
+            silent=dict(view.silent),
+        )
+
+    async def close(self) -> None:
+        await self._view.close()
+        await self._view.client.close()
+
+    async def _first_or_beside(self) -> None:
+        """Brokers and groups. Once they are known, the round does not wait for whether they still are the same."""
+        if self._learning is None or self._learning.done():
+            self._learning = self._view.beside(self._learn_cluster())
+        if not self._view.brokers.addresses or not any(self._view.groups.counts()):
+            await asyncio.wait([self._learning])
+
+    async def _learn_cluster(self) -> None:
+        reply = await self._view.name_servers.ask(requests.cluster_info())
+        addresses = bodies.broker_addresses(reply)
+        unreadable = None if addresses is not None else reply.error or "unreadable answer"
+        self._view.note("the name servers", unreadable)
+        for news in self._view.brokers.take(addresses or {}, now_ms()) if addresses is not None else ():
+            log.info("%s: %s", self._view.cluster, news)
+        if now_ms() - self._learned_ts >= GROUPS_MS and self._view.brokers.addresses:
+            self._learned_ts = now_ms()
+            await asyncio.gather(*map(self._learn_groups, list(self._view.brokers.addresses)))
+            self._tell_settings()
+
+    async def _learn_groups(self, broker: str) -> None:
+        reply = await self._view.ask(broker, requests.subscription_groups(), Lane.TABLES)
+        settings = bodies.group_settings(reply)
+        if settings is None:
+            code = f"code {reply.frame.code}" if reply.frame is not None else None
+            self._view.note(f"{broker} for its groups", reply.error or code or "unreadable answer")
+            self._learned_ts = 0  # again in the next round
+            return
+        self._view.note(f"{broker} for its groups", None)
+        self._settings[broker] = settings
+        self._view.groups.know(broker, settings)
+
+    def _tell_settings(self) -> None:
+        for name in self._view.groups.told():
+            self._tell_settings_of(name)
+
+    def _tell_settings_of(self, name: str) -> None:
+        """A group consumes if any broker lets it, and is orderly if any broker says so."""
+        found = {broker: groups[name] for broker, groups in sorted(self._settings.items()) if name in groups}
+        enabled = [one.consume_enable for one in found.values() if one.consume_enable is not None]
+        orderly = [one.consume_message_orderly for one in found.values() if one.consume_message_orderly is not None]
+        told = any(enabled) if enabled else None, any(orderly) if orderly else None
+        if found and self._told_settings.get(name) != told:
+            self._told_settings[name] = told
+            answer = SubscriptionGroupAnswer(
+                ts=now_ms(), cluster=self._view.cluster, broker=next(iter(found)), group=name, code=SUCCESS,
+                consume_enable=told[0], orderly=told[1],
+            )  # fmt: skip
+            self._view.record(answer)
+            self._view.translation.group(name).take(answer)
+
+    async def _look(self, name: str) -> None:
+        """Whether a group without members has some now, by every broker that knows it."""
+        brokers = sorted(self._view.groups.brokers_of(name))
+        asked = [(broker, requests.consumer_list(name)) for broker in brokers]
+        replies = await asyncio.gather(*(self._view.ask(broker, request) for broker, request in asked))
+        lists = [
+            bodies.consumer_list(reply, Asked(self._view.cluster, broker, name))
+            for broker, reply in zip(brokers, replies, strict=True)
+        ]
+        self._view.groups.looked_at(name, any(one.ids for one in lists), now_ms())
+
+    async def _learn_due_routes(self) -> None:
+        topics = {topic for group in self._groups.values() for topic in group.topics}
+        await self._view.learn_routes(self._view.routing.choose(topics, now_ms()))
+
+    async def _probe(self, names: list[str], started_ts: int, started: float) -> None:
+        """A round of each group; many of them begin one after the other rather than all at once."""
+        spread_s = SPREAD * self._view.policy.interval_ms / 1000 if self._view.policy.spreads else 0
+        step_s = spread_s / len(names) if len(names) > FEW_GROUPS else 0
+        rounds = []
+        for number, name in enumerate(names):
+            if (wait_s := started + number * step_s - time.perf_counter()) > 0.01:
+                await asyncio.sleep(wait_s)
+            rounds.append(asyncio.ensure_future(self._probe_group(name, started_ts)))
+        await asyncio.gather(*rounds)
+
+    async def _probe_group(self, name: str, started_ts: int) -> None:
+        group = self._groups.get(name)
+        if group is None:
+            group = self._groups[name] = GroupProbe(self._view, name)
+            self._tell_settings_of(name)
+        try:
+            await group.round(started_ts)
+        except Exception:
+            log.exception("%s: the round of group %s failed", self._view.cluster, name)
+        self._view.groups.probed(name, group.has_members, now_ms())
+        if name not in self._view.groups.told():
+            self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        """A group that has long been empty; should it come back, it is another to us."""
+        del self._groups[name]
+        self._told_settings.pop(name, None)
+        self._view.clients.forget_group(name)
+        self._view.offsets.forget_group(name)

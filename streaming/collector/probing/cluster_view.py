@@ -1,0 +1,107 @@
+"""What all groups of a cluster share: who is where, when what is due, and whom to tell."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+from schemas.events import AnyEvent
+from streaming.collector.probing.brokers import BrokerDirectory
+from streaming.collector.probing.clients import ClientSchedule
+from streaming.collector.probing.groups import GroupDirectory
+from streaming.collector.probing.offsets import OffsetSchedule
+from streaming.collector.probing.policy import Policy
+from streaming.collector.probing.topics import RouteSchedule
+from streaming.collector.translation.answers import Line
+from streaming.collector.translation.cluster import ClusterTranslation
+from streaming.collector.wire import bodies, requests
+from streaming.collector.wire.client import Lane, RemotingClient, Reply
+from streaming.collector.wire.name_servers import NameServers
+from streaming.collector.wire.requests import Request
+
+NO_ADDRESS = "the name servers do not know the broker"
+TABLES_TIMEOUT_MS = 10_000
+
+Tell = Callable[[list[AnyEvent]], None]
+Record = Callable[[Line], None]
+log = logging.getLogger(__name__)
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class ClusterView:
+    """``tell`` gets events in the order of their groups' numbers, ``record`` every answer; neither may block."""
+
+    def __init__(
+        self, cluster: str, policy: Policy, client: RemotingClient, namesrv: Iterable[str], tell: Tell, record: Record
+    ) -> None:
+        self.cluster = cluster
+        self.policy = policy
+        self.client = client
+        self.tell = tell
+        self.record = record
+        self.brokers = BrokerDirectory()
+        self.groups = GroupDirectory(policy)
+        self.clients = ClientSchedule(policy)
+        self.offsets = OffsetSchedule(policy)
+        self.routing = RouteSchedule(policy)
+        self.translation = ClusterTranslation(cluster, f"collector {now_ms()}")
+        self.name_servers = NameServers(client, tuple(namesrv), policy.timeout_ms / 1000)
+        self.silent: dict[str, str] = {}
+        self._beside: set[asyncio.Task[None]] = set()
+        self._learning: dict[str, asyncio.Task[None]] = {}
+
+    async def ask(self, broker: str, request: Request, lane: Lane = Lane.LISTS, timeout_ms: int = 0) -> Reply:
+        """Ask a broker by its name, wherever it is."""
+        address = self.brokers.addresses.get(broker)
+        if address is None:
+            return Reply(now_ms(), 0, None, NO_ADDRESS)
+        timeout_ms = timeout_ms or (TABLES_TIMEOUT_MS if lane is Lane.TABLES else self.policy.timeout_ms)
+        return await self.client.ask(address, request, timeout_ms / 1000, lane)
+
+    def note(self, who: str, failure: str | None) -> None:
+        """Say so when somebody no longer gives what is asked of them, and when they do again (``failure`` None)."""
+        if failure is not None and who not in self.silent:
+            log.warning("%s: no answer of %s: %s", self.cluster, who, failure)
+            self.silent[who] = failure
+        elif failure is None and self.silent.pop(who, None) is not None:
+            log.warning("%s: answers again: %s", self.cluster, who)
+
+    async def learn_routes(self, topics: Iterable[str]) -> None:
+        """Ask the name servers for routes, each once however many groups want it at the same time."""
+        await asyncio.gather(*(self._once(topic) for topic in list(topics)))
+
+    def beside(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Work that a round need not wait for."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._beside.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    async def close(self) -> None:
+        """Give up what is still on its way."""
+        for task in self._beside:
+            task.cancel()
+        await asyncio.gather(*self._beside, return_exceptions=True)
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        self._beside.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("%s: %s", self.cluster, error, exc_info=error)
+
+    async def _once(self, topic: str) -> None:
+        task = self._learning.get(topic)
+        if task is None:
+            task = self._learning[topic] = self.beside(self._learn_route(topic))
+            task.add_done_callback(lambda _: self._learning.pop(topic, None))
+        await asyncio.wait([task])
+
+    async def _learn_route(self, topic: str) -> None:
+        reply = await self.name_servers.ask(requests.topic_route(topic))
+        answer = bodies.topic_route(reply, self.cluster, topic)
+        self.translation.routes.take(answer)
+        self.record(answer)
+        self.routing.answered(topic, now_ms(), answer.code is not None)

@@ -1,0 +1,181 @@
+"""One round of one group: its members from every broker, then offsets and running infos, then the marker."""
+
+import asyncio
+from collections.abc import Iterable
+from zlib import crc32
+
+from schemas.identity import retry_topic
+from streaming.collector.probing.cluster_view import ClusterView, now_ms
+from streaming.collector.probing.lists import confirmed
+from streaming.collector.probing.policy import RUNNING_INFO_TIMEOUT_MS, SLOW_MS, STAYS_WATCHED_MS
+from streaming.collector.translation.answers import (
+    CONSUME_MSG_TIMEOUT,
+    SUCCESS,
+    ConnectionsAnswer,
+    ConsumerListAnswer,
+    GroupAnswer,
+    Meta,
+    RoundEnd,
+    RunningInfoAnswer,
+)
+from streaming.collector.translation.views import listed as listed_ids
+from streaming.collector.wire import bodies, requests
+from streaming.collector.wire.bodies import Asked
+from streaming.collector.wire.client import JUST_NOW, Lane, Reply
+
+BROADCASTING = "BROADCASTING"
+
+
+class GroupProbe:
+    """A group as it is asked about, from round to round. ``has_members`` is as of the last round."""
+
+    def __init__(self, view: ClusterView, name: str) -> None:
+        self.name = name
+        self.has_members = False
+        self._view = view
+        self._group = view.translation.group(name)
+        self._hosted_ts: dict[str, int] = {}
+        self._members: dict[str, tuple[str, ...]] = {}
+        self._message_model: str | None = None
+        self._asked: list[str] = []
+        self._not_asked: dict[str, str] = {}
+        self._is_new = True
+
+    @property
+    def topics(self) -> Iterable[str]:
+        """The topics that it is known to consume, its retry topic among them."""
+        return self._group.topics
+
+    async def round(self, started_ts: int) -> None:
+        """Ask, tell every event as it comes, and end with the marker."""
+        brokers = self._brokers_to_ask(started_ts)
+        self._group.forget(self._group.brokers.keys() - brokers)
+        self._group.begin_round(started_ts)
+        self._members, self._asked, self._not_asked = {}, [], {}
+        self._tell_meta(started_ts, brokers)
+        await self._ask_members(brokers)
+        await self._view.learn_routes(topic for topic in self.topics if not self._view.routing.is_known(topic))
+        await self._ask_members(self._brokers_to_ask(started_ts) - brokers)
+        listed = [client_id for ids in self._members.values() for client_id in ids]
+        self.has_members = bool(listed)
+        await asyncio.gather(self._ask_offsets(), self._ask_clients(listed))
+        self._end()
+
+    def _brokers_to_ask(self, now: int) -> set[str]:
+        """Those that host a topic of the group, or did so lately; before any route is known, those that know it."""
+        routes = [self._view.translation.routes.get(topic)[0] for topic in self.topics]
+        hosting = {queues[0] for route in routes if route is not None for queues in route.queues}
+        hosting = {name for name in hosting if name in self._view.brokers.addresses or name in self._group.brokers}
+        self._hosted_ts |= dict.fromkeys(hosting, now)
+        self._hosted_ts = {name: ts for name, ts in self._hosted_ts.items() if now - ts <= STAYS_WATCHED_MS}
+        return set(self._hosted_ts) or set(self._view.groups.brokers_of(self.name))
+
+    async def _ask_members(self, brokers: Iterable[str]) -> None:
+        await asyncio.gather(*map(self._ask_members_of, sorted(brokers)))
+
+    async def _ask_members_of(self, broker: str) -> None:
+        asked = Asked(self._view.cluster, broker, self.name)
+        listed, connected = await asyncio.gather(
+            self._view.ask(broker, requests.consumer_list(self.name)),
+            self._view.ask(broker, requests.connections(self.name)),
+        )
+        connections = bodies.connections(connected, asked)
+        answer = confirmed(bodies.consumer_list(listed, asked), connections)
+        self._view.note(broker, answer.failure if listed_ids(answer) is None else None)
+        self._take_list(broker, answer)
+        self._take_connections(connections)
+
+    def _take_list(self, broker: str, answer: ConsumerListAnswer) -> None:
+        self._take(answer)
+        ids = listed_ids(answer)
+        if ids is not None:
+            self._members[broker] = ids
+
+    def _take_connections(self, answer: ConnectionsAnswer) -> None:
+        self._take(answer)
+        if answer.body is not None:
+            self._message_model = answer.body.message_model
+
+    async def _ask_offsets(self) -> None:
+        """Broadcasting consumers keep their offsets to themselves. Nobody is asked again who did not list members."""
+        brokers = frozenset(self._members) if self.has_members and self._message_model != BROADCASTING else frozenset()
+        due = self._view.offsets.choose(self.name, brokers, now_ms())
+        await asyncio.gather(*map(self._ask_offsets_of, due))
+
+    async def _ask_offsets_of(self, broker: str) -> None:
+        """All topics at once, then those for which the group has never committed an offset there."""
+        asked = Asked(self._view.cluster, broker, self.name)
+        reply = await self._view.ask(broker, requests.consume_stats(self.name), Lane.TABLES)
+        answer = bodies.consume_stats(reply, asked)
+        self._take(answer)
+        self._view.offsets.answered(self.name, broker, reply.ts, answer.table)
+        if answer.code != SUCCESS:
+            return
+        committed = {row.topic for row in answer.table or ()}
+        for topic in sorted(self._hosted_by(broker) - committed - {retry_topic(self.name)}):
+            reply = await self._view.ask(broker, requests.consume_stats(self.name, topic), Lane.TABLES)
+            self._take(bodies.consume_stats(reply, asked, topic))
+
+    def _hosted_by(self, broker: str) -> set[str]:
+        routes = {topic: self._view.translation.routes.get(topic)[0] for topic in self.topics}
+        return {topic for topic, route in routes.items() if route and any(q[0] == broker for q in route.queues)}
+
+    async def _ask_clients(self, listed: Iterable[str]) -> None:
+        """Side by side. The round waits a moment for their answers; later ones are told as they come."""
+        clients, now = self._view.clients, now_ms()
+        if self._members:
+            clients.know(self.name, listed, now)
+        chosen = clients.choose(self.name, now)
+        self._not_asked = dict(chosen.not_asked)
+        asking = [self._view.beside(self._ask_client(client_id)) for client_id in chosen.ask]
+        if asking:
+            await asyncio.wait(asking, timeout=SLOW_MS / 1000)
+
+    async def _ask_client(self, client_id: str) -> None:
+        broker = self._broker_to_ask_through(client_id)
+        if broker is None:
+            self._view.clients.not_sent(client_id)
+            self._not_asked[client_id] = "no broker that answers lists it"
+            return
+        request = requests.running_info(self.name, client_id)
+        self._asked.append(client_id)
+        reply = await self._view.ask(broker, request, Lane.CLIENTS, RUNNING_INFO_TIMEOUT_MS)
+        answer = bodies.running_info(reply, Asked(self._view.cluster, broker, self.name), client_id)
+        self._note(client_id, answer, reply)
+        if answer.code is not None:
+            self._take(answer)
+
+    def _broker_to_ask_through(self, client_id: str) -> str | None:
+        """The same one every time, and another for each client: the group's load is shared out."""
+        brokers = sorted(broker for broker, ids in self._members.items() if client_id in ids)
+        return brokers[crc32(client_id.encode()) % len(brokers)] if brokers else None
+
+    def _note(self, client_id: str, answer: RunningInfoAnswer, reply: Reply) -> None:
+        """An answer of the client itself, or how the broker failed to fetch one: the latter says nothing of it."""
+        if reply.error == JUST_NOW:
+            self._view.clients.not_sent(client_id)
+        else:
+            in_time = answer.code is not None and answer.code != CONSUME_MSG_TIMEOUT
+            trouble = "" if in_time else "no answer within 10 s" if answer.code is not None else answer.failure
+            self._view.clients.answered(self.name, client_id, reply.ts, reply.dur_ms, trouble)
+        if answer.code is None:
+            self._asked = [one for one in self._asked if one != client_id]
+            self._not_asked[client_id] = f"{answer.broker}: {answer.failure}"
+
+    def _take(self, answer: GroupAnswer) -> None:
+        self._view.record(answer)
+        self._view.tell(self._group.take(answer))
+
+    def _tell_meta(self, ts: int, brokers: Iterable[str]) -> None:
+        if self._is_new:
+            self._is_new = False
+            known = {name: self._view.brokers.addresses.get(name, "") for name in sorted(brokers)}
+            self._view.record(Meta(ts=ts, cluster=self._view.cluster, group=self.name, brokers=known))
+
+    def _end(self) -> None:
+        ts, asked, not_asked = now_ms(), tuple(self._asked), self._not_asked
+        events = self._group.end_round(ts, asked, not_asked)
+        self._view.record(
+            RoundEnd(ts=ts, cluster=self._view.cluster, group=self.name, asked=asked, not_asked=not_asked)
+        )
+        self._view.tell(events)

@@ -1,0 +1,85 @@
+"""Which groups there are, and which of them get a round.
+
+Brokers know every group that ever was. One that has members gets every round; one without costs a look a minute.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from streaming.collector.probing.policy import LOOK_MS, STAYS_WATCHED_MS, Policy
+
+
+@dataclass(slots=True)
+class _Group:
+    """``members_ts`` is when it last had members, 0: never seen; ``is_told`` whether rounds of it are told."""
+
+    brokers: set[str] = field(default_factory=set)
+    members_ts: int = 0
+    due_ts: int = 0
+    is_told: bool = False
+
+
+class GroupDirectory:
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._groups: dict[str, _Group] = {}
+
+    def know(self, broker: str, names: Iterable[str]) -> None:
+        """All the groups of one broker, as it tells them."""
+        covered = {name for name in names if self._policy.covers(name)}
+        for name, group in list(self._groups.items()):
+            if name not in covered:
+                group.brokers.discard(broker)
+        for name in covered:
+            self._group(name).brokers.add(broker)
+
+    def brokers_of(self, name: str) -> frozenset[str]:
+        """The brokers that know the group."""
+        return frozenset(self._groups[name].brokers)
+
+    def to_look_at(self, now: int) -> list[str]:
+        """Groups that had no members and may have some now."""
+        self._forget_the_deleted()
+        return sorted(name for name, group in self._groups.items() if not group.is_told and group.due_ts <= now)
+
+    def to_probe(self, now: int) -> list[str]:
+        """Groups that get a round now."""
+        return sorted(name for name, group in self._groups.items() if group.is_told and group.due_ts <= now)
+
+    def looked_at(self, name: str, has_members: bool, now: int) -> None:
+        """What a look found. A group with members gets a round at once."""
+        group = self._groups[name]
+        if has_members:
+            group.members_ts, group.due_ts, group.is_told = now, now, True
+        else:
+            first = self._policy.phase(name, LOOK_MS) if group.due_ts == 0 else 0
+            group.due_ts = now + (first or LOOK_MS)
+
+    def probed(self, name: str, has_members: bool, now: int) -> None:
+        """What a round found. A group that stays empty gets rounds ever less often, and then none."""
+        group = self._groups[name]
+        if has_members:
+            group.members_ts = now
+        empty_ms = now - group.members_ts
+        if not self._policy.is_always_on(name) and empty_ms > self._policy.tells_empty_ms:
+            group.is_told = False
+        group.due_ts = now + LOOK_MS if empty_ms > STAYS_WATCHED_MS else 0
+
+    def told(self) -> Iterator[str]:
+        """Groups of which rounds are told."""
+        return (name for name, group in self._groups.items() if group.is_told)
+
+    def counts(self) -> tuple[int, int]:
+        """How many groups get rounds, and how many are only looked at."""
+        watched = sum(group.is_told for group in self._groups.values())
+        return watched, len(self._groups) - watched
+
+    def _group(self, name: str) -> _Group:
+        group = self._groups.get(name)
+        if group is None:
+            group = self._groups[name] = _Group(is_told=self._policy.is_always_on(name))
+        return group
+
+    def _forget_the_deleted(self) -> None:
+        for name in [name for name, group in self._groups.items() if not group.brokers and not group.is_told]:
+            del self._groups[name]

@@ -1,0 +1,375 @@
+"""Rounds against a cluster on loopback: what is told, and what a broker that misbehaves does to them."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import pytest
+
+from schemas.events import (
+    AnyEvent,
+    AssignmentReport,
+    ConsumeProgress,
+    ConsumerChange,
+    Heartbeat,
+    Round,
+    TopicRoute,
+)
+from streaming.collector.probing.cluster import ClusterProbe, RoundReport
+from streaming.collector.probing.cluster_view import ClusterView
+from streaming.collector.probing.policy import Policy
+from streaming.collector.translation.answers import Line
+from streaming.collector.wire.acl import Credentials
+from streaming.collector.wire.client import RemotingClient
+from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
+
+E = TypeVar("E")
+QUICK = Policy(timeout_ms=150, interval_ms=300, spreads=False)
+
+
+class Told:
+    """Everything that a probe told and recorded, and the probe itself."""
+
+    def __init__(self, fake: FakeCluster, policy: Policy = QUICK, credentials: Credentials | None = None) -> None:
+        self.fake = fake
+        self.events: list[AnyEvent] = []
+        self.lines: list[Line] = []
+        client = RemotingClient(policy.timeout_ms / 1000, credentials=credentials)
+        self.view = ClusterView("prod", policy, client, fake.namesrv, self.events.extend, self.lines.append)
+        self.probe = ClusterProbe(self.view)
+
+    async def round(self) -> RoundReport:
+        self.events.clear()
+        return await self.probe.round()
+
+    def of(self, kind: type[E]) -> list[E]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def marker(self, group: str = "g") -> Round:
+        return next(event for event in self.of(Round) if event.group == group)
+
+
+Scene = Callable[[Told], Awaitable[None]]
+
+
+def two_clients() -> FakeCluster:
+    owned = [("T", broker, number) for broker in ("broker-a", "broker-b") for number in range(4)]
+    members = [FakeClient("c1", owned[:4]), FakeClient("c2", owned[4:])]
+    return FakeCluster(groups={"g": FakeGroup(members)}, offsets={owned[0]: (9, 7, 8)})
+
+
+def play(scene: Scene, fake: FakeCluster | None = None, policy: Policy = QUICK, **client: Credentials) -> None:
+    async def run() -> None:
+        async with (fake or two_clients()).running() as running:
+            told = Told(running, policy, **client)
+            try:
+                await scene(told)
+            finally:
+                await told.probe.close()
+
+    asyncio.run(run())
+
+
+def test_first_round_tells_all_there_is() -> None:
+    async def scene(told: Told) -> None:
+        report = await told.round()
+        assert (report.groups, report.silent) == (1, {})
+        marker = told.marker()
+        assert [(b.broker_name, b.answered, b.client_ids) for b in marker.brokers] == [
+            ("broker-a", True, ("c1", "c2")),
+            ("broker-b", True, ("c1", "c2")),
+        ]
+        assert (marker.consume_enable, marker.orderly, marker.not_asked) == (True, False, ())
+        assert set(marker.asked) == {"c1", "c2"}
+        owned = {r.client_id: [(o.topic, o.broker_name) for o in r.owned] for r in told.of(AssignmentReport)}
+        assert owned == {"c1": [("T", "broker-a")], "c2": [("T", "broker-b")]}
+        assert {(h.broker_name, h.client_id) for h in told.of(Heartbeat)} == {
+            (broker, client) for broker in ("broker-a", "broker-b") for client in ("c1", "c2")
+        }
+        assert {route.topic for route in told.of(TopicRoute)} == {"T", "%RETRY%g"}
+        offsets = {(p.broker_name, q.queue_id): q for p in told.of(ConsumeProgress) for q in p.queues}
+        first = offsets["broker-a", 0]
+        assert (first.broker_offset, first.consumer_offset, first.pull_offset) == (9, 7, 8)
+        assert told.events[-1] is marker
+
+    play(scene)
+
+
+def test_numbers_rise_by_one_and_rounds_with_time() -> None:
+    async def scene(told: Told) -> None:
+        numbers, rounds = [], []
+        for _ in range(3):
+            await told.round()
+            numbers += [event.seq for event in told.events]
+            rounds.append(told.marker().round)
+        assert numbers == list(range(len(numbers)))
+        assert rounds == sorted(set(rounds))
+
+    play(scene)
+
+
+def test_later_rounds_tell_only_what_is_new() -> None:
+    async def scene(told: Told) -> None:
+        await told.round()
+        await told.round()
+        assert told.events == [told.marker()]
+        told.fake.groups["g"].members.append(FakeClient("c3"))
+        await told.round()
+        assert {(c.client_id, c.change, c.reason) for c in told.of(ConsumerChange)} == {("c3", "appeared", None)}
+
+    play(scene)
+
+
+@pytest.mark.parametrize("manner", ["hang", "garbage", "close", "stopped"])
+def test_broken_broker_stops_neither_the_others_nor_the_round(manner: str) -> None:
+    async def scene(told: Told) -> None:
+        await told.round()
+        broken = told.fake.nodes["broker-b"]
+        if manner == "stopped":
+            await broken.stop()
+        broken.manner = manner
+        for _ in range(2):
+            report = await told.round()
+            a, b = told.marker().brokers
+            assert (a.broker_name, a.answered, len(a.client_ids)) == ("broker-a", True, 2)
+            assert (b.broker_name, b.answered) == ("broker-b", False)
+            assert b.error
+            assert "broker-b" in report.silent
+            assert report.took_s < 1
+        broken.manner = "answer"
+        if manner == "stopped":
+            await broken.start()
+        report = await told.round()
+        report = await told.round()  # its new address is learnt beside the first
+        assert told.marker().brokers[1].answered
+        assert "broker-b" not in report.silent
+
+    play(scene)
+
+
+def test_hanging_broker_costs_many_groups_one_time_out() -> None:
+    async def scene(told: Told) -> None:
+        await told.round()
+        told.fake.nodes["broker-b"].manner = "hang"
+        started = time.monotonic()
+        await told.round()
+        assert time.monotonic() - started < 1.5
+        assert len(told.of(Round)) == 60
+        assert all(marker.brokers[0].answered and not marker.brokers[1].answered for marker in told.of(Round))
+
+    play(scene, FakeCluster(groups={f"g{n}": FakeGroup([FakeClient(f"c{n}")]) for n in range(60)}))
+
+
+@pytest.mark.parametrize("manner", ["hang", "garbage", "close"])
+def test_rounds_go_on_without_name_servers(manner: str) -> None:
+    async def scene(told: Told) -> None:
+        await told.round()
+        told.fake.name_servers[0].manner = manner
+        report = await told.round()
+        assert all(broker.answered for broker in told.marker().brokers)
+        assert report.took_s < 1
+        await asyncio.sleep(0.2)
+        assert "the name servers" in (await told.round()).silent
+
+    play(scene)
+
+
+def test_without_any_name_server_a_round_is_empty_and_says_why() -> None:
+    async def scene(told: Told) -> None:
+        await told.fake.name_servers[0].stop()
+        report = await told.round()
+        assert (report.groups, list(report.silent)) == (0, ["the name servers"])
+
+    play(scene)
+
+
+def test_broker_that_moved_keeps_its_name() -> None:
+    async def scene(told: Told) -> None:
+        await told.round()
+        await told.fake.nodes["broker-b"].restart()
+        await told.round()
+        await told.round()
+        assert [broker.broker_name for broker in told.marker().brokers] == ["broker-a", "broker-b"]
+        assert told.of(ConsumerChange) == []
+
+    play(scene)
+
+
+def test_replica_stands_in_for_a_master_that_is_away() -> None:
+    async def scene(told: Told) -> None:
+        told.fake.nodes["broker-b"].has_master = False
+        await told.round()
+        assert all(broker.answered for broker in told.marker().brokers)
+
+    play(scene)
+
+
+def test_broker_that_no_route_names_any_more_is_asked_on() -> None:
+    async def scene(told: Told) -> None:
+        await told.round()
+        told.fake.nodes["broker-b"].is_registered = False
+        told.view.routing.choose((), 0)  # all routes are due again
+        for _ in range(2):
+            await told.round()
+        route = next(route for route in told.of(TopicRoute) if route.topic == "T") if told.of(TopicRoute) else None
+        assert route is None or [queues.broker_name for queues in route.brokers] == ["broker-a"]
+        assert [broker.broker_name for broker in told.marker().brokers] == ["broker-a", "broker-b"]
+
+    play(scene)
+
+
+def test_diverging_lists_and_double_ids_are_told_as_they_are() -> None:
+    async def scene(told: Told) -> None:
+        await told.round()
+        assert [broker.client_ids for broker in told.marker().brokers] == [("c1", "c1"), ("c1",)]
+
+    client = FakeClient("c1")
+    play(scene, FakeCluster(groups={"g": FakeGroup([client], listed_by={"broker-a": [client, client]})}))
+
+
+def test_refusal_is_never_taken_for_an_empty_group() -> None:
+    """Code 1 is what a list says of an unknown group, and what any refused request gets."""
+
+    async def scene(told: Told) -> None:
+        await told.round()
+        told.fake.required_key = "another"
+        report = await told.round()
+        assert [broker.answered for broker in told.marker().brokers] == [False, False]
+        assert "not confirm" in str(told.marker().brokers[0].error)
+        assert set(report.silent) >= {"broker-a", "broker-b"}
+        assert told.of(ConsumerChange) == []
+
+    play(scene)
+
+
+def test_group_whose_members_have_all_gone_is_told_as_empty() -> None:
+    async def scene(told: Told) -> None:
+        await told.round()
+        told.fake.groups["g"].members.clear()
+        await told.round()
+        assert [(broker.answered, broker.client_ids) for broker in told.marker().brokers] == [(True, ()), (True, ())]
+
+    play(scene)
+
+
+def test_dead_system_and_excluded_groups_are_not_told() -> None:
+    async def scene(told: Told) -> None:
+        report = await told.round()
+        assert {marker.group for marker in told.of(Round)} == {"g", "MQ_INST_1%g"}
+        assert report.without_members == 1
+        before = told.fake.nodes["broker-a"].requests[38]
+        await told.round()
+        assert told.fake.nodes["broker-a"].requests[38] == before + 2
+
+    alive = FakeGroup([FakeClient("c1")])
+    groups = dict.fromkeys(("g", "MQ_INST_1%g", "test-1", "TOOLS_CONSUMER", "CID_RMQ_SYS_TRANS"), alive)
+    fake = FakeCluster(groups={**groups, "dead": FakeGroup()})
+    play(scene, fake, Policy(timeout_ms=150, spreads=False, exclude=("test-*",)))
+
+
+def test_paused_client_holds_nobody_up_and_is_backed_off_from() -> None:
+    async def scene(told: Told) -> None:
+        c1 = told.fake.groups["g"].members[0]
+        c1.broken, c1.delay_s = 207, 1.2
+        report = await told.round()
+        assert report.took_s < 1.15
+        assert {r.client_id for r in told.of(AssignmentReport)} == {"c2"}
+        marker = told.marker()
+        await told.round()
+        assert {n.client_id: n.reason for n in told.marker().not_asked} == {
+            "c1": "the last request is still on its way"
+        }
+        await asyncio.sleep(0.5)
+        late = next(r for r in told.of(AssignmentReport) if r.client_id == "c1")
+        assert (late.answered, late.reason, late.round) == (False, "timeout", marker.round)
+        await told.round()
+        assert {n.client_id: n.reason for n in told.marker().not_asked} == {
+            "c1": "backing off after no answer within 10 s"
+        }
+
+    play(scene)
+
+
+def test_client_in_many_groups_is_asked_for_one_at_a_time() -> None:
+    async def scene(told: Told) -> None:
+        for _ in range(3):
+            await told.round()
+        assert told.fake.most_at_work == {"shared": 1}
+
+    shared = FakeClient("shared", delay_s=0.02)
+    play(scene, FakeCluster(groups={f"g{n}": FakeGroup([shared]) for n in range(5)}))
+
+
+def test_without_running_info_nobody_is_asked_and_the_marker_says_why() -> None:
+    async def scene(told: Told) -> None:
+        await told.round()
+        assert told.of(AssignmentReport) == []
+        assert {n.reason for n in told.marker().not_asked} == {"running info is switched off"}
+        assert told.fake.asked_of_clients.total() == 0
+        assert {route.topic for route in told.of(TopicRoute)} == {"T", "%RETRY%g"}
+        assert told.of(ConsumeProgress)
+
+    play(scene, policy=Policy(timeout_ms=150, spreads=False, running_info_ms=0))
+
+
+def test_broker_that_cannot_fetch_a_running_info_says_nothing_of_the_client() -> None:
+    async def scene(told: Told) -> None:
+        answer = told.fake.answer
+
+        async def failing(node: object, code: int, fields: dict[str, str]) -> tuple[int, bytes]:
+            return (0, b"garbage") if code == 307 else await answer(node, code, fields)  # type: ignore[arg-type]
+
+        told.fake.answer = failing  # type: ignore[method-assign]
+        await told.round()
+        assert told.of(AssignmentReport) == []
+        reasons = {n.reason.split(": ")[1] for n in told.marker().not_asked}
+        assert (reasons, told.marker().asked) == ({"unreadable answer"}, ())
+
+    play(scene)
+
+
+def test_topic_without_any_committed_offset_is_asked_for_by_name() -> None:
+    async def scene(told: Told) -> None:
+        await told.round()
+        assert {(p.topic, p.broker_name) for p in told.of(ConsumeProgress)} == {("T", "broker-a"), ("T", "broker-b")}
+
+    play(scene, FakeCluster(groups={"g": FakeGroup([FakeClient("c1")], committed=())}))
+
+
+def test_broadcasting_group_is_not_asked_for_offsets() -> None:
+    async def scene(told: Told) -> None:
+        await told.round()
+        assert told.of(ConsumeProgress) == []
+        assert told.of(Heartbeat)[0].message_model == "BROADCASTING"
+
+    play(scene, FakeCluster(groups={"g": FakeGroup([FakeClient("c1")], message_model="BROADCASTING")}))
+
+
+def test_topic_on_a_broker_that_does_not_know_the_group_is_covered_too() -> None:
+    async def scene(told: Told) -> None:
+        told.view.groups.know("broker-a", ["g"])
+        told.view.groups.know("broker-b", [])
+        await told.round()
+        assert [broker.broker_name for broker in told.marker().brokers] == ["broker-a", "broker-b"]
+
+    play(scene)
+
+
+def test_settings_of_the_group_reach_the_marker() -> None:
+    async def scene(told: Told) -> None:
+        await told.round()
+        assert (told.marker().consume_enable, told.marker().orderly) == (False, True)
+
+    settings = {"consumeEnable": False, "consumeMessageOrderly": True}
+    play(scene, FakeCluster(groups={"g": FakeGroup([FakeClient("c1")], settings=settings)}))
+
+
+def test_signed_requests_are_answered_where_keys_are_required() -> None:
+    async def scene(told: Told) -> None:
+        await told.round()
+        assert all(broker.answered for broker in told.marker().brokers)
+
+    fake = two_clients()
+    fake.required_key = "key"
+    play(scene, fake, credentials=Credentials("key", "hunter2"))

@@ -1,0 +1,231 @@
+"""What is asked when: clients, offsets, groups, routes and brokers, on a clock of the test's own."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.collector.probing import clients as reasons
+from streaming.collector.probing.brokers import BrokerDirectory
+from streaming.collector.probing.clients import ClientSchedule
+from streaming.collector.probing.groups import GroupDirectory
+from streaming.collector.probing.offsets import OffsetSchedule
+from streaming.collector.probing.policy import (
+    GAP_MS,
+    LOOK_MS,
+    RETRY_ROUTE_MS,
+    SETTLE_IN_MS,
+    SLOW_MS,
+    STAYS_WATCHED_MS,
+    Policy,
+)
+from streaming.collector.probing.topics import RouteSchedule
+from streaming.collector.translation.answers import OffsetRow
+
+NOW = 1_700_000_000_000
+AT_ONCE = Policy(spreads=False)
+PERIOD = AT_ONCE.running_info_ms
+
+
+def clients(policy: Policy = AT_ONCE, ids: tuple[str, ...] = ("c",)) -> ClientSchedule:
+    schedule = ClientSchedule(policy)
+    schedule.know("g", ids, NOW)
+    return schedule
+
+
+def answer(schedule: ClientSchedule, ts: int, dur_ms: float = 10, trouble: str = "", group: str = "g") -> None:
+    assert schedule.choose(group, ts).ask == ("c",)
+    schedule.answered(group, "c", ts, dur_ms, trouble)
+
+
+def test_client_is_asked_again_after_its_period() -> None:
+    schedule = clients()
+    answer(schedule, NOW)
+    assert schedule.choose("g", NOW + PERIOD - 1).ask == ()
+    assert schedule.choose("g", NOW + PERIOD).ask == ("c",)
+
+
+def test_client_is_not_asked_twice_at_once() -> None:
+    schedule = clients()
+    schedule.choose("g", NOW)
+    chosen = schedule.choose("g", NOW + 10 * PERIOD)
+    assert (chosen.ask, chosen.not_asked) == ((), {"c": reasons.STILL_BUSY})
+
+
+def test_client_of_two_groups_rests_between_them() -> None:
+    policy = Policy()
+    schedule = clients(policy)
+    schedule.know("h", ("c",), NOW)
+    late = NOW + 2 * PERIOD
+    answer(schedule, late)
+    assert schedule.choose("h", late + 10).not_asked == {"c": reasons.OTHER_GROUP}
+    assert schedule.choose("h", late + 10 + GAP_MS).ask == ("c",)
+
+
+@pytest.mark.parametrize(("dur_ms", "trouble"), [(SLOW_MS + 1, ""), (10_000, "no answer within 10 s")])
+def test_slow_client_is_asked_ever_less_often_and_the_reason_is_told(dur_ms: float, trouble: str) -> None:
+    schedule, ts = clients(), NOW
+    for period in (2 * PERIOD, 60_000, 60_000):
+        answer(schedule, ts, dur_ms, trouble)
+        ((client_id, why),) = schedule.choose("g", ts + int(dur_ms) + period - 1).not_asked.items()
+        assert client_id == "c"
+        assert why.startswith("backing off after ")
+        ts += int(dur_ms) + period
+    answer(schedule, ts)
+    assert schedule.choose("g", ts + PERIOD).ask == ("c",)
+
+
+def test_client_that_joins_later_is_given_time_to_settle_in() -> None:
+    schedule = clients()
+    joined = NOW + 60_000
+    schedule.know("g", ("c", "d"), joined)
+    assert "d" not in schedule.choose("g", joined + SETTLE_IN_MS - 1).ask
+    schedule = clients()
+    schedule.know("g", ("c", "d"), joined)
+    assert "d" in schedule.choose("g", joined + SETTLE_IN_MS).ask
+
+
+def test_first_requests_are_spread_over_the_period() -> None:
+    ids = tuple(f"c{n}" for n in range(200))
+    schedule = clients(Policy(), ids)
+    asked = [len(schedule.choose("g", NOW + 5_000 * n).ask) for n in range(1, 5)]
+    assert sum(asked) == 200
+    assert max(asked) < 80
+
+
+def test_grpc_clients_are_left_to_their_proxy() -> None:
+    schedule = clients(ids=("host@1@0@jbu2ecjs3e",))
+    assert schedule.choose("g", NOW).not_asked == {"host@1@0@jbu2ecjs3e": reasons.GRPC_CLIENT}
+
+
+def test_client_that_left_while_it_was_asked_leaves_nothing_behind() -> None:
+    schedule = clients()
+    schedule.choose("g", NOW)
+    schedule.know("g", (), NOW + 1)
+    schedule.answered("g", "c", NOW, 5, "")
+    schedule.know("g", ("c",), NOW + 2)
+    assert schedule.choose("g", NOW + 2 + SETTLE_IN_MS).ask == ("c",)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("gh"), st.sampled_from(["ask", "answer", "know"]), st.integers(0, 30_000)))
+)  # fmt: skip
+def test_never_two_requests_to_one_client(steps: list[tuple[str, str, int]]) -> None:
+    schedule, now, on_its_way = ClientSchedule(Policy()), NOW, None
+    for group, step, later_ms in steps:
+        now += later_ms
+        if step == "know":
+            schedule.know(group, ("c",) if later_ms % 3 else (), now)
+        elif step == "answer" and on_its_way:
+            schedule.answered(*on_its_way, later_ms, "207" if later_ms % 2 else "")
+            on_its_way = None
+        elif step == "ask" and schedule.choose(group, now).ask:
+            assert on_its_way is None
+            on_its_way = group, "c", now
+
+
+def row(consumer: int, broker: int = 5) -> OffsetRow:
+    return OffsetRow("T", 0, "b", broker_offset=broker, consumer_offset=consumer)
+
+
+def test_offsets_of_a_group_at_rest_are_asked_less_often() -> None:
+    schedule, ts = OffsetSchedule(AT_ONCE), NOW
+    for _ in range(3):
+        assert schedule.choose("g", frozenset("b"), ts) == ["b"]
+        schedule.answered("g", "b", ts, (row(5),))
+        ts += AT_ONCE.offsets_ms
+    assert schedule.choose("g", frozenset("b"), ts) == []
+    ts += AT_ONCE.idle_offsets_ms - AT_ONCE.offsets_ms
+    assert schedule.choose("g", frozenset("b"), ts) == ["b"]
+    schedule.answered("g", "b", ts, (row(5, broker=6),))
+    assert schedule.choose("g", frozenset("b"), ts + AT_ONCE.offsets_ms) == ["b"]
+
+
+@pytest.mark.parametrize("table", [None, (row(4),)])
+def test_offsets_that_fail_or_leave_messages_waiting_are_asked_as_often_as_ever(table: tuple[OffsetRow] | None) -> None:
+    schedule, ts = OffsetSchedule(AT_ONCE), NOW
+    for _ in range(9):
+        assert schedule.choose("g", frozenset("b"), ts) == ["b"]
+        schedule.answered("g", "b", ts, table)
+        ts += AT_ONCE.offsets_ms
+
+
+def test_dead_group_costs_a_look_a_minute_and_is_found_when_it_lives() -> None:
+    groups = GroupDirectory(AT_ONCE)
+    groups.know("a", ["g"])
+    assert groups.to_look_at(NOW) == ["g"]
+    groups.looked_at("g", False, NOW)
+    assert (groups.to_look_at(NOW + LOOK_MS - 1), groups.to_probe(NOW + LOOK_MS - 1)) == ([], [])
+    assert groups.to_look_at(NOW + LOOK_MS) == ["g"]
+    groups.looked_at("g", True, NOW + LOOK_MS)
+    assert groups.to_probe(NOW + LOOK_MS) == ["g"]
+
+
+def test_group_that_loses_its_members_gets_every_round_then_few_then_none() -> None:
+    groups = GroupDirectory(AT_ONCE)
+    groups.know("a", ["g"])
+    groups.looked_at("g", True, NOW)
+    groups.probed("g", False, NOW + STAYS_WATCHED_MS)
+    assert groups.to_probe(NOW + STAYS_WATCHED_MS + 1) == ["g"]
+    groups.probed("g", False, NOW + STAYS_WATCHED_MS + 1)
+    assert groups.to_probe(NOW + STAYS_WATCHED_MS + LOOK_MS) == []
+    assert groups.to_probe(NOW + STAYS_WATCHED_MS + 1 + LOOK_MS) == ["g"]
+    groups.probed("g", False, NOW + AT_ONCE.tells_empty_ms + 1)
+    assert list(groups.told()) == []
+    assert groups.to_look_at(NOW + AT_ONCE.tells_empty_ms + 1 + LOOK_MS) == ["g"]
+
+
+def test_group_that_must_never_be_empty_is_told_without_members_too() -> None:
+    groups = GroupDirectory(Policy(is_always_on=lambda name: name == "g"))
+    groups.know("a", ["g", "h"])
+    assert (groups.to_probe(NOW), groups.to_look_at(NOW)) == (["g"], ["h"])
+    groups.probed("g", False, NOW)
+    assert groups.to_probe(NOW + LOOK_MS) == ["g"]
+
+
+def test_deleted_group_is_forgotten_once_it_is_no_longer_told() -> None:
+    groups = GroupDirectory(AT_ONCE)
+    groups.know("a", ["g", "h"])
+    groups.looked_at("g", True, NOW)
+    groups.know("a", [])
+    assert (groups.to_look_at(NOW), groups.to_probe(NOW), groups.counts()) == ([], ["g"], (1, 0))
+
+
+@pytest.mark.parametrize(
+    ("group", "covered"),
+    [
+        ("order-1", True),
+        ("order-test", False),
+        ("other", False),
+        ("MQ_INST_1%order-1", False),
+        ("CID_RMQ_SYS_TRANS", False),
+        ("%RETRY%order-1", False),
+    ],
+)
+def test_patterns_decide_which_groups_are_covered(group: str, covered: bool) -> None:
+    assert Policy(include=("order-*",), exclude=("*-test",)).covers(group) is covered
+
+
+@pytest.mark.parametrize("group", ["TOOLS_CONSUMER", "MQ_INST_1%TOOLS_CONSUMER", "CID_ONSAPI_PULL", "%RETRY%g"])
+def test_rocketmqs_own_groups_are_never_covered(group: str) -> None:
+    assert not Policy().covers(group)
+
+
+def test_routes_of_retry_topics_are_asked_less_often() -> None:
+    routes = RouteSchedule(AT_ONCE)
+    both = ["T", "%RETRY%g"]
+    assert routes.choose(both, NOW) == ["%RETRY%g", "T"]
+    for topic in both:
+        routes.answered(topic, NOW, True)
+    assert routes.choose(both, NOW + AT_ONCE.route_ms) == ["T"]
+    assert routes.choose(both, NOW + RETRY_ROUTE_MS) == ["%RETRY%g", "T"]
+    routes.answered("T", NOW + RETRY_ROUTE_MS, False)
+    assert routes.choose(["T"], NOW + RETRY_ROUTE_MS + 1) == ["T"]
+
+
+def test_broker_keeps_its_last_address_until_it_is_long_gone() -> None:
+    brokers = BrokerDirectory()
+    assert brokers.take({"a": "h:1", "b": "h:2"}, NOW) == ["broker a at h:1", "broker b at h:2"]
+    assert brokers.take({"a": "h:3"}, NOW + 1) == ["broker a is now at h:3"]
+    assert dict(brokers.addresses) == {"a": "h:3", "b": "h:2"}
+    assert brokers.take({"a": "h:3"}, NOW + STAYS_WATCHED_MS + 2) != []
+    assert dict(brokers.addresses) == {"a": "h:3"}
