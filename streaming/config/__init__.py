@@ -2,10 +2,11 @@
 
 from streaming.config.faults import ConfigFaults, Fault
 from streaming.config.load import Loaded, load_config, read_config
-from streaming.config.sections import Config, Job, Log, Retention, Rule, Source, Spark, Tables
+from streaming.config.sections import Collector, Config, Job, Log, Retention, Rule, Source, Spark, Tables
 from streaming.config.timing import TimingSection
 
 __all__ = [
+    "Collector",
     "Config",
     "ConfigFaults",
     "Fault",

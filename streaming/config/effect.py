@@ -35,6 +35,7 @@ def summary(config: Config) -> Iterator[str]:
     spark = config.spark
     yield f"spark    {spark.master or 'master as Spark is started'}, {_count(len(spark.settings), 'setting')}"
     yield f"timing   {_count(changed, 'timer')} changed"
+    yield f"collect  {_collector(config)}"
     yield f"groups   {_count(len(config.groups), 'rule')}"
     yield f"log      {config.log.level}, {config.log.format}"
 
@@ -51,6 +52,16 @@ def _source(source: Source) -> str:
 def _retention(config: Config) -> str:
     days = config.tables.retention_days.model_dump()
     return ", ".join(f"{table} {kept or 'for ever'}" for table, kept in days.items())
+
+
+def _collector(config: Config) -> str:
+    collector = config.collector
+    asks = f"clients every {collector.running_info_seconds:g} s" if collector.running_info else "no clients"
+    target = f"Kafka topic {config.source.topic}" if collector.output == "kafka" else without_userinfo(collector.file)
+    return (
+        f"{', '.join(collector.clusters) or 'no cluster'}; a round every {collector.interval_seconds:g} s, "
+        f"asking {asks}; into {target}"
+    )
 
 
 def _set(loaded: Loaded, key: KeyPath, value: object) -> str:

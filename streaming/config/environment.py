@@ -63,7 +63,7 @@ def _matches(key: KeyPath) -> bool:
 
 
 def _as_in_file(key: tuple[str, ...]) -> KeyPath:
-    return (*key[:2], kafka_name(".".join(key[2:]))) if key[:2] == ("source", "kafka") and key[2:] else key
+    return (*key[:2], kafka_name(".".join(key[2:]))) if key[1:2] == ("kafka",) and key[2:] else key
 
 
 def _no_such_key(key: KeyPath) -> str:

@@ -70,7 +70,7 @@ def key_text(key: KeyPath) -> str:
 
 def is_secret(key: KeyPath) -> bool:
     """Whether a value may be shown goes by its key alone. Of Kafka's options only those known to be harmless are."""
-    if key[:2] == ("source", "kafka") and len(key) > 2:
+    if key[:2] in (("source", "kafka"), ("collector", "kafka")) and len(key) > 2:
         return not _OPEN_KAFKA_OPTION.fullmatch(".".join(map(str, key[2:])))
     return any(isinstance(part, str) and _SECRET.search(part) for part in key)
 

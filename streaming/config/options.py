@@ -27,6 +27,51 @@ def kafka_name(name: str) -> str:
     return name.lower().replace("_", ".").removeprefix("kafka.")
 
 
+_PRODUCER_OPTIONS: dict[str, type] = {
+    "client.id": str,
+    "compression.type": str,
+    "request.timeout.ms": int,
+    "sasl.kerberos.domain.name": str,
+    "sasl.kerberos.name": str,
+    "sasl.kerberos.service.name": str,
+    "sasl.mechanism": str,
+    "sasl.plain.password": str,
+    "sasl.plain.username": str,
+    "security.protocol": str,
+    "socks5.proxy": str,
+    "ssl.cafile": str,
+    "ssl.certfile": str,
+    "ssl.check.hostname": bool,
+    "ssl.ciphers": str,
+    "ssl.crlfile": str,
+    "ssl.keyfile": str,
+    "ssl.password": str,
+}
+
+
+def _producer_name(written: str) -> str:
+    name = kafka_name(written)
+    if name not in _PRODUCER_OPTIONS and name not in _OURS:
+        raise ValueError(f"{name}: use one of {', '.join(_PRODUCER_OPTIONS)}")
+    return name
+
+
+def producer_arguments(options: Mapping[str, SecretStr]) -> dict[str, object]:
+    """The options as kafka-python's ``KafkaProducer`` takes them, secrets in clear. Raises ValueError."""
+    return {name.replace(".", "_"): _converted(name, value) for name, value in plain(options).items()}
+
+
+def _converted(name: str, value: str) -> object:
+    kind = _PRODUCER_OPTIONS[name]
+    if kind is bool:
+        if value not in ("true", "false"):
+            raise ValueError(f"{name}: true or false")
+        return value == "true"
+    if kind is int and not value.isdecimal():
+        raise ValueError(f"{name}: a whole number")
+    return kind(value)
+
+
 def _spark_name(name: str) -> str:
     if not name.startswith("spark."):
         raise ValueError(f"{name}: Spark's settings begin with spark.")
@@ -70,6 +115,11 @@ KafkaOptions = Annotated[
     dict[str, SecretStr],
     Field(description="a table of Kafka client options: text, numbers, true or false"),
     BeforeValidator(_flat(kafka_name)),
+]
+ProducerOptions = Annotated[
+    dict[str, SecretStr],
+    Field(description="a table of kafka-python's options for connections: text, numbers, true or false"),
+    BeforeValidator(_flat(_producer_name)),
 ]
 SparkSettings = Annotated[
     dict[str, SecretStr],

@@ -10,12 +10,11 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from streaming.config.faults import KeyPath
-from streaming.config.sections import Config, Rule, Source
+from streaming.config.options import producer_arguments
+from streaming.config.sections import Collector, Config, Rule, Source
 from streaming.config.strategies import NAME_OF_PARAM, PARAM_KEYS
-from streaming.config.values import is_address
+from streaming.config.values import is_address, server_list
 from streaming.core.allocation import AllocationError, strategy_named
-
-_SERVER = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
 
 
 class Broken(NamedTuple):
@@ -31,6 +30,7 @@ def broken_rules(config: Config) -> Iterator[Broken]:
     yield from _source(config.source)
     yield from _folders(config)
     yield from _timing(config)
+    yield from _collector(config.collector)
     for number, rule in enumerate(config.groups):
         yield from _group_rule(number, rule)
     yield from _unreachable(config.groups)
@@ -43,17 +43,12 @@ def _source(source: Source) -> Iterator[Broken]:
             keys: tuple[KeyPath, ...] = (("source", "folder"), ("source", "kind"))
             yield Broken(keys, source.folder, "a folder that exists and can be read, since source.kind is files")
         return
-    if not all(_is_server(server) for server in source.bootstrap_servers.split(",")):
+    if ";" in source.bootstrap_servers or not server_list(source.bootstrap_servers):
         allowed = "host:port of one or more Kafka brokers, separated by commas, since source.kind is kafka"
         yield Broken((("source", "bootstrap_servers"), ("source", "kind")), source.bootstrap_servers, allowed)
     if source.starting_offsets.startswith("{") and set(json.loads(source.starting_offsets)) != {source.topic}:
         keys = (("source", "starting_offsets"), ("source", "topic"))
         yield Broken(keys, source.starting_offsets, f"offsets of source.topic alone, which is {source.topic}")
-
-
-def _is_server(text: str) -> bool:
-    match = _SERVER.fullmatch(text.strip())
-    return match is not None and 1 <= int(match[2]) <= 65_535
 
 
 def _folders(config: Config) -> Iterator[Broken]:
@@ -105,6 +100,42 @@ def _timing(config: Config) -> Iterator[Broken]:
         keys = (("timing", "forget_after_seconds"), ("timing", "gone_after_seconds"))
         allowed = f"at least timing.gone_after_seconds, {timing.gone_after_seconds:g}: open alerts are resolved first"
         yield Broken(keys, timing.forget_after_seconds, allowed)
+
+
+def _collector(collector: Collector) -> Iterator[Broken]:
+    if collector.timeout_seconds > collector.interval_seconds:
+        keys: tuple[KeyPath, ...] = (("collector", "timeout_seconds"), ("collector", "interval_seconds"))
+        allowed = f"at most collector.interval_seconds, {collector.interval_seconds:g}: a round waits for it"
+        yield Broken(keys, collector.timeout_seconds, allowed)
+    if collector.idle_offsets_seconds < collector.offsets_seconds:
+        keys = (("collector", "idle_offsets_seconds"), ("collector", "offsets_seconds"))
+        allowed = f"at least collector.offsets_seconds, {collector.offsets_seconds:g}"
+        yield Broken(keys, collector.idle_offsets_seconds, allowed)
+    try:
+        producer_arguments(collector.kafka)
+    except ValueError as error:
+        yield Broken((("collector", "kafka"),), collector.kafka, str(error))
+    yield from _keys_of_access(collector)
+    for name in ("secret_key_file", "tls_ca_file", "tls_cert_file", "tls_key_file"):
+        path = getattr(collector, name)
+        if path and not os.access(path, os.R_OK):
+            yield Broken((("collector", name),), path, "a file that exists and can be read")
+    if collector.output == "file" and (not collector.file or is_address(collector.file)):
+        keys = (("collector", "file"), ("collector", "output"))
+        yield Broken(keys, collector.file, "a file of this machine, since collector.output is file")
+
+
+def _keys_of_access(collector: Collector) -> Iterator[Broken]:
+    secret, file = ("collector", "secret_key"), ("collector", "secret_key_file")
+    has_secret = bool(collector.secret_key.get_secret_value())
+    if has_secret and collector.secret_key_file:
+        yield Broken((file, secret), collector.secret_key_file, "empty where collector.secret_key is given")
+    if collector.access_key and not has_secret and not collector.secret_key_file:
+        key = ("collector", "access_key")
+        yield Broken((key, secret, file), collector.access_key, "only beside secret_key_file or secret_key")
+    if not collector.access_key and (has_secret or collector.secret_key_file):
+        given = secret if has_secret else file
+        yield Broken((given, ("collector", "access_key")), "", "only beside access_key")
 
 
 def _group_rule(number: int, rule: Rule) -> Iterator[Broken]:

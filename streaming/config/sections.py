@@ -2,13 +2,13 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from streaming.config.options import KafkaOptions, SparkSettings, plain
+from streaming.config.options import KafkaOptions, ProducerOptions, SparkSettings, plain
 from streaming.config.strategies import strategy_params
 from streaming.config.timing import TimingSection
-from streaming.config.values import Folder, Offsets, Pattern, Section, Topic
+from streaming.config.values import Clusters, File, Folder, Offsets, Pattern, Section, Topic
 from streaming.core.settings import GroupRule, Settings
 
 
@@ -73,6 +73,33 @@ class OwnedQueue(Section):
     queue_id: int = Field(ge=0, le=2**31 - 1)
 
 
+class Collector(Section):
+    """How RocketMQ is asked, and where to what it says goes."""
+
+    clusters: Clusters = Field(default_factory=dict)
+    interval_seconds: float = Field(5, ge=1, le=60, allow_inf_nan=False)
+    timeout_seconds: float = Field(3, ge=0.1, le=60, allow_inf_nan=False)
+    running_info: bool = True
+    running_info_seconds: float = Field(20, ge=5, le=80, allow_inf_nan=False)
+    offsets_seconds: float = Field(20, ge=5, le=170, allow_inf_nan=False)
+    idle_offsets_seconds: float = Field(60, ge=5, le=170, allow_inf_nan=False)
+    route_seconds: float = Field(10, ge=1, le=60, allow_inf_nan=False)
+    include: list[str] = Field(default_factory=lambda: ["*"])
+    exclude: list[str] = Field(default_factory=list)
+    access_key: str = ""
+    secret_key: SecretStr = Field(default=SecretStr(""), description="text; better in the environment")
+    secret_key_file: File = ""
+    tls: bool = False
+    tls_ca_file: File = ""
+    tls_cert_file: File = ""
+    tls_key_file: File = ""
+    tls_verify: bool = True
+    output: Literal["kafka", "file"] = "kafka"
+    file: File = "data/events/collected.jsonl"
+    memory_mb: int = Field(64, ge=1, le=65_536)
+    kafka: ProducerOptions = Field(default_factory=dict)
+
+
 class Rule(Section):
     """What is said about the groups that match; the first rule that matches counts."""
 
@@ -121,6 +148,7 @@ class Config(BaseSettings):
     job: Job = Field(default_factory=Job)
     spark: Spark = Field(default_factory=Spark)
     timing: TimingSection = Field(default_factory=TimingSection)
+    collector: Collector = Field(default_factory=Collector)
     groups: tuple[Rule, ...] = ()
     log: Log = Field(default_factory=Log)
 

@@ -12,6 +12,8 @@ from pydantic.fields import FieldInfo
 HOURS_SECONDS = 7_200  # far above any sensible timer, below the same timer mistaken for milliseconds
 YEAR_SECONDS = 366 * 86_400
 
+_CLUSTER = re.compile("[^/]{1,255}")
+_SERVER = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s].*")
 
 
@@ -34,6 +36,11 @@ def _folder(written: str) -> str:
         return str(Path(written).expanduser().absolute())
     except RuntimeError as error:
         raise ValueError("a folder; the home folder of this user is not known") from error
+
+
+def _file(written: str) -> str:
+    """Absolute, unless it is empty."""
+    return _folder(written) if written else ""
 
 
 def is_address(folder: str) -> bool:
@@ -64,14 +71,35 @@ def _is_offset(partition: str, offset: object) -> bool:
     return partition.isdecimal() and type(offset) is int and offset >= -2
 
 
+def _name_servers(clusters: dict[str, str]) -> dict[str, str]:
+    for name, servers in clusters.items():
+        if not _CLUSTER.fullmatch(name):
+            raise ValueError(f"{name}: a cluster's name has 1 to 255 characters and no /")
+        if not server_list(servers):
+            raise ValueError(f"{name}: host:port of one or more name servers, separated by semicolons")
+    return clusters
+
+
+def server_list(text: str) -> tuple[str, ...]:
+    """The ``host:port`` in a text that commas or semicolons divide; none if any is none."""
+    servers = [server.strip() for server in re.split("[;,]", text)]
+    matches = [_SERVER.fullmatch(server) for server in servers]
+    ports = [int(match[2]) if match else 0 for match in matches]
+    return tuple(servers) if all(1 <= port <= 65_535 for port in ports) else ()
+
+
 FOLDER = "a folder of this machine, or an address that Spark can reach, like s3a://bucket/folder"
 OFFSETS = '"earliest", "latest" or JSON of an offset for every partition: {"evenkeel-events": {"0": 23, "1": -2}}'
 TOPIC = "a Kafka topic's name: 1 to 249 letters, digits, dots, underscores or hyphens"
+CLUSTERS = "a table of texts: cluster = the host:port of its name servers, separated by semicolons"
+FILE = "a file of this machine, or empty"
 PATTERN = 'a shell pattern, not empty: "*" any text, "?" any character, "[ab]" one of these'
 
 Folder = Annotated[str, Field(description=FOLDER), AfterValidator(_folder)]
 Offsets = Annotated[str, Field(description=OFFSETS), AfterValidator(_offsets)]
 Topic = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$", description=TOPIC)]
+Clusters = Annotated[dict[str, str], Field(description=CLUSTERS), AfterValidator(_name_servers)]
+File = Annotated[str, Field(description=FILE), AfterValidator(_file)]
 Pattern = Annotated[str, Field(min_length=1, description=PATTERN)]
 Seconds = Annotated[float, Field(ge=0, le=HOURS_SECONDS, allow_inf_nan=False)]
 SomeSeconds = Annotated[float, Field(ge=1, le=HOURS_SECONDS, allow_inf_nan=False)]

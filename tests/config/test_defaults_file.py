@@ -38,7 +38,7 @@ def documented() -> Iterator[tuple[KeyPath, list[str]]]:
             comment = []
 
 
-FREE_TABLES: tuple[KeyPath, ...] = (("source", "kafka"), ("spark", "settings"))
+FREE_TABLES: tuple[KeyPath, ...] = (("source", "kafka"), ("spark", "settings"), ("collector", "kafka"))
 RULE_KEYS: set[KeyPath] = {("groups", name) for name in Rule.model_fields}
 EXPECTED: set[KeyPath] = {key for key in all_keys() if key != ("groups",)} | RULE_KEYS
 KEYS: list[KeyPath] = sorted(EXPECTED, key=key_text)

@@ -91,7 +91,8 @@ def test_value_that_is_not_allowed(text: str, expected: str, tmp_path: Path) -> 
         ("[tables.retention_days]\nfact = 1", "tables.retention_days.fact = 1: unknown key; did you mean "
          "tables.retention_days.facts?"),
         ("[[groups]]\nalwayson = true", "groups[0].alwayson = true: unknown key; did you mean groups[0].always_on?"),
-        ("_env_file = 'x'", '_env_file = "x": unknown key; use one of source, tables, job, spark, timing, groups, log'),
+        ("_env_file = 'x'", '_env_file = "x": unknown key; use one of source, tables, job, spark, timing, collector, '
+         "groups, log"),
     ],
 )  # fmt: skip
 def test_unknown_key_names_what_may_be_meant(text: str, expected: str, tmp_path: Path) -> None:
@@ -348,3 +349,57 @@ def test_files_are_not_read_from_where_tables_are_written(tmp_path: Path) -> Non
     text = f'[tables]\npath = "{tmp_path}"\n[source]\nkind = "files"\nfolder = "{tmp_path}"\n'
     (fault,) = faults(text, tmp_path)
     assert fault.endswith(f"a folder apart from tables.path, which is {tmp_path}")
+
+
+CLUSTERS = "host:port of one or more name servers, separated by semicolons"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('clusters = { prod = "ns" }', f'collector.clusters = {{"prod": "ns"}}: prod: {CLUSTERS}'),
+        (
+            'clusters = { "a/b" = "ns:1" }',
+            'collector.clusters = {"a/b": "ns:1"}: a/b: a cluster\'s name has 1 to 255 characters and no /',
+        ),
+        (
+            "interval_seconds = 2",
+            "collector.timeout_seconds = 3: at most collector.interval_seconds, 2: a round waits for it",
+        ),
+        (
+            "offsets_seconds = 100",
+            "collector.idle_offsets_seconds = 60: at least collector.offsets_seconds, 100",
+        ),
+        ('access_key = "k"', 'collector.access_key = "***": only beside secret_key_file or secret_key'),
+        ('secret_key = "hunter2"', 'collector.secret_key = "***": only beside access_key'),
+        (
+            'access_key = "k"\nsecret_key_file = "/none"',
+            'collector.secret_key_file = "***": a file that exists and can be read',
+        ),
+        ('tls_ca_file = "/none"', 'collector.tls_ca_file = "/none": a file that exists and can be read'),
+        (
+            'output = "file"\nfile = ""',
+            'collector.file = "": a file of this machine, since collector.output is file',
+        ),
+        (
+            "kafka.request.timeout.ms = 1.5",
+            'collector.kafka = {"request.timeout.ms": "1.5"}: request.timeout.ms: a whole number',
+        ),
+        (
+            "kafka.bootstrap.servers = 'a:1'",
+            'collector.kafka = {"bootstrap": {"servers": "***"}}: bootstrap.servers: '
+            "set source.bootstrap_servers instead",
+        ),
+    ],
+)
+def test_faults_of_the_collector(text: str, expected: str, tmp_path: Path) -> None:
+    assert faults(f"[collector]\n{text}", tmp_path) == [f"x.toml: {expected}"]
+
+
+def test_secret_stands_in_one_place_only(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("hunter2")
+    text = f'[collector]\naccess_key = "k"\nsecret_key_file = "{tmp_path}/secret"'
+    variables = {"EVENKEEL__COLLECTOR__SECRET_KEY": "hunter2"}
+    assert faults(text, tmp_path, variables) == [
+        'x.toml: collector.secret_key_file = "***": empty where collector.secret_key is given'
+    ]

@@ -7,6 +7,7 @@ import pytest
 from streaming.config import ConfigFaults, load_config, read_config
 from streaming.config.effect import differences, summary
 from streaming.config.faults import is_secret
+from streaming.config.options import producer_arguments
 
 SECRET = "hunter2"
 
@@ -18,6 +19,8 @@ SECRET = "hunter2"
         {"EVENKEEL__SOURCE__KAFKA__SSL_KEYSTORE_KEY": SECRET},
         {"EVENKEEL__SOURCE__KAFKA__A_MISSPELT_OPTION": SECRET},
         {"EVENKEEL__SOURCE__KAFKA": f'{{"sasl": {{"client": {{"callback": "{SECRET}"}}}}}}'},
+        {"EVENKEEL__COLLECTOR__KAFKA__SASL_PLAIN_PASSWORD": SECRET},
+        {"EVENKEEL__COLLECTOR__SECRET_KEY": SECRET, "EVENKEEL__COLLECTOR__ACCESS_KEY": "key"},
         {"EVENKEEL__SPARK__SETTINGS": f'{{"spark.hadoop.fs.s3a.secret.key": "{SECRET}"}}'},
         {"EVENKEEL__SPARK__SETTINGS": f'{{"spark.hadoop.fs.s3a.access.key": "{SECRET}"}}'},
         {"EVENKEEL__SPARK__SETTINGS": f'{{"spark.ssl.keyPassword": "{SECRET}"}}'},
@@ -29,7 +32,10 @@ def test_secret_is_not_in_what_is_printed(variables: dict[str, str]) -> None:
     printed += loaded.config.model_dump_json()
     assert SECRET not in printed
     assert "***" in printed
-    assert SECRET in {*loaded.config.source.kafka_options().values(), *loaded.config.spark.spark_settings().values()}
+    config = loaded.config
+    read = {*config.source.kafka_options().values(), *config.spark.spark_settings().values()}
+    read |= {*producer_arguments(config.collector.kafka).values(), config.collector.secret_key.get_secret_value()}
+    assert SECRET in read
 
 
 def test_password_in_an_address_is_hidden() -> None:
