@@ -23,6 +23,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "run": Command("streaming.cli.run", "watch for months, until a signal"),
+    "collect": Command("streaming.cli.collect", "ask RocketMQ clusters, and send what they say to Kafka or a file"),
     "demo": Command("streaming.demo.command", "watch recordings of a real RocketMQ, played live into a real Kafka"),
     "replay": Command("streaming.replay.command", "play a recording or a file of events to its end"),
     "check-config": Command("streaming.cli.check_config", "name every fault of a configuration, or what is in effect"),

@@ -2,8 +2,10 @@
 
 from streaming.config.faults import ConfigFaults, Fault
 from streaming.config.load import Loaded, load_config, read_config
+from streaming.config.options import producer_arguments
 from streaming.config.sections import Collector, Config, Job, Log, Retention, Rule, Source, Spark, Tables
 from streaming.config.timing import TimingSection
+from streaming.config.values import server_list
 
 __all__ = [
     "Collector",
@@ -20,5 +22,7 @@ __all__ = [
     "Tables",
     "TimingSection",
     "load_config",
+    "producer_arguments",
     "read_config",
+    "server_list",
 ]

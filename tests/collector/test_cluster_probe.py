@@ -36,7 +36,9 @@ class Told:
         self.events: list[AnyEvent] = []
         self.lines: list[Line] = []
         client = RemotingClient(policy.timeout_ms / 1000, credentials=credentials)
-        self.view = ClusterView("prod", policy, client, fake.namesrv, self.events.extend, self.lines.append)
+        self.view = ClusterView(
+            "prod", policy, client, fake.namesrv, "collector 1", self.events.extend, self.lines.append
+        )
         self.probe = ClusterProbe(self.view)
 
     async def round(self) -> RoundReport:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from streaming.collector.probing.cluster_view import ClusterView, now_ms
 from streaming.collector.probing.group_round import GroupProbe
-from streaming.collector.probing.policy import GROUPS_MS
+from streaming.collector.probing.load import Load, estimate
+from streaming.collector.probing.policy import GROUPS_MS, Policy
 from streaming.collector.translation.answers import SUCCESS, SubscriptionGroupAnswer
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.bodies import Asked, GroupSettings
@@ -58,6 +59,13 @@ class ClusterProbe:
             requests=view.client.asked - asked_before,
             silent=dict(view.silent),
         )
+
+    def load(self, policy: Policy) -> tuple[int, int, Load]:
+        """Groups with members and without, as of the last round, and the requests a second that they cost."""
+        groups = [self._groups[name].footprint() for name in self._groups if self._groups[name].has_members]
+        names = [name for name in self._view.brokers.addresses if name in self._settings]
+        empty_on = {name: self._view.groups.number_empty_on(name) for name in names}
+        return len(groups), self._view.groups.counts()[1], estimate(groups, empty_on, policy)
 
     async def close(self) -> None:
         await self._view.close()

@@ -36,7 +36,14 @@ class ClusterView:
     """``tell`` gets events in the order of their groups' numbers, ``record`` every answer; neither may block."""
 
     def __init__(
-        self, cluster: str, policy: Policy, client: RemotingClient, namesrv: Iterable[str], tell: Tell, record: Record
+        self,
+        cluster: str,
+        policy: Policy,
+        client: RemotingClient,
+        namesrv: Iterable[str],
+        source: str,
+        tell: Tell,
+        record: Record,
     ) -> None:
         self.cluster = cluster
         self.policy = policy
@@ -48,7 +55,7 @@ class ClusterView:
         self.clients = ClientSchedule(policy)
         self.offsets = OffsetSchedule(policy)
         self.routing = RouteSchedule(policy)
-        self.translation = ClusterTranslation(cluster, f"collector {now_ms()}")
+        self.translation = ClusterTranslation(cluster, source)
         self.name_servers = NameServers(client, tuple(namesrv), policy.timeout_ms / 1000)
         self.silent: dict[str, str] = {}
         self._beside: set[asyncio.Task[None]] = set()

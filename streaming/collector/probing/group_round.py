@@ -7,6 +7,7 @@ from zlib import crc32
 from schemas.identity import retry_topic
 from streaming.collector.probing.cluster_view import ClusterView, now_ms
 from streaming.collector.probing.lists import confirmed
+from streaming.collector.probing.load import Footprint
 from streaming.collector.probing.policy import RUNNING_INFO_TIMEOUT_MS, SLOW_MS, STAYS_WATCHED_MS
 from streaming.collector.translation.answers import (
     CONSUME_MSG_TIMEOUT,
@@ -22,6 +23,7 @@ from streaming.collector.translation.views import listed as listed_ids
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.bodies import Asked
 from streaming.collector.wire.client import JUST_NOW, Lane, Reply
+from streaming.core.evidence import is_proxy_client
 
 BROADCASTING = "BROADCASTING"
 
@@ -45,6 +47,17 @@ class GroupProbe:
     def topics(self) -> Iterable[str]:
         """The topics that it is known to consume, its retry topic among them."""
         return self._group.topics
+
+    def footprint(self) -> Footprint:
+        """What the group, as it was in the last round, costs in requests."""
+        clients = {client_id for ids in self._members.values() for client_id in ids}
+        through = {client_id: self._broker_to_ask_through(client_id) for client_id in sorted(clients)}
+        return Footprint(
+            brokers=tuple(sorted(self._group.brokers)),
+            asked_through={c: broker for c, broker in through.items() if broker and not is_proxy_client(c)},
+            has_offsets=self._message_model != BROADCASTING,
+            topics=tuple(self.topics),
+        )
 
     async def round(self, started_ts: int) -> None:
         """Ask, tell every event as it comes, and end with the marker."""
@@ -98,7 +111,9 @@ class GroupProbe:
 
     async def _ask_offsets(self) -> None:
         """Broadcasting consumers keep their offsets to themselves. Nobody is asked again who did not list members."""
-        brokers = frozenset(self._members) if self.has_members and self._message_model != BROADCASTING else frozenset()
+        if not self._view.policy.offsets_ms or self._message_model == BROADCASTING:
+            return
+        brokers = frozenset(self._members if self.has_members else ())
         due = self._view.offsets.choose(self.name, brokers, now_ms())
         await asyncio.gather(*map(self._ask_offsets_of, due))
 

@@ -74,6 +74,10 @@ class GroupDirectory:
         watched = sum(group.is_told for group in self._groups.values())
         return watched, len(self._groups) - watched
 
+    def number_empty_on(self, broker: str) -> int:
+        """How many of the groups that a broker knows are only looked at."""
+        return sum(broker in group.brokers and not group.is_told for group in self._groups.values())
+
     def _group(self, name: str) -> _Group:
         group = self._groups.get(name)
         if group is None:

@@ -18,7 +18,7 @@ GROUPS_MS = 30_000  # groups and their settings
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """``running_info_ms`` 0: clients are not asked. ``spreads`` false: all that is due is asked in the first round.
+    """``running_info_ms`` and ``offsets_ms`` 0: neither is asked. ``spreads`` false: the first round asks all.
 
     ``include`` and ``exclude`` are shell patterns of groups; ``is_always_on`` tells those watched without members too.
     ``tells_empty_ms`` is for how long a group that lost its members is still told of.

@@ -1,0 +1,37 @@
+"""Ask RocketMQ clusters who is in their consumer groups and who owns what, until SIGTERM or SIGINT."""
+
+import argparse
+from pathlib import Path
+
+from streaming.cli.arguments import Commands, add_config
+from streaming.cli.session import configured
+
+
+def add_command(commands: Commands) -> None:
+    parser = commands.add_parser("collect", description=__doc__)
+    add_config(parser)
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="ask once who is there, print the requests a second that collecting would mean, and end",
+    )
+    parser.add_argument(
+        "--record",
+        type=Path,
+        metavar="FILE",
+        help="keep every answer too, for `evenkeel replay`; appended, compressed if the name ends in .gz",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0 after a signal. Raises MonitorError for a configuration that is refused, and what cannot be set up."""
+    config = configured(arguments)
+    from streaming.collector.service import collect, dry_run
+
+    if arguments.dry_run:
+        for line in dry_run(config):
+            print(line)
+        return 0
+    collect(config, arguments.record)
+    return 0

@@ -1,0 +1,174 @@
+"""Events into Kafka, by a thread of its own: idempotent, acknowledged by all replicas, in each group's order."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from threading import Condition, Event, Thread
+from typing import Any, Protocol
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+from schemas.events import AnyEvent
+from streaming.collector.output.backlog import Backlog, Waiting
+
+ON_THE_WAY_BYTES = 8 * 1024 * 1024  # handed to kafka-python and not yet acknowledged
+BATCH = 500
+AWAY_AFTER_S = 10
+AGAIN_AFTER_S = 5
+DAY_MS = 86_400_000
+log = logging.getLogger(__name__)
+
+
+class Producer(Protocol):
+    """What is needed of ``KafkaProducer``."""
+
+    def send(self, topic: str, *, key: bytes, value: bytes) -> Any: ...
+
+    def close(self, timeout: float | None = None) -> None: ...
+
+
+def make_producer(bootstrap_servers: str, options: Mapping[str, Any]) -> Producer:
+    """Raises KafkaError where no broker answers. What it was given stays with it until Kafka takes it."""
+    arguments: dict[str, Any] = {
+        "bootstrap_servers": [server.strip() for server in bootstrap_servers.split(",")],
+        "client_id": "evenkeel-collector",
+        "compression_type": "gzip",
+        "bootstrap_timeout_ms": 5_000,
+        **options,
+        "enable_idempotence": True,
+        "acks": "all",
+        "linger_ms": 50,
+        "batch_size": 64 * 1024,
+        "max_block_ms": 5_000,
+        "delivery_timeout_ms": DAY_MS,
+    }
+    producer: Producer = KafkaProducer(**arguments)
+    return producer
+
+
+class KafkaOutput:
+    """``tell`` only puts events into the backlog; all else is the thread's."""
+
+    def __init__(self, connect: Callable[[], Producer], topic: str, limit_bytes: int) -> None:
+        self.backlog = Backlog(limit_bytes)
+        self.sent = 0
+        self._connect = connect
+        self._topic = topic
+        self._stopping = Event()
+        self._way = _Way()
+        self._lost = 0
+        self._is_away = False
+        self._given_up_before = 0
+        self._thread = Thread(target=self._run, name="kafka", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def tell(self, events: list[AnyEvent]) -> None:
+        if events:
+            self.backlog.put(events)
+
+    def close(self, timeout_s: float) -> None:
+        """Send what still waits, for as long as that may take; the rest is given up, and said to be."""
+        self._stopping.set()
+        self._thread.join(timeout_s)
+        left = len(self.backlog) + self._way.count + self._lost
+        if left:
+            log.warning("%s events were not taken by Kafka and are lost", left)
+
+    def _run(self) -> None:
+        producer = self._connected()
+        if producer is None:
+            return
+        while not (self._stopping.is_set() and not len(self.backlog)):
+            if self._way.waits_s() > AWAY_AFTER_S:
+                self._note_absence(True, f"it has acknowledged nothing for {AWAY_AFTER_S} s")
+            if not self._way.wait_for_room(0.5):
+                continue
+            for record in self.backlog.take(BATCH, 0.5):
+                self._send(producer, record)
+        while self._way.count:
+            time.sleep(0.05)
+        producer.close(timeout=5)
+
+    def _connected(self) -> Producer | None:
+        while not self._stopping.is_set():
+            try:
+                return self._connect()
+            except (KafkaError, OSError) as error:
+                self._note_absence(True, str(error) or type(error).__name__)
+                self._stopping.wait(AGAIN_AFTER_S)
+        return None
+
+    def _send(self, producer: Producer, record: Waiting) -> None:
+        """Until kafka-python takes it: it refuses while it cannot learn of the topic's partitions."""
+        while True:
+            try:
+                future = producer.send(self._topic, key=record.key, value=record.value)
+                break
+            except KafkaError as error:
+                self._note_absence(True, str(error) or type(error).__name__)
+                if self._stopping.wait(0.2):
+                    self._lost += 1
+                    return
+        number = self._way.begin(len(record.value))
+        future.add_callback(lambda _: self._acknowledged(number))
+        future.add_errback(lambda error: self._refused(number, error))
+
+    def _acknowledged(self, number: int) -> None:
+        self._way.end(number)
+        self.sent += 1
+        self._note_absence(False, "")
+
+    def _refused(self, number: int, error: BaseException) -> None:
+        self._way.end(number)
+        log.error("Kafka refused an event, which is lost: %s", error)
+
+    def _note_absence(self, is_away: bool, why: str) -> None:
+        """Say when Kafka goes and when it is back, once each."""
+        if is_away and not self._is_away:
+            self._is_away = True
+            self._given_up_before = self.backlog.given_up
+            log.warning("Kafka is away: %s; events wait in memory", why)
+        elif not is_away and self._is_away:
+            self._is_away = False
+            given_up = self.backlog.given_up - self._given_up_before
+            log.warning("Kafka takes events again; %s still wait, %s were superseded", len(self.backlog), given_up)
+
+
+class _Way:
+    """What is on its way to Kafka, and since when."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[int, tuple[int, float]] = {}
+        self._bytes = 0
+        self._next = 0
+        self._changed = Condition()
+
+    @property
+    def count(self) -> int:
+        return len(self._sizes)
+
+    def begin(self, size: int) -> int:
+        with self._changed:
+            self._next += 1
+            self._sizes[self._next] = size, time.monotonic()
+            self._bytes += size
+            return self._next
+
+    def end(self, number: int) -> None:
+        with self._changed:
+            size, _ = self._sizes.pop(number)
+            self._bytes -= size
+            self._changed.notify_all()
+
+    def wait_for_room(self, wait_s: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: self._bytes < ON_THE_WAY_BYTES, wait_s)
+
+    def waits_s(self) -> float:
+        """For how long the oldest has been on its way."""
+        with self._changed:
+            oldest = next(iter(self._sizes.values()), None)
+            return 0 if oldest is None else time.monotonic() - oldest[1]

@@ -1,0 +1,118 @@
+"""Whether another collector tells of the same clusters: then clients are asked twice as often as they should be.
+
+RocketMQ keeps no trace of who asks. But all that collectors tell goes through one Kafka topic, and every event names
+the life of the producer that told it: so now and then the newest records of one partition are read.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from threading import Event, Thread
+from typing import Any
+
+import msgspec
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+from msgspec import Struct
+
+LOOK_BACK_MS = 20_000
+LOOK_EVERY_S = 60
+SAY_AGAIN_S = 600
+MOST_RECORDS = 20_000
+log = logging.getLogger(__name__)
+
+
+class _Head(Struct):
+    event: str
+    cluster: str
+    source: str = ""
+
+
+_decode = msgspec.json.Decoder(_Head).decode
+
+
+def other_collectors(values: Iterable[bytes], sources: Mapping[str, str]) -> dict[str, set[str]]:
+    """Cluster -> others that end rounds of it, from records; ``sources`` are our own, by cluster."""
+    found: dict[str, set[str]] = {}
+    for value in values:
+        try:
+            head = _decode(value)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            continue
+        if head.event == "round" and head.cluster in sources and head.source != sources[head.cluster]:
+            found.setdefault(head.cluster, set()).add(head.source)
+    return found
+
+
+class Lookout:
+    """Looks once a minute, in a thread of its own; that it cannot look is said once and harms nothing."""
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        options: Mapping[str, Any],
+        topic: str,
+        sources: Callable[[], Mapping[str, str]],
+        stop: Event,
+    ) -> None:
+        self._servers = bootstrap_servers
+        self._options = {name: value for name, value in options.items() if name != "compression_type"}
+        self._topic = topic
+        self._sources = sources
+        self._stop = stop
+        self._said: dict[tuple[str, str], float] = {}
+        self._has_failed = False
+
+    def start(self) -> None:
+        Thread(target=self._run, name="lookout", daemon=True).start()
+
+    def _run(self) -> None:
+        turn = 0
+        while not self._stop.wait(LOOK_EVERY_S):
+            turn += 1
+            try:
+                self._say(other_collectors(self.newest_values(turn), self._sources()))
+            except (KafkaError, OSError) as error:
+                if not self._has_failed:
+                    log.warning("cannot look for other collectors in %s: %s", self._topic, error)
+                self._has_failed = True
+
+    def newest_values(self, turn: int) -> list[bytes]:
+        """What came into one partition within the last seconds; the partitions take turns."""
+        consumer = KafkaConsumer(
+            bootstrap_servers=[server.strip() for server in self._servers.split(",")],
+            enable_auto_commit=False,
+            consumer_timeout_ms=2_000,
+            **self._options,
+        )
+        try:
+            partitions = sorted(consumer.partitions_for_topic(self._topic) or ())
+            if not partitions:
+                return []
+            partition = TopicPartition(self._topic, partitions[turn % len(partitions)])
+            consumer.assign([partition])
+            since = consumer.offsets_for_times({partition: int(time.time() * 1000) - LOOK_BACK_MS})[partition]
+            if since is None:
+                return []
+            consumer.seek(partition, since.offset)
+            end = consumer.end_offsets([partition])[partition]
+            return _values_up_to(consumer, end)
+        finally:
+            consumer.close()
+
+    def _say(self, others: Mapping[str, set[str]]) -> None:
+        now = time.monotonic()
+        for cluster, sources in others.items():
+            for source in sources:
+                if now - self._said.get((cluster, source), -SAY_AGAIN_S) >= SAY_AGAIN_S:
+                    self._said[cluster, source] = now
+                    log.warning("%s: another collector probes it too, and should not: %s", cluster, source)
+
+
+def _values_up_to(consumer: Any, end: int) -> list[bytes]:
+    values = []
+    for record in consumer:
+        values.append(record.value or b"")
+        if record.offset + 1 >= end or len(values) >= MOST_RECORDS:
+            break
+    return values

@@ -1,0 +1,160 @@
+"""``evenkeel collect``: rounds of every cluster until a signal, and their events into Kafka or a file."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from typing import Any, NamedTuple
+
+from streaming.collector.output.kafka import KafkaOutput
+from streaming.collector.output.lines import LinesFile
+from streaming.collector.output.others import Lookout
+from streaming.collector.probing import load
+from streaming.collector.probing.cluster import ClusterProbe, RoundReport
+from streaming.collector.probing.cluster_view import ClusterView, Record, Tell, now_ms
+from streaming.collector.probing.pace import Pace
+from streaming.collector.probing.policy import Policy
+from streaming.collector.setting_up import (
+    credentials_of,
+    kafka_output,
+    name_servers,
+    policy_of,
+    source_name,
+    tls_of,
+)
+from streaming.collector.wire.client import RemotingClient
+from streaming.config import Config, producer_arguments
+
+SUM_UP_EVERY_S = 60
+CLOSE_WITHIN_S = 10
+log = logging.getLogger(__name__)
+
+
+class Watched(NamedTuple):
+    """A cluster that is watched, and how."""
+
+    cluster: str
+    policy: Policy
+    view: ClusterView
+    probe: ClusterProbe
+
+
+def watched(config: Config, cluster: str, policy: Policy, tell: Tell, record: Record) -> Watched:
+    """A probe of one cluster of the configuration. Raises CollectorError for what cannot be set up."""
+    collector = config.collector
+    client = RemotingClient(collector.timeout_seconds, tls_of(collector), credentials_of(collector))
+    view = ClusterView(cluster, policy, client, name_servers(config)[cluster], source_name(now_ms()), tell, record)
+    return Watched(cluster, policy, view, ClusterProbe(view))
+
+
+def collect(config: Config, recording: Path | None = None) -> None:
+    """Until SIGTERM or SIGINT. Raises CollectorError for what cannot be set up; afterwards nothing ends it."""
+    with _outputs(config, recording) as (tell, record, output):
+        clusters = [watched(config, name, policy_of(config, name), tell, record) for name in name_servers(config)]
+        asyncio.run(_watch_all(config, clusters, output))
+
+
+def dry_run(config: Config) -> Iterator[str]:
+    """The requests a second that ``collect`` would make, by asking each cluster once who is there."""
+
+    async def footprint(cluster: str) -> list[str]:
+        policy = policy_of(config, cluster)
+        silent = replace(policy, running_info_ms=0, offsets_ms=0, spreads=False)
+        found = watched(config, cluster, silent, _nobody, _nobody)
+        try:
+            report = await found.probe.round()
+            said = [f"  no answer of {who}: {why}" for who, why in report.silent.items()]
+            return [*load.lines(cluster, *found.probe.load(policy)), *said]
+        finally:
+            await found.probe.close()
+
+    for cluster in name_servers(config):
+        yield from asyncio.run(footprint(cluster))
+
+
+def _nobody(_: object) -> None:
+    """Is told nothing."""
+
+
+@contextlib.contextmanager
+def _outputs(config: Config, recording: Path | None) -> Iterator[tuple[Tell, Record, KafkaOutput | None]]:
+    """Where events and answers go, closed at the end."""
+    with contextlib.ExitStack() as closing:
+        record: Record = _nobody
+        if recording is not None:
+            tape = LinesFile(recording)
+            closing.callback(tape.close)
+            record = tape.record
+        if config.collector.output == "file":
+            file = LinesFile(Path(config.collector.file))
+            closing.callback(file.close)
+            yield file.tell, record, None
+            return
+        output = kafka_output(config)
+        output.start()
+        closing.callback(output.close, CLOSE_WITHIN_S)
+        yield output.tell, record, output
+
+
+async def _watch_all(config: Config, clusters: list[Watched], output: KafkaOutput | None) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    over = Event()
+    if output is not None:
+        sources = {one.cluster: one.view.translation.source for one in clusters}
+        options = producer_arguments(config.collector.kafka)
+        Lookout(config.source.bootstrap_servers, options, config.source.topic, lambda: sources, over).start()
+    try:
+        await asyncio.gather(*(_watch(one, stop, output) for one in clusters))
+    finally:
+        over.set()
+
+
+async def _watch(one: Watched, stop: asyncio.Event, output: KafkaOutput | None) -> None:
+    log.info("%s: watching, a round every %g s", one.cluster, one.policy.interval_ms / 1000)
+    pace, stopping = Pace(one.policy.interval_ms / 1000), asyncio.create_task(stop.wait())
+    summed_up = time.monotonic()
+    try:
+        while not stop.is_set():
+            began = time.monotonic()
+            report = await _round(one, stopping)
+            upcoming = pace.ended(began, time.monotonic())
+            if upcoming.warning:
+                log.warning("%s: %s", one.cluster, upcoming.warning)
+            if report is not None and time.monotonic() - summed_up >= SUM_UP_EVERY_S:
+                summed_up = time.monotonic()
+                _sum_up(one.cluster, report, output)
+            await asyncio.wait([stopping], timeout=upcoming.delay_s)
+    finally:
+        stopping.cancel()
+        await one.probe.close()
+
+
+async def _round(one: Watched, stopping: "asyncio.Task[Any]") -> RoundReport | None:
+    """A round, unless it is to stop; one that fails is said and followed by the next."""
+    rounding = asyncio.create_task(one.probe.round())
+    both: list[asyncio.Task[Any]] = [rounding, stopping]
+    await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+    if not rounding.done():
+        rounding.cancel()
+        await asyncio.wait([rounding])
+        return None
+    if (error := rounding.exception()) is not None:
+        log.error("%s: a round failed: %s", one.cluster, error, exc_info=error)
+        return None
+    return rounding.result()
+
+
+def _sum_up(cluster: str, report: RoundReport, output: KafkaOutput | None) -> None:
+    waiting = f"; {output.sent} events sent, {len(output.backlog)} wait" if output is not None else ""
+    log.info(
+        "%s: %s groups in %.1f s with %s requests, %s groups without members%s",
+        cluster, report.groups, report.took_s, report.requests, report.without_members, waiting,
+    )  # fmt: skip

@@ -1,0 +1,90 @@
+"""From the configuration to what the collector needs: a policy for each cluster, credentials, TLS, the outputs."""
+
+import socket
+import ssl
+from functools import lru_cache
+from os import getpid
+from pathlib import Path
+
+from streaming.collector.output.kafka import KafkaOutput, make_producer
+from streaming.collector.probing.policy import Policy
+from streaming.collector.wire.acl import Credentials
+from streaming.config import Collector, Config, producer_arguments, server_list
+from streaming.errors import CollectorError
+
+EMPTY_IS_TOLD_BEYOND_MS = 600_000
+
+
+def name_servers(config: Config) -> dict[str, tuple[str, ...]]:
+    """By cluster. Raises CollectorError where there is no cluster to watch."""
+    if not config.collector.clusters:
+        raise CollectorError(
+            'collector.clusters is empty: name the clusters to watch, as in clusters = { prod = "10.0.0.1:9876" }'
+        )
+    return {cluster: server_list(servers) for cluster, servers in config.collector.clusters.items()}
+
+
+def policy_of(config: Config, cluster: str) -> Policy:
+    """A group that lost its members is told of until its alerts have been given up as gone."""
+    collector, settings = config.collector, config.settings()
+
+    @lru_cache(maxsize=65_536)
+    def is_always_on(group: str) -> bool:
+        return settings.rule_for(cluster, group).always_on
+
+    return Policy(
+        interval_ms=_ms(collector.interval_seconds),
+        timeout_ms=_ms(collector.timeout_seconds),
+        running_info_ms=_ms(collector.running_info_seconds) if collector.running_info else 0,
+        offsets_ms=_ms(collector.offsets_seconds),
+        idle_offsets_ms=_ms(collector.idle_offsets_seconds),
+        route_ms=_ms(collector.route_seconds),
+        include=tuple(collector.include),
+        exclude=tuple(collector.exclude),
+        is_always_on=is_always_on,
+        tells_empty_ms=settings.timing.gone_after + EMPTY_IS_TOLD_BEYOND_MS,
+    )
+
+
+def credentials_of(collector: Collector) -> Credentials | None:
+    """Raises CollectorError for a secret's file that cannot be read."""
+    if not collector.access_key:
+        return None
+    secret = collector.secret_key.get_secret_value()
+    if collector.secret_key_file:
+        try:
+            secret = Path(collector.secret_key_file).read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            raise CollectorError(f"{collector.secret_key_file}: the secret cannot be read from it") from None
+    return Credentials(collector.access_key, secret)
+
+
+def tls_of(collector: Collector) -> ssl.SSLContext | None:
+    """Names are not compared, since brokers are known by address. Raises CollectorError for unusable files."""
+    if not collector.tls:
+        return None
+    try:
+        context = ssl.create_default_context(cafile=collector.tls_ca_file or None)
+        context.check_hostname = False
+        if not collector.tls_verify:
+            context.verify_mode = ssl.CERT_NONE
+        if collector.tls_cert_file:
+            context.load_cert_chain(collector.tls_cert_file, collector.tls_key_file or None)
+    except (OSError, ValueError) as error:
+        raise CollectorError(f"collector.tls: the certificates cannot be used: {error}") from error
+    return context
+
+
+def kafka_output(config: Config) -> KafkaOutput:
+    options = producer_arguments(config.collector.kafka)
+    servers, limit_bytes = config.source.bootstrap_servers, config.collector.memory_mb * 1024 * 1024
+    return KafkaOutput(lambda: make_producer(servers, options), config.source.topic, limit_bytes)
+
+
+def source_name(now_ms: int) -> str:
+    """The life of this producer, for people too."""
+    return f"collector {socket.gethostname()} {getpid()} {now_ms}"[:255]
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
