@@ -1,6 +1,7 @@
 """Events into Kafka, by a thread of its own: idempotent, acknowledged by all replicas, in each group's order."""
 
 import logging
+import socket
 import time
 from collections.abc import Callable, Mapping
 from threading import Condition, Event, Thread
@@ -16,6 +17,7 @@ ON_THE_WAY_BYTES = 8 * 1024 * 1024  # handed to kafka-python and not yet acknowl
 BATCH = 500
 AWAY_AFTER_S = 10
 AGAIN_AFTER_S = 5
+CONNECT_WITHIN_S = 3
 DAY_MS = 86_400_000
 log = logging.getLogger(__name__)
 
@@ -29,9 +31,11 @@ class Producer(Protocol):
 
 
 def make_producer(bootstrap_servers: str, options: Mapping[str, Any]) -> Producer:
-    """Raises KafkaError where no broker answers. What it was given stays with it until Kafka takes it."""
+    """Raises KafkaError or OSError where no broker answers. What it was given stays with it until Kafka takes it."""
+    servers = [server.strip() for server in bootstrap_servers.split(",")]
+    _check_reachable(servers)
     arguments: dict[str, Any] = {
-        "bootstrap_servers": [server.strip() for server in bootstrap_servers.split(",")],
+        "bootstrap_servers": servers,
         "client_id": "evenkeel-collector",
         "compression_type": "gzip",
         "bootstrap_timeout_ms": 5_000,
@@ -45,6 +49,19 @@ def make_producer(bootstrap_servers: str, options: Mapping[str, Any]) -> Produce
     }
     producer: Producer = KafkaProducer(**arguments)
     return producer
+
+
+def _check_reachable(servers: list[str]) -> None:
+    """``KafkaProducer`` leaves sockets open when it finds no broker, so it is not tried while nobody listens."""
+    failure = OSError("no server to try")
+    for server in servers:
+        host, _, port = server.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), CONNECT_WITHIN_S).close()
+            return
+        except OSError as error:
+            failure = OSError(f"{server}: {error.strerror or error}")
+    raise failure
 
 
 class KafkaOutput:

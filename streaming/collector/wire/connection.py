@@ -20,6 +20,7 @@ class Connection(asyncio.Protocol):
         self._reader = FrameReader()
         self._transport: Any = None
         self._waiting: dict[int, asyncio.Future[Frame]] = {}
+        self._outgoing: list[bytes] = []
         self._next_opaque = 0
 
     async def ask(self, code: int, fields: dict[str, str], timeout_s: float) -> Frame:
@@ -32,7 +33,7 @@ class Connection(asyncio.Protocol):
         answer = self._waiting[opaque] = loop.create_future()
         timer = loop.call_later(timeout_s, self._time_out, opaque, timeout_s)
         try:
-            self._transport.write(encode_request(code, opaque, fields))
+            self._write(encode_request(code, opaque, fields))
             return await answer
         finally:
             timer.cancel()
@@ -47,6 +48,17 @@ class Connection(asyncio.Protocol):
             if not answer.done():
                 answer.set_exception(Unreachable(reason))
         self._waiting.clear()
+
+    def _write(self, request: bytes) -> None:
+        """Together with what else is asked at this moment."""
+        if not self._outgoing:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._outgoing.append(request)
+
+    def _flush(self) -> None:
+        requests, self._outgoing = self._outgoing, []
+        if self.is_open:
+            self._transport.write(b"".join(requests))
 
     def _time_out(self, opaque: int, timeout_s: float) -> None:
         answer = self._waiting.pop(opaque, None)

@@ -1,0 +1,151 @@
+"""Events into Kafka by a thread: a Kafka that is away, comes back, refuses; and that telling never waits."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from kafka.errors import KafkaConnectionError, KafkaTimeoutError
+from kafka.future import Future
+
+from schemas.events import decode_event
+from streaming.collector.output import kafka as output_kafka
+from streaming.collector.output.kafka import KafkaOutput, make_producer
+from streaming.collector.output.others import other_collectors
+from tests.collector.test_backlog import marker, report
+
+MUCH = 1 << 30
+
+
+class FakeProducer:
+    """``is_away``: takes nothing. ``acknowledges`` false: takes, and never says that it arrived."""
+
+    def __init__(self) -> None:
+        self.is_away = False
+        self.acknowledges = True
+        self.refuses = False
+        self.sent: list[tuple[str, bytes, bytes]] = []
+        self.is_closed = False
+
+    def send(self, topic: str, *, key: bytes, value: bytes) -> Any:
+        if self.is_away:
+            raise KafkaTimeoutError("no metadata")
+        future = Future()
+        self.sent.append((topic, key, value))
+        if self.refuses:
+            future.failure(KafkaTimeoutError("too late"))
+        elif self.acknowledges:
+            future.success(None)
+        return future
+
+    def close(self, timeout: float | None = None) -> None:
+        self.is_closed = True
+
+
+def until(true: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 5
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def running(producer: FakeProducer, limit_bytes: int = MUCH) -> KafkaOutput:
+    output = KafkaOutput(lambda: producer, "events", limit_bytes)
+    output.start()
+    return output
+
+
+def test_events_arrive_in_order_under_their_groups_key() -> None:
+    producer = FakeProducer()
+    output = running(producer)
+    output.tell([report(0), marker(1)])
+    output.tell([])
+    output.tell([marker(2)])
+    output.close(5)
+    assert [(topic, key, decode_event(value).seq) for topic, key, value in producer.sent] == [
+        ("events", b"prod/g", seq) for seq in range(3)
+    ]
+    assert (output.sent, producer.is_closed) == (3, True)
+
+
+def test_kafka_that_is_away_is_said_and_caught_up_with(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    producer = FakeProducer()
+    producer.is_away = True
+    output = running(producer)
+    started = time.monotonic()
+    for seq in range(100):
+        output.tell([report(seq)])
+    assert time.monotonic() - started < 0.5
+    until(lambda: "Kafka is away: " in caplog.text)
+    producer.is_away = False
+    until(lambda: len(producer.sent) == 100)
+    output.close(5)
+    assert caplog.text.count("Kafka is away: ") == 1
+    assert "Kafka takes events again" in caplog.text
+
+
+def test_kafka_that_acknowledges_nothing_is_away(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output_kafka, "AWAY_AFTER_S", 0.05)
+    monkeypatch.setattr(output_kafka, "ON_THE_WAY_BYTES", 100)
+    producer = FakeProducer()
+    producer.acknowledges = False
+    output = running(producer)
+    output.tell([marker(seq) for seq in range(3_000)])
+    until(lambda: "acknowledged nothing" in caplog.text)
+    assert len(producer.sent) <= output_kafka.BATCH
+    output.close(0.1)
+    assert "3000 events were not taken by Kafka" in caplog.text
+
+
+def test_refused_event_is_said_and_the_others_go_on(caplog: pytest.LogCaptureFixture) -> None:
+    producer = FakeProducer()
+    producer.refuses = True
+    output = running(producer)
+    output.tell([marker(0)])
+    until(lambda: "which is lost: " in caplog.text)
+    producer.refuses = False
+    output.tell([marker(1)])
+    until(lambda: output.sent == 1)
+    output.close(5)
+
+
+def test_kafka_may_come_later_than_the_collector(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output_kafka, "AGAIN_AFTER_S", 0.01)
+    producer, attempts = FakeProducer(), []
+
+    def connect() -> FakeProducer:
+        attempts.append(1)
+        if len(attempts) < 3:
+            raise KafkaConnectionError("nobody there")
+        return producer
+
+    output = KafkaOutput(connect, "events", MUCH)
+    output.start()
+    output.tell([marker(0)])
+    until(lambda: producer.sent)
+    output.close(5)
+    assert "nobody there" in caplog.text
+
+
+def test_producer_that_finds_no_kafka_says_so_in_time() -> None:
+    started = time.monotonic()
+    with pytest.raises(OSError, match=r"127\.0\.0\.1:1: Connection refused"):
+        make_producer("127.0.0.1:1,127.0.0.1:1", {})
+    assert time.monotonic() - started < 5
+
+
+def test_other_collectors_are_known_by_their_rounds() -> None:
+    values = [
+        b'{"event":"round","cluster":"prod","source":"collector a"}',
+        b'{"event":"round","cluster":"prod","source":"collector b"}',
+        b'{"event":"assignment_report","cluster":"prod","source":"a consumer itself"}',
+        b'{"event":"round","cluster":"other","source":"collector c"}',
+        b"garbage",
+    ]
+    assert other_collectors(values, {"prod": "collector a"}) == {"prod": {"collector b"}}
