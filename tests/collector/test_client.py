@@ -1,16 +1,22 @@
 """Asking name servers and brokers that are down, hang, answer garbage or close in the middle."""
 
 import asyncio
+import shutil
 import socket
+import ssl
+import subprocess
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
+from streaming.collector.setting_up import tls_of
 from streaming.collector.wire import requests
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.client import JUST_NOW, Lane, RemotingClient, Reply
 from streaming.collector.wire.name_servers import NameServers
+from streaming.config import Collector
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 
 TIMEOUT_S = 0.15
@@ -22,11 +28,14 @@ def cluster(**fields: object) -> FakeCluster:
 
 
 def asking(
-    act: Callable[[FakeCluster, RemotingClient], Awaitable[None]], fake: FakeCluster | None = None, **client: object
+    act: Callable[[FakeCluster, RemotingClient], Awaitable[None]],
+    fake: FakeCluster | None = None,
+    served_with: ssl.SSLContext | None = None,
+    **client: object,
 ) -> None:
     async def run() -> None:
-        async with (fake or cluster()).running(name_servers=2) as running:
-            remoting = RemotingClient(TIMEOUT_S, **client)  # type: ignore[arg-type]
+        async with (fake or cluster()).running(name_servers=2, tls=served_with) as running:
+            remoting = RemotingClient(**{"timeout_s": TIMEOUT_S, **client})  # type: ignore[arg-type]
             await act(running, remoting)
             await remoting.close()
 
@@ -177,3 +186,32 @@ def test_connections_to_addresses_of_the_past_are_closed() -> None:
         assert (len(a.connections), len(b.connections)) == (0, 1)
 
     asking(act)
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A certificate that signs itself, and its key, in one file."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl makes the certificate")
+    key, made = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=broker"
+    command = [openssl, *words.split(), "-keyout", str(key), "-out", str(made)]
+    subprocess.run(command, check=True, capture_output=True)
+    made.write_text(made.read_text() + key.read_text())
+    return made
+
+
+def test_tls_is_spoken_and_an_unknown_authority_refused(certificate: Path) -> None:
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    server.load_cert_chain(certificate)
+    trusting = tls_of(Collector(tls=True, tls_ca_file=str(certificate)))
+    for tls, is_answered in ((trusting, True), (tls_of(Collector(tls=True)), False)):
+
+        async def act(fake: FakeCluster, client: RemotingClient, is_answered: bool = is_answered) -> None:
+            asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # the fake's side of a refusal
+            reply = await client.ask(fake.nodes["broker-a"].address, LIST, 5)
+            assert (reply.frame is not None) is is_answered
+            assert is_answered or "CERTIFICATE_VERIFY_FAILED" in str(reply.error)
+
+        asking(act, served_with=server, timeout_s=5, tls=tls)
