@@ -171,6 +171,9 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     """The round ended at ``ts``: the group's clock, and what the round covered.
 
     ``consume_enable`` and ``orderly`` come from the subscription group's settings, where they were read.
+    ``rival_subscriptions``: a broker knows one set of topics a group, that of its last heartbeat; these are the sets
+    that took turns there lately while the members stayed the same: members overwrite each other's.
+    ``pop_topics`` are those of which a broker is set to hand out messages to the group itself (MessageRequestMode POP).
     """
 
     brokers: tuple[BrokerAnswer, ...]
@@ -179,6 +182,8 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     not_asked: tuple[NotAsked, ...] = ()
     consume_enable: bool | None = None
     orderly: bool | None = None
+    rival_subscriptions: tuple[tuple[Name, ...], ...] = ()
+    pop_topics: tuple[Name, ...] = ()
 
 
 AnyEvent = Heartbeat | ConsumerChange | TopicRoute | AssignmentReport | ConsumeProgress | Round

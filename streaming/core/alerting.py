@@ -9,7 +9,7 @@ from hashlib import blake2b
 from schemas.facts import AlertFact, AlertQueue, AlertState, Kind, Word
 from streaming.core.claims import ALERTING, BY_OFFSETS, Claim, claims_of_conditions, claims_of_queues
 from streaming.core.comparison import TopicFindings
-from streaming.core.conditions import Found
+from streaming.core.conditions import SHOWN_IN_TURN, Found
 from streaming.core.evidence import GroupEvidence
 from streaming.core.findings import Verdict
 from streaming.core.group import Group
@@ -156,6 +156,8 @@ def _is_open(group: Group, evidence: GroupEvidence, alert: Alert, verdicts: dict
     """Whether the evidence that would end the alert is lacking."""
     if alert.kind in ALERTING:
         return any(_is_undecided(group, alert, place, verdicts) for place in alert.queues)
+    if alert.kind == Kind.INCONSISTENT_SUBSCRIPTION and alert.evidence.startswith(SHOWN_IN_TURN):
+        return not evidence.members or bool(evidence.uncovered)  # it rests on what brokers show, not on reports
     if alert.kind == Kind.INCONSISTENT_SUBSCRIPTION:
         return not evidence.members or not all(member.as_of for member in evidence.members.values())
     return bool(evidence.uncovered)

@@ -11,6 +11,8 @@ from streaming.core.evidence import BROADCASTING, GroupEvidence, Subscriptions
 from streaming.core.routes import is_readable
 from streaming.core.state import HostedQueues
 
+SHOWN_IN_TURN = "brokers show in turn: "
+
 
 class Found(Struct, frozen=True):
     """What a rule found of a topic (``""``: of the group), and, once it is known, since when it holds."""
@@ -29,12 +31,25 @@ def inconsistent_subscription(evidence: GroupEvidence) -> Iterator[Found]:
     for place, subscription in _comparable(evidence).items():
         by_subscription.setdefault(subscription, []).append(place)
     if len(by_subscription) < 2:
+        if len(evidence.group.state.rival_subscriptions) > 1 and not _all_have_said(evidence):
+            sets = "; ".join(", ".join(topics) or "nothing" for topics in evidence.group.state.rival_subscriptions)
+            yield Found(
+                Kind.INCONSISTENT_SUBSCRIPTION,
+                "",
+                f"{SHOWN_IN_TURN}{sets}: members overwrite each other's",
+                Cause.SUBSCRIPTION_MISMATCH.value,
+            )
         return
     parts = [
         f"{', '.join(evidence.group.client_ids(places)[:3])}: {', '.join(map(_shown, subscription))}"
         for subscription, places in sorted(by_subscription.items(), key=lambda item: item[1])
     ]
     yield Found(Kind.INCONSISTENT_SUBSCRIPTION, "", "; ".join(parts), Cause.SUBSCRIPTION_MISMATCH.value)
+
+
+def _all_have_said(evidence: GroupEvidence) -> bool:
+    """Whether every member has reported what it subscribes to."""
+    return all(member.as_of and member.runs_as and member.runs_as.subscriptions for member in evidence.members.values())
 
 
 def _comparable(evidence: GroupEvidence) -> dict[int, Subscriptions]:

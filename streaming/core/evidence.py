@@ -120,6 +120,11 @@ class GroupEvidence:
         return None if place < 0 else self.group.state.listed_as[place]
 
     @cached_property
+    def is_balanced_by_clients(self) -> bool:
+        """Whether a member says that it shares out queues itself, which then counts, not what brokers are set to."""
+        return any(member.runs_as is not None and member.runs_as.client_rebalance for member in self.members.values())
+
+    @cached_property
     def exclusion(self) -> str | None:
         """Why the whole group is not ours to judge."""
         if self.group.rule.excluded:
@@ -227,6 +232,8 @@ class TopicEvidence:
             return self.of_group.exclusion
         if any(self.group.state.brokers[place].name.startswith(STATIC_TOPIC_BROKER) for place in self.hosts):
             return "STATIC_TOPIC"
+        if self.topic.name in self.group.state.pop_topics and not self.of_group.is_balanced_by_clients:
+            return "POP"
         everybody_told = all(self.of_group.subscriptions(m) is not None for m in self.members.values())
         if everybody_told and self.members and not self.of_group.subscribed.get(self.topic.name):
             return "NOT_SUBSCRIBED"

@@ -2,7 +2,7 @@
 
 The state is packed as MessagePack arrays: things are named once, in lists, and referred to by their place there.
 Only ``streaming.core.group`` knows the places; the rest of the core sees objects. Times are epoch milliseconds.
-A change of any class here changes the packed form: raise ``STATE_VERSION``.
+A change of any class here changes the packed form: raise ``STATE_VERSION``, unless a field with a default comes last.
 """
 
 import msgspec
@@ -232,6 +232,8 @@ class GroupState(Packed):
     status: str = ""
     failed: bool = False
     empty_since: int = 0
+    rival_subscriptions: list[tuple[str, ...]] = field(default_factory=list)  # sets of topics that took turns
+    pop_topics: list[str] = field(default_factory=list)
 
 
 _encoder = msgspec.msgpack.Encoder()

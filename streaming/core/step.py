@@ -147,12 +147,13 @@ def _waiting_markers(state: GroupState) -> list[int]:
 
 def _take_group_settings(group: Group, event: Round) -> None:
     state = group.state
-    told = (state.consume_enable, state.orderly)
+    told = (state.consume_enable, state.orderly, state.rival_subscriptions, state.pop_topics)
     if event.consume_enable is not None:
         state.consume_enable = event.consume_enable
     if event.orderly is not None:
         state.orderly = event.orderly
-    if told != (state.consume_enable, state.orderly):
+    state.rival_subscriptions, state.pop_topics = list(event.rival_subscriptions), list(event.pop_topics)
+    if told != (state.consume_enable, state.orderly, state.rival_subscriptions, state.pop_topics):
         group.disturb()
 
 

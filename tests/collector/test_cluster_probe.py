@@ -375,3 +375,29 @@ def test_signed_requests_are_answered_where_keys_are_required() -> None:
     fake = two_clients()
     fake.required_key = "key"
     play(scene, fake, credentials=Credentials("key", "hunter2"))
+
+
+def test_topics_that_brokers_are_set_to_pop_reach_the_marker() -> None:
+    async def scene(told: Told) -> None:
+        await told.round()
+        assert told.marker().pop_topics == ("T",)
+        assert told.marker("h").pop_topics == ()
+
+    groups = {name: FakeGroup([FakeClient(f"c{name}")]) for name in "gh"}
+    play(scene, FakeCluster(groups=groups, popping={"T": ["g"]}))
+
+
+def test_members_that_overwrite_each_others_subscriptions_are_told_without_asking_them() -> None:
+    async def scene(told: Told) -> None:
+        for topics in (("T",), ("U",), ("U",)):
+            told.fake.groups["g"].subscription_table = topics
+            await told.round()
+            assert told.marker().rival_subscriptions == ()
+        told.fake.groups["g"].subscription_table = ("T",)
+        await told.round()
+        assert told.marker().rival_subscriptions == (("T",), ("U",))
+        told.fake.groups["g"].members.append(FakeClient("c3"))
+        await told.round()
+        assert told.marker().rival_subscriptions == ()
+
+    play(scene, policy=Policy(timeout_ms=150, spreads=False, running_info_ms=0))

@@ -117,7 +117,7 @@ def test_dry_run_asks_no_client_and_says_what_collecting_would_ask(
     assert "running info 0.1" in out
     assert "each client   one running info every 20 s\n" in out
     assert cluster.asked_of_clients == {}
-    assert {code for node in cluster.nodes.values() for code in node.requests} == {38, 201, 203}
+    assert {code for node in cluster.nodes.values() for code in node.requests} == {38, 201, 203, 402}
     assert not (tmp_path / "events.jsonl").exists()
 
 

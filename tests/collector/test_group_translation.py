@@ -328,3 +328,18 @@ def test_each_group_counts_for_itself(cluster: ClusterTranslation) -> None:
     for name in ("g", "h"):
         group = cluster.group(name)
         assert [event.seq for event in play(group, ids("a", "x"))] == [0, 1]
+
+
+def test_subscriptions_that_change_once_or_long_ago_are_no_rivals() -> None:
+    group = ClusterTranslation("prod", "s").group("g")
+    rivals = []
+    for after_s, topics in enumerate((["T"], ["U"], ["T", "%RETRY%g"], ["T"], *[["T"]] * 150)):
+        ts = T0 + after_s * 1000
+        group.begin_round(ts)
+        group.take(ids("a", "x", ts=ts))
+        group.take(connections("a", ("x", "h:1"), ts=ts, topics=tuple(topics)))
+        marker = group.end_round(ts)[-1]
+        assert isinstance(marker, Round)
+        rivals.append(marker.rival_subscriptions)
+    assert rivals[:4] == [(), (), (("T",), ("U",)), (("T",), ("U",))]
+    assert rivals[-1] == ()

@@ -30,6 +30,14 @@ class RoundReport(NamedTuple):
     silent: dict[str, str]
 
 
+class Told(NamedTuple):
+    """What a group's brokers are set to, taken together."""
+
+    consume_enable: bool | None
+    orderly: bool | None
+    pop_topics: tuple[str, ...]
+
+
 class ClusterProbe:
     """``round`` never raises for what RocketMQ does or does not do."""
 
@@ -37,7 +45,8 @@ class ClusterProbe:
         self._view = view
         self._groups: dict[str, GroupProbe] = {}
         self._settings: dict[str, dict[str, GroupSettings]] = {}
-        self._told_settings: dict[str, tuple[bool | None, bool | None]] = {}
+        self._popping: dict[str, frozenset[tuple[str, str]]] = {}
+        self._told_settings: dict[str, Told] = {}
         self._learning: asyncio.Task[None] | None = None
         self._learned_ts = 0
 
@@ -99,6 +108,8 @@ class ClusterProbe:
             self._learned_ts = 0  # again in the next round
             return
         self._view.note(f"{broker} for its groups", None)
+        modes = await self._view.ask(broker, requests.message_request_modes(), Lane.TABLES)
+        self._popping[broker] = bodies.popping_groups(modes) or frozenset()
         self._settings[broker] = settings
         self._view.groups.know(broker, settings)
 
@@ -107,16 +118,17 @@ class ClusterProbe:
             self._tell_settings_of(name)
 
     def _tell_settings_of(self, name: str) -> None:
-        """A group consumes if any broker lets it, and is orderly if any broker says so."""
+        """A group consumes if any broker lets it, and is orderly, or pops a topic, if any broker says so."""
         found = {broker: groups[name] for broker, groups in sorted(self._settings.items()) if name in groups}
         enabled = [one.consume_enable for one in found.values() if one.consume_enable is not None]
         orderly = [one.consume_message_orderly for one in found.values() if one.consume_message_orderly is not None]
-        told = any(enabled) if enabled else None, any(orderly) if orderly else None
+        pops = tuple(sorted({topic for pairs in self._popping.values() for topic, group in pairs if group == name}))
+        told = Told(any(enabled) if enabled else None, any(orderly) if orderly else None, pops)
         if found and self._told_settings.get(name) != told:
             self._told_settings[name] = told
             answer = SubscriptionGroupAnswer(
                 ts=now_ms(), cluster=self._view.cluster, broker=next(iter(found)), group=name, code=SUCCESS,
-                consume_enable=told[0], orderly=told[1],
+                consume_enable=told.consume_enable, orderly=told.orderly, pop_topics=pops,
             )  # fmt: skip
             self._view.record(answer)
             self._view.translation.group(name).take(answer)

@@ -158,10 +158,11 @@ class ConsumeStatsAnswer(Brokered, tag="consume_stats", frozen=True, kw_only=Tru
 
 
 class SubscriptionGroupAnswer(Brokered, tag="subscription_group", frozen=True, kw_only=True, omit_defaults=True):
-    """352 or 201: the group's own settings on one broker (``SubscriptionGroupConfig``)."""
+    """352 or 201, and 402: the group's own settings (``SubscriptionGroupConfig``), and the topics it is set to pop."""
 
     consume_enable: bool | None = field(name="consumeEnable", default=None)
     orderly: bool | None = field(name="consumeMessageOrderly", default=None)
+    pop_topics: tuple[str, ...] | None = field(name="popTopics", default=None)
 
 
 class Meta(Line, tag="meta", frozen=True, kw_only=True, omit_defaults=True):

@@ -52,6 +52,7 @@ class GroupTranslation:
         self._ended_ts = 0
         self._consume_enable: bool | None = None
         self._orderly: bool | None = None
+        self._pop_topics: tuple[str, ...] = ()
         self._clear()
 
     def _clear(self) -> None:
@@ -232,6 +233,7 @@ class GroupTranslation:
         if answer.code == SUCCESS:
             self._consume_enable = answer.consume_enable
             self._orderly = answer.orderly
+            self._pop_topics = answer.pop_topics or ()
 
     def _changed_routes(self) -> list[AnyEvent]:
         """Copies of the routes of its topics: when first covered, on change, and every 60 s."""
@@ -251,6 +253,7 @@ class GroupTranslation:
         return events
 
     def _marker(self, asked: Iterable[str], not_asked: dict[str, str]) -> Round:
+        rivals = {topics for view in self.brokers.values() for topics in view.rival_subscriptions()}
         return Round(
             **self._next(),
             ts=self._ended_ts,
@@ -260,4 +263,6 @@ class GroupTranslation:
             not_asked=tuple(NotAsked(client_id, reason) for client_id, reason in sorted(not_asked.items())),
             consume_enable=self._consume_enable,
             orderly=self._orderly,
+            rival_subscriptions=tuple(sorted(rivals)),
+            pop_topics=self._pop_topics,
         )

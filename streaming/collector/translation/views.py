@@ -1,10 +1,11 @@
 """What one broker says of a group's members, from list to list."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from schemas.events import BrokerAnswer, MessageModel
+from schemas.identity import is_retry_topic
 from streaming.collector.translation.answers import (
     CONSUMER_NOT_ONLINE,
     SUCCESS,
@@ -15,6 +16,7 @@ from streaming.collector.translation.answers import (
 from streaming.collector.translation.reports import message_model
 
 HEARTBEAT_AGAIN_MS = 30_000
+TURNS_WITHIN_MS = 120_000  # heartbeats come every 30 s
 
 
 class Profile(NamedTuple):
@@ -52,6 +54,7 @@ class BrokerView:
         self._connections_ts = -1
         self._profiles: dict[str, Profile] = {}
         self._told: dict[str, Told] = {}
+        self._subscribed: deque[tuple[int, tuple[str, ...]]] = deque()  # sets of topics, and since when
 
     def is_outdated(self, answer: ConsumerListAnswer) -> bool:
         """Whether a list that was asked for later has been taken already."""
@@ -69,6 +72,8 @@ class BrokerView:
             self._profiles.pop(client_id, None)
         if before is None:
             return [], []
+        if before != ids and sorted(before) != sorted(ids):
+            self._subscribed.clear()
         then, now = Counter(before), Counter(ids)
         return sorted((now - then).elements()), sorted((then - now).elements())
 
@@ -82,6 +87,19 @@ class BrokerView:
             self._connections_ts = answer.ts
             still_listed = {c: p for c, p in self._profiles.items() if c in (self.ids or ())}
             self._profiles = {**still_listed, **_profiles(answer)}
+            self._note_subscriptions(answer.ts, answer.body.subscription_table or {})
+
+    def _note_subscriptions(self, ts: int, table: Iterable[str]) -> None:
+        topics = tuple(sorted(topic for topic in table if topic and not is_retry_topic(topic)))
+        if not self._subscribed or self._subscribed[-1][1] != topics:
+            self._subscribed.append((ts, topics))
+        while len(self._subscribed) > 1 and self._subscribed[1][0] < ts - TURNS_WITHIN_MS:
+            self._subscribed.popleft()
+
+    def rival_subscriptions(self) -> set[tuple[str, ...]]:
+        """Sets of topics that took turns: one came back after another. A single change is no rivalry."""
+        sets = [topics for _, topics in self._subscribed]
+        return set(sets) if len(set(sets)) < len(sets) else set()
 
     def due(self, ts: int) -> Iterable[tuple[str, Profile]]:
         """Listed clients of which the broker's knowledge is to be told now: new, changed, or said 30 s ago."""

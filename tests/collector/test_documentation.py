@@ -1,0 +1,48 @@
+"""What docs/collector.md shows is what happens."""
+
+import json
+import re
+from pathlib import Path
+
+from schemas.codec import decode_record
+from schemas.events import AssignmentReport
+from streaming.collector.probing import clients, group_round
+from streaming.collector.probing.cluster_view import TABLES_TIMEOUT_MS
+from streaming.collector.probing.policy import GAP_MS, GROUPS_MS, LOOK_MS, RETRY_ROUTE_MS, SETTLE_IN_MS, Policy
+from streaming.collector.wire.client import Lane
+from streaming.collector.wire.requests import Code
+
+TEXT = (Path(__file__).parents[2] / "docs" / "collector.md").read_text("utf-8")
+
+
+def test_own_report_is_accepted_by_the_job() -> None:
+    match = re.search(r"(?ms)^    (\{\"event\".*?\]\})\n", TEXT)
+    assert match is not None
+    value = json.dumps(json.loads(match[1])).encode()
+    event = decode_record(b"prod/orders", value, len(value), 1_700_000_000_000)
+    assert isinstance(event, AssignmentReport)
+    assert [queue.queue_id for queue in event.owned[0].queues] == [0, 1]
+
+
+def test_every_request_is_listed() -> None:
+    assert [code for code in Code if not re.search(rf"\b{code.value}\b", TEXT)] == []
+
+
+def test_numbers_are_those_of_the_code() -> None:
+    policy = Policy()
+    for said, ms in [
+        ("every round (5 s)", policy.interval_ms),
+        ("every 10 s per topic", policy.route_ms),
+        ("`%RETRY%` every 60 s", RETRY_ROUTE_MS),
+        ("every broker | every 30 s", GROUPS_MS),
+        ("without members | every 50 s", LOOK_MS),
+        ("every 20 s; every 60 s for groups at rest", policy.offsets_ms),
+        ("rests for 4 s at least", GAP_MS),
+        ("its first 5 s", SETTLE_IN_MS),
+        ("10 s for tables", TABLES_TIMEOUT_MS),
+        ("12 s for running info", group_round.RUNNING_INFO_TIMEOUT_MS),
+    ]:
+        assert said in TEXT
+        assert f"{ms // 1000} s" in said
+    assert f"At most {Lane.CLIENTS.value} requests are with one broker" in TEXT
+    assert clients.SLOW_MS == 1_000
