@@ -22,7 +22,7 @@ from streaming.collector.probing.policy import Policy
 from streaming.collector.translation.answers import Line
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.client import RemotingClient
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
+from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode
 
 E = TypeVar("E")
 QUICK = Policy(timeout_ms=150, interval_ms=300, spreads=False)
@@ -315,18 +315,38 @@ def test_without_running_info_nobody_is_asked_and_the_marker_says_why() -> None:
     play(scene, policy=Policy(timeout_ms=150, spreads=False, running_info_ms=0))
 
 
-def test_broker_that_cannot_fetch_a_running_info_says_nothing_of_the_client() -> None:
+@pytest.mark.parametrize(("answered", "reason"), [((0, b"garbage"), "unreadable answer"), ((16, b""), "code 16")])
+def test_broker_that_cannot_fetch_a_running_info_says_nothing_of_the_client(
+    answered: tuple[int, bytes], reason: str
+) -> None:
     async def scene(told: Told) -> None:
         answer = told.fake.answer
 
-        async def failing(node: object, code: int, fields: dict[str, str]) -> tuple[int, bytes]:
-            return (0, b"garbage") if code == 307 else await answer(node, code, fields)  # type: ignore[arg-type]
+        async def failing(node: FakeNode, code: int, fields: dict[str, str]) -> tuple[int, bytes]:
+            return answered if code == 307 else await answer(node, code, fields)
 
         told.fake.answer = failing  # type: ignore[method-assign]
         await told.round()
         assert told.of(AssignmentReport) == []
         reasons = {n.reason.split(": ")[1] for n in told.marker().not_asked}
-        assert (reasons, told.marker().asked) == ({"unreadable answer"}, ())
+        assert (reasons, told.marker().asked) == ({reason}, ())
+
+    play(scene)
+
+
+def test_groups_of_a_broker_that_is_silent_are_asked_for_again_and_no_others() -> None:
+    async def scene(told: Told) -> None:
+        a, b = (told.fake.nodes[name] for name in ("broker-a", "broker-b"))
+        b.manner = "close"
+        for _ in range(3):
+            report = await told.round()
+        assert "broker-b for its groups" in report.silent
+        assert (a.requests[201], b.requests[201]) == (1, 3)
+        b.manner = "answer"
+        for _ in range(2):
+            report = await told.round()
+        assert report.silent == {}
+        assert (a.requests[201], b.requests[201]) == (1, 4)
 
     play(scene)
 

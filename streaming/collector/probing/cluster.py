@@ -48,7 +48,7 @@ class ClusterProbe:
         self._popping: dict[str, frozenset[tuple[str, str]]] = {}
         self._told_settings: dict[str, Told] = {}
         self._learning: asyncio.Task[None] | None = None
-        self._learned_ts = 0
+        self._learned_ts: dict[str, int] = {}
 
     async def round(self) -> RoundReport:
         """Ask everything that is due now, and tell it."""
@@ -94,19 +94,21 @@ class ClusterProbe:
         self._view.note("the name servers", unreadable)
         for news in self._view.brokers.take(addresses or {}, now_ms()) if addresses is not None else ():
             log.info("%s: %s", self._view.cluster, news)
-        if now_ms() - self._learned_ts >= GROUPS_MS and self._view.brokers.addresses:
-            self._learned_ts = now_ms()
-            await asyncio.gather(*map(self._learn_groups, list(self._view.brokers.addresses)))
+        oldest = now_ms() - GROUPS_MS
+        due = [name for name in self._view.brokers.addresses if self._learned_ts.get(name, 0) <= oldest]
+        await asyncio.gather(*map(self._learn_groups, due))
+        if due:
             self._tell_settings()
 
     async def _learn_groups(self, broker: str) -> None:
+        """A broker that does not answer is asked again in the next round."""
         reply = await self._view.ask(broker, requests.subscription_groups(), Lane.TABLES)
         settings = bodies.group_settings(reply)
         if settings is None:
             code = f"code {reply.frame.code}" if reply.frame is not None else None
             self._view.note(f"{broker} for its groups", reply.error or code or "unreadable answer")
-            self._learned_ts = 0  # again in the next round
             return
+        self._learned_ts[broker] = now_ms()
         self._view.note(f"{broker} for its groups", None)
         modes = await self._view.ask(broker, requests.message_request_modes(), Lane.TABLES)
         self._popping[broker] = bodies.popping_groups(modes) or frozenset()

@@ -6,7 +6,7 @@ from zlib import crc32
 
 from schemas.identity import retry_topic
 from streaming.collector.probing.cluster_view import ClusterView, now_ms
-from streaming.collector.probing.lists import confirmed
+from streaming.collector.probing.lists import confirmed, is_about_client
 from streaming.collector.probing.load import Footprint
 from streaming.collector.probing.policy import RUNNING_INFO_TIMEOUT_MS, SLOW_MS, STAYS_WATCHED_MS
 from streaming.collector.translation.answers import (
@@ -157,7 +157,7 @@ class GroupProbe:
         reply = await self._view.ask(broker, request, Lane.CLIENTS, RUNNING_INFO_TIMEOUT_MS)
         answer = bodies.running_info(reply, Asked(self._view.cluster, broker, self.name), client_id)
         self._note(client_id, answer, reply)
-        if answer.code is not None:
+        if is_about_client(answer):
             self._take(answer)
 
     def _broker_to_ask_through(self, client_id: str) -> str | None:
@@ -170,10 +170,10 @@ class GroupProbe:
         if reply.error == JUST_NOW:
             self._view.clients.not_sent(client_id)
         else:
-            in_time = answer.code is not None and answer.code != CONSUME_MSG_TIMEOUT
-            trouble = "" if in_time else "no answer within 10 s" if answer.code is not None else answer.failure
+            trouble = "no answer within 10 s" if answer.code == CONSUME_MSG_TIMEOUT else ""
+            trouble = trouble if is_about_client(answer) else answer.failure
             self._view.clients.answered(self.name, client_id, reply.ts, reply.dur_ms, trouble)
-        if answer.code is None:
+        if not is_about_client(answer):
             self._asked = [one for one in self._asked if one != client_id]
             self._not_asked[client_id] = f"{answer.broker}: {answer.failure}"
 

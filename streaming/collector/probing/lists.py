@@ -1,13 +1,15 @@
-"""Whether a broker's word about a group's members can be believed."""
+"""What can be believed of a broker's word about a group's members."""
 
 from msgspec.structs import replace
 
 from streaming.collector.translation.answers import (
+    CONSUME_MSG_TIMEOUT,
     CONSUMER_NOT_ONLINE,
     SUCCESS,
     SYSTEM_ERROR,
     ConnectionsAnswer,
     ConsumerListAnswer,
+    RunningInfoAnswer,
 )
 
 
@@ -20,3 +22,11 @@ def confirmed(answer: ConsumerListAnswer, connections: ConnectionsAnswer) -> Con
         return answer
     told = "members" if connections.code == SUCCESS else connections.failure
     return replace(answer, code=None, ids=None, error=f"code 1, which connections do not confirm: {told}")
+
+
+def is_about_client(answer: RunningInfoAnswer) -> bool:
+    """Whether it says something of the client: what it owns, that it is not there, or that it does not answer.
+
+    All other codes are the broker's own: that it refuses, or does not know the request.
+    """
+    return answer.code in (SUCCESS, SYSTEM_ERROR, CONSUME_MSG_TIMEOUT)
