@@ -46,7 +46,12 @@ def test_help_is_quick() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [["check-config", "none.toml"], ["conformance", "none.jsonl"], ["replay", "none.jsonl", "--engine", "core"]],
+    [
+        ["check-config", "none.toml"],
+        ["conformance", "none.jsonl"],
+        ["replay", "none.jsonl", "--engine", "core"],
+        ["collect"],
+    ],
 )
 def test_commands_that_need_no_spark_do_not_import_it(words: list[str]) -> None:
     assert {"pyspark", "pandas"} & imported_by(*words) == set()

@@ -16,6 +16,7 @@ from schemas.events import (
     Round,
     TopicRoute,
 )
+from streaming.collector.probing import brokers, group_round
 from streaming.collector.probing.cluster import ClusterProbe, RoundReport
 from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.policy import Policy
@@ -421,3 +422,19 @@ def test_members_that_overwrite_each_others_subscriptions_are_told_without_askin
         assert told.marker().rival_subscriptions == ()
 
     play(scene, policy=Policy(timeout_ms=150, spreads=False, running_info_ms=0))
+
+
+def test_broker_that_has_been_gone_for_long_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene(told: Told) -> None:
+        await told.round()
+        told.fake.nodes["broker-b"].is_registered = False
+        monkeypatch.setattr(brokers, "STAYS_WATCHED_MS", -1)
+        monkeypatch.setattr(group_round, "STAYS_WATCHED_MS", -1)
+        told.view.routing.choose((), 0)  # all routes are due again
+        for _ in range(3):
+            await told.round()
+            await asyncio.sleep(0.02)
+        assert told.view.groups.brokers_of("g") <= {"broker-a"}
+        assert "broker-b" not in {broker.broker_name for broker in told.marker().brokers}
+
+    play(scene)

@@ -94,6 +94,8 @@ class ClusterProbe:
         self._view.note("the name servers", unreadable)
         for news in self._view.brokers.take(addresses or {}, now_ms()) if addresses is not None else ():
             log.info("%s: %s", self._view.cluster, news)
+        for name in self._settings.keys() - self._view.brokers.addresses.keys():
+            self._forget_broker(name)
         oldest = now_ms() - GROUPS_MS
         due = [name for name in self._view.brokers.addresses if self._learned_ts.get(name, 0) <= oldest]
         await asyncio.gather(*map(self._learn_groups, due))
@@ -173,6 +175,12 @@ class ClusterProbe:
         self._view.groups.probed(name, group.has_members, now_ms())
         if name not in self._view.groups.told():
             self._forget(name)
+
+    def _forget_broker(self, name: str) -> None:
+        """One that has been gone for long."""
+        self._view.groups.know(name, ())
+        for known in (self._settings, self._popping, self._learned_ts):
+            known.pop(name, None)
 
     def _forget(self, name: str) -> None:
         """A group that has long been empty; should it come back, it is another to us."""
