@@ -34,15 +34,21 @@ class TopicFindings:
 
 def compare(group: Group, evidence: GroupEvidence) -> list[TopicFindings]:
     """Judge every queue of every topic of the group, and tell what changed."""
+    found = judge_all(group, evidence)
+    for findings in found:
+        _take_over(group, findings)
+    _tell_vanished(group, found)
+    return found
+
+
+def judge_all(group: Group, evidence: GroupEvidence) -> list[TopicFindings]:
+    """What is found of every topic now. Nothing is told, so at the same marker it can be asked again."""
     held = _held_by_topic(group, evidence)
     found = []
     for place, topic in enumerate(group.state.topics):
         of_topic = TopicEvidence(evidence, place, topic)
         _note_life(of_topic)
-        findings = TopicFindings(of_topic, _judge_topic(of_topic, held.get(place, set())))
-        _take_over(group, findings)
-        found.append(findings)
-    _tell_vanished(group, found)
+        found.append(TopicFindings(of_topic, _judge_topic(of_topic, held.get(place, set()))))
     return found
 
 

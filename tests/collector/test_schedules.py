@@ -61,6 +61,13 @@ def test_client_of_two_groups_rests_between_them() -> None:
     assert schedule.choose("h", late + 10 + GAP_MS).ask == ("c",)
 
 
+def test_clients_that_are_there_from_the_start_can_be_left_alone_at_first() -> None:
+    schedule = ClientSchedule(Policy(spreads=False, first_ask_ms=1))
+    schedule.know("g", ("c",), NOW)
+    assert schedule.choose("g", NOW) == ((), {})
+    assert schedule.choose("g", NOW + 1).ask == ("c",)
+
+
 @pytest.mark.parametrize(("dur_ms", "trouble"), [(SLOW_MS + 1, ""), (10_000, "no answer within 10 s")])
 def test_slow_client_is_asked_ever_less_often_and_the_reason_is_told(dur_ms: float, trouble: str) -> None:
     schedule, ts = clients(), NOW

@@ -49,7 +49,8 @@ class ClientSchedule:
         self._began_ts = now if self._began_ts is None else self._began_ts
         members = frozenset(client_ids)
         before = self._members.get(group)
-        wait = 0 if before is None and now - self._began_ts < SETTLE_IN_MS else SETTLE_IN_MS
+        is_start = before is None and now - self._began_ts < SETTLE_IN_MS
+        wait = self._policy.first_ask_ms if is_start else SETTLE_IN_MS
         for client_id in (before or frozenset()) - members:
             self._forget(group, client_id)
         for client_id in members - (before or frozenset()):

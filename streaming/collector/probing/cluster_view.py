@@ -21,7 +21,6 @@ from streaming.collector.wire.name_servers import NameServers
 from streaming.collector.wire.requests import Request
 
 NO_ADDRESS = "the name servers do not know the broker"
-TABLES_TIMEOUT_MS = 10_000
 
 Tell = Callable[[list[AnyEvent]], None]
 Record = Callable[[Line], None]
@@ -66,7 +65,8 @@ class ClusterView:
         address = self.brokers.addresses.get(broker)
         if address is None:
             return Reply(now_ms(), 0, None, NO_ADDRESS)
-        timeout_ms = timeout_ms or (TABLES_TIMEOUT_MS if lane is Lane.TABLES else self.policy.timeout_ms)
+        policy = self.policy
+        timeout_ms = timeout_ms or (policy.tables_timeout_ms if lane is Lane.TABLES else policy.timeout_ms)
         return await self.client.ask(address, request, timeout_ms / 1000, lane)
 
     def note(self, who: str, failure: str | None) -> None:

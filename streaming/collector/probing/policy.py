@@ -14,6 +14,7 @@ LOOK_MS = 50_000  # groups without members are looked at this often, so that one
 STAYS_WATCHED_MS = 600_000  # a group that has lost its members, and a broker that no route names, are asked that long
 RETRY_ROUTE_MS = 60_000
 GROUPS_MS = 30_000  # groups and their settings
+TABLES_TIMEOUT_MS = 10_000  # of those, and of offsets: they can be long
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,8 @@ class Policy:
     """``running_info_ms`` and ``offsets_ms`` 0: neither is asked. ``spreads`` false: the first round asks all.
 
     ``include`` and ``exclude`` are shell patterns of groups; ``is_always_on`` tells those watched without members too.
-    ``tells_empty_ms`` is for how long a group that lost its members is still told of.
+    ``tells_empty_ms`` is for how long a group that lost its members is still told of. ``first_ask_ms``: clients that are
+    there from the start are asked that much later, so 1: not in the first round.
     """
 
     interval_ms: int = 5_000
@@ -35,6 +37,8 @@ class Policy:
     is_always_on: Callable[[str], bool] = lambda _: False
     tells_empty_ms: int = 4_200_000
     spreads: bool = True
+    tables_timeout_ms: int = TABLES_TIMEOUT_MS
+    first_ask_ms: int = 0
 
     def covers(self, group: str) -> bool:
         """Whether a group is to be watched at all."""
