@@ -1,0 +1,162 @@
+"""From what was seen of a group to the picture of it. The judgement is the core's own; nothing here is stricter."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from schemas.facts import Kind
+from schemas.identity import is_retry_topic
+from streaming.core.comparison import TopicFindings, judge_all
+from streaming.core.conditions import find_conditions, severity_of
+from streaming.core.evidence import GroupEvidence
+from streaming.inspect import members, queues, undecided
+from streaming.inspect.notes import notes_on
+from streaming.inspect.picture import Broker, Finding, GroupPicture, Queue, QueueName, Undecided
+from streaming.inspect.watching import GroupWatch
+
+NOTHING_WRONG = frozenset(
+    {Kind.MATCH, Kind.EXCLUDED, Kind.UNKNOWN, Kind.SETTLING, Kind.NO_MEMBERS}
+)  # of a queue: what says no more than that
+NO_ROUND = "no round of it has ended"
+
+
+def picture_of(watch: GroupWatch) -> GroupPicture:
+    """As of the newest round. A group that cannot be evaluated is unknown, and no harm to others."""
+    state = watch.group.state
+    if not state.now:
+        return _unknown(watch, NO_ROUND)
+    try:
+        return _picture(watch)
+    except Exception as error:  # a fault of ours in one group must not hide the others
+        return _unknown(watch, f"evaluation failed: {type(error).__name__}: {error}")
+
+
+def _picture(watch: GroupWatch) -> GroupPicture:
+    group, evidence = watch.group, GroupEvidence(watch.group)
+    found = judge_all(group, evidence)
+    findings = (*_of_group(evidence), *(finding for topic in found for finding in _of_topic(topic)))
+    open_questions = tuple(_undecided(watch, evidence, found))
+    rows = [row for topic in found for row in queues.rows_of(topic, watch.offsets)]
+    people = members.rows_of(watch, evidence, rows)
+    return GroupPicture(
+        cluster=group.state.cluster,
+        group=watch.name,
+        ts=group.state.now,
+        looked_s=_looked_s(watch),
+        status=_status(evidence, found, findings, open_questions),
+        reason=evidence.exclusion,
+        message_model=evidence.message_model,
+        orderly=evidence.orderly,
+        consume_enable=group.state.consume_enable,
+        strategies=tuple(sorted(filter(None, evidence.classes))),
+        findings=tuple(sorted(findings, key=lambda one: (one.severity != "critical", one.severity != "warning"))),
+        undecided=open_questions,
+        notes=tuple(notes_on(evidence, found, rows, people)),
+        members=tuple(people),
+        queues=tuple(_by_topic(rows)),
+        brokers=tuple(_brokers(watch)),
+    )
+
+
+def _by_topic(rows: list[Queue]) -> list[Queue]:
+    return sorted(rows, key=lambda row: (is_retry_topic(row.topic), row.topic))
+
+
+def _undecided(watch: GroupWatch, evidence: GroupEvidence, found: list[TopicFindings]) -> Iterator[Undecided]:
+    if evidence.exclusion is not None:
+        return
+    yield from undecided.of_coverage(watch, evidence)
+    for topic in found:
+        yield from undecided.of_topic(topic)
+    yield from undecided.without_offsets(watch, found)
+
+
+def _of_group(evidence: GroupEvidence) -> Iterator[Finding]:
+    for one in find_conditions(evidence):
+        yield Finding(
+            kind=one.kind.value,
+            severity=severity_of(evidence, one.kind).value,
+            topic=one.topic or None,
+            queues=tuple(evidence.group.message_queue(place)[1:] for place in one.queues),
+            cause=one.cause,
+            evidence=one.evidence,
+        )
+
+
+def _of_topic(findings: TopicFindings) -> Iterator[Finding]:
+    """One finding a kind, with all its queues."""
+    by_kind: defaultdict[Kind, list[int]] = defaultdict(list)
+    for place, verdict in findings.verdicts.items():
+        if verdict.kind not in NOTHING_WRONG:
+            by_kind[verdict.kind].append(place)
+    for kind, places in by_kind.items():
+        cause, words = findings.words.get(kind, (None, ""))
+        reason = findings.verdicts[places[0]].reason
+        yield Finding(
+            kind=kind.value,
+            severity=max((findings.verdicts[place].severity for place in places), key=_weight).value,
+            topic=findings.evidence.topic.name,
+            queues=_named(findings, places),
+            cause=cause,
+            evidence="; ".join(part for part in (reason, words) if part),
+        )
+
+
+def _weight(severity: str) -> int:
+    return ("none", "info", "warning", "critical").index(severity)
+
+
+def _named(findings: TopicFindings, places: list[int]) -> tuple[QueueName, ...]:
+    names = sorted(map(findings.evidence.group.message_queue, places))
+    return tuple((name.broker_name, name.queue_id) for name in names)
+
+
+def _status(
+    evidence: GroupEvidence,
+    found: list[TopicFindings],
+    findings: tuple[Finding, ...],
+    open_questions: tuple[Undecided, ...],
+) -> str:
+    """As the core's own, but whatever is not judged counts: to be healthy, all must have been."""
+    if evidence.exclusion is not None:
+        return "excluded"
+    if any(finding.severity in ("critical", "warning") for finding in findings):
+        return "findings"
+    if not evidence.members and not open_questions:
+        return "empty"
+    if any(one.kind == Kind.UNKNOWN.value for one in open_questions):
+        return "unknown"
+    if not any(verdict.kind is Kind.MATCH for topic in found for verdict in topic.verdicts.values()):
+        return "unknown" if not open_questions else "settling"
+    return "settling" if open_questions else "healthy"
+
+
+def _brokers(watch: GroupWatch) -> Iterator[Broker]:
+    for one in watch.brokers:
+        yield Broker(
+            broker_name=one.broker_name,
+            answered=one.answered,
+            error=None if one.answered else one.error or "no answer",
+            listed=len(one.client_ids) if one.answered else None,
+        )
+
+
+def _looked_s(watch: GroupWatch) -> float:
+    return round(max(0, watch.group.state.now - watch.first_ts) / 1000, 1) if watch.first_ts else 0.0
+
+
+def _unknown(watch: GroupWatch, why: str) -> GroupPicture:
+    nothing = Undecided(kind=Kind.UNKNOWN.value, topic=None, queues=(), cause=None, evidence=why, judged_in_s=None)
+    return GroupPicture(
+        cluster=watch.group.state.cluster,
+        group=watch.name,
+        ts=watch.group.state.now,
+        looked_s=_looked_s(watch),
+        status="unknown",
+        reason=why,
+        message_model=None,
+        orderly=False,
+        consume_enable=None,
+        strategies=(),
+        undecided=(nothing,),
+        brokers=tuple(_brokers(watch)),
+    )

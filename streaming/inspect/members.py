@@ -1,0 +1,90 @@
+"""Every member of a group as a row: what it said of itself, and how much of the load it carries."""
+
+from collections.abc import Iterable
+from statistics import fmean
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from schemas.identity import is_retry_topic
+from streaming.core.evidence import GroupEvidence, MemberEvidence
+from streaming.core.membership import entries_at
+from streaming.core.reports import addresses_of
+from streaming.inspect.picture import Member, Queue
+from streaming.inspect.queues import BUSY_PER_S
+from streaming.inspect.watching import GroupWatch
+
+HOT = 1.5  # times the mean of the members that own queues
+
+
+class _Load(NamedTuple):
+    queues: int
+    in_per_s: float | None
+    out_per_s: float | None
+    lag: int | None
+
+
+def rows_of(watch: GroupWatch, evidence: GroupEvidence, queues: Iterable[Queue]) -> list[Member]:
+    """In the order of their ids."""
+    owned: dict[str, list[Queue]] = {}
+    for queue in queues:
+        for client_id in dict.fromkeys(queue.owners):
+            owned.setdefault(client_id, []).append(queue)
+    rows = [_row(watch, evidence, member, owned) for member in evidence.members.values()]
+    return _hot_ones_marked(sorted(rows, key=lambda row: row.client_id))
+
+
+def _row(
+    watch: GroupWatch, evidence: GroupEvidence, member: MemberEvidence, owned: dict[str, list[Queue]]
+) -> Member:
+    client, state = member.client, watch.group.state
+    newest = member.reports[0] if member.reports else None
+    listed_as = state.listed_as[client.listed_as] if client.listed_as >= 0 else None
+    load = _load(owned.get(client.client_id, []))
+    subscriptions = evidence.subscriptions(member)
+    return Member(
+        client_id=client.client_id,
+        instances=member.entries,
+        addresses=addresses_of(client),
+        brokers=tuple(broker.name for place, broker in enumerate(state.brokers) if entries_at(client, place)),
+        answered=newest is not None and not client.unanswered_ts,
+        why_not=None if newest and not client.unanswered_ts else watch.why_silent(client.client_id),
+        answer_age_s=None if newest is None else round(max(0, state.now - newest.answered_ts) / 1000, 1),
+        started_ts=(newest.start_ts or None) if newest else None,
+        language=listed_as.language if listed_as else None,
+        version=listed_as.version if listed_as else None,
+        strategy=member.runs_as.strategy if member.runs_as else None,
+        subscriptions=None if subscriptions is None else tuple(s for s in subscriptions if not is_retry_topic(s[0])),
+        queues=load.queues if newest else None,
+        in_per_s=load.in_per_s if newest else None,
+        out_per_s=load.out_per_s if newest else None,
+        lag=load.lag if newest else None,
+        hot=False,
+    )
+
+
+def _load(queues: list[Queue]) -> _Load:
+    """Retry queues are not counted among the queues: every group has them."""
+    return _Load(
+        sum(not is_retry_topic(queue.topic) for queue in queues),
+        total(queue.in_per_s for queue in queues),
+        total(queue.out_per_s for queue in queues),
+        total_lag(queues),
+    )
+
+
+def total(rates: Iterable[float | None]) -> float | None:
+    """Of those that are known; None where none is."""
+    known = [rate for rate in rates if rate is not None]
+    return round(sum(known), 3) if known else None
+
+
+def total_lag(queues: Iterable[Queue]) -> int | None:
+    known = [queue.lag for queue in queues if queue.lag is not None]
+    return sum(known) if known else None
+
+
+def _hot_ones_marked(rows: list[Member]) -> list[Member]:
+    rates = [row.in_per_s or 0 for row in rows if row.queues]
+    least = max(BUSY_PER_S, HOT * fmean(rates)) if len(rates) > 1 else float("inf")
+    return [replace(row, hot=True) if row.queues and (row.in_per_s or 0) >= least else row for row in rows]

@@ -1,0 +1,83 @@
+"""What is worth knowing of a group though nothing of it is a finding."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from schemas.facts import Kind
+from schemas.identity import is_retry_topic
+from streaming.core.comparison import TopicFindings
+from streaming.core.evidence import GroupEvidence
+from streaming.inspect.members import total
+from streaming.inspect.picture import Member, Queue
+from streaming.replay.alerts import counted, ranges
+
+YOUNG_MS = 60_000
+UNEVEN = 1.25  # times the share of the queues
+
+
+def notes_on(
+    evidence: GroupEvidence, found: list[TopicFindings], rows: list[Queue], people: list[Member]
+) -> Iterator[str]:
+    if evidence.exclusion is not None:
+        return
+    yield from _mixed_strategies(evidence, people)
+    yield from _unknown_owners(found)
+    yield from _uneven_load(rows, people)
+    yield from _one_way_queues(rows)
+    yield from _young_members(evidence, people)
+
+
+def _mixed_strategies(evidence: GroupEvidence, people: list[Member]) -> Iterator[str]:
+    if len(evidence.classes) < 2:
+        return
+    users: defaultdict[str, list[str]] = defaultdict(list)
+    for member in people:
+        if member.answered:
+            users[member.strategy or "unnamed"].append(member.client_id)
+    parts = [f"{name}: {_some(ids)}" for name, ids in sorted(users.items())]
+    yield f"members share queues out by different strategies, which is never right: {'; '.join(parts)}"
+
+
+def _some(ids: list[str]) -> str:
+    return ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
+
+
+def _unknown_owners(found: list[TopicFindings]) -> Iterator[str]:
+    """Where there is one owner and nobody knows whether it is the right one."""
+    for findings in found:
+        why = next((v.reason for v in findings.verdicts.values() if v.kind is Kind.MATCH and v.expected is None), None)
+        if why and not findings.evidence.broadcasts:
+            yield f"{findings.evidence.topic.name}: who should own what is not known: {why}"
+
+
+def _uneven_load(rows: list[Queue], people: list[Member]) -> Iterator[str]:
+    """An even number of queues is not an even load."""
+    everything = total(row.in_per_s for row in rows)
+    queues = sum(member.queues or 0 for member in people)
+    for member in people if everything else ():
+        if member.hot and member.in_per_s and member.queues:
+            share, of_queues = 100 * member.in_per_s / everything, 100 * member.queues / queues
+            if share > UNEVEN * of_queues:
+                yield f"{member.client_id} gets {share:.0f} % of the messages with {of_queues:.0f} % of the queues"
+    for topic in dict.fromkeys(row.topic for row in rows if row.hot):
+        hot = [row for row in rows if row.hot and row.topic == topic]
+        share = 100 * (total(row.in_per_s for row in hot) or 0) / (total(r.in_per_s for r in rows if r.topic == topic) or 1)
+        names = ranges((row.broker_name, row.queue_id) for row in hot)
+        yield f"{topic}: {counted(len(hot), 'hot queue')}, {share:.0f} % of its messages: {names}"
+
+
+def _one_way_queues(rows: list[Queue]) -> Iterator[str]:
+    for what, chosen in (
+        ("can be read, not written: nothing new arrives", [r for r in rows if r.readable and not r.writable]),
+        ("can be written, not read: nobody gets what arrives", [r for r in rows if r.writable and not r.readable]),
+    ):
+        for topic in dict.fromkeys(row.topic for row in chosen if not is_retry_topic(row.topic)):
+            names = ranges((row.broker_name, row.queue_id) for row in chosen if row.topic == topic)
+            yield f"{topic}: {names} {what}"
+
+
+def _young_members(evidence: GroupEvidence, people: list[Member]) -> Iterator[str]:
+    """By the clients' own clocks, so it is no evidence; but it may explain what is seen."""
+    young = [m for m in people if m.started_ts and 0 <= evidence.now - m.started_ts <= YOUNG_MS]
+    for member in young[:3]:
+        yield f"{member.client_id} started {(evidence.now - (member.started_ts or 0)) // 1000} s ago"

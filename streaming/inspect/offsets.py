@@ -1,0 +1,69 @@
+"""How many messages a second arrive in each queue and leave it, from its offsets at two moments."""
+
+from collections import deque
+from typing import NamedTuple
+
+from schemas.events import ConsumeProgress, QueueProgress
+
+WINDOW_MS = 60_000  # rates are over so long at most
+SHORTEST_MS = 1_000  # a shorter time says nothing
+
+Key = tuple[str, str, int]  # topic, broker name, queue id
+
+
+class Flow(NamedTuple):
+    """None: not known. ``out`` is by what was pulled, or on brokers of the 4.x line by what was consumed."""
+
+    in_per_s: float | None = None
+    out_per_s: float | None = None
+    lag: int | None = None
+
+
+class _Sample(NamedTuple):
+    ts: int
+    offsets: QueueProgress
+
+
+class OffsetHistory:
+    """The offsets of every queue of one group within the last minute."""
+
+    def __init__(self) -> None:
+        self._samples: dict[Key, deque[_Sample]] = {}
+
+    def take(self, event: ConsumeProgress) -> None:
+        for offsets in event.queues:
+            samples = self._samples.setdefault((event.topic, event.broker_name, offsets.queue_id), deque())
+            if samples and event.ts <= samples[-1].ts:
+                continue
+            samples.append(_Sample(event.ts, offsets))
+            while len(samples) > 2 and event.ts - samples[1].ts >= WINDOW_MS:
+                samples.popleft()
+
+    def flow(self, key: Key) -> Flow:
+        samples = self._samples.get(key)
+        if not samples:
+            return Flow()
+        first, last = samples[0], samples[-1]
+        took_ms = last.ts - first.ts
+        if took_ms < SHORTEST_MS:
+            return Flow(lag=_lag(last.offsets))
+        return Flow(
+            _rate(last.offsets.broker_offset - first.offsets.broker_offset, took_ms),
+            _rate(_pulled(last.offsets) - _pulled(first.offsets), took_ms),
+            _lag(last.offsets),
+        )
+
+
+def _lag(offsets: QueueProgress) -> int | None:
+    if offsets.broker_offset < 0 or offsets.consumer_offset < 0:
+        return None
+    return max(0, offsets.broker_offset - offsets.consumer_offset)
+
+
+def _pulled(offsets: QueueProgress) -> int:
+    return offsets.consumer_offset if offsets.pull_offset < 0 else offsets.pull_offset
+
+
+def _rate(messages: int, took_ms: int) -> float | None:
+    """None where offsets were set back meanwhile."""
+    return round(messages * 1000 / took_ms, 3) if messages >= 0 else None

@@ -1,0 +1,117 @@
+"""What a look shows: plain values. These are the keys of ``evenkeel inspect --json``; docs/inspect.md explains them."""
+
+from msgspec import Struct
+
+QueueName = tuple[str, int]  # broker name, queue id
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """What is wrong, by evidence that counts. ``topic`` None: it concerns the whole group."""
+
+    kind: str
+    severity: str
+    topic: str | None
+    queues: tuple[QueueName, ...]
+    cause: str | None
+    evidence: str
+
+
+class Undecided(Struct, frozen=True, kw_only=True):
+    """What cannot be judged yet. ``kind``: what it may be, UNKNOWN where nothing can be said.
+
+    ``judged_in_s`` is how long it takes at least from now on, None where that is not known.
+    """
+
+    kind: str
+    topic: str | None
+    queues: tuple[QueueName, ...]
+    cause: str | None
+    evidence: str
+    judged_in_s: int | None
+
+
+class Member(Struct, frozen=True, kw_only=True):
+    """A client in the group. Numbers are None where they are not known."""
+
+    client_id: str
+    instances: int
+    addresses: tuple[str, ...]
+    brokers: tuple[str, ...]
+    answered: bool
+    why_not: str | None
+    answer_age_s: float | None
+    started_ts: int | None
+    language: str | None
+    version: str | None
+    strategy: str | None
+    subscriptions: tuple[tuple[str, str | None], ...] | None
+    queues: int | None
+    in_per_s: float | None
+    out_per_s: float | None
+    lag: int | None
+    hot: bool
+
+
+class Queue(Struct, frozen=True, kw_only=True):
+    """A message queue. ``finding`` is the core's; ``may_be`` is what the newest reports show, too young to count.
+
+    ``expected`` None: not known. ``still_s``: for how long messages have waited without one of them being pulled.
+    """
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    finding: str | None
+    may_be: str | None
+    cause: str | None
+    owners: tuple[str, ...]
+    expected: tuple[str, ...] | None
+    readable: bool
+    writable: bool
+    in_per_s: float | None
+    out_per_s: float | None
+    lag: int | None
+    still_s: int | None
+    hot: bool
+
+
+class Broker(Struct, frozen=True, kw_only=True):
+    """A broker that was asked for the group's members. ``listed``: entries in its list."""
+
+    broker_name: str
+    answered: bool
+    error: str | None
+    listed: int | None
+
+
+class GroupPicture(Struct, frozen=True, kw_only=True):
+    """A group as it stands. ``status``: healthy, findings, settling, unknown, excluded or empty."""
+
+    schema: int = 1
+    cluster: str
+    group: str
+    ts: int
+    looked_s: float
+    status: str
+    reason: str | None
+    message_model: str | None
+    orderly: bool
+    consume_enable: bool | None
+    strategies: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
+    undecided: tuple[Undecided, ...] = ()
+    notes: tuple[str, ...] = ()
+    members: tuple[Member, ...] = ()
+    queues: tuple[Queue, ...] = ()
+    brokers: tuple[Broker, ...] = ()
+
+
+class ClusterPicture(Struct, frozen=True, kw_only=True):
+    """All groups of a cluster that were looked at. ``silent``: who did not answer, and why."""
+
+    cluster: str
+    looked_s: float
+    brokers: int
+    without_members: int
+    silent: dict[str, str]
+    groups: tuple[GroupPicture, ...]

@@ -1,0 +1,94 @@
+"""Every queue of a topic as a row: what the core finds of it, what it may be, and how many messages go through it."""
+
+from statistics import fmean
+
+from msgspec.structs import replace
+
+from schemas.facts import Kind
+from streaming.core.comparison import TopicFindings
+from streaming.core.evidence import TopicEvidence
+from streaming.core.findings import Verdict
+from streaming.core.routes import is_readable
+from streaming.core.state import HostedQueues
+from streaming.inspect.offsets import OffsetHistory
+from streaming.inspect.picture import Queue
+
+PERM_WRITE = 2  # org.apache.rocketmq.common.constant.PermName.PERM_WRITE
+HOT = 2.0  # times the mean of the topic's queues
+BUSY_PER_S = 1.0  # with fewer messages than that nothing is hot
+
+
+def rows_of(findings: TopicFindings, offsets: OffsetHistory) -> list[Queue]:
+    """In the order of brokers and numbers; those that can be written and not read stand among them."""
+    rows = {place: _judged(findings, place, verdict, offsets) for place, verdict in findings.verdicts.items()}
+    for place in _only_writable(findings.evidence):
+        rows.setdefault(place, _not_judged(findings.evidence, place, offsets))
+    return _hot_ones_marked(sorted(rows.values(), key=lambda row: (row.broker_name, row.queue_id)))
+
+
+def may_be(topic: TopicEvidence, place: int, kind: Kind) -> Kind | None:
+    """What the newest reports show of a queue that cannot be judged yet, however young they are."""
+    owners = topic.owners(place)
+    if kind not in (Kind.SETTLING, Kind.UNKNOWN):
+        return None
+    if topic.broadcasts:
+        return Kind.ORPHANED if kind is Kind.SETTLING and set(owners) < set(topic.members) else None
+    if len(owners) > 1:
+        return Kind.DUPLICATED
+    if kind is Kind.UNKNOWN:
+        return None
+    if not topic.members:
+        return Kind.NO_MEMBERS
+    if not owners:
+        return Kind.ORPHANED
+    return Kind.MISPLACED if place in topic.queues else Kind.PHANTOM
+
+
+def _judged(findings: TopicFindings, place: int, verdict: Verdict, offsets: OffsetHistory) -> Queue:
+    group = findings.evidence.group
+    supposed = may_be(findings.evidence, place, verdict.kind)
+    row = _not_judged(findings.evidence, place, offsets)
+    return replace(
+        row,
+        finding=verdict.kind.value,
+        may_be=None if supposed is None else supposed.value,
+        cause=findings.causes.get(place),
+        expected=None if verdict.expected is None else group.client_ids(verdict.expected),
+    )
+
+
+def _not_judged(topic: TopicEvidence, place: int, offsets: OffsetHistory) -> Queue:
+    group, queue, name = topic.group, topic.group.state.queues[place], topic.group.message_queue(place)
+    hosted = next((one for one in topic.topic.hosts if one.broker == queue.broker), HostedQueues(queue.broker, 0, 0, 0))
+    flow = offsets.flow(name)
+    return Queue(
+        topic=name.topic,
+        broker_name=name.broker_name,
+        queue_id=name.queue_id,
+        finding=None,
+        may_be=None,
+        cause=None,
+        owners=group.client_ids(topic.owners(place)),
+        expected=None,
+        readable=is_readable(hosted) and queue.queue_id < hosted.read,
+        writable=bool(hosted.perm & PERM_WRITE) and queue.queue_id < hosted.write,
+        in_per_s=flow.in_per_s,
+        out_per_s=flow.out_per_s,
+        lag=flow.lag,
+        still_s=max(0, queue.still_ms) // 1000 if queue.pull_lag > 0 and queue.still_ms else None,
+        hot=False,
+    )
+
+
+def _only_writable(topic: TopicEvidence) -> list[int]:
+    return [
+        topic.group.queue(topic.place, hosted.broker, queue_id)
+        for hosted in topic.topic.hosts
+        for queue_id in range(hosted.read if is_readable(hosted) else 0, hosted.write)
+    ]
+
+
+def _hot_ones_marked(rows: list[Queue]) -> list[Queue]:
+    rates = [row.in_per_s for row in rows if row.in_per_s is not None]
+    least = max(BUSY_PER_S, HOT * fmean(rates)) if len(rates) > 1 else float("inf")
+    return [replace(row, hot=True) if (row.in_per_s or 0) >= least else row for row in rows]

@@ -1,0 +1,124 @@
+"""What cannot be judged yet, with what it looks like and when it can be."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from schemas.facts import Cause, Kind
+from schemas.identity import is_retry_topic
+from streaming.core.causes import explain
+from streaming.core.comparison import EXPLAINED, TopicFindings
+from streaming.core.evidence import GroupEvidence
+from streaming.core.findings import Verdict
+from streaming.inspect.picture import QueueName, Undecided
+from streaming.inspect.queues import may_be
+from streaming.inspect.watching import GroupWatch
+
+SHOWN = {
+    Kind.DUPLICATED: "more than one instance says that it owns them",
+    Kind.ORPHANED: "nobody says that it owns them",
+    Kind.MISPLACED: "owned by another than the strategy says",
+    Kind.PHANTOM: "owned, though the topic's route does not have them",
+    Kind.NO_MEMBERS: "nobody to consume them",
+}
+NO_OFFSETS = "its brokers have not told the offsets"
+
+
+def of_topic(findings: TopicFindings) -> Iterator[Undecided]:
+    """First what looks wrong, then what nothing can be said of, then queues that may stand still."""
+    unclear: defaultdict[tuple[Kind, str], list[int]] = defaultdict(list)
+    for place, verdict in findings.verdicts.items():
+        if verdict.kind in (Kind.SETTLING, Kind.UNKNOWN):
+            supposed = may_be(findings.evidence, place, verdict.kind)
+            unclear[supposed or Kind.UNKNOWN, _why_unknown(verdict)].append(place)
+    for (kind, why), places in sorted(unclear.items(), key=lambda item: item[0][0] is Kind.UNKNOWN):
+        yield _unclear(findings, kind, places, why)
+    yield from _may_stand_still(findings)
+
+
+def _why_unknown(verdict: Verdict) -> str:
+    return verdict.reason or "" if verdict.kind is Kind.UNKNOWN else ""
+
+
+def _unclear(findings: TopicFindings, kind: Kind, places: list[int], why: str) -> Undecided:
+    topic = findings.evidence
+    cause, words = _cause(findings, kind, places)
+    wait_ms = topic.ready_ts - topic.now
+    return Undecided(
+        kind=kind.value,
+        topic=topic.topic.name,
+        queues=_named(findings, places),
+        cause=cause,
+        evidence="; ".join(part for part in (SHOWN.get(kind), why, words) if part),
+        judged_in_s=-(-wait_ms // 1000) if wait_ms > 0 and not why else None,
+    )
+
+
+def _cause(findings: TopicFindings, kind: Kind, places: list[int]) -> tuple[str | None, str]:
+    """A cause is named only where one fits: what looks wrong for a moment needs none."""
+    found = explain(findings.evidence, kind, frozenset(places)) if kind in EXPLAINED else None
+    return (None, "") if found is None or found.cause is Cause.UNEXPLAINED else (found.cause.value, found.evidence)
+
+
+def _may_stand_still(findings: TopicFindings) -> Iterator[Undecided]:
+    """Messages wait, and none has been seen to be pulled: only time tells whether the queue stands still."""
+    topic = findings.evidence
+    queues, timing = topic.group.state.queues, topic.group.timing
+    places = [
+        place
+        for place, verdict in findings.verdicts.items()
+        if verdict.kind in (Kind.MATCH, Kind.MISPLACED) and queues[place].pull_lag > 0 and queues[place].still_ms
+    ]
+    if not places or topic.broadcasts:
+        return
+    stall = timing.stall + (timing.grace_orderly_extra if topic.of_group.orderly else 0)
+    waiting = sum(queues[place].pull_lag for place in places)
+    longest = max(0, *(queues[place].still_ms for place in places))
+    yield Undecided(
+        kind=Kind.STALLED.value,
+        topic=topic.topic.name,
+        queues=_named(findings, places),
+        cause=None,
+        evidence=f"{waiting} messages wait, none seen to be pulled for {longest // 1000} s; "
+        f"judged after {stall // 1000} s",
+        judged_in_s=max(1, -(-(stall - longest) // 1000)),
+    )
+
+
+def without_offsets(watch: GroupWatch, findings: list[TopicFindings]) -> Iterator[Undecided]:
+    """Whether a queue stands still is told by its offsets alone."""
+    for one in findings:
+        topic = one.evidence
+        judged = [place for place, verdict in one.verdicts.items() if verdict.kind in (Kind.MATCH, Kind.MISPLACED)]
+        unseen = [place for place in judged if watch.offsets.flow(topic.group.message_queue(place)).lag is None]
+        if unseen and not is_retry_topic(topic.topic.name) and not topic.broadcasts:
+            yield Undecided(
+                kind=Kind.STALLED.value,
+                topic=topic.topic.name,
+                queues=_named(one, unseen),
+                cause=None,
+                evidence=NO_OFFSETS,
+                judged_in_s=None,
+            )
+
+
+def of_coverage(watch: GroupWatch, evidence: GroupEvidence) -> Iterator[Undecided]:
+    """Brokers that did not say who the members are, and members that did not say what they own."""
+    for broker in watch.brokers:
+        if not broker.answered:
+            yield _nothing(f"no list of members from {broker.broker_name}: {broker.error or 'no answer'}")
+    if not evidence.members or evidence.exclusion is not None:
+        return
+    silent = [member.client.client_id for member in evidence.members.values() if not member.reports]
+    for client_id in silent[:3]:
+        yield _nothing(f"no report from {client_id}: {watch.why_silent(client_id)}")
+    if len(silent) > 3:
+        yield _nothing(f"no report from {len(silent) - 3} more")
+
+
+def _nothing(evidence: str) -> Undecided:
+    return Undecided(kind=Kind.UNKNOWN.value, topic=None, queues=(), cause=None, evidence=evidence, judged_in_s=None)
+
+
+def _named(findings: TopicFindings, places: list[int]) -> tuple[QueueName, ...]:
+    names = sorted(map(findings.evidence.group.message_queue, places))
+    return tuple((name.broker_name, name.queue_id) for name in names)

@@ -1,0 +1,77 @@
+"""What is remembered of each group while it is looked at: the core's state, and what the core need not know."""
+
+from collections.abc import Iterable
+
+from schemas.events import AnyEvent, AssignmentReport, BrokerAnswer, ConsumeProgress, Round
+from streaming.core.group import Group
+from streaming.core.settings import Settings
+from streaming.core.state import new_state
+from streaming.core.step import take
+from streaming.inspect.offsets import OffsetHistory
+
+
+class GroupWatch:
+    """One group. ``brokers`` are the answers of its newest round, ``first_ts`` is when its first round began."""
+
+    def __init__(self, cluster: str, name: str, settings: Settings) -> None:
+        self.name = name
+        self.group = Group(new_state(cluster, name), settings)
+        self.offsets = OffsetHistory()
+        self.brokers: tuple[BrokerAnswer, ...] = ()
+        self.first_ts = 0
+        self._listed: set[str] = set()
+        self._reported: set[str] = set()
+        self._asked: set[str] = set()
+        self._failed: dict[str, str] = {}
+        self._not_asked: dict[str, str] = {}
+
+    def take(self, event: AnyEvent) -> None:
+        take(self.group, event)
+        self.group.facts.clear()
+        if isinstance(event, Round):
+            self._take_round(event)
+        elif isinstance(event, ConsumeProgress):
+            self.offsets.take(event)
+        elif isinstance(event, AssignmentReport):
+            self._take_report(event)
+
+    def _take_round(self, event: Round) -> None:
+        self.first_ts = self.first_ts or event.started_ts
+        self.brokers = event.brokers
+        self._listed = {client_id for answer in event.brokers for client_id in answer.client_ids}
+        self._reported &= self._listed
+        self._asked = (self._asked | set(event.asked)) & self._listed
+        self._not_asked = {one.client_id: one.reason for one in event.not_asked}
+
+    def _take_report(self, event: AssignmentReport) -> None:
+        if event.answered:
+            self._reported.add(event.client_id)
+            self._failed.pop(event.client_id, None)
+        else:
+            self._failed[event.client_id] = event.reason or "no answer"
+
+    def why_silent(self, client_id: str) -> str:
+        """Why there is no report of a client."""
+        waits = "asked, no answer yet" if client_id in self._asked else "not asked yet"
+        return self._failed.get(client_id) or self._not_asked.get(client_id) or waits
+
+    @property
+    def awaits_reports(self) -> bool:
+        """Whether some client that is listed has not been heard."""
+        return bool(self._listed - self._reported - self._failed.keys())
+
+
+class ClusterWatch:
+    """All groups of one cluster, from the events that a collector tells of them."""
+
+    def __init__(self, cluster: str, settings: Settings) -> None:
+        self.cluster = cluster
+        self.groups: dict[str, GroupWatch] = {}
+        self._settings = settings
+
+    def take(self, events: Iterable[AnyEvent]) -> None:
+        for event in events:
+            group = self.groups.get(event.group)
+            if group is None:
+                group = self.groups[event.group] = GroupWatch(self.cluster, event.group, self._settings)
+            group.take(event)
