@@ -21,7 +21,8 @@ def notes_on(
     if evidence.exclusion is not None:
         return
     yield from _mixed_strategies(evidence, people)
-    yield from _unknown_owners(found)
+    if len(evidence.classes) < 2:
+        yield from _unknown_owners(found)
     yield from _uneven_load(rows, people)
     yield from _one_way_queues(rows)
     yield from _young_members(evidence, people)

@@ -79,7 +79,7 @@ def _may_stand_still(findings: TopicFindings) -> Iterator[Undecided]:
         queues=_named(findings, places),
         cause=None,
         evidence=f"{waiting} messages wait, none seen to be pulled for {longest // 1000} s; "
-        f"judged after {stall // 1000} s",
+        f"STALLED: judged after {stall // 1000} s",
         judged_in_s=max(1, -(-(stall - longest) // 1000)),
     )
 

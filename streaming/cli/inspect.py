@@ -1,0 +1,79 @@
+"""Look at the consumer groups of a RocketMQ cluster: who owns which queue, what is wrong, and why. No Kafka, no Spark.
+
+It asks for some seconds, then prints what is wrong first, and ends with 0 if all is well, 1 if something is wrong, 2 if
+not everything could be judged or asked. Access keys and TLS: [collector] of --config, or EVENKEEL__COLLECTOR__KEY.
+"""
+
+import argparse
+import logging
+
+from streaming.cli.arguments import Commands, add_config
+from streaming.cli.session import configured
+from streaming.config import Config, server_list
+from streaming.errors import CollectorError
+
+
+def add_command(commands: Commands) -> None:
+    parser = commands.add_parser("inspect", description=__doc__)
+    parser.add_argument(
+        "--namesrv",
+        metavar="HOST:PORT[;HOST:PORT]",
+        help="the name servers of one cluster; without it, the clusters of the configuration",
+    )
+    parser.add_argument(
+        "--group",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="only groups that match, as in 'orders-*', and all of them in full; may be repeated",
+    )
+    parser.add_argument("--watch", action="store_true", help="look again and again, until Ctrl-C")
+    parser.add_argument(
+        "--seconds",
+        type=_seconds,
+        metavar="N",
+        help="look for so long, rather than about 6: after 50 s owners are judged for certain, after 75 s STALLED too",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a group (docs/inspect.md has the keys)")
+    parser.add_argument("--verbose", action="store_true", help="every group in full, and every row")
+    add_config(parser)
+    parser.set_defaults(run=run)
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 1 <= seconds <= 3600:
+        raise argparse.ArgumentTypeError("from 1 to 3600")
+    return seconds
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0, 1 or 2, as said above. Raises MonitorError for what cannot be set up or asked, which is 2 as well."""
+    config = configured(arguments)
+    logging.getLogger("streaming.collector").setLevel(logging.CRITICAL)  # the page says who does not answer
+    if arguments.namesrv is not None:
+        config = _with_name_servers(config, arguments.namesrv)
+    from streaming.inspect.exit_status import exit_status
+    from streaming.inspect.screen import Manner, Screen
+    from streaming.inspect.service import ENOUGH_S, Plan, inspect_once, inspect_until_signal
+
+    screen = Screen(Manner(arguments.json, bool(arguments.group), arguments.verbose))
+    plan = Plan(tuple(arguments.group), arguments.seconds or ENOUGH_S)
+    if arguments.watch:
+        with screen.redrawn():
+            pictures = inspect_until_signal(config, plan, screen.show)
+    else:
+        with screen.waiting(f"Asking {', '.join(config.collector.clusters)} for about {plan.seconds:.0f} s"):
+            pictures = inspect_once(config, plan)
+        screen.show(pictures)
+    return exit_status(pictures)
+
+
+def _with_name_servers(config: Config, text: str) -> Config:
+    """The configuration for these name servers alone. A cluster that has them there keeps its name, and its rules."""
+    servers = server_list(text)
+    if not servers:
+        raise CollectorError(f"--namesrv {text}: host:port of one or more name servers, separated by semicolons")
+    known = {server_list(given): name for name, given in config.collector.clusters.items()}
+    collector = config.collector.model_copy(update={"clusters": {known.get(servers, ";".join(servers)): text}})
+    return config.model_copy(update={"collector": collector})

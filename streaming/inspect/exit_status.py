@@ -1,0 +1,18 @@
+"""What the command's exit status says: healthy only if everything was judged, and nothing is wrong."""
+
+from collections.abc import Iterable
+
+from streaming.inspect.picture import ClusterPicture
+
+HEALTHY, FINDINGS, INCOMPLETE = 0, 1, 2
+
+
+def exit_status(pictures: Iterable[ClusterPicture]) -> int:
+    """What was found counts even if other things were not judged. Groups that are not ours to judge do not."""
+    pictures = list(pictures)
+    statuses = [group.status for picture in pictures for group in picture.groups]
+    if "findings" in statuses:
+        return FINDINGS
+    if any(picture.silent for picture in pictures) or "healthy" not in statuses:
+        return INCOMPLETE
+    return HEALTHY if set(statuses) <= {"healthy", "excluded"} else INCOMPLETE

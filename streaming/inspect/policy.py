@@ -1,0 +1,37 @@
+"""How RocketMQ is asked for a look: sooner than for months of watching, and a client no more often."""
+
+from dataclasses import dataclass, fields
+
+from streaming.collector.probing.policy import Policy
+
+INTERVAL_MS = 2_000
+OFFSETS_MS = 3_000  # at least two answers, some seconds apart, in every look
+TIMEOUT_MS = 2_000  # who does not answer for so long is silent: there is no time to wait
+
+
+@dataclass(frozen=True)
+class LookPolicy(Policy):
+    """Nothing is put off to spread the load: the look would be over. A client still rests between two requests."""
+
+    def phase(self, name: str, period_ms: int) -> int:
+        return 0
+
+
+def look_policy(policy: Policy, include: tuple[str, ...]) -> LookPolicy:
+    """``include`` empty: the groups that the configuration names.
+
+    Clients are asked from the second round on: what they say counts only once it is younger than the first lists.
+    """
+    given = {field.name: getattr(policy, field.name) for field in fields(Policy)}
+    return LookPolicy(
+        **given
+        | {
+            "interval_ms": INTERVAL_MS,
+            "offsets_ms": OFFSETS_MS,
+            "timeout_ms": min(policy.timeout_ms, TIMEOUT_MS),
+            "tables_timeout_ms": TIMEOUT_MS,
+            "first_ask_ms": 1,
+            "include": include or policy.include,
+            "is_always_on": lambda group: group in include or policy.is_always_on(group),
+        }
+    )

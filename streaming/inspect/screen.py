@@ -1,0 +1,84 @@
+"""Pictures on standard output: coloured where someone watches, plain where a log or another command reads."""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import msgspec
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from streaming.inspect.page import lines_of
+from streaming.inspect.picture import ClusterPicture
+
+UNWATCHED_WIDTH = 120
+NARROWEST = 40
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How pictures are shown. ``asked_for``: groups were named, so each of them is shown in full."""
+
+    as_json: bool = False
+    asked_for: bool = False
+    verbose: bool = False
+
+
+class Screen:
+    def __init__(self, manner: Manner) -> None:
+        self._manner = manner
+        self._console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+        self._live: Live | None = None
+
+    def show(self, pictures: list[ClusterPicture]) -> None:
+        if self._manner.as_json:
+            for line in json_lines(pictures):
+                print(line, flush=True)
+        elif self._live is not None:
+            self._live.update(self._page(pictures), refresh=True)
+        else:
+            self._console.print(self._page(pictures))
+
+    @contextmanager
+    def redrawn(self) -> Iterator[None]:
+        """On a terminal, each picture takes the place of the one before; what does not fit is left out."""
+        if self._manner.as_json or not self._console.is_terminal:
+            yield
+            return
+        with Live(console=self._console, screen=True, auto_refresh=False, vertical_overflow="crop") as self._live:
+            yield
+        self._live = None
+
+    @contextmanager
+    def waiting(self, what: str) -> Iterator[None]:
+        """Say on standard error, where someone watches, that an answer is on its way."""
+        console = Console(stderr=True, highlight=False)
+        if not console.is_terminal:
+            yield
+            return
+        with console.status(Text(what)):
+            yield
+
+    def _page(self, pictures: list[ClusterPicture]) -> Group:
+        rows = (
+            row
+            for picture in pictures
+            for row in lines_of(picture, self._width(), self._manner.asked_for, self._manner.verbose)
+        )
+        return Group(*(Text(row.text, style=row.style, no_wrap=True, overflow="ignore", end="\n") for row in rows))
+
+    def _width(self) -> int:
+        if self._console.is_terminal:
+            return max(NARROWEST, self._console.width)
+        return max(NARROWEST, shutil.get_terminal_size((UNWATCHED_WIDTH, 0)).columns)
+
+
+def json_lines(pictures: list[ClusterPicture]) -> Iterator[str]:
+    """One object a group."""
+    for picture in pictures:
+        for group in picture.groups:
+            yield json.dumps(msgspec.to_builtins(group))

@@ -1,0 +1,156 @@
+"""A look at clusters: rounds of the collector in this process, until enough is known or for as long as it is watched."""
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from streaming.collector.probing.cluster import RoundReport
+from streaming.collector.service import Watched, watched
+from streaming.collector.setting_up import name_servers, policy_of
+from streaming.config import Config
+from streaming.core.settings import Settings
+from streaming.errors import CollectorError
+from streaming.inspect.judging import picture_of
+from streaming.inspect.picture import ClusterPicture
+from streaming.inspect.policy import INTERVAL_MS, look_policy
+from streaming.inspect.watching import ClusterWatch
+
+ENOUGH_S = 6.0  # clients commit offsets every 5 s: over less time, queues that move seem to stand still
+LATEST_S = 8.5  # then the answer is given, whoever still owes one
+
+Show = Callable[[list[ClusterPicture]], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``groups`` are shell patterns; none: all that the configuration names."""
+
+    groups: tuple[str, ...] = ()
+    seconds: float = ENOUGH_S
+
+    @property
+    def latest_s(self) -> float:
+        return self.seconds + LATEST_S - ENOUGH_S
+
+
+class Look:
+    """One cluster under inspection."""
+
+    def __init__(self, config: Config, cluster: str, plan: Plan) -> None:
+        self.watch = ClusterWatch(cluster, expecting(config.settings(), cluster, plan.groups))
+        policy = look_policy(policy_of(config, cluster), plan.groups)
+        self._watched: Watched = watched(config, cluster, policy, self.watch.take, lambda _: None)
+        self._began_s = time.monotonic()
+        self._report: RoundReport | None = None
+
+    async def round(self) -> None:
+        """Raises CollectorError where no name server has ever answered."""
+        self._report = await self._watched.probe.round()
+        view = self._watched.view
+        if not view.brokers.addresses and (why := view.silent.get("the name servers")):
+            raise CollectorError(f"no answer of the name servers of {self.watch.cluster}: {why}")
+
+    @property
+    def lasted_s(self) -> float:
+        return time.monotonic() - self._began_s
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether some client has not been heard that another round may hear."""
+        return any(group.awaits_reports for group in self.watch.groups.values())
+
+    def picture(self) -> ClusterPicture:
+        view = self._watched.view
+        silent = dict(view.silent) if self._report is not None else {"the cluster": "no round has ended"} | view.silent
+        return ClusterPicture(
+            cluster=self.watch.cluster,
+            looked_s=round(self.lasted_s, 1),
+            brokers=len(view.brokers.addresses),
+            without_members=view.groups.counts()[1],
+            silent=silent,
+            groups=tuple(picture_of(group) for _, group in sorted(self.watch.groups.items())),
+        )
+
+    async def close(self) -> None:
+        await self._watched.probe.close()
+
+
+def expecting(settings: Settings, cluster: str, groups: Iterable[str]) -> Settings:
+    """A group that is asked for by its name is expected to have members."""
+    named = [group for group in groups if not set(group) & set("*?[")]
+    rules = [
+        replace(settings.rule_for(cluster, group), cluster="*", group=group, always_on=True) for group in named
+    ]
+    return replace(settings, groups=(*rules, *settings.groups))
+
+
+def inspect_once(config: Config, plan: Plan) -> list[ClusterPicture]:
+    """One answer. Raises CollectorError where a cluster cannot be asked at all."""
+
+    async def look() -> list[ClusterPicture]:
+        async with _looks(config, plan) as looks:
+            await asyncio.gather(*(_look_long_enough(one, plan) for one in looks))
+            return [one.picture() for one in looks]
+
+    return asyncio.run(look())
+
+
+def inspect_until_signal(config: Config, plan: Plan, show: Show) -> list[ClusterPicture]:
+    """A picture after each round, until SIGINT or SIGTERM; the last one is given back."""
+
+    async def watch() -> list[ClusterPicture]:
+        stop = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        stopping = asyncio.create_task(stop.wait())
+        async with _looks(config, plan) as looks:
+            while not stop.is_set():
+                began_s = time.monotonic()
+                await _rounds(looks, stopping)
+                if not stop.is_set():
+                    show([one.picture() for one in looks])
+                left_s = INTERVAL_MS / 1000 - (time.monotonic() - began_s)
+                await asyncio.wait([stopping], timeout=max(0, left_s))
+            return [one.picture() for one in looks]
+
+    return asyncio.run(watch())
+
+
+@contextlib.asynccontextmanager
+async def _looks(config: Config, plan: Plan) -> AsyncIterator[list[Look]]:
+    looks = [Look(config, cluster, plan) for cluster in name_servers(config)]
+    try:
+        yield looks
+    finally:
+        await asyncio.gather(*(one.close() for one in looks))
+
+
+async def _look_long_enough(look: Look, plan: Plan) -> None:
+    """Until it is long enough and everybody has been heard; at the latest when the answer is due."""
+    with contextlib.suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(_rounds_of(look, plan), plan.latest_s)
+
+
+async def _rounds_of(look: Look, plan: Plan) -> None:
+    while True:
+        began_s = look.lasted_s
+        await look.round()
+        if began_s >= plan.seconds and not look.is_waiting:
+            return
+        await asyncio.sleep(max(0, INTERVAL_MS / 1000 - (look.lasted_s - began_s)))
+
+
+async def _rounds(looks: list[Look], stopping: "asyncio.Task[bool]") -> None:
+    """A round of each cluster, unless it is to stop."""
+    rounding = asyncio.ensure_future(asyncio.gather(*(look.round() for look in looks)))
+    await asyncio.wait([rounding, stopping], return_when=asyncio.FIRST_COMPLETED)
+    if rounding.done():
+        rounding.result()
+        return
+    rounding.cancel()
+    await asyncio.wait([rounding])
