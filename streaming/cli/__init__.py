@@ -22,7 +22,9 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "inspect": Command("streaming.cli.inspect", "look at a RocketMQ cluster now, and say what is wrong: nothing to set up"),
+    "inspect": Command(
+        "streaming.cli.inspect", "look at a RocketMQ cluster now, and say what is wrong: nothing to set up"
+    ),
     "run": Command("streaming.cli.run", "watch for months, until a signal"),
     "collect": Command("streaming.cli.collect", "ask RocketMQ clusters, and send what they say to Kafka or a file"),
     "demo": Command("streaming.demo.command", "watch recordings of a real RocketMQ, played live into a real Kafka"),

@@ -40,7 +40,7 @@ def laid_out(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: in
     rows = [[row[place] for place in used] for row in rows]
     widths = _widths(columns, rows, width - GAP * (len(columns) - 1))
     lines = [[column.head for column in columns], *rows]
-    return [_line(columns, line, widths) for line in lines]
+    return [cut(_line(columns, line, widths), width) for line in lines]
 
 
 def _line(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -53,8 +53,7 @@ def _line(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int]
 
 def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int) -> list[int]:
     widths = [
-        max(cell_len(cell) for cell in cells)
-        for cells in zip([column.head for column in columns], *rows, strict=True)
+        max(cell_len(cell) for cell in cells) for cells in zip([column.head for column in columns], *rows, strict=True)
     ]
     flexible = [place for place, column in enumerate(columns) if column.cut]
     while sum(widths) > room and (wide := [place for place in flexible if widths[place] > NARROWEST]):

@@ -34,9 +34,7 @@ def rows_of(watch: GroupWatch, evidence: GroupEvidence, queues: Iterable[Queue])
     return _hot_ones_marked(sorted(rows, key=lambda row: row.client_id))
 
 
-def _row(
-    watch: GroupWatch, evidence: GroupEvidence, member: MemberEvidence, owned: dict[str, list[Queue]]
-) -> Member:
+def _row(watch: GroupWatch, evidence: GroupEvidence, member: MemberEvidence, owned: dict[str, list[Queue]]) -> Member:
     client, state = member.client, watch.group.state
     newest = member.reports[0] if member.reports else None
     listed_as = state.listed_as[client.listed_as] if client.listed_as >= 0 else None

@@ -55,14 +55,16 @@ def _uneven_load(rows: list[Queue], people: list[Member]) -> Iterator[str]:
     """An even number of queues is not an even load."""
     everything = total(row.in_per_s for row in rows)
     queues = sum(member.queues or 0 for member in people)
-    for member in people if everything else ():
-        if member.hot and member.in_per_s and member.queues:
+    for member in people:
+        if everything and member.hot and member.in_per_s and member.queues:
             share, of_queues = 100 * member.in_per_s / everything, 100 * member.queues / queues
             if share > UNEVEN * of_queues:
                 yield f"{member.client_id} gets {share:.0f} % of the messages with {of_queues:.0f} % of the queues"
     for topic in dict.fromkeys(row.topic for row in rows if row.hot):
         hot = [row for row in rows if row.hot and row.topic == topic]
-        share = 100 * (total(row.in_per_s for row in hot) or 0) / (total(r.in_per_s for r in rows if r.topic == topic) or 1)
+        share = (
+            100 * (total(row.in_per_s for row in hot) or 0) / (total(r.in_per_s for r in rows if r.topic == topic) or 1)
+        )
         names = ranges((row.broker_name, row.queue_id) for row in hot)
         yield f"{topic}: {counted(len(hot), 'hot queue')}, {share:.0f} % of its messages: {names}"
 

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 
 from schemas.facts import Kind
-from streaming.inspect.members import total, total_lag
+from schemas.identity import is_retry_topic
 from streaming.inspect.picture import ClusterPicture, Finding, GroupPicture, Undecided
-from streaming.inspect.tables import Row, member_table, numbers, queue_tables
-from streaming.inspect.wording import cut, cut_middle, plain, rate, short, wrapped
+from streaming.inspect.tables import Row, flow_words, member_table, numbers, queue_tables
+from streaming.inspect.wording import cut, cut_middle, plain, wrapped
 from streaming.replay.alerts import counted
 
 ORDER = ("findings", "settling", "unknown", "empty", "excluded", "healthy")
@@ -100,26 +100,27 @@ def _group_line(group: GroupPicture, width: int) -> Row:
     label = group.status.upper() if group.status != "healthy" else group.status
     name = cut_middle(group.group, max(20, width // 2 - LABEL_WIDTH))
     members = sum(member.instances for member in group.members)
-    flows = (
-        f"in {rate(total(q.in_per_s for q in group.queues))}/s, out {rate(total(q.out_per_s for q in group.queues))}/s, "
-        f"lag {short(total_lag(group.queues))}"
-    )
     why = f"{group.reason}, " if group.status == "excluded" else ""
-    size = f"{counted(members, 'member')}, {counted(len(group.queues), 'queue')}"
-    text = f"{label:<{LABEL_WIDTH}} {name}  {why}{size}, {flows}"
+    queues = sum(not is_retry_topic(queue.topic) for queue in group.queues)
+    size = f"{counted(members, 'member')}, {counted(queues, 'queue')}"
+    text = f"{label:<{LABEL_WIDTH}} {name}  {why}{size}, {flow_words(group.queues)}"
     return Row(cut(text, width), STYLES.get(group.status, "dim"))
 
 
 def _finding(finding: Finding, width: int, verbose: bool) -> Iterator[Row]:
     style = "red" if finding.severity in ("critical", "warning") else ""
-    yield from _paragraph(f"{finding.severity}: {_what(finding.kind, finding.topic, finding.queues)}", width, INDENT, style)
+    yield from _paragraph(
+        f"{finding.severity}: {_what(finding.kind, finding.topic, finding.queues)}", width, INDENT, style
+    )
     because = ": ".join(part for part in (finding.cause, finding.evidence) if part)
     yield from _paragraph(because, width, DEEPER, "", 0 if verbose else EVIDENCE_LINES)
 
 
 def _undecided(one: Undecided, width: int, verbose: bool) -> Iterator[Row]:
     kind = one.kind if one.kind == Kind.UNKNOWN.value else f"may be {one.kind}"
-    when = f"judged in {one.judged_in_s} s at the earliest" if one.judged_in_s and one.kind != Kind.STALLED.value else ""
+    when = (
+        f"judged in {one.judged_in_s} s at the earliest" if one.judged_in_s and one.kind != Kind.STALLED.value else ""
+    )
     evidence = f"{one.cause}: {one.evidence}" if one.cause and one.evidence else one.cause or one.evidence
     if one.topic is None:
         yield from _paragraph(f"not judged: {evidence}", width, INDENT, "yellow")

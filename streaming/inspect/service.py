@@ -1,4 +1,4 @@
-"""A look at clusters: rounds of the collector in this process, until enough is known or for as long as it is watched."""
+"""A look at clusters: rounds of the collector in this process, until enough is known, or until a signal."""
 
 import asyncio
 import contextlib
@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -83,9 +84,7 @@ class Look:
 def expecting(settings: Settings, cluster: str, groups: Iterable[str]) -> Settings:
     """A group that is asked for by its name is expected to have members."""
     named = [group for group in groups if not set(group) & set("*?[")]
-    rules = [
-        replace(settings.rule_for(cluster, group), cluster="*", group=group, always_on=True) for group in named
-    ]
+    rules = [replace(settings.rule_for(cluster, group), cluster="*", group=group, always_on=True) for group in named]
     return replace(settings, groups=(*rules, *settings.groups))
 
 
@@ -148,7 +147,8 @@ async def _rounds_of(look: Look, plan: Plan) -> None:
 async def _rounds(looks: list[Look], stopping: "asyncio.Task[bool]") -> None:
     """A round of each cluster, unless it is to stop."""
     rounding = asyncio.ensure_future(asyncio.gather(*(look.round() for look in looks)))
-    await asyncio.wait([rounding, stopping], return_when=asyncio.FIRST_COMPLETED)
+    both: list[asyncio.Future[Any]] = [rounding, stopping]
+    await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
     if rounding.done():
         rounding.result()
         return

@@ -1,7 +1,7 @@
 """The tables of one group: its members, and for each topic its queues, those alike in one row."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from schemas.facts import Kind
@@ -10,7 +10,7 @@ from streaming.inspect import columns
 from streaming.inspect.members import total, total_lag
 from streaming.inspect.picture import GroupPicture, Member, Queue
 from streaming.inspect.wording import age, cut, ranges, rate, short
-from streaming.replay.alerts import named
+from streaming.replay.alerts import counted
 
 MEMBER_ROWS = 20  # and as many rows of queues, unless all are asked for
 QUEUE_ROWS = 40
@@ -35,7 +35,7 @@ QUEUE_COLUMNS = (
     columns.number("in/s"),
     columns.number("out/s"),
     columns.number("lag"),
-    columns.text("finding"),
+    columns.Column("finding"),
 )
 
 
@@ -93,12 +93,16 @@ def queue_tables(picture: GroupPicture, width: int, everything: bool) -> Iterato
         by_topic[queue.topic].append(queue)
     for topic, queues in by_topic.items():
         if everything or not is_retry_topic(topic) or any(map(_stands_out, queues)):
-            yield [Row(cut(f"{topic}: {_sum(queues)}", width), "bold"), *_queue_rows(queues, width, everything)]
+            yield [
+                Row(cut(f"{topic}: {counted(len(queues), 'queue')}, {flow_words(queues)}", width), "bold"),
+                *_queue_rows(queues, width, everything),
+            ]
 
 
-def _sum(queues: list[Queue]) -> str:
-    flows = f"in {rate(total(q.in_per_s for q in queues))}/s, out {rate(total(q.out_per_s for q in queues))}/s"
-    return f"{len(queues)} queues, {flows}, lag {short(total_lag(queues))}"
+def flow_words(queues: Sequence[Queue]) -> str:
+    """How many messages go through queues, and wait in them."""
+    rate_in, rate_out = (rate(total(rates)) for rates in ([q.in_per_s for q in queues], [q.out_per_s for q in queues]))
+    return f"in {rate_in}/s, out {rate_out}/s, lag {short(total_lag(queues))}"
 
 
 def _stands_out(queue: Queue) -> bool:
@@ -154,6 +158,13 @@ def numbers(queues: Iterable[tuple[str, int]], width: int = RANGES_WIDTH) -> str
     for broker_name, queue_id in queues:
         by_broker[broker_name].append(queue_id)
     return cut(", ".join(f"{name} {ranges(ids)}" for name, ids in by_broker.items()), width)
+
+
+def named(client_ids: Sequence[str]) -> str:
+    """``x, y``, ``x twice`` or ``nobody``."""
+    words = {1: "", 2: " twice"}
+    counts = Counter(client_ids)
+    return ", ".join(f"{one}{words.get(n, f' {n} times')}" for one, n in counts.items()) or "nobody"
 
 
 def _finding(alike: list[Queue]) -> str:

@@ -22,8 +22,8 @@ class Policy:
     """``running_info_ms`` and ``offsets_ms`` 0: neither is asked. ``spreads`` false: the first round asks all.
 
     ``include`` and ``exclude`` are shell patterns of groups; ``is_always_on`` tells those watched without members too.
-    ``tells_empty_ms`` is for how long a group that lost its members is still told of. ``first_ask_ms``: clients that are
-    there from the start are asked that much later, so 1: not in the first round.
+    ``tells_empty_ms`` is for how long a group that lost its members is still told of. ``first_ask_ms``: clients that
+    are there from the start are asked that much later, so 1: not in the first round.
     """
 
     interval_ms: int = 5_000
