@@ -1,6 +1,6 @@
 """Every member of a group as a row: what it said of itself, and how much of the load it carries."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
@@ -24,14 +24,17 @@ class _Load(NamedTuple):
     lag: int | None
 
 
-def rows_of(watch: GroupWatch, evidence: GroupEvidence, queues: Iterable[Queue]) -> list[Member]:
+def rows_of(watch: GroupWatch, evidence: GroupEvidence, queues: Sequence[Queue]) -> list[Member]:
     """In the order of their ids."""
     owned: dict[str, list[Queue]] = {}
     for queue in queues:
         for client_id in dict.fromkeys(queue.owners):
             owned.setdefault(client_id, []).append(queue)
-    rows = [_row(watch, evidence, member, owned) for member in evidence.members.values()]
-    return _hot_ones_marked(sorted(rows, key=lambda row: row.client_id))
+    rows = sorted(
+        (_row(watch, evidence, member, owned) for member in evidence.members.values()), key=lambda row: row.client_id
+    )
+    knows_all = all(queue.in_per_s is not None for queue in queues if not is_retry_topic(queue.topic))
+    return _hot_ones_marked(rows) if knows_all else rows
 
 
 def _row(watch: GroupWatch, evidence: GroupEvidence, member: MemberEvidence, owned: dict[str, list[Queue]]) -> Member:

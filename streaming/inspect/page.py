@@ -7,6 +7,7 @@ import msgspec
 
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
+from streaming.core.allocation import strategy_of_class
 from streaming.inspect.picture import ClusterPicture, Finding, GroupPicture, Undecided
 from streaming.inspect.tables import Row, flow_words, member_table, numbers, queue_tables
 from streaming.inspect.wording import cut, cut_middle, plain, wrapped
@@ -28,8 +29,13 @@ def lines_of(picture: ClusterPicture, width: int, asked_for: bool = False, verbo
     yield Row(cut(_headline(picture), width), "bold")
     for who, why in picture.silent.items():
         yield from _paragraph(f"no answer of {who}: {why}", width, INDENT, "yellow")
+    before = True
     for group in sorted(picture.groups, key=lambda one: (ORDER.index(one.status), one.group)):
-        yield from _group(group, width, asked_for or verbose, verbose)
+        is_short = group.status in ("healthy", "excluded") and not (asked_for or verbose)
+        if before or not is_short:
+            yield Row("")
+        before = not is_short
+        yield from [_group_line(group, width)] if is_short else _in_full(group, width, asked_for or verbose, verbose)
     yield Row("")
     yield from _paragraph(_summary(picture), width, "", "bold")
     if any(one.judged_in_s for group in picture.groups for one in group.undecided):
@@ -73,11 +79,7 @@ def _some(parts: list[tuple[int, str]]) -> Iterator[tuple[int, tuple[int, str]]]
     return enumerate([(number, what) for number, what in parts if number])
 
 
-def _group(group: GroupPicture, width: int, asked_for: bool, verbose: bool) -> Iterator[Row]:
-    if group.status in ("healthy", "excluded") and not asked_for:
-        yield _group_line(group, width)
-        return
-    yield Row("")
+def _in_full(group: GroupPicture, width: int, asked_for: bool, verbose: bool) -> Iterator[Row]:
     yield _group_line(group, width)
     for finding in group.findings:
         yield from _finding(finding, width, verbose)
@@ -142,13 +144,15 @@ def _tables(group: GroupPicture, width: int, verbose: bool) -> Iterator[Row]:
         yield Row("")
         for row in table:
             yield Row(INDENT + row.text, row.style)
-    yield Row("")
+    if any(tables):
+        yield Row("")
 
 
 def _coverage(group: GroupPicture) -> str:
     answered = sum(broker.answered for broker in group.brokers)
     heard = sum(member.answered for member in group.members)
-    how = ", ".join(filter(None, [group.message_model, "orderly" if group.orderly else "", *group.strategies]))
+    strategies = [strategy_of_class(name) or name for name in group.strategies]
+    how = ", ".join(filter(None, [group.message_model, "orderly" if group.orderly else "", *strategies]))
     return (
         f"{answered} of {counted(len(group.brokers), 'broker')} and {heard} of {counted(len(group.members), 'client')} "
         f"answered{f'; {how}' if how else ''}"

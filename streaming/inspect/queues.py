@@ -89,6 +89,7 @@ def _only_writable(topic: TopicEvidence) -> list[int]:
 
 
 def _hot_ones_marked(rows: list[Queue]) -> list[Queue]:
+    """None, where some queue's messages are not known: there is no mean to compare with."""
     rates = [row.in_per_s for row in rows if row.in_per_s is not None]
-    least = max(BUSY_PER_S, HOT * fmean(rates)) if len(rates) > 1 else float("inf")
+    least = max(BUSY_PER_S, HOT * fmean(rates)) if len(rates) == len(rows) > 1 else float("inf")
     return [replace(row, hot=True) if (row.in_per_s or 0) >= least else row for row in rows]

@@ -28,29 +28,32 @@ class Manner:
 
 
 class Screen:
-    def __init__(self, manner: Manner) -> None:
+    def __init__(self, manner: Manner, console: Console | None = None) -> None:
         self._manner = manner
-        self._console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+        self._console = console or Console(highlight=False, markup=False, emoji=False)
         self._live: Live | None = None
+        self._last: list[ClusterPicture] = []
 
     def show(self, pictures: list[ClusterPicture]) -> None:
+        self._last = pictures
         if self._manner.as_json:
             for line in json_lines(pictures):
                 print(line, flush=True)
         elif self._live is not None:
             self._live.update(self._page(pictures), refresh=True)
         else:
-            self._console.print(self._page(pictures))
+            self._console.print(self._page(pictures), soft_wrap=True)
 
     @contextmanager
     def redrawn(self) -> Iterator[None]:
-        """On a terminal, each picture takes the place of the one before; what does not fit is left out."""
+        """On a terminal, each picture takes the place of the one before, as far as it fits; the last one stays."""
         if self._manner.as_json or not self._console.is_terminal:
             yield
             return
         with Live(console=self._console, screen=True, auto_refresh=False, vertical_overflow="crop") as self._live:
             yield
         self._live = None
+        self.show(self._last)
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:

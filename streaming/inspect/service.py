@@ -22,7 +22,7 @@ from streaming.inspect.policy import INTERVAL_MS, look_policy
 from streaming.inspect.watching import ClusterWatch
 
 ENOUGH_S = 6.0  # clients commit offsets every 5 s: over less time, queues that move seem to stand still
-LATEST_S = 8.5  # then the answer is given, whoever still owes one
+LATEST_S = 8.0  # then the answer is given, whoever still owes one
 
 Show = Callable[[list[ClusterPicture]], None]
 

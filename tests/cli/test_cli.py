@@ -51,6 +51,7 @@ def test_help_is_quick() -> None:
         ["conformance", "none.jsonl"],
         ["replay", "none.jsonl", "--engine", "core"],
         ["collect"],
+        ["inspect", "--namesrv", "127.0.0.1:1"],
     ],
 )
 def test_commands_that_need_no_spark_do_not_import_it(words: list[str]) -> None:

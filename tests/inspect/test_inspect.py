@@ -1,0 +1,237 @@
+"""``evenkeel inspect`` as a whole, against a cluster on loopback that speaks RocketMQ's protocol."""
+
+import asyncio
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from streaming.cli import main
+from streaming.config import Config
+from streaming.inspect.exit_status import exit_status
+from streaming.inspect.picture import ClusterPicture, GroupPicture
+from streaming.inspect.service import Plan, expecting
+from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
+
+QUEUES = [("T", broker, number) for broker in ("broker-a", "broker-b") for number in range(4)]
+SHORT = ["--seconds", "1"]
+
+
+def cluster(first: int = 4, second: int = 4) -> FakeCluster:
+    """Two clients of group g: ``first`` is how many queues c1 has from the front, ``second`` c2 from the back."""
+    members = [FakeClient("10.0.0.1@c1", QUEUES[:first]), FakeClient("10.0.0.1@c2", QUEUES[-second:])]
+    offsets = dict.fromkeys(QUEUES, (9, 9, 9))
+    return FakeCluster(groups={"g": FakeGroup(members), "dead": FakeGroup()}, offsets=offsets)
+
+
+@contextmanager
+def served(fake: FakeCluster) -> Iterator[FakeCluster]:
+    """By a thread, since the command has the main one."""
+    loop, is_up, stop = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
+
+    async def serve() -> None:
+        async with fake.running():
+            is_up.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
+    thread.start()
+    assert is_up.wait(5)
+    try:
+        yield fake
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+        loop.close()
+
+
+@pytest.fixture(autouse=True)
+def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+def test_healthy_cluster_within_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    """The whole look as people get it. How long it takes is said and not asserted: others are at work here too."""
+    with served(cluster()) as fake:
+        began = time.monotonic()
+        assert main(["inspect", "--namesrv", fake.namesrv[0]]) == 0
+        took_s = time.monotonic() - began
+    out, err = capsys.readouterr()
+    assert "healthy   g  2 members, 8 queues, in 0.0/s, out 0.0/s, lag 0" in out
+    assert "dead" not in out
+    assert err == ""
+    assert "\x1b" not in out
+    rounds = fake.name_servers[0].requests[106]
+    assert 4 <= rounds <= 5
+    assert fake.asked_of_clients == {"10.0.0.1@c1": 1, "10.0.0.1@c2": 1}
+    assert set(fake.most_at_work.values()) == {1}
+    print(f"an answer after {took_s:.1f} s and {rounds} rounds")
+
+
+def test_duplicated_queue_is_shown_and_not_called_healthy(capsys: pytest.CaptureFixture[str]) -> None:
+    with served(cluster(first=5)) as fake:
+        assert main(["inspect", "--namesrv", fake.namesrv[0], *SHORT]) == 2
+    out = capsys.readouterr().out
+    assert "not judged: may be DUPLICATED, 1 queue of T: broker-b 0" in out
+    assert "10.0.0.1@c1, 10.0.0.1@c2" in out
+
+
+def test_findings_that_need_no_grace_end_with_1(capsys: pytest.CaptureFixture[str]) -> None:
+    fake = cluster()
+    fake.queues["U"] = 1
+    fake.groups["g"].members[1].subscribes = ("T", "U")
+    with served(fake):
+        assert main(["inspect", "--namesrv", fake.namesrv[0], "--json", *SHORT]) == 1
+    (group,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (group["group"], group["status"]) == ("g", "findings")
+    assert [one["kind"] for one in group["findings"]] == ["INCONSISTENT_SUBSCRIPTION"]
+    assert set(group) == set(GroupPicture.__struct_fields__)
+
+
+def test_silent_broker_is_named_and_delays_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with served(cluster()) as fake:
+        fake.nodes["broker-b"].manner = "hang"
+        began = time.monotonic()
+        assert main(["inspect", "--namesrv", fake.namesrv[0]]) == 2
+        print(f"an answer after {time.monotonic() - began:.1f} s")
+    out = capsys.readouterr().out
+    assert "no answer of broker-b: no answer within 2 s" in out
+    assert "UNKNOWN   g" in out
+
+
+def test_client_in_two_groups_is_asked_for_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
+    fake = cluster()
+    fake.groups["h"] = FakeGroup(fake.groups["g"].members)
+    with served(fake):
+        assert main(["inspect", "--namesrv", fake.namesrv[0], "--group", "[gh]"]) == 0
+    assert fake.asked_of_clients == {"10.0.0.1@c1": 2, "10.0.0.1@c2": 2}
+    assert set(fake.most_at_work.values()) == {1}
+
+
+def test_only_groups_asked_for_and_all_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    fake = cluster()
+    fake.groups["other"] = FakeGroup([FakeClient("10.0.0.9@c9", [])])
+    with served(fake):
+        assert main(["inspect", "--namesrv", fake.namesrv[0], "--group", "g", "--group", "dead", *SHORT]) == 1
+    out = capsys.readouterr().out
+    assert "other" not in out
+    assert "10.0.0.1@c1" in out
+    assert "NO_MEMBERS" in out
+    assert "10.0.0.9@c9" not in fake.asked_of_clients
+
+
+def test_pattern_that_matches_nothing_is_not_healthy(capsys: pytest.CaptureFixture[str]) -> None:
+    with served(cluster()) as fake:
+        assert main(["inspect", "--namesrv", fake.namesrv[0], "--group", "none-*", *SHORT]) == 2
+    assert "No group with members was found." in capsys.readouterr().out
+
+
+def test_name_server_that_cannot_be_reached_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", "--namesrv", "127.0.0.1:1"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith("evenkeel: no answer of the name servers of 127.0.0.1:1: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--namesrv", "localhost"], "host:port of one or more name servers"),
+        (["--namesrv", "a/b:1"], "host:port of one or more name servers"),
+        ([], "collector.clusters is empty"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_second_name_server_answers_for_the_first(capsys: pytest.CaptureFixture[str]) -> None:
+    with served(cluster()) as fake:
+        assert main(["inspect", "--namesrv", f"127.0.0.1:1;{fake.namesrv[0]}", *SHORT]) == 0
+
+
+def test_secret_of_the_environment_signs_and_is_not_shown(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVENKEEL__COLLECTOR__ACCESS_KEY", "key")
+    monkeypatch.setenv("EVENKEEL__COLLECTOR__SECRET_KEY", "hunter2")
+    fake = cluster()
+    fake.required_key = "key"
+    with served(fake):
+        assert main(["inspect", "--namesrv", fake.namesrv[0], *SHORT]) == 0
+        fake.required_key = "another"
+        assert main(["inspect", "--namesrv", fake.namesrv[0], *SHORT]) == 2
+    assert "hunter2" not in "".join(capfd.readouterr())
+
+
+def test_cluster_of_the_configuration_keeps_its_name_and_rules(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with served(cluster()) as fake:
+        (tmp_path / "x.toml").write_text(
+            f'[collector]\nclusters = {{ prod = "{fake.namesrv[0]}" }}\n'
+            '[[groups]]\ncluster = "prod"\ngroup = "g"\nexcluded = true\n'
+        )
+        for words in ([], ["--namesrv", fake.namesrv[0]]):
+            assert main(["inspect", "--config", str(tmp_path / "x.toml"), *words, *SHORT]) == 2
+            out = capsys.readouterr().out
+            assert out.startswith("prod: ")
+            assert "EXCLUDED  g  CONFIGURED" in out
+
+
+def test_watching_goes_on_until_a_signal_and_ends_with_the_last_status(capsys: pytest.CaptureFixture[str]) -> None:
+    with served(cluster()) as fake:
+
+        def interrupt() -> None:
+            deadline = time.monotonic() + 20
+            while fake.name_servers[0].requests[106] < 3 and time.monotonic() < deadline:
+                time.sleep(0.05)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=interrupt, daemon=True).start()
+        assert main(["inspect", "--namesrv", fake.namesrv[0], "--watch"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("brokers, 1 group") >= 2
+    assert out.index("UNKNOWN   g") < out.index("healthy   g")
+
+
+def test_group_that_is_named_keeps_its_rules() -> None:
+    config = Config.model_validate({"groups": [{"group": "o*", "strategy": "AVG"}]})
+    settings = expecting(config.settings(), "prod", ("orders", "p*"))
+    rule = settings.rule_for("prod", "orders")
+    assert (rule.strategy, rule.always_on) == ("AVG", True)
+    assert not settings.rule_for("prod", "payments").always_on
+    assert Plan(seconds=60).latest_s > 60
+
+
+@pytest.mark.parametrize(
+    ("statuses", "silent", "code"),
+    [
+        (["healthy"], {}, 0),
+        (["healthy", "excluded"], {}, 0),
+        (["healthy", "settling"], {}, 2),
+        (["healthy", "unknown"], {}, 2),
+        (["healthy"], {"b": "no answer"}, 2),
+        (["excluded"], {}, 2),
+        ([], {}, 2),
+        (["empty"], {}, 2),
+        (["findings", "unknown"], {"b": "no answer"}, 1),
+    ],
+)
+def test_exit_status(statuses: list[str], silent: dict[str, str], code: int) -> None:
+    groups = tuple(
+        GroupPicture(
+            cluster="c", group="g", ts=0, looked_s=0, status=status, reason=None, message_model=None, orderly=False,
+            consume_enable=None, strategies=(),
+        )
+        for status in statuses
+    )  # fmt: skip
+    picture = ClusterPicture(cluster="c", looked_s=0, brokers=1, without_members=0, silent=silent, groups=groups)
+    assert exit_status([picture]) == code

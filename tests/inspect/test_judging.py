@@ -1,0 +1,220 @@
+"""What a picture of a group says, by what was seen of it."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from schemas.events import AnyEvent, ConsumeProgress, Subscription
+from streaming.core.allocation import AveragelyByCircle
+from streaming.core.settings import GroupRule, Settings
+from streaming.inspect import judging
+from streaming.inspect.picture import GroupPicture
+from tests.core.fleet import Fleet
+from tests.inspect.looks import fleet, looked_at, not_asked, picture, watch_of
+
+
+def two() -> Fleet:
+    one = fleet()
+    one.join("x", "y")
+    return one
+
+
+def odd(change: Callable[[Fleet], Any]) -> Fleet:
+    one = two()
+    change(one)
+    return looked_at(one)
+
+
+def questions(one: GroupPicture) -> set[tuple[str, tuple[tuple[str, int], ...]]]:
+    return {(each.kind, each.queues) for each in one.undecided}
+
+
+def test_all_is_well_once_everybody_has_said_so() -> None:
+    seen = picture(looked_at(two()))
+    assert (seen.status, seen.findings, seen.undecided, seen.notes) == ("healthy", (), (), ())
+    assert [(m.client_id, m.answered, m.queues, m.in_per_s, m.lag) for m in seen.members] == [
+        ("x", True, 4, 16.0, 0),
+        ("y", True, 4, 16.0, 0),
+    ]
+    assert {(q.finding, q.owners == q.expected, q.in_per_s) for q in seen.queues} == {("MATCH", True, 4.0)}
+    assert [(b.broker_name, b.answered, b.listed) for b in seen.brokers] == [("a", True, 2), ("b", True, 2)]
+
+
+def test_nobody_is_healthy_before_clients_were_asked() -> None:
+    one = two()
+    one.run(4)
+    seen = picture(one)
+    assert seen.status == "unknown"
+    assert {m.why_not for m in seen.members} == {"not asked yet"}
+
+
+def test_without_a_round_nothing_is_known() -> None:
+    seen = picture(fleet())
+    assert (seen.status, seen.reason) == ("unknown", judging.NO_ROUND)
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "asked"),
+    [
+        (lambda f: f.own("y", "a3 b0-3"), "settling", {("DUPLICATED", (("a", 3),))}),
+        (lambda f: f.own("y", "b0-2"), "settling", {("ORPHANED", (("b", 3),))}),
+        (lambda f: (f.own("x", "a0-2 b3"), f.own("y", "b0-2 a3")), "settling", {("MISPLACED", (("a", 3), ("b", 3)))}),
+        (lambda f: f.own("y", "b0-4"), "settling", {("PHANTOM", (("b", 4),))}),
+        (lambda f: f.stick("a0"), "settling", {("STALLED", (("a", 0),))}),
+    ],
+)
+def test_what_is_too_young_is_said_to_be_no_more_than_that(
+    change: Callable[[Fleet], Any], status: str, asked: set[Any]
+) -> None:
+    seen = picture(odd(change))
+    assert (seen.status, seen.findings) == (status, ())
+    assert questions(seen) == asked
+    assert all(one.judged_in_s for one in seen.undecided)
+
+
+def test_watched_for_long_enough_it_is_a_finding() -> None:
+    one = odd(lambda f: f.own("y", "a3 b0-3"))
+    one.report_every = 20
+    seen = picture(one.run(60))
+    assert seen.status == "findings"
+    ((kind, severity, queues),) = [(f.kind, f.severity, f.queues) for f in seen.findings]
+    assert (kind, severity, queues) == ("DUPLICATED", "critical", (("a", 3),))
+
+
+def test_stall_is_judged_after_its_minute() -> None:
+    one = odd(lambda f: f.stick("a0"))
+    (waiting,) = picture(one).undecided
+    assert "STALLED: judged after 60 s" in waiting.evidence
+    assert waiting.judged_in_s == 54
+    assert [f.kind for f in picture(one.run(60)).findings] == ["STALLED"]
+
+
+def test_queue_that_was_seen_to_move_is_no_question() -> None:
+    one = odd(lambda f: f.stick("a0"))
+    one.stick("")
+    assert picture(one.round()).undecided == ()
+
+
+def test_offsets_that_nobody_told_leave_stalls_open() -> None:
+    one = two()
+    one.progress_every = 0
+    seen = picture(looked_at(one))
+    assert seen.status == "settling"
+    assert [(q.kind, q.judged_in_s) for q in seen.undecided] == [("STALLED", None)]
+    assert {(q.in_per_s, q.lag) for q in seen.queues} == {(None, None)}
+
+
+def test_different_subscriptions_are_told_at_once() -> None:
+    seen = picture(odd(lambda f: f.join("z", report={"subscriptions": (Subscription("T", "TagA"),)})))
+    assert [(f.kind, f.cause) for f in seen.findings] == [("INCONSISTENT_SUBSCRIPTION", "SUBSCRIPTION_MISMATCH")]
+    assert seen.status == "findings"
+
+
+def test_mixed_strategies_are_named_at_once() -> None:
+    seen = picture(odd(lambda f: f.join("z", strategy=AveragelyByCircle())))
+    assert seen.status == "settling"
+    assert {one.cause for one in seen.undecided} == {"STRATEGY_MISMATCH"}
+    assert any("different strategies" in note for note in seen.notes)
+
+
+def test_id_that_is_listed_twice_is_told_at_once_and_proves_nothing() -> None:
+    seen = picture(odd(lambda f: f.join("x")))
+    assert seen.status == "unknown"
+    assert "STALE_CONNECTION" in {one.cause for one in seen.undecided}
+    assert next(m for m in seen.members if m.client_id == "x").instances == 2
+
+
+def test_silent_broker_and_silent_client_are_named() -> None:
+    def change(one: Fleet) -> None:
+        one.down.add("b")
+        one.pause("y")
+
+    seen = picture(odd(change))
+    assert seen.status == "unknown"
+    said = [one.evidence for one in seen.undecided]
+    assert "no list of members from b: no answer" in said
+    assert "no report from y: timeout" in said
+    assert [(b.broker_name, b.answered) for b in seen.brokers] == [("a", True), ("b", False)]
+
+
+def test_client_that_was_not_asked_says_why() -> None:
+    one = two()
+    one.round()
+    one.report("x")
+    one.round(asked=("x",), **not_asked("y", "asked for another group a moment ago"))
+    watch = watch_of(one)
+    assert watch.awaits_reports
+    seen = judging.picture_of(watch)
+    assert {m.client_id: m.why_not for m in seen.members} == {"x": None, "y": "asked for another group a moment ago"}
+    one.round(asked=("y",))
+    assert watch_of(one).why_silent("y") == "asked, no answer yet"
+
+
+def times_ten(event: AnyEvent) -> AnyEvent:
+    """Ten times as many messages arrive in queue 0 of broker a."""
+    if not isinstance(event, ConsumeProgress) or event.broker_name != "a":
+        return event
+    first, *others = event.queues
+    return replace(event, queues=(replace(first, broker_offset=first.broker_offset * 10), *others))
+
+
+def test_hot_queue_and_hot_client_stand_out_of_an_even_share() -> None:
+    one = looked_at(two())
+    one.events = list(map(times_ten, one.events))
+    seen = picture(one)
+    assert [(q.broker_name, q.queue_id) for q in seen.queues if q.hot] == [("a", 0)]
+    assert [m.client_id for m in seen.members if m.hot] == ["x"]
+    assert "x gets 76 % of the messages with 50 % of the queues" in seen.notes
+    assert "T: 1 hot queue, 59 % of its messages: a 0" in seen.notes
+
+
+def test_queues_that_go_one_way_are_shown() -> None:
+    one = fleet()
+    one.route("T", a=(4, 2, 6), b=(2, 4, 6))
+    one.join("x", "y")
+    seen = picture(looked_at(one))
+    ways = {(q.broker_name, q.queue_id): (q.readable, q.writable) for q in seen.queues}
+    assert (ways["a", 3], ways["b", 3], ways["b", 1]) == ((True, False), (False, True), (True, True))
+    assert "T: a 2-3 can be read, not written: nothing new arrives" in seen.notes
+    assert [(f.kind, f.cause, f.queues) for f in seen.findings] == [
+        ("UNREADABLE_QUEUES", "READ_LT_WRITE", (("b", 2), ("b", 3)))
+    ]
+
+
+def test_group_that_is_not_ours_to_judge_says_why() -> None:
+    seen = picture(odd(lambda f: f.join("z", report={"client_rebalance": False})))
+    assert (seen.status, seen.reason, seen.undecided) == ("excluded", "BROKER_ALLOCATED", ())
+
+
+def test_group_that_was_asked_for_is_expected_to_have_members() -> None:
+    one = fleet().run(40)
+    rules = Settings(groups=(GroupRule(always_on=True),))
+    assert picture(one).status == "empty"
+    seen = picture(one, rules)
+    assert (seen.status, [f.kind for f in seen.findings]) == ("findings", ["NO_MEMBERS"])
+
+
+def test_broadcasting_group_owes_no_offsets() -> None:
+    one = fleet()
+    one.progress_every = 0
+    one.join("x", "y", report={"message_model": "BROADCASTING"})
+    assert picture(looked_at(one)).status == "healthy"
+
+
+def test_fault_of_ours_hides_no_other_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(judging, "judge_all", fails)
+    seen = picture(looked_at(two()))
+    assert (seen.status, seen.reason) == ("unknown", "evaluation failed: RuntimeError: boom")
+
+
+def test_every_picture_is_a_json_object() -> None:
+    for one in (fleet(), looked_at(two()), odd(lambda f: f.own("y", ""))):
+        seen = picture(one)
+        assert json.loads(json.dumps(msgspec.to_builtins(seen)))["group"] == "g"

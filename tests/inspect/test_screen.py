@@ -1,0 +1,68 @@
+"""Where pictures are shown: colours for a terminal, none elsewhere."""
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from streaming.inspect.picture import ClusterPicture
+from streaming.inspect.screen import Manner, Screen
+from tests.inspect.looks import fleet, looked_at, picture
+
+ALTERNATE = "\x1b[?1049"
+
+
+def pictures(name: str = "g") -> list[ClusterPicture]:
+    one = fleet(group=name)
+    one.join("x", "y")
+    groups = (picture(looked_at(one)),)
+    return [ClusterPicture(cluster="c", looked_s=6, brokers=2, without_members=0, silent={}, groups=groups)]
+
+
+def terminal() -> Console:
+    return Console(file=io.StringIO(), force_terminal=True, width=80, height=30, color_system="standard")
+
+
+def written(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_terminal_gets_colours() -> None:
+    console = terminal()
+    Screen(Manner(), console).show(pictures())
+    assert "\x1b[32m" in written(console)
+
+
+def test_pipe_gets_text_alone(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    screen = Screen(Manner())
+    with screen.redrawn(), screen.waiting("Asking"):
+        screen.show(pictures("[red]g[/red]"))
+    out, err = capsys.readouterr()
+    assert "healthy   [red]g[/red]  2 members" in out
+    assert out.isascii()
+    assert "\x1b" not in out
+    assert err == ""
+
+
+def test_watched_picture_is_redrawn_and_the_last_one_stays() -> None:
+    console = terminal()
+    screen = Screen(Manner(), console)
+    with screen.redrawn():
+        screen.show(pictures("first"))
+        screen.show(pictures("second"))
+    shown = written(console)
+    assert shown.count(f"{ALTERNATE}h") == shown.count(f"{ALTERNATE}l") == 1
+    after = shown.split(f"{ALTERNATE}l")[1]
+    assert "second" in after
+    assert "first" not in after
+
+
+def test_json_has_a_line_a_group(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen(Manner(as_json=True))
+    with screen.redrawn():
+        screen.show(pictures("\ud800"))
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["group"] == "\ud800"
