@@ -7,8 +7,15 @@ from pathlib import Path
 from schemas.codec import decode_record
 from schemas.events import AssignmentReport
 from streaming.collector.probing import clients, group_round
-from streaming.collector.probing.cluster_view import TABLES_TIMEOUT_MS
-from streaming.collector.probing.policy import GAP_MS, GROUPS_MS, LOOK_MS, RETRY_ROUTE_MS, SETTLE_IN_MS, Policy
+from streaming.collector.probing.policy import (
+    GAP_MS,
+    GROUPS_MS,
+    LOOK_MS,
+    RETRY_ROUTE_MS,
+    SETTLE_IN_MS,
+    TABLES_TIMEOUT_MS,
+    Policy,
+)
 from streaming.collector.wire.client import Lane
 from streaming.collector.wire.requests import Code
 

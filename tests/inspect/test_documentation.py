@@ -1,0 +1,26 @@
+"""What docs/inspect.md says is what there is."""
+
+from pathlib import Path
+
+import msgspec
+
+from streaming.inspect.picture import Broker, Finding, GroupPicture, Member, Queue, Undecided
+from tests.inspect.test_page import GOLDEN
+
+TEXT = (Path(__file__).parents[2] / "docs" / "inspect.md").read_text("utf-8")
+
+
+def test_every_key_is_explained() -> None:
+    keys = {
+        field.encode_name
+        for shown in (GroupPicture, Finding, Undecided, Member, Queue, Broker)
+        for field in msgspec.structs.fields(shown)
+    }
+    assert sorted(key for key in keys if f"`{key}`" not in TEXT) == []
+
+
+def test_page_is_the_one_that_is_printed() -> None:
+    start = TEXT.index("    SETTLING")
+    shown = TEXT[start : TEXT.index("\n- Groups", start)].rstrip()
+    printed = (GOLDEN / "page-80.txt").read_text("utf-8")
+    assert "\n".join(line.removeprefix("    ") for line in shown.splitlines()) in printed
