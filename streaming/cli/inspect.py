@@ -32,7 +32,7 @@ def add_command(commands: Commands) -> None:
         "--seconds",
         type=_seconds,
         metavar="N",
-        help="look for so long, rather than about 6: after 50 s owners are judged for certain, after 75 s STALLED too",
+        help="look for so long, rather than about 6: after 75 s owners are judged for certain, and STALLED too",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a group (docs/inspect.md has the keys)")
     parser.add_argument("--verbose", action="store_true", help="every group in full, and every row")

@@ -1,21 +1,18 @@
 """From what was seen of a group to the picture of it. The judgement is the core's own; nothing here is stricter."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 
-from schemas.facts import Kind
+from schemas.facts import Kind, Severity
 from schemas.identity import is_retry_topic
+from streaming.core.claims import claims_of_queues
 from streaming.core.comparison import TopicFindings, judge_all
 from streaming.core.conditions import find_conditions, severity_of
 from streaming.core.evidence import GroupEvidence
 from streaming.inspect import members, queues, undecided
 from streaming.inspect.notes import notes_on
-from streaming.inspect.picture import Broker, Finding, GroupPicture, Queue, QueueName, Undecided
+from streaming.inspect.picture import Broker, Finding, GroupPicture, Queue, Undecided
 from streaming.inspect.watching import GroupWatch
 
-NOTHING_WRONG = frozenset(
-    {Kind.MATCH, Kind.EXCLUDED, Kind.UNKNOWN, Kind.SETTLING, Kind.NO_MEMBERS}
-)  # of a queue: what says no more than that
 NO_ROUND = "no round of it has ended"
 
 
@@ -83,31 +80,22 @@ def _of_group(evidence: GroupEvidence) -> Iterator[Finding]:
 
 
 def _of_topic(findings: TopicFindings) -> Iterator[Finding]:
-    """One finding a kind, with all its queues."""
-    by_kind: defaultdict[Kind, list[int]] = defaultdict(list)
-    for place, verdict in findings.verdicts.items():
-        if verdict.kind not in NOTHING_WRONG:
-            by_kind[verdict.kind].append(place)
-    for kind, places in by_kind.items():
+    """One finding a kind, with all its queues. Of retry queues it is worth no more than knowing, while none waits."""
+    claims = claims_of_queues(findings.evidence.group, [findings])
+    for kind, places in undecided.found_by_kind(findings).items():
+        claim = claims.get((findings.evidence.topic.name, kind.value))
+        if claim is not None and not claim.is_ripe:
+            continue
         cause, words = findings.words.get(kind, (None, ""))
         reason = findings.verdicts[places[0]].reason
         yield Finding(
             kind=kind.value,
-            severity=max((findings.verdicts[place].severity for place in places), key=_weight).value,
+            severity=Severity.INFO.value if claim is None else claim.severity.value,
             topic=findings.evidence.topic.name,
-            queues=_named(findings, places),
+            queues=undecided.named(findings, places),
             cause=cause,
             evidence="; ".join(part for part in (reason, words) if part),
         )
-
-
-def _weight(severity: str) -> int:
-    return ("none", "info", "warning", "critical").index(severity)
-
-
-def _named(findings: TopicFindings, places: list[int]) -> tuple[QueueName, ...]:
-    names = sorted(map(findings.evidence.group.message_queue, places))
-    return tuple((name.broker_name, name.queue_id) for name in names)
 
 
 def _status(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from schemas.facts import Cause, Kind
 from schemas.identity import is_retry_topic
 from streaming.core.causes import explain
+from streaming.core.claims import claims_of_queues
 from streaming.core.comparison import EXPLAINED, TopicFindings
 from streaming.core.evidence import GroupEvidence
 from streaming.core.findings import Verdict
@@ -20,11 +21,23 @@ SHOWN = {
     Kind.PHANTOM: "owned, though the topic's route does not have them",
     Kind.NO_MEMBERS: "nobody to consume them",
 }
+NOTHING_WRONG = frozenset({Kind.MATCH, Kind.EXCLUDED, Kind.UNKNOWN, Kind.SETTLING, Kind.NO_MEMBERS})
+SAID_ONCE = "certain once all whom it rests on have said it again"
 NO_OFFSETS = "its brokers have not told the offsets"
+
+
+def found_by_kind(findings: TopicFindings) -> dict[Kind, list[int]]:
+    """Places of the queues of which the core finds more than that all is well, or not known."""
+    found: defaultdict[Kind, list[int]] = defaultdict(list)
+    for place, verdict in findings.verdicts.items():
+        if verdict.kind not in NOTHING_WRONG:
+            found[verdict.kind].append(place)
+    return found
 
 
 def of_topic(findings: TopicFindings) -> Iterator[Undecided]:
     """First what looks wrong, then what nothing can be said of, then queues that may stand still."""
+    yield from _said_once(findings)
     unclear: defaultdict[tuple[Kind, str], list[int]] = defaultdict(list)
     for place, verdict in findings.verdicts.items():
         if verdict.kind in (Kind.SETTLING, Kind.UNKNOWN):
@@ -33,6 +46,15 @@ def of_topic(findings: TopicFindings) -> Iterator[Undecided]:
     for (kind, why), places in sorted(unclear.items(), key=lambda item: item[0][0] is Kind.UNKNOWN):
         yield _unclear(findings, kind, places, why)
     yield from _may_stand_still(findings)
+
+
+def _said_once(findings: TopicFindings) -> Iterator[Undecided]:
+    """Clients are asked at different instants: a queue that moves between two of them looks lost, or owned twice."""
+    claims = claims_of_queues(findings.evidence.group, [findings])
+    for kind, places in found_by_kind(findings).items():
+        claim = claims.get((findings.evidence.topic.name, kind.value))
+        if claim is not None and not claim.is_ripe:
+            yield _unclear(findings, kind, places, SAID_ONCE)
 
 
 def _why_unknown(verdict: Verdict) -> str:
@@ -46,7 +68,7 @@ def _unclear(findings: TopicFindings, kind: Kind, places: list[int], why: str) -
     return Undecided(
         kind=kind.value,
         topic=topic.topic.name,
-        queues=_named(findings, places),
+        queues=named(findings, places),
         cause=cause,
         evidence="; ".join(part for part in (SHOWN.get(kind), why, words) if part),
         judged_in_s=-(-wait_ms // 1000) if wait_ms > 0 and not why else None,
@@ -76,7 +98,7 @@ def _may_stand_still(findings: TopicFindings) -> Iterator[Undecided]:
     yield Undecided(
         kind=Kind.STALLED.value,
         topic=topic.topic.name,
-        queues=_named(findings, places),
+        queues=named(findings, places),
         cause=None,
         evidence=f"{waiting} messages wait, none seen to be pulled for {longest // 1000} s; "
         f"STALLED: judged after {stall // 1000} s",
@@ -94,7 +116,7 @@ def without_offsets(watch: GroupWatch, findings: list[TopicFindings]) -> Iterato
             yield Undecided(
                 kind=Kind.STALLED.value,
                 topic=topic.topic.name,
-                queues=_named(one, unseen),
+                queues=named(one, unseen),
                 cause=None,
                 evidence=NO_OFFSETS,
                 judged_in_s=None,
@@ -119,6 +141,6 @@ def _nothing(evidence: str) -> Undecided:
     return Undecided(kind=Kind.UNKNOWN.value, topic=None, queues=(), cause=None, evidence=evidence, judged_in_s=None)
 
 
-def _named(findings: TopicFindings, places: list[int]) -> tuple[QueueName, ...]:
+def named(findings: TopicFindings, places: list[int]) -> tuple[QueueName, ...]:
     names = sorted(map(findings.evidence.group.message_queue, places))
     return tuple((name.broker_name, name.queue_id) for name in names)

@@ -79,10 +79,33 @@ def test_what_is_too_young_is_said_to_be_no_more_than_that(
 def test_watched_for_long_enough_it_is_a_finding() -> None:
     one = odd(lambda f: f.own("y", "a3 b0-3"))
     one.report_every = 20
-    seen = picture(one.run(60))
+    seen = picture(one.run(70))
     assert seen.status == "findings"
     ((kind, severity, queues),) = [(f.kind, f.severity, f.queues) for f in seen.findings]
     assert (kind, severity, queues) == ("DUPLICATED", "critical", (("a", 3),))
+
+
+def test_finding_that_was_said_once_waits_to_be_said_again() -> None:
+    one = odd(lambda f: f.own("y", "a3 b0-3"))
+    one.run(24)
+    for client_id in ("x", "y"):
+        one.report(client_id)
+    seen = picture(one.round())
+    assert (seen.status, seen.findings, questions(seen)) == ("settling", (), {("DUPLICATED", (("a", 3),))})
+    one.run(6)
+    for client_id in ("x", "y"):
+        one.report(client_id)
+    assert [f.kind for f in picture(one.round()).findings] == ["DUPLICATED"]
+
+
+def test_retry_queue_in_which_nothing_waits_is_worth_no_alarm() -> None:
+    one = fleet({"T": {"a": 2}, "%RETRY%g": {"a": 1}}, rate=0)
+    one.join("x", "y")
+    one.own("x", "", "%RETRY%g")
+    one.report_every = 20
+    seen = picture(looked_at(one, 70))
+    assert [(f.kind, f.topic, f.severity) for f in seen.findings] == [("ORPHANED", "%RETRY%g", "info")]
+    assert seen.status == "healthy"
 
 
 def test_stall_is_judged_after_its_minute() -> None:

@@ -28,7 +28,7 @@ def mixed() -> GroupPicture:
     one.join(LONG)
     one.join("10.0.0.2@2", strategy=AveragelyByCircle(), report={"subscriptions": (Subscription("T", "TagA"),)})
     one.report_every = 20
-    return picture(looked_at(one, 60))
+    return picture(looked_at(one, 70))
 
 
 def young() -> GroupPicture:

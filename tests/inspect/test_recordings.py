@@ -1,0 +1,30 @@
+"""A look at every round of recordings of a real RocketMQ: what is healthy is never called a finding."""
+
+from pathlib import Path
+
+import pytest
+
+from schemas.events import Round
+from streaming.core.settings import Settings
+from streaming.inspect.judging import picture_of
+from streaming.inspect.watching import ClusterWatch
+from streaming.replay.recording import Recording
+
+RECORDINGS = Path(__file__).parents[2] / "streaming" / "demo" / "recordings"
+FOUND = {"d_sameid": {"DUPLICATED", "ORPHANED"}, "e_subscriptions": {"INCONSISTENT_SUBSCRIPTION", "ORPHANED"}}
+
+
+@pytest.mark.parametrize("path", sorted(RECORDINGS.glob("*.jsonl.gz")), ids=lambda path: path.name.partition(".")[0])
+def test_only_what_is_wrong_is_found(path: Path) -> None:
+    watch, statuses, kinds = ClusterWatch("prod", Settings()), set(), set()
+    for event in Recording(path, pytest.fail).events():
+        watch.take([event])
+        if isinstance(event, Round):
+            seen = picture_of(watch.groups[event.group])
+            assert not (seen.reason or "").startswith("evaluation failed")
+            statuses.add(seen.status)
+            kinds |= {finding.kind for finding in seen.findings if finding.severity != "info"}
+    name = path.name.partition(".")[0]
+    assert kinds >= FOUND.get(name, set())
+    assert ("findings" in statuses) is (name in FOUND)
+    assert "healthy" in statuses or name == "d_sameid"
