@@ -18,6 +18,7 @@ from streaming.errors import SetupError
 from streaming.jvm.java import java_home
 
 TIME_LIMIT_S = 900
+FILE_NAMES = "[artifact]-[revision](-[classifier]).[ext]"  # native code has one artifact a platform, by classifier
 
 
 def cache_dir() -> Path:
@@ -45,7 +46,7 @@ def _download(coordinates: Sequence[str], exclude: Sequence[str], folder: Path) 
         (scratch / "ivy.xml").write_text(_ivy_module(coordinates, exclude))
         command = [str(java_home() / "bin" / "java"), "-cp", f"{_pyspark_jars()}/*", "org.apache.ivy.Main"]
         command += ["-ivy", str(scratch / "ivy.xml"), "-confs", "default", "-m2compatible"]
-        command += ["-cache", str(scratch / "cache"), "-retrieve", f"{scratch}/jars/[artifact]-[revision].[ext]"]
+        command += ["-cache", str(scratch / "cache"), "-retrieve", f"{scratch}/jars/{FILE_NAMES}"]
         if settings := os.environ.get("EVENKEEL_IVY_SETTINGS"):
             command += ["-settings", settings]
         _run(command, coordinates)
