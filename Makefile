@@ -2,8 +2,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
-FAST := not spark and not kafka and not slow
-LONG := tests/e2e $(addprefix tests/spark/test_,maintain.py projections.py reseed.py run.py session.py tables_doc.py)
+FAST := not spark and not kafka and not rocketmq and not slow
+LONG := tests/e2e tests/real $(addprefix tests/spark/test_,maintain.py projections.py reseed.py run.py session.py tables_doc.py)
 
 .PHONY: help setup demo test test-fast test-e2e check fmt cover bench clean
 

@@ -1,0 +1,55 @@
+"""Requests to a real cluster through the collector's own client, one at a time."""
+
+import asyncio
+
+from streaming.collector.translation.answers import TopicRouteData
+from streaming.collector.wire import bodies, requests
+from streaming.collector.wire.bodies import Asked
+from streaming.collector.wire.client import RemotingClient, Reply
+from streaming.collector.wire.requests import Request
+
+UPDATE_AND_CREATE_TOPIC = 17
+TIMEOUT_S = 5
+
+
+def ask(address: str, request: Request) -> Reply:
+    async def once() -> Reply:
+        client = RemotingClient(TIMEOUT_S)
+        try:
+            return await client.ask(address, request, TIMEOUT_S)
+        finally:
+            await client.close()
+
+    return asyncio.run(once())
+
+
+def brokers_known_to(namesrv: str) -> dict[str, str]:
+    """Addresses by broker name; none of a name server that does not answer."""
+    return bodies.broker_addresses(ask(namesrv, requests.cluster_info())) or {}
+
+
+def queues_of(namesrv: str, topic: str) -> dict[str, int]:
+    """Read queues of a topic by broker, as the name server knows them."""
+    route = bodies.topic_route(ask(namesrv, requests.topic_route(topic)), "", topic).body or TopicRouteData()
+    return {queue.broker_name: queue.read_queue_nums for queue in route.queue_datas or ()}
+
+
+def is_serving(broker_address: str) -> bool:
+    return bodies.group_settings(ask(broker_address, requests.subscription_groups())) is not None
+
+
+def members_of(broker_address: str, group: str) -> tuple[str, ...]:
+    """Client ids as often as the broker lists them, in order."""
+    answer = bodies.consumer_list(ask(broker_address, requests.consumer_list(group)), Asked("", "", group))
+    return tuple(sorted(answer.ids or ()))
+
+
+def set_queues(broker_address: str, topic: str, queues: int) -> None:
+    """Create a topic on a broker, or change how many queues it has there."""
+    fields = {
+        "topic": topic, "defaultTopic": topic, "readQueueNums": str(queues), "writeQueueNums": str(queues),
+        "perm": "6", "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false",
+    }  # fmt: skip
+    reply = ask(broker_address, Request(UPDATE_AND_CREATE_TOPIC, fields))  # type: ignore[arg-type]
+    assert reply.frame is not None, reply.error
+    assert reply.frame.code == 0, reply.frame.remark

@@ -1,0 +1,87 @@
+import java.lang.reflect.Method;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.rocketmq.client.consumer.AllocateMessageQueueStrategy;
+import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
+import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragelyByCircle;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueConsistentHash;
+
+/**
+ * A push consumer: {@code namesrv=… group=… name=… topics=T:*;U:tag strategy=AVG model=CLUSTERING orderly=false
+ * sleep_ms=0}. SIGTERM shuts it down as an application would.
+ */
+public class Consumer {
+    public static void main(String[] args) throws Exception {
+        Map<String, String> said = new HashMap<>();
+        for (String arg : args) {
+            String[] parts = arg.split("=", 2);
+            said.put(parts[0], parts[1]);
+        }
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(said.get("group"));
+        consumer.setNamesrvAddr(said.get("namesrv"));
+        consumer.setClientIP("127.0.0.1");
+        consumer.setInstanceName(said.get("name"));
+        consumer.setAllocateMessageQueueStrategy(strategy(said.get("strategy")));
+        consumer.setConsumeThreadMin(2);
+        consumer.setConsumeThreadMax(2);
+        setModel(consumer, said.get("model"));
+        for (String topic : said.get("topics").split(";")) {
+            String[] parts = topic.split(":", 2);
+            consumer.subscribe(parts[0], parts[1]);
+        }
+        listen(consumer, Boolean.parseBoolean(said.get("orderly")), Long.parseLong(said.get("sleep_ms")));
+        consumer.start();
+        Runtime.getRuntime().addShutdownHook(new Thread(consumer::shutdown));
+        System.out.println("started " + consumer.buildMQClientId());
+    }
+
+    private static AllocateMessageQueueStrategy strategy(String name) {
+        switch (name) {
+            case "AVG":
+                return new AllocateMessageQueueAveragely();
+            case "AVG_BY_CIRCLE":
+                return new AllocateMessageQueueAveragelyByCircle();
+            case "CONSISTENT_HASH":
+                return new AllocateMessageQueueConsistentHash();
+            default:
+                throw new IllegalArgumentException(name);
+        }
+    }
+
+    /** The enum is in another package since RocketMQ 5. */
+    @SuppressWarnings({"unchecked", "rawtypes"})
+    private static void setModel(DefaultMQPushConsumer consumer, String name) throws Exception {
+        for (Method method : DefaultMQPushConsumer.class.getMethods()) {
+            if (method.getName().equals("setMessageModel")) {
+                method.invoke(consumer, Enum.valueOf((Class) method.getParameterTypes()[0], name));
+            }
+        }
+    }
+
+    private static void listen(DefaultMQPushConsumer consumer, boolean orderly, long sleepMs) {
+        if (orderly) {
+            consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
+                sleep(sleepMs * messages.size());
+                return ConsumeOrderlyStatus.SUCCESS;
+            });
+        } else {
+            consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+                sleep(sleepMs * messages.size());
+                return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+            });
+        }
+    }
+
+    private static void sleep(long millis) {
+        try {
+            Thread.sleep(millis);
+        } catch (InterruptedException stopping) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

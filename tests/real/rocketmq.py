@@ -1,0 +1,209 @@
+"""A real RocketMQ on loopback: a name server, brokers, consumers and producers, from registry packages."""
+
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+from streaming.jvm.jars import fetch
+from tests.real import asking
+from tests.real.jvm import JAVA_SOURCES, JavaProcess, compile_java
+
+P = TypeVar("P", bound=JavaProcess)
+PATIENCE_S = 120  # with a busy machine
+NEWEST, OLD_LINE = "5.3.3", "4.9.7"
+# The 4.x line ends where these files are missing; the 5.x line has them in its jars.
+LOGBACK = """<configuration>
+  <appender name="out" class="ch.qos.logback.core.ConsoleAppender"><encoder><pattern>%d %-5level %m%n</pattern></encoder></appender>
+  <root level="WARN"><appender-ref ref="out"/></root>
+</configuration>
+"""  # noqa: E501
+
+
+def rocketmq_jars(version: str) -> list[Path]:
+    return fetch([f"org.apache.rocketmq:rocketmq-{module}:{version}" for module in ("namesrv", "broker", "client")])
+
+
+class Broker(JavaProcess):
+    address: str = ""
+
+
+class Consumer(JavaProcess):
+    group: str = ""
+    client_id: str = ""
+
+
+class LoopbackRocketMQ:
+    """A cluster for the length of a `with` block. Brokers can be killed and started again, by name."""
+
+    def __init__(self, version: str = NEWEST, brokers: Sequence[str] = ("broker-a", "broker-b")) -> None:
+        self._scratch = tempfile.TemporaryDirectory(prefix="evenkeel-rocketmq-")
+        self._home = Path(self._scratch.name)
+        self._version = version
+        self._classpath: list[Path] = []
+        self._processes: list[JavaProcess] = []
+        self._broker_names = tuple(brokers)
+        self.brokers: dict[str, Broker] = {}
+        self.namesrv = f"127.0.0.1:{_free_ports(0)}"
+
+    def __enter__(self) -> "LoopbackRocketMQ":
+        try:
+            self._start()
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def create_topic(self, name: str, queues: Mapping[str, int]) -> None:
+        """Or change it: so many queues on these brokers. Returns when the name server knows."""
+        for broker, count in queues.items():
+            asking.set_queues(self.brokers[broker].address, name, count)
+        self.wait_until(
+            lambda: queues.items() <= asking.queues_of(self.namesrv, name).items(), f"{name} has its queues"
+        )
+
+    def consumer(
+        self,
+        group: str,
+        name: str,
+        topics: Mapping[str, str],
+        *,
+        strategy: str = "AVG",
+        model: str = "CLUSTERING",
+        orderly: bool = False,
+        sleep_ms: int = 0,
+        jvm: Sequence[str] = (),
+    ) -> Consumer:
+        """A consumer, started; it need not have joined when this returns. ``topics``: filter expressions."""
+        said = {
+            "namesrv": self.namesrv, "group": group, "name": name, "strategy": strategy, "model": model,
+            "topics": ";".join(f"{topic}:{expression}" for topic, expression in topics.items()),
+            "orderly": str(orderly).lower(), "sleep_ms": str(sleep_ms),
+        }  # fmt: skip
+        command = ["-Xmx128m", *jvm, "Consumer", *(f"{key}={value}" for key, value in said.items())]
+        consumer = Consumer(f"{group}-{name}-{len(self._processes)}", command, self._classpath, self._home)
+        consumer.group, consumer.client_id = group, f"127.0.0.1@{name}"
+        return self._started(consumer)
+
+    def producer(self, topics: Sequence[str], interval_ms: int = 500) -> JavaProcess:
+        """Writes to every queue of these topics."""
+        command = ["-Xmx128m", "Producer", self.namesrv, str(interval_ms), *topics]
+        return self._started(JavaProcess(f"producer-{len(self._processes)}", command, self._classpath, self._home))
+
+    def members(self, group: str, broker: str) -> tuple[str, ...]:
+        """The client ids that a broker lists, in order."""
+        return asking.members_of(self.brokers[broker].address, group)
+
+    def wait_until_joined(self, consumers: Sequence[Consumer], brokers: Sequence[str]) -> None:
+        """Until each of these brokers lists exactly these members of their groups."""
+        for group in {consumer.group for consumer in consumers}:
+            ids = tuple(sorted(one.client_id for one in consumers if one.group == group))
+            for broker in brokers:
+                self.wait_until(lambda b=broker, g=group, i=ids: self.members(g, b) == i, f"{broker} lists {ids}")
+
+    def wait_until(self, condition: Callable[[], bool], what: str, within_s: float = PATIENCE_S) -> None:
+        deadline = time.monotonic() + within_s
+        while not condition():
+            assert time.monotonic() < deadline, f"not within {within_s:g} s: {what}. {self._last_words()}"
+            time.sleep(0.2)
+
+    def wait_for_broker(self, name: str) -> None:
+        """Until it answers, and the name server knows it."""
+        broker = self.brokers[name]
+
+        def is_up() -> bool:
+            assert broker.is_running, f"{name} ended while starting. {broker.last_words()}"
+            is_known = asking.brokers_known_to(self.namesrv).get(name) == broker.address
+            return is_known and asking.is_serving(broker.address)
+
+        self.wait_until(is_up, f"{name} serves")
+
+    def _start(self) -> None:
+        jars = rocketmq_jars(self._version)
+        classes = self._home / "classes"
+        compile_java(sorted(JAVA_SOURCES.glob("*.java")), jars, classes)
+        self._classpath = [classes, *jars]
+        (self._home / "conf").mkdir()
+        for name in ("namesrv", "broker"):
+            (self._home / "conf" / f"logback_{name}.xml").write_text(LOGBACK)
+        self._start_name_server()
+        for name in self._broker_names:
+            self._start_broker(name)
+        for name in self._broker_names:
+            self.wait_for_broker(name)
+
+    def _start_name_server(self) -> None:
+        main = "org.apache.rocketmq.namesrv.NamesrvStartup"
+        port = self.namesrv.rpartition(":")[2]
+        config = self._write("namesrv", {"bindAddress": "127.0.0.1", "listenPort": port})
+        command = ["-Xmx128m", f"-Drocketmq.home.dir={self._home}", main, "-c", str(config)]
+        self._started(JavaProcess("namesrv", command, self._classpath, self._home))
+        self.wait_until(
+            lambda: asking.ask(self.namesrv, asking.requests.cluster_info()).frame is not None, "it answers"
+        )
+
+    def _start_broker(self, name: str) -> None:
+        port = _free_ports(0, -2)  # the one for VIPs is two below
+        main = "org.apache.rocketmq.broker.BrokerStartup"
+        config = self._write(name, self._settings(name, port))
+        command = ["-Xmx384m", f"-Drocketmq.home.dir={self._home}", main, "-c", str(config)]
+        broker = self.brokers[name] = Broker(name, command, self._classpath, self._home)
+        broker.address = f"127.0.0.1:{port}"
+        self._started(broker)
+
+    def _settings(self, name: str, port: int) -> dict[str, object]:
+        store = self._home / f"store-{name}"
+        return {
+            "brokerClusterName": "Loopback", "brokerName": name, "brokerId": 0, "namesrvAddr": self.namesrv,
+            "brokerIP1": "127.0.0.1", "brokerIP2": "127.0.0.1", "bindAddress": "127.0.0.1", "listenPort": port,
+            "haListenPort": _free_ports(0), "storePathRootDir": store, "storePathCommitLog": store / "commitlog",
+            "mappedFileSizeCommitLog": 16 << 20, "mappedFileSizeConsumeQueue": 600_000, "maxIndexNum": 20_000,
+            "maxHashSlotNum": 5_000, "diskMaxUsedSpaceRatio": 95, "flushDiskType": "ASYNC_FLUSH",
+            "autoCreateTopicEnable": "false", "autoCreateSubscriptionGroup": "true", "timerWheelEnable": "false",
+            "registerNameServerPeriod": 10_000,
+        }  # fmt: skip
+
+    def _write(self, name: str, settings: Mapping[str, object]) -> Path:
+        path = self._home / f"{name}.properties"
+        path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        return path
+
+    def _started(self, process: P) -> P:
+        self._processes.append(process)
+        process.start()
+        return process
+
+    def _last_words(self) -> str:
+        return "\n".join(one.last_words() for one in self._processes if not one.is_running)
+
+    def _close(self) -> None:
+        for process in reversed(self._processes):
+            process.close()
+        self._scratch.cleanup()
+
+
+def _free_ports(*offsets: int) -> int:
+    """A port that is free, and so are those at these distances from it."""
+    while True:
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            port = int(listener.getsockname()[1])
+        if all(_is_free(port + offset) for offset in offsets):
+            return port
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as listener:
+        try:
+            listener.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
