@@ -22,7 +22,7 @@ demo: setup  ## Watch a RocketMQ fleet go wrong and recover (SECONDS=90 to end b
 test: setup test-fast  ## Run the tests: the fast ones side by side, then Spark and Kafka one by one
 	$(PYTEST) -m "not ($(FAST))" $(addprefix --ignore=,$(LONG))
 
-test-e2e: setup  ## Run the long tests: kill, restart, rebuild, maintain, reseed and submit the whole job
+test-e2e: setup  ## Run the long tests: the whole job killed, restarted, rebuilt and more; a real RocketMQ in trouble
 	$(PYTEST) $(LONG)
 
 test-fast: setup  ## Run the tests that need neither Spark nor Kafka

@@ -83,7 +83,7 @@ class Job:
         """Another command on the same configuration, to its end."""
         command = [*EVENKEEL, *words, "--config", str(self.config)]
         return subprocess.run(
-            command, cwd=self.folder, env=_environment(), capture_output=True, text=True, timeout=PATIENCE_S
+            command, cwd=self.folder, env=child_environment(), capture_output=True, text=True, timeout=PATIENCE_S
         )
 
     def start(self, command: list[str] | None = None, environment: Mapping[str, str] | None = None) -> None:
@@ -92,7 +92,7 @@ class Job:
             self._process = subprocess.Popen(
                 [*(command or EVENKEEL), "run", "--config", str(self.config)],
                 cwd=self.folder,
-                env={**_environment(), **(environment or {})},
+                env={**child_environment(), **(environment or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -186,7 +186,7 @@ class Job:
         return "\n".join(self.log.splitlines()[-30:])
 
 
-def _environment() -> dict[str, str]:
+def child_environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 

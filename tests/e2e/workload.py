@@ -134,6 +134,21 @@ def end_offsets(kafka: LoopbackKafka, topic: str) -> dict[str, int]:
         consumer.close()
 
 
+def received(kafka: LoopbackKafka, topic: str) -> list[Sent]:
+    """Everything in the topic, partition by partition."""
+    ends = end_offsets(kafka, topic)
+    consumer = KafkaConsumer(bootstrap_servers=kafka.bootstrap_servers, auto_offset_reset="earliest")
+    try:
+        consumer.assign([TopicPartition(topic, int(number)) for number in ends])
+        records: list[Sent] = []
+        while len(records) < sum(ends.values()):
+            for found in consumer.poll(1000).values():
+                records += [Sent(record.key, record.value, record.partition) for record in found]
+        return records
+    finally:
+        consumer.close()
+
+
 def folded(*parts: tuple[Sequence[Sent], Settings]) -> list[Fact]:
     """The groups' facts of the records by the core alone, each part under its own settings."""
     blob, facts = None, []

@@ -4,6 +4,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -96,11 +97,26 @@ class LoopbackRocketMQ:
     def producer(self, topics: Sequence[str], interval_ms: int = 500) -> JavaProcess:
         """Writes to every queue of these topics."""
         command = ["-Xmx128m", "Producer", self.namesrv, str(interval_ms), *topics]
-        return self._started(JavaProcess(f"producer-{len(self._processes)}", command, self._classpath, self._home))
+        return self.java(f"producer-{len(self._processes)}", command)
+
+    def java(self, name: str, command: Sequence[str], classes: Sequence[Path] = ()) -> JavaProcess:
+        """Options of the JVM, a main class beside RocketMQ's own, its arguments: started."""
+        return self._started(JavaProcess(name, command, [*classes, *self._classpath], self._home))
 
     def members(self, group: str, broker: str) -> tuple[str, ...]:
         """The client ids that a broker lists, in order."""
         return asking.members_of(self.brokers[broker].address, group)
+
+    def wait_until_started(self, consumers: Sequence[Consumer]) -> None:
+        """One that gave up, since the machine was too busy to answer it, is started again."""
+
+        def has_started(consumer: Consumer) -> bool:
+            if not consumer.is_running:
+                consumer.start()
+            return f"started {consumer.client_id}" in consumer.log
+
+        for consumer in consumers:
+            self.wait_until(partial(has_started, consumer), f"{consumer.name} has started")
 
     def wait_until_joined(self, consumers: Sequence[Consumer], brokers: Sequence[str]) -> None:
         """Until each of these brokers lists exactly these members of their groups."""

@@ -35,7 +35,12 @@ public class Consumer {
             consumer.subscribe(parts[0], parts[1]);
         }
         listen(consumer, Boolean.parseBoolean(said.get("orderly")), Long.parseLong(said.get("sleep_ms")));
-        consumer.start();
+        try {
+            consumer.start();
+        } catch (Exception refused) {
+            refused.printStackTrace();
+            Runtime.getRuntime().halt(1);
+        }
         Runtime.getRuntime().addShutdownHook(new Thread(consumer::shutdown));
         System.out.println("started " + consumer.buildMQClientId());
     }

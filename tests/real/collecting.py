@@ -1,0 +1,44 @@
+"""``evenkeel collect`` as a process of its own."""
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from tests.e2e.job import EVENKEEL, PATIENCE_S, ROOT, child_environment
+
+
+class Collecting:
+    """For the length of a `with` block, which fails unless it ends as it should."""
+
+    def __init__(self, config: Path, recording: Path) -> None:
+        self._command = [*EVENKEEL, "collect", "--config", str(config), "--record", str(recording)]
+        self._log_file = config.with_name("collect.log")
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log(self) -> str:
+        return self._log_file.read_text(errors="replace")
+
+    def __enter__(self) -> "Collecting":
+        with self._log_file.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command, cwd=ROOT, env=child_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        deadline = time.monotonic() + PATIENCE_S
+        while "watching" not in self.log:
+            assert self._process.poll() is None, self.log
+            assert time.monotonic() < deadline, self.log
+            time.sleep(0.1)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            status = self._process.wait(30)
+        finally:
+            self._process.kill()
+            self._process.wait()
+        if kind is None:
+            assert status == 0, self.log

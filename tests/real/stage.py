@@ -1,0 +1,88 @@
+"""What is done to a real cluster and when: several plays side by side, each with a group of its own."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import Any, NamedTuple
+
+from tests.real.rocketmq import Consumer, LoopbackRocketMQ
+
+Topics = Mapping[str, Mapping[str, int]]
+
+
+class Deed(NamedTuple):
+    """Something that was done, at ``ts`` (epoch milliseconds)."""
+
+    ts: int
+    what: str
+
+
+class Part:
+    """A group, its consumers and topics, and a note of everything that is done to it."""
+
+    def __init__(self, cluster: LoopbackRocketMQ, group: str, topics: Topics) -> None:
+        self.cluster = cluster
+        self.group = group
+        self.topics = topics
+        self.deeds: list[Deed] = []
+        self.consumers: list[Consumer] = []
+        for name, queues in topics.items():
+            cluster.create_topic(name, queues)
+
+    def join(self, *names: str, topics: Sequence[str] = (), **how: Any) -> list[Consumer]:
+        """Start consumers, by default of all topics."""
+        subscribed = dict.fromkeys(topics or self.topics, "*")
+        joined = [self.cluster.consumer(self.group, name, subscribed, **how) for name in names]
+        self.consumers += joined
+        self._note(f"{', '.join(names)} started")
+        return joined
+
+    def do(self, word: str, consumer: Consumer) -> None:
+        """``kill``, ``pause``, ``resume`` or ``terminate`` one."""
+        getattr(consumer, word)()
+        self._note(f"{word} {consumer.client_id}")
+
+    def grow(self, topic: str, queues: Mapping[str, int]) -> None:
+        self.cluster.create_topic(topic, queues)
+        self._note(f"{topic} has {dict(queues)} queues")
+
+    def kill_broker(self, name: str) -> None:
+        self.cluster.brokers[name].kill()
+        self._note(f"kill {name}")
+
+    def start_broker(self, name: str) -> None:
+        self.cluster.brokers[name].start()
+        self._note(f"start {name}")
+
+    def _note(self, what: str) -> None:
+        self.deeds.append(Deed(time.time_ns() // 1_000_000, what))
+
+
+class Play(NamedTuple):
+    """``act`` does what it does and yields the second at which it wants to go on; all must have joined at second 0."""
+
+    group: str
+    topics: Topics
+    act: Callable[[Part], Iterator[float]]
+
+
+def conduct(plays: Sequence[Play], cluster: LoopbackRocketMQ, until_s: float) -> tuple[int, dict[str, Part]]:
+    """Everything that the plays do, side by side. Returns when second 0 was, and the parts by group."""
+    parts = {play.group: Part(cluster, play.group, play.topics) for play in plays}
+    cluster.producer([topic for part in parts.values() for topic in part.topics])
+    acts = [play.act(parts[play.group]) for play in plays]
+    due: list[tuple[float, int]] = []
+    for number, act in enumerate(acts):
+        if (at_s := next(act, None)) is not None:
+            heappush(due, (at_s, number))
+        cluster.wait_until_started(parts[plays[number].group].consumers)  # before the next: that costs seconds of CPU
+    for part in parts.values():
+        cluster.wait_until_joined(part.consumers, sorted({b for queues in part.topics.values() for b in queues}))
+    began_ts, began = time.time_ns() // 1_000_000, time.monotonic()
+    while due:
+        at_s, number = heappop(due)
+        time.sleep(max(0, began + at_s - time.monotonic()))
+        if (next_s := next(acts[number], None)) is not None:
+            heappush(due, (next_s, number))
+    time.sleep(max(0, began + until_s - time.monotonic()))
+    return began_ts, parts

@@ -1,0 +1,146 @@
+"""What evenkeel says of a real RocketMQ to which real things happen: collector, Kafka, core, and the whole Spark job.
+
+All groups live side by side on one cluster, for as long as the longest needs. ``pytest -rP`` prints what was done, what
+fired, when and why, and when it was over.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from schemas.facts import EvaluationFailedFact, EventsLostFact, Fact, QuarantineFact
+from streaming.core.settings import Settings
+from streaming.loopback import LoopbackKafka
+from tests.e2e import tables
+from tests.e2e.job import Job
+from tests.e2e.workload import PARTITIONS, end_offsets, folded, received
+from tests.real.collecting import Collecting
+from tests.real.outcome import Firing, Outcome
+from tests.real.plays import LOST_FROM_S, LOST_UNTIL_S, PLAYS, UNTIL_S
+from tests.real.rocketmq import NEWEST, OLD_LINE, LoopbackRocketMQ
+from tests.real.stage import conduct
+
+pytestmark = [pytest.mark.rocketmq, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(1800)]
+
+QUIET = ("scale", "kill", "deploy", "expand", "lost", "order", "cast")
+
+
+class Played(NamedTuple):
+    job: Job
+    offsets: dict[str, int]
+    facts: list[Fact]
+    outcomes: dict[str, Outcome]
+    said: str
+
+    def of(self, group: str) -> Outcome:
+        outcome = self.outcomes[group]
+        print(outcome.account())
+        return outcome
+
+
+@pytest.fixture(scope="module", params=[NEWEST, OLD_LINE])
+def played(
+    request: pytest.FixtureRequest, kafka: LoopbackKafka, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Played]:
+    """All plays on a cluster of that version, and what came of it."""
+    topic = f"events-of-{request.param}"
+    kafka.create_topic(topic, PARTITIONS)
+    folder = tmp_path_factory.mktemp(f"rocketmq-{request.param}-")
+    with LoopbackRocketMQ(request.param, ("broker-a", "broker-b", "broker-c")) as cluster:
+        job = Job(folder, kafka.bootstrap_servers, topic, {"collector.clusters": {"real": cluster.namesrv}})
+        with Collecting(job.config, folder / "recording.jsonl.gz") as collecting:
+            began_ts, parts = conduct(PLAYS, cluster, UNTIL_S)
+    records = received(kafka, topic)
+    facts = folded((records, Settings()))
+    outcomes = {group: Outcome(part, facts, began_ts) for group, part in parts.items()}
+    yield Played(job, end_offsets(kafka, topic), facts, outcomes, collecting.log)
+    job.close()
+
+
+def one(outcome: Outcome, kind: str, topic: str | None) -> Firing:
+    """The only time that this alert fired."""
+    (firing,) = [one for one in outcome.firings if (one.kind, one.topic) == (kind, topic)]
+    return firing
+
+
+def test_nothing_is_lost_refused_or_fails(played: Played) -> None:
+    print(played.said)
+    bad = (QuarantineFact, EvaluationFailedFact, EventsLostFact)
+    assert [fact for fact in played.facts if isinstance(fact.payload, bad)] == []
+    assert {fact.group for fact in played.facts} == set(played.outcomes)
+    assert "Traceback" not in played.said
+
+
+@pytest.mark.parametrize("group", QUIET)
+def test_nobody_is_called_for_what_rocketmq_does_by_itself(group: str, played: Played) -> None:
+    """Scaling out and in, a crash, a deploy, an expansion, a lost broker, an orderly group's crash, broadcasting."""
+    outcome = played.of(group)
+    assert outcome.firings == []
+    assert outcome.status(UNTIL_S) == "healthy"
+
+
+def test_same_client_id(played: Played) -> None:
+    outcome = played.of("same")
+    for kind, queues in (("DUPLICATED", "broker-a 0-3"), ("ORPHANED", "broker-b 0-3")):
+        firing = one(outcome, kind, "same-T")
+        assert (firing.severity, firing.queues) == ("critical", queues)
+        assert firing.causes[-1] == "SAME_CLIENT_ID"
+        assert firing.fired_s < 215
+        assert firing.resolved_s is not None
+        assert 230 < firing.resolved_s < 230 + 90
+    assert len(outcome.firings) == 2
+    assert outcome.status(UNTIL_S) == "healthy"
+
+
+def test_different_subscriptions(played: Played) -> None:
+    outcome = played.of("subs")
+    for kind, topic, severity, queues, within_s in (
+        ("INCONSISTENT_SUBSCRIPTION", None, "warning", "", 90),
+        ("ORPHANED", "subs-T", "critical", "broker-b 0-3", 90),
+        ("ORPHANED", "subs-U", "critical", "broker-a 0-3", 90),
+    ):
+        firing = one(outcome, kind, topic)
+        assert (firing.severity, firing.queues) == (severity, queues)
+        assert firing.causes == ("SUBSCRIPTION_MISMATCH",)
+        assert firing.fired_s < within_s
+        assert firing.resolved_s is not None
+        assert 180 < firing.resolved_s < 180 + 90
+    assert len(outcome.firings) == 3
+    assert outcome.status(UNTIL_S) == "healthy"
+
+
+def test_mixed_strategies_through_the_loss_of_a_broker(played: Played) -> None:
+    """What is wrong goes on being told as it was: no flood, nothing resolved by what can't be seen."""
+    outcome = played.of("mixed")
+    for kind, queues in (("DUPLICATED", "broker-a 1 3"), ("ORPHANED", "broker-c 0 2")):
+        firing = one(outcome, kind, "mixed-T")
+        assert (firing.severity, firing.queues) == ("critical", queues)
+        assert firing.causes == ("STRATEGY_MISMATCH",)
+        assert firing.fired_s < 90
+        assert firing.resolved_s is None
+    assert len(outcome.firings) == 2
+    lost = [t for t in outcome.firings if t.was_stale]
+    assert {firing.kind for firing in lost} >= {"ORPHANED"}
+    assert LOST_FROM_S < LOST_UNTIL_S
+
+
+def test_paused_client(played: Played) -> None:
+    outcome = played.of("pause")
+    firing = one(outcome, "STALLED", "pause-T")
+    assert firing.severity == "critical"
+    assert firing.causes[-1] == "CLIENT_STALLED"
+    assert 90 < firing.fired_s < 130
+    assert firing.resolved_s is not None
+    assert 130 < firing.resolved_s < 130 + 60
+    assert len(outcome.firings) == 1
+    assert outcome.status(UNTIL_S) == "healthy"
+
+
+@pytest.mark.spark
+def test_the_whole_job_says_what_the_core_says(played: Played) -> None:
+    """The very records that the collector has sent, through Spark into Delta tables."""
+    played.job.finish(played.offsets)
+    assert tables.as_facts(played.job.tables) == played.facts
+    open_alerts = {(row["group"], row["kind"]) for row in tables.rows(played.job.tables, "alerts")}
+    assert ("same", "DUPLICATED") in open_alerts
