@@ -274,16 +274,17 @@ def test_dead_system_and_excluded_groups_are_not_told() -> None:
 def test_paused_client_holds_nobody_up_and_is_backed_off_from() -> None:
     async def scene(told: Told) -> None:
         c1 = told.fake.groups["g"].members[0]
-        c1.broken, c1.delay_s = 207, 1.2
+        c1.broken, c1.delay_s = 207, 3
         report = await told.round()
-        assert report.took_s < 1.15
+        assert report.took_s < 2.8
         assert {r.client_id for r in told.of(AssignmentReport)} == {"c2"}
         marker = told.marker()
         await told.round()
         assert {n.client_id: n.reason for n in told.marker().not_asked} == {
             "c1": "the last request is still on its way"
         }
-        await asyncio.sleep(0.5)
+        while not any(r.client_id == "c1" for r in told.of(AssignmentReport)):
+            await asyncio.sleep(0.1)
         late = next(r for r in told.of(AssignmentReport) if r.client_id == "c1")
         assert (late.answered, late.reason, late.round) == (False, "timeout", marker.round)
         await told.round()
