@@ -22,6 +22,7 @@ from streaming.inspect.policy import INTERVAL_MS, look_policy
 from streaming.inspect.watching import ClusterWatch
 
 ENOUGH_S = 6.0  # clients commit offsets every 5 s: over less time, queues that move seem to stand still
+LATE_INTERVAL_S = 0.7  # between rounds in which only those are awaited who have not been heard
 LATEST_S = 8.0  # then the answer is given, whoever still owes one
 
 Show = Callable[[list[ClusterPicture]], None]
@@ -139,9 +140,11 @@ async def _rounds_of(look: Look, plan: Plan) -> None:
     while True:
         began_s = look.lasted_s
         await look.round()
-        if began_s >= plan.seconds and not look.is_waiting:
+        is_enough = began_s >= plan.seconds
+        if is_enough and not look.is_waiting:
             return
-        await asyncio.sleep(max(0, INTERVAL_MS / 1000 - (look.lasted_s - began_s)))
+        interval_s = LATE_INTERVAL_S if is_enough else INTERVAL_MS / 1000
+        await asyncio.sleep(max(0, interval_s - (look.lasted_s - began_s)))
 
 
 async def _rounds(looks: list[Look], stopping: "asyncio.Task[bool]") -> None:
