@@ -26,7 +26,7 @@ test-e2e: setup  ## Run the long tests: the whole job killed, restarted, rebuilt
 	$(PYTEST) $(LONG)
 
 test-fast: setup  ## Run the tests that need neither Spark nor Kafka
-	$(PYTEST) -m "$(FAST)" -n 2
+	$(PYTEST) -m "$(FAST)" -n 3
 
 check: setup  ## Format, lint, types, direction of imports
 	$(BIN)/ruff format --check
