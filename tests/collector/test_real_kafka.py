@@ -1,0 +1,97 @@
+"""Events into a real Kafka that goes away and comes back, and another collector that is seen in its topic."""
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from threading import Event
+
+import pytest
+from kafka import KafkaConsumer
+
+from schemas.events import AnyEvent, Round, decode_event
+from schemas.identity import group_key
+from streaming.collector.output.kafka import KafkaOutput, make_producer
+from streaming.collector.output.others import Lookout, other_collectors
+from streaming.loopback import LoopbackKafka
+from tests.core.fleet import Fleet
+
+pytestmark = [
+    pytest.mark.kafka,
+    # kafka-python leaves the socket of an attempt that failed to Python's collector
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+TOPIC = "events"
+
+
+def rounds_of(group: str, source: str) -> list[AnyEvent]:
+    fleet = Fleet(group=group)
+    fleet.source = source
+    fleet.join("x", "y")
+    return fleet.run(60).events
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[LoopbackKafka]:
+    with LoopbackKafka(tmp_path) as started:
+        started.create_topic(TOPIC, partitions=2)
+        yield started
+    gc.collect()  # here, where the warnings are expected
+
+
+def output_to(broker: LoopbackKafka) -> KafkaOutput:
+    output = KafkaOutput(partial(make_producer, broker.bootstrap_servers, {}), TOPIC, 1 << 24)
+    output.start()
+    return output
+
+
+def until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come in time"
+        time.sleep(0.1)
+
+
+def read(broker: LoopbackKafka, count: int) -> list[tuple[bytes, AnyEvent]]:
+    consumer = KafkaConsumer(
+        TOPIC, bootstrap_servers=broker.bootstrap_servers, auto_offset_reset="earliest", consumer_timeout_ms=15_000
+    )
+    with closing(consumer):
+        found = []
+        for record in consumer:
+            found.append((record.key, decode_event(record.value)))
+            if len(found) == count:
+                break
+        return found
+
+
+def test_what_is_told_while_kafka_is_away_arrives_afterwards_once_and_in_order(broker: LoopbackKafka) -> None:
+    events = rounds_of("orders", "one")
+    half = len(events) // 2
+    output = output_to(broker)
+    output.tell(events[:half])
+    until(lambda: output.sent == half)
+    broker.stop()
+    output.tell(events[half:])
+    broker.start()
+    until(lambda: output.sent == len(events))
+    output.close(10)
+
+    arrived = read(broker, len(events))
+    assert {key for key, _ in arrived} == {group_key("c", "orders").encode()}
+    assert [event for _, event in arrived] == events
+
+
+def test_another_collector_of_the_cluster_is_seen(broker: LoopbackKafka) -> None:
+    output = output_to(broker)
+    for group, source in (("orders", "one"), ("payments", "two")):
+        output.tell(rounds_of(group, source))
+    output.close(20)
+    lookout = Lookout(broker.bootstrap_servers, {}, TOPIC, dict, Event())
+    newest = [value for turn in range(2) for value in lookout.newest_values(turn)]
+
+    assert {event.group for event in map(decode_event, newest) if isinstance(event, Round)} == {"orders", "payments"}
+    assert other_collectors(newest, {"c": "one"}) == {"c": {"two"}}
+    assert other_collectors(newest, {"another": "three"}) == {}
