@@ -68,6 +68,31 @@ def test_clients_that_are_there_from_the_start_can_be_left_alone_at_first() -> N
     assert schedule.choose("g", NOW + 1).ask == ("c",)
 
 
+def test_client_of_many_groups_is_asked_for_each_in_turn() -> None:
+    """One request a round is less than all are due for: still none is left out."""
+    schedule, groups = ClientSchedule(Policy()), [f"g{number}" for number in range(11)]
+    for group in groups:
+        schedule.know(group, ("c",), NOW)
+    asked = []
+    for turn in range(110):
+        now = NOW + PERIOD + 5_000 * turn
+        for group in groups:
+            if schedule.choose(group, now).ask:
+                asked.append(group)
+                schedule.answered(group, "c", now, 10, "")
+    assert {group: asked.count(group) for group in groups} == dict.fromkeys(groups, 10)
+
+
+def test_group_for_which_a_client_cannot_be_asked_does_not_hold_up_the_others() -> None:
+    schedule = ClientSchedule(AT_ONCE)
+    for group in ("g", "h"):
+        schedule.know(group, ("c",), NOW)
+    assert schedule.choose("g", NOW).ask == ("c",)
+    schedule.not_sent("c")
+    assert schedule.choose("g", NOW + 1).not_asked == {"c": reasons.OTHER_GROUP}
+    assert schedule.choose("h", NOW + 1).ask == ("c",)
+
+
 @pytest.mark.parametrize(("dur_ms", "trouble"), [(SLOW_MS + 1, ""), (10_000, "no answer within 10 s")])
 def test_slow_client_is_asked_ever_less_often_and_the_reason_is_told(dur_ms: float, trouble: str) -> None:
     schedule, ts = clients(), NOW

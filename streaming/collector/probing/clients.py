@@ -21,9 +21,13 @@ STEPS = 3  # more doublings than this change nothing
 
 @dataclass(slots=True)
 class _Client:
-    """``due_ts`` by group. ``steps`` doubles its period that often, for ``trouble``; it rests until ``free_ts``."""
+    """``due_ts`` and ``chosen_ts`` (its last turn) by group.
+
+    ``steps`` doubles its period that often, for ``trouble``; it rests until ``free_ts``.
+    """
 
     due_ts: dict[str, int] = field(default_factory=dict)
+    chosen_ts: dict[str, int] = field(default_factory=dict)
     free_ts: int = 0
     steps: int = 0
     trouble: str = ""
@@ -69,6 +73,7 @@ class ClientSchedule:
             reason = self._why_not(client_id, group, now)
             if reason is None:
                 self._clients[client_id].is_busy = True
+                self._clients[client_id].chosen_ts[group] = now
                 ask.append(client_id)
             elif reason:
                 not_asked[client_id] = reason
@@ -110,7 +115,7 @@ class ClientSchedule:
             return f"backing off after {client.trouble}"
         if client.due_ts[group] > now:
             return ""
-        return OTHER_GROUP if client.free_ts > now else None
+        return OTHER_GROUP if client.free_ts > now or _is_turn_of_another(client, group, now) else None
 
     def _phase(self, client_id: str, group: str, wait: int) -> int:
         period = self._policy.running_info_ms
@@ -120,8 +125,15 @@ class ClientSchedule:
         client = self._clients.get(client_id)
         if client is not None:
             client.due_ts.pop(group, None)
+            client.chosen_ts.pop(group, None)
             self._drop_if_gone(client_id, client)
 
     def _drop_if_gone(self, client_id: str, client: _Client) -> None:
         if not client.due_ts and not client.is_busy:
             del self._clients[client_id]
+
+
+def _is_turn_of_another(client: _Client, group: str, now: int) -> bool:
+    """Among groups that are due, the one whose turn was longest ago goes first: else the last would never have one."""
+    last = client.chosen_ts.get(group, 0)
+    return any(due <= now and client.chosen_ts.get(other, 0) < last for other, due in client.due_ts.items())
