@@ -30,9 +30,9 @@ class Part:
             cluster.create_topic(name, queues)
 
     def join(self, *names: str, topics: Sequence[str] = (), **how: Any) -> list[Consumer]:
-        """Start consumers, by default of all topics."""
+        """Start consumers, by default of all topics. No other group has a client of their id: that is one process."""
         subscribed = dict.fromkeys(topics or self.topics, "*")
-        joined = [self.cluster.consumer(self.group, name, subscribed, **how) for name in names]
+        joined = [self.cluster.consumer(self.group, f"{self.group}-{name}", subscribed, **how) for name in names]
         self.consumers += joined
         self._note(f"{', '.join(names)} started")
         return joined

@@ -97,8 +97,8 @@ def test_different_subscriptions(played: Played) -> None:
     outcome = played.of("subs")
     for kind, topic, severity, queues, within_s in (
         ("INCONSISTENT_SUBSCRIPTION", None, "warning", "", 90),
-        ("ORPHANED", "subs-T", "critical", "broker-b 0-3", 90),
-        ("ORPHANED", "subs-U", "critical", "broker-a 0-3", 90),
+        ("ORPHANED", "subs-T", "critical", "broker-b 0-3", 130),
+        ("ORPHANED", "subs-U", "critical", "broker-a 0-3", 130),
     ):
         firing = one(outcome, kind, topic)
         assert (firing.severity, firing.queues) == (severity, queues)
@@ -142,5 +142,5 @@ def test_the_whole_job_says_what_the_core_says(played: Played) -> None:
     """The very records that the collector has sent, through Spark into Delta tables."""
     played.job.finish(played.offsets)
     assert tables.as_facts(played.job.tables) == played.facts
-    open_alerts = {(row["group"], row["kind"]) for row in tables.rows(played.job.tables, "alerts")}
+    open_alerts = {(row["consumer_group"], row["kind"]) for row in tables.rows(played.job.tables, "alerts")}
     assert ("same", "DUPLICATED") in open_alerts
