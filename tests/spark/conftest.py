@@ -1,6 +1,7 @@
 """Fixtures of the Spark tests: one session for the whole run, and a facts table that a test writes itself."""
 
 import os
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -48,3 +49,11 @@ class Tables:
 @pytest.fixture
 def tables(spark: SparkSession, tmp_path: Path) -> Tables:
     return Tables(spark, tmp_path)
+
+
+@pytest.fixture
+def told(finished: Tables, tmp_path: Path) -> Tables:
+    """A copy, to change, of the tables that the module's ``finished`` made once."""
+    folder = tmp_path / "tables"
+    shutil.copytree(finished.path, folder)
+    return Tables(finished.spark, folder)

@@ -51,13 +51,6 @@ def finished(spark, tmp_path_factory):
     return tables
 
 
-@pytest.fixture
-def told(finished, tmp_path):
-    folder = tmp_path / "tables"
-    shutil.copytree(finished.path, folder)
-    return Tables(finished.spark, folder)
-
-
 def files(tables, name):
     """How many files each day of a table has in its newest snapshot."""
     return Counter(Path(uri).parent.name for uri in DeltaTable(f"{tables.path}/{name}").file_uris())

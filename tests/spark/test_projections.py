@@ -64,13 +64,6 @@ def finished(spark, tmp_path_factory):
     return tables
 
 
-@pytest.fixture
-def told(finished, tmp_path):
-    folder = tmp_path / "tables"
-    shutil.copytree(finished.path, folder)
-    return Tables(finished.spark, folder)
-
-
 def rows(tables, name):
     """Rows of a table, each as often as it is there."""
     return Counter(str(sorted(row.asDict(recursive=True).items())) for row in tables.read(name).collect())
