@@ -116,10 +116,16 @@ def _is_undecided(group: Group, alert: Alert, place: int, verdicts: dict[int, Ve
     """Whether the evidence at hand does not say that the queue has left the alert's finding."""
     verdict = verdicts.get(place)
     if verdict is None:
-        return False
+        return _is_lost_with_its_broker(group, place)
     if alert.kind in BY_OFFSETS:
         return verdict.kind not in NOT_BY_OFFSETS and not is_seen_to_move(group, group.state.queues[place])
     return (verdict.by_reports or verdict.kind) in NOT_BY_REPORTS
+
+
+def _is_lost_with_its_broker(group: Group, place: int) -> bool:
+    """Name servers drop a broker that is down from the routes: that its queues vanish then says nothing of them."""
+    lost_ts = group.state.brokers[group.state.queues[place].broker].lost_ts
+    return 0 < group.state.now - group.timing.gone_after < lost_ts
 
 
 def _doubt(group: Group, evidence: GroupEvidence, alert: Alert, verdicts: dict[int, Verdict]) -> None:

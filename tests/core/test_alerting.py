@@ -304,3 +304,33 @@ def test_every_reason_is_told_by_some_test_of_this_folder() -> None:
         "found", "held_long_enough", "queues_changed", "cause_changed", "severity_changed", "evidence_lost",
         "evidence_back", "right_again", "cleared_before_firing", "gone",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("away", "after"), [(300, []), (HOUR + 300, [("resolved", "right_again")])])
+def test_an_alert_outlives_the_route_s_loss_of_a_broker_that_is_down(away: float, after: list[tuple[str, str]]) -> None:
+    """Name servers drop it after two minutes; what was wrong there is not known to be right for that."""
+    fleet = healthy(**QUIET)
+    fleet.own("x", "a0-3")
+    fleet.own("y", "b0-2")  # nobody has b3
+    fleet.run(90)
+    assert fleet.firing() == {("T", "ORPHANED")}
+    fleet.down.add("b")
+    fleet.run(120)
+    fleet.route("T", a=4)
+    fleet.run(away)
+    assert reasons(fleet, "ORPHANED") == [*FOUND_AND_FIRED, ("firing", "evidence_lost"), *after]
+
+
+def test_and_goes_on_when_the_broker_is_back() -> None:
+    fleet = healthy(**QUIET)
+    fleet.own("x", "a0-3")
+    fleet.own("y", "b0-2")
+    fleet.run(90)
+    fleet.down.add("b")
+    fleet.run(120)
+    fleet.route("T", a=4)
+    fleet.run(60)
+    fleet.down.clear()
+    fleet.route("T", a=4, b=4)
+    fleet.run(240)
+    assert reasons(fleet, "ORPHANED") == [*FOUND_AND_FIRED, ("firing", "evidence_lost"), ("firing", "evidence_back")]
