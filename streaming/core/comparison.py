@@ -100,7 +100,8 @@ def _judge(topic: TopicEvidence, place: int) -> Verdict:
     """A queue that was nobody's, or in no route, stood still for that reason: it is given the whole time to move."""
     queue = topic.group.state.queues[place]
     evidence = _evidence(topic, place)
-    is_taken_over = evidence.newest and FINDING_CODES[queue.finding] is Kind.ORPHANED
+    may_be_taken_over = evidence.newest or topic.now < topic.ready_ts
+    is_taken_over = may_be_taken_over and FINDING_CODES[queue.finding] is Kind.ORPHANED
     if queue.still_ms > 0 and (is_taken_over or queue.told_after_ms < 0):
         queue.still_ms = STARTED_AFRESH
     return judge(evidence)

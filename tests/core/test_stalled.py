@@ -175,6 +175,24 @@ def test_a_queue_that_gets_an_owner_has_a_minute_before_it_is_stalled(seconds: f
     assert fleet.firing() == set()
 
 
+def test_a_queue_that_was_nobodys_has_a_minute_when_its_group_is_repaired() -> None:
+    """Until reports count again nobody is known to have it: that is no stall either."""
+    fleet = healthy()
+    fleet.own("x", "a1-3")
+    fleet.run(150)
+    fleet.leave("x")
+    fleet.join("z")
+    fleet.own("y", "b0-3")
+    fleet.own("z", "a1-3")
+    fleet.run(30)
+    assert fleet.finding("a0").finding == "SETTLING"
+    fleet.resume("y")
+    fleet.resume("z")
+    fleet.run(100)
+    assert fleet.fired() == {("T", "ORPHANED")}
+    assert fleet.firing() == set()
+
+
 def test_and_is_stalled_after_that_minute_if_its_owner_does_not_move_it() -> None:
     fleet = healthy()
     fleet.own("x", "a1-3")
