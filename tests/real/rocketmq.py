@@ -43,7 +43,7 @@ class LoopbackRocketMQ:
     def __init__(self, version: str = NEWEST, brokers: Sequence[str] = ("broker-a", "broker-b")) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="evenkeel-rocketmq-")
         self._home = Path(self._scratch.name)
-        self._version = version
+        self.version = version
         self._classpath: list[Path] = []
         self._processes: list[JavaProcess] = []
         self._broker_names = tuple(brokers)
@@ -143,7 +143,7 @@ class LoopbackRocketMQ:
         self.wait_until(is_up, f"{name} serves")
 
     def _start(self) -> None:
-        jars = rocketmq_jars(self._version)
+        jars = rocketmq_jars(self.version)
         classes = self._home / "classes"
         compile_java(sorted(JAVA_SOURCES.glob("*.java")), jars, classes)
         self._classpath = [classes, *jars]

@@ -14,7 +14,7 @@ from streaming.replay.lines import read_lines
 from streaming.replay.recording import decode_line
 from tests.e2e.job import Job
 from tests.real.collecting import Collecting
-from tests.real.rocketmq import Consumer, LoopbackRocketMQ
+from tests.real.rocketmq import NEWEST, Consumer, LoopbackRocketMQ
 
 pytestmark = [pytest.mark.rocketmq, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -24,8 +24,14 @@ ONE_PROCESSOR = ("-XX:ActiveProcessorCount=1",)
 BROKERS = ("broker-a", "broker-b")
 
 
-def test_clients_with_one_processor_stay_in_their_group(rocketmq: LoopbackRocketMQ, tmp_path: Path) -> None:
+def test_clients_with_one_processor_stay_in_their_group(
+    rocketmq: LoopbackRocketMQ, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     """A second group, on the same machine and brokers, that nobody asks, shows what happens by itself."""
+    if rocketmq.version == NEWEST:
+        request.applymarker(
+            pytest.mark.xfail(reason="one of the first requests makes a small client drop out", strict=False)
+        )
     consumers = [two for group in ("asked", "left-alone") for two in two_small_consumers(rocketmq, group)]
     rocketmq.producer(["asked-T", "left-alone-T"])
     rocketmq.wait_until_joined(consumers, BROKERS)
