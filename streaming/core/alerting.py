@@ -125,7 +125,7 @@ def _is_undecided(group: Group, alert: Alert, place: int, verdicts: dict[int, Ve
 def _is_lost_with_its_broker(group: Group, place: int) -> bool:
     """Name servers drop a broker that is down from the routes: that its queues vanish then says nothing of them."""
     lost_ts = group.state.brokers[group.state.queues[place].broker].lost_ts
-    return 0 < group.state.now - group.timing.gone_after < lost_ts
+    return lost_ts > 0 and group.state.now - lost_ts < group.timing.gone_after
 
 
 def _doubt(group: Group, evidence: GroupEvidence, alert: Alert, verdicts: dict[int, Verdict]) -> None:

@@ -3,9 +3,10 @@
 import asyncio
 import json
 import ssl
+import threading
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -310,3 +311,24 @@ def response(opaque: int, code: int = 0, body: bytes = b"") -> bytes:
     written = header % (code, opaque)
     length = 4 + len(written) + len(body)
     return length.to_bytes(4, "big") + b"\0" + len(written).to_bytes(3, "big") + written + body
+
+
+@contextmanager
+def served(fake: FakeCluster) -> Iterator[FakeCluster]:
+    """By a thread, since the command has the main one."""
+    loop, is_up, stop = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
+
+    async def serve() -> None:
+        async with fake.running():
+            is_up.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
+    thread.start()
+    assert is_up.wait(5)
+    try:
+        yield fake
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+        loop.close()

@@ -1,6 +1,5 @@
 """``evenkeel collect`` as a whole: a cluster on loopback, files at the other end, signals."""
 
-import asyncio
 import json
 import logging
 import os
@@ -22,7 +21,7 @@ from streaming.errors import CollectorError
 from streaming.replay.engines import core_facts
 from streaming.replay.recording import Recording
 from streaming.replay.source import open_source
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
+from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, served
 from tests.collector.test_cluster_probe import Told, play, two_clients
 
 SECRET = "hunter2"
@@ -31,22 +30,10 @@ SECRET = "hunter2"
 @pytest.fixture
 def cluster() -> Iterator[FakeCluster]:
     """A cluster served by a thread, for a command that has the main one."""
-    fake, loop = two_clients(), asyncio.new_event_loop()
+    fake = two_clients()
     fake.groups["dead"] = FakeGroup()
-    is_up, stop = threading.Event(), asyncio.Event()
-
-    async def serve() -> None:
-        async with fake.running():
-            is_up.set()
-            await stop.wait()
-
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
-    thread.start()
-    assert is_up.wait(5)
-    yield fake
-    loop.call_soon_threadsafe(stop.set)
-    thread.join()
-    loop.close()
+    with served(fake):
+        yield fake
 
 
 def config_file(folder: Path, cluster: FakeCluster, more: str = "") -> str:

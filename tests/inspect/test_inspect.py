@@ -1,13 +1,10 @@
 """``evenkeel inspect`` as a whole, against a cluster on loopback that speaks RocketMQ's protocol."""
 
-import asyncio
 import json
 import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,7 +14,7 @@ from streaming.config import Config
 from streaming.inspect.exit_status import exit_status
 from streaming.inspect.picture import ClusterPicture, GroupPicture
 from streaming.inspect.service import Plan, expecting
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
+from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, served
 
 QUEUES = [("T", broker, number) for broker in ("broker-a", "broker-b") for number in range(4)]
 SHORT = ["--seconds", "1"]
@@ -28,27 +25,6 @@ def cluster(first: int = 4, second: int = 4) -> FakeCluster:
     members = [FakeClient("10.0.0.1@c1", QUEUES[:first]), FakeClient("10.0.0.1@c2", QUEUES[-second:])]
     offsets = dict.fromkeys(QUEUES, (9, 9, 9))
     return FakeCluster(groups={"g": FakeGroup(members), "dead": FakeGroup()}, offsets=offsets)
-
-
-@contextmanager
-def served(fake: FakeCluster) -> Iterator[FakeCluster]:
-    """By a thread, since the command has the main one."""
-    loop, is_up, stop = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
-
-    async def serve() -> None:
-        async with fake.running():
-            is_up.set()
-            await stop.wait()
-
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
-    thread.start()
-    assert is_up.wait(5)
-    try:
-        yield fake
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join()
-        loop.close()
 
 
 @pytest.fixture(autouse=True)

@@ -32,7 +32,7 @@ class Producer(Protocol):
 
 def make_producer(bootstrap_servers: str, options: Mapping[str, Any]) -> Producer:
     """Raises KafkaError or OSError where no broker answers. What it was given stays with it until Kafka takes it."""
-    servers = [server.strip() for server in bootstrap_servers.split(",")]
+    servers = server_list(bootstrap_servers)
     _check_reachable(servers)
     arguments: dict[str, Any] = {
         "bootstrap_servers": servers,
@@ -49,6 +49,11 @@ def make_producer(bootstrap_servers: str, options: Mapping[str, Any]) -> Produce
     }
     producer: Producer = KafkaProducer(**arguments)
     return producer
+
+
+def server_list(bootstrap_servers: str) -> list[str]:
+    """As kafka-python wants them."""
+    return [server.strip() for server in bootstrap_servers.split(",")]
 
 
 def _check_reachable(servers: list[str]) -> None:
