@@ -111,14 +111,45 @@ class QueueFact(Payload, frozen=True, kw_only=True):
 
 
 class AlertQueue(Struct, frozen=True):
+    """``waiting``: messages not yet consumed, None where no offsets are known."""
+
     broker_name: str
     queue_id: int
     owners: tuple[str, ...] = ()
     expected: tuple[str, ...] | None = None
+    waiting: int | None = None
+
+
+class AlertClient(Struct, frozen=True):
+    """A client that an alert is about: an owner, an expected owner, or one that the cause names.
+
+    ``addresses`` are ip:port of its channels, ``brokers`` those that list it, ``start_ts`` one an instance.
+    """
+
+    client_id: str
+    addresses: tuple[str, ...] = ()
+    brokers: tuple[str, ...] = ()
+    version: str | None = None
+    strategy: str | None = None
+    subscriptions: tuple[str, ...] = ()
+    start_ts: tuple[int, ...] = ()
+    answered_ts: int | None = None
+
+
+class AlertChange(Struct, frozen=True):
+    """What changed shortly before: ``subject`` is a client id, a topic or a broker's name."""
+
+    ts: int
+    what: str
+    subject: str
 
 
 class AlertFact(Payload, frozen=True, kw_only=True):
-    """An alert changed state, or its queues or cause changed while it was open (``reason`` says which)."""
+    """An alert changed state, or its queues or cause changed while it was open (``reason`` says which).
+
+    ``since_ts``: since when the first of its queues has been so. ``clients`` and ``changes`` (newest last) are cut to
+    what a person reads. ``waiting``: messages not consumed; the oldest of them came after ``oldest_ts``.
+    """
 
     fact: ClassVar[str] = "alert"
     fingerprint: str
@@ -133,6 +164,11 @@ class AlertFact(Payload, frozen=True, kw_only=True):
     fired_ts: int | None = None
     resolved_ts: int | None = None
     stale: bool = False
+    since_ts: int | None = None
+    clients: tuple[AlertClient, ...] = ()
+    changes: tuple[AlertChange, ...] = ()
+    waiting: int | None = None
+    oldest_ts: int | None = None
 
 
 class MembershipFact(Payload, frozen=True, kw_only=True):
