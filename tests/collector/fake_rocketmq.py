@@ -69,6 +69,7 @@ class FakeGroup:
     consume_type: str = "CONSUME_PASSIVELY"
     settings: dict[str, Any] = field(default_factory=dict)
     committed: tuple[str, ...] | None = None  # topics that 208 without a topic knows; None: all
+    has_pulled: bool = True  # also from its retry topic: 208 knows that
 
     def members_on(self, broker: str) -> list[FakeClient]:
         return self.listed_by.get(broker, self.members)
@@ -174,10 +175,12 @@ class FakeCluster:
     def _208(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
         group = self.groups.get(fields["consumerGroup"], FakeGroup())
         committed = group.topics if group.committed is None else group.committed
+        if group.has_pulled:
+            committed = (*committed, f"%RETRY%{fields['consumerGroup']}")
         topics = (fields["topic"],) if fields.get("topic") else committed
         rows = []
         for topic in topics:
-            for number in range(self.queues.get(topic, 0)):
+            for number in range(1 if topic.startswith("%RETRY%") else self.queues.get(topic, 0)):
                 queue = (topic, node.name, number)
                 broker, consumer, pull = self.offsets.get(queue, (0, 0, 0))
                 rows.append(

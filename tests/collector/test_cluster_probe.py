@@ -16,7 +16,7 @@ from schemas.events import (
     Round,
     TopicRoute,
 )
-from streaming.collector.probing import brokers, group_round
+from streaming.collector.probing import brokers, group_round, unread
 from streaming.collector.probing.cluster import ClusterProbe, RoundReport
 from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.policy import Policy
@@ -358,16 +358,34 @@ def test_topic_without_any_committed_offset_is_asked_for_by_name() -> None:
         await told.round()
         assert {(p.topic, p.broker_name) for p in told.of(ConsumeProgress)} == {("T", "broker-a"), ("T", "broker-b")}
 
-    play(scene, FakeCluster(groups={"g": FakeGroup([FakeClient("c1")], committed=())}))
+    play(scene, FakeCluster(groups={"g": FakeGroup([FakeClient("c1")], committed=(), has_pulled=False)}))
 
 
-def test_broadcasting_group_is_not_asked_for_offsets() -> None:
+def test_clients_of_a_group_with_new_queues_are_let_be() -> None:
+    """A client with one processor would drop out of its group over the answer."""
+
+    async def scene(told: Told) -> None:
+        await told.round()
+        assert told.of(AssignmentReport) == []
+        assert [(one.client_id, one.reason) for one in told.marker().not_asked] == [("c1", unread.REASON)]
+        told.fake.groups["g"].has_pulled = True
+        told.view.offsets.forget_group("g")  # or they would be asked again in 20 s only
+        await told.round()
+        assert [report.client_id for report in told.of(AssignmentReport)] == ["c1"]
+
+    play(scene, FakeCluster(groups={"g": FakeGroup([FakeClient("c1")], has_pulled=False)}))
+
+
+def test_broadcasting_group_is_asked_for_reports_alone() -> None:
     async def scene(told: Told) -> None:
         await told.round()
         assert told.of(ConsumeProgress) == []
+        assert [report.client_id for report in told.of(AssignmentReport)] == ["c1"]
         assert told.of(Heartbeat)[0].message_model == "BROADCASTING"
 
-    play(scene, FakeCluster(groups={"g": FakeGroup([FakeClient("c1")], message_model="BROADCASTING")}))
+    play(
+        scene, FakeCluster(groups={"g": FakeGroup([FakeClient("c1")], message_model="BROADCASTING", has_pulled=False)})
+    )
 
 
 def test_topic_on_a_broker_that_does_not_know_the_group_is_covered_too() -> None:

@@ -66,11 +66,13 @@ class ClientSchedule:
         for client_id in self._members.pop(group, frozenset()):
             self._forget(group, client_id)
 
-    def choose(self, group: str, now: int) -> Chosen:
-        """Whom to ask in this round of the group."""
+    def choose(self, group: str, now: int, why_nobody: str = "") -> Chosen:
+        """Whom to ask in this round of the group; nobody, if there is a reason."""
         ask, not_asked = [], {}
         for client_id in sorted(self._members.get(group, ())):
             reason = self._why_not(client_id, group, now)
+            if reason is None and why_nobody:
+                reason = why_nobody
             if reason is None:
                 self._clients[client_id].is_busy = True
                 self._clients[client_id].chosen_ts[group] = now

@@ -9,6 +9,7 @@ from streaming.collector.probing.cluster_view import ClusterView, now_ms
 from streaming.collector.probing.lists import confirmed, is_about_client
 from streaming.collector.probing.load import Footprint
 from streaming.collector.probing.policy import RUNNING_INFO_TIMEOUT_MS, SLOW_MS, STAYS_WATCHED_MS
+from streaming.collector.probing.unread import REASON, UnreadQueues
 from streaming.collector.translation.answers import (
     CONSUME_MSG_TIMEOUT,
     SUCCESS,
@@ -39,6 +40,7 @@ class GroupProbe:
         self._hosted_ts: dict[str, int] = {}
         self._members: dict[str, tuple[str, ...]] = {}
         self._message_model: str | None = None
+        self._unread = UnreadQueues()
         self._asked: list[str] = []
         self._not_asked: dict[str, str] = {}
         self._is_new = True
@@ -71,7 +73,10 @@ class GroupProbe:
         await self._ask_members(self._brokers_to_ask(started_ts) - brokers)
         listed = [client_id for ids in self._members.values() for client_id in ids]
         self.has_members = bool(listed)
-        await asyncio.gather(self._ask_offsets(), self._ask_clients(listed))
+        self._unread.hosted({p: n for p, n in self._read_queue_nums().items() if p[0] in self._members}, now_ms())
+        offsets = asyncio.ensure_future(self._ask_offsets())
+        await asyncio.wait([offsets], timeout=SLOW_MS / 1000)  # they say whether clients may be asked
+        await asyncio.gather(offsets, self._ask_clients(listed))
         self._end()
 
     def _brokers_to_ask(self, now: int) -> set[str]:
@@ -127,24 +132,33 @@ class GroupProbe:
         if answer.code != SUCCESS:
             return
         committed = {row.topic for row in answer.table or ()}
+        self._unread.stored(broker, committed)
         for topic in sorted(self._hosted_by(broker) - committed - {retry_topic(self.name)}):
             reply = await self._view.ask(broker, requests.consume_stats(self.name, topic), Lane.TABLES)
             self._take(bodies.consume_stats(reply, asked, topic))
 
     def _hosted_by(self, broker: str) -> set[str]:
+        return {topic for name, topic in self._read_queue_nums() if name == broker}
+
+    def _read_queue_nums(self) -> dict[tuple[str, str], int]:
+        """By broker and topic."""
         routes = {topic: self._view.translation.routes.get(topic)[0] for topic in self.topics}
-        return {topic for topic, route in routes.items() if route and any(q[0] == broker for q in route.queues)}
+        return {(q[0], topic): q[1] for topic, route in routes.items() if route for q in route.queues}
 
     async def _ask_clients(self, listed: Iterable[str]) -> None:
         """Side by side. The round waits a moment for their answers; later ones are told as they come."""
         clients, now = self._view.clients, now_ms()
         if self._members:
             clients.know(self.name, listed, now)
-        chosen = clients.choose(self.name, now)
+        chosen = clients.choose(self.name, now, self._why_nobody(now))
         self._not_asked = dict(chosen.not_asked)
         asking = [self._view.beside(self._ask_client(client_id)) for client_id in chosen.ask]
         if asking:
             await asyncio.wait(asking, timeout=SLOW_MS / 1000)
+
+    def _why_nobody(self, now: int) -> str:
+        """Why none of its clients may be asked now. Broadcasting ones keep their offsets at hand."""
+        return REASON if self._message_model != BROADCASTING and self._unread.are_there(now) else ""
 
     async def _ask_client(self, client_id: str) -> None:
         broker = self._broker_to_ask_through(client_id)
