@@ -1,13 +1,14 @@
 """10,000 groups: catching up, what twice the groups cost, and a steady stream of 17,000 events a second."""
 
 import time
+from dataclasses import replace
 
 from bench.feeder import Feeder
 from bench.fleet import Shape, stretched_round_ms
 from bench.ground import Running, Trigger, ground, tell
 from bench.plain import PlainLoop
 from bench.results import Results
-from bench.throughput import A_TRIGGER, BEHIND_MS, CHURN, FULL, QUICK, CatchUp, Effort
+from bench.throughput import BEHIND_MS, CHURN, FULL, CatchUp, Effort
 
 GROUPS = 10_000
 TOPIC = "groups-10000"
@@ -17,7 +18,7 @@ CLIENTS = Shape(GROUPS).clients
 SETTLING_S = 15  # not counted
 
 
-def measure(results: Results, quick: bool) -> None:
+def measure(results: Results, _quick: bool) -> None:
     shape = Shape(GROUPS, churn=CHURN)
     start_ts = time.time_ns() // 1_000_000 - BEHIND_MS
     round_ms = stretched_round_ms(GROUPS, STEADY_EVENTS_PER_S)
@@ -29,18 +30,18 @@ def measure(results: Results, quick: bool) -> None:
     ):
         here.others.update((feeder.pid, plain.pid))
         work = CatchUp(here, feeder, plain, TOPIC)
-        _grow(results, work, QUICK if quick else FULL)
+        _grow(results, work, FULL)
         with results.part("job.steady_busy_ratio"):
-            _steady(results, work, 30 if quick else 60)
+            _steady(results, work, 60)
 
 
 def _grow(results: Results, work: CatchUp, effort: Effort) -> None:
     """Half of the groups with half of the events a trigger, then all: the same number of events a group."""
     work.preload(GROUPS // 2)
-    half = work.catch_up(A_TRIGGER // 2, effort.triggers)
+    half = work.catch_up(replace(effort, a_trigger=effort.a_trigger // 2))
     work.plain_events_per_s(half.batches, effort.plain_batches)
     work.preload(GROUPS)
-    full = work.catch_up(A_TRIGGER, effort.triggers)
+    full = work.catch_up(effort)
     loop = work.plain_events_per_s(full.batches, effort.plain_batches)
     results.put("job.groups_10000", work.figures(full, loop, GROUPS * CLIENTS))
     results.put("job.cost_at_twice_the_groups", round(full.trigger_s / half.trigger_s, 2))

@@ -19,14 +19,14 @@ PREPARING_MS = 30_000
 
 
 def measure(results: Results, quick: bool) -> None:
-    warming_s, seconds = (30, 30) if quick else (60, 120)
+    groups, warming_s, seconds = (300, 20, 30) if quick else (GROUPS, 60, 120)
     with results.part("latency"), ground() as here:
-        shape = Shape(GROUPS, churn=CHURN)
+        shape = Shape(groups, churn=CHURN)
         start_ts = time.time_ns() // 1_000_000 + PREPARING_MS
-        with Feeder(shape, here.folder, start_ts, stretched_round_ms(GROUPS, EVENTS_PER_S)) as feeder:
+        with Feeder(shape, here.folder, start_ts, stretched_round_ms(groups, EVENTS_PER_S)) as feeder:
             here.others.add(feeder.pid)
             work = CatchUp(here, feeder, None, TOPIC)
-            work.preload(GROUPS)
+            work.preload(groups)
             since_ms = _live(here, work, warming_s, seconds)
         results.put("latency", _figures(here, since_ms))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 Tree = dict[str, Any]
+SKIPPED = {"skipped": "measured by the full run only"}
 
 
 class Results:

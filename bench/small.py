@@ -7,8 +7,8 @@ from bench.fleet import ROUND_MS, Shape
 from bench.ground import Ground, ground
 from bench.keyed import catch_up_keyed_by_group
 from bench.plain import PlainLoop
-from bench.results import Results
-from bench.throughput import A_TRIGGER, BEHIND_MS, CHURN, FULL, QUICK, CatchUp, Effort
+from bench.results import SKIPPED, Results
+from bench.throughput import BEHIND_MS, CHURN, FULL, QUICK, CatchUp, Effort
 
 GROUPS = 1_000
 TOPIC = "groups-1000"
@@ -18,7 +18,10 @@ def measure(results: Results, quick: bool) -> None:
     effort = QUICK if quick else FULL
     with results.part("job.groups_1000", "job.key_is_group_over_shard"), ground() as here:
         events_per_s = _catch_up(results, here, effort)
-        plan = here.plan(TOPIC, "keyed-by-group", source__max_offsets_per_trigger=A_TRIGGER)
+        if not effort.keyed_triggers:
+            results.put("job.key_is_group_over_shard", SKIPPED)
+            return
+        plan = here.plan(TOPIC, "keyed-by-group", source__max_offsets_per_trigger=effort.a_trigger)
         keyed = catch_up_keyed_by_group(here, plan, effort.keyed_triggers)
         keyed_events_per_s = sum(t.records for t in keyed) / sum(t.seconds for t in keyed)
         results.put("job.key_is_group_over_shard", round(keyed_events_per_s / events_per_s, 3))
@@ -31,7 +34,7 @@ def _catch_up(results: Results, here: Ground, effort: Effort) -> float:
         here.others.update((feeder.pid, plain.pid))
         work = CatchUp(here, feeder, plain, TOPIC)
         work.preload(GROUPS)
-        caught = work.catch_up(A_TRIGGER, effort.triggers)
+        caught = work.catch_up(effort)
         loop = work.plain_events_per_s(caught.batches, effort.plain_batches)
         results.put("job.groups_1000", work.figures(caught, loop, GROUPS * shape.clients))
     return caught.events_per_s

@@ -13,23 +13,23 @@ from bench.producer import Producer
 from bench.results import say
 from bench.tables import checkpoint_bytes_since, state_bytes
 
-A_TRIGGER = 200_000  # events
 BEHIND_MS = 3_600_000  # where a fleet's time begins: a backlog must not reach into the future
 CHURN = 0.001  # some group changes in every trigger, as it is in life, so that there are facts to write
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How many triggers count, after one that does not; over how many of them the plain loop is timed; and how many
-    count with the group as the key."""
+    """How many triggers of ``a_trigger`` events count, after one that does not; over how many of them the plain loop is
+    timed; and how many count with the group as the key."""
 
+    a_trigger: int
     triggers: int
     plain_batches: int
     keyed_triggers: int
 
 
-QUICK = Effort(triggers=3, plain_batches=1, keyed_triggers=1)
-FULL = Effort(triggers=8, plain_batches=3, keyed_triggers=3)
+QUICK = Effort(a_trigger=100_000, triggers=2, plain_batches=1, keyed_triggers=0)
+FULL = Effort(a_trigger=200_000, triggers=8, plain_batches=3, keyed_triggers=3)
 
 
 class Caught(NamedTuple):
@@ -82,9 +82,10 @@ class CatchUp:
             self._plain.finish()
         batch.path.unlink()
 
-    def catch_up(self, a_trigger: int, triggers: int) -> Caught:
-        """So many triggers of so many events, after a first one, which starts cold."""
-        batches = [self.feeder.backlog(a_trigger) for _ in range(triggers + 1)]
+    def catch_up(self, effort: Effort) -> Caught:
+        """Its triggers, after a first one, which starts cold."""
+        a_trigger = effort.a_trigger
+        batches = [self.feeder.backlog(a_trigger) for _ in range(effort.triggers + 1)]
         self.send(batches)
         before = len(self.ground.watch.triggers)
         plan = self.ground.plan(self.topic, source__max_offsets_per_trigger=a_trigger)
