@@ -44,7 +44,7 @@ def _start(ground: Ground, plan: Plan) -> StreamingQuery:
     checkpoint = open_checkpoint(spark, plan.checkpoint, name_of(plan.source), plan.shards, table.count())
     table.create()
     spark.conf.set("spark.sql.shuffle.partitions", checkpoint.identity.state_partitions)
-    batches = Batches(table, checkpoint, Health(None, {}, _now_ms()), None, _now_ms)
+    batches = Batches(table, checkpoint, Health(None, {}, _now_ms()), None, -1, _now_ms)
     operated = (
         read_source(spark, plan.source)
         .withColumn("shard", F.lit(0))

@@ -23,7 +23,10 @@ HEARTBEAT_PATIENCE_MS = 1_000  # a batch that comes a little late carries the he
 
 
 class Batches:
-    """Writes batches, and a heartbeat while there are none. ``losses``: None where the source can't lose records."""
+    """Writes batches, and a heartbeat while there are none. ``losses``: None where the source can't lose records.
+
+    ``appended``: the newest batch whose facts are there already, though it may not be committed.
+    """
 
     def __init__(
         self,
@@ -31,12 +34,14 @@ class Batches:
         checkpoint: Checkpoint,
         health: Health,
         losses: LossFinder | None,
+        appended: int,
         now_ms: Callable[[], int],
     ) -> None:
         self._table = table
         self._checkpoint = checkpoint
         self._health = health
         self._losses = losses
+        self._appended = appended
         self._now_ms = now_ms
         self._identity = checkpoint.identity.identity
         self._done = checkpoint.done()
@@ -44,8 +49,8 @@ class Batches:
         self._took_ms = 0
 
     def write(self, batch: DataFrame, batch_id: int) -> None:
-        """For ``foreachBatch``. The reports are collected first: when Delta skips a batch that it has, it doesn't
-        compute it either, but the state must go on to the next version all the same."""
+        """For ``foreachBatch``. The reports are collected in any case: where nothing is appended, nothing else would
+        compute the batch, but the state must go on to the next version all the same."""
         began = time.monotonic()
         self._working = True
         batch.persist(StorageLevel.MEMORY_AND_DISK)
@@ -77,14 +82,15 @@ class Batches:
             self._table.append(rows_of(spark, facts), self._note(self._done))
 
     def _append(self, batch: DataFrame, batch_id: int, count: int) -> None:
+        if batch_id <= self._appended:  # it was cut short between append and commit
+            return
         health: list[Fact] = self._health.facts(self._now_ms())
         if not count and not health:
             return
         rows = batch.where("kind = 'fact'")
         if health:
             rows = rows.unionByName(rows_of(batch.sparkSession, health))
-        once = (self._identity, batch_id)
-        self._table.append(rows, self._note(batch_id), 1 + count // ROWS_PER_FILE, once)
+        self._table.append(rows, self._note(batch_id), 1 + count // ROWS_PER_FILE)
 
     def _loss(self, batch_id: int, reports: list[ShardReport]) -> Loss:
         if self._losses is None:

@@ -1,7 +1,7 @@
 """What evenkeel keeps beside Spark's checkpoint, under ``evenkeel/``: whose it is, and the configuration in force.
 
-``identity.json`` binds the checkpoint to its facts: batch numbers start at 0 with every new checkpoint, and Delta
-silently skips a batch whose number it has seen under the same id. ``settings/N.json`` is in force from batch N on, so
+``identity.json`` binds the checkpoint to its facts: batch numbers start at 0 with every new checkpoint, and a batch
+whose number was seen under the same identity is not written again. ``settings/N.json`` is in force from batch N on, so
 that a batch that was begun ends under the settings that began it, whatever the configuration says by then.
 """
 

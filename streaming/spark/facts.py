@@ -1,4 +1,4 @@
-"""The facts table: one append a batch, atomic, and skipped by Delta when a batch comes again."""
+"""The facts table: one append a batch, atomic, each with a note in Delta's log of which batch it was."""
 
 from collections.abc import Iterable
 
@@ -47,20 +47,24 @@ class FactsTable:
         create_table(self._spark, self.path, FACTS)
 
     def append(self, rows: DataFrame, note: CommitNote, files: int = 1, once: tuple[str, int] | None = None) -> None:
-        """Append rows of the operator's schema; ``once``: skip them if this (id, version) was appended before."""
+        """Append rows of the operator's schema; ``once``: skip them if this (id, version) was appended before.
+
+        To know that, Delta makes up the table's whole state anew, which takes as long as the append: batches go by
+        the notes instead.
+        """
         writer = typed(rows, note.identity).coalesce(files).write.format("delta").mode("append")
         if once is not None:
             writer = writer.option("txnAppId", once[0]).option("txnVersion", once[1])
         writer = writer.option("userMetadata", msgspec.json.encode(note).decode())
         retried(lambda: writer.save(self.path))
 
-    def last_note(self) -> CommitNote | None:
-        """What our newest commit says."""
+    def notes(self) -> list[CommitNote]:
+        """What our commits say, newest first."""
         if not DeltaTable.isDeltaTable(self._spark, self.path):
-            return None
+            return []
         history = DeltaTable.forPath(self._spark, self.path).history(1000).orderBy(F.desc("version"))
-        ours = history.where("userMetadata LIKE '{\"identity\"%'").select("userMetadata").first()
-        return None if ours is None else msgspec.json.decode(ours[0], type=CommitNote)
+        ours = history.where("userMetadata LIKE '{\"identity\"%'").select("userMetadata").collect()
+        return [msgspec.json.decode(row.userMetadata, type=CommitNote) for row in ours]
 
 
 def typed(rows: DataFrame, identity: str) -> DataFrame:

@@ -142,10 +142,11 @@ def _prepare(spark: SparkSession, plan: Plan) -> _Job:
     checkpoint = open_checkpoint(spark, plan.checkpoint, name_of(plan.source), plan.shards, table.count())
     table.create()
     spark.conf.set("spark.sql.shuffle.partitions", checkpoint.identity.state_partitions)
-    note = table.last_note()
-    health = Health(plan.health_seconds, note.newest if note else {}, _now_ms())
+    notes = table.notes()
+    appended = max((n.batch_id for n in notes if n.identity == checkpoint.identity.identity), default=-1)
+    health = Health(plan.health_seconds, notes[0].newest if notes else {}, _now_ms())
     losses = LossFinder(Brokers(spark, plan.source).earliest) if isinstance(plan.source, KafkaSource) else None
-    batches = Batches(table, checkpoint, health, losses, _now_ms)
+    batches = Batches(table, checkpoint, health, losses, appended, _now_ms)
     batches.tell_loss_at_start(spark)
     return _Job(spark, plan, checkpoint, batches)
 

@@ -53,7 +53,7 @@ def reseed(spark: SparkSession, plan: Plan, start: str | None = None) -> Reseede
     table = FactsTable(spark, plan.tables)
     if not table.count():
         raise CheckpointError(f"there are no facts in {plan.tables} to begin with: run 'evenkeel run' as it is")
-    starting = start or _position(spark, plan, table.last_note())
+    starting = start or _position(spark, plan, next(iter(table.notes()), None))
     run_projections(spark, plan.tables)
     seeds = _seeds(spark, plan.tables).persist()
     try:

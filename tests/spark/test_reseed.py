@@ -54,7 +54,7 @@ def test_open_alerts_go_on_under_another_shard_count(spark, kafka, topic, tmp_pa
     assert [(alert.fingerprint, alert.state) for alert in alerts][-1] == (fired, "resolved")
     assert "pending" not in {alert.state for alert in alerts}
 
-    assert FactsTable(spark, pipeline.plan().tables).last_note().offsets == {topic: {"0": len(fleet.events)}}
+    assert FactsTable(spark, pipeline.plan().tables).notes()[0].offsets == {topic: {"0": len(fleet.events)}}
     assert not pipeline.health()
 
     pipeline.run(**again)
