@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from schemas.facts import AlertFact, AlertState, Fact, GroupFact
 from streaming.demo.scenarios import Scenario
-from streaming.replay.alerts import Transition, counted, details, headline
+from streaming.replay.alerts import Transition, details, headline
+from streaming.wording.numbers import counted
 
 STATE_STYLES = {"pending": "yellow", "firing": "bold red", "resolved": "green"}
 STATUS_STYLES = {"healthy": "green", "findings": "red"}

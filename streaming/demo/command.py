@@ -11,9 +11,9 @@ from streaming.demo.scenarios import load_scenarios
 from streaming.demo.show import TOPIC, Show
 from streaming.demo.terminal import Terminal
 from streaming.loopback.kafka import LoopbackKafka, kafka_jars
-from streaming.replay.alerts import counted
 from streaming.replay.folders import fresh_folder
 from streaming.spark.packages import spark_jars
+from streaming.wording.numbers import counted
 
 FOLDER = Path("data", "demo")
 PARTITIONS = 4

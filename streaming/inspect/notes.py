@@ -9,7 +9,7 @@ from streaming.core.comparison import TopicFindings
 from streaming.core.evidence import GroupEvidence
 from streaming.inspect.members import total
 from streaming.inspect.picture import Member, Queue
-from streaming.replay.alerts import counted, ranges
+from streaming.wording.numbers import counted, ranges
 
 YOUNG_MS = 60_000
 UNEVEN = 1.25  # times the share of the queues

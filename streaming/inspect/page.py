@@ -10,8 +10,8 @@ from schemas.identity import is_retry_topic
 from streaming.core.allocation import strategy_of_class
 from streaming.inspect.picture import ClusterPicture, Finding, GroupPicture, Undecided
 from streaming.inspect.tables import Row, flow_words, member_table, numbers, queue_tables
-from streaming.inspect.wording import cut, cut_middle, plain, wrapped
-from streaming.replay.alerts import counted
+from streaming.wording.names import cut, cut_middle, plain, wrapped
+from streaming.wording.numbers import counted
 
 ORDER = ("findings", "settling", "unknown", "empty", "excluded", "healthy")
 STYLES = {"findings": "bold red", "settling": "yellow", "unknown": "yellow", "empty": "yellow", "healthy": "green"}

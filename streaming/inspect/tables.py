@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
-from streaming.inspect import columns
 from streaming.inspect.members import total, total_lag
 from streaming.inspect.picture import GroupPicture, Member, Queue
-from streaming.inspect.wording import age, cut, ranges, rate, short
-from streaming.replay.alerts import counted
+from streaming.wording import columns
+from streaming.wording.names import cut
+from streaming.wording.numbers import age, counted, ranges, rate, short
 
 MEMBER_ROWS = 20  # and as many rows of queues, unless all are asked for
 QUEUE_ROWS = 40
@@ -154,10 +154,7 @@ def _queue_cells(alike: list[Queue]) -> list[str]:
 
 def numbers(queues: Iterable[tuple[str, int]], width: int = RANGES_WIDTH) -> str:
     """``broker-a 0-3 5, broker-b 1``, cut where there is no end to it."""
-    by_broker: defaultdict[str, list[int]] = defaultdict(list)
-    for broker_name, queue_id in queues:
-        by_broker[broker_name].append(queue_id)
-    return cut(", ".join(f"{name} {ranges(ids)}" for name, ids in by_broker.items()), width)
+    return cut(ranges(queues), width)
 
 
 def named(client_ids: Sequence[str]) -> str:

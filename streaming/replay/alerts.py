@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from schemas.facts import AlertFact, AlertQueue, Fact
+from streaming.wording.numbers import ranges
 
 
 class Transition(NamedTuple):
@@ -83,33 +84,3 @@ def named(client_ids: Iterable[str]) -> str:
     for client_id in client_ids:
         counts[client_id] = counts.get(client_id, 0) + 1
     return ", ".join(one if n == 1 else f"{one} ({n} instances)" for one, n in counts.items()) or "nobody"
-
-
-def ranges(queues: Iterable[tuple[str, int]]) -> str:
-    """``broker-a 0-3 5, broker-b 1``."""
-    by_broker: dict[str, list[int]] = {}
-    for broker_name, queue_id in queues:
-        by_broker.setdefault(broker_name, []).append(queue_id)
-    return ", ".join(f"{name} {' '.join(_folded(ids))}" for name, ids in by_broker.items())
-
-
-def _folded(numbers: Iterable[int]) -> Iterator[str]:
-    first = last = None
-    for number in sorted(set(numbers)):
-        if last is not None and number == last + 1:
-            last = number
-            continue
-        if first is not None:
-            yield _range(first, last)
-        first = last = number
-    if first is not None:
-        yield _range(first, last)
-
-
-def _range(first: int, last: int | None) -> str:
-    return str(first) if first == last else f"{first}-{last}"
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 round``, ``2 rounds``."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -9,10 +9,11 @@ from rich.console import Console
 from rich.text import Text
 
 from streaming.config import load_config
-from streaming.replay.alerts import as_json, counted, details, headline
+from streaming.replay.alerts import as_json, details, headline
 from streaming.replay.engines import Outcome, run_core
 from streaming.replay.recording import DEFAULT_CLUSTER
 from streaming.replay.source import Counts, open_source
+from streaming.wording.numbers import counted
 
 STYLES = {"pending": "yellow", "firing": "bold red", "resolved": "green"}
 

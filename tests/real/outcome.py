@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from schemas.facts import Fact, GroupFact
-from streaming.replay.alerts import Transition, details, headline, ranges, transitions
+from streaming.replay.alerts import Transition, details, headline, transitions
+from streaming.wording.numbers import ranges
 from tests.real.stage import Part
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.facts import AlertFact, AlertQueue, Fact, GroupFact
-from streaming.replay.alerts import as_json, details, headline, named, ranges, transitions
+from streaming.replay.alerts import as_json, details, headline, named, transitions
 
 
 def alert(
@@ -17,19 +17,6 @@ def alert(
 
 def fact(ts: int, group: str, seq: int, topic: str | None = "T", payload: AlertFact | None = None) -> Fact:
     return Fact(seq, "c", group, topic, ts, payload or alert())
-
-
-@pytest.mark.parametrize(
-    ("queues", "text"),
-    [
-        ([], ""),
-        ([("a", 0)], "a 0"),
-        ([("a", 3), ("a", 1), ("a", 2), ("a", 7), ("b", 0)], "a 1-3 7, b 0"),
-        ([("a", 0), ("a", 1), ("a", 0)], "a 0-1"),
-    ],
-)
-def test_queues_are_folded_into_ranges(queues: list[tuple[str, int]], text: str) -> None:
-    assert ranges(queues) == text
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,9 @@
 import pytest
 from rich.cells import cell_len
 
-from streaming.inspect import columns
-from streaming.inspect.wording import age, cut, cut_middle, plain, ranges, rate, short, wrapped
+from streaming.wording import columns
+from streaming.wording.names import cut, cut_middle, plain, wrapped
+from streaming.wording.numbers import age, folded, ranges, rate, short
 
 
 @pytest.mark.parametrize(
@@ -55,8 +56,8 @@ def test_ages(milliseconds: int, shown: str) -> None:
 
 
 def test_neighbours_are_folded() -> None:
-    assert ranges([3, 0, 1, 2, 5, 7, 8]) == "0-3 5 7-8"
-    assert ranges([]) == ""
+    assert folded([3, 0, 1, 2, 5, 7, 8, 8]) == ["0-3", "5", "7-8"]
+    assert folded([]) == []
 
 
 def test_columns_give_way_and_empty_ones_are_left_out() -> None:
@@ -67,3 +68,16 @@ def test_columns_give_way_and_empty_ones_are_left_out() -> None:
         "10.0.…#6789      7  MATCH",
         "y            12345  ORPHANED",
     ]
+
+
+@pytest.mark.parametrize(
+    ("queues", "text"),
+    [
+        ([], ""),
+        ([("a", 0)], "a 0"),
+        ([("a", 3), ("a", 1), ("a", 2), ("a", 7), ("b", 0)], "a 1-3 7, b 0"),
+        ([("a", 0), ("a", 1), ("a", 0)], "a 0-1"),
+    ],
+)
+def test_queues_are_folded_into_ranges(queues: list[tuple[str, int]], text: str) -> None:
+    assert ranges(queues) == text

@@ -1,7 +1,5 @@
 """Names and numbers as they fit on a terminal: nothing that a name holds may act on it."""
 
-from collections.abc import Iterable
-
 from rich.cells import cell_len, chop_cells
 
 ELLIPSIS = "…"
@@ -52,39 +50,3 @@ def wrapped(text: str, width: int) -> list[str]:
         *whole, line = chop_cells(word, width) if cell_len(word) > width else [word]
         lines += whole
     return [*lines, line] if line or not lines else lines
-
-
-def rate(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.1f}" if value < 100 else short(round(value))
-
-
-def short(value: int | None) -> str:
-    """``12345``, ``123k``, ``12M``."""
-    if value is None:
-        return "-"
-    for limit, divisor, unit in ((100_000, 1, ""), (10_000_000, 1_000, "k"), (10_000_000_000, 1_000_000, "M")):
-        if value < limit:
-            return f"{value // divisor}{unit}"
-    return f"{value // 1_000_000_000}G"
-
-
-def age(milliseconds: int) -> str:
-    """``12 s``, ``5 min``, ``3 h``, ``9 d``."""
-    seconds = max(0, milliseconds) // 1000
-    for limit, divisor, unit in ((120, 1, "s"), (7_200, 60, "min"), (172_800, 3600, "h")):
-        if seconds < limit:
-            return f"{seconds // divisor} {unit}"
-    return f"{seconds // 86_400} d"
-
-
-def ranges(numbers: Iterable[int]) -> str:
-    """``0-3 5``."""
-    found: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if found and number == found[-1][1] + 1:
-            found[-1][1] = number
-        else:
-            found.append([number, number])
-    return " ".join(str(first) if first == last else f"{first}-{last}" for first, last in found)

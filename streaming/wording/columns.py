@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from streaming.inspect.wording import cut, cut_middle, padded
+from streaming.wording.names import cut, cut_middle, padded
 
 GAP = 2
 NARROWEST = 8
