@@ -1,5 +1,6 @@
 """The text of a page: what is told of an incident, in which words. Pure: a notice and a time in, text out."""
 
+from streaming.notices.escaping import escape
 from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert, Text
 
-__all__ = ["MonitorTrouble", "Notice", "OpenAlert", "Text"]
+__all__ = ["MonitorTrouble", "Notice", "OpenAlert", "Text", "escape"]

@@ -1,0 +1,42 @@
+"""Text as each channel takes it: nothing that a name holds may act there, call somebody or look like markup.
+
+Client ids, groups and topics are chosen by whoever connects. Control characters, terminal escapes and marks that turn
+text around are written out (``\\x1b``); line breaks stay, since names of :func:`write` have none left. What would call
+everybody (``@all``, ``<!channel>``, ``<at user_id="all">``) gets a full-width first character in every channel.
+"""
+
+import html
+import re
+from typing import Literal
+
+from streaming.wording.names import plain
+
+Channel = Literal["plain", "markdown", "html", "slack"]
+
+_CALLS_ALL = re.compile(r"@(?=(?:all|channel|everyone|here|online|room)\b|所有人|全体成员)", re.IGNORECASE)
+_CALLS_SOME = re.compile(r"<(?=[@#!]|/?at\b)", re.IGNORECASE)
+# Underscores between letters mean nothing in markdown, nor does # within a line: identifiers stay readable.
+_MARKUP = re.compile(r"[\\`*~\[\]]|(?<![^\W_])_|_(?![^\W_])")
+_BEGINS_A_BLOCK = re.compile(r"^( {0,3}(?:\d{1,9}(?=[.)]))?)(?=[#>+=|.)-])", re.MULTILINE)
+
+
+def escape(text: str, channel: str) -> str:
+    """``markdown``: lines end with two blanks, so that they stay lines; html: they want ``white-space: pre-wrap``.
+
+    Raises ValueError for a channel that is none of :data:`Channel`.
+    """
+    quiet = _CALLS_SOME.sub("＜", _CALLS_ALL.sub("＠", "\n".join(map(plain, text.split("\n")))))
+    if channel == "plain":
+        return quiet
+    if channel == "markdown":
+        return _as_markdown(quiet)
+    if channel == "html":
+        return html.escape(quiet)
+    if channel == "slack":
+        return html.escape(quiet, quote=False)  # &, < and > are all that Slack wants escaped
+    raise ValueError(f"no channel {channel!r}: plain, markdown, html or slack")
+
+
+def _as_markdown(text: str) -> str:
+    escaped = _BEGINS_A_BLOCK.sub(r"\1\\", _MARKUP.sub(r"\\\g<0>", text))
+    return escaped.replace("<", "&lt;").replace("\n", "  \n")
