@@ -2,5 +2,6 @@
 
 from streaming.notices.escaping import escape
 from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert, Text
+from streaming.notices.writing import write
 
-__all__ = ["MonitorTrouble", "Notice", "OpenAlert", "Text", "escape"]
+__all__ = ["MonitorTrouble", "Notice", "OpenAlert", "Text", "escape", "write"]

@@ -1,0 +1,90 @@
+"""The evidence of an alert in the reader's language. The core says it in English, in the words of ``streaming.core``.
+
+What fits none of the patterns is shown as it is: evidence in English is better than none.
+"""
+
+import re
+from collections.abc import Callable
+
+from streaming.notices.times import clock
+
+_STARTED = re.compile(r", started at \[(\d+(?:, \d+)*)\]")
+_AND_MORE = re.compile(r" and (\d+) more\b")
+
+
+def in_english(evidence: str, now: int) -> str:
+    """As the core says it, with times that can be read."""
+    return _STARTED.sub(lambda found: f", started at {_times(found[1], now)}", evidence)
+
+
+def in_chinese(evidence: str, now: int) -> str:
+    """The same in Chinese."""
+    for pattern, say in _CHINESE:
+        found = pattern.fullmatch(evidence)
+        if found is not None:
+            return say(found, now)
+    return _AND_MORE.sub(r" 等另外 \1 个", in_english(evidence, now))
+
+
+def _times(milliseconds: str, now: int) -> str:
+    return ", ".join(clock(int(ts), now) for ts in milliseconds.split(", "))
+
+
+Say = Callable[[re.Match[str], int], str]
+
+
+def _as(template: str) -> Say:
+    """The groups of the match, in the places of the template."""
+    return lambda found, now: _AND_MORE.sub(r" 等另外 \1 个", template.format(*found.groups()))
+
+
+def _same_client_id(found: re.Match[str], now: int) -> str:
+    client_id, instances, addresses, started = found.groups()
+    where = f"（{addresses}）" if addresses else ""
+    when = f"，启动于 {_times(started, now)}" if started else ""
+    return f"客户端 ID {client_id} 被 {instances} 个实例使用{where}{when}"
+
+
+def _listed_twice(found: re.Match[str], now: int) -> str:
+    client_id, times, addresses = found.groups()
+    where = f"（{addresses}）" if addresses else ""
+    return f"客户端 ID {client_id} 被列出 {times} 次{where}；尚未证实有第二个实例"
+
+
+def _stalled(found: re.Match[str], now: int) -> str:
+    waiting, seconds, why = found.groups()
+    said = f"{waiting} 条消息待拉取，已 {seconds} 秒没有拉取"
+    return f"{said}；{in_chinese(why, now)}" if why else said
+
+
+def _views(found: re.Match[str], now: int) -> str:
+    listed = (part.replace(" lists ", " 列出 ", 1) for part in found[0].split("; "))
+    return _AND_MORE.sub(r" 等另外 \1 个", "；".join(listed).replace(" 列出 nobody", " 未列出任何成员"))
+
+
+_PATTERNS: dict[str, Say] = {
+    r"client id (.+) is used by (\d+) instances(?: at (.+?))?(?:, started at \[(.+)\])?": _same_client_id,
+    r"client id (.+) is listed (\d+) times(?: at (.+?))?; a second instance is not proven": _listed_twice,
+    r"(\d+) messages wait, none pulled for (\d+) s(?:; (.*))?": _stalled,
+    r"(.+) is a member but does not subscribe to (.+)": _as("{0} 是成员，但没有订阅 {1}"),
+    r"no member consumes from the room of (.+)": _as("没有成员消费 {0} 所在机房的队列"),
+    r"no member's configured list names these queues": _as("没有任何成员的配置包含这些队列"),
+    r"orderly: (.+) should own them, and has not got the broker's lock": _as(
+        "顺序消费：应由 {0} 持有，但没有拿到 Broker 上的锁"
+    ),
+    r"the route changed (\d+) s ago, and members still share out the old one": _as(
+        "路由在 {0} 秒前变更，成员仍按旧路由分配"
+    ),
+    r"(.+) is listed but has not answered for (\d+) s": _as("{0} 仍在成员列表中，但已 {1} 秒没有应答"),
+    r"every queue of (.+) stands still": _as("{0} 的所有队列都停滞"),
+    r"(.+) has left, its queues are not taken over": _as("{0} 已下线，它的队列没有被接管"),
+    r"(\d+) of (\d+) members reported; no known cause fits": _as("{1} 个成员中有 {0} 个已上报；不符合任何已知原因"),
+    r"its owner has held messages for (\d+) s": _as("持有者手中的消息已 {0} 秒没有消费完"),
+    r"not consumed by (.+)": _as("{0} 没有消费"),
+    r"the topic's route does not have this queue": _as("Topic 的路由中没有这个队列"),
+    r"brokers show in turn: (.+): members overwrite each other's": _as("Broker 交替显示：{0}：成员互相覆盖订阅关系"),
+    r"no broker lists a member; (\d+) messages wait": _as("没有任何 Broker 列出成员；积压 {0} 条消息"),
+    r"(\d+) membership changes in (\d+) s; again and again: (.+)": _as("{1} 秒内成员变更 {0} 次；反复上下线的：{2}"),
+    r"[^ ;]+ lists [^;]+(?:; [^ ;]+ lists [^;]+)*": _views,
+}
+_CHINESE = [(re.compile(pattern), say) for pattern, say in _PATTERNS.items()]

@@ -1,0 +1,50 @@
+"""Lines that fit a page: sections give way to each other, the longest first."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from streaming.notices.language import Noun
+from streaming.wording.names import cut
+
+WIDTH = 240  # of a line, in terminal cells; commands and links are never cut
+
+
+class Section(NamedTuple):
+    """Lines in the order of their worth. ``at_least``: so many are shown, the last of them saying how many are not."""
+
+    lines: Sequence[str]
+    at_least: int = 2
+
+    @property
+    def least(self) -> int:
+        return min(self.at_least, len(self.lines))
+
+
+def fitted(sections: Sequence[Section], room: int, more: Noun) -> list[str]:
+    """All sections, in at most ``room`` lines, if the least of all are no more than that."""
+    sizes = [min(len(section.lines), room) for section in sections]
+    while sum(sizes) > room:
+        spare = [place for place, section in enumerate(sections) if sizes[place] > section.least]
+        sizes[max(spare, key=lambda place: sizes[place])] -= 1
+    return [line for section, size in zip(sections, sizes, strict=True) for line in _shown(section, size, more)]
+
+
+def _shown(section: Section, size: int, more: Noun) -> list[str]:
+    if size == len(section.lines):
+        return list(section.lines)
+    return [*section.lines[: size - 1], f"  {more(len(section.lines) - size + 1)}"]
+
+
+def lines(texts: Iterable[str]) -> Section:
+    """As many lines as there is room for, each as far as it fits."""
+    return Section([cut(text, WIDTH) for text in texts])
+
+
+def line(text: str) -> Section:
+    """One line that always stands, as far as it fits a line."""
+    return Section((cut(text, WIDTH),), 1)
+
+
+def uncut(text: str) -> Section:
+    """One line that must be whole to be of any use."""
+    return Section((text,), 1)

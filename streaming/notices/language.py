@@ -1,0 +1,111 @@
+"""What a language must be able to say. Templates are for :meth:`str.format`; each names what goes into it."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from streaming.wording.numbers import age
+
+
+class Noun(NamedTuple):
+    """``{n}`` is the number."""
+
+    one: str
+    many: str
+
+    def __call__(self, number: int) -> str:
+        return (self.one if number == 1 else self.many).format(n=f"{number:,}")
+
+
+class Advice(NamedTuple):
+    """A cause in a few words, in a sentence, and what to do about it."""
+
+    brief: str
+    sentence: str
+    do: str
+
+
+class Trouble(NamedTuple):
+    """evenkeel's own trouble: its title with ``{since}``, once it is over with ``{age}``, and what to check."""
+
+    title: str
+    over: str
+    meaning: str
+    checks: tuple[str, ...]
+
+
+class Language(Struct, frozen=True, kw_only=True):
+    """``kinds``: what is wrong, with ``{queues}``; ``causes``: why; ``do``: advice of kinds that have no cause."""
+
+    severities: dict[str, str]
+    resolved: str
+    kinds: dict[str, str]
+    causes: dict[str, Advice]
+    do: dict[str, str]
+    changes: dict[str, str]
+    troubles: dict[str, Trouble]
+    units: dict[str, str]
+
+    queues: Noun
+    messages: Noun
+    groups: Noun
+    instances: Noun
+    more: Noun
+
+    evidence: Callable[[str, int], str]
+    comma: str
+    semicolon: str
+    title: str
+    storm_title: str
+    cluster_title: str
+    over: str
+    stale_title: str
+    group_line: str
+    cluster_line: str
+    cluster_only: str
+    since: str
+    lasted: str
+    alert_line: str
+    of_topic: str
+    owned_by: str
+    owned_by_nobody: str
+    expected: str
+    nobody: str
+    cause_line: str
+    cause_was: str
+    evidence_line: str
+    stale: str
+    waiting_line: str
+    oldest: str
+    client_line: str
+    listed: str
+    subscribes: str
+    started: str
+    answered: str
+    change_line: str
+    gone: str
+    do_line: str
+    storm_do: str
+    next_line: str
+    on_host: str
+    check_line: str
+    link_line: str
+    group_in_storm: str
+    because: str
+
+    def lasting(self, milliseconds: int) -> str:
+        """``5 min`` in words of the language."""
+        number, unit = age(milliseconds).split(" ")
+        return f"{number} {self.units[unit]}"
+
+    def kind(self, kind: str, queues: int) -> str:
+        """``4 queues consumed twice``; a kind that is new to the language stands for itself."""
+        template = self.kinds.get(kind)
+        if template is None:
+            return f"{self.queues(queues)} {kind}" if queues else kind
+        return template.format(queues=self.queues(queues))
+
+    def advice(self, cause: str) -> Advice:
+        """Of a cause; one that is new to the language stands for itself."""
+        return self.causes.get(cause, Advice(cause, "", self.causes["UNEXPLAINED"].do))

@@ -1,0 +1,156 @@
+"""The parts of a page: what is said of alerts, one kind of thing after the other."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from schemas.facts import AlertClient, AlertQueue, AlertState, Cause, Kind, Severity
+from streaming.notices.language import Language
+from streaming.notices.notice import OpenAlert
+from streaming.notices.times import clock, moment
+from streaming.wording.names import cut, cut_middle, plain
+from streaming.wording.numbers import by_broker, folded
+
+NAME_WIDTH = 80
+NAMES_AT_MOST = 3
+RANGES_WIDTH = 120
+KINDS_AT_MOST = 3
+WORST_FIRST = [severity.value for severity in Severity]
+
+
+def shown(name: str) -> str:
+    """A name that others chose, on one line, as far as it fits."""
+    return cut_middle(plain(name), NAME_WIDTH)
+
+
+def worst_first(alerts: Iterable[OpenAlert]) -> list[OpenAlert]:
+    return sorted(
+        alerts, key=lambda a: (_rank(a.fact.severity), -len(a.fact.queues), a.group, a.topic or "", a.fact.kind)
+    )
+
+
+def _rank(severity: str) -> int:
+    return WORST_FIRST.index(severity) if severity in WORST_FIRST else len(WORST_FIRST)
+
+
+def what_is_wrong(alerts: Sequence[OpenAlert], words: Language) -> str:
+    """``4 queues consumed twice, 2 queues consumed by nobody``: each kind once, the worst first."""
+    kinds: Counter[str] = Counter()
+    for alert in worst_first(alerts):
+        kinds[alert.fact.kind] += len(alert.fact.queues)
+    return words.comma.join(words.kind(shown(kind), queues) for kind, queues in list(kinds.items())[:KINDS_AT_MOST])
+
+
+def alert_line(alert: OpenAlert, words: Language, now: int) -> str:
+    """What is wrong with which topic, and whether that is still seen."""
+    topic = words.of_topic.format(topic=shown(alert.topic)) if alert.topic else ""
+    stale = ""
+    if alert.fact.stale and alert.fact.state != AlertState.RESOLVED:
+        stale = words.stale.format(since=clock(alert.ts, now), age=words.lasting(now - alert.ts))
+    kind = shown(alert.fact.kind)
+    what = words.kind(kind, len(alert.fact.queues))
+    return words.alert_line.format(kind=kind, what=what, topic=topic, stale=stale)
+
+
+def queue_lines(queues: Iterable[AlertQueue], words: Language) -> Iterator[str]:
+    """Queues with the same owners together, the most first."""
+    alike: dict[tuple[tuple[str, ...], tuple[str, ...] | None], list[AlertQueue]] = {}
+    for queue in queues:
+        alike.setdefault((queue.owners, queue.expected), []).append(queue)
+    for (owners, expected), those in sorted(alike.items(), key=lambda item: -len(item[1])):
+        should = "" if expected is None or expected == owners else words.expected.format(owners=_named(expected, words))
+        held = words.owned_by if owners else words.owned_by_nobody
+        yield held.format(queues=_ranges(those), owners=_named(owners, words)) + should
+
+
+def _ranges(queues: Iterable[AlertQueue]) -> str:
+    """``broker-a: 0-3, 7; broker-b: 1``."""
+    brokers = by_broker((queue.broker_name, queue.queue_id) for queue in queues)
+    return cut("; ".join(f"{shown(name)}: {', '.join(folded(ids))}" for name, ids in brokers.items()), RANGES_WIDTH)
+
+
+def _named(client_ids: Iterable[str], words: Language) -> str:
+    counts = Counter(client_ids)
+    names = [shown(one) if n == 1 else f"{shown(one)} ({words.instances(n)})" for one, n in counts.items()]
+    return _first(names, words) or words.nobody
+
+
+def _first(names: Sequence[str], words: Language) -> str:
+    more = [words.more(len(names) - NAMES_AT_MOST)] if len(names) > NAMES_AT_MOST else []
+    return ", ".join([*names[:NAMES_AT_MOST], *more])
+
+
+def cause_line(cause: str, words: Language, is_over: bool = False) -> str:
+    template = words.cause_was if is_over else words.cause_line
+    return template.format(sentence=words.advice(cause).sentence, cause=shown(cause))
+
+
+def evidence_line(alert: OpenAlert, words: Language, now: int) -> str:
+    return words.evidence_line.format(evidence=words.evidence(plain(alert.fact.evidence), now))
+
+
+def waiting_line(alerts: Sequence[OpenAlert], words: Language, now: int) -> str | None:
+    """How many messages wait in the queues of the alerts; None where it is not known, or none do."""
+    known = [alert.fact.waiting for alert in alerts if alert.fact.waiting is not None]
+    dated = [alert.fact.oldest_ts for alert in alerts if alert.fact.oldest_ts is not None and alert.fact.waiting]
+    if not sum(known):
+        return None
+    oldest = ""
+    if dated:
+        oldest = words.oldest.format(since=clock(min(dated), now), age=words.lasting(now - min(dated)))
+    return words.waiting_line.format(messages=words.messages(sum(known)), oldest=oldest)
+
+
+def client_lines(alerts: Sequence[OpenAlert], words: Language, now: int) -> list[str]:
+    """Those that the causes name first; of each what matters for its cause."""
+    lines: dict[str, str] = {}
+    for alert in alerts:
+        for client in alert.fact.clients:
+            details = words.semicolon.join(_of_client(client, alert, words, now))
+            if details:
+                lines.setdefault(
+                    client.client_id, words.client_line.format(client=shown(client.client_id), details=details)
+                )
+    return list(lines.values())
+
+
+def _of_client(client: AlertClient, alert: OpenAlert, words: Language, now: int) -> Iterator[str]:
+    cause, kind = alert.fact.cause, alert.fact.kind
+    if client.addresses:
+        yield _first([shown(address) for address in client.addresses], words)
+    if client.version:
+        yield shown(client.version)
+    if cause == Cause.STRATEGY_MISMATCH and client.strategy:
+        yield shown(client.strategy.rpartition(".")[2])
+    if cause == Cause.VIEW_DIVERGENCE and client.brokers:
+        yield words.listed.format(brokers=_first([shown(name) for name in client.brokers], words))
+    if (cause == Cause.SUBSCRIPTION_MISMATCH or kind == Kind.INCONSISTENT_SUBSCRIPTION) and client.subscriptions:
+        yield words.subscribes.format(topics=_first([shown(topic) for topic in client.subscriptions], words))
+    if client.start_ts:
+        yield words.started.format(times=_first([clock(ts, now) for ts in client.start_ts], words))
+    if cause == Cause.CLIENT_STALLED and client.answered_ts is not None:
+        yield words.answered.format(time=clock(client.answered_ts, now))
+
+
+def change_lines(alerts: Sequence[OpenAlert], words: Language, now: int) -> list[str]:
+    """The newest first, each once."""
+    changes = {(change.ts, change.what, change.subject) for alert in alerts for change in alert.fact.changes}
+    return [
+        words.change_line.format(time=clock(ts, now), change=_change(what, subject, words))
+        for ts, what, subject in sorted(changes, reverse=True)
+    ]
+
+
+def _change(what: str, subject: str, words: Language) -> str:
+    return (
+        words.changes[what].format(subject=shown(subject))
+        if what in words.changes
+        else f"{shown(what)} {shown(subject)}"
+    )
+
+
+def since(ts: int, words: Language, now: int) -> str:
+    return words.since.format(since=moment(ts), age=words.lasting(now - ts))
+
+
+def lasted(ts: int, until: int, words: Language) -> str:
+    return words.lasted.format(since=moment(ts), until=clock(until, ts), age=words.lasting(until - ts))

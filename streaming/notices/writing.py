@@ -1,0 +1,188 @@
+"""A page for someone who was just woken: the title says whose and what, the body the most important first."""
+
+from collections.abc import Iterator, Sequence
+
+from schemas.facts import Kind
+from streaming.notices.chinese import CHINESE
+from streaming.notices.commands import Command, inspect_command, next_command
+from streaming.notices.english import ENGLISH
+from streaming.notices.fitting import Section, fitted, line, lines, uncut
+from streaming.notices.language import Language
+from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert, Text
+from streaming.notices.parts import (
+    alert_line,
+    cause_line,
+    change_lines,
+    client_lines,
+    evidence_line,
+    lasted,
+    queue_lines,
+    shown,
+    since,
+    waiting_line,
+    what_is_wrong,
+    worst_first,
+)
+from streaming.notices.times import clock
+from streaming.wording.names import cut, plain
+
+LANGUAGES = {"en": ENGLISH, "zh": CHINESE}
+ALERTS_AT_MOST = 3
+CAUSES_AT_MOST = 2
+TITLE_WIDTH = 200
+LINES_AT_MOST = 20
+LINES_WHEN_OVER = 14
+SAID_BY_ITS_KIND = (Kind.INCONSISTENT_SUBSCRIPTION,)  # a title that named its cause too would say it twice
+
+
+def write(notice: Notice, language: str, now: int, link: str | None = None) -> Text:
+    """Title and body; ``now`` in epoch milliseconds. Raises ValueError for a language that is neither en nor zh.
+
+    Whatever the names hold, nothing of them breaks a line or acts on a terminal; for a channel: :func:`escape`.
+    """
+    words = LANGUAGES.get(language)
+    if words is None:
+        raise ValueError(f"no language {language!r}: {' or '.join(LANGUAGES)}")
+    page = _Page(notice, words, now)
+    sections = [*page.sections(), *([uncut(words.link_line.format(link=link))] if link else [])]
+    room = LINES_WHEN_OVER if page.is_over else LINES_AT_MOST
+    return Text(cut(page.title(), TITLE_WIDTH), "\n".join(fitted(sections, room, words.more)))
+
+
+class _Page:
+    def __init__(self, notice: Notice, words: Language, now: int) -> None:
+        self.notice = notice
+        self.words = words
+        self.now = now
+        self.is_over = notice.status == "resolved"
+        self.alerts = worst_first(notice.alerts)
+        ends = [alert.fact.resolved_ts for alert in notice.alerts if alert.fact.resolved_ts is not None]
+        self.until = max(ends) if ends and self.is_over else now
+
+    def sections(self) -> Iterator[Section]:
+        if self.notice.trouble is not None:
+            return self._trouble(self.notice.trouble)
+        return self._storm() if len(self.notice.groups) > 1 else self._incident()
+
+    def title(self) -> str:
+        notice, words = self.notice, self.words
+        mark = words.resolved if self.is_over else words.severities[notice.severity]
+        what = self._trouble_in_short() if notice.trouble is not None else self._in_short()
+        if len(notice.groups) > 1:
+            return words.storm_title.format(
+                mark=mark, cluster=shown(notice.cluster), groups=words.groups(len(notice.groups)), what=what
+            )
+        if notice.groups:
+            return words.title.format(
+                mark=mark, group=shown(notice.groups[0]), what=what, cluster=shown(notice.cluster)
+            )
+        return words.cluster_title.format(mark=mark, cluster=shown(notice.cluster), what=what)
+
+    def _in_short(self) -> str:
+        what = what_is_wrong(self.alerts, self.words)
+        kinds = {alert.fact.kind for alert in self.alerts}
+        if self.is_over:
+            return self.words.over.format(what=what, age=self.words.lasting(self.until - self.notice.since_ts))
+        if self.notice.cause is not None and not kinds <= set(SAID_BY_ITS_KIND):
+            what = self.words.comma.join(filter(None, [what, self.words.advice(shown(self.notice.cause)).brief]))
+        is_stale = bool(self.alerts) and all(alert.fact.stale for alert in self.alerts)
+        return self.words.stale_title.format(what=what) if is_stale else what
+
+    def _incident(self) -> Iterator[Section]:
+        notice, words, now = self.notice, self.words, self.now
+        group = shown(notice.groups[0]) if notice.groups else ""
+        yield line(words.group_line.format(group=group, cluster=shown(notice.cluster), when=self._when()))
+        alerts = self.alerts[:ALERTS_AT_MOST]
+        for alert in alerts:
+            yield lines([alert_line(alert, words, now), *queue_lines(alert.fact.queues, words)])
+        if len(self.alerts) > len(alerts):
+            yield line(f"  {words.more(len(self.alerts) - len(alerts))}")
+        yield from self._causes(self.alerts)
+        waiting = waiting_line(self.alerts, words, now)
+        if waiting is not None:
+            yield line(waiting)
+        if self.is_over:
+            return
+        yield lines(client_lines(self.alerts, words, now))
+        yield lines(change_lines(self.alerts, words, now))
+        yield from self._what_to_do(self._do(), next_command(self.alerts[0]) if self.alerts else inspect_command())
+
+    def _when(self) -> str:
+        if self.is_over:
+            return lasted(self.notice.since_ts, self.until, self.words)
+        return since(self.notice.since_ts, self.words, self.now)
+
+    def _causes(self, alerts: Sequence[OpenAlert]) -> Iterator[Section]:
+        """Each cause once, with the evidence of its worst alert."""
+        first: dict[str | None, OpenAlert] = {}
+        for alert in alerts:
+            first.setdefault(alert.fact.cause, alert)
+        if self.notice.cause is not None and self.notice.cause not in first:
+            yield line(cause_line(self.notice.cause, self.words, self.is_over))
+        in_order = sorted(first.items(), key=lambda item: item[0] != self.notice.cause)
+        for cause, alert in in_order[:CAUSES_AT_MOST]:
+            if cause is not None:
+                yield line(cause_line(cause, self.words, self.is_over))
+            if alert.fact.evidence and not self.is_over:
+                yield line(evidence_line(alert, self.words, self.now))
+            if self.is_over and alert.fact.reason == "gone":
+                yield line(self.words.gone.format(kind=shown(alert.fact.kind)))
+
+    def _do(self) -> str | None:
+        """By the cause, or else by the kind of the worst alert."""
+        cause = self.notice.cause or (self.alerts[0].fact.cause if self.alerts else None)
+        if cause is not None:
+            return self.words.advice(cause).do
+        return self.words.do.get(self.alerts[0].fact.kind) if self.alerts else None
+
+    def _what_to_do(self, advice: str | None, command: Command) -> Iterator[Section]:
+        if advice is not None:
+            yield line(self.words.do_line.format(advice=advice))
+        typed = command.text
+        if command.host is not None:
+            typed = self.words.on_host.format(command=typed, host=shown(command.host))
+        yield uncut(self.words.next_line.format(command=typed))
+
+    def _storm(self) -> Iterator[Section]:
+        notice, words = self.notice, self.words
+        groups = words.groups(len(notice.groups))
+        yield line(words.cluster_line.format(cluster=shown(notice.cluster), groups=groups, when=self._when()))
+        if notice.cause is not None:
+            yield line(cause_line(notice.cause, words, self.is_over))
+        by_group: dict[str, list[OpenAlert]] = {group: [] for group in notice.groups}
+        for alert in self.alerts:
+            by_group.setdefault(alert.group, []).append(alert)
+        in_order = sorted(by_group.items(), key=lambda item: self._place(item[1]))
+        yield lines([self._of_group(group, alerts) for group, alerts in in_order])
+        if self.is_over:
+            return
+        yield lines(change_lines(self.alerts, words, self.now))
+        yield from self._what_to_do(words.storm_do, inspect_command())
+
+    def _place(self, alerts: Sequence[OpenAlert]) -> int:
+        return self.alerts.index(alerts[0]) if alerts else len(self.alerts)
+
+    def _of_group(self, group: str, alerts: Sequence[OpenAlert]) -> str:
+        causes = dict.fromkeys(shown(alert.fact.cause) for alert in alerts if alert.fact.cause)
+        because = self.words.because.format(causes=", ".join(causes)) if causes else ""
+        return self.words.group_in_storm.format(group=shown(group), what=what_is_wrong(alerts, self.words)) + because
+
+    def _trouble_in_short(self) -> str:
+        trouble = self.notice.trouble
+        assert trouble is not None
+        said = self.words.troubles[trouble.kind]
+        if self.is_over:
+            return said.over.format(age=self.words.lasting(self.now - trouble.since_ts))
+        return said.title.format(since=clock(trouble.since_ts, self.now))
+
+    def _trouble(self, trouble: MonitorTrouble) -> Iterator[Section]:
+        words, said = self.words, self.words.troubles[trouble.kind]
+        yield line(words.cluster_only.format(cluster=shown(trouble.cluster), when=self._when()))
+        if trouble.detail:
+            yield line(plain(trouble.detail))
+        if self.is_over:
+            return
+        yield line(said.meaning)
+        for check in said.checks:
+            yield line(words.check_line.format(what=check))
+        yield from self._what_to_do(None, inspect_command())

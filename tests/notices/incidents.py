@@ -1,0 +1,202 @@
+"""Incidents as evenkeel tells them, one a cause or kind: what the golden pages are written from."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from schemas.facts import AlertChange, AlertClient, AlertFact, AlertQueue, Severity
+from streaming.notices import MonitorTrouble, Notice, OpenAlert
+
+SINCE = 1_763_744_283_000  # 2025-11-21 16:58:03 UTC
+NOW = SINCE + 300_000
+A, B, C = "10.0.0.5@4711#88123", "10.0.0.6@4712#99321", "10.0.0.7@4713#11987"
+
+
+def queues(
+    *ids: int, broker: str = "broker-a", owners: tuple[str, ...] = (), expected: tuple[str, ...] | None = (A,)
+) -> tuple[AlertQueue, ...]:
+    return tuple(AlertQueue(broker, queue_id, owners, expected, 25) for queue_id in ids)
+
+
+def client(client_id: str, port: int, **said: Any) -> AlertClient:
+    host = client_id.partition("@")[0]
+    started = (SINCE - 3_600_000 - port,)
+    known: dict[str, Any] = {"addresses": (f"{host}:{port}",), "brokers": ("broker-a", "broker-b"), "version": "V4_9_7"}
+    return AlertClient(client_id, **{**known, "start_ts": started, **said})
+
+
+def alert(kind: str, cause: str | None, evidence: str, *, group: str = "orders", **more: Any) -> OpenAlert:
+    topic = more.pop("topic", "T_ORDER")
+    known: dict[str, Any] = {
+        "fingerprint": f"{group}/{topic}/{kind}", "state": "firing", "severity": "critical", "queues": (),
+        "reason": "held_long_enough", "active_ts": SINCE + 20_000, "fired_ts": SINCE + 25_000, "since_ts": SINCE,
+    }  # fmt: skip
+    fact = AlertFact(kind=kind, cause=cause, evidence=evidence, **{**known, **more})
+    return OpenAlert("prod", group, topic, SINCE + 25_000, 17, fact)
+
+
+def notice(*alerts: OpenAlert, **more: Any) -> Notice:
+    causes = {one.fact.cause for one in alerts}
+    worst = "critical" if any(one.fact.severity == "critical" for one in alerts) else "warning"
+    known: dict[str, Any] = {
+        "key": "k", "status": "firing", "severity": Severity(worst), "cluster": "prod",
+        "groups": tuple(dict.fromkeys(one.group for one in alerts)),
+        "cause": causes.pop() if len(causes) == 1 else None, "alerts": alerts, "since_ts": SINCE,
+    }  # fmt: skip
+    return Notice(**{**known, **more})
+
+
+def resolved(one: Notice, reason: str = "right_again") -> Notice:
+    until = SINCE + 720_000
+    alerts = tuple(
+        replace(a, ts=until, fact=replace(a.fact, state="resolved", reason=reason, resolved_ts=until, waiting=0))
+        for a in one.alerts
+    )
+    return replace(one, status="resolved", alerts=alerts)
+
+
+def _by_cause() -> dict[str, Notice]:
+    twin, same = "10.0.0.5@shop", f"started at [{SINCE - 90_000}, {SINCE - 30_000}]"
+    circle = "AllocateMessageQueueAveragelyByCircle"
+    twins = client(
+        twin, 54078, addresses=("10.0.0.5:54078", "10.0.0.6:57770"), start_ts=(SINCE - 90_000, SINCE - 30_000)
+    )
+    joined = (AlertChange(SINCE - 30_000, "joined", twin),)
+    waits: dict[str, Any] = {"waiting": 12_345, "oldest_ts": SINCE - 60_000}
+    return {
+        "SAME_CLIENT_ID": notice(
+            alert("DUPLICATED", "SAME_CLIENT_ID",
+                  f"client id {twin} is used by 2 instances at 10.0.0.5:54078, 10.0.0.6:57770, {same}",
+                  queues=queues(0, 1, 2, 3, 7, owners=(twin, twin), expected=(twin,)),
+                  clients=(twins,), changes=joined),
+            alert("ORPHANED", "SAME_CLIENT_ID", f"client id {twin} is used by 2 instances",
+                  queues=queues(4, 5, 6, owners=(), expected=(twin,)), clients=(twins,), changes=joined, **waits),
+        ),
+        "STALE_CONNECTION": notice(
+            alert("DUPLICATED", "STALE_CONNECTION",
+                  f"client id {twin} is listed 2 times at 10.0.0.5:54078, 10.0.0.5:57770; "
+                  "a second instance is not proven",
+                  queues=queues(0, owners=(twin, B), expected=(twin,)), clients=(client(twin, 54078), client(B, 7))),
+        ),
+        "SUBSCRIPTION_MISMATCH": notice(
+            alert("ORPHANED", "SUBSCRIPTION_MISMATCH", f"{B} is a member but does not subscribe to T_ORDER",
+                  queues=queues(2, 3, expected=(B,)),
+                  clients=(client(B, 7, subscriptions=("T_REFUND",)), client(A, 8, subscriptions=("T_ORDER",))),
+                  **waits),
+        ),
+        "INCONSISTENT_SUBSCRIPTION": notice(
+            alert("INCONSISTENT_SUBSCRIPTION", "SUBSCRIPTION_MISMATCH", f"{A}: T_ORDER (paid); {B}: T_ORDER",
+                  topic=None, severity="warning",
+                  clients=(client(A, 8, subscriptions=("T_ORDER (paid)",)), client(B, 7, subscriptions=("T_ORDER",)))),
+        ),
+        "STRATEGY_MISMATCH": notice(
+            alert("DUPLICATED", "STRATEGY_MISMATCH", f"AllocateMessageQueueAveragely: {A}; {circle}: {B}",
+                  queues=queues(1, owners=(A, B), expected=None),
+                  clients=(client(A, 8, strategy="AllocateMessageQueueAveragely"),
+                           client(B, 7, strategy=f"org.apache.rocketmq.client.consumer.rebalance.{circle}"))),
+        ),
+        "VIEW_DIVERGENCE": notice(
+            alert("DUPLICATED", "VIEW_DIVERGENCE", f"broker-a lists {A}, {B}; broker-b lists {A}",
+                  queues=(*queues(0, 1, owners=(A, B), expected=None),
+                          *queues(0, 1, 2, broker="broker-b", owners=(A, B), expected=None)),
+                  clients=(client(A, 8), client(B, 7, brokers=("broker-a",))),
+                  changes=(AlertChange(SINCE - 45_000, "broker_lost", "broker-b"),
+                           AlertChange(SINCE - 5_000, "broker_returned", "broker-b"))),
+        ),
+        "ROUTE_LAG": notice(
+            alert("ORPHANED", "ROUTE_LAG", "the route changed 85 s ago, and members still share out the old one",
+                  queues=queues(8, 9, 10, 11), clients=(client(A, 8),),
+                  changes=(AlertChange(SINCE - 5_000, "route_changed", "T_ORDER"),), **waits),
+        ),
+        "CLIENT_STALLED": notice(
+            alert("STALLED", "CLIENT_STALLED",
+                  f"12345 messages wait, none pulled for 61 s; {A} is listed but has not answered for 75 s",
+                  queues=queues(0, 1, 2, 3, owners=(A,)), clients=(client(A, 8, answered_ts=SINCE - 15_000),), **waits),
+        ),
+        "MEMBER_GONE": notice(
+            alert("ORPHANED", "MEMBER_GONE", f"{C} has left, its queues are not taken over",
+                  queues=queues(4, 5, expected=(B,)), clients=(client(C, 9), client(B, 7)),
+                  changes=(AlertChange(SINCE - 26_000, "left", C),), **waits),
+        ),
+        "LOCK_STUCK": notice(
+            alert("ORPHANED", "LOCK_STUCK", f"orderly: {B} should own them, and has not got the broker's lock",
+                  queues=queues(6, expected=(B,)), clients=(client(B, 7),), **waits),
+        ),
+        "ROOM_WITHOUT_CONSUMER": notice(
+            alert("ORPHANED", "ROOM_WITHOUT_CONSUMER", "no member consumes from the room of room2-broker-a",
+                  queues=queues(0, 1, broker="room2-broker-a", expected=()), **waits),
+        ),
+        "CONFIG_MISSES_QUEUE": notice(
+            alert("ORPHANED", "CONFIG_MISSES_QUEUE", "no member's configured list names these queues",
+                  queues=queues(3, expected=()), **waits),
+        ),
+        "NO_READ_PERM": notice(
+            alert("UNREADABLE_QUEUES", "NO_READ_PERM", "NO_READ_PERM: broker-a/0, broker-a/1", severity="warning",
+                  queues=queues(0, 1, expected=None), **waits),
+        ),
+        "READ_LT_WRITE": notice(
+            alert("UNREADABLE_QUEUES", "READ_LT_WRITE", "READ_LT_WRITE: broker-a/6, broker-a/7", severity="warning",
+                  queues=queues(6, 7, expected=None), **waits),
+        ),
+        "UNEXPLAINED": notice(
+            alert("ORPHANED", "UNEXPLAINED", "3 of 3 members reported; no known cause fits",
+                  queues=queues(1, 3, 5), clients=(client(A, 8),), **waits),
+        ),
+    }  # fmt: skip
+
+
+def _by_kind() -> dict[str, Notice]:
+    turns = ("joined", "left")
+    waits: dict[str, Any] = {"waiting": 980, "oldest_ts": SINCE - 60_000}
+    return {
+        "SLOW_CONSUMER": notice(
+            alert("SLOW_CONSUMER", None, "its owner has held messages for 95 s", severity="warning",
+                  queues=queues(0, 1, owners=(A,)), clients=(client(A, 8),), **waits),
+        ),
+        "MISPLACED": notice(
+            alert("MISPLACED", "UNEXPLAINED", "2 of 2 members reported; no known cause fits", severity="warning",
+                  queues=queues(0, owners=(B,)), clients=(client(B, 7), client(A, 8))),
+        ),
+        "PHANTOM": notice(
+            alert("PHANTOM", None, "the topic's route does not have this queue", severity="warning",
+                  queues=queues(9, owners=(B,), expected=None), clients=(client(B, 7),)),
+        ),
+        "NO_MEMBERS": notice(
+            alert("NO_MEMBERS", None, "no broker lists a member; 980 messages wait", topic=None, severity="warning",
+                  changes=(AlertChange(SINCE - 5_000, "left", A), AlertChange(SINCE - 4_000, "left", B)), **waits),
+        ),
+        "REBALANCE_STORM": notice(
+            alert("REBALANCE_STORM", None, f"9 membership changes in 300 s; again and again: {A}", topic=None,
+                  severity="warning", clients=(client(A, 8),),
+                  changes=tuple(AlertChange(SINCE - 200_000 + 20_000 * n, turns[n % 2], A) for n in range(9))),
+        ),
+    }  # fmt: skip
+
+
+def _lives() -> dict[str, Notice]:
+    stuck = _by_cause()["CLIENT_STALLED"]
+    lost: dict[str, Any] = {"stale": True, "reason": "evidence_lost"}
+    stale = [replace(a, ts=NOW - 60_000, fact=replace(a.fact, **lost)) for a in stuck.alerts]
+    kinds = [("ORPHANED", "MEMBER_GONE"), ("DUPLICATED", "VIEW_DIVERGENCE"), ("STALLED", "CLIENT_STALLED")]
+    storm = [
+        alert(*kinds[n % 3], "-", group=f"group-{n:02}", queues=queues(*range(n + 1)),
+              changes=(AlertChange(SINCE - 9_000, "broker_lost", "broker-b"),))
+        for n in range(37)
+    ]  # fmt: skip
+    blind = MonitorTrouble("monitor_blind", "prod", SINCE, "the newest fact is of 16:58:03 UTC")
+    late = MonitorTrouble("monitor_late", "prod", SINCE, "the job is 140 s behind")
+    critical, warning = {"severity": Severity.CRITICAL}, {"severity": Severity.WARNING}
+    return {
+        "stale": notice(*stale),
+        "resolved": resolved(stuck),
+        "gone": resolved(_by_kind()["NO_MEMBERS"], "gone"),
+        "storm": notice(*storm, cause=None),
+        "storm-resolved": resolved(notice(*storm, cause="VIEW_DIVERGENCE")),
+        "monitor_blind": notice(trouble=blind, **critical),
+        "monitor_blind-resolved": notice(trouble=blind, status="resolved", **critical),
+        "monitor_late": notice(trouble=late, **warning),
+        "monitor_late-resolved": notice(trouble=late, status="resolved", **warning),
+    }
+
+
+INCIDENTS: dict[str, Notice] = _by_cause() | _by_kind() | _lives()

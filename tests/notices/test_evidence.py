@@ -1,0 +1,56 @@
+"""The core's evidence in Chinese, and its times in both languages."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from schemas.facts import AlertFact
+from streaming.notices.evidence import in_chinese, in_english
+from tests.notices.incidents import INCIDENTS, NOW, SINCE
+from tests.scenarios.scenario import FILES, play, read
+
+
+@pytest.mark.parametrize(
+    ("said", "chinese"),
+    [
+        ("x and 7 more has left, its queues are not taken over", "x 等另外 7 个 已下线，它的队列没有被接管"),
+        ("a lists x; b lists nobody", "a 列出 x；b 未列出任何成员"),
+        ("brokers show in turn: T; U: members overwrite each other's", "Broker 交替显示：T; U：成员互相覆盖订阅关系"),
+        ("9 messages wait, none pulled for 61 s; every queue of x stands still",
+         "9 条消息待拉取，已 61 秒没有拉取；x 的所有队列都停滞"),
+        ("9 messages wait, none pulled for 61 s; ", "9 条消息待拉取，已 61 秒没有拉取"),
+        ("not consumed by x", "x 没有消费"),
+        ("what nobody has said before", "what nobody has said before"),
+    ],
+)  # fmt: skip
+def test_in_chinese(said: str, chinese: str) -> None:
+    assert in_chinese(said, NOW) == chinese
+
+
+def test_times_can_be_read() -> None:
+    said = f"client id x is used by 2 instances, started at [{SINCE - 86_400_000}, {SINCE}]"
+    assert in_english(said, NOW) == "client id x is used by 2 instances, started at 11-20 16:58:03, 16:58:03"
+    assert in_chinese(said, NOW) == "客户端 ID x 被 2 个实例使用，启动于 11-20 16:58:03, 16:58:03"
+
+
+def assert_chinese(fact: AlertFact) -> None:
+    """Some evidence is but names: of strategies with their members, of causes with their queues."""
+    is_but_names = fact.cause == "STRATEGY_MISMATCH" or fact.kind in ("INCONSISTENT_SUBSCRIPTION", "UNREADABLE_QUEUES")
+    if fact.evidence != "-" and not (is_but_names and not re.search("show in turn", fact.evidence)):
+        assert re.search("[一-鿿]", in_chinese(fact.evidence, NOW)), fact.evidence
+
+
+def test_all_that_incidents_say_is_said_in_chinese() -> None:
+    for notice in INCIDENTS.values():
+        for alert in notice.alerts:
+            assert_chinese(alert.fact)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_all_that_the_core_says_is_said_in_chinese(path: Path) -> None:
+    """A new sentence of the core wants one in Chinese."""
+    for fact in play(read(path)).facts:
+        if isinstance(fact.payload, AlertFact):
+            assert_chinese(fact.payload)

@@ -1,0 +1,49 @@
+"""The golden pages: one a cause, kind and turn of an alert's life, in both languages.
+
+After a change of words: ``UPDATE_GOLDEN=1 python -m pytest tests/notices``, then read the difference (``git diff``).
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from schemas.facts import Cause, Severity
+from streaming.core.claims import ALERTING, ALERTING_CONDITIONS
+from streaming.notices import write
+from streaming.notices.writing import LANGUAGES, LINES_AT_MOST
+from tests.notices.incidents import INCIDENTS, NOW
+
+GOLDEN = Path(__file__).parent / "golden"
+LINK = "https://evenkeel.example/prod/orders"
+
+
+@pytest.mark.parametrize("name", INCIDENTS)
+def test_page_is_as_expected(name: str) -> None:
+    texts = [write(INCIDENTS[name], language, NOW, LINK) for language in LANGUAGES]
+    shown = "\n\n".join(f"{text.title}\n{text.body}" for text in texts) + "\n"
+    golden = GOLDEN / f"{name}.txt"
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.write_text(shown, "utf-8")
+    assert shown == golden.read_text("utf-8")
+    assert all(len(text.body.split("\n")) <= LINES_AT_MOST for text in texts)
+
+
+def test_there_is_a_page_for_every_cause_and_kind_and_no_other_file() -> None:
+    facts = [alert.fact for notice in INCIDENTS.values() for alert in notice.alerts]
+    assert {fact.cause for fact in facts} >= set(Cause)
+    assert {fact.kind for fact in facts} >= {*ALERTING, *ALERTING_CONDITIONS}
+    assert {path.stem for path in GOLDEN.iterdir()} == set(INCIDENTS)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_languages_have_words_for_all_that_can_be_said(language: str) -> None:
+    words = LANGUAGES[language]
+    assert set(words.causes) == set(Cause)
+    assert set(words.kinds) == {*ALERTING, *ALERTING_CONDITIONS}
+    assert set(words.severities) == set(Severity)
+
+
+def test_another_language_is_refused() -> None:
+    with pytest.raises(ValueError, match="no language 'de': en or zh"):
+        write(INCIDENTS["UNEXPLAINED"], "de", NOW)
