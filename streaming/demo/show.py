@@ -22,9 +22,9 @@ from streaming.demo.player import CLUSTER, schedule
 from streaming.demo.publisher import Publisher
 from streaming.demo.scenarios import Scenario
 from streaming.demo.terminal import Terminal
-from streaming.replay.facts_table import FactsTable
 from streaming.replay.spark_engine import SHORT_LIVED
 from streaming.spark.service import serve
+from streaming.tables.facts import FactsTable
 
 TOPIC = "evenkeel-events"
 LOOK_S = 0.5

@@ -15,9 +15,9 @@ from schemas.events import AnyEvent, encode_event
 from schemas.facts import PAYLOADS, Fact, HealthFact
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
-from streaming.replay.facts_table import built
 from streaming.spark.job import Plan, run_to_end
 from streaming.spark.sources import FileSource, Source
+from streaming.tables.rows import built
 from tests.core.fleet import Fleet
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

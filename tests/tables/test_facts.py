@@ -1,31 +1,20 @@
 """Facts read back from a Delta table."""
 
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-import msgspec
-import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
 
-from schemas.ddl import payload_column
 from schemas.facts import AlertFact, AlertQueue, Fact, GroupFact, Interval, QueueFact
 from streaming.core.settings import Settings
 from streaming.demo import RECORDINGS
 from streaming.replay.engines import core_facts
-from streaming.replay.facts_table import FactsTable, built
 from streaming.replay.source import open_source
+from streaming.tables.facts import FactsTable
+from streaming.tables.rows import built
+from tests.tables.written import commit
 
 KINDS = (AlertFact, GroupFact)
-TEXTS = pa.list_(pa.string())
-QUEUE = pa.struct({"broker_name": pa.string(), "queue_id": pa.int64(), "owners": TEXTS, "expected": TEXTS})
-ARROW = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), str | None: pa.string(), int | None: pa.int64(),
-         dict[str, int]: pa.map_(pa.string(), pa.int64()), tuple[AlertQueue, ...]: pa.list_(QUEUE)}  # fmt: skip
-SCHEMA = pa.schema({
-    **dict.fromkeys(("fact", "cluster", "group", "topic"), pa.string()), "seq": pa.int64(),
-    "ts": pa.timestamp("us", "UTC"),
-    **{payload_column(k): pa.struct({f.name: ARROW[f.type] for f in msgspec.structs.fields(k)}) for k in KINDS},
-})  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -33,19 +22,6 @@ def facts() -> list[Fact]:
     source = open_source(RECORDINGS / "d_sameid.jsonl.gz", pytest.fail)
     found = core_facts(list(source.records()), Settings())
     return [fact for fact in found if isinstance(fact.payload, KINDS)]
-
-
-def commit(path: Path, facts: list[Fact]) -> None:
-    epoch = datetime(1970, 1, 1, tzinfo=timezone.utc)
-    rows = [
-        {
-            "fact": fact.payload.fact, "seq": fact.seq, "cluster": fact.cluster, "group": fact.group,
-            "topic": fact.topic, "ts": epoch + timedelta(milliseconds=fact.ts),
-            payload_column(type(fact.payload)): msgspec.to_builtins(fact.payload),
-        }
-        for fact in facts
-    ]  # fmt: skip
-    write_deltalake(path, pa.Table.from_pylist(rows, SCHEMA), mode="append")
 
 
 def test_facts_come_back_as_they_were_and_once(tmp_path: Path, facts: list[Fact]) -> None:

@@ -1,0 +1,1 @@
+"""The Delta tables read without a JVM."""
