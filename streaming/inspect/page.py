@@ -1,17 +1,15 @@
 """The picture of a cluster as lines of text: what is wrong first, equal neighbours in one row, healthy groups short."""
 
 from collections.abc import Iterator
-from typing import Any
-
-import msgspec
 
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
 from streaming.core.allocation import strategy_of_class
 from streaming.inspect.picture import ClusterPicture, Finding, GroupPicture, Undecided
-from streaming.inspect.tables import Row, flow_words, member_table, numbers, queue_tables
-from streaming.wording.names import cut, cut_middle, plain, wrapped
+from streaming.inspect.tables import flow_words, member_table, numbers, queue_tables
+from streaming.wording.names import cut, cut_middle
 from streaming.wording.numbers import counted
+from streaming.wording.rows import Row, paragraph, without_tricks
 
 ORDER = ("findings", "settling", "unknown", "empty", "excluded", "healthy")
 STYLES = {"findings": "bold red", "settling": "yellow", "unknown": "yellow", "empty": "yellow", "healthy": "green"}
@@ -25,10 +23,10 @@ AGAIN = "What is too young to be judged may be healthy: --watch goes on until it
 
 def lines_of(picture: ClusterPicture, width: int, asked_for: bool = False, verbose: bool = False) -> Iterator[Row]:
     """``asked_for``: groups were named, so all of them are shown in full; ``verbose``: and every row of them."""
-    picture = _without_tricks(picture)
+    picture = without_tricks(picture)
     yield Row(cut(_headline(picture), width), "bold")
     for who, why in picture.silent.items():
-        yield from _paragraph(f"no answer of {who}: {why}", width, INDENT, "yellow")
+        yield from paragraph(f"no answer of {who}: {why}", width, INDENT, "yellow")
     before = True
     for group in sorted(picture.groups, key=lambda one: (ORDER.index(one.status), one.group)):
         is_short = group.status in ("healthy", "excluded") and not (asked_for or verbose)
@@ -37,22 +35,9 @@ def lines_of(picture: ClusterPicture, width: int, asked_for: bool = False, verbo
         before = not is_short
         yield from [_group_line(group, width)] if is_short else _in_full(group, width, asked_for or verbose, verbose)
     yield Row("")
-    yield from _paragraph(_summary(picture), width, "", "bold")
+    yield from paragraph(_summary(picture), width, "", "bold")
     if any(one.judged_in_s for group in picture.groups for one in group.undecided):
-        yield from _paragraph(AGAIN, width, "", "")
-
-
-def _without_tricks(picture: ClusterPicture) -> ClusterPicture:
-    """Whatever the names in it hold, nothing of it acts on a terminal."""
-    return msgspec.convert(_plain(msgspec.to_builtins(picture)), ClusterPicture)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, str):
-        return plain(value)
-    if isinstance(value, dict):
-        return {plain(key): _plain(inner) for key, inner in value.items()}
-    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+        yield from paragraph(AGAIN, width, "", "")
 
 
 def _headline(picture: ClusterPicture) -> str:
@@ -88,9 +73,9 @@ def _in_full(group: GroupPicture, width: int, asked_for: bool, verbose: bool) ->
     if not asked_for and not _shows_trouble(group):
         return
     for note in group.notes:
-        yield from _paragraph(f"note: {note}", width, INDENT, "", 0 if verbose else EVIDENCE_LINES)
+        yield from paragraph(f"note: {note}", width, INDENT, "", 0 if verbose else EVIDENCE_LINES)
     yield from _tables(group, width, verbose)
-    yield from _paragraph(_coverage(group), width, INDENT, "dim")
+    yield from paragraph(_coverage(group), width, INDENT, "dim")
 
 
 def _shows_trouble(group: GroupPicture) -> bool:
@@ -111,11 +96,11 @@ def _group_line(group: GroupPicture, width: int) -> Row:
 
 def _finding(finding: Finding, width: int, verbose: bool) -> Iterator[Row]:
     style = "red" if finding.severity in ("critical", "warning") else ""
-    yield from _paragraph(
+    yield from paragraph(
         f"{finding.severity}: {_what(finding.kind, finding.topic, finding.queues)}", width, INDENT, style
     )
     because = ": ".join(part for part in (finding.cause, finding.evidence) if part)
-    yield from _paragraph(because, width, DEEPER, "", 0 if verbose else EVIDENCE_LINES)
+    yield from paragraph(because, width, DEEPER, "", 0 if verbose else EVIDENCE_LINES)
 
 
 def _undecided(one: Undecided, width: int, verbose: bool) -> Iterator[Row]:
@@ -125,11 +110,11 @@ def _undecided(one: Undecided, width: int, verbose: bool) -> Iterator[Row]:
     )
     evidence = f"{one.cause}: {one.evidence}" if one.cause and one.evidence else one.cause or one.evidence
     if one.topic is None:
-        yield from _paragraph(f"not judged: {evidence}", width, INDENT, "yellow")
+        yield from paragraph(f"not judged: {evidence}", width, INDENT, "yellow")
         return
-    yield from _paragraph(f"not judged: {_what(kind, one.topic, one.queues)}", width, INDENT, "yellow")
+    yield from paragraph(f"not judged: {_what(kind, one.topic, one.queues)}", width, INDENT, "yellow")
     because = "; ".join(part for part in (evidence, when) if part)
-    yield from _paragraph(because, width, DEEPER, "", 0 if verbose else EVIDENCE_LINES)
+    yield from paragraph(because, width, DEEPER, "", 0 if verbose else EVIDENCE_LINES)
 
 
 def _what(kind: str, topic: str | None, queues: tuple[tuple[str, int], ...]) -> str:
@@ -157,14 +142,3 @@ def _coverage(group: GroupPicture) -> str:
         f"{answered} of {counted(len(group.brokers), 'broker')} and {heard} of {counted(len(group.members), 'client')} "
         f"answered{f'; {how}' if how else ''}"
     )
-
-
-def _paragraph(text: str, width: int, indent: str, style: str, at_most: int = 0) -> Iterator[Row]:
-    """Wrapped; with ``at_most``, no more lines than that."""
-    if not text:
-        return
-    lines = wrapped(text, width - len(indent))
-    if at_most and len(lines) > at_most:
-        lines = [*lines[: at_most - 1], cut(" ".join(lines[at_most - 1 :]), width - len(indent))]
-    for line in lines:
-        yield Row(indent + line, style)

@@ -1,7 +1,6 @@
 """Pictures on standard output: coloured where someone watches, plain where a log or another command reads."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,9 +12,7 @@ from rich.text import Text
 
 from streaming.inspect.page import lines_of
 from streaming.inspect.picture import ClusterPicture
-
-UNWATCHED_WIDTH = 120
-NARROWEST = 40
+from streaming.wording.rows import laid_on_screen, width_of
 
 
 @dataclass(frozen=True)
@@ -66,17 +63,12 @@ class Screen:
             yield
 
     def _page(self, pictures: list[ClusterPicture]) -> Group:
-        rows = (
+        width = width_of(self._console)
+        return laid_on_screen(
             row
             for picture in pictures
-            for row in lines_of(picture, self._width(), self._manner.asked_for, self._manner.verbose)
+            for row in lines_of(picture, width, self._manner.asked_for, self._manner.verbose)
         )
-        return Group(*(Text(row.text, style=row.style, no_wrap=True, overflow="ignore", end="\n") for row in rows))
-
-    def _width(self) -> int:
-        if self._console.is_terminal:
-            return max(NARROWEST, self._console.width)
-        return max(NARROWEST, shutil.get_terminal_size((UNWATCHED_WIDTH, 0)).columns)
 
 
 def json_lines(pictures: list[ClusterPicture]) -> Iterator[str]:

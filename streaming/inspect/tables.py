@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
@@ -11,6 +10,7 @@ from streaming.inspect.picture import GroupPicture, Member, Queue
 from streaming.wording import columns
 from streaming.wording.names import cut
 from streaming.wording.numbers import age, counted, ranges, rate, short
+from streaming.wording.rows import Row
 
 MEMBER_ROWS = 20  # and as many rows of queues, unless all are asked for
 QUEUE_ROWS = 40
@@ -37,13 +37,6 @@ QUEUE_COLUMNS = (
     columns.number("lag"),
     columns.Column("finding"),
 )
-
-
-class Row(NamedTuple):
-    """``style``: how it stands out, if it does."""
-
-    text: str
-    style: str = ""
 
 
 def member_table(picture: GroupPicture, width: int, everything: bool) -> Iterator[Row]:
