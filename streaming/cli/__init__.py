@@ -29,6 +29,7 @@ COMMANDS = {
     "collect": Command("streaming.cli.collect", "ask RocketMQ clusters, and send what they say to Kafka or a file"),
     "demo": Command("streaming.demo.command", "watch recordings of a real RocketMQ, played live into a real Kafka"),
     "replay": Command("streaming.replay.command", "play a recording or a file of events to its end"),
+    "explain": Command("streaming.cli.explain", "say what was known of a group at a time, and why it alerted or not"),
     "check-config": Command("streaming.cli.check_config", "name every fault of a configuration, or what is in effect"),
     "conformance": Command("streaming.cli.conformance", "check the allocation strategies against RocketMQ's answers"),
     "maintain": Command("streaming.cli.maintain", "compact the tables' closed days and drop what is too old"),

@@ -6,10 +6,10 @@ from schemas.facts import Kind
 from schemas.identity import is_retry_topic
 from streaming.core.allocation import strategy_of_class
 from streaming.inspect.picture import ClusterPicture, Finding, GroupPicture, Undecided
-from streaming.inspect.tables import flow_words, member_table, numbers, queue_tables
+from streaming.inspect.tables import flow_words, member_table, queue_tables
 from streaming.wording.names import cut, cut_middle
 from streaming.wording.numbers import counted
-from streaming.wording.rows import Row, paragraph, without_tricks
+from streaming.wording.rows import Row, numbers, paragraph, without_tricks
 
 ORDER = ("findings", "settling", "unknown", "empty", "excluded", "healthy")
 STYLES = {"findings": "bold red", "settling": "yellow", "unknown": "yellow", "empty": "yellow", "healthy": "green"}

@@ -1,6 +1,6 @@
 """The tables of one group: its members, and for each topic its queues, those alike in one row."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from schemas.facts import Kind
@@ -8,13 +8,12 @@ from schemas.identity import is_retry_topic
 from streaming.inspect.members import total, total_lag
 from streaming.inspect.picture import GroupPicture, Member, Queue
 from streaming.wording import columns
-from streaming.wording.names import cut
-from streaming.wording.numbers import age, counted, ranges, rate, short
-from streaming.wording.rows import Row
+from streaming.wording.names import cut, named
+from streaming.wording.numbers import age, counted, rate, short
+from streaming.wording.rows import Row, numbers
 
 MEMBER_ROWS = 20  # and as many rows of queues, unless all are asked for
 QUEUE_ROWS = 40
-RANGES_WIDTH = 60
 NOTHING_FOUND = (Kind.MATCH.value, Kind.EXCLUDED.value, Kind.NO_MEMBERS.value)
 
 MEMBER_COLUMNS = (
@@ -143,18 +142,6 @@ def _queue_cells(alike: list[Queue]) -> list[str]:
         short(total_lag(alike)),
         _finding(alike),
     ]
-
-
-def numbers(queues: Iterable[tuple[str, int]], width: int = RANGES_WIDTH) -> str:
-    """``broker-a 0-3 5, broker-b 1``, cut where there is no end to it."""
-    return cut(ranges(queues), width)
-
-
-def named(client_ids: Sequence[str]) -> str:
-    """``x, y``, ``x twice`` or ``nobody``."""
-    words = {1: "", 2: " twice"}
-    counts = Counter(client_ids)
-    return ", ".join(f"{one}{words.get(n, f' {n} times')}" for one, n in counts.items()) or "nobody"
 
 
 def _finding(alike: list[Queue]) -> str:

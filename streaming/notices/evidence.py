@@ -12,9 +12,14 @@ _STARTED = re.compile(r", started at \[(\d+(?:, \d+)*)\]")
 _AND_MORE = re.compile(r" and (\d+) more\b")
 
 
+def with_times(evidence: str, told: Callable[[int], str]) -> str:
+    """As the core says it, with its times in ``told``'s words."""
+    return _STARTED.sub(lambda found: f", started at {', '.join(map(told, map(int, found[1].split(', '))))}", evidence)
+
+
 def in_english(evidence: str, now: int) -> str:
     """As the core says it, with times that can be read."""
-    return _STARTED.sub(lambda found: f", started at {_times(found[1], now)}", evidence)
+    return with_times(evidence, lambda ts: clock(ts, now))
 
 
 def in_chinese(evidence: str, now: int) -> str:

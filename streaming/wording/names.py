@@ -1,5 +1,8 @@
 """Names and numbers as they fit on a terminal: nothing that a name holds may act on it."""
 
+from collections import Counter
+from collections.abc import Iterable
+
 from rich.cells import cell_len, chop_cells
 
 ELLIPSIS = "…"
@@ -50,3 +53,10 @@ def wrapped(text: str, width: int) -> list[str]:
         *whole, line = chop_cells(word, width) if cell_len(word) > width else [word]
         lines += whole
     return [*lines, line] if line or not lines else lines
+
+
+def named(client_ids: Iterable[str]) -> str:
+    """``x, y``, ``x twice`` or ``nobody``."""
+    words = {1: "", 2: " twice"}
+    counts = Counter(client_ids)
+    return ", ".join(f"{one}{words.get(n, f' {n} times')}" for one, n in counts.items()) or "nobody"

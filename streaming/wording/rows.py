@@ -9,9 +9,11 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from streaming.wording.names import cut, plain, wrapped
+from streaming.wording.numbers import ranges
 
 UNWATCHED_WIDTH = 120
 NARROWEST = 40
+RANGES_WIDTH = 60
 
 T = TypeVar("T")
 
@@ -45,6 +47,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {plain(key): _plain(inner) for key, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def numbers(queues: Iterable[tuple[str, int]], width: int = RANGES_WIDTH) -> str:
+    """``broker-a 0-3 5, broker-b 1``, cut where there is no end to it."""
+    return cut(ranges(queues), width)
 
 
 def width_of(console: Console) -> int:

@@ -1,0 +1,43 @@
+"""What was known of a group at a time, and why it alerted or not: members, views, owners, findings, reasons.
+
+It reads the tables alone: no Spark, no Kafka, no RocketMQ.
+"""
+
+import argparse
+from datetime import datetime, timezone
+
+from streaming.cli.arguments import Commands, add_config
+from streaming.cli.session import configured
+
+
+def add_command(commands: Commands) -> None:
+    parser = commands.add_parser("explain", description=__doc__)
+    parser.add_argument("group", metavar="GROUP", help="the consumer group")
+    parser.add_argument("--cluster", metavar="C", help="its cluster, where several have a group of that name")
+    parser.add_argument(
+        "--at",
+        metavar="TIME",
+        help="as in 2026-11-21T16:58:03 (this machine's time zone, if it names none) or 30m ago, as in 30m; "
+        "without it, the newest that is known",
+    )
+    parser.add_argument("--tables", metavar="DIR", help="the folder of the tables; without it, the configuration's")
+    parser.add_argument("--json", action="store_true", help="one JSON object (docs/explain.md has the keys)")
+    add_config(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0. Raises MonitorError for a time, table or group that there is none of."""
+    config = configured(arguments)
+    from streaming.explain.folding import picture_of
+    from streaming.explain.log import read_group, read_monitor
+    from streaming.explain.moments import parse_moment
+    from streaming.explain.screen import show
+
+    at = parse_moment(arguments.at, datetime.now(timezone.utc)) if arguments.at else None
+    tables = arguments.tables or config.tables.path
+    facts = read_group(tables, arguments.group, arguments.cluster, at and at.ts)
+    monitor = read_monitor(tables, facts[0].cluster, at and at.ts)
+    picture = picture_of(facts, at and at.ts, monitor)
+    show(picture, at and at.zone, arguments.json)
+    return 0

@@ -1,0 +1,109 @@
+"""What the facts of one group amount to at a time, as plain values: the keys of ``evenkeel explain --json``.
+
+Times are epoch milliseconds, UTC.
+"""
+
+from msgspec import Struct
+
+from schemas.facts import MemberFact
+
+SCHEMA = 1
+
+
+class View(Struct, frozen=True):
+    """Whom one broker lists; an id twice is two channels under one id."""
+
+    broker_name: str
+    clients: tuple[str, ...]
+
+
+class Queue(Struct, frozen=True):
+    """``expected`` is None where it is not known; ``reason`` says why it is EXCLUDED, UNKNOWN or SETTLING."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    finding: str
+    cause: str | None
+    reason: str | None
+    owners: tuple[str, ...]
+    expected: tuple[str, ...] | None
+    since_ts: int
+
+
+class Transition(Struct, frozen=True):
+    """One step in the life of an alert; ``queues`` is how many it had."""
+
+    ts: int
+    state: str
+    reason: str
+    why: str
+    severity: str
+    cause: str | None
+    queues: int
+    stale: bool
+
+
+class Alert(Struct, frozen=True):
+    """One that is open, or was within the last hour; ``transitions`` since it was found, oldest first."""
+
+    fingerprint: str
+    topic: str | None
+    kind: str
+    state: str
+    severity: str
+    cause: str | None
+    evidence: str
+    stale: bool
+    queues: tuple[tuple[str, int], ...]
+    transitions: tuple[Transition, ...]
+
+
+class Unalerted(Struct, frozen=True):
+    """Queues that are not as they should be, or cannot be judged, and why no alert says so."""
+
+    topic: str
+    finding: str
+    cause: str | None
+    reason: str | None
+    why: str
+    queues: tuple[tuple[str, int], ...]
+
+
+class Change(Struct, frozen=True):
+    """What happened before: in words of ours."""
+
+    ts: int
+    what: str
+
+
+class Monitor(Struct, frozen=True):
+    """evenkeel itself: what it last said of the cluster (ok, idle, late, data_lost), and until when it had seen it."""
+
+    ts: int
+    status: str
+    seen_ts: int
+
+
+class GroupPicture(Struct, frozen=True, kw_only=True):
+    """``ts`` is the time asked for, ``newest_ts`` of the newest fact until then; None: not told by then."""
+
+    schema: int = SCHEMA
+    cluster: str
+    group: str
+    ts: int
+    newest_ts: int
+    monitor: Monitor | None
+    status: str | None
+    status_ts: int | None
+    reason: str | None
+    counts: dict[str, int]
+    brokers_covered: int
+    brokers_known: int
+    members_reporting: int
+    members: tuple[MemberFact, ...]
+    views: tuple[View, ...]
+    queues: tuple[Queue, ...]
+    alerts: tuple[Alert, ...]
+    unalerted: tuple[Unalerted, ...]
+    changes: tuple[Change, ...]

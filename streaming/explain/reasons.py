@@ -1,0 +1,56 @@
+"""Named reasons, spelled out: why an alert did what it did, and why queues that differ have none."""
+
+from schemas.facts import AlertState, Kind
+from schemas.identity import is_retry_topic
+from streaming.core.alerting import Reason
+from streaming.core.claims import ALERTING
+
+WHY = {
+    Reason.FOUND: "it begins, and fires when it has held and all that it rests on have said it again",
+    Reason.HELD_LONG_ENOUGH: "it held, and everybody it rests on has said it again since",
+    Reason.QUEUES_CHANGED: "the same alert with other queues, so no new page",
+    Reason.CAUSE_CHANGED: "the same alert with another cause, so no new page",
+    Reason.SEVERITY_CHANGED: "the same alert with another severity",
+    Reason.EVIDENCE_LOST: "what would decide it is not known now, which never resolves an alert",
+    Reason.EVIDENCE_BACK: "it is seen again, and still found",
+    Reason.RIGHT_AGAIN: "the evidence has said for long enough that it is over",
+    Reason.CLEARED_BEFORE_FIRING: "it was over while still pending, so nobody was told of it",
+    Reason.GONE: "no covered broker has listed a member for an hour",
+}
+EXCLUDED = {
+    "CONFIGURED": "a rule of the configuration leaves the group out",
+    "POP": "messages are handed out by the broker (pop), not by queues",
+    "BROKER_ALLOCATED": "a member has clientRebalance=false: the broker shares out the queues",
+    "LITE_ASSIGN": "a lite pull consumer takes what it is assigned by hand",
+    "PROXY_CLIENT": "a gRPC client: its proxy shares out the queues",
+    "STATIC_TOPIC": "a static topic, whose queues are only mapped to brokers",
+    "NOT_SUBSCRIBED": "every member has said what it subscribes to, and none to this topic",
+}
+UNALERTED = {
+    Kind.UNKNOWN: "evidence is missing, and what is not known never alarms",
+    Kind.SETTLING: "a healthy rebalance may look like this: it is not judged before the grace is over",
+    Kind.NO_MEMBERS: "the group has no members: that is an alert of the whole group, if it is one",
+    Kind.CONSUME_DISABLED: "the subscription group forbids consuming (consumeEnable=false): meant, so no alert",
+}
+
+
+def why_of(reason: str) -> str:
+    """Of a transition; a reason of another version stands for itself."""
+    return WHY.get(Reason(reason), reason) if reason in set(Reason) else reason
+
+
+def why_no_alert(topic: str, finding: str, reason: str | None) -> str:
+    """Why queues with this finding are in no alert."""
+    if finding == Kind.EXCLUDED:
+        return EXCLUDED.get(reason or "", "they are not evenkeel's to judge")
+    if finding in UNALERTED:
+        return UNALERTED[Kind(finding)]
+    if is_retry_topic(topic):
+        return "a retry topic: it alerts only while messages wait in it"
+    if finding in ALERTING:
+        return "its alert has not been told yet at that time"
+    return "such a finding does not alert"
+
+
+def is_open(state: str) -> bool:
+    return state != AlertState.RESOLVED

@@ -1,0 +1,23 @@
+"""What docs/explain.md says is what there is."""
+
+from pathlib import Path
+
+import msgspec
+
+from streaming.explain.picture import Alert, Change, GroupPicture, Monitor, Queue, Transition, Unalerted, View
+from tests.explain.test_page import GOLDEN
+
+TEXT = (Path(__file__).parents[2] / "docs" / "explain.md").read_text("utf-8")
+
+
+def test_every_key_is_explained() -> None:
+    shown = (GroupPicture, View, Queue, Transition, Alert, Unalerted, Change, Monitor)
+    keys = {field.encode_name for struct in shown for field in msgspec.structs.fields(struct)}
+    assert sorted(key for key in keys if f"`{key}`" not in TEXT) == []
+
+
+def test_page_is_the_one_that_is_printed() -> None:
+    start = TEXT.index("    prod/orders")
+    shown = TEXT[start : TEXT.index("\n- **Alerts**", start)].rstrip()
+    printed = (GOLDEN / "undecided.txt").read_text("utf-8")
+    assert "\n".join(line.removeprefix("    ") for line in shown.splitlines()) in printed

@@ -1,0 +1,132 @@
+"""Facts folded into a picture: of each thing what was told last."""
+
+import pytest
+
+from schemas.facts import EvaluationFailedFact, EventsLostFact, RebalanceFact
+from streaming.core.alerting import Reason
+from streaming.core.claims import ALERTING
+from streaming.explain.folding import CHANGES_AT_MOST, picture_of
+from streaming.explain.picture import Monitor, View
+from streaming.explain.reasons import EXCLUDED, WHY, why_no_alert, why_of
+from tests.explain.telling import T0, Teller, facts_of_scenario
+
+
+def test_of_each_thing_what_was_told_last() -> None:
+    g = Teller()
+    g.listed(0, "a", "x", 1)
+    g.listed(0, "b", "x", 2)
+    g.listed(0, "a", "y", 1)
+    g.member(1, "y")
+    g.member(1, "x")
+    g.queue(2, 0, "SETTLING")
+    g.queue(2, 1, "MATCH")
+    g.status(2, "settling", SETTLING=1)
+    g.queue(3, 0, "ORPHANED", owners=(), cause="MEMBER_GONE")
+    g.queue(4, 1, "MATCH", present=False)
+    g.listed(5, "a", "y", 0)
+    g.member(5, "y", present=False)
+    g.status(6, "findings", ORPHANED=1)
+    picture = picture_of(g.facts)
+    assert (picture.cluster, picture.group, picture.ts, picture.newest_ts) == ("c", "g", T0 + 6000, T0 + 6000)
+    assert (picture.status, picture.status_ts, picture.counts) == ("findings", T0 + 6000, {"ORPHANED": 1})
+    assert [member.client_id for member in picture.members] == ["x"]
+    assert picture.views == (View("a", ()), View("a", ("x",)), View("b", ("x", "x")))[1:]
+    assert [(q.queue_id, q.finding, q.owners) for q in picture.queues] == [(0, "ORPHANED", ())]
+
+
+def test_an_alert_shows_its_life_since_it_was_found_last() -> None:
+    g = Teller()
+    g.alert(0, "pending", "found")
+    g.alert(5, "resolved", "cleared_before_firing")
+    g.alert(10, "pending", "found")
+    g.alert(15, "firing", "held_long_enough")
+    g.alert(20, "firing", "queues_changed", (0, 1, 2))
+    (alert,) = picture_of(g.facts).alerts
+    assert [(step.state, step.reason, step.queues) for step in alert.transitions] == [
+        ("pending", "found", 1),
+        ("firing", "held_long_enough", 1),
+        ("firing", "queues_changed", 3),
+    ]
+    assert alert.queues == (("a", 0), ("a", 1), ("a", 2))
+    assert alert.transitions[1].why == WHY[Reason.HELD_LONG_ENOUGH]
+
+
+@pytest.mark.parametrize(("after_s", "shown"), [(3600, True), (3601, False)])
+def test_what_is_over_is_shown_for_an_hour(after_s: int, shown: bool) -> None:
+    g = Teller()
+    g.alert(0, "firing", "held_long_enough")
+    g.alert(10, "resolved", "right_again")
+    assert bool(picture_of(g.facts, T0 + (10 + after_s) * 1000).alerts) is shown
+
+
+def test_queues_that_differ_without_an_alert_say_why() -> None:
+    g = Teller()
+    g.queue(0, 0, "ORPHANED", cause="MEMBER_GONE")
+    g.queue(0, 1, "UNKNOWN", reason="no report since the last change from x")
+    g.queue(0, 2, "UNKNOWN", reason="no report since the last change from x")
+    g.queue(0, 3, "MATCH")
+    g.queue(0, 0, "ORPHANED", topic="%RETRY%g")
+    g.alert(1, "firing", "held_long_enough", (0,))
+    found = {(one.topic, one.finding): one for one in picture_of(g.facts).unalerted}
+    assert set(found) == {("T", "UNKNOWN"), ("%RETRY%g", "ORPHANED")}
+    assert found["T", "UNKNOWN"].queues == (("a", 1), ("a", 2))
+    assert "what is not known never alarms" in found["T", "UNKNOWN"].why
+    assert "only while messages wait" in found["%RETRY%g", "ORPHANED"].why
+    g.alert(2, "resolved", "right_again", (0,))
+    assert ("T", "ORPHANED") in {(one.topic, one.finding) for one in picture_of(g.facts).unalerted}
+
+
+def test_what_changed_is_told_once_for_all_brokers() -> None:
+    g = Teller()
+    g.listed(0, "b", "x", 1)
+    g.listed(0, "a", "x", 1)
+    g.listed(1, "a", "y", 2)
+    rebalance = RebalanceFact(
+        trigger="join", joined=("x",), left=(), topics=("T",), from_ts=T0, to_ts=T0 + 20_000, converged=True,
+        queues_moved=3, fewest_moves=2, duplicated_ms=0, orphaned_ms=0,
+    )  # fmt: skip
+    g.tell(rebalance, 20)
+    g.tell(EventsLostFact(source="collector-1", expected_seq=3, received_seq=9), 30)
+    g.tell(EvaluationFailedFact(error="KeyError: 1", where="x:1"), 40)
+    assert [change.what for change in picture_of(g.facts).changes] == [
+        "x appeared: lists of a, b",
+        "y appeared, 2 times: list of a",
+        "a rebalance (join) converged after 20 s: 3 queues moved, 2 had to",
+        "events were lost on the way from collector-1: evidence started afresh",
+        "evaluating the group failed (KeyError: 1): this is evenkeel's own fault, please report it",
+    ]
+
+
+def test_of_many_changes_the_last_are_told() -> None:
+    g = Teller()
+    for n in range(100):
+        g.listed(n, "a", f"x{n}", 1)
+    changes = picture_of(g.facts).changes
+    assert len(changes) == CHANGES_AT_MOST
+    assert changes[-1].what == "x99 appeared: list of a"
+
+
+def test_without_a_time_it_is_as_late_as_was_seen() -> None:
+    g = Teller()
+    g.queue(0, 0, "MATCH")
+    assert picture_of(g.facts, None, Monitor(T0 + 90_000, "ok", T0 + 88_000)).ts == T0 + 88_000
+    assert picture_of(g.facts, T0 + 5).ts == T0 + 5
+
+
+def test_every_reason_is_spelled_out() -> None:
+    assert set(WHY) == set(Reason)
+    assert why_of("of_another_version") == "of_another_version"
+    assert all(why_no_alert("T", "EXCLUDED", reason) == why for reason, why in EXCLUDED.items())
+    assert {why_no_alert("T", finding, None) for finding in ALERTING} == {
+        "its alert has not been told yet at that time"
+    }
+
+
+def test_a_real_incident_while_it_lasts() -> None:
+    facts = facts_of_scenario("same_client_id")
+    fired = next(n for n, f in enumerate(facts) if getattr(f.payload, "reason", None) == Reason.HELD_LONG_ENOUGH)
+    picture = picture_of(facts[: fired + 1])
+    assert {view.clients for view in picture.views} == {("172.17.0.1@1", "172.17.0.1@1", "172.17.0.1@7")}
+    assert {alert.cause for alert in picture.alerts} == {"SAME_CLIENT_ID"}
+    assert all(alert.transitions[0].reason == "found" for alert in picture.alerts)
+    assert any(alert.state == "firing" for alert in picture.alerts)
