@@ -64,12 +64,19 @@ class _Newest:
                 self.alerts[told.fingerprint] = []
             self.alerts.setdefault(told.fingerprint, []).append((fact, told))
 
+    def list_as_members_say(self) -> None:
+        """Who is listed where, of lists whose own facts have expired."""
+        for member in self.members.values():
+            for broker_name in member.brokers if member.present else ():
+                self.entries.setdefault((broker_name, member.client_id), member.instances)
+
 
 def picture_of(facts: Sequence[Fact], at: int | None = None, monitor: Monitor | None = None) -> GroupPicture:
     """``facts`` of one group, at least one, none told after ``at``; None: the newest time that was seen."""
     newest = _Newest()
     for fact in facts:
         newest.take(fact)
+    newest.list_as_members_say()
     newest_ts = max(fact.ts for fact in facts)
     now = max(newest_ts, monitor.seen_ts if monitor else 0) if at is None else at
     status = newest.group[1] if newest.group else None

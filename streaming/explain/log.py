@@ -7,7 +7,6 @@ from difflib import get_close_matches
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from schemas.ddl import payload_column
@@ -16,6 +15,8 @@ from schemas.tables import FACTS
 from streaming.errors import SourceError
 from streaming.explain.folding import KINDS
 from streaming.explain.picture import Monitor
+from streaming.explain.standing import read_groups, read_standing
+from streaming.tables.dataset import open_dataset
 from streaming.tables.rows import facts_of
 from streaming.wording.names import plain
 
@@ -25,21 +26,25 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def read_group(tables: str, group: str, cluster: str | None, until: int | None) -> list[Fact]:
-    """Its facts in their order, at least one. Raises SourceError where there is no table, group or such old fact.
+    """Its facts in their order, at least one, and before them what still holds of those that have expired.
 
     ``until``: epoch milliseconds, inclusive. Without ``cluster``, only one may have a group of this name.
+    Raises SourceError where there is no table or group, or nothing of it that is as old.
     """
-    facts = _open(tables)
+    log = _open(tables)
     wanted = pc.field("group") == group
     if cluster is not None:
         wanted &= pc.field("cluster") == cluster
-    rows = facts.to_table([*KEY_COLUMNS, *map(payload_column, KINDS)], wanted & _of_interest(until))
-    clusters = sorted(set(rows["cluster"].to_pylist()))
+    facts = _in_order(log.to_table([*KEY_COLUMNS, *map(payload_column, KINDS)], wanted & _of_interest(until)))
+    if not facts or facts[0].seq > 0:
+        before = read_standing(tables, group, cluster, until)
+        facts = [*(fact for fact in before if not facts or fact.seq < facts[0].seq), *facts]
+    clusters = sorted({fact.cluster for fact in facts})
     if not clusters:
-        raise SourceError(_why_none(facts, wanted, group, cluster, until))
+        raise SourceError(_why_none(tables, log, wanted, group, cluster, until))
     if len(clusters) > 1:
         raise SourceError(f"group {group} is in several clusters: name one with --cluster: {_listed(clusters)}")
-    return _in_order(rows)
+    return facts
 
 
 def read_monitor(tables: str, cluster: str, until: int | None) -> Monitor | None:
@@ -57,7 +62,7 @@ def read_monitor(tables: str, cluster: str, until: int | None) -> Monitor | None
 def _open(tables: str) -> ds.Dataset:
     path = f"{tables}/{FACTS.name}"
     try:
-        return DeltaTable(path).to_pyarrow_dataset()
+        return open_dataset(path)
     except (DeltaError, OSError) as error:
         why = str(error).splitlines()[0]
         raise SourceError(
@@ -90,18 +95,21 @@ def _in_order(rows: pa.Table) -> list[Fact]:
     return found
 
 
-def _why_none(facts: ds.Dataset, wanted: pc.Expression, group: str, cluster: str | None, until: int | None) -> str:
+def _why_none(
+    tables: str, log: ds.Dataset, wanted: pc.Expression, group: str, cluster: str | None, until: int | None
+) -> str:
     """What there is instead: an earlier time, another cluster, a similar name."""
     if until is not None:
-        first = facts.to_table(["ts"], wanted & _of_interest(None))["ts"]
+        first = log.to_table(["ts"], wanted & _of_interest(None))["ts"]
         if len(first):
             oldest = pc.min(first).as_py()
             return f"nothing was known of group {group} by then: its first fact is of {oldest:%Y-%m-%d %H:%M:%S} UTC"
-    names = facts.to_table(["cluster", "group"]).group_by(["cluster", "group"]).aggregate([]).to_pylist()
-    elsewhere = sorted({row["cluster"] for row in names if row["group"] == group})
+    told = log.to_table(["cluster", "group"]).group_by(["cluster", "group"]).aggregate([]).to_pylist()
+    known = {(row["cluster"], row["group"]) for row in told} | read_groups(tables)
+    elsewhere = sorted({one for one, name in known if name == group})
     if elsewhere:
         return f"group {group} is not in cluster {cluster}, but in {_listed(elsewhere)}"
-    groups = {row["group"] for row in names if row["group"]}
+    groups = {name for _, name in known if name}
     near = _near(group, groups)
     hint = f"did you mean {_listed(near)}?" if near else f"it knows {len(groups)}: {_listed(sorted(groups))}"
     return f"the facts know no group {group}; {hint}" if groups else "the facts table holds no group yet"

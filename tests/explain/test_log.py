@@ -1,15 +1,23 @@
 """One group's facts out of a table that holds more."""
 
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from schemas.facts import Fact
+from schemas.history import ALERTS, GROUP_STATUS
+from schemas.table import Table
+from schemas.tables import GROUP_MEMBERS, QUEUE_ASSIGNMENTS
 from streaming.errors import SourceError
+from streaming.explain.folding import picture_of
 from streaming.explain.log import read_group, read_monitor
-from streaming.explain.picture import Monitor
+from streaming.explain.picture import Monitor, View
 from tests.explain.telling import T0, Teller, health
-from tests.tables.written import commit
+from tests.tables.written import EPOCH, commit
 
 DAY_S = 86_400
 
@@ -19,6 +27,18 @@ def told(group: str = "orders", cluster: str = "prod", seq: int = 0, at_s: float
     for queue_id in range(n):
         g.queue(at_s + queue_id, queue_id, "MATCH")
     return g.facts
+
+
+def stand(tables: Path, table: Table, row: dict[str, Any]) -> None:
+    """Write a row of one of the tables that people read, with the types that Spark writes."""
+    types = {
+        "STRING": pa.string(), "BIGINT": pa.int64(), "INT": pa.int32(), "BOOLEAN": pa.bool_(), "DATE": pa.date32(),
+        "TIMESTAMP": pa.timestamp("us", "UTC"), "ARRAY<STRING>": pa.list_(pa.string()),
+        "MAP<STRING,BIGINT>": pa.map_(pa.string(), pa.int64()),
+    }  # fmt: skip
+    queue = pa.struct({"broker_name": pa.string(), "queue_id": pa.int32()})
+    schema = pa.schema([(column.name, types.get(column.type, pa.list_(queue))) for column in table.columns])
+    write_deltalake(tables / table.name, pa.Table.from_pylist([row], schema), mode="append")
 
 
 @pytest.fixture
@@ -66,6 +86,49 @@ def test_what_is_not_there_names_what_is(
 ) -> None:
     with pytest.raises(SourceError, match=said.replace("?", r"\?")):
         read_group(str(tables), group, cluster, until)
+
+
+def test_what_still_holds_outlives_its_facts(tmp_path: Path) -> None:
+    """Facts are kept for a month; the tables made from them keep the newest row of each thing."""
+    since = EPOCH + timedelta(milliseconds=T0)
+    key = {"cluster": "prod", "consumer_group": "orders", "ts": since}
+    queue = {
+        "topic": "T", "broker_name": "a", "queue_id": 0, "finding": "ORPHANED", "severity": "critical",
+        "cause": "MEMBER_GONE", "reason": None, "expected_owners": ["x"], "actual_owners": [], "since": since,
+        "present": True, "seq": 4,
+    }  # fmt: skip
+    member = {
+        "client_id": "x", "present": True, "since": since, "brokers": ["a", "b"], "instances": 2, "addresses": ["h:1"],
+        "language": None, "version": None, "message_model": None, "strategy": None, "orderly": None,
+        "subscriptions": ["T"], "start_time": None, "seq": 3,
+    }  # fmt: skip
+    alert = {
+        "topic": "T", "kind": "ORPHANED", "fingerprint": "f", "state": "firing", "severity": "critical",
+        "cause": "MEMBER_GONE", "evidence": "x has left", "reason": "held_long_enough", "active_time": since,
+        "queues": [{"broker_name": "a", "queue_id": 0}], "fired_time": since, "resolved_time": None, "stale": None,
+        "seq": 5,
+    }  # fmt: skip
+    status = {
+        "status": "findings", "reason": None, "members": 2, "members_reporting": 1, "queues": 1, "brokers_covered": 1,
+        "finding_counts": [("ORPHANED", 1)], "brokers_known": 1, "seq": 6,
+    }  # fmt: skip
+    rows = [(QUEUE_ASSIGNMENTS, queue), (GROUP_MEMBERS, member), (ALERTS, alert), (GROUP_STATUS, status)]
+    for table, row in rows:
+        stand(tmp_path, table, key | row)
+    commit(tmp_path / "facts", told("other"))
+    picture = picture_of(read_group(str(tmp_path), "orders", None, None))
+    assert (picture.status, picture.counts) == ("findings", {"ORPHANED": 1})
+    assert [(q.queue_id, q.finding, q.owners, q.expected) for q in picture.queues] == [(0, "ORPHANED", (), ("x",))]
+    assert picture.views == (View("a", ("x", "x")), View("b", ("x", "x")))
+    assert [(one.kind, one.state, one.queues) for one in picture.alerts] == [("ORPHANED", "firing", (("a", 0),))]
+
+    commit(tmp_path / "facts", told(seq=7, at_s=60, n=1))
+    assert [fact.seq for fact in read_group(str(tmp_path), "orders", "prod", None)] == [3, 4, 5, 6, 7]
+    assert picture_of(read_group(str(tmp_path), "orders", None, None)).queues[0].finding == "MATCH"
+    with pytest.raises(SourceError, match="nothing was known of group orders by then"):
+        read_group(str(tmp_path), "orders", None, T0 - 1)
+    with pytest.raises(SourceError, match="did you mean orders"):
+        read_group(str(tmp_path), "order", None, None)
 
 
 def test_names_in_errors_do_not_act_on_a_terminal(tmp_path: Path) -> None:
