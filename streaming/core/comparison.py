@@ -115,11 +115,13 @@ def _evidence(topic: TopicEvidence, place: int) -> QueueEvidence:
     queue = topic.group.state.queues[place]
     evidence = QueueEvidence(topic, place)
     if evidence.looks_right or topic.is_complete or not topic.is_fresh:
-        queue.differs_ts = 0
+        if queue.unrest is not None:
+            queue.differs_ts = 0
     elif not queue.differs_ts:
         queue.differs_ts = topic.now
     if FINDING_CODES[queue.finding] is not Kind.SLOW_CONSUMER or has_messages_in_hand(evidence):
-        queue.idle_ts = 0
+        if queue.unrest is not None:
+            queue.idle_ts = 0
     elif not queue.idle_ts:
         queue.idle_ts = max(
             (r.answered_ts for owner in evidence.newest for r in topic.members[owner].reports), default=0

@@ -60,6 +60,8 @@ class QueueEvidence:
         return len(self.newest) == 1 and (self.expected is None or self.newest == self.expected)
 
     def _has_settled_too_long(self) -> bool:
+        if self.queue.unrest is None:
+            return False
         limit = self.topic.group.timing.settle_limit * self.topic.grace
         return self.queue.differs_ts > 0 and self.topic.now - self.queue.differs_ts > limit
 
