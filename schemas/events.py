@@ -134,13 +134,17 @@ class AssignmentReport(Event, tag="assignment_report", frozen=True, kw_only=True
     pop: tuple[OwnedQueues, ...] = ()
 
 
-class QueueProgress(Struct, frozen=True, gc=False):
-    """Offsets of one queue (``OffsetWrapper``): the broker's newest, the group's consumed, the group's pulled."""
+class QueueProgress(Struct, frozen=True, omit_defaults=True, gc=False):
+    """Offsets of one queue (``OffsetWrapper``): the broker's newest, the group's consumed, the group's pulled.
+
+    ``consumed_ts``: when the last consumed message was stored (``lastTimestamp``); 0: not known, or none waits.
+    """
 
     queue_id: Count
     broker_offset: Offset
     consumer_offset: Offset
     pull_offset: Offset
+    consumed_ts: Millis = 0
 
 
 class ConsumeProgress(Event, tag="consume_progress", frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -108,9 +108,25 @@ ALERTS = Table(
         Column("reason", "STRING", "why this row was written: which transition, or what changed"),
         Column(
             "queues",
-            "ARRAY<STRUCT<broker_name:STRING,queue_id:INT,actual_owners:ARRAY<STRING>,expected_owners:ARRAY<STRING>>>",
-            "the message queues that it is about",
+            "ARRAY<STRUCT<broker_name:STRING,queue_id:INT,actual_owners:ARRAY<STRING>,expected_owners:ARRAY<STRING>,"
+            "waiting:BIGINT>>",
+            "the message queues that it is about; waiting: messages not consumed, null where no offsets are known",
         ),
+        Column(
+            "clients",
+            "ARRAY<STRUCT<client_id:STRING,addresses:ARRAY<STRING>,brokers:ARRAY<STRING>,version:STRING,"
+            "strategy:STRING,subscriptions:ARRAY<STRING>,start_times:ARRAY<TIMESTAMP>,answered_time:TIMESTAMP>>",
+            "clients that the cause names, then owners and expected owners of the queues; at most 20",
+        ),
+        Column(
+            "changes",
+            "ARRAY<STRUCT<change_time:TIMESTAMP,what:STRING,subject:STRING>>",
+            "what changed from ten minutes before it until now, the newest last, at most 10; what: joined, left,"
+            " route_changed, broker_lost or broker_returned; subject: a client id, a topic or a broker's name",
+        ),
+        Column("waiting", "BIGINT", "messages not consumed in its queues; null where no offsets are known"),
+        Column("oldest_time", "TIMESTAMP", "the oldest message not consumed came after this; null: not known"),
+        Column("since_time", "TIMESTAMP", "since when the first of its queues has been so"),
         Column("active_time", "TIMESTAMP", "when the finding began to hold"),
         Column("fired_time", "TIMESTAMP", "when it began to fire; null: it has not"),
         Column("resolved_time", "TIMESTAMP", "when it was resolved; null: it is open"),

@@ -5,14 +5,16 @@ Evidence that is lost in the middle never resolves an alert: it becomes stale, a
 """
 
 from hashlib import blake2b
+from typing import NamedTuple
 
-from schemas.facts import AlertFact, AlertQueue, AlertState, Kind, Word
+from schemas.facts import AlertFact, AlertState, Kind, Word
 from streaming.core.claims import ALERTING, BY_OFFSETS, Claim, claims_of_conditions, claims_of_queues
 from streaming.core.comparison import TopicFindings
 from streaming.core.conditions import SHOWN_IN_TURN, Found
 from streaming.core.evidence import GroupEvidence
 from streaming.core.findings import Verdict
 from streaming.core.group import Group
+from streaming.core.particulars import changes_of, clients_of, queues_of, waiting_of
 from streaming.core.progress import is_seen_lately, is_seen_to_move
 from streaming.core.state import Alert
 
@@ -36,6 +38,13 @@ class Reason(Word):
     GONE = "gone"
 
 
+class Judged(NamedTuple):
+    """What is known at this marker."""
+
+    evidence: GroupEvidence
+    verdicts: dict[int, Verdict]
+
+
 def fingerprint(cluster: str, group: str, topic: str, kind: str) -> str:
     """The alert's identity: it never changes, whatever restarts."""
     return blake2b("\n".join((cluster, group, topic, kind)).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
@@ -45,27 +54,27 @@ def update_alerts(group: Group, evidence: GroupEvidence, found: list[TopicFindin
     """Take every open alert, and everything found, one step on."""
     claims = claims_of_queues(group, found)
     claims.update(claims_of_conditions(group, evidence, held))
-    verdicts = {place: verdict for findings in found for place, verdict in findings.verdicts.items()}
+    at = Judged(evidence, {place: verdict for findings in found for place, verdict in findings.verdicts.items()})
     known = {(alert.topic, alert.kind) for alert in group.state.alerts}
     for alert in list(group.state.alerts):
         claim = claims.get((alert.topic, alert.kind))
         if claim is not None:
-            _support(group, alert, claim, verdicts)
+            _support(group, alert, claim, at)
         else:
-            _doubt(group, evidence, alert, verdicts)
+            _doubt(group, alert, at)
     for (topic, kind), claim in claims.items():
         if (topic, kind) not in known:
-            _begin(group, topic, kind, claim, verdicts)
+            _begin(group, topic, kind, claim, at)
 
 
-def _begin(group: Group, topic: str, kind: str, claim: Claim, verdicts: dict[int, Verdict]) -> None:
+def _begin(group: Group, topic: str, kind: str, claim: Claim, at: Judged) -> None:
     now = group.state.now
     alert = Alert(topic, kind, AlertState.PENDING.value, claim.severity.value, now)
     _adopt(alert, claim, now)
     group.state.alerts.append(alert)
-    _tell(group, alert, Reason.FOUND, verdicts)
+    _tell(group, alert, Reason.FOUND, at)
     if _may_fire(group, alert, claim):
-        _fire(group, alert, verdicts)
+        _fire(group, alert, at)
 
 
 def _may_fire(group: Group, alert: Alert, claim: Claim) -> bool:
@@ -73,10 +82,10 @@ def _may_fire(group: Group, alert: Alert, claim: Claim) -> bool:
     return claim.is_ripe and (not claim.waits or group.state.now - alert.active_ts >= group.timing.deploy_wait)
 
 
-def _fire(group: Group, alert: Alert, verdicts: dict[int, Verdict]) -> None:
+def _fire(group: Group, alert: Alert, at: Judged) -> None:
     alert.state = AlertState.FIRING.value
     alert.fired_ts = group.state.now
-    _tell(group, alert, Reason.HELD_LONG_ENOUGH, verdicts)
+    _tell(group, alert, Reason.HELD_LONG_ENOUGH, at)
 
 
 def _adopt(alert: Alert, claim: Claim, now: int) -> None:
@@ -84,22 +93,24 @@ def _adopt(alert: Alert, claim: Claim, now: int) -> None:
     alert.cause = claim.cause
     alert.evidence = claim.evidence
     alert.queues = list(claim.queues)
+    alert.clients = list(claim.clients)
+    alert.since_ts = min(alert.since_ts or claim.since_ts, claim.since_ts)
     alert.seen_ts = now
     alert.clear_ts = 0
     alert.stale = False
 
 
-def _support(group: Group, alert: Alert, claim: Claim, verdicts: dict[int, Verdict]) -> None:
+def _support(group: Group, alert: Alert, claim: Claim, at: Judged) -> None:
     """The evidence still says so. Queues that it cannot decide on at present stay in the alert."""
-    undecided = [p for p in alert.queues if p not in claim.queues and _is_undecided(group, alert, p, verdicts)]
+    undecided = [p for p in alert.queues if p not in claim.queues and _is_undecided(group, alert, p, at)]
     queues = sorted([*claim.queues, *undecided], key=group.message_queue)
     reason = _what_changed(alert, claim, queues)
     _adopt(alert, claim, group.state.now)
     alert.queues = queues
     if alert.state == AlertState.PENDING.value and _may_fire(group, alert, claim):
-        _fire(group, alert, verdicts)
+        _fire(group, alert, at)
     elif reason is not None:
-        _tell(group, alert, reason, verdicts)
+        _tell(group, alert, reason, at)
 
 
 def _what_changed(alert: Alert, claim: Claim, queues: list[int]) -> Reason | None:
@@ -112,9 +123,9 @@ def _what_changed(alert: Alert, claim: Claim, queues: list[int]) -> Reason | Non
     return Reason.CAUSE_CHANGED if alert.cause != claim.cause else None
 
 
-def _is_undecided(group: Group, alert: Alert, place: int, verdicts: dict[int, Verdict]) -> bool:
+def _is_undecided(group: Group, alert: Alert, place: int, at: Judged) -> bool:
     """Whether the evidence at hand does not say that the queue has left the alert's finding."""
-    verdict = verdicts.get(place)
+    verdict = at.verdicts.get(place)
     if verdict is None:
         return _is_lost_with_its_broker(group, place)
     if alert.kind in BY_OFFSETS:
@@ -128,45 +139,45 @@ def _is_lost_with_its_broker(group: Group, place: int) -> bool:
     return lost_ts > 0 and group.state.now - lost_ts < group.timing.gone_after
 
 
-def _doubt(group: Group, evidence: GroupEvidence, alert: Alert, verdicts: dict[int, Verdict]) -> None:
+def _doubt(group: Group, alert: Alert, at: Judged) -> None:
     """Nothing supports the alert now: is it over, or is the evidence lost?"""
     now = group.state.now
-    if _is_gone(group, evidence, alert, verdicts):
-        _end(group, alert, Reason.GONE, verdicts)
-    elif _is_open(group, evidence, alert, verdicts):
+    if _is_gone(group, alert, at):
+        _end(group, alert, Reason.GONE, at)
+    elif _is_open(group, alert, at):
         alert.clear_ts = 0
         if not alert.stale and alert.state == AlertState.FIRING.value and not _stands_still(group, alert):
             alert.stale = True
-            _tell(group, alert, Reason.EVIDENCE_LOST, verdicts)
+            _tell(group, alert, Reason.EVIDENCE_LOST, at)
     elif alert.state == AlertState.PENDING.value:
-        _end(group, alert, Reason.CLEARED_BEFORE_FIRING, verdicts)
+        _end(group, alert, Reason.CLEARED_BEFORE_FIRING, at)
     else:
         alert.clear_ts, alert.stale = alert.clear_ts or now, False
         if now - alert.clear_ts >= group.timing.hold_critical:
-            _end(group, alert, Reason.RIGHT_AGAIN, verdicts)
+            _end(group, alert, Reason.RIGHT_AGAIN, at)
 
 
-def _is_gone(group: Group, evidence: GroupEvidence, alert: Alert, verdicts: dict[int, Verdict]) -> bool:
+def _is_gone(group: Group, alert: Alert, at: Judged) -> bool:
     """Absent from every covered broker for so long that nobody waits for it any more."""
     state = group.state
     if alert.kind in ALERTING and alert.queues:
-        is_absent = all(p in verdicts and verdicts[p].kind is Kind.NO_MEMBERS for p in alert.queues)
+        is_absent = all(p in at.verdicts and at.verdicts[p].kind is Kind.NO_MEMBERS for p in alert.queues)
     else:
-        is_absent = not evidence.members and not evidence.uncovered
+        is_absent = not at.evidence.members and not at.evidence.uncovered
     needs_no_member = alert.kind in (Kind.NO_MEMBERS, Kind.UNREADABLE_QUEUES)  # seen as long as the group is empty
     since = state.empty_since if needs_no_member else max(state.empty_since, alert.seen_ts)
     return is_absent and state.now - since >= group.timing.gone_after
 
 
-def _is_open(group: Group, evidence: GroupEvidence, alert: Alert, verdicts: dict[int, Verdict]) -> bool:
+def _is_open(group: Group, alert: Alert, at: Judged) -> bool:
     """Whether the evidence that would end the alert is lacking."""
     if alert.kind in ALERTING:
-        return any(_is_undecided(group, alert, place, verdicts) for place in alert.queues)
+        return any(_is_undecided(group, alert, place, at) for place in alert.queues)
     if alert.kind == Kind.INCONSISTENT_SUBSCRIPTION and alert.evidence.startswith(SHOWN_IN_TURN):
-        return not evidence.members or bool(evidence.uncovered)  # it rests on what brokers show, not on reports
+        return not at.evidence.members or bool(at.evidence.uncovered)  # it rests on what brokers show, not on reports
     if alert.kind == Kind.INCONSISTENT_SUBSCRIPTION:
-        return not evidence.members or not all(member.as_of for member in evidence.members.values())
-    return bool(evidence.uncovered)
+        return not at.evidence.members or not all(member.as_of for member in at.evidence.members.values())
+    return bool(at.evidence.uncovered)
 
 
 def _stands_still(group: Group, alert: Alert) -> bool:
@@ -175,14 +186,15 @@ def _stands_still(group: Group, alert: Alert) -> bool:
     return alert.kind in BY_OFFSETS and all(q.still_ms > 0 and is_seen_lately(group, q) for q in queues)
 
 
-def _end(group: Group, alert: Alert, reason: Reason, verdicts: dict[int, Verdict]) -> None:
+def _end(group: Group, alert: Alert, reason: Reason, at: Judged) -> None:
     alert.state = AlertState.RESOLVED.value
     group.state.alerts.remove(alert)
-    _tell(group, alert, reason, verdicts)
+    _tell(group, alert, reason, at)
 
 
-def _tell(group: Group, alert: Alert, reason: Reason, verdicts: dict[int, Verdict]) -> None:
+def _tell(group: Group, alert: Alert, reason: Reason, at: Judged) -> None:
     state = group.state
+    waiting, oldest_ts = waiting_of(at.evidence, alert)
     group.tell(
         AlertFact(
             fingerprint=fingerprint(state.cluster, state.group, alert.topic, alert.kind),
@@ -191,20 +203,17 @@ def _tell(group: Group, alert: Alert, reason: Reason, verdicts: dict[int, Verdic
             kind=alert.kind,
             cause=alert.cause,
             evidence=alert.evidence,
-            queues=tuple(_alert_queue(group, place, verdicts) for place in alert.queues),
+            queues=queues_of(at.evidence, alert, at.verdicts),
             reason=reason.value,
             active_ts=alert.active_ts,
             fired_ts=alert.fired_ts or None,
             resolved_ts=state.now if alert.state == AlertState.RESOLVED.value else None,
             stale=alert.stale,
+            since_ts=alert.since_ts,
+            clients=clients_of(group, alert, at.verdicts, alert.clients),
+            changes=changes_of(group, alert),
+            waiting=waiting,
+            oldest_ts=oldest_ts,
         ),
         alert.topic or None,
     )
-
-
-def _alert_queue(group: Group, place: int, verdicts: dict[int, Verdict]) -> AlertQueue:
-    queue = group.message_queue(place)
-    verdict = verdicts.get(place)
-    owners = () if verdict is None else group.client_ids(verdict.owners)
-    expected = None if verdict is None or verdict.expected is None else group.client_ids(verdict.expected)
-    return AlertQueue(queue.broker_name, queue.queue_id, owners, expected)

@@ -11,6 +11,7 @@ from msgspec import Struct
 from schemas.facts import Cause, Kind
 from streaming.core.evidence import MemberEvidence, TopicEvidence
 from streaming.core.expectation import NotKnown
+from streaming.core.membership import entries_at
 from streaming.core.reports import addresses_of
 from streaming.core.routes import is_readable
 
@@ -18,11 +19,12 @@ NEW_ROUTE_MS = 600_000  # a queue that came with a route change in the last ten 
 
 
 class Explanation(Struct, frozen=True):
-    """A cause, the queues it explains, and what shows it."""
+    """A cause, the queues it explains, what shows it, and which clients it names."""
 
     cause: Cause
     queues: frozenset[int]
     evidence: str
+    clients: frozenset[int] = frozenset()
 
 
 def explain(topic: TopicEvidence, kind: Kind, queues: frozenset[int]) -> Explanation | None:
@@ -67,7 +69,8 @@ def same_client_id(topic: TopicEvidence, queues: frozenset[int]) -> Explanation 
     twin = twins[0]
     starts = sorted({report.start_ts for report in twin.reports if report.start_ts})
     what = f"{twin.entries} instances{_addresses(twin)}" + (f", started at {starts}" if len(starts) > 1 else "")
-    return Explanation(Cause.SAME_CLIENT_ID, queues, f"client id {twin.client.client_id} is used by {what}")
+    text = f"client id {twin.client.client_id} is used by {what}"
+    return Explanation(Cause.SAME_CLIENT_ID, queues, text, frozenset(one.place for one in twins))
 
 
 def stale_connection(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
@@ -77,7 +80,8 @@ def stale_connection(topic: TopicEvidence, queues: frozenset[int]) -> Explanatio
         return None
     member = doubled[0]
     text = f"client id {member.client.client_id} is listed {member.entries} times{_addresses(member)}"
-    return Explanation(Cause.STALE_CONNECTION, queues, text + "; a second instance is not proven")
+    text += "; a second instance is not proven"
+    return Explanation(Cause.STALE_CONNECTION, queues, text, frozenset(one.place for one in doubled))
 
 
 def unproven_instance(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
@@ -97,7 +101,7 @@ def subscription_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Expla
     if topic.expected is not None:
         explained = frozenset(q for q in queues if set(topic.expected.get(q, ())) & set(others))
     text = f"{_ids(topic, others)} is a member but does not subscribe to {topic.topic.name}"
-    return Explanation(Cause.SUBSCRIPTION_MISMATCH, explained, text)
+    return Explanation(Cause.SUBSCRIPTION_MISMATCH, explained, text, frozenset(others))
 
 
 def strategy_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
@@ -109,7 +113,8 @@ def strategy_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Explanati
     if len(by_class) < 2:
         return None
     text = "; ".join(f"{name}: {_ids(topic, places)}" for name, places in sorted(by_class.items()))
-    return Explanation(Cause.STRATEGY_MISMATCH, queues, text)
+    few = min(by_class.values(), key=len)
+    return Explanation(Cause.STRATEGY_MISMATCH, queues, text, frozenset(few))
 
 
 def view_divergence(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
@@ -117,18 +122,14 @@ def view_divergence(topic: TopicEvidence, queues: frozenset[int]) -> Explanation
     if not topic.views_differ:
         return None
     brokers = topic.group.state.brokers
-    views = [
-        f"{brokers[place].name} lists {_ids(topic, _listed_by(topic, place)) or 'nobody'}" for place in topic.hosts
-    ]
-    return Explanation(Cause.VIEW_DIVERGENCE, queues, "; ".join(views))
+    listed = {place: _listed_by(topic, place) for place in topic.hosts}
+    views = [f"{brokers[place].name} lists {_ids(topic, ids) or 'nobody'}" for place, ids in listed.items()]
+    by_all = frozenset(topic.members).intersection(*listed.values())
+    return Explanation(Cause.VIEW_DIVERGENCE, queues, "; ".join(views), frozenset(topic.members) - by_all)
 
 
 def _listed_by(topic: TopicEvidence, broker: int) -> list[int]:
-    return [
-        member.place
-        for member in topic.members.values()
-        if broker < len(member.client.entries) and member.client.entries[broker]
-    ]
+    return [member.place for member in topic.members.values() if entries_at(member.client, broker)]
 
 
 def room_without_consumer(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
@@ -160,7 +161,7 @@ def lock_stuck(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | No
     explained = frozenset(q for q in queues if topic.expected.get(q))
     owners = sorted({place for q in explained for place in topic.expected[q]})
     text = f"orderly: {_ids(topic, owners)} should own them, and has not got the broker's lock"
-    return Explanation(Cause.LOCK_STUCK, explained, text)
+    return Explanation(Cause.LOCK_STUCK, explained, text, frozenset(owners))
 
 
 def route_lag(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
@@ -201,11 +202,12 @@ def client_stalled(topic: TopicEvidence, queues: frozenset[int]) -> Explanation 
         owners = sorted({place for q in owned_by_silent for place in topic.owners(q)} & silent)
         since = min(topic.members[place].client.unanswered_ts for place in owners)
         text = f"{_ids(topic, owners)} is listed but has not answered for {(topic.now - since) // 1000} s"
-        return Explanation(Cause.CLIENT_STALLED, owned_by_silent, text)
+        return Explanation(Cause.CLIENT_STALLED, owned_by_silent, text, frozenset(owners))
     owners = sorted({place for q in queues for place in topic.owners(q)})
     stuck = [place for place in owners if all(q in queues for q in topic.queues if place in topic.owners(q))]
     explained = frozenset(q for q in queues if set(topic.owners(q)) & set(stuck))
-    return Explanation(Cause.CLIENT_STALLED, explained, f"every queue of {_ids(topic, stuck)} stands still")
+    text = f"every queue of {_ids(topic, stuck)} stands still"
+    return Explanation(Cause.CLIENT_STALLED, explained, text, frozenset(stuck))
 
 
 def member_gone(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
@@ -217,7 +219,8 @@ def member_gone(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | N
     gone = {place for place, client in enumerate(clients) if client.client_id in left and place not in topic.members}
     explained = frozenset(q for q in queues if gone & set(state_queues[q].settled))
     owners = sorted(gone & {place for q in explained for place in state_queues[q].settled})
-    return Explanation(Cause.MEMBER_GONE, explained, f"{_ids(topic, owners)} has left, its queues are not taken over")
+    text = f"{_ids(topic, owners)} has left, its queues are not taken over"
+    return Explanation(Cause.MEMBER_GONE, explained, text, frozenset(owners))
 
 
 Rule = Callable[[TopicEvidence, frozenset[int]], Explanation | None]

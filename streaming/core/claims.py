@@ -23,7 +23,10 @@ NO_MEMBERS_HOLD_MS = 120_000
 
 
 class Claim(Struct, frozen=True):
-    """What the present evidence says of one alert. ``is_ripe``: it may fire; ``waits``: but for a deploy under way."""
+    """What the present evidence says of one alert. ``is_ripe``: it may fire; ``waits``: but for a deploy under way.
+
+    ``clients`` are those that the cause names, ``since_ts`` is since when the first of the queues has been so.
+    """
 
     severity: Severity
     cause: str | None
@@ -31,6 +34,8 @@ class Claim(Struct, frozen=True):
     queues: tuple[int, ...]
     is_ripe: bool
     waits: bool
+    clients: tuple[int, ...]
+    since_ts: int
 
 
 def claims_of_queues(group: Group, found: list[TopicFindings]) -> dict[tuple[str, str], Claim]:
@@ -52,7 +57,8 @@ def _messages_wait(group: Group, queues: list[int]) -> bool:
 
 
 def _claim(group: Group, findings: TopicFindings, kind: Kind, queues: list[int]) -> Claim:
-    cause, words = findings.words.get(kind, (None, ""))
+    why = findings.why.get(kind)
+    cause, words = (None, "") if why is None else (why.cause.value, why.evidence)
     verdicts = [findings.verdicts[place] for place in queues]
     is_ripe = any(_is_ripe(group, place, findings.verdicts[place]) for place in queues)
     waits = cause in WAITS_FOR_DEPLOY and is_rolling_deploy(group)
@@ -60,7 +66,15 @@ def _claim(group: Group, findings: TopicFindings, kind: Kind, queues: list[int])
     evidence = words or next((v.reason for v in verdicts if v.reason), "")
     if kind is Kind.STALLED:
         evidence = f"{_waiting(group, queues)}; {words}"
-    return Claim(severity, cause, evidence, tuple(sorted(queues, key=group.message_queue)), is_ripe, waits)
+    clients = () if why is None else tuple(sorted(why.clients))
+    since_ts = min(_since(group, kind, place) for place in queues)
+    in_order = tuple(sorted(queues, key=group.message_queue))
+    return Claim(severity, cause, evidence, in_order, is_ripe, waits, clients, since_ts)
+
+
+def _since(group: Group, kind: Kind, place: int) -> int:
+    queue = group.state.queues[place]
+    return queue.progress_ts - queue.still_ms if kind in BY_OFFSETS else queue.wrong_ts or queue.since_ts
 
 
 def _waiting(group: Group, queues: list[int]) -> str:
@@ -101,6 +115,6 @@ def claims_of_conditions(group: Group, evidence: GroupEvidence, held: list[Found
         waits = found.kind is Kind.INCONSISTENT_SUBSCRIPTION and is_rolling_deploy(group)
         severity = severity_of(evidence, found.kind)
         claims[found.topic, found.kind.value] = Claim(
-            severity, found.cause, found.evidence, found.queues, is_ripe, waits
+            severity, found.cause, found.evidence, found.queues, is_ripe, waits, found.clients, found.since_ts
         )
     return claims

@@ -58,6 +58,7 @@ def is_borne_out(waiting: list[int], ts: int) -> bool:
 
 def start(state: GroupState, ts: int, timing: Timing) -> None:
     """The first marker: until now there was no clock to go by, and what claims to be from later is not believed."""
+    state.began_ts = ts
     latest = ts + timing.ahead_of_clock
     for client in state.clients:
         client.reports = [report for report in client.reports if report.answered_ts <= latest]
@@ -99,12 +100,14 @@ def set_back(state: GroupState, ts: int) -> None:
         client.since_ts, client.double_ts = min(client.since_ts, ts), min(client.double_ts, ts)
     for queue in state.queues:
         queue.progress_ts = queue.still_ms = queue.differs_ts = queue.evidence_ts = queue.idle_ts = 0
+        queue.wrong_ts = min(queue.wrong_ts, ts)
         told_ts = min(queue.since_ts + queue.told_after_ms, ts)
         queue.since_ts = min(queue.since_ts, ts)
         queue.told_after_ms = told_ts - queue.since_ts if queue.told_after_ms >= 0 else -1
     for alert in state.alerts:
         alert.active_ts, alert.fired_ts = min(alert.active_ts, ts), min(alert.fired_ts, ts)
         alert.seen_ts, alert.clear_ts = min(alert.seen_ts, ts), 0
+        alert.since_ts = min(alert.since_ts, ts)
     for condition in state.conditions:
         condition.since_ts = min(condition.since_ts, ts)
-    state.empty_since = min(state.empty_since, ts)
+    state.empty_since, state.began_ts = min(state.empty_since, ts), min(state.began_ts, ts)

@@ -1,7 +1,7 @@
 """Expected against actual, queue by queue: what is found now, and what has changed since the last time."""
 
 from schemas.facts import Interval, Kind, QueueFact, Severity
-from streaming.core.causes import RULES, explain
+from streaming.core.causes import RULES, Explanation, explain
 from streaming.core.evidence import GroupEvidence, TopicEvidence
 from streaming.core.findings import QueueEvidence, Verdict, has_messages_in_hand, judge, judge_outside_route
 from streaming.core.group import Group
@@ -9,6 +9,7 @@ from streaming.core.progress import STARTED_AFRESH
 from streaming.core.state import FINDING_CODES, Queue
 
 EXPLAINED = frozenset(RULES)
+SEEN_IN_REPORTS = frozenset({Kind.SETTLING, Kind.DUPLICATED, Kind.ORPHANED, Kind.MISPLACED, Kind.PHANTOM})
 
 Verdicts = dict[int, Verdict]  # place of the queue -> what was found
 
@@ -16,19 +17,19 @@ Verdicts = dict[int, Verdict]  # place of the queue -> what was found
 class TopicFindings:
     """What was found of one topic's queues, and why."""
 
-    __slots__ = ("causes", "evidence", "verdicts", "words")
+    __slots__ = ("causes", "evidence", "verdicts", "why")
 
     def __init__(self, evidence: TopicEvidence, verdicts: Verdicts) -> None:
         self.evidence = evidence
         self.verdicts = verdicts
         self.causes: dict[int, str] = {}
-        self.words: dict[Kind, tuple[str, str]] = {}  # kind -> (cause, evidence)
+        self.why: dict[Kind, Explanation] = {}
         for kind in {verdict.kind for verdict in verdicts.values()} & EXPLAINED:
             queues = frozenset(place for place, verdict in verdicts.items() if verdict.kind is kind)
             why = explain(evidence, kind, queues)
             if why is None:
                 continue
-            self.words[kind] = (why.cause.value, why.evidence)
+            self.why[kind] = why
             self.causes.update(dict.fromkeys(queues, why.cause.value))
 
 
@@ -161,12 +162,23 @@ def _is_as_told(queue: Queue, verdict: Verdict, cause: str | None) -> bool:
 def _update(group: Group, queue: Queue, verdict: Verdict, cause: str | None) -> None:
     code = FINDING_CODES.index(verdict.kind)
     if queue.finding != code or queue.told_after_ms < 0:
+        queue.wrong_ts = _wrong_since(group, queue, verdict)
         queue.finding = code
         queue.since_ts = group.state.now
         queue.evidence_ts = verdict.newest_ts
     queue.owners = verdict.owners
     queue.expected = verdict.expected
     queue.cause = cause
+
+
+def _wrong_since(group: Group, queue: Queue, verdict: Verdict) -> int:
+    """One that settles does not look right either, nor one that was right until its owner left; 0: nothing is wrong."""
+    has_lost_its_owner = (
+        verdict.kind is Kind.UNKNOWN and FINDING_CODES[queue.finding] is Kind.MATCH and not verdict.owners
+    )
+    if verdict.kind in SEEN_IN_REPORTS or has_lost_its_owner:
+        return queue.wrong_ts or group.state.now
+    return queue.wrong_ts if verdict.kind is Kind.UNKNOWN else 0
 
 
 def _ended(group: Group, queue: Queue) -> Interval | None:
@@ -207,7 +219,7 @@ def _tell_vanished(group: Group, found: list[TopicFindings]) -> None:
         verdict = Verdict(Kind.MATCH, Severity.NONE, "no longer in the route", [], [])
         fact = _queue_fact(group, queue, verdict, _ended(group, queue))
         queue.told_after_ms, queue.finding = -1, FINDING_CODES.index(Kind.MATCH)
-        queue.owners, queue.expected, queue.differs_ts = [], None, 0
+        queue.owners, queue.expected, queue.unrest = [], None, None
         group.tell(_gone(fact), group.state.topics[queue.topic].name)
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from schemas.facts import Cause, Kind, Severity
 from schemas.identity import is_retry_topic
-from streaming.core.evidence import BROADCASTING, GroupEvidence, Subscriptions
+from streaming.core.evidence import BROADCASTING, GroupEvidence, Subscriptions, shown
 from streaming.core.routes import is_readable
 from streaming.core.state import HostedQueues
 
@@ -22,6 +22,7 @@ class Found(Struct, frozen=True):
     evidence: str
     cause: str | None = None
     queues: tuple[int, ...] = ()
+    clients: tuple[int, ...] = ()  # those that it is about, where it is not about all
     since_ts: int = 0
 
 
@@ -41,10 +42,13 @@ def inconsistent_subscription(evidence: GroupEvidence) -> Iterator[Found]:
             )
         return
     parts = [
-        f"{', '.join(evidence.group.client_ids(places)[:3])}: {', '.join(map(_shown, subscription))}"
+        f"{', '.join(evidence.group.client_ids(places)[:3])}: {', '.join(map(shown, subscription))}"
         for subscription, places in sorted(by_subscription.items(), key=lambda item: item[1])
     ]
-    yield Found(Kind.INCONSISTENT_SUBSCRIPTION, "", "; ".join(parts), Cause.SUBSCRIPTION_MISMATCH.value)
+    clients = tuple(place for places in by_subscription.values() for place in places)
+    yield Found(
+        Kind.INCONSISTENT_SUBSCRIPTION, "", "; ".join(parts), Cause.SUBSCRIPTION_MISMATCH.value, clients=clients
+    )
 
 
 def _all_have_said(evidence: GroupEvidence) -> bool:
@@ -65,11 +69,6 @@ def _comparable(evidence: GroupEvidence) -> dict[int, Subscriptions]:
         for place, subscription in said.items()
         if subscription
     }
-
-
-def _shown(pair: tuple[str, str | None]) -> str:
-    topic, expression = pair
-    return topic if expression in (None, "*") else f"{topic} ({expression})"
 
 
 def unreadable_queues(evidence: GroupEvidence) -> Iterator[Found]:
@@ -112,13 +111,21 @@ def no_members(evidence: GroupEvidence) -> Iterator[Found]:
         return
     waiting = sum(queue.consumer_lag for queue in state.queues if queue.consumer_lag > 0)
     if evidence.group.rule.always_on or (waiting and _left_lately(evidence)):
-        yield Found(Kind.NO_MEMBERS, "", f"no broker lists a member; {waiting} messages wait")
+        left = {change.client_id for change in state.changes if not change.joined}
+        yield Found(
+            Kind.NO_MEMBERS, "", f"no broker lists a member; {waiting} messages wait", clients=_places(evidence, left)
+        )
 
 
 def _left_lately(evidence: GroupEvidence) -> bool:
     """Whether the last member left so lately that one waits for the group to come back."""
     empty_since = evidence.group.state.empty_since
     return empty_since > 0 and evidence.now - empty_since <= evidence.group.timing.gone_after
+
+
+def _places(evidence: GroupEvidence, client_ids: set[str]) -> tuple[int, ...]:
+    clients = enumerate(evidence.group.state.clients)
+    return tuple(place for place, client in clients if client.client_id in client_ids)
 
 
 def rebalance_storm(evidence: GroupEvidence) -> Iterator[Found]:
@@ -132,7 +139,7 @@ def rebalance_storm(evidence: GroupEvidence) -> Iterator[Found]:
     if restless:
         seconds = timing.storm_window // 1000
         text = f"{len(changes)} membership changes in {seconds} s; again and again: {', '.join(restless[:3])}"
-        yield Found(Kind.REBALANCE_STORM, "", text)
+        yield Found(Kind.REBALANCE_STORM, "", text, clients=_places(evidence, set(restless)))
 
 
 def idle_members(evidence: GroupEvidence) -> Iterator[Found]:

@@ -150,6 +150,12 @@ def is_proxy_client(client_id: str) -> bool:
     return client_id.count("@") == 3 and _GRPC_CLIENT_ID.fullmatch(client_id) is not None
 
 
+def shown(pair: tuple[str, str | None]) -> str:
+    """A subscription as people write it: the topic, and its filter where it has one."""
+    topic, expression = pair
+    return topic if expression in (None, "*") else f"{topic} ({expression})"
+
+
 class TopicEvidence:
     """What concerns one topic: its members, when evidence counts, and who should own what."""
 

@@ -131,6 +131,7 @@ class Group:
         self._move_reports(new_queue)
         for alert in state.alerts:
             alert.queues = _moved(alert.queues, new_queue)
+            alert.clients = _moved(alert.clients, new_client)
         self._index()
 
     def _move_reports(self, new_queue: dict[int, int]) -> None:

@@ -38,6 +38,16 @@ def _observe(group: Group, queue: Queue, progress: QueueProgress, ts: int, broke
         group.disturb()
     queue.broker_offset, queue.consumer_lag, queue.pull_lag = progress.broker_offset, consumer_lag, pull_lag
     queue.progress_ts = ts
+    _note_the_oldest(group, queue, progress)
+
+
+def _note_the_oldest(group: Group, queue: Queue, progress: QueueProgress) -> None:
+    """Keep when the last consumed message came, for as long as others wait that are not pulled, or for long."""
+    waits = queue.still_ms != 0 or progress.consumed_ts < queue.progress_ts - group.timing.stall
+    if progress.consumed_ts and queue.consumer_lag > 0 and waits:
+        queue.consumed_ts = progress.consumed_ts
+    elif queue.unrest is not None:
+        queue.consumed_ts = 0
 
 
 def _begins_or_ends_to_wait_unread(group: Group, queue: Queue, consumer_lag: int) -> bool:

@@ -96,5 +96,6 @@ def _plant_alert(group: Group, opened: SeedAlert) -> None:
             evidence=fact.evidence,
             queues=[group.queue_place(queue) for queue in queues],
             stale=fact.stale,
+            since_ts=fact.since_ts or fact.active_ts,
         )
     )

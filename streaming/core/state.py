@@ -210,6 +210,7 @@ class Alert(Packed):
     queues: list[int] = field(default_factory=list)
     stale: bool = False
     since_ts: int = 0  # since when the first of its queues has been so
+    clients: list[int] = field(default_factory=list)  # those that the cause names
 
 
 class Condition(Packed):

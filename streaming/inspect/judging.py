@@ -86,7 +86,8 @@ def _of_topic(findings: TopicFindings) -> Iterator[Finding]:
         claim = claims.get((findings.evidence.topic.name, kind.value))
         if claim is not None and not claim.is_ripe:
             continue
-        cause, words = findings.words.get(kind, (None, ""))
+        why = findings.why.get(kind)
+        cause, words = (None, "") if why is None else (why.cause.value, why.evidence)
         reason = findings.verdicts[places[0]].reason
         yield Finding(
             kind=kind.value,

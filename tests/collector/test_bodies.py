@@ -74,7 +74,9 @@ def test_running_info_says_what_the_client_owns_and_how_it_runs() -> None:
 def test_offsets_are_read_by_queue() -> None:
     table = bodies.consume_stats(capture("consume_stats_all"), ASKED).table
     assert table
-    first = OffsetRow("T_cap_49915", 0, "broker-a", broker_offset=19, consumer_offset=18, pull_offset=19)
+    first = OffsetRow(
+        "T_cap_49915", 0, "broker-a", broker_offset=19, consumer_offset=18, pull_offset=19, last_timestamp=1795249924662
+    )
     assert first in table
     assert len(table) == 4
 

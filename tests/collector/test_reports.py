@@ -104,6 +104,14 @@ def test_progress_of_an_old_broker_lacks_the_pull_offset() -> None:
     ]
 
 
+def test_the_last_consumed_message_is_dated_only_where_others_wait_and_never_later_than_now() -> None:
+    told = ((9, 500), (8, 500), (0, -1), (8, 5_000), (8, None))
+    rows = tuple(OffsetRow("T", n, "a", 9, consumed, 9, stored) for n, (consumed, stored) in enumerate(told))
+    answer = ConsumeStatsAnswer(ts=900, broker="a", group="g", code=0, table=rows)
+    ((_, _, queues),) = reports.progress(answer)
+    assert [queue.consumed_ts for queue in queues] == [0, 500, 0, 900, 0]
+
+
 def report_of(queues: int) -> AssignmentReport:
     table = tuple(
         ProcessQueue("T", "broker-a", n, 10**12, 1, False, True, 1795250406987, 1795250406987) for n in range(queues)

@@ -88,6 +88,7 @@ class Instance:
 class Offsets:
     broker: int = 100
     consumer: int = 100
+    consumed_ts: int = 0
 
 
 class Fleet:
@@ -363,7 +364,7 @@ class Fleet:
                     if broker not in self.down:
                         offsets.broker += round(self.rate * self.every)
                         if queue in consumed:
-                            offsets.consumer = offsets.broker
+                            offsets.consumer, offsets.consumed_ts = offsets.broker, self._ts()
 
     def say_progress(self, at: float | None = None) -> None:
         """Every broker's offsets."""
@@ -371,7 +372,7 @@ class Fleet:
         for queue, o in self.offsets.items():
             numbers = self.routes.get(queue.topic, {}).get(queue.broker_name, (0, 0, 0))
             if queue.broker_name not in self.down and queue.queue_id < max(numbers[:2]):
-                progress = QueueProgress(queue.queue_id, o.broker, o.consumer, o.consumer)
+                progress = QueueProgress(queue.queue_id, o.broker, o.consumer, o.consumer, o.consumed_ts)
                 by_host.setdefault((queue.topic, queue.broker_name), []).append(progress)
         for (topic, broker), progress in by_host.items():
             self.say(ConsumeProgress, at, topic=topic, broker_name=broker, queues=tuple(progress))

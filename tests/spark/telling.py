@@ -5,6 +5,8 @@ from itertools import count
 from typing import Any
 
 from schemas.facts import (
+    AlertChange,
+    AlertClient,
     AlertFact,
     AlertQueue,
     Fact,
@@ -68,7 +70,12 @@ class Teller:
             kind=kind,
             cause="VIEW_DIVERGENCE",
             evidence="broker-a lists 2 members, broker-b 1",
-            queues=(AlertQueue("broker-a", 0, (), ("a",)),),
+            queues=(AlertQueue("broker-a", 0, (), ("a",), waiting=7),),
+            since_ts=ts - SECOND,
+            clients=(AlertClient("a", ("10.0.0.1:4711",), ("broker-a",), "V5_3_3", "AVG", ("Orders",), (ts,), ts),),
+            changes=(AlertChange(ts - 2 * SECOND, "left", "b"),),
+            waiting=7,
+            oldest_ts=ts - 3 * SECOND,
             reason=state,
             active_ts=ts if active is None else active,
             fired_ts={"firing": ts, "resolved": active}.get(state),

@@ -128,8 +128,13 @@ def test_alerts_health_and_faults_keep_what_the_facts_say(finished):
     lost = one(finished, "monitor_faults", "date = '2026-03-01' AND fault = 'events_lost'")
 
     assert alert.queues[0].asDict() == {
-        "broker_name": "broker-a", "queue_id": 0, "actual_owners": [], "expected_owners": ["a"],
+        "broker_name": "broker-a", "queue_id": 0, "actual_owners": [], "expected_owners": ["a"], "waiting": 7,
     }  # fmt: skip
+    (client,), (change,) = alert.clients, alert.changes
+    assert (client.client_id, client.brokers, utc(client.start_times[0])) == ("a", ["broker-a"], "2026-03-01 12:00")
+    assert (utc(client.answered_time), utc(change.change_time)) == ("2026-03-01 12:00", "2026-03-01 11:59")
+    assert (change.what, change.subject) == ("left", "b")
+    assert (alert.waiting, utc(alert.since_time), utc(alert.oldest_time)) == (7, "2026-03-01 11:59", "2026-03-01 11:59")
     assert (utc(alert.fired_time), alert.resolved_time) == ("2026-03-01 12:00", None)
     assert (lost.source, lost.events_lost, lost.error) == ("tap-1", 4, None)
     assert one(finished, "monitor_health", "date = '2026-03-01'").lag_ms == 900

@@ -148,6 +148,7 @@ class OffsetRow(Struct, frozen=True, omit_defaults=True, rename="camel"):
     broker_offset: int | None = None
     consumer_offset: int | None = None
     pull_offset: int | None = None
+    last_timestamp: int | None = None
 
 
 class ConsumeStatsAnswer(Brokered, tag="consume_stats", frozen=True, kw_only=True, omit_defaults=True):

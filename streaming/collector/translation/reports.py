@@ -126,17 +126,17 @@ def progress(answer: ConsumeStatsAnswer) -> list[tuple[str, str, tuple[QueueProg
     for row in answer.table or ():
         if row.queue_id < 0:
             continue
-        found.setdefault((row.topic, row.broker_name or answer.broker), []).append(_queue_progress(row))
+        found.setdefault((row.topic, row.broker_name or answer.broker), []).append(_queue_progress(row, answer.ts))
     return [
         (topic, broker_name, tuple(sorted(queues, key=lambda q: q.queue_id)))
         for (topic, broker_name), queues in sorted(found.items())
     ]
 
 
-def _queue_progress(row: OffsetRow) -> QueueProgress:
-    return QueueProgress(
-        row.queue_id, _offset(row.broker_offset), _offset(row.consumer_offset), _offset(row.pull_offset)
-    )
+def _queue_progress(row: OffsetRow, now: int) -> QueueProgress:
+    newest, consumed = _offset(row.broker_offset), _offset(row.consumer_offset)
+    consumed_ts = min(max(0, row.last_timestamp or 0), now) if newest > consumed else 0  # by the broker's clock
+    return QueueProgress(row.queue_id, newest, consumed, _offset(row.pull_offset), consumed_ts)
 
 
 def _offset(value: int | None) -> int:

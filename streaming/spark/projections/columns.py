@@ -47,7 +47,17 @@ def _text(binary: str) -> str:
 
 _ALERT_QUEUES = (
     "transform(alert.queues, q -> named_struct('broker_name', q.broker_name, 'queue_id', CAST(q.queue_id AS INT),"
-    " 'actual_owners', q.owners, 'expected_owners', q.expected))"
+    " 'actual_owners', q.owners, 'expected_owners', q.expected, 'waiting', q.waiting))"
+)
+_ALERT_CLIENTS = (
+    "transform(alert.clients, c -> named_struct('client_id', c.client_id, 'addresses', c.addresses,"
+    " 'brokers', c.brokers, 'version', c.version, 'strategy', c.strategy, 'subscriptions', c.subscriptions,"
+    " 'start_times', transform(c.start_ts, t -> timestamp_millis(t)),"
+    " 'answered_time', timestamp_millis(c.answered_ts)))"
+)
+_ALERT_CHANGES = (
+    "transform(alert.changes, c -> named_struct('change_time', timestamp_millis(c.ts), 'what', c.what,"
+    " 'subject', c.subject))"
 )
 
 SOURCES: dict[str, Source] = {
@@ -71,9 +81,10 @@ SOURCES: dict[str, Source] = {
     ),
     "alerts": Source(
         "fact = 'alert'",
-        _fields("alert", "kind", "fingerprint", "state", "severity", "cause", "evidence", "reason", "stale")
+        _fields("alert", "kind", "fingerprint", "state", "severity", "cause", "evidence", "reason", "stale", "waiting")
         | _times("alert", active_time="active_ts", fired_time="fired_ts", resolved_time="resolved_ts")
-        | {"queues": _ALERT_QUEUES},
+        | _times("alert", since_time="since_ts", oldest_time="oldest_ts")
+        | {"queues": _ALERT_QUEUES, "clients": _ALERT_CLIENTS, "changes": _ALERT_CHANGES},
     ),
     "group_status": Source(
         "fact = 'group'",
