@@ -8,11 +8,12 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from schemas.facts import AlertFact, AlertState, Kind, Word
+from streaming.core.causes import Explanation
 from streaming.core.claims import ALERTING, BY_OFFSETS, Claim, claims_of_conditions, claims_of_queues
 from streaming.core.comparison import TopicFindings
 from streaming.core.conditions import SHOWN_IN_TURN, Found
 from streaming.core.evidence import GroupEvidence
-from streaming.core.findings import Verdict
+from streaming.core.findings import BY_OWNERS, Verdict
 from streaming.core.group import Group
 from streaming.core.particulars import changes_of, clients_of, queues_of, waiting_of
 from streaming.core.progress import is_seen_lately, is_seen_to_move
@@ -43,6 +44,7 @@ class Judged(NamedTuple):
 
     evidence: GroupEvidence
     verdicts: dict[int, Verdict]
+    why: dict[tuple[str, Kind], Explanation]
 
 
 def fingerprint(cluster: str, group: str, topic: str, kind: str) -> str:
@@ -54,7 +56,9 @@ def update_alerts(group: Group, evidence: GroupEvidence, found: list[TopicFindin
     """Take every open alert, and everything found, one step on."""
     claims = claims_of_queues(group, found)
     claims.update(claims_of_conditions(group, evidence, held))
-    at = Judged(evidence, {place: verdict for findings in found for place, verdict in findings.verdicts.items()})
+    verdicts = {place: verdict for findings in found for place, verdict in findings.verdicts.items()}
+    why = {(f.evidence.topic.name, kind): explained for f in found for kind, explained in f.why.items()}
+    at = Judged(evidence, verdicts, why)
     known = {(alert.topic, alert.kind) for alert in group.state.alerts}
     for alert in list(group.state.alerts):
         claim = claims.get((alert.topic, alert.kind))
@@ -146,6 +150,7 @@ def _doubt(group: Group, alert: Alert, at: Judged) -> None:
         _end(group, alert, Reason.GONE, at)
     elif _is_open(group, alert, at):
         alert.clear_ts = 0
+        _follow_cause(group, alert, at)
         if not alert.stale and alert.state == AlertState.FIRING.value and not _stands_still(group, alert):
             alert.stale = True
             _tell(group, alert, Reason.EVIDENCE_LOST, at)
@@ -155,6 +160,17 @@ def _doubt(group: Group, alert: Alert, at: Judged) -> None:
         alert.clear_ts, alert.stale = alert.clear_ts or now, False
         if now - alert.clear_ts >= group.timing.hold_critical:
             _end(group, alert, Reason.RIGHT_AGAIN, at)
+
+
+def _follow_cause(group: Group, alert: Alert, at: Judged) -> None:
+    """A stall whose queues are by now found to be nobody's, or two's: why they are is why they stand still."""
+    if alert.kind not in BY_OFFSETS:
+        return
+    kinds = {at.verdicts[place].kind for place in alert.queues if place in at.verdicts}
+    known = [why for kind in kinds & BY_OWNERS if (why := at.why.get((alert.topic, kind))) is not None]
+    if len(kinds) == len(known) == 1 and known[0].cause != alert.cause:
+        alert.cause, alert.evidence, alert.clients = known[0].cause.value, known[0].evidence, sorted(known[0].clients)
+        _tell(group, alert, Reason.CAUSE_CHANGED, at)
 
 
 def _is_gone(group: Group, alert: Alert, at: Judged) -> bool:

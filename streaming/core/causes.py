@@ -80,7 +80,8 @@ def stale_connection(topic: TopicEvidence, queues: frozenset[int]) -> Explanatio
         return None
     member = doubled[0]
     text = f"client id {member.client.client_id} is listed {member.entries} times{_addresses(member)}"
-    text += "; a second instance is not proven"
+    seconds = topic.group.timing.second_address_proof // 1000
+    text += f"; a second instance is not proven: a connection that has died is gone within {seconds} s"
     return Explanation(Cause.STALE_CONNECTION, queues, text, frozenset(one.place for one in doubled))
 
 
@@ -114,12 +115,13 @@ def strategy_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Explanati
         return None
     text = "; ".join(f"{name}: {_ids(topic, places)}" for name, places in sorted(by_class.items()))
     few = min(by_class.values(), key=len)
-    return Explanation(Cause.STRATEGY_MISMATCH, queues, text, frozenset(few))
+    explained = frozenset(queue for queue in queues if len(topic.owners(queue)) != 1)
+    return Explanation(Cause.STRATEGY_MISMATCH, explained, text, frozenset(few))
 
 
 def view_divergence(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
     """Brokers that host the topic list different members; each client asks only one of them."""
-    if not topic.views_differ:
+    if not topic.views_differ or topic.has_broker_back:
         return None
     brokers = topic.group.state.brokers
     listed = {place: _listed_by(topic, place) for place in topic.hosts}
@@ -245,6 +247,7 @@ RULES: dict[Kind, tuple[Rule, ...]] = {
         same_client_id,
         client_stalled,
         subscription_mismatch,
+        strategy_mismatch,
         view_divergence,
         route_lag,
         member_gone,

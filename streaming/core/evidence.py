@@ -170,6 +170,7 @@ class TopicEvidence:
         self.route_known = is_known(topic, self.now, state.floor_ts, group.timing) and not self._went_with_brokers()
         self.hosts = [hosted.broker for hosted in topic.hosts]
         self.uncovered = [broker for broker in self.hosts if broker in of_group.uncovered]
+        self.silent = [b for b in self.hosts if state.brokers[b].lost_ts and b not in of_group.uncovered]
         self.members = {
             place: member
             for place, member in of_group.members.items()
@@ -207,6 +208,12 @@ class TopicEvidence:
     @property
     def broadcasts(self) -> bool:
         return self.of_group.message_model == BROADCASTING
+
+    @cached_property
+    def has_broker_back(self) -> bool:
+        """Whether one of its brokers was away so lately that its list may still be growing."""
+        oldest = self.now - self.group.timing.grace_broker
+        return any(0 < oldest < self.group.state.brokers[place].returned_ts for place in self.hosts)
 
     @cached_property
     def views_differ(self) -> bool:

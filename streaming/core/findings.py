@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from schemas.facts import Kind, Severity
 from streaming.core.evidence import BROADCASTING, TopicEvidence
 from streaming.core.progress import is_seen_lately
-from streaming.core.state import Queue
+from streaming.core.state import FINDING_CODES, Queue
 
 
 class Verdict(Struct, frozen=True, gc=False):
@@ -79,7 +79,7 @@ class QueueEvidence:
 
 def duplicated(q: QueueEvidence) -> Verdict | None:
     """Two or more instances own it, by reports of both that count."""
-    if q.topic.broadcasts or len(q.counting) < 2:
+    if q.topic.broadcasts or len(q.counting) < 2 or q.queue.broker in q.topic.uncovered:
         return None
     return q.proven(Kind.DUPLICATED, Severity.CRITICAL, None, q.counting)
 
@@ -108,7 +108,13 @@ def stands_still(q: QueueEvidence) -> bool:
     alive_ms = queue.progress_ts - topic.topic.alive_ts if topic.topic.alive_ts else 0
     is_long = min(queue.still_ms, alive_ms) >= timing.stall + extra
     is_seen = queue.broker not in topic.uncovered and is_seen_lately(topic.group, queue)
-    return queue.pull_lag > 0 and is_long and is_seen
+    return queue.pull_lag > 0 and is_long and is_seen and not _may_wait_for_its_broker(q)
+
+
+def _may_wait_for_its_broker(q: QueueEvidence) -> bool:
+    """Whether its broker was away so lately that its members may not have come back to it."""
+    returned_ts = q.topic.group.state.brokers[q.queue.broker].returned_ts
+    return returned_ts > 0 and q.queue.progress_ts - returned_ts < q.topic.group.timing.grace_broker
 
 
 def stalled(q: QueueEvidence) -> Verdict | None:
@@ -158,11 +164,14 @@ def unknown(q: QueueEvidence) -> Verdict | None:
     """Evidence is missing."""
     topic = q.topic
     if topic.uncovered:
-        names = ", ".join(topic.group.state.brokers[place].name for place in topic.uncovered)
-        return q.seen(Kind.UNKNOWN, Severity.NONE, f"no answer from {names}")
+        return q.seen(Kind.UNKNOWN, Severity.NONE, _no_answer(topic, topic.uncovered))
     if topic.is_since_change or (q.is_lifted and topic.is_fresh):
         return None
     return q.seen(Kind.UNKNOWN, Severity.NONE, topic.who_is_silent)
+
+
+def _no_answer(topic: TopicEvidence, brokers: list[int]) -> str:
+    return "no answer from " + ", ".join(topic.group.state.brokers[place].name for place in brokers)
 
 
 def settling(q: QueueEvidence) -> Verdict | None:
@@ -189,6 +198,7 @@ Rule = Callable[[QueueEvidence], Verdict | None]
 PROVEN_BY_REPORTS: tuple[Rule, ...] = (duplicated, orphaned)
 PROVEN_BY_OFFSETS: tuple[Rule, ...] = (stalled, slow_consumer, consume_disabled)
 THE_REST: tuple[Rule, ...] = (unknown, settling, misplaced)
+BY_OWNERS = frozenset({Kind.DUPLICATED, Kind.ORPHANED, Kind.MISPLACED})
 
 
 def judge(q: QueueEvidence) -> Verdict:
@@ -197,10 +207,18 @@ def judge(q: QueueEvidence) -> Verdict:
         return match(q)
     proven = _first(PROVEN_BY_REPORTS, q)
     if proven is not None:
-        return proven
+        return _unless_a_broker_is_silent(q, proven)
     seen = _first(PROVEN_BY_OFFSETS, q)
-    rest = _first(THE_REST, q) or match(q)
+    rest = _unless_a_broker_is_silent(q, _first(THE_REST, q) or match(q))
     return rest if seen is None else replace(seen, by_reports=rest.kind)
+
+
+def _unless_a_broker_is_silent(q: QueueEvidence, verdict: Verdict) -> Verdict:
+    """In a round in which a broker of the topic is silent, what clients say anew may follow from its loss."""
+    before = FINDING_CODES[q.queue.finding]
+    if not q.topic.silent or verdict.kind is before or not {verdict.kind, before} & BY_OWNERS:
+        return verdict
+    return q.seen(Kind.UNKNOWN, Severity.NONE, _no_answer(q.topic, q.topic.silent))
 
 
 def _first(rules: tuple[Rule, ...], q: QueueEvidence) -> Verdict | None:
@@ -209,7 +227,9 @@ def _first(rules: tuple[Rule, ...], q: QueueEvidence) -> Verdict | None:
 
 def _is_plainly_right(q: QueueEvidence) -> bool:
     """The common case, decided without asking each rule: none of them would speak."""
-    return q.topic.is_complete and not q.topic.uncovered and q.queue.still_ms <= 0 and _is_expected_and_single(q)
+    topic = q.topic
+    is_heard = topic.is_complete and not topic.uncovered and not topic.silent
+    return is_heard and q.queue.still_ms <= 0 and _is_expected_and_single(q)
 
 
 def _is_expected_and_single(q: QueueEvidence) -> bool:

@@ -4,6 +4,7 @@ from functools import lru_cache
 
 from schemas.events import AssignmentReport, Heartbeat, OwnedQueues, Subscription
 from streaming.core.group import Group
+from streaming.core.routes import note_owned
 from streaming.core.state import Client, ListedAs, Report, RunsAs
 
 INSTANCES_KEPT = 2
@@ -19,7 +20,7 @@ def take_report(group: Group, event: AssignmentReport) -> None:
     known = _report_of(client, start_ts)
     if known is not None and known.answered_ts >= event.answered_ts:
         return
-    owned, busy = _queue_places(group, event.owned)
+    owned, busy = _queue_places(group, event.owned, event.answered_ts)
     report = Report(start_ts, event.answered_ts, group.runs_as(_runs_as(event)), owned, busy)
     if known is None or known.runs_as != report.runs_as:
         client.note_change()
@@ -55,11 +56,12 @@ def _take_silence(group: Group, client: Client, event: AssignmentReport) -> None
         group.disturb()
 
 
-def _queue_places(group: Group, owned: tuple[OwnedQueues, ...]) -> tuple[list[int], list[int]]:
+def _queue_places(group: Group, owned: tuple[OwnedQueues, ...], ts: int) -> tuple[list[int], list[int]]:
     """Places of the queues it owns, and of those of them with messages in hand. A dropped queue is not owned."""
     places, busy = [], []
     for queues in owned:
         topic, broker = group.topic(queues.topic), group.broker(queues.broker_name)
+        note_owned(group, group.state.topics[topic], ts)
         for queue in queues.queues:
             if queue.dropped:
                 continue

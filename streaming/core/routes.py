@@ -17,7 +17,7 @@ def take_route(group: Group, event: TopicRoute) -> None:
     hosts = sorted((_hosted(group, queues) for queues in event.brokers), key=lambda h: h.broker)
     if not topic.confirmed_ts:
         if group.state.now and hosts != topic.hosts:
-            topic.changed_ts = event.ts  # a topic that is new to the group: its members learn of it one by one
+            topic.changed_ts = topic.changed_ts or event.ts  # new to the group: its members learn of it one by one
         topic.hosts = hosts
         group.disturb()
     elif hosts != topic.hosts:
@@ -26,6 +26,12 @@ def take_route(group: Group, event: TopicRoute) -> None:
     elif topic.confirmed_ts <= group.state.floor_ts:
         group.disturb()
     topic.confirmed_ts = event.ts
+
+
+def note_owned(group: Group, topic: Topic, ts: int) -> None:
+    """A member owns queues of a topic of which no route has come yet: from then on the others learn of it."""
+    if group.state.now and not topic.confirmed_ts and not topic.hosts and not topic.changed_ts:
+        topic.changed_ts = ts
 
 
 def _hosted(group: Group, queues: RouteQueues) -> HostedQueues:

@@ -64,6 +64,10 @@ def broker_a_is_lost(fleet: Fleet) -> None:
     fleet.down.add("a")
 
 
+def broker_b_is_lost(fleet: Fleet) -> None:
+    fleet.down.add("b")
+
+
 def everybody_leaves(fleet: Fleet) -> None:
     fleet.leave("x", "y")
 
@@ -131,7 +135,8 @@ TABLE: list[tuple[str, Change, str, str, str, str]] = [
     ("standing still comes before misplaced", only(nobody_pulls_a0, y_takes_a0_over), "a0", "STALLED", "critical", ""),
     ("its broker is not covered", broker_a_is_lost, "a0", "UNKNOWN", "none", "no answer from a"),
     ("another broker of the topic is not covered", broker_a_is_lost, "b0", "UNKNOWN", "none", "no answer from a"),
-    ("two owners are proven without it", only(y_takes_a0_too, broker_a_is_lost), "a0", "DUPLICATED", "critical", ""),
+    ("two owners are proven without it", only(y_takes_a0_too, broker_b_is_lost), "a0", "DUPLICATED", "critical", ""),
+    ("but not of its own queues", only(y_takes_a0_too, broker_a_is_lost), "a0", "UNKNOWN", "none", "no answer from a"),
     ("none are not", only(x_lets_go_of_a0, broker_a_is_lost), "a0", "UNKNOWN", "none", "no answer from a"),
     ("nobody is left", everybody_leaves, "a0", "NO_MEMBERS", "none", "nobody"),
     ("a pop table", pops, "a0", "EXCLUDED", "none", "POP"),

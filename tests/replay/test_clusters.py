@@ -46,3 +46,18 @@ def test_what_was_wrong_outlives_the_loss_of_a_broker(alerts: Alerts) -> None:
         assert len({alert.fired_ts for alert in told if alert.fired_ts}) == 1
         assert told[-1].state == "firing"
         assert told[-1].cause == "STRATEGY_MISMATCH"
+
+
+def test_a_lost_broker_adds_no_queues_of_its_own_to_an_alert_and_fires_none(alerts: Alerts) -> None:
+    """broker-c is away for a minute; clients of ``mixed`` share out the rest by then, and wrongly."""
+    told = [alert for group, _, alert in alerts if group == "mixed"]
+    lost = {(a.kind, q.queue_id) for a in told for q in a.queues if q.broker_name == "broker-c"}
+    assert lost == {("ORPHANED", 0), ("ORPHANED", 2)}
+    fired = {alert.kind: alert.cause for alert in told if alert.reason == "held_long_enough"}
+    assert set(fired.values()) == {"STRATEGY_MISMATCH"}
+
+
+def test_a_stall_whose_reason_is_proven_later_is_told_with_it(alerts: Alerts) -> None:
+    causes = [alert.cause for group, _, alert in alerts if (group, alert.kind) == ("same", "STALLED")]
+    assert causes[0] == "STALE_CONNECTION"
+    assert causes[-1] == "SAME_CLIENT_ID"
