@@ -9,11 +9,12 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from schemas.facts import Cause, Kind
-from streaming.core.evidence import MemberEvidence, TopicEvidence
+from streaming.core.evidence import MemberEvidence
 from streaming.core.expectation import NotKnown
 from streaming.core.membership import entries_at
 from streaming.core.reports import addresses_of
 from streaming.core.routes import is_readable
+from streaming.core.topic_evidence import TopicEvidence
 
 NEW_ROUTE_MS = 600_000  # a queue that came with a route change in the last ten minutes may still be unknown to a client
 
@@ -44,7 +45,10 @@ def explain(topic: TopicEvidence, kind: Kind, queues: frozenset[int]) -> Explana
 
 def _who_was_heard(topic: TopicEvidence) -> str:
     heard = sum(1 for member in topic.members.values() if member.as_of)
-    return f"{heard} of {len(topic.members)} members reported; no known cause fits"
+    changed = (topic.now - topic.change_ts) // 1000
+    has_changed = topic.change_ts > topic.group.state.began_ts
+    when = f"the last change was {changed} s ago" if has_changed else "nothing has changed since the first round"
+    return f"{heard} of {len(topic.members)} members reported, {when}; no known cause fits"
 
 
 def _ids(topic: TopicEvidence, places: list[int]) -> str:
@@ -117,6 +121,28 @@ def strategy_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Explanati
     few = min(by_class.values(), key=len)
     explained = frozenset(queue for queue in queues if len(topic.owners(queue)) != 1)
     return Explanation(Cause.STRATEGY_MISMATCH, explained, text, frozenset(few))
+
+
+def sdks_differ(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """All members of one SDK own what the strategy gives them, and none of another does: that sorts differently."""
+    by_language: dict[str, list[int]] = {}
+    for member in topic.members.values():
+        by_language.setdefault(topic.of_group.language(member) or "unknown", []).append(member.place)
+    if topic.expected is None or len(by_language) < 2:
+        return None
+    astray = _own_other_than_expected(topic, topic.expected)
+    odd = {language: places for language, places in by_language.items() if astray.issuperset(places)}
+    others = [place for language, places in by_language.items() if language not in odd for place in places]
+    if not odd or not others or astray.intersection(others):
+        return None
+    text = "; ".join(f"{language}: {_ids(topic, places)}" for language, places in sorted(odd.items()))
+    text += " own other queues than the strategy gives them, all members of other SDKs own theirs"
+    return Explanation(Cause.STRATEGY_MISMATCH, queues, text, frozenset(p for places in odd.values() for p in places))
+
+
+def _own_other_than_expected(topic: TopicEvidence, expected: dict[int, list[int]]) -> set[int]:
+    """Members that own a queue that is another's, or lack one that is theirs."""
+    return {place for queue in topic.queues for place in set(topic.owners(queue)) ^ set(expected.get(queue, ()))}
 
 
 def view_divergence(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
@@ -227,7 +253,14 @@ def member_gone(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | N
 
 Rule = Callable[[TopicEvidence, frozenset[int]], Explanation | None]
 
-_TWO_OWNERS: tuple[Rule, ...] = (same_client_id, strategy_mismatch, view_divergence, route_lag, stale_connection)
+_TWO_OWNERS: tuple[Rule, ...] = (
+    same_client_id,
+    strategy_mismatch,
+    view_divergence,
+    route_lag,
+    sdks_differ,
+    stale_connection,
+)
 
 RULES: dict[Kind, tuple[Rule, ...]] = {
     Kind.DUPLICATED: _TWO_OWNERS,
@@ -241,6 +274,7 @@ RULES: dict[Kind, tuple[Rule, ...]] = {
         route_lag,
         lock_stuck,
         member_gone,
+        sdks_differ,
         stale_connection,
     ),
     Kind.STALLED: (
@@ -251,6 +285,7 @@ RULES: dict[Kind, tuple[Rule, ...]] = {
         view_divergence,
         route_lag,
         member_gone,
+        sdks_differ,
         stale_connection,
     ),
     Kind.UNKNOWN: (unproven_instance,),

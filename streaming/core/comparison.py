@@ -2,11 +2,13 @@
 
 from schemas.facts import Interval, Kind, QueueFact, Severity
 from streaming.core.causes import RULES, Explanation, explain
-from streaming.core.evidence import GroupEvidence, TopicEvidence
+from streaming.core.evidence import GroupEvidence
 from streaming.core.findings import QueueEvidence, Verdict, has_messages_in_hand, judge, judge_outside_route
 from streaming.core.group import Group
 from streaming.core.progress import STARTED_AFRESH
-from streaming.core.state import FINDING_CODES, Queue
+from streaming.core.queue import Queue
+from streaming.core.state import FINDING_CODES
+from streaming.core.topic_evidence import TopicEvidence
 
 EXPLAINED = frozenset(RULES)
 SEEN_IN_REPORTS = frozenset({Kind.SETTLING, Kind.DUPLICATED, Kind.ORPHANED, Kind.MISPLACED, Kind.PHANTOM})

@@ -8,7 +8,8 @@ from streaming.core.comparison import TopicFindings
 from streaming.core.evidence import BROADCASTING, GroupEvidence
 from streaming.core.findings import Verdict
 from streaming.core.group import Group
-from streaming.core.state import Change, Episode, Queue
+from streaming.core.queue import Queue
+from streaming.core.state import Change, Episode
 
 LONGEST_EPISODE_MS = 600_000
 CALM = frozenset({Kind.MATCH, Kind.EXCLUDED, Kind.NO_MEMBERS})

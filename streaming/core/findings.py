@@ -10,9 +10,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from schemas.facts import Kind, Severity
-from streaming.core.evidence import BROADCASTING, TopicEvidence
+from streaming.core.evidence import BROADCASTING
 from streaming.core.progress import is_seen_lately
-from streaming.core.state import FINDING_CODES, Queue
+from streaming.core.queue import Queue
+from streaming.core.state import FINDING_CODES
+from streaming.core.topic_evidence import TopicEvidence
 
 
 class Verdict(Struct, frozen=True, gc=False):

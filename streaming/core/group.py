@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 from schemas.facts import Fact, Payload
 from schemas.identity import MessageQueue
+from streaming.core.queue import Queue
 from streaming.core.settings import GroupRule, Settings, Timing
-from streaming.core.state import Broker, Client, GroupState, ListedAs, Queue, RunsAs, Topic, husk
+from streaming.core.state import Broker, Client, GroupState, ListedAs, RunsAs, Topic, husk
 
 
 class Group:

@@ -8,8 +8,9 @@ from streaming.core.evidence import BROADCASTING, GroupEvidence, shown
 from streaming.core.findings import Verdict
 from streaming.core.group import Group
 from streaming.core.membership import is_listed
+from streaming.core.queue import Queue
 from streaming.core.reports import addresses_of
-from streaming.core.state import Alert, Client, ListedAs, Queue, RunsAs
+from streaming.core.state import Alert, Client, ListedAs, RunsAs
 
 CLIENTS_AT_MOST = 20
 CHANGES_AT_MOST = 10

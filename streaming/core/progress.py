@@ -2,8 +2,9 @@
 
 from schemas.events import ConsumeProgress, QueueProgress
 from streaming.core.group import Group
+from streaming.core.queue import Queue
 from streaming.core.routes import is_readable
-from streaming.core.state import Broker, Queue
+from streaming.core.state import Broker
 
 STARTED_AFRESH = -1  # of Queue.still_ms: messages wait, and it is not known since when nothing has moved
 

@@ -6,10 +6,10 @@ from msgspec.structs import replace
 
 from schemas.facts import Kind
 from streaming.core.comparison import TopicFindings
-from streaming.core.evidence import TopicEvidence
 from streaming.core.findings import Verdict
 from streaming.core.routes import is_readable
 from streaming.core.state import HostedQueues
+from streaming.core.topic_evidence import TopicEvidence
 from streaming.inspect.offsets import OffsetHistory
 from streaming.inspect.picture import Queue
 

@@ -1,5 +1,8 @@
 """Why: each cause with what shows it, and which one is named where several could be."""
 
+import pytest
+
+from schemas.facts import AlertFact
 from streaming.core.allocation import AveragelyByCircle, ByConfig, ByMachineRoom
 from streaming.core.settings import GroupRule, Settings
 from tests.core.fleet import Fleet, queues
@@ -39,6 +42,31 @@ def test_strategy_mismatch_is_seen_in_the_reports() -> None:
     assert set(found) == {("T", "DUPLICATED"), ("T", "ORPHANED")}
     evidence = fleet.alert("ORPHANED").evidence
     assert evidence == "AllocateMessageQueueAveragely: x; AllocateMessageQueueAveragelyByCircle: y"
+
+
+def of_two_sdks(java: str, go: str) -> Fleet:
+    """x and y are a Java and a Go client; each owns what is said, where x should own a and y should own b."""
+    fleet = Fleet()
+    fleet.join("x", listed_as={"language": "JAVA"})
+    fleet.join("y", listed_as={"language": "GO"})
+    fleet.own("x", java)
+    fleet.own("y", go)
+    return fleet.run(90)
+
+
+def test_an_sdk_whose_members_alone_own_other_queues_than_they_should_sorts_differently() -> None:
+    alert = of_two_sdks("a0-3", "a0-3").alert("ORPHANED")
+    assert alert.cause == "STRATEGY_MISMATCH"
+    assert alert.evidence == (
+        "GO: y own other queues than the strategy gives them, all members of other SDKs own theirs"
+    )
+    assert [client.client_id for client in alert.clients] == ["y"]
+
+
+@pytest.mark.parametrize(("java", "go"), [("a0-2", "b0-2"), ("a0-2 b0", "b1-3")])
+def test_an_sdk_is_not_to_blame_where_others_own_other_queues_too(java: str, go: str) -> None:
+    alerts = of_two_sdks(java, go).told(AlertFact)
+    assert {fact.payload.evidence for fact in alerts if "SDK" in fact.payload.evidence} == set()
 
 
 def test_view_divergence_brokers_list_different_members() -> None:
@@ -207,7 +235,9 @@ def test_one_queue_of_several_is_not_the_client() -> None:
     fleet.stick("a0")
     fleet.run(100)
     assert firing(fleet) == {("T", "STALLED"): ("UNEXPLAINED", [("a", 0)])}
-    assert fleet.alert("STALLED").evidence.endswith("2 of 2 members reported; no known cause fits")
+    assert fleet.alert("STALLED").evidence.endswith(
+        "2 of 2 members reported, nothing has changed since the first round; no known cause fits"
+    )
 
 
 def test_the_same_client_id_comes_before_what_it_brings_about() -> None:

@@ -2,7 +2,8 @@
 
 import msgspec
 
-from streaming.core.state import Queue, Unrest, new_state, pack, unpack
+from streaming.core.queue import Queue, Unrest
+from streaming.core.state import new_state, pack, unpack
 
 LONGEST_SHORT_ARRAY = 15  # MessagePack: longer ones have a header of three bytes, not one
 

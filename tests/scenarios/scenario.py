@@ -58,6 +58,7 @@ class Doing(Struct, forbid_unknown_fields=True):
     strategy: str = "AVG"
     params: dict[str, Any] = field(default_factory=dict)
     report: dict[str, Any] = field(default_factory=dict)
+    listed_as: dict[str, Any] = field(default_factory=dict)  # what heartbeats say: language, version
     brokers: tuple[str, ...] | None = None  # those that list it
     asks: str | None = None  # the broker whose list it goes by
     leave: tuple[str, ...] = ()
@@ -111,6 +112,7 @@ class Scenario(Struct, forbid_unknown_fields=True):
     rules: tuple[GroupRule, ...] = ()
     rate: int = 4
     report_every: float = 20
+    every: float = 5  # between rounds
     fires: tuple[Fires, ...] = ()
     finds: tuple[Finds, ...] = ()
 
@@ -137,7 +139,7 @@ def read(path: Path) -> Scenario:
 
 def play(scenario: Scenario) -> Fleet:
     """Let it happen, through the core."""
-    fleet = Fleet(None, scenario.settings, rate=scenario.rate, report_every=scenario.report_every)
+    fleet = Fleet(None, scenario.settings, rate=scenario.rate, every=scenario.every, report_every=scenario.report_every)
     fleet.routes.clear()
     for topic, hosts in scenario.topics.items():
         fleet.route(topic, **hosts)
@@ -156,6 +158,7 @@ def _do(fleet: Fleet, doing: Doing) -> None:
     if doing.join:
         strategy = strategy_named(doing.strategy, doing.params)
         fields = {"topics": doing.topics, "report": doing.report, "brokers": doing.brokers, "asks": doing.asks}
+        fields["listed_as"] = doing.listed_as
         fleet.join(*doing.join, strategy=strategy, **fields)
     for topic, hosts in doing.route.items():
         fleet.route(topic, **hosts)

@@ -1,0 +1,167 @@
+"""What concerns one topic of a group: its members, when evidence counts, and who should own what."""
+
+from functools import cached_property
+
+from schemas.identity import is_retry_topic
+from streaming.core.evidence import BROADCASTING, GroupEvidence
+from streaming.core.expectation import NotKnown, expected_owners, strategy_key
+from streaming.core.membership import entries_at
+from streaming.core.routes import STATIC_TOPIC_BROKER, is_known, is_readable
+from streaming.core.state import Topic
+
+
+class TopicEvidence:
+    """What concerns one topic: its members, when evidence counts, and who should own what."""
+
+    def __init__(self, of_group: GroupEvidence, place: int, topic: Topic) -> None:
+        group, state = of_group.group, of_group.group.state
+        self.of_group = of_group
+        self.group = group
+        self.now = of_group.now
+        self.place = place
+        self.topic = topic
+        self.is_retry = is_retry_topic(topic.name)
+        self.route_known = is_known(topic, self.now, state.floor_ts, group.timing) and not self._went_with_brokers()
+        self.hosts = [hosted.broker for hosted in topic.hosts]
+        self.uncovered = [broker for broker in self.hosts if broker in of_group.uncovered]
+        self.silent = [b for b in self.hosts if state.brokers[b].lost_ts and b not in of_group.uncovered]
+        self.members = {
+            place: member
+            for place, member in of_group.members.items()
+            if any(entries_at(member.client, broker) for broker in self.hosts)
+        }
+        self._time_the_evidence()
+
+    def _went_with_brokers(self) -> bool:
+        """Whether the route is empty because the brokers that hosted the topic are away: it was not deleted."""
+        state, oldest = self.group.state, self.now - self.group.timing.view_max_age
+        hosts = () if self.topic.hosts else self.topic.previous_hosts
+        return any(state.brokers[hosted.broker].answered_ts < oldest for hosted in hosts)
+
+    def _time_the_evidence(self) -> None:
+        """When the topic last changed, from when on reports count, and how far they reach."""
+        timing, brokers, topic = self.group.timing, self.group.state.brokers, self.topic
+        hosts = [brokers[place] for place in self.hosts]
+        listed_ts = max((broker.changed_ts for broker in hosts), default=0)
+        away_ts = max((broker.returned_ts for broker in hosts), default=0)  # one still away is not covered
+        away_ts = max(away_ts, topic.hosts_changed_ts)
+        self.change_ts = max(listed_ts, topic.changed_ts, away_ts)
+        extra = timing.grace_orderly_extra if self.of_group.orderly else 0
+        waits = (
+            (listed_ts, timing.grace_membership),
+            (topic.changed_ts, timing.grace_route),
+            (away_ts, timing.grace_broker),
+        )
+        self.ready_ts = extra + max((ts + grace for ts, grace in waits if ts), default=0)
+        self.grace = self.ready_ts - self.change_ts
+        self.reports_as_of = min((member.as_of for member in self.members.values()), default=0)
+        self.is_fresh = self.reports_as_of > 0 and self.now - self.reports_as_of <= timing.report_max_age
+        self.is_complete = self.is_fresh and self.reports_as_of >= self.ready_ts
+        self.is_since_change = self.is_fresh and self.reports_as_of > self.change_ts
+
+    @property
+    def broadcasts(self) -> bool:
+        return self.of_group.message_model == BROADCASTING
+
+    @cached_property
+    def has_broker_back(self) -> bool:
+        """Whether one of its brokers was away so lately that its list may still be growing."""
+        oldest = self.now - self.group.timing.grace_broker
+        return any(0 < oldest < self.group.state.brokers[place].returned_ts for place in self.hosts)
+
+    @cached_property
+    def views_differ(self) -> bool:
+        """Whether brokers that host the topic list different members."""
+        covered = [broker for broker in self.hosts if broker not in self.of_group.uncovered]
+        return any(
+            len({entries_at(member.client, broker) for broker in covered}) > 1 for member in self.members.values()
+        )
+
+    @cached_property
+    def who_is_silent(self) -> str:
+        """Members that have not said what they own, recently and since the last change."""
+        oldest = max(self.change_ts + 1, self.now - self.group.timing.report_max_age)
+        silent = [member.place for member in self.members.values() if member.as_of < oldest]
+        ids = self.group.client_ids(silent[:3])
+        more = f" and {len(silent) - 3} more" if len(silent) > 3 else ""
+        return f"no report since the last change from {', '.join(ids)}{more}"
+
+    @cached_property
+    def waits_for_a_second_instance(self) -> bool:
+        """Whether all that is lacking are reports of ids that are listed twice and heard once."""
+        lacking = [member for member in self.members.values() if not member.as_of]
+        return bool(lacking) and all(member.entries > len(member.reports) > 0 for member in lacking)
+
+    @cached_property
+    def exclusion(self) -> str | None:
+        """Why this topic is not ours to judge."""
+        if self.of_group.exclusion is not None:
+            return self.of_group.exclusion
+        if any(self.group.state.brokers[place].name.startswith(STATIC_TOPIC_BROKER) for place in self.hosts):
+            return "STATIC_TOPIC"
+        if self.topic.name in self.group.state.pop_topics and not self.of_group.is_balanced_by_clients:
+            return "POP"
+        everybody_told = all(self.of_group.subscriptions(m) is not None for m in self.members.values())
+        if everybody_told and self.members and not self.of_group.subscribed.get(self.topic.name):
+            return "NOT_SUBSCRIBED"
+        return None
+
+    @cached_property
+    def readable(self) -> list[tuple[int, int]]:
+        """(place of the broker, number of readable queues), brokers without read permission left out."""
+        return [(hosted.broker, hosted.read) for hosted in self.topic.hosts if is_readable(hosted)]
+
+    @cached_property
+    def queues(self) -> list[int]:
+        """Places of the queues that the route says can be read."""
+        queue = self.group.queue
+        return [queue(self.place, broker, queue_id) for broker, count in self.readable for queue_id in range(count)]
+
+    @cached_property
+    def expected(self) -> dict[int, list[int]] | None:
+        """Place of each queue -> places of the members that should own it; None where that is not known."""
+        return None if isinstance(self._expectation, str) else self._expectation
+
+    @property
+    def why_not_expected(self) -> str:
+        """Why the expected owners are not known."""
+        return self._expectation if isinstance(self._expectation, str) else ""
+
+    @cached_property
+    def _expectation(self) -> dict[int, list[int]] | str:
+        if self.broadcasts:
+            everybody = sorted(self.members)
+            return dict.fromkeys(self.queues, everybody)
+        if self.views_differ:
+            return "brokers list different members"
+        try:
+            return self._allocated()
+        except NotKnown as why:
+            return str(why)
+
+    def _allocated(self) -> dict[int, list[int]]:
+        shares = self.share_out(self.readable)
+        places = [(broker, queue_id) for broker, count in self.readable for queue_id in range(count)]
+        return {queue: shares[place] for queue, place in zip(self.queues, places, strict=True)}
+
+    def share_out(self, readable: list[tuple[int, int]]) -> dict[tuple[int, int], list[int]]:
+        """(place of the broker, queue id) -> who should own it, were these the readable queues. Raises NotKnown."""
+        state, group = self.group.state, self.group
+        key = strategy_key(group.rule, self.of_group.classes)
+        hosts = tuple((state.brokers[broker].name, count) for broker, count in readable)
+        ids = tuple(sorted(m.client.client_id for m in self.members.values() for _ in range(m.entries)))
+        place_of = {member.client.client_id: place for place, member in self.members.items()}
+        owners = expected_owners(key, self.topic.name, hosts, ids)
+        return {
+            (broker, queue_id): [place_of[owner] for owner in owners.get((name, queue_id), ())]
+            for (broker, count), (name, _) in zip(readable, hosts, strict=True)
+            for queue_id in range(count)
+        }
+
+    def owners(self, queue: int, since: int = 0) -> list[int]:
+        """Members that say they own the queue, by reports answered at ``since`` or later; two instances stand twice."""
+        return [
+            member.place
+            for member, answered_ts in self.of_group.holders.get(queue, ())
+            if answered_ts >= since and member.place in self.members
+        ]
