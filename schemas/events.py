@@ -1,4 +1,4 @@
-"""The six events, one typed definition each; everything evenkeel knows about a cluster arrives as one of them.
+"""The events, one typed definition each: six of what is known of a cluster, and one of its operator.
 
 JSON, one event a record, under the Kafka key ``cluster/group``. Times are epoch milliseconds, UTC.
 Unknown fields are ignored, so that a newer producer does not break an older reader; what is defined
@@ -190,9 +190,26 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     pop_topics: tuple[Name, ...] = ()
 
 
-AnyEvent = Heartbeat | ConsumerChange | TopicRoute | AssignmentReport | ConsumeProgress | Round
+class Forget(Event, tag="forget", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """An operator has retired the group: its open alerts end at once, and members that no broker lists are forgotten.
 
-EVENT_TYPES: tuple[type[Event], ...] = (Heartbeat, ConsumerChange, TopicRoute, AssignmentReport, ConsumeProgress, Round)
+    It is taken when it arrives, whatever its ``ts``; ``who`` is told with the alerts that it ends.
+    """
+
+    who: Annotated[str, Meta(max_length=255)] = ""
+
+
+AnyEvent = Heartbeat | ConsumerChange | TopicRoute | AssignmentReport | ConsumeProgress | Round | Forget
+
+EVENT_TYPES: tuple[type[Event], ...] = (
+    Heartbeat,
+    ConsumerChange,
+    TopicRoute,
+    AssignmentReport,
+    ConsumeProgress,
+    Round,
+    Forget,
+)
 
 encode_event = msgspec.json.Encoder().encode
 decode_event = msgspec.json.Decoder(AnyEvent).decode

@@ -6,6 +6,7 @@
       CheckpointError          the checkpoint and the tables or the configuration do not belong together
       SourceError              an input file or topic cannot be read as what it should be
       SetupError               something the machine should have is missing
+      PublishError             an event did not get to Kafka or into a file
       CollectorError           RocketMQ cannot be asked, or its answer cannot be read
 
 Each message says what, where, and what to do.
@@ -34,6 +35,10 @@ class SourceError(MonitorError):
 
 class SetupError(MonitorError):
     """Something the machine should have is missing."""
+
+
+class PublishError(MonitorError):
+    """An event could not be handed over."""
 
 
 class CollectorError(MonitorError):

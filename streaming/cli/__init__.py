@@ -35,6 +35,7 @@ COMMANDS = {
     "maintain": Command("streaming.cli.maintain", "compact the tables' closed days and drop what is too old"),
     "rebuild": Command("streaming.cli.rebuild", "make every table that people read again from the facts"),
     "reseed": Command("streaming.cli.reseed", "begin a new checkpoint without losing open alerts"),
+    "forget": Command("streaming.cli.forget", "end the alerts of a consumer group that was retired"),
     "version": Command("streaming.cli.version", "print the versions of evenkeel and of what it runs on"),
 }
 

@@ -37,6 +37,7 @@ class Reason(Word):
     RIGHT_AGAIN = "right_again"
     CLEARED_BEFORE_FIRING = "cleared_before_firing"
     GONE = "gone"
+    FORGOTTEN = "forgotten"
 
 
 class Judged(NamedTuple):
@@ -69,6 +70,14 @@ def update_alerts(group: Group, evidence: GroupEvidence, found: list[TopicFindin
     for (topic, kind), claim in claims.items():
         if (topic, kind) not in known:
             _begin(group, topic, kind, claim, at)
+
+
+def end_forgotten(group: Group, who: str) -> None:
+    """An operator says that nobody waits for the group any more: all its alerts end as they are."""
+    at = Judged(GroupEvidence(group), {}, {})
+    for alert in list(group.state.alerts):
+        alert.evidence = f"forgotten by {who or 'somebody'}; it was: {alert.evidence}"
+        _end(group, alert, Reason.FORGOTTEN, at)
 
 
 def _begin(group: Group, topic: str, kind: str, claim: Claim, at: Judged) -> None:

@@ -51,6 +51,18 @@ def _present(group: Group, evidence: GroupEvidence, place: int, client: Client) 
     )
 
 
+def forget_the_absent(group: Group) -> None:
+    """Drop every client that no broker lists, now, and that the group had members lately."""
+    state = group.state
+    absent = {place for place, client in enumerate(state.clients) if not is_listed(client)}
+    for place in sorted(absent):
+        if state.clients[place].told != NOT_TOLD:
+            group.tell(_absent(state.clients[place]))
+    state.changes = [change for change in state.changes if change.joined]
+    state.empty_since = 0
+    group.forget(absent, set())
+
+
 def forget_the_gone(group: Group) -> None:
     """Drop clients that left long ago, and queues that are in no route, with no owner, in no alert."""
     state = group.state

@@ -15,6 +15,7 @@ from schemas.events import (
     AssignmentReport,
     ConsumeProgress,
     ConsumerChange,
+    Forget,
     Heartbeat,
     Round,
     TopicRoute,
@@ -25,6 +26,7 @@ from schemas.facts import EventsLostFact, Fact
 from streaming.core import clock
 from streaming.core.clock import Verdict
 from streaming.core.evaluation import evaluate
+from streaming.core.forgetting import take_forget
 from streaming.core.group import Group
 from streaming.core.membership import take_change, take_lists
 from streaming.core.progress import take_progress
@@ -70,6 +72,10 @@ def take(group: Group, event: AnyEvent, origin: Origin = NOWHERE) -> list[Refuse
     is_new = _count(group, event)
     if isinstance(event, Round):
         return _take_round(group, event, origin, is_new)
+    if isinstance(event, Forget):  # it waits for no clock: a retired group may have no rounds any more
+        if is_new:
+            take_forget(group, event)
+        return []
     state = group.state
     if state.now and _time_of(event) > clock.horizon(state, group.timing):
         return _hold(group, event, origin)

@@ -51,6 +51,7 @@ def test_help_is_quick() -> None:
         ["conformance", "none.jsonl"],
         ["replay", "none.jsonl", "--engine", "core"],
         ["collect"],
+        ["forget", "g"],
         ["inspect", "--namesrv", "127.0.0.1:1"],
     ],
 )

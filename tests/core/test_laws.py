@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from schemas.events import AnyEvent, AssignmentReport, ConsumerChange, Round
+from schemas.events import AnyEvent, AssignmentReport, ConsumerChange, Forget, Round
 from schemas.facts import AlertFact, Fact, QuarantineFact
 from streaming.core.group import Group
 from streaming.core.settings import Settings, Timing
@@ -41,6 +41,7 @@ HAPPENINGS = st.one_of(
     st.tuples(st.just("route"), st.tuples(st.integers(0, 3), st.sampled_from([1, 2, (1, 2, 6), (2, 2, 2)]))),
     st.tuples(st.just("stick"), st.sampled_from(["", "a0", "a0-1 b0-1"])),
     st.tuples(st.sampled_from(["down", "up"]), st.sampled_from("ab")),
+    st.tuples(st.just("forget"), st.just("ada")),
     st.tuples(st.just("outage"), st.sampled_from([60, 1000, 3600, -40, -3600])),
 )
 TIMELINES = st.lists(HAPPENINGS, min_size=2, max_size=14)
@@ -74,6 +75,8 @@ def happen(fleet: Fleet, what: str, value: object) -> None:
         fleet.down = fleet.down | {value} if what == "down" else fleet.down - {value}  # type: ignore[assignment]
     elif what == "outage":
         fleet.now = max(0.0, fleet.now + value)  # type: ignore[operator]
+    elif what == "forget":
+        fleet.say(Forget, who=value)
     elif what == "say why":
         change = "disappeared" if fleet.of(value) else "appeared"  # type: ignore[arg-type]
         fleet.say(ConsumerChange, broker_name="a", client_id=value, change=change, reason="closed")

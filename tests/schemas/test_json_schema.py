@@ -51,6 +51,7 @@ FAULTS: list[tuple[str, tuple[str | int, ...], object]] = [
     ("round", ("brokers", 0, "client_ids", 1), ""),
     ("round", ("not_asked", 0, "reason"), ABSENT),
     ("round", ("consume_enable",), 1),
+    ("forget", ("who",), "w" * 256),
     ("heartbeat", ("broker_name",), ABSENT),
     ("heartbeat", ("client_id",), ""),
     ("heartbeat", ("observed",), "seen"),

@@ -1,0 +1,101 @@
+"""Forget a consumer group that was retired: its open alerts end at once, members that no broker lists are dropped.
+
+What is still wrong with a group that lives is found again: it needs a silence instead.
+"""
+
+import argparse
+import getpass
+import os
+import socket
+import time
+from pathlib import Path
+
+from streaming.cli.arguments import Commands, add_config
+from streaming.cli.session import configured
+from streaming.config import Config, producer_arguments
+from streaming.errors import ConfigError, PublishError
+
+ACKNOWLEDGED_WITHIN_S = 30
+
+
+def add_command(commands: Commands) -> None:
+    parser = commands.add_parser("forget", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_config(parser)
+    parser.add_argument("group", metavar="GROUP", help="the consumer group, as RocketMQ calls it")
+    parser.add_argument("--cluster", help="its cluster; may be left out where collector.clusters names only one")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0 once it is handed over. Raises MonitorError where it is refused, or cannot be handed over."""
+    config = configured(arguments)
+    cluster = arguments.cluster or _only_cluster(config)
+    key, value = _record(cluster, arguments.group, round(time.time() * 1000))
+    if config.source.kind == "files":
+        where = _write(Path(config.source.folder), value)
+    else:
+        where = _publish(config, key, value)
+    print(f"{arguments.group} of {cluster} is to be forgotten: told to {where}")
+    return 0
+
+
+def _only_cluster(config: Config) -> str:
+    names = list(config.collector.clusters)
+    if len(names) != 1:
+        known = f"collector.clusters has {', '.join(sorted(names))}" if names else "collector.clusters is empty"
+        raise ConfigError(f"which cluster? {known}: name it with --cluster")
+    return names[0]
+
+
+def _record(cluster: str, group: str, now: int) -> tuple[bytes, bytes]:
+    """Key and value. It is a producer of its own: the numbers of others stay without a gap."""
+    from schemas.codec import Rejected, decode_record
+    from schemas.events import Forget, encode_event
+    from schemas.identity import group_key
+
+    here = socket.gethostname()
+    value = encode_event(
+        Forget(
+            schema=1,
+            cluster=cluster,
+            group=group,
+            ts=now,
+            round=now,
+            seq=now,  # in files it comes after what a collector has numbered
+            source=f"forget {here} {os.getpid()} {now}"[:255],
+            who=f"{getpass.getuser()}@{here}"[:255],
+        )
+    )
+    refused = decode_record(None, value, len(value), None)
+    if isinstance(refused, Rejected):
+        raise ConfigError(f"{group!r} of {cluster!r} is no group that can be watched: {refused.detail}")
+    return group_key(cluster, group).encode(), value
+
+
+def _write(folder: Path, value: bytes) -> str:
+    """A file of its own, which is there whole or not at all: the job reads each file once."""
+    path = folder / f"forget-{time.time_ns()}.jsonl"
+    unfinished = path.with_name(f".{path.name}")
+    try:
+        unfinished.write_bytes(value + b"\n")
+        unfinished.rename(path)
+    except OSError as error:
+        raise PublishError(f"{path}: cannot be written: {error.strerror or error}") from error
+    return str(path)
+
+
+def _publish(config: Config, key: bytes, value: bytes) -> str:
+    from kafka.errors import KafkaError
+
+    from streaming.collector.output.kafka import make_producer
+
+    topic, servers = config.source.topic, config.source.bootstrap_servers
+    try:
+        producer = make_producer(servers, producer_arguments(config.collector.kafka))
+        try:
+            producer.send(topic, key=key, value=value).get(timeout=ACKNOWLEDGED_WITHIN_S)
+        finally:
+            producer.close(timeout=1)
+    except (KafkaError, OSError) as error:
+        raise PublishError(f"topic {topic} at {servers}: not taken: {error}; try again") from error
+    return f"topic {topic} at {servers}"
