@@ -16,6 +16,7 @@ WHY = {
     Reason.RIGHT_AGAIN: "the evidence has said for long enough that it is over",
     Reason.CLEARED_BEFORE_FIRING: "it was over while still pending, so nobody was told of it",
     Reason.GONE: "no covered broker has listed a member for an hour",
+    Reason.FORGOTTEN: "an operator had the group forgotten",
 }
 EXCLUDED = {
     "CONFIGURED": "a rule of the configuration leaves the group out",

@@ -302,7 +302,7 @@ def test_every_reason_is_told_by_some_test_of_this_folder() -> None:
     """A reason that nobody can bring about is dead code: this list is what the tests of this folder assert."""
     assert {reason.value for reason in Reason} == {
         "found", "held_long_enough", "queues_changed", "cause_changed", "severity_changed", "evidence_lost",
-        "evidence_back", "right_again", "cleared_before_firing", "gone",
+        "evidence_back", "right_again", "cleared_before_firing", "gone", "forgotten",
     }  # fmt: skip
 
 
