@@ -23,7 +23,7 @@ test: setup test-fast  ## Run the tests: the fast ones side by side, then Spark 
 	$(PYTEST) -m "not ($(FAST))" $(addprefix --ignore=,$(LONG))
 
 test-e2e: setup  ## Run the long tests: the whole job killed, restarted, rebuilt and more; a real RocketMQ in trouble
-	$(PYTEST) $(LONG)
+	$(PYTEST) -n 2 --dist loadfile $(LONG)
 
 test-fast: setup  ## Run the tests that need neither Spark nor Kafka
 	$(PYTEST) -m "$(FAST)" -n 3

@@ -1,0 +1,91 @@
+"""What collecting from 1,000 groups of 20 clients takes: a round every 5 s, on one core, from played brokers."""
+
+import asyncio
+import multiprocessing
+import os
+import resource
+import tempfile
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+from statistics import median
+
+from bench.results import Results, say
+from streaming.collector.output.lines import LinesFile
+from streaming.collector.probing.cluster import ClusterProbe, RoundReport
+from streaming.collector.probing.cluster_view import ClusterView
+from streaming.collector.probing.policy import Policy
+from streaming.collector.wire.client import RemotingClient
+from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
+
+GROUPS, CLIENTS = 1_000, 20
+QUEUES = 16  # on each of two brokers
+SETTLING = 5  # rounds: in the first every group is new
+
+
+def measure(results: Results, quick: bool) -> None:
+    """CPU is that of this process alone, all threads; its memory is its largest ever, Python's own included."""
+    rounds = 6 if quick else 24
+    ours, theirs = multiprocessing.get_context("spawn").Pipe()
+    brokers = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs,), daemon=True)
+    brokers.start()
+    try:
+        with results.part("collector"), tempfile.TemporaryDirectory() as folder:
+            namesrv = ours.recv()
+            os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+            reports, cpu_s = asyncio.run(_collect(namesrv, Path(folder, "events.jsonl"), rounds))
+            results.put("collector", _figures(reports, cpu_s))
+    finally:
+        brokers.kill()
+        brokers.join()
+
+
+def _figures(reports: list[RoundReport], cpu_s: float) -> dict[str, float]:
+    say(f"rounds: {' '.join(f'{report.took_s:.2f}s' for report in reports)}")
+    return {
+        "groups": reports[-1].groups,
+        "clients": reports[-1].groups * CLIENTS,
+        "round_s_p50": round(median(report.took_s for report in reports), 2),
+        "round_s_max": round(max(report.took_s for report in reports), 2),
+        "cpu_s_per_round": round(cpu_s / len(reports), 2),
+        "requests_per_round": round(sum(report.requests for report in reports) / len(reports)),
+        "rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    }
+
+
+async def _collect(namesrv: list[str], events: Path, rounds: int) -> tuple[list[RoundReport], float]:
+    """Those rounds that count, and the time of the processor that they took."""
+    policy = Policy()
+    client, file = RemotingClient(policy.timeout_ms / 1000), LinesFile(events)
+    probe = ClusterProbe(ClusterView("bench", policy, client, namesrv, "bench", file.tell, lambda _: None))
+    reports, cpu_s = [], 0.0
+    for number in range(SETTLING + rounds):
+        if number == SETTLING:
+            cpu_s = time.process_time()
+        began = time.monotonic()
+        reports.append(await probe.round())
+        await asyncio.sleep(max(0.0, began + policy.interval_ms / 1000 - time.monotonic()))
+    cpu_s = time.process_time() - cpu_s
+    await probe.close()
+    file.close()
+    return reports[SETTLING:], cpu_s
+
+
+def _serve(pipe: Connection) -> None:
+    asyncio.run(_served(pipe))
+
+
+async def _served(pipe: Connection) -> None:
+    topics = {f"topic-{number}": QUEUES for number in range(GROUPS)}
+    groups = {f"group-{number}": _group(number) for number in range(GROUPS)}
+    async with FakeCluster(queues=topics, groups=groups).running() as cluster:
+        pipe.send(cluster.namesrv)
+        await asyncio.Event().wait()
+
+
+def _group(number: int) -> FakeGroup:
+    topic = f"topic-{number}"
+    queues = [(topic, broker, queue_id) for broker in ("broker-a", "broker-b") for queue_id in range(QUEUES)]
+    ids = [f"10.{number // 250}.{number % 250}.{one}@{number * 977 + one}" for one in range(CLIENTS)]
+    members = [FakeClient(client_id, queues[one::CLIENTS], (topic,)) for one, client_id in enumerate(ids)]
+    return FakeGroup(members, (topic,))
