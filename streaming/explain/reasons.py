@@ -5,7 +5,7 @@ from schemas.identity import is_retry_topic
 from streaming.core.alerting import Reason
 from streaming.core.claims import ALERTING
 
-WHY = {
+WHY: dict[str, str] = {
     Reason.FOUND: "it begins, and fires when it has held and all that it rests on have said it again",
     Reason.HELD_LONG_ENOUGH: "it held, and everybody it rests on has said it again since",
     Reason.QUEUES_CHANGED: "the same alert with other queues, so no new page",
@@ -37,7 +37,7 @@ UNALERTED = {
 
 def why_of(reason: str) -> str:
     """Of a transition; a reason of another version stands for itself."""
-    return WHY.get(Reason(reason), reason) if reason in set(Reason) else reason
+    return WHY.get(reason, reason)
 
 
 def why_no_alert(topic: str, finding: str, reason: str | None) -> str:

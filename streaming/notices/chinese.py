@@ -36,8 +36,8 @@ CHINESE = Language(
         ),
         "STRATEGY_MISMATCH": Advice(
             "分配策略不一致",
-            "组内成员使用不同的队列分配策略",
-            "让所有成员使用相同的分配策略（AllocateMessageQueueStrategy）",
+            "组内成员按不同的规则分配队列",
+            "让所有成员使用相同的分配策略（AllocateMessageQueueStrategy），同一消费组只用一种 SDK",
         ),
         "VIEW_DIVERGENCE": Advice(
             "各 Broker 的成员列表不一致",
@@ -162,7 +162,10 @@ CHINESE = Language(
     started="启动于 {times}",
     answered="最后应答于 {time}",
     change_line="变更：{time} {change}",
-    gone="{kind}：已有一小时没有任何 Broker 列出成员，故关闭，并非确认恢复",
+    endings={
+        "gone": "{kind}：已有一小时没有任何 Broker 列出成员，故关闭，并非确认恢复",
+        "forgotten": "{kind}：运维人员已让 evenkeel 忘记该消费组，故关闭，并非确认恢复",
+    },
     do_line="处理：{advice}",
     storm_do="这么多消费组同时异常，必有共同原因：先看 Broker、NameServer、网络和最近的发布",
     next_line="下一步：{command}",

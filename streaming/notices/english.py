@@ -36,8 +36,8 @@ ENGLISH = Language(
         ),
         "STRATEGY_MISMATCH": Advice(
             "mixed strategies",
-            "members share out the queues by different strategies",
-            "configure the same allocate strategy in all members",
+            "members share out the queues by different rules",
+            "configure the same allocate strategy in all members, and use one SDK in a group",
         ),
         "VIEW_DIVERGENCE": Advice(
             "brokers list different members",
@@ -162,7 +162,10 @@ ENGLISH = Language(
     started="started {times}",
     answered="last answered {time}",
     change_line="changed: {time} {change}",
-    gone="{kind}: closed because no broker has listed a member for an hour, not because it was seen to be right",
+    endings={
+        "gone": "{kind}: closed because no broker has listed a member for an hour, not because it was seen to be right",
+        "forgotten": "{kind}: closed because an operator had the group forgotten, not because it was seen to be right",
+    },
     do_line="do: {advice}",
     storm_do="so many at once have something in common: look first at brokers, name servers, the network, a deploy",
     next_line="next: {command}",

@@ -51,9 +51,10 @@ def _same_client_id(found: re.Match[str], now: int) -> str:
 
 
 def _listed_twice(found: re.Match[str], now: int) -> str:
-    client_id, times, addresses = found.groups()
+    client_id, times, addresses, seconds = found.groups()
     where = f"（{addresses}）" if addresses else ""
-    return f"客户端 ID {client_id} 被列出 {times} 次{where}；尚未证实有第二个实例"
+    wait = f"：已断开的连接会在 {seconds} 秒内消失" if seconds else ""
+    return f"客户端 ID {client_id} 被列出 {times} 次{where}；尚未证实有第二个实例{wait}"
 
 
 def _stalled(found: re.Match[str], now: int) -> str:
@@ -67,9 +68,22 @@ def _views(found: re.Match[str], now: int) -> str:
     return _AND_MORE.sub(r" 等另外 \1 个", "；".join(listed).replace(" 列出 nobody", " 未列出任何成员"))
 
 
+def _unexplained(found: re.Match[str], now: int) -> str:
+    reported, members, when = found.groups()
+    changed = re.fullmatch(r"the last change was (\d+) s ago", when or "")
+    since = f"，最近一次变更在 {changed[1]} 秒前" if changed else "，开始监控以来没有变更" if when else ""
+    return f"{members} 个成员中有 {reported} 个已上报{since}；不符合任何已知原因"
+
+
+def _forgotten(found: re.Match[str], now: int) -> str:
+    return f"由 {found[1]} 忘记；此前：{in_chinese(found[2], now)}"
+
+
 _PATTERNS: dict[str, Say] = {
+    r"forgotten by (.+?); it was: (.*)": _forgotten,
     r"client id (.+) is used by (\d+) instances(?: at (.+?))?(?:, started at \[(.+)\])?": _same_client_id,
-    r"client id (.+) is listed (\d+) times(?: at (.+?))?; a second instance is not proven": _listed_twice,
+    r"client id (.+) is listed (\d+) times(?: at (.+?))?; a second instance is not proven"
+    r"(?:: a connection that has died is gone within (\d+) s)?": _listed_twice,
     r"(\d+) messages wait, none pulled for (\d+) s(?:; (.*))?": _stalled,
     r"(.+) is a member but does not subscribe to (.+)": _as("{0} 是成员，但没有订阅 {1}"),
     r"no member consumes from the room of (.+)": _as("没有成员消费 {0} 所在机房的队列"),
@@ -83,7 +97,10 @@ _PATTERNS: dict[str, Say] = {
     r"(.+) is listed but has not answered for (\d+) s": _as("{0} 仍在成员列表中，但已 {1} 秒没有应答"),
     r"every queue of (.+) stands still": _as("{0} 的所有队列都停滞"),
     r"(.+) has left, its queues are not taken over": _as("{0} 已下线，它的队列没有被接管"),
-    r"(\d+) of (\d+) members reported; no known cause fits": _as("{1} 个成员中有 {0} 个已上报；不符合任何已知原因"),
+    r"(\d+) of (\d+) members reported(?:, (.+))?; no known cause fits": _unexplained,
+    r"(.+) own other queues than the strategy gives them, all members of other SDKs own theirs": _as(
+        "{0} 持有的队列与分配策略不符，其他 SDK 的成员都相符"
+    ),
     r"its owner has held messages for (\d+) s": _as("持有者手中的消息已 {0} 秒没有消费完"),
     r"not consumed by (.+)": _as("{0} 没有消费"),
     r"the topic's route does not have this queue": _as("Topic 的路由中没有这个队列"),

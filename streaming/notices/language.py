@@ -84,7 +84,7 @@ class Language(Struct, frozen=True, kw_only=True):
     started: str
     answered: str
     change_line: str
-    gone: str
+    endings: dict[str, str]
     do_line: str
     storm_do: str
     next_line: str

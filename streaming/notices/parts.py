@@ -13,6 +13,7 @@ from streaming.wording.numbers import by_broker, folded
 NAME_WIDTH = 80
 NAMES_AT_MOST = 3
 RANGES_WIDTH = 120
+EVIDENCE_WIDTH = 1000  # what is read of it, to be said in another language
 KINDS_AT_MOST = 3
 WORST_FIRST = [severity.value for severity in Severity]
 
@@ -85,7 +86,7 @@ def cause_line(cause: str, words: Language, is_over: bool = False) -> str:
 
 
 def evidence_line(alert: OpenAlert, words: Language, now: int) -> str:
-    return words.evidence_line.format(evidence=words.evidence(plain(alert.fact.evidence), now))
+    return words.evidence_line.format(evidence=words.evidence(cut(plain(alert.fact.evidence), EVIDENCE_WIDTH), now))
 
 
 def waiting_line(alerts: Sequence[OpenAlert], words: Language, now: int) -> str | None:

@@ -125,8 +125,8 @@ class _Page:
                 yield line(cause_line(cause, self.words, self.is_over))
             if alert.fact.evidence and not self.is_over:
                 yield line(evidence_line(alert, self.words, self.now))
-            if self.is_over and alert.fact.reason == "gone":
-                yield line(self.words.gone.format(kind=shown(alert.fact.kind)))
+            if self.is_over and alert.fact.reason in self.words.endings:
+                yield line(self.words.endings[alert.fact.reason].format(kind=shown(alert.fact.kind)))
 
     def _do(self) -> str | None:
         """By the cause, or else by the kind of the worst alert."""

@@ -21,6 +21,18 @@ from tests.scenarios.scenario import FILES, play, read
          "9 条消息待拉取，已 61 秒没有拉取；x 的所有队列都停滞"),
         ("9 messages wait, none pulled for 61 s; ", "9 条消息待拉取，已 61 秒没有拉取"),
         ("not consumed by x", "x 没有消费"),
+        ("2 of 3 members reported; no known cause fits", "3 个成员中有 2 个已上报；不符合任何已知原因"),
+        ("2 of 3 members reported, the last change was 90 s ago; no known cause fits",
+         "3 个成员中有 2 个已上报，最近一次变更在 90 秒前；不符合任何已知原因"),
+        ("2 of 3 members reported, nothing has changed since the first round; no known cause fits",
+         "3 个成员中有 2 个已上报，开始监控以来没有变更；不符合任何已知原因"),
+        ("client id x is listed 2 times; a second instance is not proven: a connection that has died is gone "
+         "within 155 s",
+         "客户端 ID x 被列出 2 次；尚未证实有第二个实例：已断开的连接会在 155 秒内消失"),
+        ("forgotten by ann; it was: x has left, its queues are not taken over",
+         "由 ann 忘记；此前：x 已下线，它的队列没有被接管"),
+        ("GO: x own other queues than the strategy gives them, all members of other SDKs own theirs",
+         "GO: x 持有的队列与分配策略不符，其他 SDK 的成员都相符"),
         ("what nobody has said before", "what nobody has said before"),
     ],
 )  # fmt: skip
