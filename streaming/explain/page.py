@@ -205,12 +205,18 @@ def _queue_cells(alike: Sequence[Queue], when: When) -> list[str]:
     return [
         numbers((q.broker_name, q.queue_id) for q in alike),
         str(len(alike)),
-        named(first.owners),
+        _owner(first),
         "" if first.expected is None or first.expected == first.owners else named(first.expected),
         first.finding,
         when.clock(min(q.since_ts for q in alike)),
         ": ".join(part for part in (first.cause, first.reason) if part),
     ]
+
+
+def _owner(queue: Queue) -> str:
+    """That it is nobody's is proven of some findings alone."""
+    is_nobodys = queue.finding in (Kind.ORPHANED, Kind.NO_MEMBERS)
+    return named(queue.owners) if queue.owners or is_nobodys else "-"
 
 
 def _style(finding: str) -> str:

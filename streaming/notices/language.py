@@ -70,6 +70,7 @@ class Language(Struct, frozen=True, kw_only=True):
     of_topic: str
     owned_by: str
     owned_by_nobody: str
+    owner_not_known: str
     expected: str
     nobody: str
     cause_line: str
@@ -79,6 +80,7 @@ class Language(Struct, frozen=True, kw_only=True):
     waiting_line: str
     oldest: str
     client_line: str
+    version: str
     listed: str
     subscribes: str
     started: str

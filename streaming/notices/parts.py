@@ -52,14 +52,15 @@ def alert_line(alert: OpenAlert, words: Language, now: int) -> str:
     return words.alert_line.format(kind=kind, what=what, topic=topic, stale=stale)
 
 
-def queue_lines(queues: Iterable[AlertQueue], words: Language) -> Iterator[str]:
-    """Queues with the same owners together, the most first."""
+def queue_lines(queues: Iterable[AlertQueue], kind: str, words: Language) -> Iterator[str]:
+    """Queues with the same owners together, the most first. That nobody owns them is proven of ORPHANED alone."""
     alike: dict[tuple[tuple[str, ...], tuple[str, ...] | None], list[AlertQueue]] = {}
     for queue in queues:
         alike.setdefault((queue.owners, queue.expected), []).append(queue)
     for (owners, expected), those in sorted(alike.items(), key=lambda item: -len(item[1])):
         should = "" if expected is None or expected == owners else words.expected.format(owners=_named(expected, words))
-        held = words.owned_by if owners else words.owned_by_nobody
+        by_nobody = words.owned_by_nobody if kind == Kind.ORPHANED else words.owner_not_known
+        held = words.owned_by if owners else by_nobody
         yield held.format(queues=_ranges(those), owners=_named(owners, words)) + should
 
 
@@ -119,7 +120,7 @@ def _of_client(client: AlertClient, alert: OpenAlert, words: Language, now: int)
     if client.addresses:
         yield _first([shown(address) for address in client.addresses], words)
     if client.version:
-        yield shown(client.version)
+        yield words.version.format(version=shown(client.version))
     if cause == Cause.STRATEGY_MISMATCH and client.strategy:
         yield shown(client.strategy.rpartition(".")[2])
     if cause == Cause.VIEW_DIVERGENCE and client.brokers:

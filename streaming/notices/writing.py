@@ -32,7 +32,7 @@ CAUSES_AT_MOST = 2
 TITLE_WIDTH = 200
 LINES_AT_MOST = 20
 LINES_WHEN_OVER = 14
-SAID_BY_ITS_KIND = (Kind.INCONSISTENT_SUBSCRIPTION,)  # a title that named its cause too would say it twice
+SAYS_ITS_CAUSE = Kind.INCONSISTENT_SUBSCRIPTION.value  # a title that named that too would say it twice
 
 
 def write(notice: Notice, language: str, now: int, link: str | None = None) -> Text:
@@ -80,10 +80,10 @@ class _Page:
 
     def _in_short(self) -> str:
         what = what_is_wrong(self.alerts, self.words)
-        kinds = {alert.fact.kind for alert in self.alerts}
+        is_said = any(alert.fact.kind == SAYS_ITS_CAUSE for alert in self.alerts)
         if self.is_over:
             return self.words.over.format(what=what, age=self.words.lasting(self.until - self.notice.since_ts))
-        if self.notice.cause is not None and not kinds <= set(SAID_BY_ITS_KIND):
+        if self.notice.cause is not None and not is_said:
             what = self.words.comma.join(filter(None, [what, self.words.advice(shown(self.notice.cause)).brief]))
         is_stale = bool(self.alerts) and all(alert.fact.stale for alert in self.alerts)
         return self.words.stale_title.format(what=what) if is_stale else what
@@ -94,7 +94,7 @@ class _Page:
         yield line(words.group_line.format(group=group, cluster=shown(notice.cluster), when=self._when()))
         alerts = self.alerts[:ALERTS_AT_MOST]
         for alert in alerts:
-            yield lines([alert_line(alert, words, now), *queue_lines(alert.fact.queues, words)])
+            yield lines([alert_line(alert, words, now), *queue_lines(alert.fact.queues, alert.fact.kind, words)])
         if len(self.alerts) > len(alerts):
             yield line(f"  {words.more(len(self.alerts) - len(alerts))}")
         yield from self._causes(self.alerts)
