@@ -41,11 +41,12 @@ def stand(tables: Path, table: Table, row: dict[str, Any]) -> None:
     write_deltalake(tables / table.name, pa.Table.from_pylist([row], schema), mode="append")
 
 
-@pytest.fixture
-def tables(tmp_path: Path) -> Path:
-    commit(tmp_path / "facts", [*told(), *told("orders-eu"), *told("Billing"), *told("orders-eu", "dr")])
-    commit(tmp_path / "facts", told(seq=3, at_s=DAY_S))
-    return tmp_path
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tables")
+    commit(folder / "facts", [*told(), *told("orders-eu"), *told("Billing"), *told("orders-eu", "dr")])
+    commit(folder / "facts", told(seq=3, at_s=DAY_S))
+    return folder
 
 
 def test_a_group_until_a_time_in_its_order(tables: Path) -> None:

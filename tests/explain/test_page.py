@@ -91,5 +91,7 @@ def test_the_command_prints_a_page_or_json(tmp_path: Path, capsys: pytest.Captur
     assert "SAME_CLIENT_ID" in capsys.readouterr().out
     assert main(["explain", group, "--tables", str(tmp_path), "--json"]) == 0
     assert capsys.readouterr().out.startswith('{"schema":1,')
+    assert main(["explain", group, "--tables", str(tmp_path), "--at=-30m"]) == 0
+    assert "the newest fact is of" in capsys.readouterr().out
     assert main(["explain", group, "--tables", str(tmp_path), "--at", "1999-12-31T00:00:00Z"]) == 2
     assert "nothing was known" in capsys.readouterr().err
