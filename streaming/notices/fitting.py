@@ -7,6 +7,7 @@ from streaming.notices.language import Noun
 from streaming.wording.names import cut
 
 WIDTH = 240  # of a line, in terminal cells; commands and links are never cut
+CHARACTERS_AT_MOST = 2 * WIDTH  # marks may take no room of their own
 
 
 class Section(NamedTuple):
@@ -37,12 +38,12 @@ def _shown(section: Section, size: int, more: Noun) -> list[str]:
 
 def lines(texts: Iterable[str]) -> Section:
     """As many lines as there is room for, each as far as it fits."""
-    return Section([cut(text, WIDTH) for text in texts])
+    return Section([cut(text[:CHARACTERS_AT_MOST], WIDTH) for text in texts])
 
 
 def line(text: str) -> Section:
     """One line that always stands, as far as it fits a line."""
-    return Section((cut(text, WIDTH),), 1)
+    return Section((cut(text[:CHARACTERS_AT_MOST], WIDTH),), 1)
 
 
 def uncut(text: str) -> Section:

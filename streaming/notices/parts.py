@@ -11,6 +11,7 @@ from streaming.wording.names import cut, cut_middle, plain
 from streaming.wording.numbers import by_broker, folded
 
 NAME_WIDTH = 80
+CHARACTERS_AT_MOST = 200  # marks may take no room of their own
 NAMES_AT_MOST = 3
 RANGES_WIDTH = 120
 EVIDENCE_WIDTH = 1000  # what is read of it, to be said in another language
@@ -20,7 +21,10 @@ WORST_FIRST = [severity.value for severity in Severity]
 
 def shown(name: str) -> str:
     """A name that others chose, on one line, as far as it fits."""
-    return cut_middle(plain(name), NAME_WIDTH)
+    text = plain(name)
+    if len(text) > CHARACTERS_AT_MOST:
+        text = text[: CHARACTERS_AT_MOST // 2] + text[-CHARACTERS_AT_MOST // 2 :]
+    return cut_middle(text, NAME_WIDTH)
 
 
 def worst_first(alerts: Iterable[OpenAlert]) -> list[OpenAlert]:

@@ -14,7 +14,7 @@ from streaming.notices.writing import LINES_AT_MOST
 from tests.notices.incidents import NOW, SINCE, alert, client, notice, queues
 
 NAMES = st.text(max_size=12) | st.sampled_from(
-    ["a\nb", "\x1b[2J", "x" * 5000, "漢" * 300, "{0} {x}", "; lists nobody", ""]
+    ["a\nb", "\x1b[2J", "x" * 5000, "漢" * 300, "a" + "\u0301" * 5000, "{0} {x}", "; lists nobody", ""]
 )
 TIMES = st.integers(SINCE - 10**9, NOW) | st.sampled_from([0, -1, 2**62])
 MANY = st.lists(NAMES, max_size=4).map(tuple)
@@ -81,7 +81,7 @@ def check(one: Notice, language: str, link: str | None) -> None:
     title, body = write(one, language, NOW, link)
     lines = body.split("\n")
     assert len(lines) <= LINES_AT_MOST
-    assert all(line.isprintable() for line in [title, *lines])
+    assert all(line.isprintable() and len(line) < 1000 for line in [title, *lines])
     assert link is None or link in lines[-1]
     if one.status == "firing" and one.trouble is None:
         assert len(one.groups) != 1 or shown(one.groups[0]) in title

@@ -15,6 +15,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from deltalake import DeltaTable
 
@@ -22,6 +23,9 @@ from schemas.facts import Fact
 from schemas.identity import is_retry_topic
 from streaming.config import load_config
 from streaming.demo import RECORDINGS
+from streaming.explain.folding import picture_of
+from streaming.explain.log import read_group
+from streaming.explain.standing import read_standing
 from streaming.replay.alerts import as_json, transitions
 from streaming.replay.command import add_command
 from streaming.replay.engines import core_facts
@@ -100,3 +104,7 @@ def test_the_command_prints_json_alone_and_leaves_the_tables(tmp_path: Path) -> 
     check(told, EXPECTED["d_sameid"]["firing"])
     assert told == replay("d_sameid", "--engine", "core")
     assert DeltaTable(tables / "alerts").to_pyarrow_table().num_rows == len(told)
+    by_facts = picture_of(read_group(str(tables), told[0]["group"], None, None))
+    by_tables = picture_of(read_standing(str(tables), told[0]["group"], None, None))
+    assert by_tables.alerts, "tables that outlive the facts explain alike"
+    assert msgspec.structs.replace(by_tables, changes=by_facts.changes) == by_facts
