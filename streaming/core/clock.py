@@ -88,7 +88,7 @@ def set_back(state: GroupState, ts: int) -> None:
     """
     state.now = state.floor_ts = ts
     state.due_ts = 0
-    state.changes, state.episode = [], None
+    state.changes, state.restless, state.episode = [], [], None
     for broker in state.brokers:
         broker.answered_ts, broker.changed_ts = min(broker.answered_ts, ts), min(broker.changed_ts, ts)
         broker.lost_ts, broker.returned_ts = min(broker.lost_ts, ts), min(broker.returned_ts, ts)
@@ -99,7 +99,7 @@ def set_back(state: GroupState, ts: int) -> None:
         client.reports, client.unanswered_ts = [], 0
         client.since_ts, client.double_ts = min(client.since_ts, ts), min(client.double_ts, ts)
     for queue in state.queues:
-        queue.progress_ts = queue.still_ms = queue.differs_ts = queue.evidence_ts = queue.idle_ts = 0
+        queue.progress_ts = queue.still_ms = queue.differs_ts = queue.evidence_ts = queue.idle_ts = queue.proven = 0
         queue.wrong_ts = min(queue.wrong_ts, ts)
         told_ts = min(queue.since_ts + queue.told_after_ms, ts)
         queue.since_ts = min(queue.since_ts, ts)

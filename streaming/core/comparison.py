@@ -167,10 +167,21 @@ def _update(group: Group, queue: Queue, verdict: Verdict, cause: str | None) -> 
         queue.wrong_ts = _wrong_since(group, queue, verdict)
         queue.finding = code
         queue.since_ts = group.state.now
-        queue.evidence_ts = verdict.newest_ts
+        _note_proof(queue, verdict, code)
     queue.owners = verdict.owners
     queue.expected = verdict.expected
     queue.cause = cause
+
+
+def _note_proof(queue: Queue, verdict: Verdict, code: int) -> None:
+    """What was proven once counts still when it is proven again after a time that could not be decided.
+
+    So a group that changes all the time, never at rest for long enough to prove anything twice in a row, is told of.
+    """
+    if not queue.wrong_ts:
+        queue.proven = queue.evidence_ts = 0
+    elif verdict.newest_ts and queue.proven != code:
+        queue.proven, queue.evidence_ts = code, verdict.newest_ts
 
 
 def _wrong_since(group: Group, queue: Queue, verdict: Verdict) -> int:

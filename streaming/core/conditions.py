@@ -1,5 +1,6 @@
 """Findings about a topic or the whole group, one small rule each."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from msgspec import Struct
@@ -8,9 +9,12 @@ from msgspec.structs import replace
 from schemas.facts import Cause, Kind, Severity
 from schemas.identity import is_retry_topic
 from streaming.core.evidence import BROADCASTING, GroupEvidence, Subscriptions, shown
+from streaming.core.membership import host_of, hosts_of_one
 from streaming.core.routes import is_readable
 from streaming.core.state import HostedQueues
 
+CHANGES_OF_A_RESTART, CHANGES_OF_TWO_RESTARTS = 2, 4  # a client that restarts leaves and joins
+RESTLESS_FOR_MS = 3_600_000
 SHOWN_IN_TURN = "brokers show in turn: "
 
 
@@ -123,23 +127,28 @@ def _left_lately(evidence: GroupEvidence) -> bool:
     return empty_since > 0 and evidence.now - empty_since <= evidence.group.timing.gone_after
 
 
-def _places(evidence: GroupEvidence, client_ids: set[str]) -> tuple[int, ...]:
+def _places(evidence: GroupEvidence, names: set[str]) -> tuple[int, ...]:
     clients = enumerate(evidence.group.state.clients)
-    return tuple(place for place, client in clients if client.client_id in client_ids)
+    return tuple(p for p, client in clients if {client.client_id, host_of(client.client_id)} & names)
 
 
 def rebalance_storm(evidence: GroupEvidence) -> Iterator[Found]:
-    """More membership changes than a deploy makes: some client comes and goes again and again."""
-    timing = evidence.group.timing
-    changes = [c for c in evidence.group.state.changes if c.ts >= evidence.now - timing.storm_window]
-    if len(changes) <= timing.storm_changes:
+    """Some client comes and goes again and again: more changes than a deploy makes, or fewer and without an end."""
+    state, timing = evidence.group.state, evidence.group.timing
+    changes = [c for c in state.changes if c.ts >= evidence.now - timing.storm_window]
+    of_ids = Counter(change.client_id for change in changes)
+    of_hosts = Counter(host_of(change.client_id) for change in changes)
+    restless = {client_id for client_id, count in of_ids.items() if count > CHANGES_OF_A_RESTART}
+    restless |= {host for host in hosts_of_one(state) if of_hosts[host] > CHANGES_OF_TWO_RESTARTS}
+    lasting = {one.who for one in state.restless if evidence.now - one.since_ts >= RESTLESS_FOR_MS}
+    if restless and len(changes) > timing.storm_changes:
+        text = f"{len(changes)} membership changes in {timing.storm_window // 1000} s; again and again"
+    elif lasting:
+        restless, text = lasting, f"for {RESTLESS_FOR_MS // 60_000} minutes and longer, again and again"
+    else:
         return
-    ids = [change.client_id for change in changes]
-    restless = sorted({client_id for client_id in ids if ids.count(client_id) > 2})
-    if restless:
-        seconds = timing.storm_window // 1000
-        text = f"{len(changes)} membership changes in {seconds} s; again and again: {', '.join(restless[:3])}"
-        yield Found(Kind.REBALANCE_STORM, "", text, clients=_places(evidence, set(restless)))
+    names = sorted(restless)
+    yield Found(Kind.REBALANCE_STORM, "", f"{text}: {', '.join(names[:3])}", clients=_places(evidence, restless))
 
 
 def idle_members(evidence: GroupEvidence) -> Iterator[Found]:

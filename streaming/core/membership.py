@@ -8,7 +8,7 @@ from schemas.events import BrokerAnswer, ConsumerChange, Round
 from schemas.facts import MembershipFact
 from streaming.core.group import Group
 from streaming.core.reports import addresses_of
-from streaming.core.state import Change, Client, GroupState
+from streaming.core.state import Change, Client, GroupState, Restless
 
 
 def take_change(group: Group, event: ConsumerChange) -> None:
@@ -33,12 +33,14 @@ def take_lists(group: Group, event: Round) -> None:
             _replace_list(group, place, Counter(client_ids))
             state.brokers[place].listed = len(client_ids)
         _note_joins_and_leaves(group, present_before)
+        _note_the_restless(group)
         group.disturb()
     state.reasons.clear()
     oldest = state.now - group.timing.storm_window
     if state.changes and state.changes[0].ts < oldest:
         state.changes = [change for change in state.changes if change.ts >= oldest]
         group.disturb()
+    _forget_the_calm(group)
 
 
 def is_listed(client: Client) -> bool:
@@ -128,6 +130,44 @@ def _give_up_silent_brokers(group: Group, answered: Container[int]) -> list[int]
 def hosting_brokers(state: GroupState) -> set[int]:
     """Places of the brokers that host some topic of the group."""
     return {hosted.broker for topic in state.topics for hosted in topic.hosts}
+
+
+def host_of(client_id: str) -> str:
+    """Client ids are ``ip@instance``: a process that is started again keeps its host, and mostly takes a new id."""
+    return client_id.partition("@")[0]
+
+
+def hosts_of_one(state: GroupState) -> set[str]:
+    """Hosts with one member at most, which are as good as a name for it; containers may all show the same."""
+    members = Counter(host_of(client.client_id) for client in state.clients if is_listed(client))
+    return {host for change in state.changes if members[host := host_of(change.client_id)] <= 1}
+
+
+def _note_the_restless(group: Group) -> None:
+    """Who has come or gone now, and did before within the storm window, goes on being restless."""
+    state, window = group.state, group.timing.storm_window
+    alone = hosts_of_one(state)
+    names = [(change.ts, _name(change.client_id, alone)) for change in state.changes]
+    before = {name for ts, name in names if state.now - window <= ts < state.now}
+    known = {one.who: one for one in state.restless}
+    for ts, name in names:
+        if ts == state.now and name in before:
+            one = known.setdefault(name, Restless(name, state.now, state.now))
+            one.last_ts = state.now
+    state.restless = list(known.values())
+
+
+def _name(client_id: str, alone: set[str]) -> str:
+    host = host_of(client_id)
+    return host if host in alone else client_id
+
+
+def _forget_the_calm(group: Group) -> None:
+    state = group.state
+    oldest = state.now - group.timing.storm_window
+    if any(one.last_ts < oldest for one in state.restless):
+        state.restless = [one for one in state.restless if one.last_ts >= oldest]
+        group.disturb()
 
 
 def _note_joins_and_leaves(group: Group, present_before: set[int]) -> None:

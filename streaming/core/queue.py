@@ -19,7 +19,8 @@ class Unrest(Packed):
     cause: str | None = None
     wrong_ts: int = 0  # since when it has not been right, the time in which it settled included
     differs_ts: int = 0  # since when it has not looked right in the newest reports
-    evidence_ts: int = 0  # newest report behind the finding when it began
+    proven: int = 0  # what reports proved last, as a finding's code, while it has not been right since
+    evidence_ts: int = 0  # newest report behind that when it was proven first
     idle_ts: int = 0  # while SLOW_CONSUMER: when its owner was first seen with nothing of it in hand
     consumed_ts: int = 0  # while messages wait that are not pulled: when the last one consumed came; 0: not known
 
@@ -77,6 +78,7 @@ class Queue(Packed):
     cause = _OfUnrest[str | None](None)
     wrong_ts = _OfUnrest(0)
     differs_ts = _OfUnrest(0)
+    proven = _OfUnrest(0)
     evidence_ts = _OfUnrest(0)
     idle_ts = _OfUnrest(0)
     consumed_ts = _OfUnrest(0)

@@ -151,6 +151,14 @@ class Change(PackedValue, frozen=True):
     joined: bool
 
 
+class Restless(Packed):
+    """One that came and went again and again from ``since_ts`` to ``last_ts``, never at rest for long."""
+
+    who: str
+    since_ts: int
+    last_ts: int
+
+
 class Episode(Packed):
     """A rebalance under way."""
 
@@ -206,6 +214,7 @@ class GroupState(Packed):
     empty_since: int = 0
     rival_subscriptions: list[tuple[str, ...]] = field(default_factory=list)  # sets of topics that took turns
     pop_topics: list[str] = field(default_factory=list)
+    restless: list[Restless] = field(default_factory=list)
     began_ts: int = 0  # the first marker: who was listed then had joined before
 
 

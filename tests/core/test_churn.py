@@ -1,0 +1,109 @@
+"""A group that flaps for a day is not silent for a day, and what is wrong all along is told whatever else changes."""
+
+import pytest
+
+from schemas.facts import AlertFact
+from tests.core.fleet import T0, Fleet
+
+HOUR = 3600
+
+
+def flap(fleet: Fleet, period: float, seconds: float, same_id: bool, owns: str | None = None) -> None:
+    """One client is there for half of each period. ``owns``: it clings to that, whatever its share is."""
+    until, turn = fleet.now + seconds, 0
+    while fleet.now < until:
+        turn += 1
+        client_id = "10.0.0.9@1" if same_id else f"10.0.0.9@{turn}"
+        fleet.join(client_id)
+        if owns is not None:
+            fleet.own(client_id, owns)
+        fleet.run(period / 2)
+        fleet.leave(client_id)
+        fleet.run(period / 2)
+
+
+def group_of_two() -> Fleet:
+    fleet = Fleet()
+    fleet.join("10.0.0.1@1", "10.0.0.2@1")
+    return fleet.run(60)
+
+
+def first_fired(fleet: Fleet) -> dict[str, float]:
+    """Kind -> second at which it first fired."""
+    fired: dict[str, float] = {}
+    for fact in fleet.told(AlertFact):
+        if fact.payload.reason == "held_long_enough":
+            fired.setdefault(fact.payload.kind, (fact.ts - T0) / 1000)
+    return fired
+
+
+@pytest.mark.parametrize("same_id", [True, False], ids=["same id", "new id each time"])
+@pytest.mark.parametrize("period", [20, 60, 80])
+def test_a_client_that_comes_and_goes_within_minutes_is_told_within_minutes(period: float, same_id: bool) -> None:
+    fleet = group_of_two()
+    flap(fleet, period, 600, same_id)
+    assert first_fired(fleet)["REBALANCE_STORM"] <= 60 + 480
+    alert = fleet.alert("REBALANCE_STORM", None)
+    assert "10.0.0.9" in alert.evidence
+    assert [client.client_id.partition("@")[0] for client in alert.clients[:1]] == ["10.0.0.9"]
+
+
+@pytest.mark.parametrize("period", [pytest.param(120, marks=pytest.mark.slow), 400])
+def test_one_that_comes_and_goes_more_slowly_is_told_after_an_hour_and_not_for_longer_than_it_does(
+    period: float,
+) -> None:
+    fleet = group_of_two()
+    flap(fleet, period, 1.4 * HOUR, same_id=False)
+    assert HOUR < first_fired(fleet)["REBALANCE_STORM"] < 1.3 * HOUR
+    assert "for 60 minutes and longer" in fleet.alert("REBALANCE_STORM", None).evidence
+    fleet.run(400)
+    assert fleet.firing() == set()
+
+
+@pytest.mark.parametrize("period", [20, 60, 100])
+def test_a_queue_that_is_nobodys_all_along_is_told_while_another_client_flaps(period: float) -> None:
+    fleet = group_of_two()
+    fleet.own("10.0.0.1@1", "a0-3")
+    fleet.own("10.0.0.2@1", "b0-2")
+    flap(fleet, period, 300, same_id=False, owns="")
+    told = {kind: at for kind, at in first_fired(fleet).items() if kind in ("ORPHANED", "STALLED")}
+    assert 0 < min(told.values()) < 60 + 280
+    for kind in told:
+        assert {(q.broker_name, q.queue_id) for q in fleet.alert(kind).queues} == {("b", 3)}
+
+
+def test_a_deploy_of_hosts_that_keep_their_address_is_no_storm() -> None:
+    fleet = Fleet()
+    fleet.join(*(f"10.0.1.{n}@1" for n in range(8)))
+    fleet.run(60)
+    for n in range(8):
+        fleet.leave(f"10.0.1.{n}@1")
+        fleet.run(10)
+        fleet.join(f"10.0.1.{n}@2")
+        fleet.run(10)
+    fleet.run(120)
+    assert "REBALANCE_STORM" not in first_fired(fleet)
+
+
+def test_containers_that_show_one_address_are_not_taken_for_one() -> None:
+    fleet = Fleet()
+    fleet.join(*(f"172.17.0.1@{n}" for n in range(8)))
+    fleet.run(60)
+    for n in range(8):
+        fleet.leave(f"172.17.0.1@{n}")
+        fleet.join(f"172.17.0.1@{n + 100}")
+        fleet.run(20)
+    fleet.run(120)
+    assert "REBALANCE_STORM" not in first_fired(fleet)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("same_id", [True, False], ids=["same id", "new id each time"])
+@pytest.mark.parametrize("period", [10, 30, 70, 110, 300, 550])
+def test_a_day_of_flapping_is_told_and_stays_told(period: float, same_id: bool) -> None:
+    fleet = group_of_two()
+    flap(fleet, period, 24 * HOUR, same_id)
+    assert first_fired(fleet)["REBALANCE_STORM"] < 1.3 * HOUR
+    told = [(state, reason) for at, state, reason in fleet.alerts("REBALANCE_STORM") if at > 1.3 * HOUR]
+    assert ("firing", "held_long_enough") not in told, "one alert, not one again and again"
+    assert ("", "REBALANCE_STORM") in fleet.firing()
