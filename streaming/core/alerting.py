@@ -68,8 +68,16 @@ def update_alerts(group: Group, evidence: GroupEvidence, found: list[TopicFindin
         else:
             _doubt(group, alert, at)
     for (topic, kind), claim in claims.items():
-        if (topic, kind) not in known:
+        if (topic, kind) not in known and not _is_told_already(group, topic, kind, claim):
             _begin(group, topic, kind, claim, at)
+
+
+def _is_told_already(group: Group, topic: str, kind: str, claim: Claim) -> bool:
+    """Whether queues that stand still are in a firing alert that says more: that nobody owns them, or two do."""
+    if kind not in BY_OFFSETS:
+        return False
+    told = [a for a in group.state.alerts if a.topic == topic and a.kind in BY_OWNERS and a.fired_ts]
+    return set(claim.queues) <= {place for alert in told for place in alert.queues}
 
 
 def end_forgotten(group: Group, who: str) -> None:
