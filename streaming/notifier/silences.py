@@ -1,0 +1,40 @@
+"""Silences: what nobody wants to be told for a while. They never change an alert."""
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from msgspec import Struct
+
+from streaming.notices import MonitorTrouble, OpenAlert
+
+
+class Silence(Struct, frozen=True, kw_only=True):
+    """Shell patterns that must all match, from when until when (epoch ms, the end excluded), who said so and why."""
+
+    id: str
+    cluster: str = "*"
+    group: str = "*"
+    kind: str = "*"
+    cause: str = "*"
+    from_ts: int
+    until_ts: int
+    by: str
+    why: str
+
+    def is_on(self, now: int) -> bool:
+        return self.from_ts <= now < self.until_ts
+
+    def matches(self, subject: OpenAlert | MonitorTrouble) -> bool:
+        """A trouble has no group and no cause: only patterns that match nothing, like ``*``, match it."""
+        patterns = (self.cluster, self.group, self.kind, self.cause)
+        return all(map(fnmatchcase, _told(subject), patterns))
+
+
+def _told(subject: OpenAlert | MonitorTrouble) -> tuple[str, str, str, str]:
+    if isinstance(subject, MonitorTrouble):
+        return subject.cluster, "", subject.kind, ""
+    return subject.cluster, subject.group, subject.fact.kind, subject.fact.cause or ""
+
+
+def is_silenced(subject: OpenAlert | MonitorTrouble, silences: Iterable[Silence], now: int) -> bool:
+    return any(silence.is_on(now) and silence.matches(subject) for silence in silences)

@@ -1,0 +1,255 @@
+"""Which pages there are, and when a sink is told of them."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.facts import AlertFact, Fact
+from streaming.notifier.pages import Due, Manner, Why
+from streaming.notifier.routes import Route
+from streaming.notifier.silences import Silence
+from tests.notifier.making import NOW, S, alert
+from tests.notifier.receiving import Receiver
+
+
+def test_incident_is_told_when_it_begins_and_when_it_ends_under_one_key() -> None:
+    sink = Receiver()
+    sink.poll(0, [alert()])
+    sink.poll(1)
+    sink.poll(9, [alert(state="resolved", at=9, fired=0, seq=2)])
+    sink.poll(10)
+    assert sink.says() == [("firing", ("g",)), ("resolved", ("g",))]
+    assert len({notice.key for notice in sink.told}) == 1
+    assert sink.told[1].alerts[0].fact.state == "resolved"
+    assert sink.pages == []
+
+
+def test_next_incident_of_the_same_alert_has_another_key() -> None:
+    sink = Receiver()
+    for at, seq in ((0, 1), (20, 3)):
+        sink.poll(at, [alert(at=at, seq=seq)])
+        sink.poll(at + 9, [alert(state="resolved", at=at + 9, fired=at, seq=seq + 1)])
+    assert len({notice.key for notice in sink.told}) == 2
+
+
+@pytest.mark.parametrize(
+    "quiet",
+    [alert(state="pending"), alert(severity="info"), alert(state="resolved", fired=-60), alert(severity="none")],
+)
+def test_pending_info_and_what_is_over_page_nobody(quiet: Fact) -> None:
+    sink = Receiver()
+    sink.poll(0, [quiet])
+    assert sink.told == []
+
+
+def test_one_page_for_each_cluster_group_and_cause() -> None:
+    sink = Receiver()
+    sink.poll(0, [
+        alert("a"), alert("a", topic="u", seq=2), alert("a", kind="STALLED", seq=3),
+        alert("a", cause="ROUTE_LAG", topic="v", seq=4), alert("b"), alert("b", cluster="d"),
+    ])  # fmt: skip
+    said = sorted((notice.cluster, notice.groups, notice.cause, len(notice.alerts)) for notice in sink.told)
+    assert said == [
+        ("c", ("a",), "ROUTE_LAG", 1), ("c", ("a",), "UNEXPLAINED", 3), ("c", ("b",), "UNEXPLAINED", 1),
+        ("d", ("b",), "UNEXPLAINED", 1),
+    ]  # fmt: skip
+
+
+def test_cause_that_changes_makes_no_new_page_and_draws_its_like_in() -> None:
+    sink = Receiver()
+    sink.poll(0, [alert()])
+    sink.poll(5, [alert(cause="SAME_CLIENT_ID", at=5, fired=0, seq=2)])
+    sink.poll(70, [alert(topic="u", cause="SAME_CLIENT_ID", at=70, seq=3)])
+    assert [(notice.cause, len(notice.alerts)) for notice in sink.told] == [("UNEXPLAINED", 1), ("SAME_CLIENT_ID", 2)]
+    assert len({notice.key for notice in sink.told}) == 1
+
+
+def test_page_waits_for_others_of_its_kind() -> None:
+    sink = Receiver(Manner(wait_ms=10 * S))
+    sink.poll(0, [alert()])
+    sink.poll(9.9, [alert(topic="u", at=9, seq=2)])
+    assert sink.told == []
+    sink.poll(10)
+    assert [len(notice.alerts) for notice in sink.told] == [2]
+
+
+def test_page_that_grows_is_told_again_but_not_at_every_turn() -> None:
+    sink = Receiver(Manner(wait_ms=0, update_ms=60 * S))
+    sink.poll(0, [alert()])
+    sink.poll(10, [alert(topic="u", at=10, seq=2)])
+    assert len(sink.told) == 1
+    (grown,) = sink.poll(60)
+    assert (grown.why, len(grown.notice.alerts)) == (Why.GROWN, 2)
+    assert sink.poll(600) == []
+
+
+def test_page_that_gets_worse_is_told_at_once() -> None:
+    sink = Receiver()
+    sink.poll(0, [alert(severity="warning")])
+    (worse,) = sink.poll(1, [alert(at=1, fired=0, seq=2)])
+    assert (worse.why, worse.notice.severity) == (Why.GROWN, "critical")
+    assert sink.poll(2, [alert(severity="warning", at=2, fired=0, seq=3)]) == [], "that it gets better is no news"
+
+
+def test_sink_that_forgets_is_told_again_and_again() -> None:
+    sink = Receiver(Manner(wait_ms=0, resend_ms=60 * S))
+    sink.poll(0, [alert()])
+    told = [at for at in range(1, 200) if sink.poll(at)]
+    assert told == [60, 120, 180]
+
+
+# Storms
+
+
+def test_many_groups_at_once_are_one_page_that_lists_them() -> None:
+    sink = Receiver(Manner())
+    names = tuple(sorted(f"g{number}" for number in range(21)))
+    sink.poll(0, [alert(name) for name in names])
+    assert sink.says() == [("firing", names)]
+    sink.poll(9, [alert(name, "resolved", at=9, fired=0, seq=2) for name in names])
+    assert sink.says()[1:] == [("resolved", names)]
+
+
+def test_twenty_groups_are_no_storm_and_clusters_do_not_add_up() -> None:
+    sink = Receiver()
+    sink.poll(0, [alert(f"g{number}", cluster=f"c{number % 2}") for number in range(40)])
+    assert len(sink.told) == 40
+
+
+def test_groups_that_follow_within_two_minutes_make_the_storm() -> None:
+    sink = Receiver()
+    for number in range(20):
+        sink.poll(number, [alert(f"g{number}", at=number)])
+    sink.poll(119, [alert("last", at=119)])
+    sink.poll(179, [alert("more", at=179)])
+    assert [len(notice.groups) for notice in sink.told] == [1] * 20 + [21, 22]
+    sink.poll(300, [alert("later", at=300)])
+    assert sink.told[-1].groups == ("later",), "the storm has passed: nobody joined it for two minutes"
+
+
+def test_groups_over_more_than_two_minutes_are_no_storm() -> None:
+    sink = Receiver()
+    for number in range(30):
+        sink.poll(number * 7, [alert(f"g{number}", at=number * 7)])
+    assert {len(notice.groups) for notice in sink.told} == {1}
+
+
+# Silences and routes
+
+
+def silence(**changed: Any) -> Silence:
+    return Silence(**{"id": "1", "from_ts": NOW, "until_ts": NOW + 60 * S, "by": "me", "why": "test"} | changed)
+
+
+def test_silenced_incident_is_told_when_the_silence_ends_if_it_still_fires() -> None:
+    sink = Receiver()
+    sink.silences = [silence(group="g*")]
+    sink.poll(0, [alert(), alert("gone"), alert("other")])
+    sink.poll(30, [alert("gone", "resolved", at=30, fired=0, seq=2)])
+    sink.poll(59.9)
+    assert sink.says() == [("firing", ("other",))]
+    sink.poll(60)
+    assert sink.says()[1:] == [("firing", ("g",))]
+
+
+def test_silence_neither_ends_an_open_page_nor_hides_its_end() -> None:
+    sink = Receiver()
+    sink.poll(-1, [alert(at=-1)])
+    sink.silences = [silence()]
+    sink.poll(0)
+    sink.poll(1, [alert(topic="u", at=1, seq=2)])
+    assert len(sink.told) == 1
+    sink.poll(9, [alert(state="resolved", at=9, fired=-1, seq=3), alert(state="resolved", topic="u", at=9, seq=4)])
+    assert sink.says() == [("firing", ("g",)), ("resolved", ("g",))]
+
+
+@pytest.mark.parametrize(
+    ("matcher", "matches"),
+    [
+        ({}, True), ({"cluster": "c"}, True), ({"cluster": "d"}, False), ({"group": "G"}, False),
+        ({"kind": "ORPHANED"}, True), ({"kind": "STALLED"}, False), ({"cause": "UNEXPL*"}, True),
+        ({"cause": "ROUTE_LAG"}, False), ({"from_ts": NOW + 1}, False), ({"until_ts": NOW}, False),
+    ],
+)  # fmt: skip
+def test_silence_matches_by_all_its_patterns_while_it_lasts(matcher: dict[str, Any], matches: bool) -> None:
+    sink = Receiver()
+    sink.silences = [silence(**matcher)]
+    sink.poll(0, [alert()])
+    assert (sink.told == []) is matches
+
+
+@pytest.mark.parametrize(
+    ("routes", "told"),
+    [
+        ((), 0), ((Route(("other",)), Route(("sink",))), 0), ((Route(("other", "sink")),), 3),
+        ((Route(("sink",), group="a"),), 1), ((Route((), group="a"), Route(("sink",))), 2),
+        ((Route(("sink",), cluster="d"),), 0), ((Route(("sink",), severities=frozenset({"warning"})),), 1),
+    ],
+)  # fmt: skip
+def test_first_route_that_matches_counts(routes: tuple[Route, ...], told: int) -> None:
+    sink = Receiver(routes=routes)
+    sink.poll(0, [alert("a"), alert("b"), alert("w", severity="warning")])
+    assert len(sink.told) == told
+
+
+# Whatever happens on the way
+
+
+GROUPS = ("a", "b")
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[list[Fact], list[int], list[str]]:
+    """Facts of a few alerts in their order, after how many of them to poll, and what befalls each poll."""
+    facts: list[Fact] = []
+    fired: dict[tuple[str, str], int] = {}
+    seqs = dict.fromkeys(GROUPS, 0)
+    for at in range(draw(st.integers(1, 14))):
+        group, topic = draw(st.sampled_from(GROUPS)), draw(st.sampled_from(["t", "u"]))
+        seqs[group] += 1
+        state = draw(st.sampled_from(["firing", "firing", "resolved"])) if (group, topic) in fired else "firing"
+        start = fired.setdefault((group, topic), at)
+        if state == "resolved":
+            del fired[group, topic]
+        cause = draw(st.sampled_from(["UNEXPLAINED", "ROUTE_LAG"]))
+        facts.append(alert(group, state, topic=topic, at=at, fired=start, seq=seqs[group], cause=cause))
+    cuts = sorted(draw(st.sets(st.integers(0, len(facts)), max_size=6)) | {len(facts)})
+    return facts, cuts, draw(st.lists(st.sampled_from(["ok", "refused", "cut off", "restart"]), min_size=7, max_size=7))
+
+
+@settings(max_examples=60)
+@given(histories())
+def test_what_outlives_all_polls_failures_and_restarts_is_open_under_one_key(
+    history: tuple[list[Fact], list[int], list[str]],
+) -> None:
+    """``cut off``: the sink took it and nobody heard; the process then starts again from its files."""
+    facts, cuts, fates = history
+    sink = Receiver()
+    took: dict[str, str] = {}
+    holds: dict[str, set[str]] = {}
+
+    def taking(fate: str) -> Any:
+        def take(one: Due) -> bool:
+            if fate != "refused":
+                took[one.notice.key] = one.notice.status
+                for held in one.notice.alerts:
+                    holds.setdefault(held.fact.fingerprint, set()).add(one.notice.key)
+            return {"refused": False, "cut off": None}.get(fate, True)
+
+        return take
+
+    begin = 0
+    for cut, fate in zip(cuts, fates, strict=False):
+        sink.poll(cut, facts[begin:cut], taking(fate))
+        begin = cut
+        if fate in ("cut off", "restart"):
+            sink.restart()
+    sink.poll(1000, facts[-3:], taking("ok"))  # what was read before may be read again
+    newest = {fact.payload.fingerprint: fact for fact in facts if isinstance(fact.payload, AlertFact)}
+    firing = {name for name, fact in newest.items() if fact.payload.state == "firing"}  # type: ignore[attr-defined]
+    still_open = {key for key, status in took.items() if status == "firing"}
+    assert {name for name, keys in holds.items() if keys & still_open} >= firing
+    assert all(len(holds[name] & still_open) == 1 for name in firing)
+    assert all(any(holds[name] & {key} for name in firing) for key in still_open), "what is over is closed"

@@ -1,0 +1,167 @@
+"""Silence is not health: when evenkeel itself is accused, and what waits meanwhile."""
+
+import pytest
+
+from streaming.notifier.routes import Route
+from streaming.notifier.silences import Silence
+from streaming.notifier.watch import STARTING_MS, Limits
+from tests.notifier.making import NOW, S, alert, health
+from tests.notifier.receiving import AT_ONCE, Receiver
+
+HEALTH_S = 15
+LIMITS = Limits()
+
+
+def watching(*clusters: str, routes: tuple[Route, ...] = (Route(("sink",)),)) -> Receiver:
+    """It has been running for long."""
+    sink = Receiver(AT_ONCE, routes, LIMITS, clusters)
+    sink.since = NOW - 10 * STARTING_MS
+    return sink
+
+
+def troubles(sink: Receiver) -> list[tuple[str, str, str]]:
+    return [(notice.status, notice.trouble.kind, notice.cluster) for notice in sink.told if notice.trouble]
+
+
+def first_told(sink: Receiver, facts: dict[int, list], until: int = 120) -> float | None:
+    """Seconds after NOW until a trouble is told, polled every second; facts come 2 s after they were told."""
+    for at in range(until):
+        sink.poll(at, facts.get(at - 2, []))
+        if troubles(sink):
+            return at
+    return None
+
+
+@pytest.mark.parametrize("stopped_at", range(15))
+def test_stopped_job_is_noticed_within_a_minute(stopped_at: int) -> None:
+    sink = watching()
+    sink.poll(0, [health(at=0)])
+    at = first_told(sink, {1: [health(at=1)]} if stopped_at else {})
+    assert at is not None
+    assert at - min(stopped_at, 1) < 60
+    assert troubles(sink) == [("firing", "monitor_blind", "c")]
+
+
+@pytest.mark.parametrize("status", ["idle", "late"])
+@pytest.mark.parametrize("stopped_at", range(15))
+def test_collector_or_kafka_that_stops_is_noticed_within_a_minute(stopped_at: int, status: str) -> None:
+    """The newest health fact that still tells of a round comes up to 15 s after it."""
+    sink = watching()
+    sink.poll(0, [health(at=0)])
+    facts = {HEALTH_S: [health(at=HEALTH_S, lag=HEALTH_S - stopped_at, rounds=1)]}
+    facts |= {at: [health(at=at, rounds=0, lag=at - stopped_at, status=status)] for at in range(30, 120, HEALTH_S)}
+    at = first_told(sink, facts)
+    assert at is not None
+    assert at - stopped_at < 60
+    assert troubles(sink) == [("firing", "monitor_blind", "c")]
+
+
+def test_one_dead_cluster_of_five_is_noticed_and_the_others_go_on() -> None:
+    sink = watching()
+    names = [f"c{number}" for number in range(5)]
+    for at in range(0, 90, HEALTH_S):
+        dead = at > 0
+        sink.poll(
+            at, [health(n, at=at, rounds=0 if dead and n == "c3" else 3, lag=at if n == "c3" else 1) for n in names]
+        )
+        sink.poll(at + 1, [alert(f"g{at}", cluster="c1", at=at + 1)])
+    assert troubles(sink) == [("firing", "monitor_blind", "c3")]
+    assert len([notice for notice in sink.told if notice.cluster == "c1"]) == 6
+
+
+def test_watch_that_goes_on_says_nothing() -> None:
+    sink = watching()
+    for at in range(0, 600, HEALTH_S):
+        sink.poll(at + 2, [health(at=at)])
+        sink.poll(at + HEALTH_S, [])
+    assert sink.told == []
+
+
+def test_trouble_ends_when_rounds_are_covered_again_and_the_next_one_has_another_key() -> None:
+    sink = watching()
+    sink.poll(0, [health(at=0)])
+    sink.poll(50)
+    sink.poll(51, [health(at=51, rounds=0, lag=51)])
+    sink.poll(60, [health(at=60)])
+    sink.poll(120)
+    assert [status for status, _, _ in troubles(sink)] == ["firing", "resolved", "firing"]
+    assert [notice.key == sink.told[0].key for notice in sink.told] == [True, True, False]
+    assert sink.told[0].since_ts == NOW
+
+
+def test_cluster_that_is_configured_must_be_heard_of_and_a_notifier_that_starts_accuses_nobody() -> None:
+    sink = watching("c", "d")
+    sink.since = NOW
+    sink.poll(1, [health("c", at=1)])
+    sink.poll(89, [health("c", at=89)])
+    assert sink.told == []
+    sink.poll(90)
+    assert troubles(sink) == [("firing", "monitor_blind", "d")]
+
+
+def test_job_that_tells_of_no_cluster_at_all_is_blind() -> None:
+    sink = watching()
+    sink.poll(0)
+    assert troubles(sink) == [("firing", "monitor_blind", "")]
+
+
+def test_restart_in_the_middle_of_a_trouble_ends_nothing() -> None:
+    sink = watching()
+    sink.poll(0, [health(at=0)])
+    sink.poll(40)
+    sink.since = NOW + 41 * S
+    sink.restart()
+    sink.poll(42)
+    assert troubles(sink) == [("firing", "monitor_blind", "c")]
+
+
+def test_cluster_that_was_not_heard_of_for_a_week_is_forgotten_unless_it_is_configured() -> None:
+    sink = watching()
+    sink.poll(0, [health("gone", at=0), health("here", at=0)])
+    sink.poll(7 * 86_400, [health("here", at=7 * 86_400)])
+    assert sink.told == []
+
+
+def test_while_the_job_is_late_only_that_is_told_and_then_what_still_fires() -> None:
+    sink = watching()
+    sink.poll(0, [health(at=0), alert("open", at=0)])
+    sink.poll(100, [health(at=100, lag=90, status="late")])
+    sink.poll(
+        101, [alert("came", at=20), alert("came and went", at=21), alert("open", "resolved", at=30, fired=0, seq=2)]
+    )
+    sink.poll(110, [alert("came and went", "resolved", at=40, fired=21, seq=2), health(at=110, lag=70, status="late")])
+    assert [(notice.status, notice.trouble.kind if notice.trouble else notice.groups) for notice in sink.told] == [
+        ("firing", ("open",)),
+        ("firing", "monitor_late"),
+    ]
+    sink.poll(120, [health(at=120)])
+    assert sorted(sink.says()[2:]) == [("firing", ("came",)), ("resolved", ()), ("resolved", ("open",))]
+    assert sink.unheard == [], "what came and went while nobody was told is nobody's page"
+
+
+def test_alerts_told_before_any_health_wait_until_it_is_known_that_they_are_news() -> None:
+    sink = watching()
+    sink.since = NOW
+    sink.poll(0, [alert(at=-500)])
+    assert sink.told == []
+    sink.poll(15, [health(at=14)])
+    assert sink.says() == [("firing", ("g",))]
+
+
+def test_trouble_is_critical_and_of_no_group() -> None:
+    sink = watching(routes=(Route((), group="orders-*"), Route(("sink",), severities=frozenset({"critical"}))))
+    sink.poll(0)
+    assert len(sink.told) == 1
+    assert sink.told[0].severity == "critical"
+
+
+def test_trouble_can_be_silenced() -> None:
+    sink = watching("c", "d")
+    sink.silences = [
+        Silence(id="1", cluster="c", kind="monitor_*", from_ts=NOW, until_ts=NOW + 60 * S, by="me", why="moving"),
+        Silence(id="2", cluster="d", group="orders-*", from_ts=NOW, until_ts=NOW + 60 * S, by="me", why="deploy"),
+    ]
+    sink.poll(0)
+    assert troubles(sink) == [("firing", "monitor_blind", "d")]
+    sink.poll(60)
+    assert troubles(sink)[1:] == [("firing", "monitor_blind", "c")]
