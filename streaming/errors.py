@@ -8,6 +8,7 @@
       SetupError               something the machine should have is missing
       PublishError             an event did not get to Kafka or into a file
       CollectorError           RocketMQ cannot be asked, or its answer cannot be read
+      DeliveryError            a sink did not take a page, or may not have taken it
 
 Each message says what, where, and what to do.
 """
@@ -43,3 +44,19 @@ class PublishError(MonitorError):
 
 class CollectorError(MonitorError):
     """RocketMQ cannot be asked, or its answer cannot be read."""
+
+
+class DeliveryError(MonitorError):
+    """A sink did not take a page.
+
+    ``is_passing``: another try may succeed; ``after_s``: not before so many seconds. ``may_be_taken``: nobody knows
+    whether the sink took it, since it was silent or the connection broke after the page was sent.
+    """
+
+    def __init__(
+        self, message: str, *, is_passing: bool, may_be_taken: bool = False, after_s: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.is_passing = is_passing
+        self.may_be_taken = may_be_taken
+        self.after_s = after_s

@@ -7,8 +7,8 @@ import time
 
 from streaming.config import Log
 
-# These speak of their own wire at INFO.
-_TALKATIVE = ("py4j", "kafka")
+# These speak of their own wire at INFO, or of addresses that hold secrets at DEBUG.
+_TALKATIVE = ("py4j", "kafka", "apprise", "urllib3")
 
 
 class JsonLines(logging.Formatter):

@@ -1,0 +1,69 @@
+"""Prometheus Alertmanager, API v2. It forgets what it is not told again, so what fires is sent again and again.
+
+``endsAt`` of what fires lies some re-sends ahead: when evenkeel falls silent, Alertmanager resolves it by then, and
+Alertmanager's own dead-man rule should tell of that. Labels make an alert's identity there, so when they change under
+one key, what bore the old ones is ended along with it.
+"""
+
+from datetime import datetime, timezone
+from typing import Any
+
+import msgspec
+
+from streaming.sinks.http import post
+from streaming.sinks.sink import Message
+
+RESEND_MS = 60_000
+_MISSED = 4  # re-sends that may be missed
+
+
+class AlertmanagerSink:
+    resend_ms: int | None = RESEND_MS
+
+    def __init__(self, name: str, url: str, token: str, timeout_s: float) -> None:
+        self.name = name
+        self._url = url.rstrip("/") + "/api/v2/alerts"
+        self._headers = {"Content-Type": "application/json"}
+        if token:
+            self._headers["Authorization"] = f"Bearer {token}"
+        self._timeout_s = timeout_s
+        self._told: dict[str, dict[str, Any]] = {}
+
+    def send(self, message: Message) -> None:
+        key = message.notice.key
+        alert = alertmanager_alert(message)
+        before = self._told.get(key)
+        alerts = [alert]
+        if before is not None and before["labels"] != alert["labels"]:
+            alerts.append({**before, "endsAt": _time(message.now)})
+        post(self._url, msgspec.json.encode(alerts), self._headers, self._timeout_s)
+        if message.notice.status == "firing":
+            self._told[key] = alert
+        else:
+            self._told.pop(key, None)
+
+
+def alertmanager_alert(message: Message) -> dict[str, Any]:
+    """A ``postableAlert``."""
+    notice = message.notice
+    kind = notice.trouble.kind if notice.trouble else notice.alerts[0].fact.kind
+    labels = {
+        "alertname": kind if notice.trouble or len(notice.groups) == 1 else "GROUPS_IN_TROUBLE",
+        "cluster": notice.cluster,
+        "consumer_group": notice.groups[0] if len(notice.groups) == 1 else "",
+        "cause": notice.cause or "",
+        "severity": notice.severity.value,
+        "evenkeel_key": notice.key,
+    }
+    ends = message.now + _MISSED * RESEND_MS if notice.status == "firing" else message.now
+    return {
+        "labels": {name: text for name, text in labels.items() if text},  # to Alertmanager an empty label is none
+        "annotations": {"summary": message.text.title, "description": message.text.body},
+        "startsAt": _time(min(notice.since_ts, message.now)),
+        "endsAt": _time(ends),
+        **({"generatorURL": message.link} if message.link else {}),
+    }
+
+
+def _time(ts: int) -> str:
+    return datetime.fromtimestamp(ts / 1000, timezone.utc).isoformat(timespec="milliseconds")

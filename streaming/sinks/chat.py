@@ -1,0 +1,99 @@
+"""DingTalk, Feishu, Lark, WeCom, Slack, mail and whatever else apprise can reach, by an apprise address.
+
+apprise says only yes or no, and takes every 200 for yes, though DingTalk, Feishu and WeCom answer 200 with an error in
+the body when they refuse, also when one sends too fast. So the answer is listened to on its way.
+"""
+
+import sys
+from importlib.util import find_spec
+from threading import local
+from types import ModuleType
+from typing import Any
+
+import requests
+
+from streaming.errors import DeliveryError, SetupError
+from streaming.sinks.http import refusal
+from streaming.sinks.sink import Message
+
+SCHEMES = {
+    "dingtalk": ("dingtalk",),
+    "feishu": ("feishu", "lark"),
+    "wecom": ("wecombot",),
+    "slack": ("slack",),
+    "mail": ("mailto", "mailtos"),
+    "apprise": (),  # any
+}
+_ANSWER_CODES = ("dingtalk", "feishu", "wecom")
+_CODES = ("errcode", "code", "StatusCode")
+_TOO_FAST = frozenset({-1, 9499, 11232, 45009, 130101})  # or too busy: of WeCom, Feishu and DingTalk
+_heard = local()
+
+
+class ChatSink:
+    resend_ms: int | None = None
+
+    def __init__(self, name: str, kind: str, address: str) -> None:
+        """``address`` holds the token: it is never shown. Raises SetupError without apprise, or where it takes no such
+        address."""
+        if find_spec("apprise") is None:
+            raise SetupError(f"sink {name}: {kind} needs apprise: install evenkeel[chat]")
+        import apprise
+
+        self.name = name
+        self._kind = kind
+        self._apprise = apprise
+        scheme = address.split("://")[0]
+        allowed = SCHEMES[kind] or (scheme,)
+        target = apprise.Apprise.instantiate(address, suppress_exceptions=True) if scheme in allowed else None
+        if target is None:
+            wanted = " or ".join(f"{one}://..." for one in SCHEMES[kind]) or "one that apprise knows"
+            raise SetupError(f"sink {name}: its secret is no apprise address for {kind}: {wanted}")
+        self._target: Any = target
+        _listen(sys.modules[type(target).__module__])
+
+    def send(self, message: Message) -> None:
+        kinds = self._apprise.NotifyType
+        _heard.answer = None
+        is_taken = self._target.notify(
+            title=message.text.title,
+            body=message.text.body,
+            notify_type=kinds.FAILURE if message.notice.status == "firing" else kinds.SUCCESS,
+            body_format=self._apprise.NotifyFormat.TEXT,
+        )
+        answer: requests.Response | None = _heard.answer
+        if answer is not None and not answer.ok:
+            raise refusal(self._kind, answer.status_code, answer.headers)
+        if not is_taken:
+            raise DeliveryError(f"{self._kind} cannot be reached", is_passing=True, may_be_taken=True)
+        if self._kind in _ANSWER_CODES and answer is not None and (code := _error_code(answer)):
+            raise DeliveryError(f"{self._kind} refused it: code {code}", is_passing=code in _TOO_FAST)
+
+
+def _error_code(answer: requests.Response) -> int:
+    """0 if there is none."""
+    try:
+        said = answer.json()
+    except ValueError:
+        return 0
+    codes = [said.get(name) for name in _CODES] if isinstance(said, dict) else []
+    return next((code for code in codes if isinstance(code, int) and code), 0)
+
+
+class _Listening(ModuleType):
+    """``requests`` for one of apprise's modules, that keeps the answer for the thread that asked."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(requests, name)
+
+    def request(self, method: str, url: str, **options: Any) -> requests.Response:
+        _heard.answer = requests.request(method, url, **options)
+        return _heard.answer
+
+    def post(self, url: str, **options: Any) -> requests.Response:
+        return self.request("POST", url, **options)
+
+
+def _listen(module: ModuleType) -> None:
+    if getattr(module, "requests", None) is requests:
+        module.requests = _Listening("requests")  # type: ignore[attr-defined]

@@ -1,0 +1,62 @@
+"""One POST, and what its failure means."""
+
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+import requests
+from urllib3.exceptions import MaxRetryError, NameResolutionError, NewConnectionError
+
+from streaming.errors import DeliveryError
+
+_LONGEST_ANSWER = 300
+_PASSING = frozenset({408, 425, 429})
+
+
+def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float) -> None:
+    """POST and be answered 2xx, or raise DeliveryError. The message names the host only: a path may be a secret."""
+    host = urlsplit(url).hostname
+    try:
+        response = requests.post(
+            url, data=body, headers=dict(headers), timeout=timeout_s, allow_redirects=False, stream=True
+        )
+        with response:
+            text = response.raw.read(_LONGEST_ANSWER, decode_content=True).decode("utf-8", "replace")
+    except requests.RequestException as error:
+        raise _unanswered(f"{host}", error) from None
+    if not response.ok or response.is_redirect:
+        raise refusal(f"{host}", response.status_code, response.headers, " ".join(text.split()))
+
+
+def refusal(host: str, status: int, headers: Mapping[str, str], text: str = "") -> DeliveryError:
+    """What an answer means that is not 2xx. 429 and 5xx pass; ``Retry-After`` is heeded."""
+    message = f"{host} answered {status}" + (f": {text}" if text else "")
+    is_passing = status in _PASSING or status >= 500
+    after_s = _seconds(headers.get("Retry-After", "")) if is_passing else None
+    return DeliveryError(message, is_passing=is_passing, may_be_taken=status >= 500, after_s=after_s)
+
+
+def _unanswered(host: str, error: requests.RequestException) -> DeliveryError:
+    if isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.InvalidSchema):
+        return DeliveryError(f"{host}: no address that can be posted to", is_passing=False)
+    if isinstance(error, requests.ConnectTimeout):
+        return DeliveryError(f"{host} cannot be reached: no connection in time", is_passing=True)
+    if isinstance(error, requests.exceptions.SSLError):
+        return DeliveryError(f"{host}: TLS failed: is its certificate valid and trusted here?", is_passing=True)
+    if isinstance(error, requests.Timeout):
+        return DeliveryError(f"{host} did not answer in time", is_passing=True, may_be_taken=True)
+    reason = error.args[0].reason if error.args and isinstance(error.args[0], MaxRetryError) else None
+    if isinstance(reason, NewConnectionError | NameResolutionError):
+        return DeliveryError(f"{host} cannot be reached", is_passing=True)
+    return DeliveryError(f"{host} broke the connection off", is_passing=True, may_be_taken=True)
+
+
+def _seconds(text: str) -> float | None:
+    """Of a ``Retry-After``: seconds or a date; None if it is neither."""
+    if text.isdecimal():
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except ValueError:
+        return None

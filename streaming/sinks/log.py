@@ -1,0 +1,18 @@
+"""The log: always there, needs nothing."""
+
+import logging
+
+from streaming.sinks.sink import Message
+
+log = logging.getLogger(__name__)
+
+
+class LogSink:
+    resend_ms: int | None = None
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def send(self, message: Message) -> None:
+        level = logging.WARNING if message.notice.status == "firing" else logging.INFO
+        log.log(level, "%s", message.words)

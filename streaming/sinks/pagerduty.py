@@ -1,0 +1,50 @@
+"""PagerDuty's Events API v2: trigger and resolve under one dedup key."""
+
+from datetime import datetime, timezone
+from typing import Any
+
+import msgspec
+
+from streaming.sinks.http import post
+from streaming.sinks.sink import Message
+
+URL = "https://events.pagerduty.com/v2/enqueue"
+_LONGEST_SUMMARY = 1024
+
+
+class PagerDutySink:
+    resend_ms: int | None = None
+
+    def __init__(self, name: str, url: str, routing_key: str, timeout_s: float) -> None:
+        self.name = name
+        self._url = url or URL
+        self._routing_key = routing_key
+        self._timeout_s = timeout_s
+
+    def send(self, message: Message) -> None:
+        event = {"routing_key": self._routing_key, **pagerduty_event(message)}
+        post(self._url, msgspec.json.encode(event), {"Content-Type": "application/json"}, self._timeout_s)
+
+
+def pagerduty_event(message: Message) -> dict[str, Any]:
+    """The event, but for the routing key."""
+    notice = message.notice
+    if notice.status == "resolved":
+        return {"event_action": "resolve", "dedup_key": notice.key}
+    kinds = sorted({alert.fact.kind for alert in notice.alerts})
+    return {
+        "event_action": "trigger",
+        "dedup_key": notice.key,
+        "client": "evenkeel",
+        "links": [{"href": message.link, "text": "evenkeel"}] if message.link else [],
+        "payload": {
+            "summary": message.text.title[:_LONGEST_SUMMARY],
+            "severity": notice.severity.value,
+            "source": notice.cluster or "evenkeel",
+            "component": notice.groups[0] if len(notice.groups) == 1 else "",
+            "group": notice.cluster,
+            "class": notice.trouble.kind if notice.trouble else ", ".join(kinds),
+            "timestamp": datetime.fromtimestamp(notice.since_ts / 1000, timezone.utc).isoformat(),
+            "custom_details": {"text": message.text.body, "cause": notice.cause},
+        },
+    }

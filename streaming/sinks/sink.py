@@ -1,0 +1,29 @@
+"""What every sink is: something that takes one message, or says why not."""
+
+from typing import NamedTuple, Protocol
+
+from streaming.notices import Notice, Text
+
+
+class Message(NamedTuple):
+    """``link``: a page to look at, if one is configured; ``now``: epoch ms."""
+
+    notice: Notice
+    text: Text
+    link: str | None
+    now: int
+
+    @property
+    def words(self) -> str:
+        """Title and body in one."""
+        return "\n".join(filter(None, self.text))
+
+
+class Sink(Protocol):
+    """``resend_ms``: how often it must be told again of what still fires, None if it remembers by itself."""
+
+    name: str
+    resend_ms: int | None
+
+    def send(self, message: Message) -> None:
+        """Returns once the sink has taken it. Raises DeliveryError. One message at a time."""

@@ -1,0 +1,69 @@
+"""What a failed POST means."""
+
+import email.utils
+import time
+from collections.abc import Callable
+
+import pytest
+
+from streaming.errors import DeliveryError
+from streaming.sinks.http import post
+from tests.sinks.server import Answer, Server, refusing_port
+
+
+def failure(url: str, timeout_s: float = 5) -> DeliveryError:
+    with pytest.raises(DeliveryError) as raised:
+        post(f"{url}/token-in-path", b"{}", {}, timeout_s)
+    assert "token-in-path" not in str(raised.value)
+    return raised.value
+
+
+def meaning(error: DeliveryError) -> tuple[bool, bool, float | None]:
+    return error.is_passing, error.may_be_taken, error.after_s
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (Answer(400), (False, False, None)),
+        (Answer(401), (False, False, None)),
+        (Answer(404), (False, False, None)),
+        (Answer(302, headers=(("Location", "/elsewhere"),)), (False, False, None)),
+        (Answer(408), (True, False, None)),
+        (Answer(429), (True, False, None)),
+        (Answer(429, headers=(("Retry-After", "7"),)), (True, False, 7)),
+        (Answer(429, headers=(("Retry-After", "soon"),)), (True, False, None)),
+        (Answer(500), (True, True, None)),
+        (Answer(503, headers=(("Retry-After", "120"),)), (True, True, 120)),
+        (Answer(0), (True, True, None)),
+    ],
+)
+def test_answer_says_whether_to_try_again(answer: Answer, expected: tuple[bool, bool, float | None]) -> None:
+    with Server(answer) as server:
+        assert meaning(failure(server.url)) == expected
+        assert len(server.got) == 1, "a redirect is not followed: it may lead anywhere"
+
+
+def test_retry_after_may_be_a_date() -> None:
+    date = email.utils.formatdate(time.time() + 60, usegmt=True)
+    with Server(Answer(503, headers=(("Retry-After", date),))) as server:
+        assert failure(server.url).after_s == pytest.approx(60, abs=3)
+
+
+def test_nobody_there_has_taken_nothing() -> None:
+    assert meaning(failure(f"http://127.0.0.1:{refusing_port()}")) == (True, False, None)
+
+
+def test_silence_may_mean_that_it_was_taken() -> None:
+    with Server(Answer(-1)) as server:
+        assert meaning(failure(server.url, 0.05)) == (True, True, None)
+
+
+@pytest.mark.parametrize("make", [lambda port: "ftp://x", lambda port: "http://"])
+def test_what_is_no_address_does_not_pass(make: Callable[[int], str]) -> None:
+    assert not failure(make(0)).is_passing
+
+
+def test_answer_is_quoted_but_not_at_length() -> None:
+    with Server(Answer(400, b"no such key\n" + b"x" * 10_000)) as server:
+        assert 50 < len(str(failure(server.url))) < 400
