@@ -208,6 +208,29 @@ MONITOR_HEALTH = Table(
     keep_days=30,
 )
 
+NOTIFICATIONS = Table(
+    name="notifications",
+    comment="What became of each page at each destination, told by the notifier: one row an outcome. What could not be"
+    " delivered is a row too, and once more one when it was in the end, or was over before.",
+    columns=(
+        CLUSTER,
+        Column("key", "STRING", "names the incident: one key from its first notice to its last, also at the sink"),
+        Column("sink", "STRING", "name of the destination in the alert rules"),
+        Column("outcome", "STRING", "delivered, failed (it is tried again) or missed (over before it was delivered)"),
+        Column("detail", "STRING", "why it failed or was missed; null when delivered"),
+        Column("status", "STRING", "firing or resolved: what the sink was to be told"),
+        SEVERITY,
+        Column("trouble", "STRING", "monitor_blind or monitor_late, for a trouble of evenkeel's own; else null"),
+        Column("consumer_groups", "ARRAY<STRING>", "RocketMQ consumer groups that it is about"),
+        Column("fingerprints", "ARRAY<STRING>", "the alerts that it is about"),
+        Column("since", "TIMESTAMP", "since when the incident has been so"),
+        Column("title", "STRING", "the page's title"),
+        Column("ts", "TIMESTAMP", "when, by the notifier's clock"),
+        DATE,
+    ),
+    keep_days=90,
+)
+
 MONITOR_FAULTS = Table(
     name="monitor_faults",
     comment="Times at which evenkeel could not judge a group through a fault of its own side: one row each.",

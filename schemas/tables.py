@@ -15,6 +15,7 @@ from schemas.history import (
     MEMBERSHIP_CHANGES,
     MONITOR_FAULTS,
     MONITOR_HEALTH,
+    NOTIFICATIONS,
     QUARANTINE,
     QUEUE_FINDINGS,
     REBALANCES,
@@ -135,4 +136,4 @@ HISTORY: tuple[Table, ...] = (
 )
 CURRENT: tuple[Table, ...] = (QUEUE_ASSIGNMENTS, GROUP_MEMBERS)
 PROJECTIONS: tuple[Table, ...] = HISTORY + CURRENT
-TABLES: tuple[Table, ...] = (FACTS, *PROJECTIONS)
+TABLES: tuple[Table, ...] = (FACTS, *PROJECTIONS, NOTIFICATIONS)  # the last is the notifier's

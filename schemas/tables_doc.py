@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+from schemas.history import NOTIFICATIONS
 from schemas.table import Table
 from schemas.tables import CURRENT, FACTS, HISTORY
 
@@ -12,7 +13,7 @@ BEGIN, END = "<!-- columns: made from schemas/tables.py, change that -->", "<!--
 def columns_section() -> str:
     """Markdown: what each table is, then its columns."""
     parts = ["## Current state: one row a thing, replaced as it changes", *map(_described, CURRENT)]
-    parts += ["## History: one row an event, never changed", *map(_described, HISTORY)]
+    parts += ["## History: one row an event, never changed", *map(_described, (*HISTORY, NOTIFICATIONS))]
     parts += ["## The log", _described(FACTS)]
     return "\n\n".join([BEGIN, *parts, END])
 

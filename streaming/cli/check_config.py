@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from streaming.cli.arguments import Commands
-from streaming.config import ConfigFaults, read_config
+from streaming.config import Config, ConfigFaults, load_alerts, read_config
 from streaming.config.effect import differences, summary
 
 
@@ -15,11 +15,14 @@ def add_command(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0 if it is accepted; else 1, and a line for each fault."""
+    """0 if it is accepted, with the alert rules that it names; else 1, and a line for each fault of both."""
     try:
         loaded = read_config(arguments.file)
+        load_alerts(loaded.config)
     except ConfigFaults as refused:
         print(refused)
+        if isinstance(refused.rest, Config):
+            _print_faults_of_alerts(refused.rest)
         return 1
     print("ok")
     print("\nOther than the defaults:")
@@ -29,3 +32,11 @@ def run(arguments: argparse.Namespace) -> int:
     for line in summary(loaded.config):
         print(f"  {line}")
     return 0
+
+
+def _print_faults_of_alerts(config: Config) -> None:
+    """What is left of a faulty configuration may still name the alert rules."""
+    try:
+        load_alerts(config)
+    except ConfigFaults as refused:
+        print(refused)

@@ -1,13 +1,16 @@
 """What an operator sets: one TOML file (``conf/evenkeel.toml`` shows every key) and ``EVENKEEL__SECTION__KEY``."""
 
+from streaming.config.alerts import Alerts, RouteSection, SinkSection
 from streaming.config.faults import ConfigFaults, Fault
 from streaming.config.load import Loaded, load_config, read_config
+from streaming.config.load_alerts import load_alerts, secret_at
 from streaming.config.options import producer_arguments
 from streaming.config.sections import Collector, Config, Job, Log, Retention, Rule, Source, Spark, Tables
 from streaming.config.timing import TimingSection
 from streaming.config.values import server_list
 
 __all__ = [
+    "Alerts",
     "Collector",
     "Config",
     "ConfigFaults",
@@ -16,13 +19,17 @@ __all__ = [
     "Loaded",
     "Log",
     "Retention",
+    "RouteSection",
     "Rule",
+    "SinkSection",
     "Source",
     "Spark",
     "Tables",
     "TimingSection",
+    "load_alerts",
     "load_config",
     "producer_arguments",
     "read_config",
+    "secret_at",
     "server_list",
 ]

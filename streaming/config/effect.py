@@ -36,6 +36,7 @@ def summary(config: Config) -> Iterator[str]:
     yield f"spark    {spark.master or 'master as Spark is started'}, {_count(len(spark.settings), 'setting')}"
     yield f"timing   {_count(changed, 'timer')} changed"
     yield f"collect  {_collector(config)}"
+    yield f"notify   rules {config.notify.alerts or 'none: to the log alone'}; state in {config.notify.state}"
     yield f"groups   {_count(len(config.groups), 'rule')}"
     yield f"log      {config.log.level}, {config.log.format}"
 

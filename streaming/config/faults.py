@@ -50,11 +50,12 @@ class Fault:
 
 
 class ConfigFaults(ConfigError):
-    """Every fault of a configuration; the message has one line for each."""
+    """Every fault of a configuration; the message has one line for each. ``rest``: what is left without the faulty."""
 
-    def __init__(self, faults: Sequence[Fault]) -> None:
+    def __init__(self, faults: Sequence[Fault], rest: object = None) -> None:
         super().__init__("\n".join(map(str, faults)))
         self.faults = tuple(faults)
+        self.rest = rest
 
 
 def key_text(key: KeyPath) -> str:

@@ -1,4 +1,4 @@
-"""Which keys there are, and what someone meant who wrote another."""
+"""Which keys there are, and what someone meant who wrote another. ``root`` is what the file as a whole is read as."""
 
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -11,9 +11,9 @@ from streaming.config.faults import KeyPath, key_text
 from streaming.config.sections import Config
 
 
-def field_at(key: KeyPath) -> FieldInfo | None:
+def field_at(key: KeyPath, root: type[BaseModel] = Config) -> FieldInfo | None:
     """The definition of a key; of one inside a free table, that table's. None for a key that does not exist."""
-    model: Any = Config
+    model: Any = root
     field: FieldInfo | None = None
     for part in key:
         if isinstance(part, int):
@@ -27,18 +27,18 @@ def field_at(key: KeyPath) -> FieldInfo | None:
     return field
 
 
-def all_keys() -> Iterator[KeyPath]:
-    """Every key outside the rules for groups, sections left out."""
-    yield from _keys((), Config)
+def all_keys(root: type[BaseModel] = Config) -> Iterator[KeyPath]:
+    """Every key outside arrays of tables, sections left out."""
+    yield from _keys((), root)
 
 
-def suggestion(key: KeyPath) -> str:
+def suggestion(key: KeyPath, root: type[BaseModel] = Config) -> str:
     """What an unknown key may have been meant for."""
     *table, last = key
-    beside = _names_in(tuple(table))
+    beside = _names_in(tuple(table), root)
     if near := get_close_matches(str(last), beside, n=1):
         return f"unknown key; did you mean {key_text((*table, near[0]))}?"
-    if elsewhere := [key_text(known) for known in all_keys() if known[-1] == last]:
+    if elsewhere := [key_text(known) for known in all_keys(root) if known[-1] == last]:
         return f"unknown key here; did you mean {elsewhere[0]}?"
     return f"unknown key; use one of {', '.join(beside)}"
 
@@ -50,16 +50,16 @@ def closest_key(name: str) -> KeyPath | None:
     return known[near[0]] if near else None
 
 
-def _names_in(table: KeyPath) -> list[str]:
-    field = field_at(table)
-    model = _inner(field.annotation) if field else Config
+def _names_in(table: KeyPath, root: type[BaseModel]) -> list[str]:
+    field = field_at(table, root)
+    model = _inner(field.annotation) if field else root
     return list(model.model_fields)
 
 
 def _keys(prefix: KeyPath, model: type[BaseModel]) -> Iterator[KeyPath]:
     for name, field in model.model_fields.items():
         inner = _inner(field.annotation)
-        if name == "groups" or not _is_model(inner):
+        if get_origin(field.annotation) in (list, tuple) or not _is_model(inner):
             yield (*prefix, name)
         else:
             yield from _keys((*prefix, name), inner)

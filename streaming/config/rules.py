@@ -52,7 +52,11 @@ def _source(source: Source) -> Iterator[Broken]:
 
 
 def _folders(config: Config) -> Iterator[Broken]:
-    ours: dict[KeyPath, str] = {("tables", "path"): config.tables.path, ("job", "checkpoint"): config.job.checkpoint}
+    ours: dict[KeyPath, str] = {
+        ("tables", "path"): config.tables.path,
+        ("job", "checkpoint"): config.job.checkpoint,
+        ("notify", "state"): config.notify.state,
+    }
     for key, path in ours.items():
         if not is_address(path) and (hindrance := _hindrance(Path(path))) is not None:
             yield Broken((key,), path, f"a folder that exists or can be created: {hindrance}")

@@ -8,7 +8,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from streaming.config.options import KafkaOptions, ProducerOptions, SparkSettings, plain
 from streaming.config.strategies import strategy_params
 from streaming.config.timing import TimingSection
-from streaming.config.values import Clusters, File, Folder, Offsets, Pattern, Section, Topic
+from streaming.config.values import Clusters, File, Folder, LocalFolder, Offsets, Pattern, Section, Topic
 from streaming.core.settings import GroupRule, Settings
 
 
@@ -40,6 +40,7 @@ class Retention(Section):
     quarantine: int = Field(30, ge=0, le=36_500)
     monitor_health: int = Field(30, ge=0, le=36_500)
     monitor_faults: int = Field(90, ge=0, le=36_500)
+    notifications: int = Field(90, ge=0, le=36_500)
 
 
 class Tables(Section):
@@ -132,6 +133,13 @@ class Rule(Section):
         )
 
 
+class Notify(Section):
+    """Who is told of alerts; the rules are in a file of their own."""
+
+    alerts: File = ""
+    state: LocalFolder = "data/notifier"
+
+
 class Log(Section):
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     format: Literal["text", "json"] = "text"
@@ -149,6 +157,7 @@ class Config(BaseSettings):
     spark: Spark = Field(default_factory=Spark)
     timing: TimingSection = Field(default_factory=TimingSection)
     collector: Collector = Field(default_factory=Collector)
+    notify: Notify = Field(default_factory=Notify)
     groups: tuple[Rule, ...] = ()
     log: Log = Field(default_factory=Log)
 

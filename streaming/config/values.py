@@ -43,6 +43,13 @@ def _file(written: str) -> str:
     return _folder(written) if written else ""
 
 
+def _local_folder(written: str) -> str:
+    folder = _folder(written)
+    if is_address(folder):
+        raise ValueError(LOCAL_FOLDER)
+    return folder
+
+
 def is_address(folder: str) -> bool:
     """Whether a folder is in a storage that Spark reaches by its address, rather than of this machine."""
     return _ADDRESS.fullmatch(folder) is not None
@@ -89,6 +96,7 @@ def server_list(text: str) -> tuple[str, ...]:
 
 
 FOLDER = "a folder of this machine, or an address that Spark can reach, like s3a://bucket/folder"
+LOCAL_FOLDER = "a folder of this machine"
 OFFSETS = '"earliest", "latest" or JSON of an offset for every partition: {"evenkeel-events": {"0": 23, "1": -2}}'
 TOPIC = "a Kafka topic's name: 1 to 249 letters, digits, dots, underscores or hyphens"
 CLUSTERS = "a table of texts: cluster = the host:port of its name servers, separated by semicolons"
@@ -96,6 +104,7 @@ FILE = "a file of this machine, or empty"
 PATTERN = 'a shell pattern, not empty: "*" any text, "?" any character, "[ab]" one of these'
 
 Folder = Annotated[str, Field(description=FOLDER), AfterValidator(_folder)]
+LocalFolder = Annotated[str, Field(description=LOCAL_FOLDER), AfterValidator(_local_folder)]
 Offsets = Annotated[str, Field(description=OFFSETS), AfterValidator(_offsets)]
 Topic = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$", description=TOPIC)]
 Clusters = Annotated[dict[str, str], Field(description=CLUSTERS), AfterValidator(_name_servers)]

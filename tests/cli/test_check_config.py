@@ -18,7 +18,7 @@ def test_defaults_file_is_ok_and_changes_nothing(capsys: pytest.CaptureFixture[s
     assert main(["check-config", str(DEFAULTS)]) == 0
     out = capsys.readouterr().out
     assert out.startswith("ok\n\nOther than the defaults:\n  nothing\n\nIn effect:\n  source ")
-    assert out.count("\n") == 14
+    assert out.count("\n") == 15
 
 
 def test_without_a_file_the_environment_alone_counts(
@@ -78,3 +78,20 @@ def test_misspelt_variable_is_a_fault(capsys: pytest.CaptureFixture[str], monkey
     monkeypatch.setenv("EVENKEEL__JOB__SHARDZ", "64")
     assert main(["check-config"]) == 1
     assert capsys.readouterr().out == "EVENKEEL__JOB__SHARDZ: matches no key; did you mean EVENKEEL__JOB__SHARDS?\n"
+
+
+def test_faults_of_the_alert_rules_are_told_along_with_those_of_the_file_that_names_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "alerts.toml").write_text("[pages]\nstorm_groups = 0\n")
+    path = tmp_path / "x.toml"
+    told = []
+    for shards in (0, 1):
+        path.write_text(f'[job]\nshards = {shards}\n[notify]\nalerts = "{tmp_path}/alerts.toml"\n')
+        assert main(["check-config", str(path)]) == 1
+        told.append(capsys.readouterr().out.splitlines())
+    of_alerts = f"{tmp_path}/alerts.toml: pages.storm_groups = 0: a whole number from 1 to 10000"
+    assert told == [[f"{path}: job.shards = 0: a whole number from 1 to 4096", of_alerts], [of_alerts]]
+    path.write_text('[notify]\nalerts = "/none.toml"\n')
+    assert main(["check-config", str(path)]) == 1
+    assert capsys.readouterr().out == "/none.toml: cannot be read: No such file or directory\n"

@@ -1,0 +1,113 @@
+"""What single keys of the alert rules cannot say: which of a sink's keys go together, and what the machine has."""
+
+import os
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from string import Formatter
+from urllib.parse import urlsplit
+
+from streaming.config.alerts import Alerts, RouteSection, SinkSection
+from streaming.config.faults import KeyPath
+from streaming.config.rules import Broken
+from streaming.config.sections import Config
+
+_BY_APPRISE = frozenset({"dingtalk", "feishu", "wecom", "slack", "mail", "apprise"})
+_WITH_URL = frozenset({"webhook", "alertmanager"})
+_MAY_HAVE_URL = _WITH_URL | {"pagerduty"}
+_WITH_SECRET = _BY_APPRISE | {"pagerduty"}
+_ADDRESS = "an address that begins with https:// or http://"
+
+
+def broken_alert_rules(alerts: Alerts, config: Config, environ: Mapping[str, str]) -> Iterator[Broken]:
+    """Every rule that valid values break, among themselves or beside ``config``."""
+    yield from _monitor(alerts, config)
+    link = alerts.pages.link
+    if link and (not _is_address(link) or not _has_only(link, {"cluster", "group"})):
+        yield Broken((("pages", "link"),), link, f"{_ADDRESS}; {{cluster}} and {{group}} in it stand for their names")
+    if alerts.heartbeat.url and not _is_address(alerts.heartbeat.url):
+        yield Broken((("heartbeat", "url"),), alerts.heartbeat.url, _ADDRESS)
+    names = [sink.name for sink in alerts.sinks]
+    for number, sink in enumerate(alerts.sinks):
+        if not sink.name or sink.name in names[:number]:
+            key = ("sinks", number, "name")
+            yield Broken((key,), sink.name, "text, not empty, that no other sink has for a name")
+        yield from _sink(number, sink, environ)
+    for number, route in enumerate(alerts.routes):
+        yield from _route(number, route, names)
+    yield from _last_route(alerts.routes)
+
+
+def _monitor(alerts: Alerts, config: Config) -> Iterator[Broken]:
+    least = max(2 * config.job.health_seconds + 5, 2 * config.collector.interval_seconds + 20)
+    if alerts.monitor.blind_seconds < least:
+        allowed = f"at least {least:g}: job.health_seconds and collector.interval_seconds say how often there is news"
+        yield Broken((("monitor", "blind_seconds"),), alerts.monitor.blind_seconds, allowed)
+
+
+def _sink(number: int, sink: SinkSection, environ: Mapping[str, str]) -> Iterator[Broken]:
+    url: KeyPath = ("sinks", number, "url")
+    kind: KeyPath = ("sinks", number, "kind")
+    if sink.url and sink.kind not in _MAY_HAVE_URL:
+        where = "; its address is its secret" if sink.kind in _BY_APPRISE else ""
+        yield Broken((url, kind), sink.url, f"nothing where kind is {sink.kind}{where}")
+    elif (sink.url or sink.kind in _WITH_URL) and not _is_address(sink.url):
+        yield Broken((url, kind), sink.url, f"{_ADDRESS}, since kind is {sink.kind}")
+    if sink.kind in _BY_APPRISE and find_spec("apprise") is None:
+        yield Broken((kind,), sink.kind, "another kind, unless apprise is installed: pip install evenkeel[chat]")
+    yield from _secret(number, sink, environ)
+
+
+def _secret(number: int, sink: SinkSection, environ: Mapping[str, str]) -> Iterator[Broken]:
+    key: KeyPath = ("sinks", number, "secret")
+    place = sink.secret
+    if place is None:
+        if sink.kind in _WITH_SECRET:
+            yield Broken(
+                (key, ("sinks", number, "kind")), None, f"given where kind is {sink.kind}: {_meaning(sink.kind)}"
+            )
+    elif sink.kind == "log":
+        yield Broken((key, ("sinks", number, "kind")), "", "nothing where kind is log")
+    elif bool(place.env) == bool(place.file):
+        yield Broken((key,), "", "one of env and file")
+    elif place.env and not environ.get(place.env):
+        yield Broken(((*key, "env"),), "", f"a variable that is set: {place.env} is not")
+    elif place.file and not os.access(place.file, os.R_OK):
+        yield Broken(((*key, "file"),), "", f"a file that exists and can be read: {place.file}")
+
+
+def _meaning(kind: str) -> str:
+    return "the integration key" if kind == "pagerduty" else "the address that apprise takes, which holds the token"
+
+
+def _route(number: int, route: RouteSection, names: list[str]) -> Iterator[Broken]:
+    here: KeyPath = ("routes", number)
+    if unknown := [name for name in route.sinks if name not in names]:
+        yield Broken(((*here, "sinks"),), unknown, f"names of sinks: {', '.join(names)}")
+    if "/" in route.cluster:
+        yield Broken(((*here, "cluster"),), route.cluster, "a pattern without /, since no cluster's name has one")
+
+
+def _last_route(routes: list[RouteSection]) -> Iterator[Broken]:
+    for number, route in enumerate(routes):
+        is_last = number == len(routes) - 1
+        is_for_all = (route.cluster, route.group, len(set(route.severities))) == ("*", "*", 2)
+        if is_last and not is_for_all:
+            allowed = (
+                "a last route for all that is left, with neither cluster, group nor severities; sinks = [] is nobody"
+            )
+            yield Broken((("routes", number), ("routes",)), "", allowed)
+        if is_for_all and not is_last:
+            allowed = f"the last route: routes[{number}] is for everything, and the first match counts"
+            yield Broken((("routes", number), ("routes",)), "", allowed)
+
+
+def _is_address(text: str) -> bool:
+    parts = urlsplit(text)
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and not any(map(str.isspace, text))
+
+
+def _has_only(template: str, names: set[str]) -> bool:
+    try:
+        return {name for _, name, _, _ in Formatter().parse(template) if name is not None} <= names
+    except ValueError:
+        return False

@@ -1,0 +1,38 @@
+"""From the file of the alert rules to ``Alerts``, or to every fault at once."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from streaming.config.alert_rules import broken_alert_rules
+from streaming.config.alerts import Alerts, SecretPlace
+from streaming.config.faults import ConfigFaults
+from streaming.config.reading import field_faults, parse, rule_faults, without
+from streaming.config.sections import Config
+
+
+def load_alerts(config: Config, environ: Mapping[str, str] | None = None) -> Alerts:
+    """The alert rules that ``notify.alerts`` names; without one, everything goes to the log.
+
+    Raises ConfigError (a ``ConfigFaults``) with every fault at once. ``environ``: the process's own if not given.
+    """
+    path = config.notify.alerts
+    values: dict[str, Any] = parse(Path(path)) if path else {}
+    refused = field_faults(Alerts, values, lambda key: path)
+    for fault in refused:
+        values = without(values, fault.key)
+    broken = broken_alert_rules(Alerts(**values), config, os.environ if environ is None else environ)
+    faults = [*refused, *rule_faults(broken, refused, lambda key: path)]
+    if faults:
+        raise ConfigFaults(faults)
+    return Alerts(**values)
+
+
+def secret_at(place: SecretPlace | None, environ: Mapping[str, str] | None = None) -> str:
+    """The secret itself, empty where there is none. Only for those who need it."""
+    if place is None:
+        return ""
+    if place.file:
+        return Path(place.file).read_text(encoding="utf-8").strip()
+    return (os.environ if environ is None else environ)[place.env].strip()

@@ -1,0 +1,105 @@
+"""One file and what it is to be: its values, and a fault for each that is not what its key allows."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from streaming.config.faults import NO_VALUE, ConfigFaults, Fault, KeyPath, key_text
+from streaming.config.keys import field_at, suggestion
+from streaming.config.rules import Broken
+from streaming.config.values import allowed
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_TABLE_TYPES = ("model_type", "model_attributes_type", "dict_type")
+_ARRAY_TYPES = ("list_type", "tuple_type")
+_DAMAGED = "cannot be read as TOML"
+
+Where = Callable[[KeyPath], str]
+
+
+def parse(path: Path) -> dict[str, Any]:
+    """The file's values. Raises ConfigFaults."""
+    try:
+        values: dict[str, Any] = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        allowed_here = f"cannot be read: {error.strerror or error}"
+    except UnicodeDecodeError as error:
+        allowed_here = f"{_DAMAGED}: {error.reason} at byte {error.start}; TOML is written in UTF-8"
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, or arrays as deep
+        allowed_here = f"{_DAMAGED}: {error}"
+    else:
+        return values
+    raise ConfigFaults([Fault(str(path), (), NO_VALUE, allowed_here)])
+
+
+def field_faults(root: type[BaseModel], values: Mapping[str, Any], where: Where) -> list[Fault]:
+    """What ``root`` refuses of the values; ``where`` says who gave a key."""
+    unknown = [(name,) for name in values if name not in root.model_fields]
+    faults = [Fault(where(key), key, values[key[0]], suggestion(key, root)) for key in unknown]
+    try:
+        root(**{name: value for name, value in values.items() if (name,) not in unknown})
+    except ValidationError as error:
+        faults += _told(root, error, where)
+    return faults
+
+
+def rule_faults(broken_rules: Iterable[Broken], refused: Iterable[Fault], where: Where) -> Iterator[Fault]:
+    """Only what concerns no refused key, and one fault a key."""
+    told: set[KeyPath] = set()
+    faulty = {fault.key for fault in refused}
+    for broken in broken_rules:
+        first = broken.keys[0]
+        if first not in told and not any(_touches(key, faulty) for key in broken.keys):
+            told.add(first)
+            yield Fault(where(first), first, broken.value, broken.allowed)
+
+
+def without(values: Mapping[str, Any], key: KeyPath, is_top: bool = True) -> dict[str, Any]:
+    """The values without the one refused, so that the others can be judged together. The tables of an array at the
+    top keep their places."""
+    head, *rest = key
+    inner = values.get(str(head))
+    if rest and isinstance(inner, dict):
+        kept: Any = without(inner, tuple(rest), False)
+    elif is_top and rest and isinstance(inner, list):
+        kept = list(inner)
+        number, *within = rest
+        assert isinstance(number, int)
+        table = inner[number]
+        kept[number] = without(table, tuple(within), False) if within and isinstance(table, dict) else {}
+    else:
+        return {name: value for name, value in values.items() if name != head}
+    return {**values, str(head): kept}
+
+
+def _told(root: type[BaseModel], error: ValidationError, where: Where) -> Iterator[Fault]:
+    for detail in error.errors(include_url=False):
+        key = tuple(detail["loc"])
+        value = NO_VALUE if detail["type"] == "missing" else detail["input"]
+        yield Fault(where(key), key, value, _allowed(root, key, detail))
+
+
+def _allowed(root: type[BaseModel], key: KeyPath, detail: Any) -> str:
+    if detail["type"] == "extra_forbidden":
+        return suggestion(key, root)
+    if detail["type"] == "value_error":
+        return str(detail["ctx"]["error"])
+    field = field_at(key, root)
+    if field is None or (detail["type"] in _TABLE_TYPES and isinstance(key[-1], int)):
+        return "a table"
+    if len(key) == 1 and detail["type"] in _ARRAY_TYPES:
+        return f"an array of tables, each written [[{key[0]}]]"
+    if detail["type"] in _TABLE_TYPES and not any(isinstance(part, int) for part in key):
+        return f"{allowed(field)}, written [{key_text(key)}]"
+    return ("missing; " if detail["type"] == "missing" else "") + allowed(field)
+
+
+def _touches(key: KeyPath, faulty: set[KeyPath]) -> bool:
+    return any(key[: len(other)] == other or other[: len(key)] == key for other in faulty if other)

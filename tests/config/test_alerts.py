@@ -1,0 +1,150 @@
+"""The alert rules: their file explains every key, and each fault of it is told."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from streaming.config import Alerts, Config, ConfigFaults, RouteSection, SinkSection, load_alerts, secret_at
+from streaming.config.alerts import SecretPlace
+from streaming.config.keys import all_keys, field_at
+from streaming.config.values import allowed
+
+FILE = Path(__file__).parents[2] / "conf" / "alerts.toml"
+TEXT = FILE.read_text("utf-8")
+KEYS = sorted(
+    {".".join(map(str, key)) for key in all_keys(Alerts) if key not in (("sinks",), ("routes",))}
+    | {f"sinks.{name}" for name in SinkSection.model_fields}
+    | {f"routes.{name}" for name in RouteSection.model_fields}
+)
+
+Load = Callable[..., Alerts]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    def load(text: str, environ: dict[str, str] | None = None, config: Config | None = None) -> Alerts:
+        path = tmp_path / "alerts.toml"
+        path.write_text(text, encoding="utf-8")
+        config = config or Config()
+        notify = config.notify.model_copy(update={"alerts": str(path)})
+        return load_alerts(config.model_copy(update={"notify": notify}), environ or {})
+
+    return load
+
+
+def documented() -> dict[str, list[str]]:
+    """Each key of the file, in its first place, with the comment lines above."""
+    found: dict[str, list[str]] = {}
+    table, comment = "", []
+    for line in TEXT.splitlines():
+        if match := re.fullmatch(r"#?\[+([a-z]+)\]+", line):
+            table, comment = match[1], []
+        elif match := re.fullmatch(r"#?([a-z_]+) = .+", line):
+            found.setdefault(f"{table}.{match[1]}", comment)
+            comment = []
+        elif line.startswith("# "):
+            comment = [*comment, line]
+        elif not line:
+            comment = []
+    return found
+
+
+def test_file_has_every_key_at_its_default(load: Load) -> None:
+    assert load(TEXT) == Alerts() == load_alerts(Config(), {})
+    assert sorted(documented()) == KEYS
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_comment_says_what_the_key_does_and_allows(name: str) -> None:
+    field = field_at(tuple(name.split(".")), Alerts)
+    assert field is not None
+    comment = documented()[name]
+    assert len(comment) >= 2
+    assert comment[-1] == f"# Allowed: {allowed(field)}"
+
+
+def test_examples_are_valid(load: Load) -> None:
+    text = re.sub(r"(?m)^#(?=[^ \n])", "", TEXT).replace('kind = "log"', 'kind = "webhook"')
+    alerts = load(text, {"EVENKEEL_WEBHOOK_KEY": "x"})
+    assert [route.sinks for route in alerts.routes] == [["log"], ["log"]]
+
+
+def faults(load: Load, text: str, environ: dict[str, str] | None = None) -> list[str]:
+    with pytest.raises(ConfigFaults) as raised:
+        load(text, environ)
+    return [str(fault).partition("alerts.toml: ")[2] for fault in raised.value.faults]
+
+
+HTTP = "an address that begins with https:// or http://"
+LAST = "a last route for all that is left, with neither cluster, group nor severities; sinks = [] is nobody"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[pages]\nwait_seconds = -1", "pages.wait_seconds = -1: a number from 0 to 600"),
+        ("[pages]\nwait_second = 1", "pages.wait_second = 1: unknown key; did you mean pages.wait_seconds?"),
+        ("[paegs]\nx = 1", "paegs = {\"x\": 1}: unknown key; did you mean pages?"),
+        ("sinks = 1", "sinks = 1: an array of tables, each written [[sinks]]"),
+        ("routes = [1]", "routes[0] = 1: a table"),
+        ('[pages]\nlink = "https://x/{host}"', 'pages.link = "https://x/{host}": ' + HTTP
+         + "; {cluster} and {group} in it stand for their names"),
+        ('[heartbeat]\nurl = "hc-ping.com/x"', f'heartbeat.url = "hc-ping.com/x": {HTTP}'),
+        ("[monitor]\nblind_seconds = 30", "monitor.blind_seconds = 30: at least 35: job.health_seconds and "
+         "collector.interval_seconds say how often there is news"),
+        ("[[sinks]]", 'sinks[0].name = "": text, not empty, that no other sink has for a name'),
+        ('[[sinks]]\nname = "a"\n[[sinks]]\nname = "a"',
+         'sinks[1].name = "a": text, not empty, that no other sink has for a name'),
+        ('[[sinks]]\nname = "a"\nkind = "webhook"', f'sinks[0].url = "": {HTTP}, since kind is webhook'),
+        ('[[sinks]]\nname = "a"\nkind = "pagerduty"',
+         'sinks[0].secret = "***": given where kind is pagerduty: the integration key'),
+        ('[[sinks]]\nname = "a"\nkind = "slack"', 'sinks[0].secret = "***": given where kind is slack: '
+         "the address that apprise takes, which holds the token"),
+        ('[[sinks]]\nname = "a"\nkind = "slack"\nsecret = { env = "SET" }\nurl = "https://x"',
+         'sinks[0].url = "https://x": nothing where kind is slack; its address is its secret'),
+        ('[[sinks]]\nname = "a"\nsecret = { env = "SET" }', 'sinks[0].secret = "***": nothing where kind is log'),
+        ('[[sinks]]\nname = "a"\nkind = "pagerduty"\nsecret = "hunter2"',
+         'sinks[0].secret = "***": { env = "NAME" }, a variable of the environment that holds it, '
+         'or { file = "/path" }'),
+        ('[[sinks]]\nname = "a"\nkind = "pagerduty"\nsecret = { env = "UNSET" }',
+         'sinks[0].secret.env = "***": a variable that is set: UNSET is not'),
+        ('[[sinks]]\nname = "a"\nkind = "pagerduty"\nsecret = { file = "/none" }',
+         'sinks[0].secret.file = "***": a file that exists and can be read: /none'),
+        ('[[sinks]]\nname = "a"\nkind = "pagerduty"\nsecret = {}', 'sinks[0].secret = "***": one of env and file'),
+        ('[[routes]]\nsinks = ["pager", "log"]', 'routes[0].sinks = ["pager"]: names of sinks: log'),
+        ('[[routes]]\ncluster = "a/b"\n[[routes]]',
+         'routes[0].cluster = "a/b": a pattern without /, since no cluster\'s name has one'),
+        ('[[routes]]\nseverities = ["info"]\n[[routes]]',
+         'routes[0].severities[0] = "info": an array of one or both of "critical" and "warning"'),
+        ('[[routes]]\ngroup = "a"', f'routes[0] = "": {LAST}'),
+        ("[[routes]]\n[[routes]]",
+         'routes[0] = "": the last route: routes[0] is for everything, and the first match counts'),
+    ],
+)  # fmt: skip
+def test_fault_says_what_is_allowed(text: str, expected: str, load: Load) -> None:
+    assert faults(load, text, {"SET": "hunter2"}) == [expected]
+
+
+def test_all_faults_are_told_at_once_and_no_secret_with_them(load: Load) -> None:
+    told = faults(
+        load,
+        '[pages]\nstorm_groups = 0\n[[sinks]]\nkind = "pagerdty"\n[[sinks]]\nname = "x"\nsecret = "hunter2"\n'
+        '[[routes]]\nsinks = ["y"]\n',
+    )
+    assert len(told) == 5
+    assert "hunter2" not in "".join(told)
+
+
+def test_blind_follows_how_often_there_is_news(load: Load) -> None:
+    job = Config().job.model_copy(update={"health_seconds": 60.0})
+    with pytest.raises(ConfigFaults, match="at least 125"):
+        load("", None, Config().model_copy(update={"job": job}))
+
+
+def test_secret_is_read_from_where_it_is(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("hunter2\n")
+    assert secret_at(None) == ""
+    assert secret_at(SecretPlace(file=str(tmp_path / "secret"))) == "hunter2"
+    assert secret_at(SecretPlace(env="X"), {"X": "hunter2"}) == "hunter2"
