@@ -1,12 +1,13 @@
 """What single keys of the alert rules cannot say: which of a sink's keys go together, and what the machine has."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from string import Formatter
 from urllib.parse import urlsplit
 
-from streaming.config.alerts import Alerts, RouteSection, SinkSection
+from streaming.config.alerts import SINK_NAME, Alerts, RouteSection, SinkSection
 from streaming.config.faults import KeyPath
 from streaming.config.rules import Broken
 from streaming.config.sections import Config
@@ -15,6 +16,7 @@ _BY_APPRISE = frozenset({"dingtalk", "feishu", "wecom", "slack", "mail", "appris
 _WITH_URL = frozenset({"webhook", "alertmanager"})
 _MAY_HAVE_URL = _WITH_URL | {"pagerduty"}
 _WITH_SECRET = _BY_APPRISE | {"pagerduty"}
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 _ADDRESS = "an address that begins with https:// or http://"
 
 
@@ -28,9 +30,8 @@ def broken_alert_rules(alerts: Alerts, config: Config, environ: Mapping[str, str
         yield Broken((("heartbeat", "url"),), alerts.heartbeat.url, _ADDRESS)
     names = [sink.name for sink in alerts.sinks]
     for number, sink in enumerate(alerts.sinks):
-        if not sink.name or sink.name in names[:number]:
-            key = ("sinks", number, "name")
-            yield Broken((key,), sink.name, "text, not empty, that no other sink has for a name")
+        if not _NAME.fullmatch(sink.name) or sink.name in names[:number]:
+            yield Broken((("sinks", number, "name"),), sink.name, SINK_NAME)
         yield from _sink(number, sink, environ)
     for number, route in enumerate(alerts.routes):
         yield from _route(number, route, names)

@@ -12,6 +12,7 @@ SinkKind = Literal[
 Paging = Literal["critical", "warning"]
 PAGING: tuple[Paging, ...] = ("critical", "warning")
 SEVERITIES = 'an array of one or both of "critical" and "warning"'
+SINK_NAME = "letters, digits, dots, underscores or hyphens, that no other sink has for a name"
 SECRET = '{ env = "NAME" }, a variable of the environment that holds it, or { file = "/path" }'
 
 
@@ -49,7 +50,7 @@ class SecretPlace(Section):
 class SinkSection(Section):
     """One destination."""
 
-    name: str = Field("", description="text, not empty, that no other sink has for a name")
+    name: str = Field("", description=SINK_NAME)
     kind: SinkKind = "log"
     language: Literal["en", "zh"] = "en"
     url: str = ""

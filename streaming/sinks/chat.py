@@ -13,6 +13,7 @@ from typing import Any
 import requests
 
 from streaming.errors import DeliveryError, SetupError
+from streaming.notices import escape
 from streaming.sinks.http import refusal
 from streaming.sinks.sink import Message
 
@@ -56,8 +57,8 @@ class ChatSink:
         kinds = self._apprise.NotifyType
         _heard.answer = None
         is_taken = self._target.notify(
-            title=message.text.title,
-            body=message.text.body,
+            title=escape(message.text.title, "plain"),  # apprise escapes for the channel, but lets names call everybody
+            body=escape(message.text.body, "plain"),
             notify_type=kinds.FAILURE if message.notice.status == "firing" else kinds.SUCCESS,
             body_format=self._apprise.NotifyFormat.TEXT,
         )

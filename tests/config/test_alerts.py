@@ -78,6 +78,7 @@ def faults(load: Load, text: str, environ: dict[str, str] | None = None) -> list
 
 
 HTTP = "an address that begins with https:// or http://"
+NAME = "letters, digits, dots, underscores or hyphens, that no other sink has for a name"
 LAST = "a last route for all that is left, with neither cluster, group nor severities; sinks = [] is nobody"
 
 
@@ -94,9 +95,9 @@ LAST = "a last route for all that is left, with neither cluster, group nor sever
         ('[heartbeat]\nurl = "hc-ping.com/x"', f'heartbeat.url = "hc-ping.com/x": {HTTP}'),
         ("[monitor]\nblind_seconds = 30", "monitor.blind_seconds = 30: at least 35: job.health_seconds and "
          "collector.interval_seconds say how often there is news"),
-        ("[[sinks]]", 'sinks[0].name = "": text, not empty, that no other sink has for a name'),
+        ("[[sinks]]", f'sinks[0].name = "": {NAME}'),
         ('[[sinks]]\nname = "a"\n[[sinks]]\nname = "a"',
-         'sinks[1].name = "a": text, not empty, that no other sink has for a name'),
+         f'sinks[1].name = "a": {NAME}'),
         ('[[sinks]]\nname = "a"\nkind = "webhook"', f'sinks[0].url = "": {HTTP}, since kind is webhook'),
         ('[[sinks]]\nname = "a"\nkind = "pagerduty"',
          'sinks[0].secret = "***": given where kind is pagerduty: the integration key'),

@@ -30,7 +30,7 @@ class Answer(NamedTuple):
 class Server:
     """Answers as ``script`` says, then as ``always``. ``taken`` are the requests that it acted upon."""
 
-    def __init__(self, *script: Answer, always: Answer | None = None) -> None:
+    def __init__(self, *script: Answer, always: Answer | None = None, port: int = 0) -> None:
         self.script = list(script)
         self.always = always or Answer()
         self.got: list[Got] = []
@@ -48,7 +48,7 @@ class Server:
             def log_message(self, *arguments: Any) -> None:
                 pass
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self._http.daemon_threads = True
         self.port = self._http.server_port
         self.url = f"http://127.0.0.1:{self.port}"

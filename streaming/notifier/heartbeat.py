@@ -1,0 +1,37 @@
+"""A dead-man switch elsewhere is asked while all is well: whoever keeps it tells when it is no longer asked."""
+
+import logging
+from collections.abc import Callable
+from threading import Event
+from urllib.parse import urlsplit
+
+import requests
+
+log = logging.getLogger(__name__)
+
+TIMEOUT_S = 10.0
+
+
+class Heartbeat:
+    """GET ``url`` every ``every_s`` seconds; its path may be a secret and is never shown."""
+
+    def __init__(self, url: str, every_s: float) -> None:
+        self._url = url
+        self._every_s = every_s
+
+    def run(self, is_well: Callable[[], bool], stop: Event) -> None:
+        """Until ``stop``. The first comes after one interval."""
+        while not stop.wait(self._every_s):
+            if is_well():
+                self._beat()
+            else:
+                log.warning("no heartbeat: not all is well")
+
+    def _beat(self) -> None:
+        host = urlsplit(self._url).hostname
+        try:
+            with requests.get(self._url, timeout=TIMEOUT_S, stream=True) as response:
+                if not response.ok:
+                    log.warning("heartbeat: %s answered %s", host, response.status_code)
+        except requests.RequestException as error:
+            log.warning("heartbeat: %s cannot be reached: %s", host, type(error).__name__)

@@ -1,0 +1,199 @@
+"""The notifier at work: one thread looks at the facts, one for each sink delivers, and none waits for another."""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import NamedTuple
+
+from streaming.notices import Notice, Text, write
+from streaming.notifier.courier import Courier, Desk, Patience
+from streaming.notifier.heartbeat import Heartbeat
+from streaming.notifier.keeping import InUse, Position, folder_of_ones_own, load, save
+from streaming.notifier.outcomes import Outcomes
+from streaming.notifier.pages import Manner
+from streaming.notifier.routes import Route
+from streaming.notifier.silence_files import SilenceFiles
+from streaming.notifier.tail import Tail
+from streaming.notifier.views import Scene, scene_of
+from streaming.notifier.watch import Limits
+from streaming.sinks import Sink
+
+log = logging.getLogger(__name__)
+
+POLL_S = 1.0
+SAVE_EVERY_MS = 5_000  # facts may be read twice
+REMIND_MS = 60_000
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0
+ENDING_S = 5  # what is on its way may arrive; else it is sent again at the next start
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Addressee(NamedTuple):
+    """``language``: "en" or "zh"."""
+
+    sink: Sink
+    language: str
+
+
+class Plan(NamedTuple):
+    """What to watch and whom to tell. ``tables``: their folder; ``state``: the notifier's own; ``clusters``: those that
+    must be heard of; ``link`` makes an address of a notice; ``heartbeat``: the dead-man switch, if there is one.
+    """
+
+    tables: str
+    state: Path
+    addressees: Sequence[Addressee]
+    routes: tuple[Route, ...]
+    manner: Manner = Manner()
+    limits: Limits = Limits()
+    clusters: tuple[str, ...] = ()
+    link: Callable[[Notice], str | None] = lambda notice: None
+    heartbeat: Heartbeat | None = None
+    patience: Patience = Patience()
+    poll_s: float = POLL_S
+    now_ms: Callable[[], int] = now_ms
+
+
+def serve(plan: Plan, stop: Event) -> None:
+    """Deliver until ``stop``. Raises InUse while another notifier does."""
+    with folder_of_ones_own(plan.state):
+        over = Event()
+        post = _Post(plan, over)
+        threads = [Thread(target=work, name=name, daemon=True) for name, work in post.works()]
+        for thread in threads:
+            thread.start()
+        try:
+            post.watch(stop)
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join(ENDING_S)
+            post.outcomes.write()
+
+
+def keep_serving(plan: Plan, stop: Event, *, is_alone: bool = False) -> None:
+    """Whatever goes wrong is said, and begun again after a pause that grows, until ``stop``.
+
+    While another notifier delivers, wait for it to end; if ``is_alone``, raise InUse instead.
+    """
+    pause, is_said = FIRST_PAUSE_S, False
+    while not stop.is_set():
+        try:
+            serve(plan, stop)
+        except InUse as error:
+            if is_alone:
+                raise
+            if not is_said:
+                log.info("%s", error)
+            pause, is_said = 30.0, True
+        except Exception:
+            log.exception("the notifier failed; it is begun again in %.0f s", pause)
+        stop.wait(0 if stop.is_set() else pause)
+        pause = min(2 * pause, LONGEST_PAUSE_S)
+
+
+class _Post:
+    """What the threads share: the newest scene, replaced whole."""
+
+    def __init__(self, plan: Plan, over: Event) -> None:
+        self._plan, self._over = plan, over
+        self._position = load(plan.state / "position.json", Position)
+        self._tail = Tail(f"{plan.tables}/facts", self._position.table_id, self._position.version)
+        self._silences = SilenceFiles(plan.state)
+        self.outcomes = Outcomes(plan.tables)
+        self._since = plan.now_ms()
+        self._scene: Scene | None = None
+        self._read_ts = self._saved_ts = self._said_ts = 0
+        self._lock = Lock()
+        folder = plan.state / "sinks"
+        folder.mkdir(exist_ok=True)
+        self._couriers = [Courier(one.sink, self._desk(one), folder, over) for one in plan.addressees]
+
+    def works(self) -> list[tuple[str, Callable[[], None]]]:
+        """What runs beside the watch."""
+        works: list[tuple[str, Callable[[], None]]]
+        works = [(f"sink-{courier.name}", partial(self._carry, courier)) for courier in self._couriers]
+        works.append(("notifications", partial(self.outcomes.run, self._over)))
+        if self._plan.heartbeat is not None:
+            works.append(("dead-man", partial(self._plan.heartbeat.run, self._is_well, self._over)))
+        return works
+
+    def watch(self, stop: Event) -> None:
+        """Look at the facts until ``stop``."""
+        while not stop.is_set():
+            self._look()
+            stop.wait(self._plan.poll_s)
+        self._save()
+
+    def _look(self) -> None:
+        now = self._plan.now_ms()
+        has_news = self._read(now)
+        standing = self._position.standing
+        standing.forget(now)
+        plan = self._plan
+        scene = scene_of(standing.copy(), self._silences.all(), plan.clusters, plan.limits, self._since, now)
+        for trouble in set(scene.troubles) - set(standing.troubles):
+            log.error("%s %s: %s", trouble.kind, trouble.cluster, trouble.detail)
+        has_news |= scene.troubles != standing.troubles
+        standing.troubles = scene.troubles
+        with self._lock:
+            self._scene = scene
+        if has_news and now - self._saved_ts >= SAVE_EVERY_MS:
+            self._save()
+
+    def _read(self, now: int) -> bool:
+        """Whether there is news. While the facts cannot be read nothing is known, and in time that is a trouble."""
+        before = self._tail.table_id
+        try:
+            facts = self._tail.read()
+        except Exception as error:
+            if now - self._said_ts >= REMIND_MS:
+                self._said_ts = now
+                log.error("the facts cannot be read: %s", str(error).split("\n", 1)[0])
+            return False
+        self._read_ts = now
+        position = self._position
+        if before is not None and before != self._tail.table_id:
+            position.standing.alerts.clear()
+            position.standing.health.clear()
+        position.standing.take(facts)
+        position.table_id, position.version = self._tail.table_id, self._tail.version
+        return bool(facts)
+
+    def _save(self) -> None:
+        save(self._plan.state / "position.json", self._position)
+        self._saved_ts = self._plan.now_ms()
+        self._silences.forget(self._saved_ts)
+
+    def _carry(self, courier: Courier) -> None:
+        while not self._over.wait(self._plan.poll_s):
+            with self._lock:
+                scene = self._scene
+            try:
+                if scene is not None:
+                    courier.turn(scene)
+            except Exception:
+                log.exception("sink %s: a turn failed; the next one tries again", courier.name)
+                self._over.wait(5)
+
+    def _desk(self, addressee: Addressee) -> Desk:
+        def compose(notice: Notice, now: int) -> tuple[Text, str | None]:
+            link = self._plan.link(notice)
+            return write(notice, addressee.language, now, link), link
+
+        plan = self._plan
+        return Desk(plan.manner, plan.routes, compose, self.outcomes.tell, plan.now_ms, plan.patience)
+
+    def _is_well(self) -> bool:
+        """Every cluster is seen, every sink takes pages, and the facts were read a moment ago."""
+        with self._lock:
+            scene = self._scene
+        is_fresh = self._plan.now_ms() - self._read_ts < self._plan.limits.blind_ms
+        takes = all(courier.failing is None for courier in self._couriers)
+        return scene is not None and is_fresh and takes and not scene.unseen

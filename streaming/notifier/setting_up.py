@@ -1,0 +1,73 @@
+"""From the configuration and the alert rules to a plan."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from urllib.parse import quote
+
+from streaming.config import Alerts, Config, SinkSection, secret_at
+from streaming.notices import Notice
+from streaming.notifier.heartbeat import Heartbeat
+from streaming.notifier.pages import Manner
+from streaming.notifier.routes import Route
+from streaming.notifier.service import Addressee, Plan
+from streaming.notifier.watch import Limits
+from streaming.sinks import Sink
+from streaming.sinks.alertmanager import AlertmanagerSink
+from streaming.sinks.chat import ChatSink
+from streaming.sinks.log import LogSink
+from streaming.sinks.pagerduty import PagerDutySink
+from streaming.sinks.webhook import WebhookSink
+
+
+def plan_of(config: Config, alerts: Alerts, environ: Mapping[str, str] | None = None) -> Plan:
+    """What both ask for. Raises SetupError where a sink cannot be made."""
+    pages = alerts.pages
+    names = tuple(sink.name for sink in alerts.sinks)
+    routes = tuple(
+        Route(tuple(route.sinks), route.cluster, route.group, frozenset(route.severities)) for route in alerts.routes
+    )
+    return Plan(
+        tables=config.tables.path,
+        state=Path(config.notify.state),
+        addressees=[Addressee(sink_of(section, environ), section.language) for section in alerts.sinks],
+        routes=routes or (Route(names),),
+        manner=Manner(
+            wait_ms=_ms(pages.wait_seconds),
+            storm_groups=pages.storm_groups,
+            storm_ms=_ms(pages.storm_seconds),
+            update_ms=_ms(pages.update_seconds),
+        ),
+        limits=Limits(_ms(alerts.monitor.blind_seconds), _ms(alerts.monitor.late_seconds)),
+        clusters=tuple(config.collector.clusters),
+        link=linker(pages.link),
+        heartbeat=Heartbeat(alerts.heartbeat.url, alerts.heartbeat.every_seconds) if alerts.heartbeat.url else None,
+    )
+
+
+def sink_of(section: SinkSection, environ: Mapping[str, str] | None = None) -> Sink:
+    """The sink that a section describes, with its secret."""
+    name, url, timeout = section.name, section.url, section.timeout_seconds
+    secret = secret_at(section.secret, environ)
+    if section.kind == "log":
+        return LogSink(name)
+    if section.kind == "webhook":
+        return WebhookSink(name, url, secret, timeout)
+    if section.kind == "alertmanager":
+        return AlertmanagerSink(name, url, secret, timeout)
+    if section.kind == "pagerduty":
+        return PagerDutySink(name, url, secret, timeout)
+    return ChatSink(name, section.kind, secret)
+
+
+def linker(template: str) -> Callable[[Notice], str | None]:
+    """Makes a notice's address; of several groups none is named."""
+
+    def link(notice: Notice) -> str | None:
+        group = notice.groups[0] if len(notice.groups) == 1 else ""
+        return template.format(cluster=quote(notice.cluster, safe=""), group=quote(group, safe="")) or None
+
+    return link
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -1,0 +1,66 @@
+"""Silences as files: one a silence, in a folder that the notifier looks into at every turn."""
+
+import logging
+from pathlib import Path
+from secrets import token_hex
+
+import msgspec
+from msgspec.structs import replace
+
+from streaming.notifier.keeping import save
+from streaming.notifier.silences import Silence
+
+log = logging.getLogger(__name__)
+
+FOLDER = "silences"
+KEEP_MS = 30 * 86_400_000  # so that one can still see who silenced what
+
+
+class SilenceFiles:
+    """In a folder of the notifier's own. Files that cannot be read are said, once, and silence nothing."""
+
+    def __init__(self, state: Path) -> None:
+        self._folder = state / FOLDER
+        self._known: dict[str, tuple[int, Silence | None]] = {}
+
+    def all(self) -> list[Silence]:
+        """Also those that are over, oldest first."""
+        known = {}
+        for path in self._folder.glob("*.json"):
+            try:
+                changed = path.stat().st_mtime_ns
+            except FileNotFoundError:
+                continue
+            before = self._known.get(path.name)
+            known[path.name] = before if before is not None and before[0] == changed else (changed, _read(path))
+        self._known = known
+        return sorted((one for _, one in known.values() if one is not None), key=lambda one: (one.from_ts, one.id))
+
+    def add(self, silence: Silence) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        save(self._folder / f"{silence.id}.json", silence)
+
+    def end(self, name: str, now: int) -> Silence | None:
+        """End it now; None if there is no such silence, or it is over."""
+        found = next((one for one in self.all() if one.id == name and one.until_ts > now), None)
+        if found is not None:
+            self.add(replace(found, until_ts=now))
+        return found
+
+    def forget(self, now: int) -> None:
+        """Delete what ended long ago."""
+        for one in self.all():
+            if now - one.until_ts > KEEP_MS:
+                (self._folder / f"{one.id}.json").unlink(missing_ok=True)
+
+
+def new_id() -> str:
+    return token_hex(3)
+
+
+def _read(path: Path) -> Silence | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Silence)
+    except (msgspec.DecodeError, OSError) as error:
+        log.error("%s is no silence and silences nothing: %s", path, error)
+        return None
