@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.facts import AlertFact, Fact
-from streaming.notifier.pages import Due, Manner, Why
+from schemas.facts import Fact
+from streaming.notifier.pages import Due, Manner, Why, subject_name
 from streaming.notifier.routes import Route
 from streaming.notifier.silences import Silence
 from tests.notifier.making import NOW, S, alert
@@ -219,7 +219,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Fact], list[int], list[str]]:
     return facts, cuts, draw(st.lists(st.sampled_from(["ok", "refused", "cut off", "restart"]), min_size=7, max_size=7))
 
 
-@settings(max_examples=60)
+@settings(max_examples=80)
 @given(histories())
 def test_what_outlives_all_polls_failures_and_restarts_is_open_under_one_key(
     history: tuple[list[Fact], list[int], list[str]],
@@ -235,7 +235,7 @@ def test_what_outlives_all_polls_failures_and_restarts_is_open_under_one_key(
             if fate != "refused":
                 took[one.notice.key] = one.notice.status
                 for held in one.notice.alerts:
-                    holds.setdefault(held.fact.fingerprint, set()).add(one.notice.key)
+                    holds.setdefault(subject_name(held), set()).add(one.notice.key)
             return {"refused": False, "cut off": None}.get(fate, True)
 
         return take
@@ -247,8 +247,7 @@ def test_what_outlives_all_polls_failures_and_restarts_is_open_under_one_key(
         if fate in ("cut off", "restart"):
             sink.restart()
     sink.poll(1000, facts[-3:], taking("ok"))  # what was read before may be read again
-    newest = {fact.payload.fingerprint: fact for fact in facts if isinstance(fact.payload, AlertFact)}
-    firing = {name for name, fact in newest.items() if fact.payload.state == "firing"}  # type: ignore[attr-defined]
+    firing = {subject_name(one) for one in sink.standing.alerts.values()}
     still_open = {key for key, status in took.items() if status == "firing"}
     assert {name for name, keys in holds.items() if keys & still_open} >= firing
     assert all(len(holds[name] & still_open) == 1 for name in firing)
