@@ -27,6 +27,8 @@ COMMANDS = {
     ),
     "run": Command("streaming.cli.run", "watch for months, until a signal"),
     "collect": Command("streaming.cli.collect", "ask RocketMQ clusters, and send what they say to Kafka or a file"),
+    "notify": Command("streaming.cli.notify", "tell people of alerts, in a process apart from the job"),
+    "silence": Command("streaming.cli.silence", "be told nothing of some groups for a while"),
     "demo": Command("streaming.demo.command", "watch recordings of a real RocketMQ, played live into a real Kafka"),
     "replay": Command("streaming.replay.command", "play a recording or a file of events to its end"),
     "explain": Command("streaming.cli.explain", "say what was known of a group at a time, and why it alerted or not"),

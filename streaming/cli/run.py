@@ -1,9 +1,13 @@
-"""Watch for months: detection, the tables and their upkeep in one process, until SIGTERM or SIGINT."""
+"""Watch for months: detection, the tables, their upkeep and pages in one process, until SIGTERM or SIGINT."""
 
 import argparse
+from threading import Event, Thread
 
 from streaming.cli.arguments import Commands, add_config
 from streaming.cli.session import configured
+from streaming.config import load_alerts
+
+ENDING_S = 10
 
 
 def add_command(commands: Commands) -> None:
@@ -13,9 +17,23 @@ def add_command(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0 after a signal. Raises MonitorError for a configuration that is refused, and when detection fails."""
+    """0 after a signal. Raises MonitorError for a configuration that is refused, and when detection fails.
+
+    The notifier reads what detection has written and nothing else: whatever becomes of it, detection goes on.
+    """
     config = configured(arguments)
+    alerts = load_alerts(config)
+    from streaming.notifier.service import keep_serving
+    from streaming.notifier.setting_up import plan_of
     from streaming.spark.service import serve
 
-    serve(config)
+    plan = plan_of(config, alerts)
+    stop = Event()
+    notifier = Thread(target=keep_serving, args=(plan, stop), name="notifier", daemon=True)
+    try:
+        serve(config, stop, started=notifier.start)
+    finally:
+        stop.set()
+        if notifier.is_alive():
+            notifier.join(ENDING_S)
     return 0

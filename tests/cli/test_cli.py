@@ -53,6 +53,7 @@ def test_help_is_quick() -> None:
         ["collect"],
         ["forget", "g"],
         ["inspect", "--namesrv", "127.0.0.1:1"],
+        ["silence", "--list"],
     ],
 )
 def test_commands_that_need_no_spark_do_not_import_it(words: list[str]) -> None:

@@ -1,0 +1,114 @@
+"""Be told nothing of some groups for a while: whoever delivers takes notice within a second, and no alert is changed.
+
+What is silenced when it begins is delivered when the silence ends, if it still fires then. What was told before goes on
+to its end, which is told.
+"""
+
+import argparse
+import re
+import time
+from collections.abc import Callable, Iterable
+from datetime import datetime, timezone
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streaming.cli.arguments import Commands, add_config
+from streaming.errors import SetupError
+
+if TYPE_CHECKING:
+    from streaming.notifier.silences import Silence
+
+MINUTES = {"m": 1, "h": 60, "d": 1440}
+LONGEST_DAYS = 31
+TROUBLES = ("monitor_blind", "monitor_late")
+
+
+def add_command(commands: Commands) -> None:
+    from schemas.facts import Cause, Kind
+
+    parser = commands.add_parser("silence", description=__doc__)
+    parser.add_argument("--group", metavar="PATTERN", help="groups that match, as in 'orders-*'")
+    parser.add_argument("--cluster", metavar="PATTERN", help="only of these clusters")
+    kinds, causes = [*(kind.value for kind in Kind), *TROUBLES], [cause.value for cause in Cause]
+    parser.add_argument("--kind", metavar="PATTERN", type=_one_of(kinds), help="only this finding, or monitor_blind")
+    parser.add_argument("--cause", metavar="PATTERN", type=_one_of(causes), help="only with this cause")
+    parser.add_argument("--for", dest="minutes", type=_minutes, metavar="TIME", help="how long: 30m, 2h or 1d")
+    parser.add_argument("--by", metavar="NAME", help="who says so")
+    parser.add_argument("--why", metavar="TEXT", help="why, for those who wonder")
+    parser.add_argument("--list", action="store_true", help="print the silences that last, and no more")
+    parser.add_argument("--end", metavar="ID", help="end a silence now")
+    add_config(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what was done, then 0. Raises SetupError for what is not complete, or no silence that lasts."""
+    from streaming.cli.session import configured
+    from streaming.notifier.silence_files import SilenceFiles, new_id
+    from streaming.notifier.silences import Silence
+
+    files, now = SilenceFiles(Path(configured(arguments).notify.state)), time.time_ns() // 1_000_000
+    if arguments.list:
+        for one in files.all():
+            if one.until_ts > now:
+                print(_line(one))
+        return 0
+    if arguments.end is not None:
+        ended = files.end(arguments.end, now)
+        if ended is None:
+            raise SetupError(f"--end {arguments.end}: no such silence lasts; --list names those that do")
+        print(f"ended: {_line(ended)}")
+        return 0
+    _require(arguments)
+    silence = Silence(
+        id=new_id(),
+        cluster=arguments.cluster or "*",
+        group=arguments.group or "*",
+        kind=arguments.kind or "*",
+        cause=arguments.cause or "*",
+        from_ts=now,
+        until_ts=now + arguments.minutes * 60_000,
+        by=arguments.by,
+        why=arguments.why,
+    )
+    files.add(silence)
+    print(_line(silence))
+    return 0
+
+
+def _require(arguments: argparse.Namespace) -> None:
+    lacking = [f"--{name}" for name in ("by", "why") if not getattr(arguments, name)]
+    lacking += [] if arguments.minutes else ["--for"]
+    if not any((arguments.cluster, arguments.group, arguments.kind, arguments.cause)):
+        lacking.append("one of --group, --cluster, --kind and --cause (--group '*' is everything)")
+    if lacking:
+        raise SetupError(f"a silence also needs {', '.join(lacking)}")
+
+
+def _line(silence: "Silence") -> str:
+    from streaming.wording.names import plain
+
+    until = datetime.fromtimestamp(silence.until_ts / 1000, timezone.utc)
+    named = ((name, getattr(silence, name)) for name in ("cluster", "group", "kind", "cause"))
+    what = " ".join(f"{name}={pattern}" for name, pattern in named if pattern != "*") or "everything"
+    return plain(f"{silence.id}  until {until:%Y-%m-%d %H:%M} UTC  {what}  by {silence.by}: {silence.why}")
+
+
+def _minutes(text: str) -> int:
+    match = re.fullmatch(r"([0-9]{1,5})([mhd])", text)
+    minutes = int(match[1]) * MINUTES[match[2]] if match else 0
+    if not 0 < minutes <= LONGEST_DAYS * MINUTES["d"]:
+        raise argparse.ArgumentTypeError(f"a time as in 30m, 2h or 1d, at most {LONGEST_DAYS}d")
+    return minutes
+
+
+def _one_of(words: Iterable[str]) -> Callable[[str], str]:
+    known = tuple(words)
+
+    def pattern(text: str) -> str:
+        if not any(fnmatchcase(word, text) for word in known):
+            raise argparse.ArgumentTypeError(f"matches none of {', '.join(known)}")
+        return text
+
+    return pattern
