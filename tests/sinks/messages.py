@@ -26,4 +26,4 @@ def message(status: str = "firing", now: int = NOW, **changed: Any) -> Message:
 
 def blind(status: str = "firing") -> Message:
     trouble = MonitorTrouble("monitor_blind", "prod", NOW - 9000, "nothing arrives")
-    return message(status, groups=(), cause=None, alerts=(), trouble=trouble)
+    return message(status, key="k2", groups=(), cause=None, alerts=(), trouble=trouble)
