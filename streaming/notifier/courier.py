@@ -36,13 +36,15 @@ TURN_MS = 30_000  # after so long what is due is judged anew
 
 class Patience(NamedTuple):
     """Seconds. ``attempts`` in a row, first ``first_s`` apart, then more, up to ``longest_s``; then the sink rests for
-    ``rest_s``, or for as long as it asks. A page that it refuses as such is tried again after ``refused_s``.
+    ``rest_s``, or for as long as it asks, up to ``most_asked_s``. A page that it refuses as such is tried again after
+    ``refused_s``.
     """
 
     attempts: int = 5
     first_s: float = 1
     longest_s: float = 30
     rest_s: float = 60
+    most_asked_s: float = 900
     refused_s: float = 300
 
 
@@ -85,8 +87,8 @@ class Courier:
                 self._miss(page, view, now)
         self._pages = {page.key: page for page in pages if not is_unheard(page, view)}
         self._save()
-        waiting = [one for one in due(self._pages.values(), view, now, self._manner) if self._may_try(one, now)]
-        for one in waiting:
+        waiting = due(self._pages.values(), view, now, self._manner)
+        for one in (one for one in waiting if now >= self._not_before.get(one.notice.key, 0)):
             began = self._desk.now_ms()
             if self._stop.is_set() or began - now > TURN_MS:
                 return
@@ -95,9 +97,6 @@ class Courier:
             else:
                 self._deliver(one)
         self._remind(len(waiting))
-
-    def _may_try(self, one: Due, now: int) -> bool:
-        return now >= self._not_before.get(one.notice.key, 0)
 
     def _deliver(self, one: Due) -> None:
         """The cursor says that it is on its way before it is, so that its end is told even if we die meanwhile."""
@@ -154,9 +153,9 @@ class Courier:
 
     def _fail(self, one: Due, error: DeliveryError) -> None:
         now, patience = self._desk.now_ms(), self._desk.patience
-        rest_ms = round(1000 * max(patience.rest_s * random.uniform(0.8, 1.2), error.after_s or 0))
         if error.is_passing:
-            self._rest_until = now + rest_ms
+            asked_s = min(error.after_s or 0, patience.most_asked_s)
+            self._rest_until = now + round(1000 * max(patience.rest_s * random.uniform(0.8, 1.2), asked_s))
         else:
             self._not_before[one.notice.key] = now + round(patience.refused_s * 1000)
         if self.failing is None:
@@ -184,7 +183,12 @@ class Courier:
 
     def _remind(self, waiting: int) -> None:
         now = self._desk.now_ms()
-        if self.failing is not None and now - self._reminded >= REMIND_MS:
+        if self.failing is None:
+            return
+        if not waiting and now >= self._rest_until:
+            log.info("sink %s: nothing is left that it would have to take", self.name)
+            self.failing = None
+        elif now - self._reminded >= REMIND_MS:
             self._reminded = now
             minutes = (now - self.failing[0]) // 60_000
             log.error("sink %s has taken nothing for %d min, %d wait: %s", self.name, minutes, waiting, self.failing[1])

@@ -169,14 +169,32 @@ def test_what_may_have_been_taken_is_resolved(office: Make) -> None:
 
 
 def test_sink_is_left_alone_for_as_long_as_it_asks(office: Make) -> None:
-    with Server(Answer(429, headers=(("Retry-After", "1000"),))) as server:
+    with Server(Answer(429, headers=(("Retry-After", "500"),))) as server:
         pager = office(server.url)
         pager.turn(0, [alert()])
-        for at in range(10, 1000, 10):
+        for at in range(10, 500, 10):
             pager.turn(at)
         assert len(server.got) == 1
-        pager.turn(1001)
+        pager.turn(501)
         assert len(server.taken) == 1
+
+
+def test_sink_that_asks_for_days_is_tried_after_a_quarter_of_an_hour(office: Make) -> None:
+    with Server(Answer(503, headers=(("Retry-After", "86400"),))) as server:
+        pager = office(server.url)
+        pager.turn(0, [alert()])
+        pager.turn(899)
+        assert len(server.got) == 1
+        pager.turn(901)
+        assert len(server.taken) == 1
+
+
+def test_sink_with_nothing_to_take_is_not_failing_any_more(office: Make) -> None:
+    pager = office(f"http://127.0.0.1:{refusing_port()}")
+    pager.turn(0, [alert()])
+    assert pager.courier.failing is not None
+    pager.turn(100, [resolved(50)])
+    assert pager.courier.failing is None
 
 
 def test_page_that_is_refused_holds_up_no_other(office: Make) -> None:
