@@ -1,0 +1,52 @@
+"""What all clients compute, computed once for all that see the same."""
+
+from collections.abc import Mapping
+
+from schemas.identity import MessageQueue
+from streaming.core.allocation import AllocationError, Strategy, allocate_all, sort_client_ids
+from streaming.simulation.name_server import TopicRouteData
+
+Shares = Mapping[str, tuple[MessageQueue, ...]]
+
+
+class Allocations:
+    """Shares by strategy, route and list of members. Equal lists are made one object: they are told by identity."""
+
+    def __init__(self) -> None:
+        self._shares: dict[tuple[int, int, int], Shares | AllocationError] = {}
+        self._lists: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._alive: list[object] = []  # what is known by identity must not go
+
+    def members(self, client_ids: tuple[str, ...]) -> tuple[str, ...]:
+        """The list, sorted."""
+        found = self._lists.get(client_ids)
+        if found is None:
+            ordered = sort_client_ids(client_ids)
+            found = self._lists[client_ids] = self._lists.setdefault(ordered, ordered)
+        return found
+
+    def share(
+        self, strategy: Strategy, route: TopicRouteData, members: tuple[str, ...], client_id: str
+    ) -> tuple[MessageQueue, ...]:
+        """The share of one client; none if it is not listed. Raises AllocationError where the strategy throws."""
+        shares = self.shares(strategy, route, members)
+        return shares.get(client_id, ())
+
+    def shares(self, strategy: Strategy, route: TopicRouteData, members: tuple[str, ...]) -> Shares:
+        key = (id(strategy), id(route), id(members))
+        found = self._shares.get(key)
+        if found is None:
+            found = self._shares[key] = _shares(strategy, route, members)
+            self._alive += (strategy, route, members)
+        if isinstance(found, AllocationError):
+            raise found
+        return found
+
+
+def _shares(strategy: Strategy, route: TopicRouteData, members: tuple[str, ...]) -> Shares | AllocationError:
+    try:
+        allocation = allocate_all(strategy, route.subscribe_info, members)
+    except AllocationError as error:
+        return error
+    shares = (tuple(dict.fromkeys(share)) for share in allocation.shares)  # CONFIG may name a queue twice
+    return dict(zip(allocation.client_ids, shares, strict=True))

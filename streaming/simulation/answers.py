@@ -1,0 +1,51 @@
+"""What brokers and clients answer to a collector, in the form of its events."""
+
+from schemas.events import OwnedQueue, OwnedQueues, QueueProgress
+from streaming.core.allocation import Strategy
+from streaming.simulation.broker import Channel
+from streaming.simulation.consumer import Consumer
+from streaming.simulation.message_queue import Progress
+
+CLASSES = {
+    "AVG": "AllocateMessageQueueAveragely",
+    "AVG_BY_CIRCLE": "AllocateMessageQueueAveragelyByCircle",
+    "CONFIG": "AllocateMessageQueueByConfig",
+    "MACHINE_ROOM": "AllocateMessageQueueByMachineRoom",
+    "CONSISTENT_HASH": "AllocateMessageQueueConsistentHash",
+}
+
+
+def class_of(strategy: Strategy) -> str:
+    """The class name that a client reports."""
+    return CLASSES.get(strategy.name, "AllocateMachineRoomNearby")
+
+
+def addresses_by_id(channels: dict[Channel, int]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for channel in channels:
+        found.setdefault(channel.client.client_id, []).append(channel.address)
+    return {client_id: tuple(sorted(addresses)) for client_id, addresses in found.items()}
+
+
+def owned_queues(client: Consumer) -> tuple[OwnedQueues, ...]:
+    """``mqTable``: what is dropped but still held stands in it too."""
+    found: dict[tuple[str, str], list[OwnedQueue]] = {}
+    now = client.fleet.now
+    for held in client.rebalance.process_queues():
+        queue = held.progress.log.queue
+        held.progress.settle(now)
+        found.setdefault((queue.topic, queue.broker_name), []).append(
+            OwnedQueue(
+                queue.queue_id, max(-1, held.progress.committed), held.in_hand, held.locked, held.dropped, now, now
+            )
+        )
+    return tuple(
+        OwnedQueues(topic, broker_name, tuple(sorted(queues, key=lambda q: q.queue_id)))
+        for (topic, broker_name), queues in sorted(found.items())
+    )
+
+
+def offsets_of(progress: Progress, now: int) -> QueueProgress:
+    newest = progress.log.max_offset(now)
+    committed = max(0, progress.committed)
+    return QueueProgress(progress.log.queue.queue_id, newest, committed, max(committed, progress.pulled))

@@ -1,0 +1,173 @@
+"""A broker: who is in which group (``ConsumerManager``), how far each group is, and who has locked what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from schemas.identity import MessageQueue
+from streaming.core.routes import PERM_READ
+from streaming.simulation.message_queue import MessageLog, Progress
+from streaming.simulation.name_server import QueueData
+
+if TYPE_CHECKING:
+    from streaming.simulation.consumer import Consumer
+
+CHANNEL_EXPIRED_MS = 120_000  # ConsumerManager.CHANNEL_EXPIRED_TIMEOUT
+SCAN_MS = 10_000  # ClientHousekeepingService
+LOCK_EXPIRED_MS = 60_000  # RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME
+REGISTER_MS = 30_000  # BrokerConfig.registerNameServerPeriod
+
+Notify = Callable[["Consumer"], None]
+
+
+class Channel(NamedTuple):
+    """A connection of a client. ``number`` tells it from the client's earlier ones."""
+
+    client: Consumer
+    number: int
+    address: str
+
+
+class ConsumerGroupInfo:
+    """A group as this broker knows it. ``subscriptions`` are those of the last heartbeat, whoever sent it."""
+
+    __slots__ = ("_ids", "channels", "subscriptions")
+
+    def __init__(self) -> None:
+        self.channels: dict[Channel, int] = {}  # -> when it last sent a heartbeat
+        self.subscriptions: dict[str, str] = {}
+        self._ids: tuple[str, ...] | None = ()
+
+    @property
+    def client_ids(self) -> tuple[str, ...]:
+        """One entry a channel: an id can stand twice."""
+        if self._ids is None:
+            self._ids = tuple(channel.client.client_id for channel in self.channels)
+        return self._ids
+
+    def beat(self, channel: Channel, subscriptions: dict[str, str], now: int) -> bool:
+        """A heartbeat. Whether it brought a new channel, or another set of topics."""
+        is_new = channel not in self.channels
+        self.channels[channel] = now
+        if is_new:
+            self._ids = None
+        is_other = self.subscriptions.keys() != subscriptions.keys()
+        self.subscriptions = subscriptions
+        return is_new or is_other
+
+    def remove(self, channel: Channel) -> bool:
+        if self.channels.pop(channel, None) is None:
+            return False
+        self._ids = None
+        return True
+
+
+class Broker:
+    """``notify`` carries NOTIFY_CONSUMER_IDS_CHANGED to a client; ``refusing`` hears that a group's topics changed."""
+
+    def __init__(self, name: str, notify: Notify, refusing: Callable[[str, str], None], broker_id: int = 0) -> None:
+        self.name, self.broker_id = name, broker_id
+        self.is_up = self.hears_name_server = True
+        self.topics: dict[str, QueueData] = {}
+        self.logs: dict[MessageQueue, MessageLog] = {}
+        self.groups: dict[str, ConsumerGroupInfo] = {}
+        self.broadcasting: set[str] = set()
+        self._notify, self._refusing = notify, refusing
+        self._progress: dict[tuple[str, MessageQueue], Progress] = {}
+        self._locks: dict[tuple[str, MessageQueue], tuple[str, int]] = {}
+
+    # --- topics and offsets
+
+    def put_topic(self, topic: str, data: QueueData, now: int) -> None:
+        """``updateTopicConfig``: queues that are no longer in it keep their messages."""
+        self.topics[topic] = data
+        for queue_id in range(max(data.read_queue_nums, data.write_queue_nums)):
+            queue = MessageQueue(topic, self.name, queue_id)
+            if queue not in self.logs:
+                self.logs[queue] = MessageLog(queue, now)
+
+    def progress(self, group: str, queue: MessageQueue, now: int) -> Progress:
+        key = (group, queue)
+        found = self._progress.get(key)
+        if found is None:
+            log = self.logs.setdefault(queue, MessageLog(queue, now))
+            found = self._progress[key] = Progress(log)
+        return found
+
+    def progresses(self, group: str) -> Iterable[Progress]:
+        return [progress for (name, _), progress in self._progress.items() if name == group]
+
+    # --- members
+
+    def client_ids(self, group: str) -> tuple[str, ...]:
+        """GET_CONSUMER_LIST_BY_GROUP."""
+        known = self.groups.get(group)
+        return () if known is None else known.client_ids
+
+    def heartbeat(self, channel: Channel, subscriptions: dict[str, str], now: int) -> None:
+        """``registerConsumer``: clients of the group are notified if it brings anything new."""
+        name = channel.client.group
+        group = self.groups.setdefault(name, ConsumerGroupInfo())
+        before = group.subscriptions
+        if not group.beat(channel, subscriptions, now):
+            return
+        self._tell_all(name)
+        if before.keys() != subscriptions.keys():
+            self._refusing(self.name, name)
+
+    def unregister(self, channel: Channel) -> None:
+        """A client says goodbye, or its connection closes (``doChannelCloseEvent``): the others are notified."""
+        if self._remove(channel):
+            self._tell_all(channel.client.group)
+
+    def scan(self, now: int, tells: Callable[[], bool]) -> None:
+        """``scanNotActiveChannel``. Whether the others hear of it at once is a race in RocketMQ: ``tells``."""
+        for name, group in list(self.groups.items()):
+            expired = [channel for channel, ts in group.channels.items() if now - ts > CHANNEL_EXPIRED_MS]
+            for channel in expired:
+                self._remove(channel)
+            if expired and tells():
+                self._tell_all(name)
+
+    def _remove(self, channel: Channel) -> bool:
+        name = channel.client.group
+        group = self.groups.get(name)
+        if group is None or not group.remove(channel):
+            return False
+        if not group.channels:
+            del self.groups[name]
+        return True
+
+    def _tell_all(self, name: str) -> None:
+        group = self.groups.get(name)
+        if group is None or name in self.broadcasting:
+            return
+        for channel in group.channels:
+            self._notify(channel.client)
+
+    def serves(self, group: str, queue: MessageQueue) -> bool:
+        """Whether pulls are: the queue can be read, and its topic stands in the table that the last heartbeat left."""
+        known, data = self.groups.get(group), self.topics.get(queue.topic)
+        can_be_read = data is not None and data.perm & PERM_READ and queue.queue_id < data.read_queue_nums
+        return bool(can_be_read) and known is not None and queue.topic in known.subscriptions
+
+    # --- locks
+
+    def lock(self, group: str, queue: MessageQueue, client_id: str, now: int) -> bool:
+        """LOCK_BATCH_MQ for one queue; by client id, so that two instances with one id share it."""
+        holder, ts = self._locks.get((group, queue), (client_id, now))
+        if holder != client_id and now - ts <= LOCK_EXPIRED_MS:
+            return False
+        self._locks[group, queue] = (client_id, now)
+        return True
+
+    def unlock(self, group: str, queue: MessageQueue, client_id: str) -> None:
+        if self._locks.get((group, queue), ("", 0))[0] == client_id:
+            del self._locks[group, queue]
+
+    def stop(self) -> None:
+        """It is gone; members and locks live in its memory only."""
+        self.is_up = False
+        self.groups.clear()
+        self._locks.clear()

@@ -1,0 +1,86 @@
+"""A queue's messages, and how far a group has come in it.
+
+Messages are a flow, not one by one: producers write at a rate, consumers take at a speed, and what lies between two
+moments is arithmetic. So a queue costs nothing while nothing changes. Offsets are whole messages, times milliseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from schemas.identity import MessageQueue
+
+if TYPE_CHECKING:
+    from streaming.simulation.process_queue import ProcessQueue
+
+
+class MessageLog:
+    """What has been written to one queue (``ConsumeQueue``). ``rate`` is in messages a second."""
+
+    __slots__ = ("_base", "_since", "queue", "rate")
+
+    def __init__(self, queue: MessageQueue, now: int, max_offset: int = 0) -> None:
+        self.queue = queue
+        self.rate = 0
+        self._base = max_offset
+        self._since = now
+
+    def max_offset(self, ts: int) -> int:
+        """The next offset to be written, as of ``ts``."""
+        return self._base + self.rate * (ts - self._since) // 1000
+
+    def write(self, rate: int, now: int) -> None:
+        """From now on at this rate."""
+        self._base, self._since, self.rate = self.max_offset(now), now, rate
+
+
+@dataclass(slots=True)
+class Repeats:
+    """Messages of a queue that a group was given more than once, by the two ways in which a rebalance repeats them.
+
+    ``overlap``: the new owner began before the old one dropped the queue, and both read on.
+    ``old_offset``: the offset from which the new owner began is older than what the old one had consumed.
+    """
+
+    overlap: int = 0
+    old_offset: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Progress:
+    """A group in one queue (``ConsumerOffsetManager``). ``consumed`` is the furthest that anybody has come."""
+
+    log: MessageLog
+    committed: int = -1  # -1: the group has never committed
+    pulled: int = -1
+    consumed: int = 0
+    holders: list[ProcessQueue] = field(default_factory=list)
+    repeats: Repeats = field(default_factory=Repeats)
+    went_back: int = 0  # how often a commit was lower than the one before
+
+    def start_offset(self) -> int:
+        """Where a client begins that gets the queue now; a queue that is new to the group is read from 0."""
+        return max(0, self.committed)
+
+    def settle(self, now: int) -> None:
+        """Take account of all that was consumed and committed up to now."""
+        commits = [commit for holder in self.holders if (commit := holder.advance(now)) is not None]
+        if len(commits) > 1:
+            commits.sort(key=lambda commit: commit[0])
+        for _, offset in commits:
+            self.commit(offset)
+
+    def commit(self, offset: int) -> None:
+        """Whoever commits last is believed, also if it is an older offset."""
+        self.went_back += offset < self.committed
+        self.committed = offset
+
+    def take(self, begun_at: int, before: int, after: int) -> None:
+        """A client consumed ``before`` up to ``after``; when it began, the group had come as far as ``begun_at``."""
+        again = min(after, self.consumed) - before
+        if again > 0:
+            old = max(0, min(after, begun_at) - before)
+            self.repeats.old_offset += min(old, again)
+            self.repeats.overlap += max(0, again - old)
+        self.consumed = max(self.consumed, after)

@@ -1,0 +1,49 @@
+"""The detector at work on a simulated fleet: the collector's events, through the core, as they are made."""
+
+from collections.abc import Callable
+
+from schemas.events import AnyEvent
+from schemas.facts import AlertFact, AlertState, Fact
+from streaming.core.group import Group
+from streaming.core.settings import Settings
+from streaming.core.state import new_state
+from streaming.core.step import take
+from streaming.simulation.collector import Collector
+from streaming.simulation.fleet import Fleet
+from streaming.simulation.pace import Pace
+
+CLUSTER = "simulated"
+
+
+class Detector:
+    """``keep`` is called with every event, for those who want them elsewhere too."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        settings: Settings,
+        pace: Pace,
+        keep: Callable[[AnyEvent], object] = lambda _: None,
+    ) -> None:
+        self._group = Group(new_state(CLUSTER, fleet.group), settings)
+        self._keep = keep
+        self.collector = Collector(fleet, CLUSTER, self._take, pace)
+        self.collector.start()
+
+    def _take(self, event: AnyEvent) -> None:
+        self._keep(event)
+        take(self._group, event)
+
+    @property
+    def facts(self) -> list[Fact]:
+        return self._group.facts
+
+    def fired(self) -> list[tuple[Fact, AlertFact]]:
+        """Every time that an alert began to fire."""
+        return [
+            (fact, fact.payload)
+            for fact in self.facts
+            if isinstance(fact.payload, AlertFact)
+            and fact.payload.state == AlertState.FIRING.value
+            and fact.payload.fired_ts == fact.ts
+        ]

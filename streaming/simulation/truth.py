@@ -1,0 +1,102 @@
+"""What truly happened: who held which queue when, what was wrong with it, and what was done to the fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from schemas.facts import Kind
+from schemas.identity import MessageQueue, is_retry_topic
+from streaming.simulation.message_queue import Progress
+from streaming.simulation.process_queue import ProcessQueue
+
+
+@dataclass(slots=True)
+class Window:
+    """A queue was in a state that it should not be in. ``to_ts`` None: it still is."""
+
+    kind: Kind
+    queue: MessageQueue
+    from_ts: int
+    to_ts: int | None = None
+
+    def lasted_until(self, ts: int) -> int:
+        return ts if self.to_ts is None else self.to_ts
+
+
+class Change(NamedTuple):
+    """Something was done to the group: a client joined or left, a route or a broker changed."""
+
+    ts: int
+    what: str
+    subject: str
+
+
+class Held(NamedTuple):
+    """From ``ts`` on the queue is held by these client ids; an id twice: two instances."""
+
+    ts: int
+    queue: MessageQueue
+    owners: tuple[str, ...]
+
+
+class Truth:
+    """``in_route`` says whether a queue is in its topic's route now; None: it went with its broker.
+
+    ``subscribers`` says how many living clients subscribe to a topic.
+    """
+
+    def __init__(
+        self, now: Callable[[], int], in_route: Callable[[MessageQueue], bool | None], subscribers: Callable[[str], int]
+    ) -> None:
+        self.windows: list[Window] = []
+        self.changes: list[Change] = []
+        self.held: list[Held] = []
+        self._now, self._in_route, self._subscribers = now, in_route, subscribers
+        self._open: dict[MessageQueue, Window] = {}
+
+    def change(self, what: str, subject: str) -> None:
+        self.changes.append(Change(self._now(), what, subject))
+
+    def note(self, progress: Progress) -> None:
+        """Something about the queue or who holds it has changed: a window may begin or end."""
+        queue = progress.log.queue
+        if is_retry_topic(queue.topic):
+            return
+        now, kind, window = self._now(), self._kind(progress), self._open.get(queue)
+        owners = tuple(sorted(holder.client.client_id for holder in progress.holders))
+        self.held.append(Held(now, queue, owners))
+        if window is not None and window.kind is kind:
+            return
+        if window is not None:
+            window.to_ts = now
+            del self._open[queue]
+        if kind is not None:
+            self._open[queue] = opened = Window(kind, queue, now)
+            self.windows.append(opened)
+
+    def note_all(self, queues: Iterable[ProcessQueue]) -> None:
+        for queue in queues:
+            self.note(queue.progress)
+
+    def _kind(self, progress: Progress) -> Kind | None:
+        holders = progress.holders
+        in_route = self._in_route(progress.log.queue)
+        if not in_route:
+            return Kind.PHANTOM if holders and in_route is False else None
+        if not self._subscribers(progress.log.queue.topic):
+            return None
+        if not holders:
+            return Kind.ORPHANED
+        if sum(not holder.client.is_paused for holder in holders) > 1:
+            return Kind.DUPLICATED
+        if not progress.log.rate:
+            return None
+        if not any(holder.pulls for holder in holders):
+            return Kind.STALLED
+        return None if any(holder.speed for holder in holders) else Kind.SLOW_CONSUMER
+
+    def brief(self, until: int) -> list[Window]:
+        """Windows that lasted at all: what begins and ends in one instant was never seen by anybody."""
+        return [window for window in self.windows if window.lasted_until(until) > window.from_ts]
