@@ -34,6 +34,7 @@ COMMANDS = {
     "explain": Command("streaming.cli.explain", "say what was known of a group at a time, and why it alerted or not"),
     "check-config": Command("streaming.cli.check_config", "name every fault of a configuration, or what is in effect"),
     "conformance": Command("streaming.cli.conformance", "check the allocation strategies against RocketMQ's answers"),
+    "evaluate": Command("streaming.cli.evaluate", "prove the detector on simulated incidents whose truth is known"),
     "maintain": Command("streaming.cli.maintain", "compact the tables' closed days and drop what is too old"),
     "rebuild": Command("streaming.cli.rebuild", "make every table that people read again from the facts"),
     "reseed": Command("streaming.cli.reseed", "begin a new checkpoint without losing open alerts"),

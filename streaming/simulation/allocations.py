@@ -48,5 +48,6 @@ def _shares(strategy: Strategy, route: TopicRouteData, members: tuple[str, ...])
         allocation = allocate_all(strategy, route.subscribe_info, members)
     except AllocationError as error:
         return error
-    shares = (tuple(dict.fromkeys(share)) for share in allocation.shares)  # CONFIG may name a queue twice
+    # CONFIG may name a queue twice, and gives queues of all topics to each
+    shares = (tuple(q for q in dict.fromkeys(share) if q.topic == route.topic) for share in allocation.shares)
     return dict(zip(allocation.client_ids, shares, strict=True))

@@ -64,16 +64,26 @@ class ConsumerGroupInfo:
 
 
 class Broker:
-    """``notify`` carries NOTIFY_CONSUMER_IDS_CHANGED to a client; ``refusing`` hears that a group's topics changed."""
+    """``notify`` carries NOTIFY_CONSUMER_IDS_CHANGED to a client; ``refusing`` hears that a group's topics changed.
 
-    def __init__(self, name: str, notify: Notify, refusing: Callable[[str, str], None], broker_id: int = 0) -> None:
+    ``listing`` hears of every client that appears in, or disappears from, what it lists.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        notify: Notify,
+        refusing: Callable[[str, str], None],
+        listing: Callable[[str], None] = lambda _: None,
+        broker_id: int = 0,
+    ) -> None:
         self.name, self.broker_id = name, broker_id
         self.is_up = self.hears_name_server = True
         self.topics: dict[str, QueueData] = {}
         self.logs: dict[MessageQueue, MessageLog] = {}
         self.groups: dict[str, ConsumerGroupInfo] = {}
         self.broadcasting: set[str] = set()
-        self._notify, self._refusing = notify, refusing
+        self._notify, self._refusing, self._listing = notify, refusing, listing
         self._progress: dict[tuple[str, MessageQueue], Progress] = {}
         self._locks: dict[tuple[str, MessageQueue], tuple[str, int]] = {}
 
@@ -109,9 +119,11 @@ class Broker:
         """``registerConsumer``: clients of the group are notified if it brings anything new."""
         name = channel.client.group
         group = self.groups.setdefault(name, ConsumerGroupInfo())
-        before = group.subscriptions
+        before, listed = group.subscriptions, len(group.channels)
         if not group.beat(channel, subscriptions, now):
             return
+        if len(group.channels) > listed:
+            self._listing(channel.client.client_id)
         self._tell_all(name)
         if before.keys() != subscriptions.keys():
             self._refusing(self.name, name)
@@ -137,6 +149,7 @@ class Broker:
             return False
         if not group.channels:
             del self.groups[name]
+        self._listing(channel.client.client_id)
         return True
 
     def _tell_all(self, name: str) -> None:

@@ -73,7 +73,8 @@ class Collector:
         self._offsets_due: dict[str, int] = {}
         self._routes: dict[str, tuple[TopicRouteData | None, int]] = {}
         self._routes_told: dict[str, tuple[tuple[RouteQueues, ...], int]] = {}
-        self.lost_reports: list[int] = []
+        self.lost_reports: list[int] = []  # when, as those that no client answered
+        self.silences: list[int] = []
         self.is_off = False
 
     def start(self) -> None:
@@ -182,6 +183,7 @@ class Collector:
     def _take_silence(self, client_id: str, asked: _Asked, through: str, round_ts: int) -> None:
         now, period = self._fleet.now, self.pace.running_info_ms
         asked.is_busy, asked.steps = False, min(asked.steps + 1, 3)
+        self.silences.append(now)
         asked.due_ts = now + min(period << asked.steps, LONGEST_BACK_OFF_MS)
         self._say(
             AssignmentReport, round_ts, client_id=client_id, answered=False, answered_ts=now, asked_through=through,

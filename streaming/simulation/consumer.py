@@ -221,8 +221,11 @@ class Consumer:
 
     def subscribe(self, topics: dict[str, str]) -> None:
         """From now on these topics: those no longer in it are dropped at the next rebalance."""
+        if not self.is_running:
+            return
         retry = {name: expression for name, expression in self.topics.items() if name == retry_topic(self.group)}
         self.topics = {**topics, **retry}
+        self.fleet.subscribers_changed()
         self.routes = {name: route for name, route in self.routes.items() if name in self.topics}
         self.poll_routes()
         self.beat()

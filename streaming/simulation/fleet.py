@@ -1,6 +1,7 @@
 """A cluster with one consumer group in it: name server, brokers, clients, producer, all on one clock, from one seed."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from random import Random
 
 from schemas.identity import MessageQueue, retry_topic
@@ -32,6 +33,8 @@ class Fleet:
         self.brokers: dict[str, Broker] = {}
         self.clients: list[Consumer] = []
         self.allocations = Allocations()
+        self._subscriber_counts: dict[str, int] = {}
+        self._subscribed: set[str] = set()
         self.producer = Producer(self)
         self.truth = Truth(lambda: self.agenda.now, self._in_route, self._subscribers)
         self.agenda.after(NAME_SERVER_SCAN_MS, self._scan_name_server)
@@ -51,7 +54,7 @@ class Fleet:
     # --- brokers and topics
 
     def _add_broker(self, name: str) -> None:
-        broker = Broker(name, self._notify, self._subscriptions_changed)
+        broker = Broker(name, self._notify, self._subscriptions_changed, partial(self._listing_changed, name))
         broker.put_topic(retry_topic(self.group), QueueData(name, 1, 1), self.now)
         self.brokers[name] = broker
         self._register(broker)
@@ -127,7 +130,19 @@ class Fleet:
 
     def _subscribers(self, topic: str) -> int:
         """Of a topic that everybody has to himself there is nothing to be shared out."""
-        return sum(topic in one.topics and not one.manner.broadcasting for one in self.clients if one.is_running)
+        count = self._subscriber_counts.get(topic)
+        if count is None:
+            sharing = (one for one in self.clients if one.is_running and not one.manner.broadcasting)
+            count = self._subscriber_counts[topic] = sum(topic in one.topics for one in sharing)
+        return count or (not self.clients and bool(self.listed()))
+
+    def subscribers_changed(self) -> None:
+        """A client came, went, or subscribes to other topics: a topic may have got its first, or lost its last."""
+        self._subscriber_counts.clear()
+        subscribed = {topic for client in self.clients if client.is_running for topic in client.topics}
+        if subscribed != self._subscribed:
+            self._subscribed = subscribed
+            self._note_route()
 
     def _note_route(self) -> None:
         """Queues may have come to or gone from the route."""
@@ -162,8 +177,7 @@ class Fleet:
 
     def _members_changed(self) -> None:
         self.clients = [client for client in self.clients if client.is_running]
-        if self.living() <= 1:
-            self._note_route()
+        self.subscribers_changed()
 
     def living(self) -> int:
         return sum(client.is_running for client in self.clients)
@@ -197,6 +211,15 @@ class Fleet:
             process_queue.progress.settle(self.now)
             process_queue.is_refused = is_refused
             self.truth.note(process_queue.progress)
+
+    def _listing_changed(self, broker_name: str, client_id: str) -> None:
+        self.truth.listed(broker_name, client_id)
+        if not self.living() and not self.listed():
+            self._note_route()
+
+    def listed(self) -> set[str]:
+        """Whom any broker lists: a client that has died without a word, too."""
+        return {client_id for broker in self.brokers.values() for client_id in broker.client_ids(self.group)}
 
     def _subscriptions_changed(self, broker_name: str, _group: str) -> None:
         self._serve_all(self.brokers[broker_name])
@@ -234,6 +257,20 @@ class Fleet:
         """The group in every queue, settled."""
         self.settle()
         return [progress for broker in self.brokers.values() for progress in broker.progresses(self.group)]
+
+    def is_misplaced(self, topic: str) -> bool:
+        """Whether a client holds a queue that another should, by the first client's strategy and the brokers' lists."""
+        route = self.name_server.route(topic)
+        if route is None or not self.clients:
+            return False
+        held = self.assignment()
+        for name in route.broker_names:
+            members = self.allocations.members(self.brokers[name].client_ids(self.group))
+            shares = self.allocations.shares(self.clients[0].manner.strategy, route, members)
+            wanted = {queue: client_id for client_id, share in shares.items() for queue in share}
+            if any(held[queue] and held[queue] != (wanted.get(queue),) for queue in route.subscribe_info):
+                return True
+        return False
 
     def assignment(self) -> dict[MessageQueue, tuple[str, ...]]:
         """Who holds each readable queue now."""

@@ -43,6 +43,7 @@ class TopicRouteData:
     order_topic_conf: str | None = None
     subscribe_info: tuple[MessageQueue, ...] = field(init=False)
     readable: frozenset[MessageQueue] = field(init=False)
+    broker_names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         readable = (
@@ -53,10 +54,7 @@ class TopicRouteData:
         )
         object.__setattr__(self, "subscribe_info", sort_queues(readable))
         object.__setattr__(self, "readable", frozenset(self.subscribe_info))
-
-    @property
-    def broker_names(self) -> tuple[str, ...]:
-        return tuple(data.broker_name for data in self.broker_datas)
+        object.__setattr__(self, "broker_names", tuple(data.broker_name for data in self.broker_datas))
 
 
 class NameServer:

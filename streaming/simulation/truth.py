@@ -52,12 +52,17 @@ class Truth:
     ) -> None:
         self.windows: list[Window] = []
         self.changes: list[Change] = []
+        self.listings: list[Change] = []
         self.held: list[Held] = []
         self._now, self._in_route, self._subscribers = now, in_route, subscribers
         self._open: dict[MessageQueue, Window] = {}
 
     def change(self, what: str, subject: str) -> None:
         self.changes.append(Change(self._now(), what, subject))
+
+    def listed(self, broker_name: str, client_id: str) -> None:
+        """A broker's list changed, as it may long after the client did."""
+        self.listings.append(Change(self._now(), broker_name, client_id))
 
     def note(self, progress: Progress) -> None:
         """Something about the queue or who holds it has changed: a window may begin or end."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from schemas.events import AnyEvent
-from schemas.facts import AlertFact, AlertState, Fact
+from schemas.facts import AlertFact, AlertState, Fact, Kind
 from streaming.core.group import Group
 from streaming.core.settings import Settings
 from streaming.core.state import new_state
@@ -26,17 +26,28 @@ class Detector:
         keep: Callable[[AnyEvent], object] = lambda _: None,
     ) -> None:
         self._group = Group(new_state(CLUSTER, fleet.group), settings)
-        self._keep = keep
+        self._fleet, self._keep = fleet, keep
+        self.borne_out: set[tuple[str, int]] = set()  # kinds of alerts that were true when they were told
         self.collector = Collector(fleet, CLUSTER, self._take, pace)
         self.collector.start()
 
     def _take(self, event: AnyEvent) -> None:
         self._keep(event)
+        known = len(self.facts)
         take(self._group, event)
+        for fact in self.facts[known:]:
+            if isinstance(fact.payload, AlertFact) and self._is_so(fact.payload.kind, fact.topic):
+                self.borne_out.add((fact.payload.kind, fact.ts))
 
     @property
     def facts(self) -> list[Fact]:
         return self._group.facts
+
+    def _is_so(self, kind: str, topic: str | None) -> bool:
+        """Of what is not in the truth's windows: whether it is so now."""
+        if kind == Kind.MISPLACED:
+            return self._fleet.is_misplaced(topic or "")
+        return kind == Kind.NO_MEMBERS and not self._fleet.listed()
 
     def fired(self) -> list[tuple[Fact, AlertFact]]:
         """Every time that an alert began to fire."""

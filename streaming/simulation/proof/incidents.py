@@ -1,0 +1,93 @@
+"""One incident: a random group, a fault or two in it, everyday life around them, and what the detector made of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from msgspec import Struct
+
+from streaming.core.settings import Settings
+from streaming.simulation.pace import Pace
+from streaming.simulation.proof.detector import Detector
+from streaming.simulation.proof.faults import FAULTS, Fault
+from streaming.simulation.proof.judging import Active, Judge, Page, Wanted
+from streaming.simulation.proof.world import Shape, World, random_shape
+
+AFTERWARDS_S = 150
+LONG_S, SHORT_S = (240, 480), (5, 120)  # how long faults last
+IS_SHORT, IS_DOUBLE, HAS_CHURN, LOSES_REPORTS = 0.2, 0.25, 0.3, 0.2
+
+
+class Run(Struct):
+    """What came of one seed: ``seconds`` of the group's time, ``rebalances`` in it."""
+
+    seed: str
+    shape: str
+    faults: tuple[str, ...]
+    seconds: float
+    rebalances: int
+    wanted: list[Wanted]
+    pages: list[Page]
+
+
+def incident(seed: str, number: int, settings: Settings) -> Run:
+    """The faults take turns, so that each comes up as often."""
+    return play_incident(f"{seed}/{number}", FAULTS[number % len(FAULTS)], settings)
+
+
+def play_incident(seed: str, fault: Fault, settings: Settings) -> Run:
+    random = Random(f"{seed}/incident")
+    shape = shape_for(fault, random)
+    faults = [fault]
+    if random.random() < IS_DOUBLE and not fault.is_alone:
+        others = [other for other in FAULTS if other is not fault and _fits(other, shape)]
+        faults += random.sample([other for other in others if not (fault.changes_topic and other.changes_topic)], 1)
+    world = World(shape, seed)
+    loses = 0.03 if random.random() < LOSES_REPORTS else 0.0
+    detector = Detector(world.fleet, settings, Pace(loses_reports=loses))
+    world.warm_up()
+    active = [_inflict(world, one, random) for one in faults]
+    if random.random() < HAS_CHURN and shape.strategy != "CONFIG":
+        world.fleet.agenda.after(random.randrange(60_000), _churn, world)
+    world.fleet.run(max(one.to_ts for one in active) / 1000 - world.fleet.now / 1000 + AFTERWARDS_S)
+    verdict = Judge(world, detector, active, settings.timing).verdict()
+    names = tuple(one.name for one in faults)
+    seconds = (world.fleet.now - world.began_ts) / 1000
+    return Run(seed, str(shape), names, seconds, len(world.fleet.truth.changes), verdict.wanted, verdict.pages)
+
+
+def shape_for(fault: Fault, random: Random) -> Shape:
+    shape = random_shape(random, **fault.needs)
+    return replace(
+        shape,
+        clients=max(shape.clients, fault.least_clients),
+        brokers=max(shape.brokers, fault.least_brokers),
+        queues=max(shape.queues, 2),
+    )
+
+
+def _fits(fault: Fault, shape: Shape) -> bool:
+    if fault.is_alone:
+        return False
+    has_room = shape.clients >= fault.least_clients and shape.brokers >= fault.least_brokers
+    return has_room and all(getattr(shape, name) == value for name, value in fault.needs.items())
+
+
+def _inflict(world: World, fault: Fault, random: Random) -> Active:
+    """At once, or shortly after what came before it."""
+    world.fleet.run(random.randrange(1, 40))
+    lasts_s = random.randrange(*(SHORT_S if random.random() < IS_SHORT else LONG_S))
+    from_ts = world.fleet.now
+    heal = fault.bring_about(world)
+    to_ts = from_ts + lasts_s * 1000
+    world.fleet.agenda.at(to_ts, heal)
+    return Active(fault, from_ts, to_ts)
+
+
+def _churn(world: World) -> None:
+    """Somebody comes or goes meanwhile."""
+    if len(world.clients) > 2 and world.random.random() < 0.5:
+        world.fleet.leave(world.pick())
+    elif world.clients:
+        world.start()

@@ -1,0 +1,261 @@
+"""The detector's word against the truth: what had to be found, by when, whether it was, and what was said wrongly."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from schemas.facts import AlertFact, AlertState, Cause, Fact, Kind
+from schemas.identity import MessageQueue, is_retry_topic
+from streaming.core.settings import Timing
+from streaming.simulation.proof.detector import Detector
+from streaming.simulation.proof.faults import Fault
+from streaming.simulation.proof.world import World
+from streaming.simulation.truth import Window
+
+OF_QUEUES = (Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.SLOW_CONSUMER)
+SEEN_AS: dict[Kind, frozenset[Kind]] = {  # which truths make a page of this kind true
+    Kind.DUPLICATED: frozenset({Kind.DUPLICATED}),
+    Kind.ORPHANED: frozenset({Kind.ORPHANED}),
+    Kind.STALLED: frozenset({Kind.STALLED, Kind.ORPHANED, Kind.SLOW_CONSUMER}),
+    Kind.SLOW_CONSUMER: frozenset({Kind.SLOW_CONSUMER, Kind.STALLED}),
+    Kind.PHANTOM: frozenset({Kind.PHANTOM}),
+}
+LONGEST_GRACE_MS = 240_000
+SILENT_FOR_MS = 300_000
+LOOKS_BACK_MS = 60_000  # what a page says was seen within this time before it
+SEEN_FROM_MS = 10_000  # a window that lasted no longer is what every rebalance makes
+CONDITION_MS = {  # until a page may be expected: RocketMQ's and the collector's intervals, and how long it must hold
+    Kind.INCONSISTENT_SUBSCRIPTION: 100_000,
+    Kind.UNREADABLE_QUEUES: 95_000,
+    Kind.NO_MEMBERS: 140_000,
+    Kind.REBALANCE_STORM: 190_000,
+}
+
+
+class Active(NamedTuple):
+    """A fault of an incident, from when to when."""
+
+    fault: Fault
+    from_ts: int
+    to_ts: int
+
+
+class Page(NamedTuple):
+    """An alert that began to fire. ``is_true``: the truth bears it out."""
+
+    kind: Kind
+    topic: str
+    cause: str | None
+    severity: str
+    fired_ts: int
+    queues: frozenset[MessageQueue]
+    is_true: bool
+
+
+class Wanted(Struct):
+    """Something that was wrong for long enough to be found by ``due_ts``. ``found`` None: it was missed."""
+
+    kind: Kind
+    topic: str
+    from_ts: int
+    due_ts: int
+    faults: tuple[str, ...]
+    causes: tuple[str, ...]
+    found: Page | None = None
+
+    @property
+    def delay_ms(self) -> int | None:
+        """Not of what a page was open for already."""
+        late = None if self.found is None else self.found.fired_ts - self.from_ts
+        return late if late is not None and late >= 0 else None
+
+    @property
+    def cause_is_right(self) -> bool | None:
+        """None: there is nothing to be named."""
+        if self.found is None or not self.causes or self.found.cause is None:
+            return None
+        return self.found.cause in self.causes
+
+
+class Verdict(NamedTuple):
+    wanted: list[Wanted]
+    pages: list[Page]
+
+
+class Judge:
+    """Of one run, once it is over."""
+
+    def __init__(self, world: World, detector: Detector, active: Iterable[Active], timing: Timing) -> None:
+        self._world, self._detector, self._timing = world, detector, timing
+        self._active = list(active)
+        self._truth, self._end = world.fleet.truth, world.fleet.now
+        pace = detector.collector.pace
+        self._tail_ms = 2 * pace.running_info_ms + pace.interval_ms + timing.hold_critical
+        self._stall_ms = timing.stall + 2 * pace.offsets_ms + pace.interval_ms
+        self._report_ms = pace.running_info_ms
+        changes = [(c.ts, c.what) for c in self._truth.changes] + [(c.ts, "listed") for c in self._truth.listings]
+        seconds = {(ts // 1_000, what): ts for ts, what in sorted(changes)}  # the last of each kind in a second
+        self._changes = sorted((ts, what) for (_, what), ts in seconds.items())
+        self._pages = self._read_pages()
+
+    def verdict(self) -> Verdict:
+        wanted = [*self._wanted_of_queues(), *self._wanted_of_conditions()]
+        return Verdict(wanted, [page for page, _ in self._pages])
+
+    # --- what was said
+
+    def _read_pages(self) -> list[tuple[Page, int]]:
+        """Each with when it was over."""
+        resolved: dict[tuple[str, int], int] = {}
+        listed: dict[tuple[str, int], set[MessageQueue]] = {}
+        firing: list[tuple[Fact, AlertFact]] = []
+        for fact in self._detector.facts:
+            alert = fact.payload
+            if not isinstance(alert, AlertFact) or alert.fired_ts is None or is_retry_topic(fact.topic or ""):
+                continue
+            key = (alert.fingerprint, alert.fired_ts)
+            if key not in listed:
+                firing.append((fact, alert))
+            queues = {MessageQueue(fact.topic or "", q.broker_name, q.queue_id) for q in alert.queues}
+            listed.setdefault(key, set()).update(queues)
+            if alert.state == AlertState.RESOLVED.value:
+                resolved[key] = fact.ts
+        pages = []
+        for fact, alert in firing:
+            key = (alert.fingerprint, alert.fired_ts or 0)
+            page = self._page(fact, alert, frozenset(listed[key]))
+            pages.append((page, resolved.get(key, self._end)))
+        return pages
+
+    def _page(self, fact: Fact, alert: AlertFact, queues: frozenset[MessageQueue]) -> Page:
+        kind = Kind(alert.kind)
+        given = Page(kind, fact.topic or "", alert.cause, alert.severity, fact.ts, queues, False)
+        return given._replace(is_true=self._is_true(given))
+
+    def _is_true(self, page: Page) -> bool:
+        if page.kind in (Kind.MISPLACED, Kind.NO_MEMBERS):
+            return (page.kind.value, page.fired_ts) in self._detector.borne_out
+        if page.kind not in SEEN_AS:
+            return any(
+                (page.kind, page.topic) in one.fault.conditions
+                and one.from_ts <= page.fired_ts <= one.to_ts + LOOKS_BACK_MS
+                for one in self._active
+            )
+        kinds = SEEN_AS[page.kind]
+        if page.kind is Kind.ORPHANED and self._is_silent(page.fired_ts - SILENT_FOR_MS, page.fired_ts):
+            kinds |= {Kind.STALLED}  # whoever is stopped, and no longer listed, owns nothing
+        return any(
+            window.queue in page.queues
+            and window.kind in kinds
+            and window.from_ts <= page.fired_ts
+            and window.lasted_until(self._end) >= page.fired_ts - LOOKS_BACK_MS
+            and window.lasted_until(self._end) - window.from_ts >= SEEN_FROM_MS
+            for window in self._truth.windows
+        )
+
+    # --- what had to be said
+
+    def _wanted_of_queues(self) -> list[Wanted]:
+        by_condition: dict[tuple[Kind, str], list[Window]] = {}
+        for window in self._truth.windows:
+            if window.kind in OF_QUEUES:
+                by_condition.setdefault((window.kind, window.queue.topic), []).append(window)
+        found = []
+        for (kind, topic), windows in by_condition.items():
+            for overlapping in _together(windows, self._end):
+                found += self._wanted_of(kind, topic, overlapping)
+        return found
+
+    def _wanted_of(self, kind: Kind, topic: str, windows: list[Window]) -> list[Wanted]:
+        """The first of these windows that lasted beyond the time by which it had to be found."""
+        for window in windows:
+            lasted_until = window.lasted_until(self._end)
+            if lasted_until < window.from_ts + self._tail_ms:
+                continue
+            due_ts = self._due(kind, window)
+            if lasted_until < due_ts:
+                continue
+            active = self._active_at(window.from_ts, due_ts)
+            wanted = self._new(kind, topic, window.from_ts, due_ts, active)
+            queues = {one.queue for one in windows}
+            kinds = {kind} | ({Kind.STALLED} if self._is_silent(window.from_ts, due_ts) else set())
+            wanted.found = self._find(kinds, topic, wanted, queues)
+            return [wanted]
+        return []
+
+    def _due(self, kind: Kind, window: Window) -> int:
+        """Grace, two report intervals and a round after the last change, as docs/findings.md promises."""
+        extra = max((one.fault.extra_ms for one in self._active_at(window.from_ts, window.from_ts)), default=0)
+        if kind in (Kind.STALLED, Kind.SLOW_CONSUMER):
+            orderly = self._timing.grace_orderly_extra if self._world.shape.orderly else 0
+            fills = 1_000 * 1_000 // self._world.shape.rate if kind is Kind.SLOW_CONSUMER else 0
+            return window.from_ts + self._stall_ms + orderly + fills + extra
+        due = window.from_ts + self._tail_ms
+        longest = 0
+        for ts, what in self._changes[bisect_left(self._changes, (window.from_ts - LONGEST_GRACE_MS, "")) :]:
+            if ts > due:
+                break
+            grace = self._grace(what)
+            due, longest = max(due, ts + grace + self._tail_ms), max(longest, grace)
+        due = min(due, window.from_ts + self._timing.settle_limit * longest + self._tail_ms) + extra
+        lost = sum(window.from_ts <= ts <= due for ts in self._detector.collector.lost_reports)
+        due += min(lost, 3) * self._report_ms
+        silent = self._is_silent(window.from_ts, due)
+        return max(due, window.from_ts + self._stall_ms + self._report_ms) if silent else due
+
+    def _grace(self, what: str) -> int:
+        timing = self._timing
+        orderly = timing.grace_orderly_extra if self._world.shape.orderly else 0
+        if what == "route":
+            return timing.grace_route + orderly + self._detector.collector.pace.route_ms
+        return (timing.grace_broker if what == "broker" else timing.grace_membership) + orderly
+
+    def _is_silent(self, from_ts: int, to_ts: int) -> bool:
+        """Whether some instance was not heard: then it cannot be known what it owns, and only offsets can tell."""
+        if any(one.fault.is_unheard for one in self._active_at(from_ts, to_ts)):
+            return True
+        return any(from_ts - self._report_ms <= ts <= to_ts for ts in self._detector.collector.silences)
+
+    def _wanted_of_conditions(self) -> list[Wanted]:
+        found = []
+        for one in self._active:
+            for kind, topic in one.fault.conditions:
+                due_ts = one.from_ts + CONDITION_MS[kind]
+                if one.to_ts >= due_ts:
+                    wanted = self._new(kind, topic, one.from_ts, due_ts, [one])
+                    wanted.found = self._find({kind}, topic, wanted, set())
+                    found.append(wanted)
+        return found
+
+    def _active_at(self, from_ts: int, to_ts: int) -> list[Active]:
+        return [one for one in self._active if one.from_ts <= to_ts and one.to_ts >= from_ts]
+
+    def _new(self, kind: Kind, topic: str, from_ts: int, due_ts: int, active: list[Active]) -> Wanted:
+        causes = {cause.value for one in active for cause in one.fault.causes}
+        if self._world.shape.strategy == "CONFIG" and kind is Kind.ORPHANED:
+            causes.add(Cause.CONFIG_MISSES_QUEUE.value)  # nobody's list names what a client leaves behind
+        return Wanted(kind, topic, from_ts, due_ts, tuple(one.fault.name for one in active), tuple(sorted(causes)))
+
+    def _find(self, kinds: set[Kind], topic: str, wanted: Wanted, queues: set[MessageQueue]) -> Page | None:
+        for page, over_ts in self._pages:
+            is_of_it = page.kind in kinds and page.topic == topic and (not queues or queues & page.queues)
+            if is_of_it and page.fired_ts <= wanted.due_ts and over_ts >= wanted.from_ts:
+                return page
+        return None
+
+
+def _together(windows: list[Window], end: int) -> list[list[Window]]:
+    """Windows that overlap in time, as one."""
+    groups: list[list[Window]] = []
+    until = -1
+    for window in sorted(windows, key=lambda w: w.from_ts):
+        if groups and window.from_ts <= until:
+            groups[-1].append(window)
+        else:
+            groups.append([window])
+        until = max(until, window.lasted_until(end))
+    return groups
