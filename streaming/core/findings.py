@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from schemas.facts import Kind, Severity
 from streaming.core.evidence import BROADCASTING
-from streaming.core.progress import is_seen_lately
+from streaming.core.progress import is_seen_lately, is_seen_to_move
 from streaming.core.queue import Queue
 from streaming.core.state import FINDING_CODES
 from streaming.core.topic_evidence import TopicEvidence
@@ -51,8 +51,13 @@ class QueueEvidence:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every member has said what it owns, recently, and late enough to count."""
-        return self.topic.is_complete or (self.is_lifted and self.topic.is_fresh)
+        """Whether every member has said what it owns, recently, and late enough to count, or it has settled too long.
+
+        Members that change faster than they are asked hide who owns what: a queue that moves goes on settling.
+        """
+        if self.topic.is_complete:
+            return True
+        return self.is_lifted and self.topic.is_fresh and not is_seen_to_move(self.topic.group, self.queue)
 
     @property
     def looks_right(self) -> bool:

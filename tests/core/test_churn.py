@@ -1,4 +1,4 @@
-"""A group that flaps for a day is not silent for a day, and what is wrong all along is told whatever else changes."""
+"""A group that flaps all day is not silent all day, and what is wrong all along is told whatever else changes."""
 
 import pytest
 
@@ -97,12 +97,20 @@ def test_containers_that_show_one_address_are_not_taken_for_one() -> None:
     assert "REBALANCE_STORM" not in first_fired(fleet)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("same_id", [True, False], ids=["same id", "new id each time"])
-@pytest.mark.parametrize("period", [10, 30, 70, 110, 300, 550])
-def test_a_day_of_flapping_is_told_and_stays_told(period: float, same_id: bool) -> None:
+@pytest.mark.parametrize("period", [10, 20])
+def test_members_that_change_faster_than_they_are_asked_leave_no_queue_that_moves_to_nobody(period: float) -> None:
     fleet = group_of_two()
-    flap(fleet, period, 24 * HOUR, same_id)
+    flap(fleet, period, 300, same_id=True)
+    assert set(first_fired(fleet)) == {"REBALANCE_STORM"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("same_id", [True, False], ids=["same id", "new id each time"])
+@pytest.mark.parametrize("period", [30, 110, 550])
+def test_hours_of_flapping_are_told_and_stay_told(period: float, same_id: bool) -> None:
+    fleet = group_of_two()
+    flap(fleet, period, 5 * HOUR, same_id)
     assert first_fired(fleet)["REBALANCE_STORM"] < 1.3 * HOUR
     told = [(state, reason) for at, state, reason in fleet.alerts("REBALANCE_STORM") if at > 1.3 * HOUR]
     assert ("firing", "held_long_enough") not in told, "one alert, not one again and again"
