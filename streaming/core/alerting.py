@@ -28,6 +28,7 @@ class Reason(Word):
     """Why an alert did what it did."""
 
     FOUND = "found"
+    WAITS_FOR_DEPLOY = "waits_for_deploy"
     HELD_LONG_ENOUGH = "held_long_enough"
     QUEUES_CHANGED = "queues_changed"
     CAUSE_CHANGED = "cause_changed"
@@ -96,11 +97,20 @@ def _begin(group: Group, topic: str, kind: str, claim: Claim, at: Judged) -> Non
     _tell(group, alert, Reason.FOUND, at)
     if _may_fire(group, alert, claim):
         _fire(group, alert, at)
+    else:
+        _say_that_it_waits(group, alert, claim, at)
 
 
 def _may_fire(group: Group, alert: Alert, claim: Claim) -> bool:
     """A deploy is waited for, but not for longer than one may take."""
     return claim.is_ripe and (not claim.waits or group.state.now - alert.active_ts >= group.timing.deploy_wait)
+
+
+def _say_that_it_waits(group: Group, alert: Alert, claim: Claim, at: Judged) -> None:
+    """Once: all that keeps it from firing is a deploy."""
+    if alert.state == AlertState.PENDING.value and claim.is_ripe and claim.waits and not alert.waits:
+        alert.waits = True
+        _tell(group, alert, Reason.WAITS_FOR_DEPLOY, at)
 
 
 def _fire(group: Group, alert: Alert, at: Judged) -> None:
@@ -130,8 +140,10 @@ def _support(group: Group, alert: Alert, claim: Claim, at: Judged) -> None:
     alert.queues = queues
     if alert.state == AlertState.PENDING.value and _may_fire(group, alert, claim):
         _fire(group, alert, at)
-    elif reason is not None:
+        return
+    if reason is not None:
         _tell(group, alert, reason, at)
+    _say_that_it_waits(group, alert, claim, at)
 
 
 def _what_changed(alert: Alert, claim: Claim, queues: list[int]) -> Reason | None:

@@ -4,6 +4,7 @@ It never runs backwards because of one late marker, nor forwards because of one 
 until the next one stands beside it, and only a series of markers far behind shows that the clock itself was wrong.
 """
 
+from datetime import datetime, timezone
 from enum import Enum, auto
 
 from streaming.core.settings import Timing
@@ -71,6 +72,11 @@ def start(state: GroupState, ts: int, timing: Timing) -> None:
     for queue in state.queues:
         if queue.progress_ts > latest:
             queue.progress_ts = queue.consumer_lag = queue.pull_lag = queue.still_ms = 0
+
+
+def as_text(ts: int) -> str:
+    """Epoch milliseconds as people write a moment."""
+    return datetime.fromtimestamp(ts // 1000, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def advance(state: GroupState, ts: int) -> None:

@@ -4,6 +4,7 @@ from collections import Counter
 
 from schemas.facts import AlertState, EvaluationFailedFact, GroupFact, Kind
 from streaming.core.alerting import UNDECIDED, update_alerts
+from streaming.core.clock import as_text
 from streaming.core.comparison import TopicFindings, compare
 from streaming.core.conditions import RESTLESS_FOR_MS, Found, find_conditions
 from streaming.core.episodes import update_episode
@@ -82,7 +83,7 @@ def _tell_status(group: Group, evidence: GroupEvidence, found: list[TopicFinding
         brokers_covered=len(state.brokers) - len(evidence.uncovered),
         brokers_known=len(state.brokers),
         members_reporting=sum(1 for member in evidence.members.values() if member.as_of),
-        reason=evidence.exclusion,
+        reason=_why(evidence, found),
     )
     shown = f"{fact.status} {fact.members} {fact.counts} {fact.brokers_covered}"
     if shown != state.status:
@@ -102,6 +103,17 @@ def _status(evidence: GroupEvidence, found: list[TopicFindings], counts: Counter
     if evidence.uncovered or not counts or any(_is_unknown(findings) for findings in found):
         return "unknown"
     return "settling" if counts[Kind.SETTLING.value] or counts[Kind.UNKNOWN.value] else "healthy"
+
+
+def _why(evidence: GroupEvidence, found: list[TopicFindings]) -> str | None:
+    """Why nothing more can be said: of the whole group, or of its first queue that is UNKNOWN, else SETTLING."""
+    if evidence.exclusion is not None:
+        return evidence.exclusion
+    if not evidence.members and not evidence.uncovered:
+        since = evidence.group.state.empty_since
+        return f"no broker has listed a member since {as_text(since)}" if since else "no broker lists a member"
+    reasons = {v.kind: v.reason for f in reversed(found) for v in reversed(f.verdicts.values())}
+    return reasons.get(Kind.UNKNOWN) or reasons.get(Kind.SETTLING)
 
 
 def _is_unknown(findings: TopicFindings) -> bool:

@@ -185,7 +185,7 @@ def settling(q: QueueEvidence) -> Verdict | None:
     """It does not look right, but the evidence is younger than the grace of the last change."""
     if q.is_complete or q.looks_right:
         return None
-    return q.seen(Kind.SETTLING, Severity.NONE, "evidence is younger than the grace of the last change")
+    return q.seen(Kind.SETTLING, Severity.NONE, q.topic.why_settling)
 
 
 def misplaced(q: QueueEvidence) -> Verdict | None:

@@ -133,6 +133,7 @@ class Alert(Packed):
     stale: bool = False
     since_ts: int = 0  # since when the first of its queues has been so
     clients: list[int] = field(default_factory=list)  # those that the cause names
+    waits: bool = False  # it was told that it would fire, but for a deploy under way
 
 
 class Condition(Packed):

@@ -3,6 +3,7 @@
 from functools import cached_property
 
 from schemas.identity import is_retry_topic
+from streaming.core.clock import as_text
 from streaming.core.evidence import BROADCASTING, GroupEvidence
 from streaming.core.expectation import NotKnown, expected_owners, strategy_key
 from streaming.core.membership import entries_at
@@ -85,6 +86,17 @@ class TopicEvidence:
         ids = self.group.client_ids(silent[:3])
         more = f" and {len(silent) - 3} more" if len(silent) > 3 else ""
         return f"no report since the last change from {', '.join(ids)}{more}"
+
+    @cached_property
+    def why_settling(self) -> str:
+        """What changed last, and from when on reports count."""
+        state = self.group.state
+        changes = [(self.topic.changed_ts, "the route changed"), (self.topic.hosts_changed_ts, "its brokers changed")]
+        for broker in (state.brokers[place] for place in self.hosts):
+            changes.append((broker.changed_ts, f"the list of {broker.name} changed"))
+            changes.append((broker.returned_ts, f"{broker.name} came back"))
+        ts, what = max(changes)
+        return f"{what} at {as_text(ts)}; reports count from {as_text(self.ready_ts)} on"
 
     @cached_property
     def waits_for_a_second_instance(self) -> bool:
