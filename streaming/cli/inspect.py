@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments)
     logging.getLogger("streaming.collector").setLevel(logging.CRITICAL)  # the page says who does not answer
     if arguments.namesrv is not None:
-        config = _with_name_servers(config, arguments.namesrv)
+        config = with_name_servers(config, arguments.namesrv)
     from streaming.inspect.exit_status import exit_status
     from streaming.inspect.screen import Manner, Screen
     from streaming.inspect.service import ENOUGH_S, Plan, inspect_once, inspect_until_signal
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     return exit_status(pictures)
 
 
-def _with_name_servers(config: Config, text: str) -> Config:
+def with_name_servers(config: Config, text: str) -> Config:
     """The configuration for these name servers alone. A cluster that has them there keeps its name, and its rules."""
     servers = server_list(text)
     if not servers:

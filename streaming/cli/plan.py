@@ -1,0 +1,94 @@
+"""Say what a change will do to a consumer group, by each of RocketMQ's six strategies, before it is made.
+
+How many queues move and how many had to, how even shares will be, for how long queues will be nobody's or have two
+owners, and how many messages are likely to be delivered again. It is tried on a simulated group of the same shape.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import msgspec
+
+from streaming.cli.arguments import Commands, add_config
+from streaming.cli.session import configured
+from streaming.errors import SourceError
+from streaming.simulation.whatif.change import Change, checked, members_after, new_ids
+from streaming.simulation.whatif.present import Present, chosen, read_present
+
+
+def add_command(commands: Commands) -> None:
+    parser = commands.add_parser("plan", description=__doc__)
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--namesrv", metavar="HOST:PORT", help="look at this cluster now, as 'evenkeel inspect' does")
+    source.add_argument("--from", dest="file", type=Path, metavar="FILE", help="what 'evenkeel inspect --json' printed")
+    parser.add_argument("--group", metavar="NAME", help="the group, if there are several")
+    parser.add_argument("--join", type=int, default=0, metavar="N", help="so many clients join")
+    parser.add_argument("--leave", action="append", default=[], metavar="ID", help="the client stops; may be repeated")
+    parser.add_argument("--rolling", type=int, default=0, metavar="N", help="all are restarted, N at a time")
+    parser.add_argument(
+        "--queues", action="append", default=[], metavar="TOPIC=N", help="the topic gets N queues on each broker"
+    )
+    parser.add_argument("--strategy", metavar="NAME", help="all are restarted with it, one after the other")
+    parser.add_argument("--lose-room", metavar="ROOM", help="clients and brokers whose names begin with it are lost")
+    parser.add_argument("--json", action="store_true", help="one JSON object (docs/simulation.md has the keys)")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="queues x clients before and after, .png or .svg")
+    add_config(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Raises MonitorError for what cannot be read, asked or planned."""
+    present = _look(arguments) if arguments.file is None else _read(arguments.file, arguments.group)
+    change = checked(_change(arguments, present), present)
+    from streaming.simulation.whatif.forecast import forecasts
+    from streaming.simulation.whatif.page import lines
+
+    found = forecasts(present, change)
+    if arguments.picture is not None:
+        from streaming.simulation.whatif.picture import draw
+
+        draw(found, arguments.picture)
+    if arguments.json:
+        rows = [one.as_json() for one in found]
+        print(json.dumps({"group": present.group, "change": msgspec.to_builtins(change), "forecasts": rows}, indent=1))
+        return 0
+    queues = next((len(f.after) + f.balance.unowned for f in found if f.balance is not None), 0)
+    print("\n".join(lines(found, present.group, len(members_after(change, present)), queues)))
+    return 0
+
+
+def _read(path: Path, group: str | None) -> Present:
+    try:
+        return read_present(path.read_bytes(), group, str(path))
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _look(arguments: argparse.Namespace) -> Present:
+    from streaming.cli.inspect import with_name_servers
+    from streaming.inspect.service import Plan, inspect_once
+
+    config = with_name_servers(configured(arguments), arguments.namesrv)
+    groups = (arguments.group,) if arguments.group else ()
+    pictures = inspect_once(config, Plan(groups))
+    found = [msgspec.convert(msgspec.to_builtins(group), Present) for one in pictures for group in one.groups]
+    return chosen(found, arguments.group, arguments.namesrv)
+
+
+def _change(arguments: argparse.Namespace, present: Present) -> Change:
+    return Change(
+        join=new_ids(arguments.join, present) if arguments.join > 0 else (),
+        leave=tuple(arguments.leave),
+        rolling=max(0, arguments.rolling),
+        queues=dict(map(_queues, arguments.queues)),
+        lose_room=arguments.lose_room,
+        strategy=arguments.strategy,
+    )
+
+
+def _queues(text: str) -> tuple[str, int]:
+    topic, equals, number = text.rpartition("=")
+    if not equals or not number.isdigit() or not int(number):
+        raise SourceError(f"--queues {text}: a topic and a number from 1 on, as in orders=16")
+    return topic, int(number)

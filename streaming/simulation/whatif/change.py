@@ -1,0 +1,65 @@
+"""What is to be done to a group."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from streaming.errors import SourceError
+from streaming.simulation.whatif.present import Present
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """``queues``: topic -> queues on each broker. ``rolling``: so many at a time are restarted, 0: none.
+
+    ``lose_room``: what stands before ``-`` or ``@`` in the names of brokers and ids of clients that are lost.
+    ``strategy``: what all clients share out by afterwards.
+    """
+
+    join: tuple[str, ...] = ()
+    leave: tuple[str, ...] = ()
+    rolling: int = 0
+    queues: dict[str, int] = {}
+    lose_room: str | None = None
+    strategy: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.join or self.leave or self.rolling or self.queues or self.lose_room or self.strategy)
+
+
+def room_of(name: str) -> str:
+    """The room that a broker's name or a client id begins with."""
+    return name.replace("@", "-").partition("-")[0]
+
+
+def checked(change: Change, present: Present) -> Change:
+    """The change, if it can be made to the group. Raises SourceError, with what is there."""
+    if change.is_empty:
+        raise SourceError("nothing to plan: name a change, as --join 2, --leave ID, --queues TOPIC=16 or --rolling 1")
+    unknown = sorted(set(change.leave) - set(present.client_ids))
+    if unknown:
+        raise SourceError(f"--leave {unknown[0]}: not in the group; there are {', '.join(present.client_ids)}")
+    topics = {queue.topic for queue in present.shared()}
+    if missing := sorted(set(change.queues) - topics):
+        raise SourceError(f"--queues {missing[0]}: the group has {', '.join(sorted(topics))}")
+    if not members_after(change, present):
+        raise SourceError("nobody would be left: then there is nothing to share out")
+    if not brokers_after(change, present):
+        raise SourceError(f"--lose-room {change.lose_room}: no broker would be left")
+    return change
+
+
+def members_after(change: Change, present: Present) -> tuple[str, ...]:
+    gone = {one for one in present.client_ids if change.lose_room is not None and room_of(one) == change.lose_room}
+    return tuple(one for one in present.client_ids if one not in gone and one not in change.leave) + change.join
+
+
+def brokers_after(change: Change, present: Present) -> tuple[str, ...]:
+    names = dict.fromkeys(queue.broker_name for queue in present.shared())
+    return tuple(name for name in names if change.lose_room is None or room_of(name) != change.lose_room)
+
+
+def new_ids(count: int, present: Present) -> tuple[str, ...]:
+    """Ids for clients that join: where they stand among the others is not known, so they are dealt out evenly."""
+    known = sorted(present.client_ids)
+    return tuple(f"{known[place * len(known) // count]}-new{place + 1}" for place in range(count))

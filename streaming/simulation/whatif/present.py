@@ -1,0 +1,86 @@
+"""A group as it stands: from one line of ``evenkeel inspect --json``, or a file with the same keys."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from schemas.identity import MessageQueue, is_retry_topic
+from streaming.errors import SourceError
+
+
+class Member(Struct, frozen=True):
+    client_id: str
+    strategy: str | None = None
+
+
+class Queue(Struct, frozen=True):
+    """``in_per_s``: messages written to it a second, None where that is not known."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    owners: tuple[str, ...] = ()
+    readable: bool = True
+    in_per_s: float | None = None
+
+    @property
+    def name(self) -> MessageQueue:
+        return MessageQueue(self.topic, self.broker_name, self.queue_id)
+
+
+class Present(Struct, frozen=True, kw_only=True):
+    """What of a look a plan goes by. Retry topics are left out: each client's share of them costs nothing."""
+
+    cluster: str = ""
+    group: str
+    members: tuple[Member, ...]
+    queues: tuple[Queue, ...]
+    orderly: bool = False
+    message_model: str | None = None
+
+    @property
+    def client_ids(self) -> tuple[str, ...]:
+        return tuple(member.client_id for member in self.members)
+
+    def shared(self) -> tuple[Queue, ...]:
+        """The queues that are shared out."""
+        return tuple(queue for queue in self.queues if queue.readable and not is_retry_topic(queue.topic))
+
+    def owners(self) -> dict[MessageQueue, str]:
+        """The owner of each queue that has exactly one."""
+        return {queue.name: queue.owners[0] for queue in self.shared() if len(queue.owners) == 1}
+
+
+def read_present(text: bytes, group: str | None, where: str) -> Present:
+    """One group out of one or several lines. Raises SourceError where it is not there, or cannot be planned for."""
+    try:
+        found = [msgspec.json.decode(line, type=Present) for line in text.splitlines() if line.strip()]
+    except msgspec.DecodeError:
+        try:
+            found = [msgspec.json.decode(text, type=Present)]
+        except msgspec.DecodeError as error:
+            raise SourceError(f"{where}: not what 'evenkeel inspect --json' prints: {error}") from None
+    return chosen(found, group, where)
+
+
+def chosen(found: Sequence[Present], group: str | None, where: str) -> Present:
+    """The group that is asked for; without a name, the only one."""
+    matching = [one for one in found if group in (None, one.group)]
+    if len(matching) != 1:
+        names = ", ".join(sorted(one.group for one in found)) or "none"
+        raise SourceError(f"{where}: holds {len(matching)} groups that fit, name one with --group (there are: {names})")
+    (one,) = matching
+    if one.message_model == "BROADCASTING":
+        raise SourceError(f"{where}: {one.group} is broadcasting: every client owns every queue, whatever changes")
+    if not one.members or not one.shared():
+        raise SourceError(f"{where}: {one.group} has no members or no queues: there is nothing to plan with")
+    return one
+
+
+def rates(queues: Sequence[Queue]) -> Mapping[str, float]:
+    """Messages a second of each topic."""
+    found: dict[str, float] = {}
+    for queue in queues:
+        found[queue.topic] = found.get(queue.topic, 0.0) + (queue.in_per_s or 0.0)
+    return found

@@ -1,0 +1,154 @@
+"""What a change will do: the shares to the queue, the costs against further simulated runs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from schemas.identity import MessageQueue
+from streaming.cli import main
+from streaming.errors import SourceError
+from streaming.inspect.picture import GroupPicture
+from streaming.simulation.whatif.change import Change, checked, members_after, new_ids
+from streaming.simulation.whatif.forecast import Trial, forecasts, mean
+from streaming.simulation.whatif.present import Member, Present, Queue, read_present
+from streaming.simulation.whatif.shares import NotApplicable, balance
+
+CLIENTS = ("r1-x@1", "r1-y@1", "r2-z@1")
+
+
+def present(clients: tuple[str, ...] = CLIENTS, queues: int = 4, rate: float = 10.0, **fields: Any) -> Present:
+    """AVG on r1-a and r2-b."""
+    names = [MessageQueue("T", broker, n) for broker in ("r1-a", "r2-b") for n in range(queues)]
+    size, larger = divmod(len(names), len(clients))
+    owners = [c for place, c in enumerate(sorted(clients)) for _ in range(size + (place < larger))]
+    listed = tuple(Queue(*name, owners=(owner,), in_per_s=rate) for name, owner in zip(names, owners, strict=True))
+    members = tuple(Member(c, "AllocateMessageQueueAveragely") for c in clients)
+    return Present(group="g", members=members, queues=listed, **fields)
+
+
+def trial(name: str, change: Change, of: Present | None = None) -> Trial:
+    return Trial(of or present(), change, name)
+
+
+JOIN = Change(join=("r2-zz@1",))
+EXPECTED = [
+    ("AVG", JOIN, (5, 2, 2, 2, 0, 0)),
+    ("AVG", Change(leave=("r1-y@1",)), (3, 3, 4, 4, 0, 0)),
+    ("AVG", Change(queues={"T": 6}), (1, 0, 4, 4, 0, 0)),
+    ("AVG_BY_CIRCLE", JOIN, (5, 2, 2, 2, 0, 0)),
+    ("CONFIG", JOIN, (0, 0, 3, 0, 1, 0)),
+    ("CONFIG", Change(leave=("r1-y@1",)), (3, 3, 3, 2, 0, 3)),
+    ("MACHINE_ROOM_NEARBY", Change(lose_room="r2"), (0, 0, 2, 2, 0, 0)),
+    ("AVG", Change(join=tuple(f"n{n}" for n in range(7))), (8, 5, 1, 0, 2, 0)),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "wanted"), EXPECTED, ids=str)
+def test_shares_after_a_change(name: str, change: Change, wanted: tuple[int, ...]) -> None:
+    assert trial(name, change).balance == wanted
+
+
+def test_the_fewest_moves_are_never_more_than_the_moves() -> None:
+    for name in ("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH"):
+        for change in (JOIN, Change(leave=("r1-x@1",)), Change(queues={"T": 9})):
+            found = trial(name, change).balance
+            assert 0 <= found.fewest <= found.moved
+
+
+def test_a_queue_that_goes_back_to_its_owner_has_not_moved() -> None:
+    queue = MessageQueue("T", "b", 0)
+    assert balance({queue: "x"}, {queue: "x"}, [queue], ["x"]).moved == 0
+    assert balance({queue: "x"}, {queue: "y"}, [queue], ["x", "y"]) == (1, 0, 1, 0, 1, 0)
+
+
+def test_a_strategy_that_cannot_be_says_why() -> None:
+    with pytest.raises(NotApplicable, match="room@broker"):
+        trial("MACHINE_ROOM", JOIN)
+    (why,) = [one.why_not for one in forecasts(present(), JOIN) if one.strategy == "MACHINE_ROOM"]
+    assert why == "brokers are not named room@broker"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["AVG", "AVG_BY_CIRCLE"])
+@pytest.mark.parametrize("change", [JOIN, Change(queues={"T": 6}), Change(rolling=1)], ids=["join", "expand", "roll"])
+def test_the_forecast_is_what_further_runs_come_to(name: str, change: Change) -> None:
+    """The mean of five runs against that of five others; a moment more or less where it is about moments."""
+    of = trial(name, change)
+    told = mean(of.run(f"told/{n}") for n in range(5))
+    came = mean(of.run(f"came/{n}") for n in range(5))
+    assert told.unowned_longest_s == pytest.approx(came.unowned_longest_s, rel=0.5, abs=1.0)
+    assert told.unowned_queue_s == pytest.approx(came.unowned_queue_s, rel=0.5, abs=2.0)
+    assert told.repeated == pytest.approx(came.repeated, rel=0.6, abs=40)
+
+
+def test_an_orderly_group_waits_for_the_locks_of_a_lost_room() -> None:
+    change = Change(lose_room="r2")
+    orderly = present(clients=("r1-x@1", "r2-y@1", "r2-z@1"), orderly=True)
+    assert trial("AVG", change, orderly).run("1").unowned_longest_s > 30
+
+
+def test_what_is_not_there_is_refused_by_name() -> None:
+    for change, named in (
+        (Change(), "name a change"),
+        (Change(leave=("w",)), "r1-x@1, r1-y@1, r2-z@1"),
+        (Change(queues={"U": 3}), "the group has T"),
+        (Change(leave=CLIENTS), "nobody would be left"),
+    ):
+        with pytest.raises(SourceError, match=named):
+            checked(change, present())
+
+
+def test_new_clients_stand_among_the_others() -> None:
+    ids = new_ids(2, present())
+    assert len(set(members_after(Change(join=ids), present()))) == 5
+    assert sorted((*CLIENTS, *ids))[1] == ids[0]
+
+
+def test_a_look_is_what_a_plan_reads() -> None:
+    """Every key that a plan goes by is one of a look's."""
+    assert set(Present.__struct_fields__) <= set(GroupPicture.__struct_fields__)
+
+
+def test_a_file_with_several_groups_needs_a_name() -> None:
+    one, other = (msgspec.json.encode(msgspec.structs.replace(present(), group=name)) for name in "ab")
+    text = one + b"\n" + other + b"\n"
+    assert read_present(text, "b", "f").group == "b"
+    with pytest.raises(SourceError, match="--group"):
+        read_present(text, None, "f")
+    with pytest.raises(SourceError, match="evenkeel inspect --json"):
+        read_present(b"{", None, "f")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "look.json"
+    path.write_bytes(msgspec.json.encode(present(queues=2)))
+    return path
+
+
+def test_the_command_prints_a_table_or_one_object(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--from", str(file), "--leave", "r1-y@1"]) == 0
+    table = capsys.readouterr().out
+    assert "AVG_BY_CIRCLE" in table
+    assert main(["plan", "--from", str(file), "--leave", "r1-y@1", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["change"]["leave"] == ["r1-y@1"]
+    assert [one["moved"] for one in shown["forecasts"] if one["strategy"] == "AVG"] == [1]
+    assert main(["plan", "--from", str(file), "--queues", "T=x"]) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_a_picture_is_drawn(file: Path, ending: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / f"plan.{ending}"
+    assert main(["plan", "--from", str(file), "--join", "1", "--picture", str(picture)]) == 0
+    assert picture.stat().st_size > 5_000
+
+
+def test_another_kind_of_picture_is_refused(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--from", str(file), "--join", "1", "--picture", "plan.gif"]) == 2
+    assert ".png or an .svg" in capsys.readouterr().err
