@@ -7,7 +7,8 @@ import pytest
 
 from streaming.loopback import LoopbackKafka
 
-hypothesis.settings.register_profile("evenkeel", deadline=None)  # a busy machine is not a fault of the code
+# A busy machine is not a fault of the code; and all fast tests together are to take less than a minute.
+hypothesis.settings.register_profile("evenkeel", deadline=None, max_examples=50)
 hypothesis.settings.load_profile("evenkeel")
 
 

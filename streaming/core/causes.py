@@ -12,6 +12,7 @@ from schemas.facts import Cause, Kind
 from streaming.core.evidence import MemberEvidence
 from streaming.core.expectation import NotKnown
 from streaming.core.membership import entries_at
+from streaming.core.progress import is_seen_to_move
 from streaming.core.reports import addresses_of
 from streaming.core.routes import is_readable
 from streaming.core.topic_evidence import TopicEvidence
@@ -196,6 +197,8 @@ def route_lag(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | Non
     """The queue is new, or another member's by the route as it was, and somebody still goes by that."""
     if not topic.topic.changed_ts or topic.now - topic.topic.changed_ts > NEW_ROUTE_MS:
         return None
+    if not topic.topic.previous_hosts:  # the topic is new to us, or had no queues: there is no old route to go by
+        return None
     before = [(hosted.broker, hosted.read) for hosted in topic.topic.previous_hosts if is_readable(hosted)]
     known = dict(before)
     state_queues = topic.group.state.queues
@@ -232,7 +235,9 @@ def client_stalled(topic: TopicEvidence, queues: frozenset[int]) -> Explanation 
         text = f"{_ids(topic, owners)} is listed but has not answered for {(topic.now - since) // 1000} s"
         return Explanation(Cause.CLIENT_STALLED, owned_by_silent, text, frozenset(owners))
     owners = sorted({place for q in queues for place in topic.owners(q)})
-    stuck = [place for place in owners if all(q in queues for q in topic.queues if place in topic.owners(q))]
+    moving = [q for q in topic.queues if is_seen_to_move(topic.group, topic.group.state.queues[q])]
+    at_work = {place for q in moving for place in topic.owners(q)}
+    stuck = [place for place in owners if place not in at_work]  # brokers tell their offsets at different instants
     explained = frozenset(q for q in queues if set(topic.owners(q)) & set(stuck))
     text = f"every queue of {_ids(topic, stuck)} stands still"
     return Explanation(Cause.CLIENT_STALLED, explained, text, frozenset(stuck))

@@ -97,12 +97,10 @@ def _is_ripe(group: Group, place: int, verdict: Verdict) -> bool:
 
 
 def is_rolling_deploy(group: Group) -> bool:
-    """Members both come and go, different ones."""
+    """Members both come and go, be it under the same ids."""
     state, timing = group.state, group.timing
     recent = [c for c in state.changes if state.now - c.ts <= timing.grace_membership * 2]
-    joined = {change.client_id for change in recent if change.joined}
-    left = {change.client_id for change in recent if not change.joined}
-    return bool(joined - left and left - joined)
+    return any(change.joined for change in recent) and not all(change.joined for change in recent)
 
 
 def claims_of_conditions(group: Group, evidence: GroupEvidence, held: list[Found]) -> dict[tuple[str, str], Claim]:

@@ -13,7 +13,7 @@ from streaming.core.membership import host_of, hosts_of_one
 from streaming.core.routes import is_readable
 from streaming.core.state import HostedQueues
 
-CHANGES_OF_A_RESTART, CHANGES_OF_TWO_RESTARTS = 2, 4  # a client that restarts leaves and joins
+TWO_RESTARTS = 2  # within the window: a crash and its mending, or a deploy and the next
 RESTLESS_FOR_MS = 3_600_000
 SHOWN_IN_TURN = "brokers show in turn: "
 
@@ -136,10 +136,10 @@ def rebalance_storm(evidence: GroupEvidence) -> Iterator[Found]:
     """Some client comes and goes again and again: more changes than a deploy makes, or fewer and without an end."""
     state, timing = evidence.group.state, evidence.group.timing
     changes = [c for c in state.changes if c.ts >= evidence.now - timing.storm_window]
-    of_ids = Counter(change.client_id for change in changes)
-    of_hosts = Counter(host_of(change.client_id) for change in changes)
-    restless = {client_id for client_id, count in of_ids.items() if count > CHANGES_OF_A_RESTART}
-    restless |= {host for host in hosts_of_one(state) if of_hosts[host] > CHANGES_OF_TWO_RESTARTS}
+    left_ids = Counter(change.client_id for change in changes if not change.joined)
+    left_hosts = Counter(host_of(change.client_id) for change in changes if not change.joined)
+    restless = {client_id for client_id, times in left_ids.items() if times > TWO_RESTARTS}
+    restless |= {host for host in hosts_of_one(state) if left_hosts[host] > TWO_RESTARTS}
     lasting = {one.who for one in state.restless if evidence.now - one.since_ts >= RESTLESS_FOR_MS}
     if restless and len(changes) > timing.storm_changes:
         text = f"{len(changes)} membership changes in {timing.storm_window // 1000} s; again and again"

@@ -26,7 +26,7 @@ from streaming.collector.wire.client import RemotingClient
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode
 
 E = TypeVar("E")
-QUICK = Policy(timeout_ms=150, interval_ms=300, spreads=False)
+QUICK = Policy(timeout_ms=500, interval_ms=300, spreads=False)  # a busy machine must not be taken for a silent one
 
 
 class Told:
@@ -139,7 +139,7 @@ def test_broken_broker_stops_neither_the_others_nor_the_round(manner: str) -> No
             assert (b.broker_name, b.answered) == ("broker-b", False)
             assert b.error
             assert "broker-b" in report.silent
-            assert report.took_s < 1
+            assert report.took_s < 3
         broken.manner = "answer"
         if manner == "stopped":
             await broken.start()
@@ -157,7 +157,7 @@ def test_hanging_broker_costs_many_groups_one_time_out() -> None:
         told.fake.nodes["broker-b"].manner = "hang"
         started = time.monotonic()
         await told.round()
-        assert time.monotonic() - started < 1.5
+        assert time.monotonic() - started < 10  # one time-out each would be 30 s
         assert len(told.of(Round)) == 60
         assert all(marker.brokers[0].answered and not marker.brokers[1].answered for marker in told.of(Round))
 
@@ -171,8 +171,8 @@ def test_rounds_go_on_without_name_servers(manner: str) -> None:
         told.fake.name_servers[0].manner = manner
         report = await told.round()
         assert all(broker.answered for broker in told.marker().brokers)
-        assert report.took_s < 1
-        await asyncio.sleep(0.2)
+        assert report.took_s < 3
+        await asyncio.sleep(0.6)
         assert "the name servers" in (await told.round()).silent
 
     play(scene)
@@ -268,7 +268,7 @@ def test_dead_system_and_excluded_groups_are_not_told() -> None:
     alive = FakeGroup([FakeClient("c1")])
     groups = dict.fromkeys(("g", "MQ_INST_1%g", "test-1", "TOOLS_CONSUMER", "CID_RMQ_SYS_TRANS"), alive)
     fake = FakeCluster(groups={**groups, "dead": FakeGroup()})
-    play(scene, fake, Policy(timeout_ms=150, spreads=False, exclude=("test-*",)))
+    play(scene, fake, Policy(timeout_ms=500, spreads=False, exclude=("test-*",)))
 
 
 def test_paused_client_holds_nobody_up_and_is_backed_off_from() -> None:
@@ -314,7 +314,7 @@ def test_without_running_info_nobody_is_asked_and_the_marker_says_why() -> None:
         assert {route.topic for route in told.of(TopicRoute)} == {"T", "%RETRY%g"}
         assert told.of(ConsumeProgress)
 
-    play(scene, policy=Policy(timeout_ms=150, spreads=False, running_info_ms=0))
+    play(scene, policy=Policy(timeout_ms=500, spreads=False, running_info_ms=0))
 
 
 @pytest.mark.parametrize(("answered", "reason"), [((0, b"garbage"), "unreadable answer"), ((16, b""), "code 16")])
@@ -440,7 +440,7 @@ def test_members_that_overwrite_each_others_subscriptions_are_told_without_askin
         await told.round()
         assert told.marker().rival_subscriptions == ()
 
-    play(scene, policy=Policy(timeout_ms=150, spreads=False, running_info_ms=0))
+    play(scene, policy=Policy(timeout_ms=500, spreads=False, running_info_ms=0))
 
 
 def test_broker_that_has_been_gone_for_long_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

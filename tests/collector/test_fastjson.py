@@ -53,6 +53,7 @@ def test_capture_is_read(path: Path) -> None:
         assert loads(body) == json.loads(body)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_capture_cut_at_any_byte_is_refused(path: Path) -> None:
     body = path.read_bytes()

@@ -68,6 +68,7 @@ def test_every_answer_of_rocketmq_is_ours() -> None:
     assert run_file(VECTORS) == (0, ["cases 1021", "allocations 5333", "mismatches 0"])
 
 
+@pytest.mark.slow
 def test_one_wrong_answer_in_every_case_is_found_in_every_case(
     lines: list[Line], run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,6 +79,7 @@ def test_one_wrong_answer_in_every_case_is_found_in_every_case(
     assert [line.split()[1] for line in printed if line.startswith("mismatch ")] == [line["id"] for line in lines]
 
 
+@pytest.mark.slow
 def test_one_wrong_answer_among_all_is_found(lines: list[Line], run: Run) -> None:
     code, printed = run(*lines[:500], with_one_answer_wrong(lines[500]), *lines[501:])
     assert code == 1
