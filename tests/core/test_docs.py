@@ -46,3 +46,11 @@ def test_every_timer_is_named_with_its_default(name: str) -> None:
     default = row[1].split(", ")[row[0].split(", ").index(name)]
     number, unit = re.match(r"(\d+) ?(\w*)", default).groups()  # type: ignore[union-attr]
     assert int(number) * UNITS.get(unit, 1) == getattr(Timing(), name)
+
+
+def test_every_kind_and_every_cause_has_a_section_for_those_who_are_called() -> None:
+    sections = re.findall(r"^### (\w+)\n\n(.+?)(?=\n\n#|\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    kinds = {kind.value for kind in Kind}
+    assert sorted(name for name, _ in sections) == sorted(kinds | {cause.value for cause in Cause})
+    undone = {name for name, text in sections if "*What to do:*" not in text}
+    assert undone == {Kind.MATCH.value}
