@@ -14,6 +14,7 @@ MARKERS_TO_SET_BACK = 3
 MARKERS_TO_BELIEVE = 3
 FIRST_INTERVAL_MS = 5_000
 LONGEST_INTERVAL_MS = 60_000
+LAST_SECOND = 253_402_300_799  # of the year 9999, the last that Python knows
 
 
 class Verdict(Enum):
@@ -76,7 +77,7 @@ def start(state: GroupState, ts: int, timing: Timing) -> None:
 
 def as_text(ts: int) -> str:
     """Epoch milliseconds as people write a moment."""
-    return datetime.fromtimestamp(ts // 1000, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return datetime.fromtimestamp(min(ts // 1000, LAST_SECOND), timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def advance(state: GroupState, ts: int) -> None:
