@@ -233,6 +233,22 @@ def test_an_alert_whose_queue_has_left_the_route_is_over() -> None:
     assert fleet.firing() == {("T", "DUPLICATED")}
 
 
+def test_queues_that_stand_still_and_are_told_as_nobodys_call_nobody_a_second_time() -> None:
+    """Also not when it can't be proven any more who owns what."""
+    fleet = healthy()
+    fleet.own("y", "b0-2")
+    fleet.run(50)
+    assert fleet.firing() == {("T", "ORPHANED")}
+    fleet.of("x")[0].answers = False
+    fleet.run(200)
+    assert fleet.finding("b3").finding == "STALLED"
+    assert fleet.fired() == {("T", "ORPHANED")}
+    fleet.own("y", "b0-3")
+    fleet.stick("a1")
+    fleet.run(120)
+    assert fleet.firing() == {("T", "ORPHANED"), ("T", "STALLED")}, "of another queue it is news"
+
+
 # --- a rolling deploy
 
 

@@ -155,6 +155,22 @@ def test_a_report_counts_from_55_s_after_a_topic_was_first_seen(answered: float,
     assert fleet.finding("b0", "U").finding == finding
 
 
+@pytest.mark.parametrize(("answered", "finding"), [(151.999, "SETTLING"), (152.0, "ORPHANED")])
+def test_or_since_a_member_owned_queues_of_it_before_its_route_came(answered: float, finding: str) -> None:
+    fleet = Fleet(**SILENT)
+    fleet.join("x", "y", topics={"T": "*", "U": "*"})
+    fleet.run(95)
+    fleet.own("x", "a0", topic="U")
+    fleet.own("y", "", topic="U")
+    fleet.report("x", 97)
+    fleet.run(5)
+    fleet.route("U", a=1, b=1)
+    fleet.run(answered - fleet.now)
+    both_report(fleet, answered)
+    fleet.run(5)
+    assert fleet.finding("b0", "U").finding == finding
+
+
 def test_a_broker_that_misses_a_round_or_two_was_not_away() -> None:
     fleet = Fleet()
     fleet.join("x", "y")
