@@ -23,7 +23,8 @@ from streaming.sinks import Sink
 
 log = logging.getLogger(__name__)
 
-POLL_S = 1.0
+POLL_S, LONGEST_POLL_S = 1.0, 10.0
+MOST_OF_A_PROCESSOR = 0.1
 SAVE_EVERY_MS = 5_000  # facts may be read twice
 REMIND_MS = 60_000
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0
@@ -127,9 +128,15 @@ class _Post:
     def watch(self, stop: Event) -> None:
         """Look at the facts until ``stop``."""
         while not stop.is_set():
+            began = time.thread_time()
             self._look()
-            stop.wait(self._plan.poll_s)
+            stop.wait(self._pause(began))
         self._save()
+
+    def _pause(self, began: float) -> float:
+        """Seconds, so that no thread keeps a processor from the job for more than a small part of the time."""
+        took = time.thread_time() - began
+        return max(self._plan.poll_s, min(took / MOST_OF_A_PROCESSOR, LONGEST_POLL_S))
 
     def _look(self) -> None:
         now = self._plan.now_ms()
@@ -172,7 +179,9 @@ class _Post:
         self._silences.forget(self._saved_ts)
 
     def _carry(self, courier: Courier) -> None:
-        while not self._over.wait(self._plan.poll_s):
+        pause = self._plan.poll_s
+        while not self._over.wait(pause):
+            began = time.thread_time()
             with self._lock:
                 scene = self._scene
             try:
@@ -181,6 +190,7 @@ class _Post:
             except Exception:
                 log.exception("sink %s: a turn failed; the next one tries again", courier.name)
                 self._over.wait(5)
+            pause = self._pause(began)
 
     def _desk(self, addressee: Addressee) -> Desk:
         def compose(notice: Notice, now: int) -> tuple[Text, str | None]:
