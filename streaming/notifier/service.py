@@ -1,4 +1,4 @@
-"""The notifier at work: one thread looks at the facts, one for each sink delivers, and none waits for another."""
+"""The notifier at work: one thread reads the facts, one sees how things stand, each sink has one; none waits."""
 
 import logging
 import time
@@ -111,6 +111,7 @@ class _Post:
         self._since = plan.now_ms()
         self._scene: Scene | None = None
         self._read_ts = self._saved_ts = self._said_ts = 0
+        self._has_news = False
         self._lock = Lock()
         folder = plan.state / "sinks"
         folder.mkdir(exist_ok=True)
@@ -120,63 +121,73 @@ class _Post:
         """What runs beside the watch."""
         works: list[tuple[str, Callable[[], None]]]
         works = [(f"sink-{courier.name}", partial(self._carry, courier)) for courier in self._couriers]
-        works.append(("notifications", partial(self.outcomes.run, self._over)))
+        works += [("facts", self._follow), ("notifications", partial(self.outcomes.run, self._over))]
         if self._plan.heartbeat is not None:
             works.append(("dead-man", partial(self._plan.heartbeat.run, self._is_well, self._over)))
         return works
 
     def watch(self, stop: Event) -> None:
-        """Look at the facts until ``stop``."""
+        """See how things stand until ``stop``. It waits for nobody: a storage that hangs is a trouble, too."""
         while not stop.is_set():
             began = time.thread_time()
             self._look()
             stop.wait(self._pause(began))
         self._save()
 
+    def _look(self) -> None:
+        now, plan = self._plan.now_ms(), self._plan
+        with self._lock:
+            self._position.standing.forget(now)
+            standing = self._position.standing.copy()
+        scene = scene_of(standing, self._silences.all(), plan.clusters, plan.limits, self._since, now)
+        for trouble in set(scene.troubles) - set(standing.troubles):
+            log.error("%s %s: %s", trouble.kind, trouble.cluster, trouble.detail)
+        with self._lock:
+            self._has_news |= scene.troubles != standing.troubles
+            self._position.standing.troubles = scene.troubles
+            self._scene = scene
+        if self._has_news and now - self._saved_ts >= SAVE_EVERY_MS:
+            self._save()
+
+    def _save(self) -> None:
+        with self._lock:
+            position = Position(self._position.table_id, self._position.version, self._position.standing.copy())
+            self._has_news = False
+        save(self._plan.state / "position.json", position)
+        self._saved_ts = self._plan.now_ms()
+        self._silences.forget(self._saved_ts)
+
+    def _follow(self) -> None:
+        """Read the facts. While they cannot be read nothing is known, and in time that is a trouble."""
+        pause = 0.0
+        while not self._over.wait(pause):
+            began = time.thread_time()
+            try:
+                self._read()
+            except Exception as error:
+                now = self._plan.now_ms()
+                if now - self._said_ts >= REMIND_MS:
+                    self._said_ts = now
+                    log.error("the facts cannot be read: %s", str(error).split("\n", 1)[0])
+            pause = self._pause(began)
+
+    def _read(self) -> None:
+        before = self._tail.table_id
+        facts = self._tail.read()
+        with self._lock:
+            self._read_ts = self._plan.now_ms()
+            self._has_news |= bool(facts)
+            position = self._position
+            if before is not None and before != self._tail.table_id:
+                position.standing.alerts.clear()
+                position.standing.health.clear()
+            position.standing.take(facts)
+            position.table_id, position.version = self._tail.table_id, self._tail.version
+
     def _pause(self, began: float) -> float:
         """Seconds, so that no thread keeps a processor from the job for more than a small part of the time."""
         took = time.thread_time() - began
         return max(self._plan.poll_s, min(took / MOST_OF_A_PROCESSOR, LONGEST_POLL_S))
-
-    def _look(self) -> None:
-        now = self._plan.now_ms()
-        has_news = self._read(now)
-        standing = self._position.standing
-        standing.forget(now)
-        plan = self._plan
-        scene = scene_of(standing.copy(), self._silences.all(), plan.clusters, plan.limits, self._since, now)
-        for trouble in set(scene.troubles) - set(standing.troubles):
-            log.error("%s %s: %s", trouble.kind, trouble.cluster, trouble.detail)
-        has_news |= scene.troubles != standing.troubles
-        standing.troubles = scene.troubles
-        with self._lock:
-            self._scene = scene
-        if has_news and now - self._saved_ts >= SAVE_EVERY_MS:
-            self._save()
-
-    def _read(self, now: int) -> bool:
-        """Whether there is news. While the facts cannot be read nothing is known, and in time that is a trouble."""
-        before = self._tail.table_id
-        try:
-            facts = self._tail.read()
-        except Exception as error:
-            if now - self._said_ts >= REMIND_MS:
-                self._said_ts = now
-                log.error("the facts cannot be read: %s", str(error).split("\n", 1)[0])
-            return False
-        self._read_ts = now
-        position = self._position
-        if before is not None and before != self._tail.table_id:
-            position.standing.alerts.clear()
-            position.standing.health.clear()
-        position.standing.take(facts)
-        position.table_id, position.version = self._tail.table_id, self._tail.version
-        return bool(facts)
-
-    def _save(self) -> None:
-        save(self._plan.state / "position.json", self._position)
-        self._saved_ts = self._plan.now_ms()
-        self._silences.forget(self._saved_ts)
 
     def _carry(self, courier: Courier) -> None:
         pause = self._plan.poll_s

@@ -1,5 +1,6 @@
 """The whole notifier: a facts table on one side, real servers on the other. The clock is the test's."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -169,6 +170,22 @@ def test_facts_that_cannot_be_read_make_everything_blind(plan: Any, clock: Clock
         clock.at = STARTING_MS / S + 1
         until(lambda: len(server.taken) == 2)
         assert sorted(got.json["cluster"] for got in server.taken) == ["c", "d"]
+
+
+def test_storage_that_hangs_is_noticed_too(plan: Any, clock: Clock, tmp_path: Path) -> None:
+    commit(tmp_path / "tables" / "facts", [health()])
+    hanging = tmp_path / "tables" / "facts" / "_delta_log" / f"{1:020}.json"
+    os.mkfifo(hanging)
+    try:
+        with Server() as server, serving(plan(hook(server))):
+            time.sleep(0.05)
+            clock.at = STARTING_MS / S + 1
+            until(lambda: server.taken)
+            assert server.taken[0].json["trouble"]["kind"] == "monitor_blind"
+            with hanging.open("wb"):
+                hanging.unlink()
+    finally:
+        hanging.unlink(missing_ok=True)
 
 
 def test_heartbeat_goes_on_only_while_all_is_well(plan: Any, clock: Clock, tmp_path: Path) -> None:
