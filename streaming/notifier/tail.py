@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.fs import DeltaStorageHandler
-from pyarrow.fs import PyFileSystem
+from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, SubTreeFileSystem
 
 from schemas.ddl import payload_column
 from schemas.facts import AlertFact, Fact, HealthFact, Payload
@@ -36,7 +36,7 @@ class Tail:
         self.table_id = table_id
         self.version = version
         self._path = path.replace("s3a://", "s3://", 1)
-        self._files: PyFileSystem | None = None
+        self._files: FileSystem | None = None
         self._polls = 0
 
     def read(self) -> list[Fact]:
@@ -47,7 +47,7 @@ class Tail:
         if self._files is None:
             if not DeltaTable.is_deltatable(self._path):
                 return []
-            self._files = PyFileSystem(DeltaStorageHandler(self._path))
+            self._files = _files_in(self._path)
             return self._read_on_elsewhere()
         facts = self._read_commits()
         self._polls = 0 if facts else self._polls + 1
@@ -107,6 +107,11 @@ class Tail:
             is_recent = str(action.get("partition.date") or newest) >= recent
             if _may_hold(action, AlertFact.fact) or (is_recent and _may_hold(action, HealthFact.fact)):
                 yield from self._rows(unquote(action["path"]))
+
+
+def _files_in(path: str) -> FileSystem:
+    """Of this machine by pyarrow, which lets other threads go on while a disk hangs; deltalake's holds them all."""
+    return PyFileSystem(DeltaStorageHandler(path)) if "://" in path else SubTreeFileSystem(path, LocalFileSystem())
 
 
 def newest_only(facts: Iterable[Fact]) -> Iterator[Fact]:

@@ -173,15 +173,16 @@ def test_facts_that_cannot_be_read_make_everything_blind(plan: Any, clock: Clock
 
 
 def test_storage_that_hangs_is_noticed_too(plan: Any, clock: Clock, tmp_path: Path) -> None:
-    commit(tmp_path / "tables" / "facts", [health()])
+    commit(tmp_path / "tables" / "facts", [health(), alert()])
     hanging = tmp_path / "tables" / "facts" / "_delta_log" / f"{1:020}.json"
-    os.mkfifo(hanging)
     try:
         with Server() as server, serving(plan(hook(server))):
+            until(lambda: server.taken)
+            os.mkfifo(hanging)
             time.sleep(0.05)
             clock.at = STARTING_MS / S + 1
-            until(lambda: server.taken)
-            assert server.taken[0].json["trouble"]["kind"] == "monitor_blind"
+            until(lambda: len(server.taken) == 2)
+            assert server.taken[1].json["trouble"]["kind"] == "monitor_blind"
             with hanging.open("wb"):
                 hanging.unlink()
     finally:
