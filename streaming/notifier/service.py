@@ -18,7 +18,7 @@ from streaming.notifier.routes import Route
 from streaming.notifier.silence_files import SilenceFiles
 from streaming.notifier.tail import Tail
 from streaming.notifier.views import Scene, scene_of
-from streaming.notifier.watch import Limits
+from streaming.notifier.watch import STARTING_MS, Limits
 from streaming.sinks import Sink
 
 log = logging.getLogger(__name__)
@@ -73,8 +73,9 @@ def serve(plan: Plan, stop: Event) -> None:
             post.watch(stop)
         finally:
             over.set()
+            deadline = time.monotonic() + ENDING_S
             for thread in threads:
-                thread.join(ENDING_S)
+                thread.join(max(0.0, deadline - time.monotonic()))
             post.outcomes.write()
 
 
@@ -136,6 +137,8 @@ class _Post:
 
     def _look(self) -> None:
         now, plan = self._plan.now_ms(), self._plan
+        if not self._read_ts and now - self._since < STARTING_MS:
+            return  # what was kept may be older than what the sinks were told
         with self._lock:
             self._position.standing.forget(now)
             standing = self._position.standing.copy()

@@ -118,6 +118,26 @@ def test_incident_is_delivered_over_a_restart_and_leaves_rows(plan: Any, clock: 
     assert table.metadata().configuration["delta.enableDeletionVectors"] == "false"
 
 
+def test_position_older_than_what_was_told_ends_nothing(plan: Any, clock: Clock, tmp_path: Path) -> None:
+    """As after a crash: facts are read again, and until then nothing is known."""
+    facts, position = tmp_path / "tables" / "facts", tmp_path / "state" / "position.json"
+    commit(facts, [health()])
+    with Server() as server:
+        whole = plan(hook(server))
+        with serving(whole):
+            until(position.exists)
+        before = position.read_bytes()
+        commit(facts, [alert()])
+        with serving(whole):
+            until(lambda: len(server.taken) == 1)
+        position.write_bytes(before)
+        clock.at = 1
+        with serving(whole):
+            commit(facts, [health(at=1), alert("h", at=1)])
+            until(lambda: len(server.taken) == 2)
+        assert said(server) == [("firing", ["g"]), ("firing", ["h"])]
+
+
 def test_silent_sink_and_dead_sink_delay_no_other(plan: Any, tmp_path: Path) -> None:
     with Server(always=Answer(-1)) as silent, Server() as well:
         dead = PagerDutySink("dead", f"http://127.0.0.1:{refusing_port()}", "R0", 5)
