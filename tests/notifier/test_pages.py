@@ -219,7 +219,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Fact], list[int], list[str]]:
     return facts, cuts, draw(st.lists(st.sampled_from(["ok", "refused", "cut off", "restart"]), min_size=7, max_size=7))
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(histories())
 def test_what_outlives_all_polls_failures_and_restarts_is_open_under_one_key(
     history: tuple[list[Fact], list[int], list[str]],
