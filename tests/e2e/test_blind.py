@@ -1,0 +1,142 @@
+"""Silence is not health: whatever stops on the way from RocketMQ to a page, somebody is told within a minute."""
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+from schemas.events import SCHEMA_VERSION, BrokerAnswer, Round, encode_event
+from schemas.identity import group_key
+from streaming.loopback import LoopbackKafka
+from tests.e2e.job import EVENKEEL, PATIENCE_S, Job, child_environment
+from tests.e2e.workload import now_ms
+from tests.sinks.server import Server
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(1800)]
+
+TOPIC = "events"
+CLUSTERS = tuple(f"c{number}" for number in range(5))
+WITHIN_S = 60
+IMPATIENT = {"delivery_timeout_ms": 1500, "request_timeout_ms": 1000, "max_block_ms": 1000, "linger_ms": 0}
+RULES = '[[sinks]]\nname = "hook"\nkind = "webhook"\nurl = "{url}"\n'
+
+
+class Collector:
+    """Sends a round of each cluster that it is to cover every second; what Kafka does not take is lost."""
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        self.covers = set(CLUSTERS)
+        self._servers = bootstrap_servers
+        self._stop = Event()
+        self._thread = Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> "Collector":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stop.set()
+        self._thread.join(30)
+
+    def _run(self) -> None:
+        producer, number = KafkaProducer(bootstrap_servers=self._servers, **IMPATIENT), 0
+        try:
+            while not self._stop.wait(1):
+                number += 1
+                for cluster in sorted(self.covers):
+                    with suppress(KafkaError):
+                        producer.send(TOPIC, encode_event(_round(cluster, number)), group_key(cluster, "g").encode())
+        finally:
+            producer.close(timeout=5)
+
+
+def _round(cluster: str, number: int) -> Round:
+    now = now_ms()
+    return Round(
+        schema=SCHEMA_VERSION, cluster=cluster, group="g", ts=now, round=now, seq=number, source="e2e",
+        brokers=(BrokerAnswer(broker_name="b", answered=True),), started_ts=now,
+    )  # fmt: skip
+
+
+class Told:
+    """What the notifier has told the webhook of its own troubles."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def open(self) -> set[tuple[str, str]]:
+        standing: dict[str, tuple[str, str]] = {}
+        for said in (got.json for got in list(self._server.taken)):
+            if said["status"] == "resolved":
+                standing.pop(said["key"], None)
+            elif said["trouble"]:
+                standing[said["key"]] = (said["trouble"]["kind"], said["cluster"])
+        return set(standing.values())
+
+    def blind(self) -> set[str]:
+        return {cluster for kind, cluster in self.open() if kind == "monitor_blind"}
+
+
+def until(happens: Callable[[], bool], within_s: float, what: str) -> None:
+    deadline = time.monotonic() + within_s
+    while not happens():
+        assert time.monotonic() < deadline, f"{within_s} s were not enough until {what}"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[LoopbackKafka]:
+    """One that may be stopped and started again, with what it holds."""
+    with LoopbackKafka(tmp_path / "kafka") as broker:
+        broker.create_topic(TOPIC, 2)
+        yield broker
+
+
+@pytest.fixture
+def job(broker: LoopbackKafka, tmp_path: Path) -> Iterator[Job]:
+    state = {"alerts": str(tmp_path / "alerts.toml"), "state": str(tmp_path / "state")}
+    values = {"notify": state, "collector.clusters": dict.fromkeys(CLUSTERS, "127.0.0.1:1")}
+    job = Job(tmp_path / "job", broker.bootstrap_servers, TOPIC, values)
+    yield job
+    job.close()
+
+
+def test_whatever_stops_is_told_within_a_minute(broker: LoopbackKafka, job: Job, tmp_path: Path) -> None:
+    """The collector pauses while Kafka is down: kafka-python leaves sockets open whenever it fails to connect."""
+    with Server() as server:
+        (tmp_path / "alerts.toml").write_text(RULES.format(url=server.url))
+        told = Told(server)
+        notifier = subprocess.Popen(
+            [*EVENKEEL, "notify", "--config", str(job.config)], cwd=tmp_path, env=child_environment()
+        )
+        try:
+            began = time.monotonic()
+            job.start()
+            with Collector(broker.bootstrap_servers) as collector:
+                job.wait_until(lambda: job.batches().done >= 1, "it had work behind it")
+                until(lambda: time.monotonic() - began > 100 and not told.open(), PATIENCE_S, "all is well")
+                collector.covers.remove("c3")
+                until(lambda: told.blind() == {"c3"}, WITHIN_S, "one dead cluster of five is told")
+                collector.covers.clear()
+                until(lambda: told.blind() == set(CLUSTERS), WITHIN_S, "the collector's end is told")
+                collector.covers.update(CLUSTERS)
+                until(lambda: not told.open(), PATIENCE_S, "all is well again")
+            broker.stop()
+            until(lambda: told.blind() == set(CLUSTERS), WITHIN_S, "Kafka's end is told")
+            broker.start()
+            if not job.is_running():
+                job.start()
+            with Collector(broker.bootstrap_servers):
+                until(lambda: not told.open(), PATIENCE_S, "all is well again")
+                job.kill()
+                until(lambda: told.blind() == set(CLUSTERS), WITHIN_S, "the job's end is told")
+        finally:
+            notifier.terminate()
+            assert notifier.wait(PATIENCE_S) == 0
+    assert "in use: another notifier delivers" in job.log, "that of 'run' waits meanwhile"
