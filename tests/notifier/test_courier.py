@@ -91,7 +91,7 @@ def test_failure_that_passes_loses_nothing_and_makes_no_second_incident(
     failure: Answer, times: int, office: Make
 ) -> None:
     with Server(*[failure] * times) as server:
-        pager = office(server.url, 0.02 if failure.status == -1 else 5)
+        pager = office(server.url, 0.25 if failure.status == -1 else 5)
         pager.turn(0, [alert()])
         for at in range(100, 500, 100):
             pager.turn(at)
