@@ -17,6 +17,7 @@ WHY: dict[str, str] = {
     Reason.CLEARED_BEFORE_FIRING: "it was over while still pending, so nobody was told of it",
     Reason.GONE: "no covered broker has listed a member for an hour",
     Reason.FORGOTTEN: "an operator had the group forgotten",
+    Reason.WAITS_FOR_DEPLOY: "it has held long enough, but members both join and leave: a deploy is waited for",
 }
 EXCLUDED = {
     "CONFIGURED": "a rule of the configuration leaves the group out",
