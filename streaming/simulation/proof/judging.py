@@ -218,7 +218,8 @@ class Judge:
         """Whether some instance was not heard: then it cannot be known what it owns, and only offsets can tell."""
         if any(one.fault.is_unheard for one in self._active_at(from_ts, to_ts)):
             return True
-        return any(from_ts - self._report_ms <= ts <= to_ts for ts in self._detector.collector.silences)
+        collector = self._detector.collector
+        return any(from_ts - self._report_ms <= ts <= to_ts for ts in (*collector.silences, *collector.lost_reports))
 
     def _wanted_of_conditions(self) -> list[Wanted]:
         found = []
