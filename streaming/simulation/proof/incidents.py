@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
 from msgspec import Struct
 
+from schemas.events import AnyEvent
 from streaming.core.settings import Settings
 from streaming.simulation.pace import Pace
 from streaming.simulation.proof.detector import Detector
@@ -36,16 +38,19 @@ def incident(seed: str, number: int, settings: Settings) -> Run:
     return play_incident(f"{seed}/{number}", FAULTS[number % len(FAULTS)], settings)
 
 
-def play_incident(seed: str, fault: Fault, settings: Settings) -> Run:
+def play_incident(
+    seed: str, fault: Fault, settings: Settings, group: str = "G", keep: Callable[[AnyEvent], object] = lambda _: None
+) -> Run:
+    """``keep`` is given every event."""
     random = Random(f"{seed}/incident")
     shape = shape_for(fault, random)
     faults = [fault]
     if random.random() < IS_DOUBLE and not fault.is_alone:
         others = [other for other in FAULTS if other is not fault and _fits(other, shape)]
         faults += random.sample([other for other in others if not (fault.changes_topic and other.changes_topic)], 1)
-    world = World(shape, seed)
+    world = World(shape, seed, group)
     loses = 0.03 if random.random() < LOSES_REPORTS else 0.0
-    detector = Detector(world.fleet, settings, Pace(loses_reports=loses))
+    detector = Detector(world.fleet, settings, Pace(loses_reports=loses), keep)
     world.warm_up()
     active = [_inflict(world, one, random) for one in faults]
     if random.random() < HAS_CHURN and shape.strategy != "CONFIG":

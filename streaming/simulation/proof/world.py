@@ -68,10 +68,10 @@ def _magnitude(random: Random, least: int, most: int) -> int:
 class World:
     """A fleet with clients to do something to. ``running`` are those that live and are not to be spared."""
 
-    def __init__(self, shape: Shape, seed: str) -> None:
+    def __init__(self, shape: Shape, seed: str, group: str = "G") -> None:
         self.shape, self.random = shape, Random(f"{seed}/world")
         self.brokers = [self._broker_name(n) for n in range(shape.brokers)]
-        self.fleet = Fleet("G", self.brokers, seed)
+        self.fleet = Fleet(group, self.brokers, seed)
         self.strategy = self._strategy()
         self.manner = Manner(
             ((TOPIC, "*"),), self.strategy, shape.orderly, version=shape.version, speed=max(2_000, 4 * shape.rate)
