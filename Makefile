@@ -22,8 +22,8 @@ demo: setup  ## Watch a RocketMQ fleet go wrong and recover (SECONDS=90 to end b
 test: setup test-fast  ## Run the tests: the fast ones side by side, then Spark and Kafka one by one
 	$(PYTEST) -m "not ($(FAST))" $(addprefix --ignore=,$(LONG))
 
-test-e2e: setup  ## Run the long tests: the whole job killed, restarted, rebuilt and more; a real RocketMQ in trouble
-	$(PYTEST) -n 2 --dist loadfile $(LONG)
+test-e2e: setup  ## Run the long tests: the job killed, restarted, rebuilt; a real RocketMQ in trouble (AGAIN=1: those that failed)
+	$(PYTEST) $(if $(AGAIN),--last-failed --last-failed-no-failures none,-n 2 --dist loadfile) $(LONG)
 
 test-fast: setup  ## Run the tests that need neither Spark nor Kafka
 	$(PYTEST) -m "$(FAST)" -n 3
