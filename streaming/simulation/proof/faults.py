@@ -62,7 +62,8 @@ def _victim(world: World) -> Consumer:
 
 def same_client_id(world: World) -> Heal:
     """Two containers carry one id: its instance name was set by hand, or its host's address is the same."""
-    twin = world.start(_victim(world).client_id)
+    victim = _victim(world)
+    twin = world.start(victim.client_id, victim.manner)
     return lambda: _gone(world, twin)
 
 
