@@ -20,7 +20,7 @@ from streaming.simulation.proof.incidents import Run, play_incident, shape_for
 from streaming.simulation.proof.judging import Page, Wanted
 
 # Findings about the detector that are known, and in docs/simulation.md; this list is to become empty.
-KNOWN_IN_HEALTH = {Kind.REBALANCE_STORM, Kind.INCONSISTENT_SUBSCRIPTION}
+KNOWN_IN_HEALTH = {Kind.DUPLICATED}
 
 
 def test_every_cause_has_a_fault_that_brings_it_about() -> None:
