@@ -2,7 +2,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
-FAST := not spark and not kafka and not rocketmq and not slow
+PURE := not spark and not kafka and not rocketmq
+FAST := $(PURE) and not slow
 LONG := tests/e2e tests/real tests/replay/test_transformed.py $(addprefix tests/spark/test_,maintain.py projections.py reseed.py run.py session.py tables_doc.py)
 
 .PHONY: help setup demo test test-fast test-e2e check fmt cover bench clean
@@ -19,8 +20,9 @@ setup: .venv/.stamp  ## Install everything into .venv; fast when up to date
 demo: setup  ## Watch a RocketMQ fleet go wrong and recover (SECONDS=90 to end by itself)
 	$(BIN)/evenkeel demo $(if $(SECONDS),--seconds $(SECONDS))
 
-test: setup test-fast  ## Run the tests: the fast ones side by side, then Spark and Kafka one by one
-	$(PYTEST) -m "not ($(FAST))" $(addprefix --ignore=,$(LONG))
+test: setup test-fast  ## Run the tests: those without Spark and Kafka side by side, then the others one by one
+	$(PYTEST) -m "$(PURE) and slow" -n 2 $(addprefix --ignore=,$(LONG))
+	$(PYTEST) -m "not ($(PURE))" $(addprefix --ignore=,$(LONG))
 
 test-e2e: setup  ## Run the long tests: the job killed, restarted, rebuilt; a real RocketMQ in trouble (AGAIN=1: those that failed)
 	$(PYTEST) $(if $(AGAIN),--last-failed --last-failed-no-failures none,-n 2 --dist loadfile) $(LONG)

@@ -71,7 +71,7 @@ def test_a_page_is_short_and_plain_and_names_group_and_cause(one: Notice, langua
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
+@settings(max_examples=150)
 @WHATEVER
 def test_the_same_of_many_more_pages(one: Notice, language: str, link: str | None) -> None:
     check(one, language, link)

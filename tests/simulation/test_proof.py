@@ -115,7 +115,7 @@ def test_the_command_prints_one_object(capsys: pytest.CaptureFixture[str], tmp_p
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_in_short_all_is_found_and_nothing_but_what_is_known_is_told_for_nothing() -> None:
-    report = evaluate(len(FAULTS), 200, "short", Settings(), jobs=2)
+    report = evaluate(len(FAULTS), 60, "short", Settings(), jobs=2)
     total = report.as_json()["total"]
     assert total["recall"] == 1.0
     assert total["precision"] >= 0.9
