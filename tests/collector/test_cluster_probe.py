@@ -361,6 +361,20 @@ def test_topic_without_any_committed_offset_is_asked_for_by_name() -> None:
     play(scene, FakeCluster(groups={"g": FakeGroup([FakeClient("c1")], committed=(), has_pulled=False)}))
 
 
+def test_offsets_of_a_group_that_lost_its_members_are_still_told() -> None:
+    """Whether messages wait for it decides whether anybody is called."""
+
+    async def scene(told: Told) -> None:
+        await told.round()
+        told.fake.groups["g"].members = []
+        told.view.offsets.forget_group("g")  # or they would be asked again in 20 s only
+        await told.round()
+        assert not any(broker.client_ids for broker in told.marker().brokers)
+        assert {progress.broker_name for progress in told.of(ConsumeProgress)} == {"broker-a", "broker-b"}
+
+    play(scene)
+
+
 def test_clients_of_a_group_with_new_queues_are_let_be() -> None:
     """A client with one processor would drop out of its group over the answer."""
 

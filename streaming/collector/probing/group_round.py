@@ -35,6 +35,7 @@ class GroupProbe:
     def __init__(self, view: ClusterView, name: str) -> None:
         self.name = name
         self.has_members = False
+        self._had_members = False
         self._view = view
         self._group = view.translation.group(name)
         self._hosted_ts: dict[str, int] = {}
@@ -73,6 +74,7 @@ class GroupProbe:
         await self._ask_members(self._brokers_to_ask(started_ts) - brokers)
         listed = [client_id for ids in self._members.values() for client_id in ids]
         self.has_members = bool(listed)
+        self._had_members |= self.has_members
         self._unread.hosted({p: n for p, n in self._read_queue_nums().items() if p[0] in self._members}, now_ms())
         offsets = asyncio.ensure_future(self._ask_offsets())
         await asyncio.wait([offsets], timeout=SLOW_MS / 1000)  # they say whether clients may be asked
@@ -115,10 +117,11 @@ class GroupProbe:
             self._message_model = answer.body.message_model
 
     async def _ask_offsets(self) -> None:
-        """Broadcasting consumers keep their offsets to themselves. Nobody is asked again who did not list members."""
+        """Broadcasting consumers keep their offsets to themselves. A group that never had members costs nothing; where
+        all have left, offsets say whether anybody misses it."""
         if not self._view.policy.offsets_ms or self._message_model == BROADCASTING:
             return
-        brokers = frozenset(self._members if self.has_members else ())
+        brokers = frozenset(self._members if self._had_members else ())
         due = self._view.offsets.choose(self.name, brokers, now_ms())
         await asyncio.gather(*map(self._ask_offsets_of, due))
 
