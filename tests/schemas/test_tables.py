@@ -59,3 +59,11 @@ def test_the_page_has_the_columns_of_today():
 
     assert with_columns(text) == text, "run python -m schemas.tables_doc docs/tables.md"
     assert columns_section() in text
+
+
+@pytest.mark.parametrize("page", ["README.md", "README.zh-CN.md"])
+def test_the_query_of_the_readme_names_columns_that_there_are(page: str) -> None:
+    text = (PAGE.parents[1] / page).read_text()
+    selected, table = re.findall(r"^    SELECT (.*)\n    FROM (\w+)", text, re.MULTILINE)[0]
+    columns = {column.name for one in TABLES if one.name == table for column in one.columns}
+    assert set(selected.split(", ")) <= columns
