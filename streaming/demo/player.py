@@ -14,7 +14,13 @@ from msgspec import structs
 
 from schemas.events import encode_event
 from schemas.identity import group_key
-from streaming.collector.translation.answers import Line, ProcessQueue, RunningInfoAnswer
+from streaming.collector.translation.answers import (
+    ConsumeStatsAnswer,
+    Line,
+    OffsetRow,
+    ProcessQueue,
+    RunningInfoAnswer,
+)
 from streaming.collector.translation.reports import start_ts
 from streaming.demo.scenarios import TAIL_MS, Deed, Scenario, end_of
 from streaming.replay.recording import RecordingTranslation
@@ -91,6 +97,9 @@ def _cue(line: Line, by_ms: int, life_by_ms: int) -> Cue:
 
 def shifted(line: Line, by_ms: int, life_by_ms: int) -> Line:
     """The line with its times moved. When a client started moves with its life, however often its tail is repeated."""
+    if isinstance(line, ConsumeStatsAnswer):
+        table = line.table and tuple(_shifted_row(row, by_ms) for row in line.table)
+        return structs.replace(line, ts=line.ts + by_ms, table=table)
     if not isinstance(line, RunningInfoAnswer):
         return structs.replace(line, ts=line.ts + by_ms)
     started_ts = start_ts(line.start_timestamp)
@@ -100,6 +109,10 @@ def shifted(line: Line, by_ms: int, life_by_ms: int) -> Line:
         start_timestamp=None if started_ts is None else started_ts + life_by_ms,
         mq_table=tuple(_shifted_queue(queue, by_ms) for queue in line.mq_table or ()),
     )
+
+
+def _shifted_row(row: OffsetRow, by_ms: int) -> OffsetRow:
+    return structs.replace(row, last_timestamp=row.last_timestamp and row.last_timestamp + by_ms)
 
 
 def _shifted_queue(queue: ProcessQueue, by_ms: int) -> ProcessQueue:

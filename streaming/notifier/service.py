@@ -65,6 +65,8 @@ def serve(plan: Plan, stop: Event) -> None:
     """Deliver until ``stop``. Raises InUse while another notifier does."""
     with folder_of_ones_own(plan.state):
         over = Event()
+        names = ", ".join(one.sink.name for one in plan.addressees)
+        log.info("following %s/facts; pages go to: %s", plan.tables, names)
         post = _Post(plan, over)
         threads = [Thread(target=work, name=name, daemon=True) for name, work in post.works()]
         for thread in threads:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from schemas.codec import Rejected, decode_record
-from schemas.events import AnyEvent, AssignmentReport, Round, TopicRoute
+from schemas.events import AnyEvent, AssignmentReport, ConsumeProgress, Round, TopicRoute
 from streaming.core.settings import Settings
 from streaming.demo.player import CLUSTER, Played, schedule
 from streaming.demo.scenarios import PLANS, Scenario, load_scenarios
@@ -59,6 +59,14 @@ def test_no_event_is_ahead_of_the_moment_at_which_it_is_played(scenarios: list[S
     for one in play(scenarios, 120):
         if one.value is not None:
             assert msgspec.json.decode(one.value)["ts"] <= one.due_ms
+
+
+def test_messages_that_wait_are_no_older_than_the_recording(scenarios: list[Scenario]) -> None:
+    (scenario,) = [one for one in scenarios if one.plan.name == "e_subscriptions"]
+    progress = [e for e in events_of(play(scenarios, 120), scenario.group) if isinstance(e, ConsumeProgress)]
+    consumed = [queue.consumed_ts for event in progress for queue in event.queues if queue.consumed_ts]
+    assert consumed
+    assert all(START - 600_000 < ts for ts in consumed)
 
 
 def test_a_client_keeps_its_start_time_while_its_group_is_kept_alive(scenarios: list[Scenario]) -> None:
