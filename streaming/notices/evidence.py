@@ -107,6 +107,18 @@ _PATTERNS: dict[str, Say] = {
     r"brokers show in turn: (.+): members overwrite each other's": _as("Broker 交替显示：{0}：成员互相覆盖订阅关系"),
     r"no broker lists a member; (\d+) messages wait": _as("没有任何 Broker 列出成员；积压 {0} 条消息"),
     r"(\d+) membership changes in (\d+) s; again and again: (.+)": _as("{1} 秒内成员变更 {0} 次；反复上下线的：{2}"),
+    r"for (\d+) minutes and longer, again and again: (.+)": _as("持续 {0} 分钟以上反复上下线：{1}"),
+    # What the notifier says of evenkeel itself (``streaming.notifier.watch``).
+    r"the job has told nothing of this cluster yet": _as("作业尚未报告过该集群"),
+    r"the job tells nothing: it does not run, or cannot write its facts": _as(
+        "作业没有任何输出：未运行，或无法写入 facts 表"
+    ),
+    r"the job runs, but no collection round reaches it: look at the collector and at Kafka": _as(
+        "作业在运行，但没有收到采集轮次：检查采集器和 Kafka"
+    ),
+    r"the job reads what is (\d+) s old; pages wait until it has caught up": _as(
+        "作业读到的是 {0} 秒前的数据；追上之前不发送告警"
+    ),
     r"[^ ;]+ lists [^;]+(?:; [^ ;]+ lists [^;]+)*": _views,
 }
 _CHINESE = [(re.compile(pattern), say) for pattern, say in _PATTERNS.items()]

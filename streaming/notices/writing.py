@@ -179,7 +179,7 @@ class _Page:
         words, said = self.words, self.words.troubles[trouble.kind]
         yield line(words.cluster_only.format(cluster=shown(trouble.cluster), when=self._when()))
         if trouble.detail:
-            yield line(plain(trouble.detail))
+            yield line(self.words.evidence(plain(trouble.detail), self.now))
         if self.is_over:
             return
         yield line(said.meaning)

@@ -183,8 +183,12 @@ def _lives() -> dict[str, Notice]:
               changes=(AlertChange(SINCE - 9_000, "broker_lost", "broker-b"),))
         for n in range(37)
     ]  # fmt: skip
-    blind = MonitorTrouble("monitor_blind", "prod", SINCE, "the newest fact is of 16:58:03 UTC")
-    late = MonitorTrouble("monitor_late", "prod", SINCE, "the job is 140 s behind")
+    blind = MonitorTrouble(
+        "monitor_blind", "prod", SINCE, "the job tells nothing: it does not run, or cannot write its facts"
+    )
+    late = MonitorTrouble(
+        "monitor_late", "prod", SINCE, "the job reads what is 140 s old; pages wait until it has caught up"
+    )
     critical, warning = {"severity": Severity.CRITICAL}, {"severity": Severity.WARNING}
     return {
         "stale": notice(*stale),

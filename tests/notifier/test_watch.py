@@ -2,9 +2,11 @@
 
 import pytest
 
+from streaming.notices.evidence import in_chinese
 from streaming.notifier.routes import Route
 from streaming.notifier.silences import Silence
-from streaming.notifier.watch import STARTING_MS, Limits
+from streaming.notifier.standing import ClusterHealth
+from streaming.notifier.watch import STARTING_MS, Limits, trouble_of
 from tests.notifier.making import NOW, S, alert, health
 from tests.notifier.receiving import AT_ONCE, Receiver
 
@@ -165,3 +167,18 @@ def test_trouble_can_be_silenced() -> None:
     assert troubles(sink) == [("firing", "monitor_blind", "d")]
     sink.poll(60)
     assert troubles(sink)[1:] == [("firing", "monitor_blind", "c")]
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        None,
+        ClusterHealth(heard_ts=NOW - 100_000, covering_ts=NOW, newest_round_ts=NOW),
+        ClusterHealth(heard_ts=NOW, covering_ts=None, newest_round_ts=None),
+        ClusterHealth(heard_ts=NOW, covering_ts=NOW, newest_round_ts=NOW - 140_000),
+    ],
+)
+def test_each_trouble_is_told_in_chinese_too(known: ClusterHealth | None) -> None:
+    trouble = trouble_of("prod", known, NOW, LIMITS)
+    assert trouble is not None
+    assert in_chinese(trouble.detail, NOW) != trouble.detail
