@@ -169,3 +169,10 @@ def test_version_names_what_it_runs_on(capsys: pytest.CaptureFixture[str]) -> No
 def test_conformance_passes_its_exit_code_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conformance", str(tmp_path / "none")]) == 2
     assert "none" in capsys.readouterr().out
+
+
+def test_run_as_a_script_nothing_of_ours_stands_in_for_pythons_own() -> None:
+    """As spark-submit runs it: the script's folder comes first on the path, and holds an ``inspect``."""
+    script = Path(__file__).parents[2] / "streaming" / "__main__.py"
+    done = subprocess.run([sys.executable, script, "check-config"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
