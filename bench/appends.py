@@ -13,7 +13,7 @@ ROWS = 20
 
 
 def measure(results: Results, quick: bool) -> None:
-    commits, ends = (80, 20) if quick else (1_000, 100)
+    commits, ends = (40, 10) if quick else (1_000, 100)
     with results.part("appends"), tempfile.TemporaryDirectory(prefix="bench-") as folder:
         spark = build_session("evenkeel-bench")
         try:

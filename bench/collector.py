@@ -20,12 +20,12 @@ from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 
 GROUPS, CLIENTS = 1_000, 20
 QUEUES = 16  # on each of two brokers
-SETTLING = 5  # rounds: in the first every group is new
+SETTLING = 4  # rounds: in the first every group is new
 
 
 def measure(results: Results, quick: bool) -> None:
     """CPU is that of this process alone, all threads; its memory is its largest ever, Python's own included."""
-    rounds = 6 if quick else 24
+    rounds = 3 if quick else 24
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     brokers = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs,), daemon=True)
     brokers.start()

@@ -28,7 +28,7 @@ class Effort:
     keyed_triggers: int
 
 
-QUICK = Effort(a_trigger=100_000, triggers=2, plain_batches=1, keyed_triggers=0)
+QUICK = Effort(a_trigger=50_000, triggers=2, plain_batches=1, keyed_triggers=0)
 FULL = Effort(a_trigger=200_000, triggers=8, plain_batches=3, keyed_triggers=3)
 
 
