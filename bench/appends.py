@@ -9,11 +9,10 @@ from schemas.facts import Fact, MembershipFact
 from streaming.spark.facts import CommitNote, FactsTable, rows_of
 from streaming.spark.session import build_session
 
-ROWS = 20
+ROWS, COMMITS, ENDS = 20, 1_000, 100
 
 
-def measure(results: Results, quick: bool) -> None:
-    commits, ends = (40, 10) if quick else (1_000, 100)
+def measure(results: Results, _quick: bool) -> None:
     with results.part("appends"), tempfile.TemporaryDirectory(prefix="bench-") as folder:
         spark = build_session("evenkeel-bench")
         try:
@@ -22,19 +21,19 @@ def measure(results: Results, quick: bool) -> None:
             rows = rows_of(spark, [_fact(number) for number in range(ROWS)])
             for number in range(10):  # a cold Java is slow
                 _append(table, rows, number)
-            seconds = [_append(table, rows, number) for number in range(10, 10 + commits)]
+            seconds = [_append(table, rows, number) for number in range(10, 10 + COMMITS)]
         finally:
             spark.stop()
-        say(f"appends: {[round(s, 2) for s in seconds[:: commits // 25]]}")
-        first, last = median(seconds[:ends]), median(seconds[-ends:])
+        say(f"appends: {[round(s, 2) for s in seconds[:: COMMITS // 25]]}")
+        first, last = median(seconds[:ENDS]), median(seconds[-ENDS:])
         results.put(
             "appends",
             {
-                "commits": commits,
+                "commits": COMMITS,
                 "first_ms": round(first * 1000),
                 "last_ms": round(last * 1000),
                 "last_over_first": round(last / first, 2),
-                "of_each": ends,
+                "of_each": ENDS,
             },
         )
 
