@@ -24,8 +24,8 @@ test: setup test-fast  ## Run the tests: those without Spark and Kafka side by s
 	$(PYTEST) -m "$(PURE) and slow" -n 2 $(addprefix --ignore=,$(LONG))
 	$(PYTEST) -m "not ($(PURE))" $(addprefix --ignore=,$(LONG))
 
-test-e2e: setup  ## Run the long tests: the job killed, restarted, rebuilt; a real RocketMQ in trouble (AGAIN=1: those that failed)
-	$(PYTEST) $(if $(AGAIN),--last-failed --last-failed-no-failures none,-n 2 --dist loadfile) $(LONG)
+test-e2e: setup  ## Run the long tests: the job killed, restarted, rebuilt; a real RocketMQ in trouble
+	$(PYTEST) -n 2 --dist loadfile $(LONG)
 
 test-fast: setup  ## Run the tests that need neither Spark nor Kafka
 	$(PYTEST) -m "$(FAST)" -n 3

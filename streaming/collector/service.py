@@ -16,7 +16,7 @@ from streaming.collector.output.lines import LinesFile
 from streaming.collector.output.others import Lookout
 from streaming.collector.probing import load
 from streaming.collector.probing.cluster import ClusterProbe, RoundReport
-from streaming.collector.probing.cluster_view import ClusterView, Record, Tell, now_ms
+from streaming.collector.probing.cluster_view import ClusterView, Record, Tell
 from streaming.collector.probing.pace import Pace
 from streaming.collector.probing.policy import Policy
 from streaming.collector.setting_up import (
@@ -27,7 +27,7 @@ from streaming.collector.setting_up import (
     source_name,
     tls_of,
 )
-from streaming.collector.wire.client import RemotingClient
+from streaming.collector.wire.client import RemotingClient, now_ms
 from streaming.config import Config, producer_arguments
 
 SUM_UP_EVERY_S = 60

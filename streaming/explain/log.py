@@ -17,10 +17,10 @@ from streaming.explain.folding import KINDS
 from streaming.explain.picture import Monitor
 from streaming.explain.standing import read_groups, read_standing
 from streaming.tables.dataset import open_dataset
+from streaming.tables.facts import KEY_COLUMNS
 from streaming.tables.rows import facts_of
 from streaming.wording.names import plain
 
-KEY_COLUMNS = ("identity", "fact", "seq", "cluster", "group", "topic", "ts")
 NAMES_AT_MOST = 10
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -35,7 +35,9 @@ def read_group(tables: str, group: str, cluster: str | None, until: int | None) 
     wanted = pc.field("group") == group
     if cluster is not None:
         wanted &= pc.field("cluster") == cluster
-    facts = _in_order(log.to_table([*KEY_COLUMNS, *map(payload_column, KINDS)], wanted & _of_interest(until)))
+    facts = _in_order(
+        log.to_table(["identity", *KEY_COLUMNS, *map(payload_column, KINDS)], wanted & _of_interest(until))
+    )
     if not facts or facts[0].seq > 0:
         before = read_standing(tables, group, cluster, until)
         facts = [*(fact for fact in before if not facts or fact.seq < facts[0].seq), *facts]

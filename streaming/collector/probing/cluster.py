@@ -5,14 +5,14 @@ import logging
 import time
 from typing import NamedTuple
 
-from streaming.collector.probing.cluster_view import ClusterView, now_ms
+from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.group_round import GroupProbe
 from streaming.collector.probing.load import Load, estimate
 from streaming.collector.probing.policy import GROUPS_MS, Policy
 from streaming.collector.translation.answers import SUCCESS, SubscriptionGroupAnswer
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.bodies import Asked, GroupSettings
-from streaming.collector.wire.client import Lane
+from streaming.collector.wire.client import Lane, now_ms
 
 SPREAD = 0.5  # of the interval, over which the groups of a round are begun
 FEW_GROUPS = 20  # need not be spread

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
@@ -16,7 +15,7 @@ from streaming.collector.probing.topics import RouteSchedule
 from streaming.collector.translation.answers import Line
 from streaming.collector.translation.cluster import ClusterTranslation
 from streaming.collector.wire import bodies, requests
-from streaming.collector.wire.client import Lane, RemotingClient, Reply
+from streaming.collector.wire.client import Lane, RemotingClient, Reply, now_ms
 from streaming.collector.wire.name_servers import NameServers
 from streaming.collector.wire.requests import Request
 
@@ -25,10 +24,6 @@ NO_ADDRESS = "the name servers do not know the broker"
 Tell = Callable[[list[AnyEvent]], None]
 Record = Callable[[Line], None]
 log = logging.getLogger(__name__)
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 class ClusterView:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from zlib import crc32
 
 from schemas.identity import retry_topic
-from streaming.collector.probing.cluster_view import ClusterView, now_ms
+from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.lists import confirmed, is_about_client
 from streaming.collector.probing.load import Footprint
 from streaming.collector.probing.policy import RUNNING_INFO_TIMEOUT_MS, SLOW_MS, STAYS_WATCHED_MS
@@ -23,7 +23,7 @@ from streaming.collector.translation.answers import (
 from streaming.collector.translation.views import listed as listed_ids
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.bodies import Asked
-from streaming.collector.wire.client import JUST_NOW, Lane, Reply
+from streaming.collector.wire.client import JUST_NOW, Lane, Reply, now_ms
 from streaming.core.evidence import is_proxy_client
 
 BROADCASTING = "BROADCASTING"

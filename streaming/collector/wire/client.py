@@ -88,12 +88,12 @@ class _Endpoint:
     async def ask(self, code: int, fields: dict[str, str], timeout_s: float) -> Reply:
         async with self._room:
             if self._is_silent:
-                return Reply(_now_ms(), 0, None, JUST_NOW)
+                return Reply(now_ms(), 0, None, JUST_NOW)
             self._is_silent = self._is_on_trial  # until this one is back, no other is sent
-            ts, started = _now_ms(), time.perf_counter()
+            ts, started = now_ms(), time.perf_counter()
             try:
                 connection = await self._connected()
-                ts, started = _now_ms(), time.perf_counter()
+                ts, started = now_ms(), time.perf_counter()
                 frame = await connection.ask(code, fields, timeout_s)
             except Unreachable as error:
                 self._is_silent = True
@@ -118,7 +118,7 @@ class _Endpoint:
             return self._connection
 
 
-def _now_ms() -> int:
+def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
