@@ -51,6 +51,15 @@ def test_client_is_not_asked_twice_at_once() -> None:
     assert (chosen.ask, chosen.not_asked) == ((), {"c": reasons.STILL_BUSY})
 
 
+def test_client_of_two_groups_waits_for_no_turn_in_one_that_may_not_be_asked() -> None:
+    schedule = clients()
+    schedule.know("new", ("c",), NOW)
+    assert schedule.choose("new", NOW, "its queues are new").not_asked == {"c": "its queues are new"}
+    answer(schedule, NOW)
+    answer(schedule, NOW + PERIOD)
+    assert schedule.choose("new", NOW + PERIOD + 10).ask == ("c",)
+
+
 def test_client_of_two_groups_rests_between_them() -> None:
     policy = Policy()
     schedule = clients(policy)

@@ -46,6 +46,7 @@ class ClientSchedule:
         self._policy = policy
         self._clients: dict[str, _Client] = {}
         self._members: dict[str, frozenset[str]] = {}
+        self._held: set[str] = set()
         self._began_ts: int | None = None
 
     def know(self, group: str, client_ids: Iterable[str], now: int) -> None:
@@ -63,16 +64,18 @@ class ClientSchedule:
         self._members[group] = members
 
     def forget_group(self, group: str) -> None:
+        self._held.discard(group)
         for client_id in self._members.pop(group, frozenset()):
             self._forget(group, client_id)
 
     def choose(self, group: str, now: int, why_nobody: str = "") -> Chosen:
-        """Whom to ask in this round of the group; nobody, if there is a reason."""
+        """Whom to ask in this round of the group; nobody, if there is a reason: then it has no turn to wait for."""
+        (self._held.add if why_nobody else self._held.discard)(group)
         ask, not_asked = [], {}
         for client_id in sorted(self._members.get(group, ())):
             reason = self._why_not(client_id, group, now)
-            if reason is None and why_nobody:
-                reason = why_nobody
+            if reason is None:
+                reason = why_nobody or None
             if reason is None:
                 self._clients[client_id].is_busy = True
                 self._clients[client_id].chosen_ts[group] = now
@@ -117,7 +120,13 @@ class ClientSchedule:
             return f"backing off after {client.trouble}"
         if client.due_ts[group] > now:
             return ""
-        return OTHER_GROUP if client.free_ts > now or _is_turn_of_another(client, group, now) else None
+        return OTHER_GROUP if client.free_ts > now or self._is_turn_of_another(client, group, now) else None
+
+    def _is_turn_of_another(self, client: _Client, group: str, now: int) -> bool:
+        """Among groups that are due, the one whose turn was longest ago goes first, or the last would never have one."""
+        last = client.chosen_ts.get(group, 0)
+        due = (other for other, due_ts in client.due_ts.items() if due_ts <= now and other not in self._held)
+        return any(client.chosen_ts.get(other, 0) < last for other in due)
 
     def _phase(self, client_id: str, group: str, wait: int) -> int:
         period = self._policy.running_info_ms
@@ -133,9 +142,3 @@ class ClientSchedule:
     def _drop_if_gone(self, client_id: str, client: _Client) -> None:
         if not client.due_ts and not client.is_busy:
             del self._clients[client_id]
-
-
-def _is_turn_of_another(client: _Client, group: str, now: int) -> bool:
-    """Among groups that are due, the one whose turn was longest ago goes first: else the last would never have one."""
-    last = client.chosen_ts.get(group, 0)
-    return any(due <= now and client.chosen_ts.get(other, 0) < last for other, due in client.due_ts.items())
