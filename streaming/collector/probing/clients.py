@@ -123,7 +123,7 @@ class ClientSchedule:
         return OTHER_GROUP if client.free_ts > now or self._is_turn_of_another(client, group, now) else None
 
     def _is_turn_of_another(self, client: _Client, group: str, now: int) -> bool:
-        """Among groups that are due, the one whose turn was longest ago goes first, or the last would never have one."""
+        """Among groups that are due, the one asked longest ago goes first, or the last would never be asked."""
         last = client.chosen_ts.get(group, 0)
         due = (other for other, due_ts in client.due_ts.items() if due_ts <= now and other not in self._held)
         return any(client.chosen_ts.get(other, 0) < last for other in due)
