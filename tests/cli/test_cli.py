@@ -44,6 +44,7 @@ def test_help_is_quick() -> None:
     assert min(took) < HELP_LIMIT_S
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -91,6 +92,7 @@ def test_refusal_is_one_message_on_standard_error(tmp_path: Path, capsys: pytest
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["run"], ["maintain"], ["rebuild"], ["reseed", "--checkpoint", "new"]])
 def test_commands_refuse_a_configuration_before_spark_is_imported(command: list[str], tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text("[job]\nshards = 0\n")

@@ -1,0 +1,43 @@
+"""What a look is about, and what its exit status says."""
+
+import pytest
+
+from streaming.config import Config
+from streaming.inspect.exit_status import exit_status
+from streaming.inspect.picture import ClusterPicture, GroupPicture
+from streaming.inspect.service import Plan, expecting
+
+
+def test_group_that_is_named_keeps_its_rules() -> None:
+    config = Config.model_validate({"groups": [{"group": "o*", "strategy": "AVG"}]})
+    settings = expecting(config.settings(), "prod", ("orders", "p*"))
+    rule = settings.rule_for("prod", "orders")
+    assert (rule.strategy, rule.always_on) == ("AVG", True)
+    assert not settings.rule_for("prod", "payments").always_on
+    assert Plan(seconds=60).latest_s > 60
+
+
+@pytest.mark.parametrize(
+    ("statuses", "silent", "code"),
+    [
+        (["healthy"], {}, 0),
+        (["healthy", "excluded"], {}, 0),
+        (["healthy", "settling"], {}, 2),
+        (["healthy", "unknown"], {}, 2),
+        (["healthy"], {"b": "no answer"}, 2),
+        (["excluded"], {}, 2),
+        ([], {}, 2),
+        (["empty"], {}, 2),
+        (["findings", "unknown"], {"b": "no answer"}, 1),
+    ],
+)
+def test_exit_status(statuses: list[str], silent: dict[str, str], code: int) -> None:
+    groups = tuple(
+        GroupPicture(
+            cluster="c", group="g", ts=0, looked_s=0, status=status, reason=None, message_model=None, orderly=False,
+            consume_enable=None, strategies=(),
+        )
+        for status in statuses
+    )  # fmt: skip
+    picture = ClusterPicture(cluster="c", looked_s=0, brokers=1, without_members=0, silent=silent, groups=groups)
+    assert exit_status([picture]) == code
