@@ -47,4 +47,4 @@ bench: setup  ## Measure (QUICK=1 for a short run)
 	$(BIN)/python -m bench $(if $(QUICK),--quick)
 
 clean:  ## Remove the environment and everything made by running
-	rm -rf .venv build dist *.egg-info .*_cache .hypothesis .coverage spark-warehouse metastore_db derby.log
+	rm -rf .venv build dist *.egg-info .*_cache .hypothesis .coverage

@@ -12,7 +12,8 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -93,7 +94,7 @@ def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None
         "spark.scheduler.allocation.file": pools.as_uri(),
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logs.as_uri()}",
     }
-    _start_java({**_without(wanted, _spark_defaults()), **(settings or {})})
+    _start_java({**_without(wanted, _spark_defaults()), **(settings or {})}, scratch)
     conf = SparkConf()  # now holds all that the user said
     for key, value in {**wanted, **(settings or {})}.items():
         conf.setIfMissing(key, value)
@@ -119,8 +120,12 @@ def _adopt(spark: SparkSession) -> SparkSession:
     return spark
 
 
-def _start_java(settings: Mapping[str, str]) -> None:
-    """Start Java unless it runs already; what ``PYSPARK_SUBMIT_ARGS`` says wins over ``settings``."""
+def _start_java(settings: Mapping[str, str], scratch: Path) -> None:
+    """Start Java unless it runs already; what ``PYSPARK_SUBMIT_ARGS`` says wins over ``settings``.
+
+    Spark makes folders wherever Java was started (``artifacts``, ``spark-warehouse``) and fails where it may not
+    write. So Java starts in ``scratch``, unless the user named files to it, perhaps by relative paths.
+    """
     if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
         os.environ["JAVA_HOME"] = str(java_home())
         python = settings.get("spark.pyspark.python") or _spark_defaults().get("spark.pyspark.python")
@@ -129,7 +134,18 @@ def _start_java(settings: Mapping[str, str]) -> None:
         conf.setAll(list(settings.items()))
     else:
         conf = None
-    SparkContext._ensure_initialized(conf=conf)
+    with nullcontext() if "PYSPARK_SUBMIT_ARGS" in os.environ else _working_in(scratch):
+        SparkContext._ensure_initialized(conf=conf)
+
+
+@contextmanager
+def _working_in(folder: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
 
 
 def _spark_defaults() -> dict[str, str]:

@@ -47,3 +47,14 @@ def test_a_session_that_is_there_is_tuned_where_nothing_was_said(spark):
     assert spark.conf.get("spark.sql.shuffle.partitions") == str(spark.sparkContext.defaultParallelism)
     pools = spark._jsc.sc().getAllPools()
     assert sorted(pools.apply(i).name() for i in range(pools.size())) == ["default", "detection", "projections"]
+
+
+def test_nothing_is_left_where_it_was_started(tmp_path):
+    program = f"{SAY}\nspark.range(1).createOrReplaceTempView('t')\nspark.sql('SELECT * FROM t').collect()\n"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("PYSPARK_SUBMIT_ARGS", None)
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert list(tmp_path.iterdir()) == []
