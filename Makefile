@@ -25,6 +25,7 @@ test: setup test-fast  ## Run the tests: those without Spark and Kafka side by s
 	$(PYTEST) -m "not ($(PURE))" $(addprefix --ignore=,$(LONG))
 
 test-e2e: setup  ## Run the long tests: the job killed, restarted, rebuilt; a real RocketMQ in trouble
+	@$(BIN)/python -m tests.real
 	$(PYTEST) -n 2 --dist loadfile $(LONG)
 
 test-fast: setup  ## Run the tests that need neither Spark nor Kafka
