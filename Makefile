@@ -22,11 +22,11 @@ demo: setup  ## Watch a RocketMQ fleet go wrong and recover (SECONDS=90 to end b
 
 test: setup test-fast  ## Run the tests: those without Spark and Kafka side by side, then the others one by one
 	$(PYTEST) -m "$(PURE) and slow" -n 2 $(addprefix --ignore=,$(LONG))
-	$(PYTEST) -m "not ($(PURE))" $(addprefix --ignore=,$(LONG))
+	$(PYTEST) --timeout 600 -m "not ($(PURE))" $(addprefix --ignore=,$(LONG))
 
 test-e2e: setup  ## Run the long tests: the job killed, restarted, rebuilt; a real RocketMQ in trouble
 	@$(BIN)/python -m tests.real
-	$(PYTEST) -n 2 --dist loadfile $(LONG)
+	$(PYTEST) --timeout 900 -n 2 --dist loadfile $(LONG)
 
 test-fast: setup  ## Run the tests that need neither Spark nor Kafka
 	$(PYTEST) -m "$(FAST)" -n 3

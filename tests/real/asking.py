@@ -4,6 +4,7 @@ import asyncio
 
 from streaming.collector.translation.answers import TopicRouteData
 from streaming.collector.wire import bodies, requests
+from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.bodies import Asked
 from streaming.collector.wire.client import RemotingClient, Reply
 from streaming.collector.wire.requests import Request
@@ -12,9 +13,9 @@ UPDATE_AND_CREATE_TOPIC = 17
 TIMEOUT_S = 5
 
 
-def ask(address: str, request: Request) -> Reply:
+def ask(address: str, request: Request, credentials: Credentials | None = None) -> Reply:
     async def once() -> Reply:
-        client = RemotingClient(TIMEOUT_S)
+        client = RemotingClient(TIMEOUT_S, credentials=credentials)
         try:
             return await client.ask(address, request, TIMEOUT_S)
         finally:
@@ -34,22 +35,22 @@ def queues_of(namesrv: str, topic: str) -> dict[str, int]:
     return {queue.broker_name: queue.read_queue_nums for queue in route.queue_datas or ()}
 
 
-def is_serving(broker_address: str) -> bool:
-    return bodies.group_settings(ask(broker_address, requests.subscription_groups())) is not None
+def is_serving(broker_address: str, credentials: Credentials | None = None) -> bool:
+    return bodies.group_settings(ask(broker_address, requests.subscription_groups(), credentials)) is not None
 
 
-def members_of(broker_address: str, group: str) -> tuple[str, ...]:
+def members_of(broker_address: str, group: str, credentials: Credentials | None = None) -> tuple[str, ...]:
     """Client ids as often as the broker lists them, in order."""
-    answer = bodies.consumer_list(ask(broker_address, requests.consumer_list(group)), Asked("", "", group))
+    answer = bodies.consumer_list(ask(broker_address, requests.consumer_list(group), credentials), Asked("", "", group))
     return tuple(sorted(answer.ids or ()))
 
 
-def set_queues(broker_address: str, topic: str, queues: int) -> None:
+def set_queues(broker_address: str, topic: str, queues: int, credentials: Credentials | None = None) -> None:
     """Create a topic on a broker, or change how many queues it has there."""
     fields = {
         "topic": topic, "defaultTopic": topic, "readQueueNums": str(queues), "writeQueueNums": str(queues),
         "perm": "6", "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false",
     }  # fmt: skip
-    reply = ask(broker_address, Request(UPDATE_AND_CREATE_TOPIC, fields))  # type: ignore[arg-type]
+    reply = ask(broker_address, Request(UPDATE_AND_CREATE_TOPIC, fields), credentials)  # type: ignore[arg-type]
     assert reply.frame is not None, reply.error
     assert reply.frame.code == 0, reply.frame.remark

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
+from streaming.collector.wire.acl import Credentials
 from streaming.jvm.jars import fetch
 from tests.real import asking
 from tests.real.jvm import JAVA_SOURCES, JavaProcess, compile_java
@@ -48,6 +49,7 @@ class LoopbackRocketMQ:
         self._processes: list[JavaProcess] = []
         self._broker_names = tuple(brokers)
         self.brokers: dict[str, Broker] = {}
+        self.user: tuple[str, str] | None = None  # access key and secret, where ACL asks for them
         self.namesrv = f"127.0.0.1:{_free_ports(0)}"
 
     def __enter__(self) -> "LoopbackRocketMQ":
@@ -63,10 +65,14 @@ class LoopbackRocketMQ:
     ) -> None:
         self._close()
 
+    @property
+    def credentials(self) -> Credentials | None:
+        return Credentials(*self.user) if self.user else None
+
     def create_topic(self, name: str, queues: Mapping[str, int]) -> None:
         """Or change it: so many queues on these brokers. Returns when the name server knows."""
         for broker, count in queues.items():
-            asking.set_queues(self.brokers[broker].address, name, count)
+            asking.set_queues(self.brokers[broker].address, name, count, self.credentials)
         self.wait_until(
             lambda: queues.items() <= asking.queues_of(self.namesrv, name).items(), f"{name} has its queues"
         )
@@ -89,6 +95,8 @@ class LoopbackRocketMQ:
             "topics": ";".join(f"{topic}:{expression}" for topic, expression in topics.items()),
             "orderly": str(orderly).lower(), "sleep_ms": str(sleep_ms),
         }  # fmt: skip
+        if self.user:
+            said |= dict(zip(("access_key", "secret_key"), self.user, strict=True))
         command = ["-Xmx128m", *jvm, "Consumer", *(f"{key}={value}" for key, value in said.items())]
         consumer = Consumer(f"{group}-{name}-{len(self._processes)}", command, self._classpath, self._home)
         consumer.group, consumer.client_id = group, f"127.0.0.1@{name}"
@@ -105,7 +113,7 @@ class LoopbackRocketMQ:
 
     def members(self, group: str, broker: str) -> tuple[str, ...]:
         """The client ids that a broker lists, in order."""
-        return asking.members_of(self.brokers[broker].address, group)
+        return asking.members_of(self.brokers[broker].address, group, self.credentials)
 
     def wait_until_started(self, consumers: Sequence[Consumer]) -> None:
         """One that gave up, since the machine was too busy to answer it, is started again."""
@@ -138,7 +146,7 @@ class LoopbackRocketMQ:
         def is_up() -> bool:
             assert broker.is_running, f"{name} ended while starting. {broker.last_words()}"
             is_known = asking.brokers_known_to(self.namesrv).get(name) == broker.address
-            return is_known and asking.is_serving(broker.address)
+            return is_known and asking.is_serving(broker.address, self.credentials)
 
         self.wait_until(is_up, f"{name} serves")
 

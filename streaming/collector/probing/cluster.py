@@ -107,8 +107,7 @@ class ClusterProbe:
         reply = await self._view.ask(broker, requests.subscription_groups(), Lane.TABLES)
         settings = bodies.group_settings(reply)
         if settings is None:
-            code = f"code {reply.frame.code}" if reply.frame is not None else None
-            self._view.note(f"{broker} for its groups", reply.error or code or "unreadable answer")
+            self._view.note(f"{broker} for its groups", reply.error or reply.refusal or "unreadable answer")
             return
         self._learned_ts[broker] = now_ms()
         self._view.note(f"{broker} for its groups", None)

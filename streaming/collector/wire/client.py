@@ -6,11 +6,13 @@ import time
 from enum import Enum
 from typing import NamedTuple
 
+from streaming.collector.translation.answers import SUCCESS
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.connection import Connection, Unreachable, connect
 from streaming.collector.wire.frames import Frame
 from streaming.collector.wire.requests import Request
 
+REMARK_CHARACTERS = 160  # a remark may be a whole stack trace
 JUST_NOW = "not asked: it did not answer a moment ago"
 
 
@@ -33,6 +35,14 @@ class Reply(NamedTuple):
     dur_ms: float
     frame: Frame | None
     error: str | None = None
+
+    @property
+    def refusal(self) -> str | None:
+        """The code that refuses, with the first words of the remark: it tells a wrong secret from a broken broker."""
+        if self.frame is None or self.frame.code == SUCCESS:
+            return None
+        words = " ".join((self.frame.remark or "").partition("\n")[0].split())[:REMARK_CHARACTERS]
+        return f"code {self.frame.code}: {words}" if words else f"code {self.frame.code}"
 
 
 class RemotingClient:

@@ -1,6 +1,8 @@
 import java.lang.reflect.Method;
 import java.util.HashMap;
 import java.util.Map;
+import org.apache.rocketmq.acl.common.AclClientRPCHook;
+import org.apache.rocketmq.acl.common.SessionCredentials;
 import org.apache.rocketmq.client.consumer.AllocateMessageQueueStrategy;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
@@ -13,7 +15,7 @@ import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueConsist
 
 /**
  * A push consumer: {@code namesrv=… group=… name=… topics=T:*;U:tag strategy=AVG model=CLUSTERING orderly=false
- * sleep_ms=0}. SIGTERM shuts it down as an application would.
+ * sleep_ms=0}, and {@code access_key=… secret_key=…} where ACL asks for them. SIGTERM shuts it down as an application would.
  */
 public class Consumer {
     public static void main(String[] args) throws Exception {
@@ -22,7 +24,7 @@ public class Consumer {
             String[] parts = arg.split("=", 2);
             said.put(parts[0], parts[1]);
         }
-        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(said.get("group"));
+        DefaultMQPushConsumer consumer = consumer(said);
         consumer.setNamesrvAddr(said.get("namesrv"));
         consumer.setClientIP("127.0.0.1");
         consumer.setInstanceName(said.get("name"));
@@ -43,6 +45,15 @@ public class Consumer {
         }
         Runtime.getRuntime().addShutdownHook(new Thread(consumer::shutdown));
         System.out.println("started " + consumer.buildMQClientId());
+    }
+
+    private static DefaultMQPushConsumer consumer(Map<String, String> said) {
+        if (!said.containsKey("access_key")) {
+            return new DefaultMQPushConsumer(said.get("group"));
+        }
+        SessionCredentials credentials = new SessionCredentials(said.get("access_key"), said.get("secret_key"));
+        return new DefaultMQPushConsumer(
+                said.get("group"), new AclClientRPCHook(credentials), new AllocateMessageQueueAveragely());
     }
 
     private static AllocateMessageQueueStrategy strategy(String name) {
