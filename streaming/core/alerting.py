@@ -14,6 +14,7 @@ from streaming.core.comparison import TopicFindings
 from streaming.core.conditions import SHOWN_IN_TURN, Found
 from streaming.core.evidence import GroupEvidence
 from streaming.core.findings import BY_OWNERS, Verdict
+from streaming.core.flapping import AT_REST_AFTER_MS, comes_and_goes, evidence_of, note_end, times_before
 from streaming.core.group import Group
 from streaming.core.particulars import changes_of, clients_of, queues_of, waiting_of
 from streaming.core.progress import is_seen_lately, is_seen_to_move
@@ -22,6 +23,7 @@ from streaming.core.state import Alert
 UNDECIDED = frozenset({Kind.UNKNOWN, Kind.SETTLING})
 NOT_BY_REPORTS = UNDECIDED | {Kind.NO_MEMBERS}
 NOT_BY_OFFSETS = BY_OFFSETS | {Kind.CONSUME_DISABLED, Kind.EXCLUDED}
+SAYS_MORE_THAN_STALLED = frozenset({Kind.DUPLICATED, Kind.ORPHANED})
 
 
 class Reason(Word):
@@ -29,12 +31,15 @@ class Reason(Word):
 
     FOUND = "found"
     WAITS_FOR_DEPLOY = "waits_for_deploy"
+    TOLD_ALREADY = "told_already"
     HELD_LONG_ENOUGH = "held_long_enough"
     QUEUES_CHANGED = "queues_changed"
     CAUSE_CHANGED = "cause_changed"
     SEVERITY_CHANGED = "severity_changed"
     EVIDENCE_LOST = "evidence_lost"
     EVIDENCE_BACK = "evidence_back"
+    COMES_AND_GOES = "comes_and_goes"
+    CAME_BACK = "came_back"
     RIGHT_AGAIN = "right_again"
     CLEARED_BEFORE_FIRING = "cleared_before_firing"
     GONE = "gone"
@@ -69,16 +74,8 @@ def update_alerts(group: Group, evidence: GroupEvidence, found: list[TopicFindin
         else:
             _doubt(group, alert, at)
     for (topic, kind), claim in claims.items():
-        if (topic, kind) not in known and not _is_told_already(group, topic, kind, claim):
+        if (topic, kind) not in known:
             _begin(group, topic, kind, claim, at)
-
-
-def _is_told_already(group: Group, topic: str, kind: str, claim: Claim) -> bool:
-    """Whether queues that stand still are in a firing alert that says more: that nobody owns them, or two do."""
-    if kind not in BY_OFFSETS:
-        return False
-    told = [a for a in group.state.alerts if a.topic == topic and a.kind in BY_OWNERS and a.fired_ts]
-    return set(claim.queues) <= {place for alert in told for place in alert.queues}
 
 
 def end_forgotten(group: Group, who: str) -> None:
@@ -95,27 +92,43 @@ def _begin(group: Group, topic: str, kind: str, claim: Claim, at: Judged) -> Non
     _adopt(alert, claim, now)
     group.state.alerts.append(alert)
     _tell(group, alert, Reason.FOUND, at)
-    if _may_fire(group, alert, claim):
+    _fire_unless_held_back(group, alert, claim, at)
+
+
+def _fire_unless_held_back(group: Group, alert: Alert, claim: Claim, at: Judged, news: Reason | None = None) -> None:
+    """It fires once its claim is ripe. What keeps it from that is told once; ``news`` is told if it does not fire."""
+    is_ripe = alert.state == AlertState.PENDING.value and claim.is_ripe
+    held_back = _what_holds_back(group, alert, claim)
+    if is_ripe and held_back is None:
         _fire(group, alert, at)
-    else:
-        _say_that_it_waits(group, alert, claim, at)
-
-
-def _may_fire(group: Group, alert: Alert, claim: Claim) -> bool:
-    """A deploy is waited for, but not for longer than one may take."""
-    return claim.is_ripe and (not claim.waits or group.state.now - alert.active_ts >= group.timing.deploy_wait)
-
-
-def _say_that_it_waits(group: Group, alert: Alert, claim: Claim, at: Judged) -> None:
-    """Once: all that keeps it from firing is a deploy."""
-    if alert.state == AlertState.PENDING.value and claim.is_ripe and claim.waits and not alert.waits:
+        return
+    if news is not None:
+        _tell(group, alert, news, at)
+    if is_ripe and held_back is not None and not alert.waits:
         alert.waits = True
-        _tell(group, alert, Reason.WAITS_FOR_DEPLOY, at)
+        _tell(group, alert, held_back, at)
+
+
+def _what_holds_back(group: Group, alert: Alert, claim: Claim) -> Reason | None:
+    """A deploy is waited for, but not for longer than one may take."""
+    if claim.waits and group.state.now - alert.active_ts < group.timing.deploy_wait:
+        return Reason.WAITS_FOR_DEPLOY
+    return Reason.TOLD_ALREADY if _is_told_already(group, alert, claim) else None
+
+
+def _is_told_already(group: Group, alert: Alert, claim: Claim) -> bool:
+    """Whether queues that stand still are in a firing alert that says more: that nobody owns them, or two do."""
+    if alert.kind not in BY_OFFSETS:
+        return False
+    told = [a for a in group.state.alerts if a.topic == alert.topic and a.kind in SAYS_MORE_THAN_STALLED and a.fired_ts]
+    return set(claim.queues) <= {place for other in told for place in other.queues}
 
 
 def _fire(group: Group, alert: Alert, at: Judged) -> None:
     alert.state = AlertState.FIRING.value
     alert.fired_ts = group.state.now
+    alert.waits = False
+    alert.times = 1 + times_before(group.state, alert)
     _tell(group, alert, Reason.HELD_LONG_ENOUGH, at)
 
 
@@ -136,19 +149,19 @@ def _support(group: Group, alert: Alert, claim: Claim, at: Judged) -> None:
     undecided = [p for p in alert.queues if p not in claim.queues and _is_undecided(group, alert, p, at)]
     queues = sorted([*claim.queues, *undecided], key=group.message_queue)
     reason = _what_changed(alert, claim, queues)
+    if reason is Reason.CAME_BACK:
+        alert.waits = False
+        alert.times += 1
     _adopt(alert, claim, group.state.now)
     alert.queues = queues
-    if alert.state == AlertState.PENDING.value and _may_fire(group, alert, claim):
-        _fire(group, alert, at)
-        return
-    if reason is not None:
-        _tell(group, alert, reason, at)
-    _say_that_it_waits(group, alert, claim, at)
+    _fire_unless_held_back(group, alert, claim, at, reason)
 
 
 def _what_changed(alert: Alert, claim: Claim, queues: list[int]) -> Reason | None:
     if alert.stale:
         return Reason.EVIDENCE_BACK
+    if alert.waits and alert.fired_ts:
+        return Reason.CAME_BACK
     if alert.severity != claim.severity.value:
         return Reason.SEVERITY_CHANGED
     if alert.queues != queues:
@@ -181,14 +194,25 @@ def _doubt(group: Group, alert: Alert, at: Judged) -> None:
         alert.clear_ts = 0
         _follow_cause(group, alert, at)
         if not alert.stale and alert.state == AlertState.FIRING.value and not _stands_still(group, alert):
-            alert.stale = True
+            alert.stale, alert.waits = True, False
             _tell(group, alert, Reason.EVIDENCE_LOST, at)
     elif alert.state == AlertState.PENDING.value:
         _end(group, alert, Reason.CLEARED_BEFORE_FIRING, at)
     else:
         alert.clear_ts, alert.stale = alert.clear_ts or now, False
-        if now - alert.clear_ts >= group.timing.hold_critical:
-            _end(group, alert, Reason.RIGHT_AGAIN, at)
+        _end_if_it_stays_right(group, alert, at)
+
+
+def _end_if_it_stays_right(group: Group, alert: Alert, at: Judged) -> None:
+    """What comes and goes is one incident, told once: it stays open until it has been right for long."""
+    right_ms = group.state.now - alert.clear_ts
+    if right_ms < group.timing.hold_critical:
+        return
+    if not comes_and_goes(alert) or right_ms >= AT_REST_AFTER_MS:
+        _end(group, alert, Reason.RIGHT_AGAIN, at)
+    elif not alert.waits:
+        alert.waits = True
+        _tell(group, alert, Reason.COMES_AND_GOES, at)
 
 
 def _follow_cause(group: Group, alert: Alert, at: Judged) -> None:
@@ -234,6 +258,8 @@ def _stands_still(group: Group, alert: Alert) -> bool:
 def _end(group: Group, alert: Alert, reason: Reason, at: Judged) -> None:
     alert.state = AlertState.RESOLVED.value
     group.state.alerts.remove(alert)
+    if reason is Reason.RIGHT_AGAIN:
+        note_end(group.state, alert)
     _tell(group, alert, reason, at)
 
 
@@ -247,7 +273,7 @@ def _tell(group: Group, alert: Alert, reason: Reason, at: Judged) -> None:
             severity=alert.severity,
             kind=alert.kind,
             cause=alert.cause,
-            evidence=alert.evidence,
+            evidence=evidence_of(alert),
             queues=queues_of(at.evidence, alert, at.verdicts),
             reason=reason.value,
             active_ts=alert.active_ts,

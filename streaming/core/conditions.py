@@ -133,14 +133,18 @@ def _places(evidence: GroupEvidence, names: set[str]) -> tuple[int, ...]:
 
 
 def rebalance_storm(evidence: GroupEvidence) -> Iterator[Found]:
-    """Some client comes and goes again and again: more changes than a deploy makes, or fewer and without an end."""
+    """Some client comes and goes again and again: more changes than a deploy makes, or fewer, and for hours."""
     state, timing = evidence.group.state, evidence.group.timing
     changes = [c for c in state.changes if c.ts >= evidence.now - timing.storm_window]
     left_ids = Counter(change.client_id for change in changes if not change.joined)
     left_hosts = Counter(host_of(change.client_id) for change in changes if not change.joined)
     restless = {client_id for client_id, times in left_ids.items() if times > TWO_RESTARTS}
     restless |= {host for host in hosts_of_one(state) if left_hosts[host] > TWO_RESTARTS}
-    lasting = {one.who for one in state.restless if evidence.now - one.since_ts >= RESTLESS_FOR_MS}
+    lasting = {
+        one.who
+        for one in state.restless
+        if one.times > timing.storm_changes and evidence.now - one.since_ts >= RESTLESS_FOR_MS
+    }
     if restless and len(changes) > timing.storm_changes:
         text = f"{len(changes)} membership changes in {timing.storm_window // 1000} s; again and again"
     elif lasting:

@@ -10,6 +10,8 @@ from streaming.core.group import Group
 from streaming.core.reports import addresses_of
 from streaming.core.state import Change, Client, GroupState, Restless
 
+CALM_AFTER_MS = 1_800_000  # of what leaves again and again
+
 
 def take_change(group: Group, event: ConsumerChange) -> None:
     """Remember why a client joined or left, where a producer saw it; the next round's list says that it did."""
@@ -29,11 +31,14 @@ def take_lists(group: Group, event: Round) -> None:
     changed += [(place, ()) for place in _give_up_silent_brokers(group, answers.keys())]
     if changed:
         present_before = {place for place, client in enumerate(state.clients) if is_listed(client)}
+        left: set[str] = set()
         for place, client_ids in changed:
-            _replace_list(group, place, Counter(client_ids))
+            gone = _replace_list(group, place, Counter(client_ids))
+            left |= gone if client_ids else set()  # a broker that lists nobody any more says nothing of one client
             state.brokers[place].listed = len(client_ids)
         _note_joins_and_leaves(group, present_before)
-        _note_the_restless(group)
+        left.update(state.clients[place].client_id for place in present_before if not is_listed(state.clients[place]))
+        _note_the_restless(group, left)
         group.disturb()
     state.reasons.clear()
     oldest = state.now - group.timing.storm_window
@@ -81,7 +86,9 @@ def entries_at(client: Client, place: int) -> int:
     return client.entries[place] if place < len(client.entries) else 0
 
 
-def _replace_list(group: Group, place: int, listed: Counter[str]) -> None:
+def _replace_list(group: Group, place: int, listed: Counter[str]) -> set[str]:
+    """The ids that are no longer in it."""
+    gone: set[str] = set()
     for client_id in listed:
         group.client(client_id)
     for client in group.state.clients:
@@ -92,6 +99,9 @@ def _replace_list(group: Group, place: int, listed: Counter[str]) -> None:
         client.entries[place] = entries
         client.note_change()
         _tell_change(group, place, client, before, entries)
+        if not entries:
+            gone.add(client.client_id)
+    return gone
 
 
 def _tell_change(group: Group, place: int, client: Client, before: int, entries: int) -> None:
@@ -143,18 +153,18 @@ def hosts_of_one(state: GroupState) -> set[str]:
     return {host for change in state.changes if members[host := host_of(change.client_id)] <= 1}
 
 
-def _note_the_restless(group: Group) -> None:
-    """Who has come or gone now, and did before within the storm window, goes on being restless."""
-    state, window = group.state, group.timing.storm_window
+def _note_the_restless(group: Group, left: set[str]) -> None:
+    """Who leaves, be it but one broker's list, and goes on leaving without a rest of half an hour between."""
+    state = group.state
     alone = hosts_of_one(state)
-    names = [(change.ts, _name(change.client_id, alone)) for change in state.changes]
-    before = {name for ts, name in names if state.now - window <= ts < state.now}
     known = {one.who: one for one in state.restless}
-    for ts, name in names:
-        if ts == state.now and name in before:
-            one = known.setdefault(name, Restless(name, state.now, state.now))
+    for name in sorted({_name(client_id, alone) for client_id in left}):
+        one = known.get(name)
+        if one is None:
+            state.restless.append(Restless(name, state.now, state.now))
+        else:
             one.last_ts = state.now
-    state.restless = list(known.values())
+            one.times += 1
 
 
 def _name(client_id: str, alone: set[str]) -> str:
@@ -164,7 +174,7 @@ def _name(client_id: str, alone: set[str]) -> str:
 
 def _forget_the_calm(group: Group) -> None:
     state = group.state
-    oldest = state.now - group.timing.storm_window
+    oldest = state.now - CALM_AFTER_MS
     if any(one.last_ts < oldest for one in state.restless):
         state.restless = [one for one in state.restless if one.last_ts >= oldest]
         group.disturb()

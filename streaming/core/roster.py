@@ -58,7 +58,7 @@ def forget_the_absent(group: Group) -> None:
     for place in sorted(absent):
         if state.clients[place].told != NOT_TOLD:
             group.tell(_absent(state.clients[place]))
-    state.changes, state.restless = [change for change in state.changes if change.joined], []
+    state.changes, state.restless, state.ended = [change for change in state.changes if change.joined], [], []
     state.empty_since = 0
     group.forget(absent, set())
 

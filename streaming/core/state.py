@@ -133,7 +133,17 @@ class Alert(Packed):
     stale: bool = False
     since_ts: int = 0  # since when the first of its queues has been so
     clients: list[int] = field(default_factory=list)  # those that the cause names
-    waits: bool = False  # it was told that it would fire, but for a deploy under way
+    waits: bool = False  # it was told what keeps it from firing or, while it fires, from ending
+    times: int = 0  # how often it has fired, again and again within the hour after it was over
+
+
+class EndedAlert(Packed):
+    """An alert that was over lately, having fired: it may come back. ``times``: as often as it had fired by then."""
+
+    topic: str
+    kind: str
+    ended_ts: int
+    times: int
 
 
 class Condition(Packed):
@@ -153,11 +163,12 @@ class Change(PackedValue, frozen=True):
 
 
 class Restless(Packed):
-    """One that came and went again and again from ``since_ts`` to ``last_ts``, never at rest for long."""
+    """One that left ``times`` times from ``since_ts`` to ``last_ts``, never at rest for long."""
 
     who: str
     since_ts: int
     last_ts: int
+    times: int = 1
 
 
 class Episode(Packed):
@@ -217,6 +228,7 @@ class GroupState(Packed):
     pop_topics: list[str] = field(default_factory=list)
     restless: list[Restless] = field(default_factory=list)
     began_ts: int = 0  # the first marker: who was listed then had joined before
+    ended: list[EndedAlert] = field(default_factory=list)
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -57,12 +57,12 @@ CHINESE = Language(
         "MEMBER_GONE": Advice(
             "队列未被接管",
             "原持有者已下线，其余成员没有接管它的队列",
-            "检查其余成员为什么没有重平衡",
+            "对应当接管的成员抓线程栈，查看其中的 RebalanceService，然后重启它",
         ),
         "LOCK_STUCK": Advice(
             "队列锁未拿到",
             "顺序消费：应持有该队列的成员没有拿到 Broker 上的队列锁",
-            "先等 60 秒：已下线客户端的锁会过期；再查是谁仍占着锁",
+            "先等 60 秒：已下线客户端的锁会过期；再从 Broker 日志查是谁仍占着锁",
         ),
         "ROOM_WITHOUT_CONSUMER": Advice(
             "机房内没有消费者",
@@ -77,7 +77,8 @@ CHINESE = Language(
         "NO_READ_PERM": Advice(
             "没有读权限",
             "Broker 上该 Topic 的权限不含读",
-            "恢复读权限，除非是有意关闭的",
+            "恢复读权限，除非是有意关闭的；若各 Broker 队列数不同，请用 updateTopic -r -w -p，"
+            "因为 updateTopicPerm 会套用第一个 Broker 的队列数",
         ),
         "READ_LT_WRITE": Advice(
             "读队列数小于写队列数",
@@ -92,7 +93,7 @@ CHINESE = Language(
     },
     do={
         "SLOW_CONSUMER": "检查消费者的业务代码在等什么：队列分配本身没有问题",
-        "NO_MEMBERS": "启动消费者；若该消费组已不再使用，请将其删除",
+        "NO_MEMBERS": "启动消费者；若该消费组已下线不用：evenkeel forget，否则一小时后自动关闭",
         "REBALANCE_STORM": "检查这些客户端为什么反复重启或断开：崩溃、长时间 GC、网络",
         "PHANTOM": "与路由核对，重启持有这些队列的客户端",
     },
@@ -155,6 +156,7 @@ CHINESE = Language(
     cause_was="当时的原因：{sentence}（{cause}）",
     evidence_line="证据：{evidence}",
     stale="——自 {since}（{age}前）起失去证据，这是最后看到的情况，故障可能已经结束",
+    at_rest="——自 {since}（{age}前）起正常，但反复出现：连续正常满一小时后才会关闭",
     waiting_line="积压：{messages}{oldest}",
     oldest="，最早的一条约始于 {since}（{age}前）",
     client_line="客户端 {client}：{details}",

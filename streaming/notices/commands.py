@@ -1,6 +1,6 @@
 """The next command to type. Capital words stand for what evenkeel does not know: NAMESRV, BROKER_ADDR, PID.
 
-The options are those of mqadmin in RocketMQ 4.9 and 5 (org.apache.rocketmq.tools.command).
+The options are those of mqadmin in RocketMQ 4.9.7 and 5.3.3 (org.apache.rocketmq.tools.command).
 """
 
 import re
@@ -68,11 +68,11 @@ def _jstack(alert: OpenAlert) -> Command:
 
 
 def _client_id(alert: OpenAlert) -> str | None:
-    """The client that the cause names, else an owner, else who should own."""
+    """The client that the cause names, else an owner, else who should own; that first, where nobody does."""
     named = [client.client_id for client in alert.fact.clients]
     owners = [owner for queue in alert.fact.queues for owner in queue.owners]
     expected = [owner for queue in alert.fact.queues for owner in queue.expected or ()]
-    if alert.fact.cause == Cause.LOCK_STUCK and expected:
+    if alert.fact.cause in (Cause.LOCK_STUCK, Cause.MEMBER_GONE) and expected:
         return expected[0]
     return next(iter([*named, *owners, *expected]), None)
 
@@ -99,7 +99,7 @@ _OF_CAUSE: dict[str, Callable[[OpenAlert], Command]] = {
     Cause.VIEW_DIVERGENCE: _connections_of_each_broker,
     Cause.ROUTE_LAG: _ROUTE,
     Cause.CLIENT_STALLED: _jstack,
-    Cause.MEMBER_GONE: _STATUS,
+    Cause.MEMBER_GONE: _of_client(" -s"),
     Cause.LOCK_STUCK: _of_client(""),
     Cause.ROOM_WITHOUT_CONSUMER: _CONNECTIONS,
     Cause.CONFIG_MISSES_QUEUE: _explain,

@@ -57,12 +57,12 @@ ENGLISH = Language(
         "MEMBER_GONE": Advice(
             "queues not taken over",
             "their last owner has left, and those who stay have not taken them over",
-            "look at why those who stay do not rebalance",
+            "take a thread dump of one that should have taken over, look for RebalanceService in it, and restart it",
         ),
         "LOCK_STUCK": Advice(
             "queue not locked",
             "the group is orderly, and the expected owner has not got the broker's lock of the queue",
-            "wait 60 s: the lock of a client that is gone expires; then look at who still holds it",
+            "wait 60 s: the lock of a client that is gone expires; then the broker's log says who holds it",
         ),
         "ROOM_WITHOUT_CONSUMER": Advice(
             "room without consumer",
@@ -77,7 +77,8 @@ ENGLISH = Language(
         "NO_READ_PERM": Advice(
             "no read permission",
             "the broker's permission for the topic lacks reading",
-            "give the permission back, unless it was taken away on purpose",
+            "give it back, unless it was taken away on purpose; if brokers have different numbers of queues, with"
+            " updateTopic -r -w -p, since updateTopicPerm takes those of the first",
         ),
         "READ_LT_WRITE": Advice(
             "fewer read than write queues",
@@ -92,7 +93,7 @@ ENGLISH = Language(
     },
     do={
         "SLOW_CONSUMER": "look at what the consumer's own code waits for: its queues are shared out as they should be",
-        "NO_MEMBERS": "start the consumers; if the group is not needed any more, delete it",
+        "NO_MEMBERS": "start the consumers; if the group was retired: evenkeel forget, or this page ends after an hour",
         "REBALANCE_STORM": "look at why these clients restart or lose their connection: crashes, long GC, the network",
         "PHANTOM": "compare with the route, and restart the client that holds what is not there",
     },
@@ -155,6 +156,7 @@ ENGLISH = Language(
     cause_was="cause was: {sentence} ({cause})",
     evidence_line="evidence: {evidence}",
     stale=" - EVIDENCE LOST since {since}, {age} ago: this is what was seen last, it may be over by now",
+    at_rest=" - right since {since}, {age} ago, but it comes and goes: open until it has been right for an hour",
     waiting_line="waiting: {messages}{oldest}",
     oldest=", the oldest since {since} ({age})",
     client_line="client {client}: {details}",

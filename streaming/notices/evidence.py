@@ -75,11 +75,16 @@ def _unexplained(found: re.Match[str], now: int) -> str:
     return f"{members} 个成员中有 {reported} 个已上报{since}；不符合任何已知原因"
 
 
+def _comes_and_goes(found: re.Match[str], now: int) -> str:
+    return f"{in_chinese(found[1], now)}；反复出现，这是第 {found[2]} 次"
+
+
 def _forgotten(found: re.Match[str], now: int) -> str:
     return f"由 {found[1]} 忘记；此前：{in_chinese(found[2], now)}"
 
 
 _PATTERNS: dict[str, Say] = {
+    r"(.*); it comes and goes: (\d+) times now": _comes_and_goes,
     r"forgotten by (.+?); it was: (.*)": _forgotten,
     r"client id (.+) is used by (\d+) instances(?: at (.+?))?(?:, started at \[(.+)\])?": _same_client_id,
     r"client id (.+) is listed (\d+) times(?: at (.+?))?; a second instance is not proven"

@@ -77,6 +77,7 @@ class Language(Struct, frozen=True, kw_only=True):
     cause_was: str
     evidence_line: str
     stale: str
+    at_rest: str
     waiting_line: str
     oldest: str
     client_line: str

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from schemas.facts import AlertClient, AlertQueue, AlertState, Cause, Kind, Severity
+from streaming.core.alerting import Reason
 from streaming.notices.language import Language
 from streaming.notices.notice import OpenAlert
 from streaming.notices.times import clock, moment
@@ -48,9 +49,9 @@ def what_is_wrong(alerts: Sequence[OpenAlert], words: Language) -> str:
 def alert_line(alert: OpenAlert, words: Language, now: int) -> str:
     """What is wrong with which topic, and whether that is still seen."""
     topic = words.of_topic.format(topic=shown(alert.topic)) if alert.topic else ""
-    stale = ""
-    if alert.fact.stale and alert.fact.state != AlertState.RESOLVED:
-        stale = words.stale.format(since=clock(alert.ts, now), age=words.lasting(now - alert.ts))
+    template = words.at_rest if alert.fact.reason == Reason.COMES_AND_GOES else words.stale if alert.fact.stale else ""
+    is_open = alert.fact.state != AlertState.RESOLVED
+    stale = template.format(since=clock(alert.ts, now), age=words.lasting(now - alert.ts)) if is_open else ""
     kind = shown(alert.fact.kind)
     what = words.kind(kind, len(alert.fact.queues))
     return words.alert_line.format(kind=kind, what=what, topic=topic, stale=stale)

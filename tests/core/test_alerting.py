@@ -243,10 +243,23 @@ def test_queues_that_stand_still_and_are_told_as_nobodys_call_nobody_a_second_ti
     fleet.run(200)
     assert fleet.finding("b3").finding == "STALLED"
     assert fleet.fired() == {("T", "ORPHANED")}
+    assert reasons(fleet, "STALLED") == [("pending", "found"), ("pending", "told_already")], "once, and why"
     fleet.own("y", "b0-3")
     fleet.stick("a1")
     fleet.run(120)
     assert fleet.firing() == {("T", "ORPHANED"), ("T", "STALLED")}, "of another queue it is news"
+
+
+def test_that_a_queue_is_the_wrong_client_s_does_not_tell_that_it_stands_still() -> None:
+    fleet = healthy()
+    fleet.own("x", "a1-3 b0")
+    fleet.own("y", "a0 b1-3")
+    fleet.run(90)
+    assert fleet.firing() == {("T", "MISPLACED")}
+    fleet.pause("x")
+    fleet.pause("y")
+    fleet.run(150)
+    assert ("T", "STALLED") in fleet.firing()
 
 
 # --- a rolling deploy
@@ -318,9 +331,9 @@ def test_timers_of_alerts_come_from_the_settings() -> None:
 def test_every_reason_is_told_by_some_test_of_this_folder() -> None:
     """A reason that nobody can bring about is dead code: this list is what the tests of this folder assert."""
     assert {reason.value for reason in Reason} == {
-        "found", "waits_for_deploy", "held_long_enough",
+        "found", "waits_for_deploy", "told_already", "held_long_enough",
         "queues_changed", "cause_changed", "severity_changed", "evidence_lost",
-        "evidence_back", "right_again", "cleared_before_firing", "gone", "forgotten",
+        "evidence_back", "comes_and_goes", "came_back", "right_again", "cleared_before_firing", "gone", "forgotten",
     }  # fmt: skip
 
 

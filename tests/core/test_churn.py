@@ -56,7 +56,7 @@ def test_one_that_comes_and_goes_more_slowly_is_told_after_an_hour_and_not_for_l
     flap(fleet, period, 1.4 * HOUR, same_id=False)
     assert HOUR < first_fired(fleet)["REBALANCE_STORM"] < 1.3 * HOUR
     assert "for 60 minutes and longer" in fleet.alert("REBALANCE_STORM", None).evidence
-    fleet.run(400)
+    fleet.idle(1900)
     assert fleet.firing() == set()
 
 
@@ -115,3 +115,97 @@ def test_hours_of_flapping_are_told_and_stay_told(period: float, same_id: bool) 
     told = [(state, reason) for at, state, reason in fleet.alerts("REBALANCE_STORM") if at > 1.3 * HOUR]
     assert ("firing", "held_long_enough") not in told, "one alert, not one again and again"
     assert ("", "REBALANCE_STORM") in fleet.firing()
+
+
+# --- alerts that come and go
+
+
+def come_and_go(fleet: Fleet, wrong: float, right: float, turns: int) -> None:
+    """Queue b3 is nobody's for ``wrong`` seconds, then right for ``right``."""
+    for _ in range(turns):
+        fleet.own("10.0.0.2@1", "b0-2")
+        fleet.idle(wrong)
+        fleet.own("10.0.0.2@1", "b0-3")
+        fleet.idle(right)
+
+
+def fired_at(fleet: Fleet, kind: str) -> list[float]:
+    return [at for at, _, reason in fleet.alerts(kind) if reason == "held_long_enough"]
+
+
+@pytest.mark.parametrize("turns", [5, pytest.param(96, marks=pytest.mark.slow)], ids=["an hour", "a day"])
+def test_a_queue_that_is_nobodys_5_minutes_of_every_15_is_told_three_times_and_stays_told(turns: int) -> None:
+    fleet = Fleet(rate=0)
+    fleet.join("10.0.0.1@1", "10.0.0.2@1")
+    fleet.run(60)
+    come_and_go(fleet, 300, 600, turns)
+    assert len(fired_at(fleet, "ORPHANED")) == 3
+    assert fleet.firing() == {("T", "ORPHANED")}
+    reasons = [reason for _, _, reason in fleet.alerts("ORPHANED")]
+    assert reasons.count("comes_and_goes") == turns - 2
+    assert reasons.count("came_back") == turns - 3
+    assert fleet.alert("ORPHANED").evidence.endswith(f"; it comes and goes: {turns} times now")
+    fleet.restart()
+    fleet.idle(2900)
+    assert fleet.firing() == {("T", "ORPHANED")}, "it may come back"
+    fleet.idle(200)
+    assert fleet.alerts("ORPHANED")[-1][1:] == ("resolved", "right_again")
+
+
+def test_what_comes_back_after_more_than_an_hour_is_another_incident() -> None:
+    fleet = Fleet(rate=0)
+    fleet.join("10.0.0.1@1", "10.0.0.2@1")
+    fleet.run(60)
+    come_and_go(fleet, 120, 3700, 3)
+    assert len(fired_at(fleet, "ORPHANED")) == 3
+    assert fleet.firing() == set()
+
+
+def test_evidence_that_is_lost_while_it_is_right_for_now_is_told_and_ends_nothing() -> None:
+    fleet = Fleet(rate=0)
+    fleet.join("10.0.0.1@1", "10.0.0.2@1")
+    fleet.run(60)
+    come_and_go(fleet, 120, 300, 3)
+    fleet.of("10.0.0.1@1")[0].answers = False
+    fleet.idle(200)
+    assert fleet.alerts("ORPHANED")[-1][1:] == ("firing", "evidence_lost")
+    fleet.of("10.0.0.1@1")[0].answers = True
+    fleet.idle(60)
+    assert fleet.alerts("ORPHANED")[-1][1:] == ("firing", "comes_and_goes")
+    assert not fleet.alert("ORPHANED").stale
+
+
+# --- who leaves seldom, and goes on doing so
+
+
+def leave_for_a_moment(fleet: Fleet, client_id: str, period: float, turns: int) -> None:
+    for _ in range(turns):
+        fleet.leave(client_id)
+        fleet.idle(40)
+        fleet.join(client_id)
+        fleet.idle(period - 40)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "turns", "is_told"), [(25, 7, True), pytest.param(40, 8, False, marks=pytest.mark.slow)]
+)
+def test_one_that_leaves_again_and_again_is_told_within_hours(minutes: int, turns: int, is_told: bool) -> None:
+    """A crash loop that takes its time, where every episode is shorter than its grace."""
+    fleet = Fleet(progress_every=60)
+    fleet.join("10.0.0.1@1", "10.0.0.2@1")
+    fleet.run(60)
+    leave_for_a_moment(fleet, "10.0.0.2@1", minutes * 60, turns)
+    assert bool(fired_at(fleet, "REBALANCE_STORM")) is is_told
+    assert set(first_fired(fleet)) <= {"REBALANCE_STORM"}
+
+
+def test_one_that_drops_out_of_one_broker_s_list_again_and_again_is_told() -> None:
+    """Each time everybody shares out anew, though it is a member all along."""
+    fleet = group_of_two()
+    for _ in range(8):
+        fleet.of("10.0.0.2@1")[0].brokers = ("a",)
+        fleet.idle(20)
+        fleet.of("10.0.0.2@1")[0].brokers = None
+        fleet.idle(580)
+    assert set(first_fired(fleet)) == {"REBALANCE_STORM"}
+    assert "10.0.0.2" in fleet.alert("REBALANCE_STORM", None).evidence

@@ -9,6 +9,7 @@ from streaming.notices import MonitorTrouble, Notice, OpenAlert
 
 SINCE = 1_763_744_283_000  # 2025-11-21 16:58:03 UTC
 NOW = SINCE + 300_000
+AGAIN = "it comes and goes: 3 times now"
 A, B, C = "10.0.0.5@4711#88123", "10.0.0.6@4712#99321", "10.0.0.7@4713#11987"
 
 
@@ -177,6 +178,11 @@ def _lives() -> dict[str, Notice]:
     stuck = _by_cause()["CLIENT_STALLED"]
     lost: dict[str, Any] = {"stale": True, "reason": "evidence_lost"}
     stale = [replace(a, ts=NOW - 60_000, fact=replace(a.fact, **lost)) for a in stuck.alerts]
+    flaps: dict[str, Any] = {"reason": "comes_and_goes", "waiting": 0}
+    flapping = [
+        replace(a, ts=NOW - 60_000, fact=replace(a.fact, evidence=f"{a.fact.evidence}; {AGAIN}", **flaps))
+        for a in _by_cause()["MEMBER_GONE"].alerts
+    ]
     kinds = [("ORPHANED", "MEMBER_GONE"), ("DUPLICATED", "VIEW_DIVERGENCE"), ("STALLED", "CLIENT_STALLED")]
     storm = [
         alert(*kinds[n % 3], "-", group=f"group-{n:02}", queues=queues(*range(n + 1)),
@@ -189,17 +195,18 @@ def _lives() -> dict[str, Notice]:
     late = MonitorTrouble(
         "monitor_late", "prod", SINCE, "the job reads what is 140 s old; pages wait until it has caught up"
     )
-    critical, warning = {"severity": Severity.CRITICAL}, {"severity": Severity.WARNING}
+    critical = {"severity": Severity.CRITICAL}
     return {
         "stale": notice(*stale),
+        "comes_and_goes": notice(*flapping),
         "resolved": resolved(stuck),
         "gone": resolved(_by_kind()["NO_MEMBERS"], "gone"),
         "storm": notice(*storm, cause=None),
         "storm-resolved": resolved(notice(*storm, cause="VIEW_DIVERGENCE")),
         "monitor_blind": notice(trouble=blind, **critical),
         "monitor_blind-resolved": notice(trouble=blind, status="resolved", **critical),
-        "monitor_late": notice(trouble=late, **warning),
-        "monitor_late-resolved": notice(trouble=late, status="resolved", **warning),
+        "monitor_late": notice(trouble=late, **critical),
+        "monitor_late-resolved": notice(trouble=late, status="resolved", **critical),
     }
 
 

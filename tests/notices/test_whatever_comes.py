@@ -116,5 +116,5 @@ def test_a_thousand_queues_and_two_hundred_clients_fit(language: str) -> None:
     ],
 )
 def test_a_command_may_be_pasted_whatever_the_group_is_called(group: str, typed: str) -> None:
-    one = notice(alert("ORPHANED", "MEMBER_GONE", "-", group=group))
+    one = notice(alert("ORPHANED", "SUBSCRIPTION_MISMATCH", "-", group=group))
     assert write(one, "en", NOW).body.split("\n")[-1] == f"next: mqadmin consumerStatus -n NAMESRV {typed}"
