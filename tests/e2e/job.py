@@ -150,6 +150,12 @@ class Job:
             assert time.monotonic() < deadline, f"{within_s} s were not enough until {what}: {self.last_words()}"
             time.sleep(0.05)
 
+    def java(self) -> int:
+        """The process id of its JVM."""
+        assert self._process is not None
+        (pid,) = [pid for pid in _session(self._process.pid) if psutil.Process(pid).name() == "java"]
+        return pid
+
     def is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 

@@ -14,6 +14,7 @@ from schemas.facts import EvaluationFailedFact, EventsLostFact, MemberFact, Queu
 from schemas.tables import CURRENT, PROJECTIONS, QUEUE_FINDINGS, TABLES
 from streaming.errors import CheckpointError
 from streaming.spark.projections import run_projections, start_projections
+from streaming.spark.projections.appended import appended
 from streaming.spark.projections.batch import project
 from streaming.spark.projections.creation import create_tables
 from streaming.spark.projections.position import CHECKPOINT
@@ -156,7 +157,7 @@ def test_bytes_that_are_no_text_are_readable_and_kept(tables):
     create_tables(tables.spark, tables.path)
     facts = [quarantined(START, 7, key=b"\xff/\xfe", value=b"\xff\xfe{"), quarantined(0, 8)]
 
-    project(tables.rows(facts), 0, tables=tables.path, identity="x")
+    project(tables.rows(facts), 0, tables=tables.path, identity="x", done={})
 
     kept = DeltaTable(f"{tables.path}/quarantine").to_pyarrow_table(filters=[("source_offset", "=", 7)]).to_pylist()[0]
     assert (kept["record_key"], kept["preview"], kept["value"]) == ("�/�", "��{", b"\xff\xfe{")
@@ -180,10 +181,13 @@ def test_a_batch_cut_short_between_two_tables_is_completed(finished, tables):
     shutil.rmtree(f"{tables.path}/group_members")  # the last table to be written
 
     with pytest.raises(Exception, match="DELTA_"):
-        project(tables.rows(facts), 0, tables=tables.path, identity="x")
+        project(tables.rows(facts), 0, tables=tables.path, identity="x", done={})
     assert rows(tables, "alerts") == rows(finished, "alerts")
     create_tables(tables.spark, tables.path)
-    project(tables.rows(facts), 0, tables=tables.path, identity="x")
+    done = appended(tables.spark, tables.path, "x")
+    assert set(done.values()) == {0}
+    assert appended(tables.spark, tables.path, "another checkpoint") == {}
+    project(tables.rows(facts), 0, tables=tables.path, identity="x", done=done)
 
     assert_same_rows(tables, finished)
 
@@ -196,7 +200,7 @@ def test_days_in_any_order_lead_to_the_same_rows(finished, tables):
     create_tables(tables.spark, tables.path)
 
     for batch_id, day in enumerate(reversed(three_days())):
-        project(tables.rows(of_queues_and_members(day)), batch_id, tables=tables.path, identity="x")
+        project(tables.rows(of_queues_and_members(day)), batch_id, tables=tables.path, identity="x", done={})
 
     for table in (*CURRENT, QUEUE_FINDINGS):
         assert rows(tables, table.name) == rows(finished, table.name), table.name

@@ -1,9 +1,10 @@
 """One batch of facts into every table. Done twice, or in another order, it leaves the same rows.
 
-An append is skipped by Delta when its batch number has been seen under its application's id. A MERGE needs no such
-id, which would have to go through the session's configuration and could leak into other writes: it applies only
-a larger ``seq``, so that a second time nothing is larger.
+An append notes its batch in Delta's log, and what is noted is not appended again. A MERGE needs no note: it applies
+only a larger ``seq``, so that a second time nothing is larger.
 """
+
+from collections.abc import Mapping
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame
@@ -11,18 +12,22 @@ from pyspark.sql import functions as F
 
 from schemas.table import Table
 from schemas.tables import CURRENT, HISTORY, PROJECTIONS
+from streaming.spark.projections.appended import note_of
 from streaming.spark.projections.columns import makes_row, rows_of
 from streaming.spark.projections.conflicts import retried
 
 ROWS_A_FILE = 250_000
 
 
-def project(facts: DataFrame, batch_id: int, *, tables: str, identity: str) -> None:
-    """Write what these facts make; ``identity`` names the checkpoint that numbers the batches."""
-    rows = _count(facts)
+def project(facts: DataFrame, batch_id: int, *, tables: str, identity: str, done: Mapping[str, int]) -> None:
+    """Write what these facts make; ``identity`` names the checkpoint that numbers the batches.
+
+    ``done``: by table, the newest batch that it held when the stream began.
+    """
+    rows, note = _count(facts), note_of(identity, batch_id)
     for table in HISTORY:
-        if rows[table.name]:
-            _append(rows_of(table, facts), table, f"{tables}/{table.name}", rows[table.name], (identity, batch_id))
+        if rows[table.name] and batch_id > done.get(table.name, -1):
+            _append(rows_of(table, facts), f"{tables}/{table.name}", rows[table.name], note)
     for table in CURRENT:
         if rows[table.name]:
             merge(newest(rows_of(table, facts), table), table, f"{tables}/{table.name}")
@@ -34,16 +39,9 @@ def _count(facts: DataFrame) -> dict[str, int]:
     return dict(counted[0].asDict())
 
 
-def _append(rows: DataFrame, table: Table, path: str, count: int, batch: tuple[str, int]) -> None:
-    identity, batch_id = batch
-    (
-        rows.coalesce(1 + count // ROWS_A_FILE)
-        .write.format("delta")
-        .mode("append")
-        .option("txnAppId", f"{identity}/{table.name}")
-        .option("txnVersion", batch_id)
-        .save(path)
-    )
+def _append(rows: DataFrame, path: str, count: int, note: str) -> None:
+    writer = rows.coalesce(1 + count // ROWS_A_FILE).write.format("delta").mode("append").option("userMetadata", note)
+    retried(lambda: writer.save(path))
 
 
 def newest(rows: DataFrame, table: Table) -> DataFrame:

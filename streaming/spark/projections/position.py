@@ -42,6 +42,12 @@ def position(spark: SparkSession, tables: str) -> Position | None:
     return Position(offset.table, offset.version, offset.initial)
 
 
+def is_cut_short(spark: SparkSession, tables: str) -> bool:
+    """Whether a batch was begun and not committed: the stream will do it again."""
+    folder = Folder(spark, f"{tables}/{CHECKPOINT}")
+    return max(folder.numbers("offsets"), default=-1) > max(folder.numbers("commits"), default=-1)
+
+
 def commit_time(spark: SparkSession, tables: str, version: int) -> datetime | None:
     """When this version of ``facts`` was committed; None if its log has no such entry, any more or yet."""
     jvm: Any = spark._jvm

@@ -21,9 +21,10 @@ from pyspark.sql.streaming import StreamingQuery
 from schemas.table import Table
 from schemas.tables import FACTS, PROJECTIONS
 from streaming.errors import CheckpointError
+from streaming.spark.projections.appended import appended
 from streaming.spark.projections.batch import project
 from streaming.spark.projections.creation import create_tables
-from streaming.spark.projections.position import CHECKPOINT, is_readable, position
+from streaming.spark.projections.position import CHECKPOINT, is_cut_short, is_readable, position
 from streaming.spark.session import PROJECTIONS_POOL
 from streaming.spark.storage import Folder
 
@@ -76,6 +77,7 @@ def in_projections_pool(spark: SparkSession) -> Iterator[None]:
 
 
 def _start(spark: SparkSession, tables: str, identity: str, **trigger: Any) -> StreamingQuery:
+    """The batch that was cut short, if one was, is done again: what it had appended is not appended twice."""
     facts = (
         spark.readStream.format("delta")
         .option("skipChangeCommits", "true")  # expired days, compacted files: they are no new facts
@@ -83,10 +85,11 @@ def _start(spark: SparkSession, tables: str, identity: str, **trigger: Any) -> S
         .load(f"{tables}/{FACTS.name}")
     )
     with in_projections_pool(spark):
+        done = appended(spark, tables, identity) if is_cut_short(spark, tables) else {}
         return (
             facts.writeStream.queryName("projections")
             .option("checkpointLocation", f"{tables}/{CHECKPOINT}")
-            .foreachBatch(partial(project, tables=tables, identity=identity))
+            .foreachBatch(partial(project, tables=tables, identity=identity, done=done))
             .trigger(**trigger)
             .start()
         )

@@ -1,0 +1,55 @@
+"""A webhook on loopback: what the notifier has told it, and waiting until it has."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tests.sinks.server import Server
+
+RULES = """
+[monitor]
+blind_seconds = {blind_s}
+late_seconds = {late_s}
+
+[pages]
+wait_seconds = 1
+
+[[sinks]]
+name = "hook"
+kind = "webhook"
+url = "{url}"
+"""
+
+
+class Told:
+    """What the webhook took, in order."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def notices(self) -> list[dict[str, Any]]:
+        return [got.json for got in list(self._server.taken)]
+
+    def open(self) -> set[tuple[str, str]]:
+        """(kind, cluster) of the notifier's own troubles that are open."""
+        standing: dict[str, tuple[str, str]] = {}
+        for said in self.notices():
+            if said["status"] == "resolved":
+                standing.pop(said["key"], None)
+            elif said["trouble"]:
+                standing[said["key"]] = (said["trouble"]["kind"], said["cluster"])
+        return set(standing.values())
+
+    def blind(self) -> set[str]:
+        return {cluster for kind, cluster in self.open() if kind == "monitor_blind"}
+
+    def of_group(self, group: str) -> list[tuple[str, str]]:
+        """(status, key) of what was told of a group."""
+        return [(said["status"], said["key"]) for said in self.notices() if said["groups"] == [group]]
+
+
+def until(happens: Callable[[], bool], within_s: float, what: str) -> None:
+    deadline = time.monotonic() + within_s
+    while not happens():
+        assert time.monotonic() < deadline, f"{within_s} s were not enough until {what}"
+        time.sleep(0.1)
