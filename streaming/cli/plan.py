@@ -6,6 +6,7 @@ owners, and how many messages are likely to be delivered again. It is tried on a
 
 import argparse
 import json
+from datetime import datetime, timezone
 from pathlib import Path
 
 import msgspec
@@ -22,7 +23,11 @@ def add_command(commands: Commands) -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--namesrv", metavar="HOST:PORT", help="look at this cluster now, as 'evenkeel inspect' does")
     source.add_argument("--from", dest="file", type=Path, metavar="FILE", help="what 'evenkeel inspect --json' printed")
+    source.add_argument("--tables", metavar="DIR", help="what was known of it by the tables in this folder")
     parser.add_argument("--group", metavar="NAME", help="the group, if there are several")
+    parser.add_argument("--cluster", metavar="C", help="of --tables: its cluster, where several have such a group")
+    parser.add_argument("--at", metavar="TIME", help="of --tables: as it was then, as 'evenkeel explain --at' takes it")
+    parser.add_argument("--rate", type=_rate, metavar="N", help="so many messages a second are written to its topics")
     parser.add_argument("--join", type=int, default=0, metavar="N", help="so many clients join")
     parser.add_argument("--leave", action="append", default=[], metavar="ID", help="the client stops; may be repeated")
     parser.add_argument("--rolling", type=int, default=0, metavar="N", help="all are restarted, N at a time")
@@ -39,7 +44,7 @@ def add_command(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Raises MonitorError for what cannot be read, asked or planned."""
-    present = _look(arguments) if arguments.file is None else _read(arguments.file, arguments.group)
+    present = _present(arguments)
     change = checked(_change(arguments, present), present)
     from streaming.simulation.whatif.forecast import forecasts
     from streaming.simulation.whatif.page import lines
@@ -56,6 +61,26 @@ def run(arguments: argparse.Namespace) -> int:
     queues = next((len(f.after) + f.balance.unowned for f in found if f.balance is not None), 0)
     print("\n".join(lines(found, present.group, len(members_after(change, present)), queues)))
     return 0
+
+
+def _present(arguments: argparse.Namespace) -> Present:
+    if arguments.tables is None and (arguments.at or arguments.cluster):
+        raise SourceError("--at and --cluster choose among what tables hold: name their folder with --tables")
+    if arguments.tables is not None:
+        present = _known(arguments)
+    else:
+        present = _look(arguments) if arguments.file is None else _read(arguments.file, arguments.group)
+    return present if arguments.rate is None else present.at_rate(arguments.rate)
+
+
+def _known(arguments: argparse.Namespace) -> Present:
+    from streaming.explain.moments import parse_moment
+    from streaming.simulation.whatif.from_tables import read_tables
+
+    if arguments.group is None:
+        raise SourceError(f"{arguments.tables}: which group? name it with --group")
+    at = parse_moment(arguments.at, datetime.now(timezone.utc)).ts if arguments.at else None
+    return read_tables(arguments.tables, arguments.group, arguments.cluster, at)
 
 
 def _read(path: Path, group: str | None) -> Present:
@@ -85,6 +110,13 @@ def _change(arguments: argparse.Namespace, present: Present) -> Change:
         lose_room=arguments.lose_room,
         strategy=arguments.strategy,
     )
+
+
+def _rate(text: str) -> float:
+    rate = float(text)
+    if rate < 0:
+        raise argparse.ArgumentTypeError("0 or more")
+    return rate
 
 
 def _queues(text: str) -> tuple[str, int]:

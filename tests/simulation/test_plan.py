@@ -7,14 +7,18 @@ from typing import Any
 import msgspec
 import pytest
 
+from schemas.facts import Fact, MemberFact
 from schemas.identity import MessageQueue
 from streaming.cli import main
 from streaming.errors import SourceError
 from streaming.inspect.picture import GroupPicture
 from streaming.simulation.whatif.change import Change, checked, members_after, new_ids
 from streaming.simulation.whatif.forecast import Trial, forecasts, mean
+from streaming.simulation.whatif.from_tables import read_tables
 from streaming.simulation.whatif.present import Member, Present, Queue, read_present
 from streaming.simulation.whatif.shares import NotApplicable, balance
+from tests.explain.telling import T0, Teller
+from tests.tables.written import commit
 
 CLIENTS = ("r1-x@1", "r1-y@1", "r2-z@1")
 
@@ -152,3 +156,49 @@ def test_a_picture_is_drawn(file: Path, ending: str, tmp_path: Path) -> None:
 def test_another_kind_of_picture_is_refused(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--from", str(file), "--join", "1", "--picture", "plan.gif"]) == 2
     assert ".png or an .svg" in capsys.readouterr().err
+
+
+def told(**run_as: Any) -> list[Fact]:
+    """Two clients with three queues each, and a queue that is gone from the route; after a minute one is left."""
+    g = Teller("orders")
+    for queue_id in range(6):
+        g.queue(queue_id, queue_id, "MATCH", owners=("x@1" if queue_id < 3 else "y@1",))
+    g.queue(7, 6, "PHANTOM", owners=("x@1",))
+    for client_id in ("x@1", "y@1"):
+        g.tell(MemberFact(client_id=client_id, present=True, since_ts=T0, **run_as), 10)
+    g.member(60, "y@1", present=False)
+    return g.facts
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("tables")
+    commit(folder / "facts", told(strategy="a.b.AllocateMessageQueueAveragelyByCircle", orderly=True))
+    return str(folder)
+
+
+def test_a_group_as_the_tables_knew_it_at_a_time(tables: str) -> None:
+    now, then = read_tables(tables, "orders", None, None), read_tables(tables, "orders", None, T0 + 30_000)
+    assert (now.client_ids, then.client_ids) == (("x@1",), ("x@1", "y@1"))
+    assert [queue.queue_id for queue in then.shared()] == [0, 1, 2, 3, 4, 5]
+    assert (then.orderly, then.knows_rates) == (True, False)
+    assert then.members[0].strategy == "a.b.AllocateMessageQueueAveragelyByCircle"
+
+
+def test_without_rates_nobody_says_how_many_messages_come_again(
+    tables: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["plan", "--tables", tables, "--group", "orders", "--at", "2025-11-21T16:58:33Z", "--leave", "y@1"]
+    assert main(asked) == 0
+    assert "--rate" in capsys.readouterr().out
+    assert main([*asked, "--json"]) == 0
+    assert {one.get("repeated") for one in json.loads(capsys.readouterr().out)["forecasts"]} == {None}
+    assert main([*asked, "--rate", "60", "--json"]) == 0
+    assert None not in {one["repeated"] for one in json.loads(capsys.readouterr().out)["forecasts"][:3]}
+
+
+def test_tables_need_a_group_and_times_need_tables(tables: str, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--tables", tables, "--join", "1"]) == 2
+    assert "--group" in capsys.readouterr().err
+    assert main(["plan", "--from", str(file), "--at", "30m", "--join", "1"]) == 2
+    assert "--tables" in capsys.readouterr().err

@@ -36,7 +36,8 @@ class Cost(Struct, frozen=True, kw_only=True):
 class Forecast(Struct, frozen=True, kw_only=True):
     """By one strategy. ``why_not``: it does not apply, and all else is None.
 
-    ``error``: how far a single run lies from what the others forecast, on average.
+    ``error``: how far a single run lies from what the others forecast, on average. Without rates nobody knows how many
+    messages are delivered again.
     """
 
     strategy: str
@@ -44,13 +45,16 @@ class Forecast(Struct, frozen=True, kw_only=True):
     balance: Balance | None = None
     cost: Cost | None = None
     error: Cost | None = None
+    knows_rates: bool = True
     before: Owners = {}
     after: Owners = {}
 
     def as_json(self) -> dict[str, Any]:
         shown: dict[str, Any] = {"strategy": self.strategy, "why_not": self.why_not}
         if self.balance is not None and self.cost is not None and self.error is not None:
-            shown |= self.balance._asdict() | asdict(self.cost) | {"error": asdict(self.error)}
+            unknown = {} if self.knows_rates else {"repeated": None}
+            shown |= self.balance._asdict() | asdict(self.cost) | unknown
+            shown["error"] = asdict(self.error) | unknown
             shown["before"] = [[*queue, owner] for queue, owner in sorted(self.before.items())]
             shown["after"] = [[*queue, owner] for queue, owner in sorted(self.after.items())]
         return shown
@@ -72,6 +76,7 @@ def _forecast(present: Present, change: Change, name: str, seed: str) -> Forecas
         balance=trial.balance,
         cost=mean(costs),
         error=mean(distance(cost, mean(costs[:n] + costs[n + 1 :])) for n, cost in enumerate(costs)),
+        knows_rates=present.knows_rates,
         before=trial.before,
         after=trial.after,
     )

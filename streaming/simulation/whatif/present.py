@@ -1,9 +1,12 @@
 """A group as it stands: from one line of ``evenkeel inspect --json``, or a file with the same keys."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from schemas.identity import MessageQueue, is_retry_topic
 from streaming.errors import SourceError
@@ -46,6 +49,15 @@ class Present(Struct, frozen=True, kw_only=True):
     def shared(self) -> tuple[Queue, ...]:
         """The queues that are shared out."""
         return tuple(queue for queue in self.queues if queue.readable and not is_retry_topic(queue.topic))
+
+    @property
+    def knows_rates(self) -> bool:
+        return any(queue.in_per_s is not None for queue in self.shared())
+
+    def at_rate(self, rate: float) -> Present:
+        """With so many messages a second in all, each queue as many."""
+        each = rate / len(self.shared())
+        return replace(self, queues=tuple(replace(queue, in_per_s=each) for queue in self.shared()))
 
     def owners(self) -> dict[MessageQueue, str]:
         """The owner of each queue that has exactly one."""
