@@ -7,7 +7,7 @@ moments is arithmetic. So a queue costs nothing while nothing changes. Offsets a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from schemas.identity import MessageQueue
 
@@ -35,6 +35,14 @@ class MessageLog:
         self._base, self._since, self.rate = self.max_offset(now), now, rate
 
 
+class Repeated(NamedTuple):
+    """Messages from one offset up to, but not including, another. ``is_overlap``: why, as ``Repeats`` tells it."""
+
+    from_offset: int
+    to_offset: int
+    is_overlap: bool
+
+
 @dataclass(slots=True)
 class Repeats:
     """Messages of a queue that a group was given more than once, by the two ways in which a rebalance repeats them.
@@ -43,8 +51,24 @@ class Repeats:
     ``old_offset``: the offset from which the new owner began is older than what the old one had consumed.
     """
 
-    overlap: int = 0
-    old_offset: int = 0
+    ranges: list[Repeated] = field(default_factory=list)
+
+    def add(self, from_offset: int, to_offset: int, is_overlap: bool) -> None:
+        if to_offset <= from_offset:
+            return
+        last = self.ranges[-1] if self.ranges else None
+        if last is not None and (last.to_offset, last.is_overlap) == (from_offset, is_overlap):
+            self.ranges[-1] = last._replace(to_offset=to_offset)
+        else:
+            self.ranges.append(Repeated(from_offset, to_offset, is_overlap))
+
+    @property
+    def overlap(self) -> int:
+        return sum(one.to_offset - one.from_offset for one in self.ranges if one.is_overlap)
+
+    @property
+    def old_offset(self) -> int:
+        return sum(one.to_offset - one.from_offset for one in self.ranges if not one.is_overlap)
 
 
 @dataclass(slots=True, eq=False)
@@ -80,7 +104,7 @@ class Progress:
         """A client consumed ``before`` up to ``after``; when it began, the group had come as far as ``begun_at``."""
         again = min(after, self.consumed) - before
         if again > 0:
-            old = max(0, min(after, begun_at) - before)
-            self.repeats.old_offset += min(old, again)
-            self.repeats.overlap += max(0, again - old)
+            old = min(again, max(0, min(after, begun_at) - before))
+            self.repeats.add(before, before + old, is_overlap=False)
+            self.repeats.add(before + old, before + again, is_overlap=True)
         self.consumed = max(self.consumed, after)

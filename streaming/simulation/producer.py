@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from streaming.simulation.fleet import Fleet
 
 POLL_ROUTES_MS = 30_000
+DEFAULT_TOPIC_QUEUE_NUMS = 4  # DefaultMQProducer.defaultTopicQueueNums
 # MQFaultStrategy of 5.x: what took at least so long keeps a broker out for so long.
 LATENCY_MAX_MS = (50, 100, 550, 1_800, 3_000, 5_000, 15_000)
 NOT_AVAILABLE_MS = (0, 0, 2_000, 5_000, 6_000, 10_000, 30_000)
@@ -91,7 +92,12 @@ class Producer:
         self._polls = False
 
     def write(self, topic: str, rate: int, hot: float = 0.0) -> None:
-        """From now on ``rate`` messages a second; the share ``hot`` of them goes by its key to the first queue."""
+        """From now on ``rate`` messages a second; the share ``hot`` of them goes by its key to the first queue.
+
+        A topic that there is none of is made by the brokers with the first message (``autoCreateTopicEnable``).
+        """
+        if not any(topic in broker.topics for broker in self._fleet.brokers.values()):
+            self._fleet.put_topic(topic, dict.fromkeys(self._fleet.brokers, DEFAULT_TOPIC_QUEUE_NUMS))
         self._rates[topic], self._hot[topic] = rate, hot
         self._spread(topic)
         if not self._polls:

@@ -171,6 +171,23 @@ def test_what_is_not_written_to_a_slow_broker_goes_to_the_others() -> None:
     assert rates == {(A, n): 8 for n in range(4)} | {(B, n): 0 for n in range(4)}
 
 
+def test_a_topic_that_there_is_none_of_is_made_with_four_queues_on_each_broker() -> None:
+    fleet = fleet_with()
+    fleet.producer.write("new", 8)
+    made = fleet.name_server.route("new")
+    assert made is not None
+    assert [(data.broker_name, data.write_queue_nums) for data in made.queue_datas] == [(A, 4), (B, 4)]
+    fleet.producer.write("T", 16)
+    assert fleet.brokers[A].topics["T"] == QueueData(A, 4, 4)
+
+
+def test_a_key_that_is_hot_fills_one_queue() -> None:
+    fleet = fleet_with()
+    fleet.producer.write("T", 80, hot=0.5)
+    rates = [log.rate for queue, log in fleet.brokers[A].logs.items() if queue.topic == "T"]
+    assert rates == [45, 5, 5, 5]
+
+
 # --- messages
 
 
@@ -179,7 +196,9 @@ def test_what_a_rebalance_repeats_is_counted_by_its_cause() -> None:
     progress.take(begun_at=0, before=0, after=100)
     progress.take(begun_at=100, before=90, after=110)  # ten older than what was consumed
     progress.take(begun_at=0, before=100, after=105)  # the first owner reads on
-    assert (progress.repeats.old_offset, progress.repeats.overlap) == (10, 5)
+    progress.take(begun_at=0, before=105, after=107)
+    assert progress.repeats.ranges == [(90, 100, False), (100, 107, True)]
+    assert (progress.repeats.old_offset, progress.repeats.overlap) == (10, 7)
     progress.commit(105)
     progress.commit(100)
     assert progress.went_back == 1
