@@ -8,11 +8,11 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from schemas.facts import AlertFact, AlertState, Kind, Word
-from streaming.core.causes import Explanation
 from streaming.core.claims import ALERTING, BY_OFFSETS, Claim, claims_of_conditions, claims_of_queues
 from streaming.core.comparison import TopicFindings
 from streaming.core.conditions import SHOWN_IN_TURN, Found
 from streaming.core.evidence import GroupEvidence
+from streaming.core.explanation import Explanation
 from streaming.core.findings import BY_OWNERS, Verdict
 from streaming.core.flapping import AT_REST_AFTER_MS, comes_and_goes, evidence_of, note_end, times_before
 from streaming.core.group import Group

@@ -6,27 +6,17 @@ explains any; else UNEXPLAINED. The order goes from what makes other causes appe
 
 from collections.abc import Callable
 
-from msgspec import Struct
-
 from schemas.facts import Cause, Kind
 from streaming.core.evidence import MemberEvidence
 from streaming.core.expectation import NotKnown
+from streaming.core.explanation import Explanation, ids
 from streaming.core.membership import entries_at
-from streaming.core.progress import is_seen_to_move
 from streaming.core.reports import addresses_of
 from streaming.core.routes import is_readable
+from streaming.core.standstill import client_silent, client_stuck, pulls_refused
 from streaming.core.topic_evidence import TopicEvidence
 
 NEW_ROUTE_MS = 600_000  # a queue that came with a route change in the last ten minutes may still be unknown to a client
-
-
-class Explanation(Struct, frozen=True):
-    """A cause, the queues it explains, what shows it, and which clients it names."""
-
-    cause: Cause
-    queues: frozenset[int]
-    evidence: str
-    clients: frozenset[int] = frozenset()
 
 
 def explain(topic: TopicEvidence, kind: Kind, queues: frozenset[int]) -> Explanation | None:
@@ -50,11 +40,6 @@ def _who_was_heard(topic: TopicEvidence) -> str:
     has_changed = topic.change_ts > topic.group.state.began_ts
     when = f"the last change was {changed} s ago" if has_changed else "nothing has changed since the first round"
     return f"{heard} of {len(topic.members)} members reported, {when}; no known cause fits"
-
-
-def _ids(topic: TopicEvidence, places: list[int]) -> str:
-    ids = topic.group.client_ids(places)
-    return ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
 
 
 def _doubled(topic: TopicEvidence, proven: bool) -> list[MemberEvidence]:
@@ -98,15 +83,13 @@ def unproven_instance(topic: TopicEvidence, queues: frozenset[int]) -> Explanati
 
 def subscription_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
     """The member that should own the queue does not subscribe to its topic, though it counts as a member of it."""
-    of_group = topic.of_group
-    subscribers = of_group.subscribed.get(topic.topic.name, set())
-    others = [m.place for m in topic.members.values() if of_group.subscriptions(m) and m.place not in subscribers]
+    others = topic.not_subscribers
     if not others:
         return None
     explained = queues
     if topic.expected is not None:
         explained = frozenset(q for q in queues if set(topic.expected.get(q, ())) & set(others))
-    text = f"{_ids(topic, others)} is a member but does not subscribe to {topic.topic.name}"
+    text = f"{ids(topic, others)} is a member but does not subscribe to {topic.topic.name}"
     return Explanation(Cause.SUBSCRIPTION_MISMATCH, explained, text, frozenset(others))
 
 
@@ -118,7 +101,7 @@ def strategy_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Explanati
             by_class.setdefault((member.runs_as.strategy or "unnamed").rsplit(".", 1)[-1], []).append(member.place)
     if len(by_class) < 2:
         return None
-    text = "; ".join(f"{name}: {_ids(topic, places)}" for name, places in sorted(by_class.items()))
+    text = "; ".join(f"{name}: {ids(topic, places)}" for name, places in sorted(by_class.items()))
     few = min(by_class.values(), key=len)
     explained = frozenset(queue for queue in queues if len(topic.owners(queue)) != 1)
     return Explanation(Cause.STRATEGY_MISMATCH, explained, text, frozenset(few))
@@ -136,7 +119,7 @@ def sdks_differ(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | N
     others = [place for language, places in by_language.items() if language not in odd for place in places]
     if not odd or not others or astray.intersection(others):
         return None
-    text = "; ".join(f"{language}: {_ids(topic, places)}" for language, places in sorted(odd.items()))
+    text = "; ".join(f"{language}: {ids(topic, places)}" for language, places in sorted(odd.items()))
     text += " own other queues than the strategy gives them, all members of other SDKs own theirs"
     return Explanation(Cause.STRATEGY_MISMATCH, queues, text, frozenset(p for places in odd.values() for p in places))
 
@@ -147,12 +130,16 @@ def _own_other_than_expected(topic: TopicEvidence, expected: dict[int, list[int]
 
 
 def view_divergence(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
-    """Brokers that host the topic list different members; each client asks only one of them."""
-    if not topic.views_differ or topic.has_broker_back:
+    """Brokers that host the topic list different members; each client asks only one of them.
+
+    Each broker drops a silent client in its own time, so lists differ for a while whenever one has changed.
+    """
+    is_young = topic.now - topic.listed_ts < topic.group.timing.grace_membership
+    if not topic.views_differ or topic.has_broker_back or is_young:
         return None
     brokers = topic.group.state.brokers
     listed = {place: _listed_by(topic, place) for place in topic.hosts}
-    views = [f"{brokers[place].name} lists {_ids(topic, ids) or 'nobody'}" for place, ids in listed.items()]
+    views = [f"{brokers[place].name} lists {ids(topic, those) or 'nobody'}" for place, those in listed.items()]
     by_all = frozenset(topic.members).intersection(*listed.values())
     return Explanation(Cause.VIEW_DIVERGENCE, queues, "; ".join(views), frozenset(topic.members) - by_all)
 
@@ -180,16 +167,17 @@ def config_misses_queue(topic: TopicEvidence, queues: frozenset[int]) -> Explana
     names = {name.rsplit(".", 1)[-1] for name in topic.of_group.classes if name}
     if topic.group.rule.strategy != "CONFIG" and names != {"AllocateMessageQueueByConfig"}:
         return None
-    return Explanation(Cause.CONFIG_MISSES_QUEUE, queues, "no member's configured list names these queues")
+    missed = frozenset(queue for queue in queues if not topic.owners(queue))
+    return Explanation(Cause.CONFIG_MISSES_QUEUE, missed, "no member's configured list names these queues")
 
 
 def lock_stuck(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
     """Orderly: the member that should own the queue could not lock it at the broker."""
     if not topic.of_group.orderly or topic.expected is None:
         return None
-    explained = frozenset(q for q in queues if topic.expected.get(q))
+    explained = frozenset(q for q in queues if set(topic.expected.get(q, ())) - set(topic.owners(q)))
     owners = sorted({place for q in explained for place in topic.expected[q]})
-    text = f"orderly: {_ids(topic, owners)} should own them, and has not got the broker's lock"
+    text = f"orderly: {ids(topic, owners)} should own them, and has not got the broker's lock"
     return Explanation(Cause.LOCK_STUCK, explained, text, frozenset(owners))
 
 
@@ -225,24 +213,6 @@ def _of_another_before(topic: TopicEvidence, queues: frozenset[int], before: lis
     return frozenset(explained)
 
 
-def client_stalled(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
-    """The owner is still listed, but does not answer; or its queues all stand still while others move."""
-    silent = {m.place for m in topic.members.values() if m.client.unanswered_ts}
-    owned_by_silent = frozenset(q for q in queues if silent & set(topic.owners(q)))
-    if owned_by_silent:
-        owners = sorted({place for q in owned_by_silent for place in topic.owners(q)} & silent)
-        since = min(topic.members[place].client.unanswered_ts for place in owners)
-        text = f"{_ids(topic, owners)} is listed but has not answered for {(topic.now - since) // 1000} s"
-        return Explanation(Cause.CLIENT_STALLED, owned_by_silent, text, frozenset(owners))
-    owners = sorted({place for q in queues for place in topic.owners(q)})
-    moving = [q for q in topic.queues if is_seen_to_move(topic.group, topic.group.state.queues[q])]
-    at_work = {place for q in moving for place in topic.owners(q)}
-    stuck = [place for place in owners if place not in at_work]  # brokers tell their offsets at different instants
-    explained = frozenset(q for q in queues if set(topic.owners(q)) & set(stuck))
-    text = f"every queue of {_ids(topic, stuck)} stands still"
-    return Explanation(Cause.CLIENT_STALLED, explained, text, frozenset(stuck))
-
-
 def member_gone(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
     """Its last owner has left the list, and nobody has taken it over."""
     left = {change.client_id for change in topic.group.state.changes if not change.joined}
@@ -252,7 +222,7 @@ def member_gone(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | N
     gone = {place for place, client in enumerate(clients) if client.client_id in left and place not in topic.members}
     explained = frozenset(q for q in queues if gone & set(state_queues[q].settled))
     owners = sorted(gone & {place for q in explained for place in state_queues[q].settled})
-    text = f"{_ids(topic, owners)} has left, its queues are not taken over"
+    text = f"{ids(topic, owners)} has left, its queues are not taken over"
     return Explanation(Cause.MEMBER_GONE, explained, text, frozenset(owners))
 
 
@@ -284,11 +254,15 @@ RULES: dict[Kind, tuple[Rule, ...]] = {
     ),
     Kind.STALLED: (
         same_client_id,
-        client_stalled,
-        subscription_mismatch,
+        client_silent,
+        pulls_refused,
+        client_stuck,
         strategy_mismatch,
         view_divergence,
+        room_without_consumer,
+        config_misses_queue,
         route_lag,
+        lock_stuck,
         member_gone,
         sdks_differ,
         stale_connection,

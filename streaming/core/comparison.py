@@ -1,8 +1,9 @@
 """Expected against actual, queue by queue: what is found now, and what has changed since the last time."""
 
 from schemas.facts import Interval, Kind, QueueFact, Severity
-from streaming.core.causes import RULES, Explanation, explain
+from streaming.core.causes import RULES, explain
 from streaming.core.evidence import GroupEvidence
+from streaming.core.explanation import Explanation
 from streaming.core.findings import QueueEvidence, Verdict, has_messages_in_hand, judge, judge_outside_route
 from streaming.core.group import Group
 from streaming.core.progress import STARTED_AFRESH
@@ -103,11 +104,17 @@ def _judge(topic: TopicEvidence, place: int) -> Verdict:
     """A queue that was nobody's, or in no route, stood still for that reason: it is given the whole time to move."""
     queue = topic.group.state.queues[place]
     evidence = _evidence(topic, place)
-    may_be_taken_over = evidence.newest or topic.now < topic.ready_ts
-    is_taken_over = may_be_taken_over and FINDING_CODES[queue.finding] is Kind.ORPHANED
-    if queue.still_ms > 0 and (is_taken_over or queue.told_after_ms < 0):
+    if queue.still_ms > 0 and (_is_taken_over(topic, queue, evidence) or queue.told_after_ms < 0):
         queue.still_ms = STARTED_AFRESH
     return judge(evidence)
+
+
+def _is_taken_over(topic: TopicEvidence, queue: Queue, evidence: QueueEvidence) -> bool:
+    """From nobody, or from an owner under whom it stood still: that was not the new owner's doing."""
+    found = FINDING_CODES[queue.finding]
+    if found is Kind.STALLED:
+        return not set(evidence.newest) <= set(queue.owners)
+    return found is Kind.ORPHANED and bool(evidence.newest or topic.now < topic.ready_ts)
 
 
 def _evidence(topic: TopicEvidence, place: int) -> QueueEvidence:

@@ -61,11 +61,14 @@ def _all_have_said(evidence: GroupEvidence) -> bool:
 
 
 def _comparable(evidence: GroupEvidence) -> dict[int, Subscriptions]:
-    """What each member that has reported subscribes to, filters left out where one of them does not say its own."""
+    """What each member that has reported subscribes to, filters left out where one of them does not say its own.
+
+    Of an id that is listed twice one report is enough: that they differ is so, whatever the other instance says.
+    """
     said = {
         member.place: tuple(pair for pair in member.runs_as.subscriptions if not is_retry_topic(pair[0]))
         for member in evidence.members.values()
-        if member.as_of and member.runs_as is not None
+        if member.reports and member.runs_as is not None
     }
     unfiltered = {topic for subscription in said.values() for topic, expression in subscription if expression is None}
     return {

@@ -43,7 +43,7 @@ class TopicEvidence:
         """When the topic last changed, from when on reports count, and how far they reach."""
         timing, brokers, topic = self.group.timing, self.group.state.brokers, self.topic
         hosts = [brokers[place] for place in self.hosts]
-        listed_ts = max((broker.changed_ts for broker in hosts), default=0)
+        listed_ts = self.listed_ts = max((broker.changed_ts for broker in hosts), default=0)
         away_ts = max((broker.returned_ts for broker in hosts), default=0)  # one still away is not covered
         away_ts = max(away_ts, topic.hosts_changed_ts)
         self.change_ts = max(listed_ts, topic.changed_ts, away_ts)
@@ -103,6 +103,12 @@ class TopicEvidence:
         """Whether all that is lacking are reports of ids that are listed twice and heard once."""
         lacking = [member for member in self.members.values() if not member.as_of]
         return bool(lacking) and all(member.entries > len(member.reports) > 0 for member in lacking)
+
+    @cached_property
+    def not_subscribers(self) -> list[int]:
+        """Members that have said what they subscribe to, and not to this topic."""
+        subscribers, said = self.of_group.subscribed.get(self.topic.name, set()), self.of_group.subscriptions
+        return [m.place for m in self.members.values() if said(m) and m.place not in subscribers]
 
     @cached_property
     def exclusion(self) -> str | None:

@@ -1,6 +1,9 @@
 """What brokers and clients answer to a collector, in the form of its events."""
 
+from collections.abc import Iterable, Mapping
+
 from schemas.events import OwnedQueue, OwnedQueues, QueueProgress
+from streaming.collector.translation.answers import OffsetRow
 from streaming.core.allocation import Strategy
 from streaming.simulation.broker import Channel
 from streaming.simulation.consumer import Consumer
@@ -49,3 +52,12 @@ def offsets_of(progress: Progress, now: int) -> QueueProgress:
     newest = progress.log.max_offset(now)
     committed = max(0, progress.committed)
     return QueueProgress(progress.log.queue.queue_id, newest, committed, max(committed, progress.pulled))
+
+
+def table_of(topics: Mapping[str, Iterable[QueueProgress]]) -> tuple[OffsetRow, ...]:
+    """``ConsumeStats``, as far as the collector's schedule looks at it."""
+    return tuple(
+        OffsetRow(topic, one.queue_id, broker_offset=one.broker_offset, consumer_offset=one.consumer_offset)
+        for topic, rows in topics.items()
+        for one in rows
+    )

@@ -108,6 +108,23 @@ class Broker:
     def progresses(self, group: str) -> Iterable[Progress]:
         return [progress for (name, _), progress in self._progress.items() if name == group]
 
+    def progresses_by_topic(self, group: str, now: int) -> dict[str, list[Progress]]:
+        """Of the queues that the topics have, in order, as they are now."""
+        found: dict[str, list[Progress]] = {}
+        for progress in self.progresses(group):
+            progress.settle(now)
+            queue = progress.log.queue
+            data = self.topics.get(queue.topic)
+            if data is not None and queue.queue_id < max(data.read_queue_nums, data.write_queue_nums):
+                found.setdefault(queue.topic, []).append(progress)
+        for progresses in found.values():
+            progresses.sort(key=lambda progress: progress.log.queue.queue_id)
+        return found
+
+    def stored_topics(self, group: str) -> set[str]:
+        """Those of which an offset of the group has been committed here (``whichTopicByConsumer``)."""
+        return {one.log.queue.topic for one in self.progresses(group) if one.committed >= 0}
+
     # --- members
 
     def client_ids(self, group: str) -> tuple[str, ...]:

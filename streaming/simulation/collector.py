@@ -1,12 +1,11 @@
 """A collector on the virtual clock: rounds, and the events that evenkeel's own makes of what it is answered.
 
-It keeps the live collector's times: a round every 5 s, each client asked every 20 s in a phase of its own, offsets
-every 20 s, routes every 10 s and told when they change and every 60 s. ``docs/collector.md`` says why.
+Whom it asks when is decided by the live collector's own schedules. ``docs/collector.md`` says why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from random import Random
 from typing import Any
 from zlib import crc32
@@ -20,36 +19,28 @@ from schemas.events import (
     ConsumerChange,
     Heartbeat,
     NotAsked,
+    QueueProgress,
     Round,
     RouteQueues,
     Subscription,
     TopicRoute,
 )
 from schemas.identity import retry_topic
-from streaming.simulation.answers import addresses_by_id, class_of, offsets_of, owned_queues
+from streaming.collector.probing.clients import ClientSchedule
+from streaming.collector.probing.offsets import OffsetSchedule
+from streaming.collector.probing.policy import RETRY_ROUTE_MS, STAYS_WATCHED_MS
+from streaming.collector.probing.unread import REASON, UnreadQueues
+from streaming.simulation.answers import addresses_by_id, class_of, offsets_of, owned_queues, table_of
 from streaming.simulation.broker import Broker
 from streaming.simulation.consumer import Consumer
 from streaming.simulation.fleet import Fleet
-from streaming.simulation.message_queue import Progress
 from streaming.simulation.name_server import TopicRouteData
 from streaming.simulation.pace import LIVE, Pace
 from streaming.simulation.views import BrokerView, visible
 
 TIMEOUT_MS = 10_000  # a broker gives its client so long to answer, then says 207
-SETTLE_IN_MS = 5_000
-LONGEST_BACK_OFF_MS = 60_000
-STAYS_WATCHED_MS = 600_000
-ROUTE_AGAIN_MS = 60_000
+TELL_ROUTE_MS = 60_000
 LISTS_MS, ASKS_MS, ENDS_MS, ENDS_LATE_MS = 20, 100, 600, 1_100  # after the start of a round
-
-
-class _Asked:
-    """A client as it is asked: when next, and how often in vain."""
-
-    __slots__ = ("due_ts", "is_busy", "steps")
-
-    def __init__(self, due_ts: int) -> None:
-        self.due_ts, self.is_busy, self.steps = due_ts, False, 0
 
 
 class Collector:
@@ -65,16 +56,18 @@ class Collector:
         self._round = 0
         self._views: dict[str, BrokerView] = {}
         self._answers: dict[str, BrokerAnswer] = {}
-        self._asked: dict[str, _Asked] = {}
+        self._clients, self._offsets = ClientSchedule(pace.policy), OffsetSchedule(pace.policy)
+        self._unread = UnreadQueues()
+        self._had_members = False
         self._asked_now: dict[str, None] = {}
         self._not_asked: dict[str, str] = {}
         self._hosted_ts: dict[str, int] = {}
         self._topics: dict[str, None] = {self._retry: None}
-        self._offsets_due: dict[str, int] = {}
         self._routes: dict[str, tuple[TopicRouteData | None, int]] = {}
         self._routes_told: dict[str, tuple[tuple[RouteQueues, ...], int]] = {}
         self.lost_reports: list[int] = []  # when, as those that no client answered
-        self.silences: list[int] = []
+        self.silences: list[tuple[int, str]] = []  # and who
+        self.spared: list[int] = []  # rounds in which no client was asked, for queues that were new to the group
         self.is_off = False
 
     def start(self) -> None:
@@ -118,37 +111,36 @@ class Collector:
             view.take_connections(addresses_by_id(group.channels), visible(group.subscriptions), self._fleet.now)
 
     def _ask_clients(self) -> None:
-        agenda, is_late = self._fleet.agenda, False
-        listed = {client_id for answer in self._answers.values() for client_id in answer.client_ids}
-        self._know(listed)
-        for client_id in sorted(listed):
-            asked = self._asked[client_id]
-            if asked.is_busy or asked.due_ts > agenda.now:
-                if asked.is_busy or asked.steps:
-                    self._not_asked[client_id] = "backing off after no answer within 10 s"
-                continue
-            is_late |= self._ask(client_id, asked)
-        for name in sorted(self._answers) if listed else ():
-            if self._answers[name].answered and self._offsets_due.setdefault(name, self._phase(name)) <= agenda.now:
-                self._offsets_due[name] = agenda.now + self.pace.offsets_ms
-                agenda.after(self._random.randrange(60), self._ask_offsets, self._fleet.brokers[name])
+        now, agenda, group = self._fleet.now, self._fleet.agenda, self._fleet.group
+        members = {name: answer.client_ids for name, answer in self._answers.items() if answer.answered}
+        listed = {client_id for ids in members.values() for client_id in ids}
+        self._had_members |= bool(listed)
+        self._learn_routes()
+        self._unread.hosted(self._read_queue_nums(members), now)
+        for name in self._offsets.choose(group, frozenset(members if self._had_members else ()), now):
+            agenda.after(self._random.randrange(60), self._ask_offsets, self._fleet.brokers[name])
+        if members:
+            self._clients.know(group, listed, now)
+        chosen = self._clients.choose(group, now, self._why_nobody(now))
+        self._not_asked = dict(chosen.not_asked)
+        is_late = [client_id for client_id in chosen.ask if self._ask(client_id)]
         agenda.after((ENDS_LATE_MS if is_late else ENDS_MS) - ASKS_MS, self._end, self._round)
 
-    def _know(self, listed: set[str]) -> None:
-        now, period = self._fleet.now, self.pace.running_info_ms
-        for client_id in self._asked.keys() - listed:
-            del self._asked[client_id]
-        for client_id in listed - self._asked.keys():
-            phase = crc32(client_id.encode())
-            wait = SETTLE_IN_MS + phase % max(1, period - SETTLE_IN_MS) if self._routes_told else phase % period
-            self._asked[client_id] = _Asked(now + wait)
+    def _read_queue_nums(self, members: Collection[str]) -> dict[tuple[str, str], int]:
+        routes = ((topic, route) for topic, (route, _) in self._routes.items() if route is not None)
+        queue_datas = ((topic, data) for topic, route in routes for data in route.queue_datas)
+        return {(d.broker_name, topic): d.read_queue_nums for topic, d in queue_datas if d.broker_name in members}
 
-    def _phase(self, name: str) -> int:
-        return self._fleet.now + crc32(f"{self._fleet.group} {name}".encode()) % self.pace.offsets_ms
+    def _why_nobody(self, now: int) -> str:
+        is_broadcasting = any(self._fleet.group in broker.broadcasting for broker in self._fleet.brokers.values())
+        if is_broadcasting or not self.pace.spares_clients or not self._unread.are_there(now):
+            return ""
+        self.spared.append(now)
+        return REASON
 
     # --- running info
 
-    def _ask(self, client_id: str, asked: _Asked) -> bool:
+    def _ask(self, client_id: str) -> bool:
         """Whether its answer will be late."""
         now, agenda = self._fleet.now, self._fleet.agenda
         names = sorted(name for name, answer in self._answers.items() if client_id in answer.client_ids)
@@ -157,17 +149,15 @@ class Collector:
             through = names[self._round // self.pace.interval_ms % len(names)]
         if self.pace.loses_reports and self._random.random() < self.pace.loses_reports:
             self._not_asked[client_id] = f"{through}: no answer"
-            asked.due_ts = now + self.pace.running_info_ms
+            self._clients.answered(self._fleet.group, client_id, now, 0, "no answer")
             self.lost_reports.append(now)
             return False
         self._asked_now[client_id] = None
         client = self._instance(client_id, through)
         if client is not None and client.is_running and not client.is_paused:
-            asked.due_ts, asked.steps = now + self.pace.running_info_ms, 0
-            agenda.after(self._random.randrange(5, 250), self._take_report, client, through, self._round)
+            agenda.after(self._random.randrange(5, 250), self._take_report, client, through, self._round, now)
             return False
-        asked.is_busy = True
-        agenda.after(TIMEOUT_MS, self._take_silence, client_id, asked, through, self._round)
+        agenda.after(TIMEOUT_MS, self._take_silence, client_id, through, self._round, now)
         return True
 
     def _instance(self, client_id: str, through: str) -> Consumer | None:
@@ -180,18 +170,20 @@ class Collector:
         is_dead = chosen.number != max(c.number for c in channels if c.client is chosen.client)
         return None if is_dead else chosen.client
 
-    def _take_silence(self, client_id: str, asked: _Asked, through: str, round_ts: int) -> None:
-        now, period = self._fleet.now, self.pace.running_info_ms
-        asked.is_busy, asked.steps = False, min(asked.steps + 1, 3)
-        self.silences.append(now)
-        asked.due_ts = now + min(period << asked.steps, LONGEST_BACK_OFF_MS)
+    def _take_silence(self, client_id: str, through: str, round_ts: int, asked_ts: int) -> None:
+        now = self._fleet.now
+        self._clients.answered(self._fleet.group, client_id, asked_ts, now - asked_ts, "no answer within 10 s")
+        self.silences.append((now, client_id))
         self._say(
             AssignmentReport, round_ts, client_id=client_id, answered=False, answered_ts=now, asked_through=through,
             reason="timeout",
         )  # fmt: skip
 
-    def _take_report(self, client: Consumer, through: str, round_ts: int) -> None:
-        if not client.is_running or client.is_paused:
+    def _take_report(self, client: Consumer, through: str, round_ts: int, asked_ts: int) -> None:
+        now, is_there = self._fleet.now, client.is_running and not client.is_paused
+        trouble = "" if is_there else "no answer"
+        self._clients.answered(self._fleet.group, client.client_id, asked_ts, now - asked_ts, trouble)
+        if not is_there:
             return
         self._say(
             AssignmentReport,
@@ -213,23 +205,25 @@ class Collector:
     # --- offsets and routes
 
     def _ask_offsets(self, broker: Broker) -> None:
-        found: dict[str, list[Progress]] = {}
-        if not broker.is_up or self._fleet.group in broker.broadcasting:
+        now, group = self._fleet.now, self._fleet.group
+        if group in broker.broadcasting:
             return
-        for progress in broker.progresses(self._fleet.group):
-            progress.settle(self._fleet.now)
-            found.setdefault(progress.log.queue.topic, []).append(progress)
-        for topic, progresses in sorted(found.items()):
-            data = broker.topics.get(topic)
-            count = 0 if data is None else max(data.read_queue_nums, data.write_queue_nums)
-            rows = [offsets_of(one, self._fleet.now) for one in progresses if one.log.queue.queue_id < count]
-            rows.sort(key=lambda row: row.queue_id)
-            self._say(ConsumeProgress, broker_name=broker.name, topic=topic, queues=tuple(rows))
+        if not broker.is_up:
+            self._offsets.answered(group, broker.name, now, None)
+            return
+        found: dict[str, tuple[QueueProgress, ...]] = {}
+        for topic, progresses in broker.progresses_by_topic(group, now).items():
+            found[topic] = tuple(offsets_of(one, now) for one in progresses)
+        stored = broker.stored_topics(group) & found.keys()
+        self._offsets.answered(group, broker.name, now, table_of({topic: found[topic] for topic in stored}))
+        self._unread.stored(broker.name, stored)
+        for topic, rows in sorted(found.items()):
+            self._say(ConsumeProgress, broker_name=broker.name, topic=topic, queues=rows)
 
     def _learn_routes(self) -> None:
         now = self._fleet.now
         for topic in self._topics:
-            period = ROUTE_AGAIN_MS if topic == self._retry else self.pace.route_ms
+            period = RETRY_ROUTE_MS if topic == self._retry else self.pace.route_ms
             _, asked_ts = self._routes.get(topic, (None, -period))
             if now - asked_ts >= period:
                 self._routes[topic] = (self._fleet.name_server.route(topic), now)
@@ -238,7 +232,7 @@ class Collector:
         for topic, (route, ts) in self._routes.items():
             queues = () if route is None else tuple(RouteQueues(*data) for data in route.queue_datas)
             told, told_ts = self._routes_told.get(topic, (None, 0))
-            if told == queues and ts - told_ts < ROUTE_AGAIN_MS:
+            if told == queues and ts - told_ts < TELL_ROUTE_MS:
                 continue
             self._routes_told[topic] = (queues, ts)
             conf = None if route is None else route.order_topic_conf
@@ -252,7 +246,6 @@ class Collector:
             if answer.answered:
                 for client_id, addresses in self._views[name].due(now):
                     self._say_heartbeat(name, client_id, addresses)
-        self._learn_routes()
         self._say_routes()
         rivals = {topics for view in self._views.values() for topics in view.rival_subscriptions()}
         self._say(

@@ -4,7 +4,11 @@ import pytest
 
 from schemas.facts import AlertFact
 from streaming.core.allocation import AveragelyByCircle, ByConfig, ByMachineRoom
+from streaming.core.causes import view_divergence
+from streaming.core.evidence import GroupEvidence
+from streaming.core.group import Group
 from streaming.core.settings import GroupRule, Settings
+from streaming.core.topic_evidence import TopicEvidence
 from tests.core.fleet import Fleet, queues
 
 ROOMS = {"T": {"r1@a": 2, "r2@b": 2}}
@@ -266,3 +270,16 @@ def test_many_clients_are_named_by_the_first_three() -> None:
     fleet.join("y1", "y2", "y3", "y4", "y5", topics={"U": "*"})
     fleet.run(90)
     assert fleet.alert("ORPHANED", "T").evidence.startswith("y1, y2, y3 and 2 more")
+
+
+def test_lists_that_differ_only_since_one_of_them_changed_are_no_divergence() -> None:
+    """Each broker drops a silent client in its own time."""
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.join("z", brokers=("b",))
+    for seconds, is_one in ((10, False), (30, True)):
+        fleet.run(seconds)
+        of_group = GroupEvidence(Group(fleet.state, fleet.settings))
+        topic = next(one for one in enumerate(fleet.state.topics) if one[1].name == "T")
+        assert (view_divergence(TopicEvidence(of_group, *topic), frozenset({0})) is not None) is is_one

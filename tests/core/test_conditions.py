@@ -316,3 +316,13 @@ def test_nothing_is_said_of_a_group_that_is_excluded() -> None:
     fleet.join("x", "y", "z")
     fleet.run(60)
     assert conditions(fleet) == set()
+
+
+def test_of_an_id_that_is_listed_twice_one_report_tells_what_it_subscribes_to() -> None:
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(40)
+    fleet.ghost("y")
+    fleet.of("y")[0].topics = {"T": "TagA"}
+    fleet.run(60)
+    assert ("", "INCONSISTENT_SUBSCRIPTION") in fleet.firing()

@@ -276,3 +276,24 @@ def test_a_retry_queue_pages_only_if_messages_wait_in_it() -> None:
     quiet = retrying(rate=0)
     assert quiet.finding("a0", "%RETRY%g").finding == "ORPHANED"
     assert quiet.told(AlertFact) == []
+
+
+def test_what_another_has_just_taken_over_is_not_his_doing() -> None:
+    """A client that is stopped stays listed a while after the others have shared out its queues."""
+    fleet = healthy()
+    fleet.stick("a0-3")
+    fleet.run(90)
+    assert fleet.firing() == {("T", "STALLED")}
+    fleet.pause("x")
+    fleet.own("y", "a0-3 b0-3")
+    fleet.of("y")[0].busy = 9
+    fleet.run(50)
+    assert fleet.fired() == {("T", "STALLED")}
+
+
+def test_where_members_do_not_subscribe_to_the_topic_brokers_refuse_pulls() -> None:
+    fleet = healthy()
+    fleet.join("z", topics={"U": "*"})
+    fleet.stick()
+    fleet.run(150)
+    assert fleet.alert("STALLED").cause == "SUBSCRIPTION_MISMATCH"

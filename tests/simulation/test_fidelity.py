@@ -6,6 +6,7 @@ docs/simulation.md, with a second more for the resolution of the measurement.
 import gzip
 import json
 from collections import Counter
+from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
@@ -19,7 +20,7 @@ from streaming.simulation.pace import Pace
 from streaming.simulation.proof.detector import Detector
 from streaming.simulation.scripts import SCRIPTS, Stage
 
-AS_RECORDED = Pace(interval_ms=1_000, running_info_ms=1_000, offsets_ms=5_000, route_ms=1_000)
+AS_RECORDED = Pace(interval_ms=1_000, running_info_ms=1_000, offsets_ms=5_000, route_ms=1_000, spares_clients=False)
 SEEDS = (1, 2, 3)
 
 T8 = "Ta0 Ta1 Ta2 Ta3 Tb0 Tb1 Tb2 Tb3"
@@ -150,7 +151,7 @@ def fired(name: str, pace: Pace = AS_RECORDED, seed: int = 1) -> Counter[tuple[s
     return Counter((a.kind, f.topic or "", a.cause or "") for f, a in detectors[0].fired())
 
 
-TWINS = Pace(1_000, 1_000, 5_000, 1_000, asks_through_all=True)
+TWINS = replace(AS_RECORDED, asks_through_all=True)
 
 
 @pytest.mark.parametrize("name", ["a_scaleout", "b_kill9", "h_expand", "i_broadcast", "j_more"])

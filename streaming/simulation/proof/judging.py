@@ -182,16 +182,22 @@ class Judge:
             active = self._active_at(window.from_ts, due_ts)
             wanted = self._new(kind, topic, window.from_ts, due_ts, active)
             queues = {one.queue for one in windows}
-            kinds = {kind} | ({Kind.STALLED} if self._is_silent(window.from_ts, due_ts) else set())
+            kinds = {kind} | self._also_as(kind, window.from_ts, due_ts)
             wanted.found = self._find(kinds, topic, wanted, queues)
             return [wanted]
         return []
 
+    def _also_as(self, kind: Kind, from_ts: int, due_ts: int) -> set[Kind]:
+        """Of a client that is not heard: what it owns can't be known, and once it is not listed it owns nothing."""
+        if kind is Kind.STALLED:
+            return {Kind.ORPHANED} if self._is_silent(from_ts - SILENT_FOR_MS, due_ts) else set()
+        return {Kind.STALLED} if self._is_silent(from_ts, due_ts) else set()
+
     def _due(self, kind: Kind, window: Window) -> int:
         """Grace, two report intervals and a round after the last change, as docs/findings.md promises."""
         extra = max((one.fault.extra_ms for one in self._active_at(window.from_ts, window.from_ts)), default=0)
+        orderly = self._timing.grace_orderly_extra if self._world.shape.orderly else 0
         if kind in (Kind.STALLED, Kind.SLOW_CONSUMER):
-            orderly = self._timing.grace_orderly_extra if self._world.shape.orderly else 0
             fills = 1_000 * 1_000 // self._world.shape.rate if kind is Kind.SLOW_CONSUMER else 0
             return window.from_ts + self._stall_ms + orderly + fills + extra
         due = window.from_ts + self._tail_ms
@@ -203,9 +209,17 @@ class Judge:
             due, longest = max(due, ts + grace + self._tail_ms), max(longest, grace)
         due = min(due, window.from_ts + self._timing.settle_limit * longest + self._tail_ms) + extra
         lost = sum(window.from_ts <= ts <= due for ts in self._detector.collector.lost_reports)
-        due += min(lost, 3) * self._report_ms
+        due += min(lost, 3) * 2 * self._report_ms  # after a failure the collector waits twice as long
+        due = self._once_clients_are_asked(window.from_ts, due, self._tail_ms)
         silent = self._is_silent(window.from_ts, due)
-        return max(due, window.from_ts + self._stall_ms + self._report_ms) if silent else due
+        return max(due, window.from_ts + self._stall_ms + orderly + self._report_ms) if silent else due
+
+    def _once_clients_are_asked(self, from_ts: int, due: int, within_ms: int) -> int:
+        """While queues are new to the group its clients are let be (docs/collector.md): nobody knows what they own."""
+        for ts in self._detector.collector.spared:
+            if from_ts - self._report_ms <= ts <= due:
+                due = max(due, ts + within_ms)
+        return due
 
     def _grace(self, what: str) -> int:
         timing = self._timing
@@ -219,24 +233,38 @@ class Judge:
         if any(one.fault.is_unheard for one in self._active_at(from_ts, to_ts)):
             return True
         collector = self._detector.collector
-        return any(from_ts - self._report_ms <= ts <= to_ts for ts in (*collector.silences, *collector.lost_reports))
+        unheard = (*(ts for ts, _ in collector.silences), *collector.lost_reports)
+        return any(from_ts - self._report_ms <= ts <= to_ts for ts in unheard)
 
     def _wanted_of_conditions(self) -> list[Wanted]:
         found = []
         for one in self._active:
             for kind, topic in one.fault.conditions:
                 due_ts = one.from_ts + CONDITION_MS[kind]
+                if kind is Kind.INCONSISTENT_SUBSCRIPTION:
+                    due_ts = self._once_the_odd_are_heard(one.from_ts, due_ts)
                 if one.to_ts >= due_ts:
                     wanted = self._new(kind, topic, one.from_ts, due_ts, [one])
                     wanted.found = self._find({kind}, topic, wanted, set())
                     found.append(wanted)
         return found
 
+    def _once_the_odd_are_heard(self, from_ts: int, due: int) -> int:
+        """What a client subscribes to it says itself, and while it does not answer nobody else does."""
+        within_ms = self._tail_ms + self._timing.hold_warning
+        due = self._once_clients_are_asked(from_ts, due, within_ms)
+        for ts, client_id in self._detector.collector.silences:
+            if client_id in self._world.odd_ones and from_ts <= ts <= due:
+                due = max(due, ts + 3 * self._report_ms + within_ms)
+        return due
+
     def _active_at(self, from_ts: int, to_ts: int) -> list[Active]:
         return [one for one in self._active if one.from_ts <= to_ts and one.to_ts >= from_ts]
 
     def _new(self, kind: Kind, topic: str, from_ts: int, due_ts: int, active: list[Active]) -> Wanted:
         causes = {cause.value for one in active for cause in one.fault.causes}
+        if kind is Kind.DUPLICATED:
+            causes |= {cause.value for one in active for cause in one.fault.causes_of_two}
         if self._world.shape.strategy == "CONFIG" and kind is Kind.ORPHANED:
             causes.add(Cause.CONFIG_MISSES_QUEUE.value)  # nobody's list names what a client leaves behind
         return Wanted(kind, topic, from_ts, due_ts, tuple(one.fault.name for one in active), tuple(sorted(causes)))

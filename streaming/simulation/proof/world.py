@@ -79,6 +79,7 @@ class World:
         self.fleet.put_topic(TOPIC, dict.fromkeys(self.brokers, shape.queues))
         self.fleet.producer.write(TOPIC, shape.rate * shape.queues * shape.brokers)
         self.began_ts = self.fleet.now
+        self.odd_ones: set[str] = set()  # clients that subscribe to something else
         self._started = 0
 
     def _broker_name(self, number: int) -> str:
