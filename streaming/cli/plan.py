@@ -8,6 +8,7 @@ import argparse
 import json
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,6 +17,9 @@ from streaming.cli.session import configured
 from streaming.errors import SourceError
 from streaming.simulation.whatif.change import Change, checked, members_after, new_ids
 from streaming.simulation.whatif.present import Present, chosen, read_present
+
+if TYPE_CHECKING:
+    from streaming.simulation.whatif.forecast import Forecast
 
 
 def add_command(commands: Commands) -> None:
@@ -46,21 +50,28 @@ def run(arguments: argparse.Namespace) -> int:
     """Raises MonitorError for what cannot be read, asked or planned."""
     present = _present(arguments)
     change = checked(_change(arguments, present), present)
-    from streaming.simulation.whatif.forecast import forecasts
+    from streaming.simulation.whatif.forecast import forecasts, strategy_of
     from streaming.simulation.whatif.page import lines
 
     found = forecasts(present, change)
+    title = _title(present, change, found)
     if arguments.picture is not None:
         from streaming.simulation.whatif.picture import draw
 
-        draw(found, arguments.picture)
+        draw(found, arguments.picture, title)
     if arguments.json:
         rows = [one.as_json() for one in found]
         print(json.dumps({"group": present.group, "change": msgspec.to_builtins(change), "forecasts": rows}, indent=1))
         return 0
-    queues = next((len(f.after) + f.balance.unowned for f in found if f.balance is not None), 0)
-    print("\n".join(lines(found, present.group, len(members_after(change, present)), queues)))
+    print("\n".join(lines(found, title, strategy_of(present))))
     return 0
+
+
+def _title(present: Present, change: Change, found: "list[Forecast]") -> str:
+    after = next((len(f.after) + f.balance.unowned for f in found if f.balance is not None), 0)
+    now = f"{len(present.members)} clients, {len(present.shared())} queues"
+    then = f"{len(members_after(change, present))} clients, {after} queues"
+    return f"{present.group}: now {now}; {change}: then {then}"
 
 
 def _present(arguments: argparse.Namespace) -> Present:

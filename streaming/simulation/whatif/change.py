@@ -26,6 +26,16 @@ class Change(Struct, frozen=True, kw_only=True):
     def is_empty(self) -> bool:
         return not (self.join or self.leave or self.rolling or self.queues or self.lose_room or self.strategy)
 
+    def __str__(self) -> str:
+        """In words, as a title has it."""
+        parts = [f"{len(self.join)} more clients" if len(self.join) > 1 else "one more client"] if self.join else []
+        parts += [f"without {', '.join(self.leave)}"] if self.leave else []
+        parts += [f"{topic} with {count} queues on each broker" for topic, count in self.queues.items()]
+        parts += [f"without room {self.lose_room}"] if self.lose_room else []
+        parts += [f"restarted with {self.strategy}"] if self.strategy else []
+        parts += [f"restarted {self.rolling} at a time"] if self.rolling else []
+        return ", ".join(parts)
+
 
 def room_of(name: str) -> str:
     """The room that a broker's name or a client id begins with."""

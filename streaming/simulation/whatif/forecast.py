@@ -23,6 +23,16 @@ SETTLED_S, WATCHED_S = 90, 150
 RESTART_S, STEP_S = 10, 25  # a client of a rolling restart is away so long, and so long apart are the steps
 
 
+CLASSES = {
+    "AllocateMessageQueueAveragely": "AVG",
+    "AllocateMessageQueueAveragelyByCircle": "AVG_BY_CIRCLE",
+    "AllocateMessageQueueConsistentHash": "CONSISTENT_HASH",
+    "AllocateMessageQueueByConfig": "CONFIG",
+    "AllocateMessageQueueByMachineRoom": "MACHINE_ROOM",
+    "AllocateMachineRoomNearby": "MACHINE_ROOM_NEARBY",
+}
+
+
 class Cost(Struct, frozen=True, kw_only=True):
     """Of one trial, or on average. Seconds are summed over queues, but for the longest of one queue."""
 
@@ -105,7 +115,7 @@ class Trial:
         ids = dict.fromkeys((*present.client_ids, *self._members))
         self._new = strategies(name, present, ids)
         is_the_change = change.strategy == name
-        self._old = strategies(_of_group(present), present, ids) if is_the_change else self._new
+        self._old = strategies(strategy_of(present) or "AVG", present, ids) if is_the_change else self._new
         queues = self._queues_after()
         self.before = share_out({one: self._old[one] for one in present.client_ids}, [q.name for q in present.shared()])
         self.after = share_out({one: self._new[one] for one in self._members}, queues)
@@ -174,17 +184,10 @@ class Trial:
         return float(-(-len(clients) // at_a_time) * STEP_S)
 
 
-def _of_group(present: Present) -> str:
-    """The strategy that the members report."""
+def strategy_of(present: Present) -> str | None:
+    """The strategy that all members report; None where they report none, or several."""
     named = {member.strategy.rsplit(".", 1)[-1] for member in present.members if member.strategy}
-    classes = {
-        "AllocateMessageQueueAveragelyByCircle": "AVG_BY_CIRCLE",
-        "AllocateMessageQueueConsistentHash": "CONSISTENT_HASH",
-        "AllocateMessageQueueByConfig": "CONFIG",
-        "AllocateMessageQueueByMachineRoom": "MACHINE_ROOM",
-        "AllocateMachineRoomNearby": "MACHINE_ROOM_NEARBY",
-    }
-    return classes.get(named.pop(), "AVG") if len(named) == 1 else "AVG"
+    return CLASSES.get(named.pop()) if len(named) == 1 else None
 
 
 def _numbers(queues: Iterable[MessageQueue]) -> Mapping[str, int]:
