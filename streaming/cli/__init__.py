@@ -35,6 +35,7 @@ COMMANDS = {
     "check-config": Command("streaming.cli.check_config", "name every fault of a configuration, or what is in effect"),
     "conformance": Command("streaming.cli.conformance", "check the allocation strategies against RocketMQ's answers"),
     "evaluate": Command("streaming.cli.evaluate", "prove the detector on simulated incidents whose truth is known"),
+    "simulate": Command("streaming.cli.simulate", "write the events of a simulated fleet of any size"),
     "plan": Command("streaming.cli.plan", "say what a change will do to a group, before it is made"),
     "maintain": Command("streaming.cli.maintain", "compact the tables' closed days and drop what is too old"),
     "rebuild": Command("streaming.cli.rebuild", "make every table that people read again from the facts"),

@@ -1,0 +1,153 @@
+"""Write the events of a simulated fleet of any size: to a file, to Kafka, or where the configuration's job reads.
+
+A few groups are simulated faithfully, and stamped out under other names, clients and times. All is well with them, but
+for a client that joins and leaves now and then, and for the faults that are asked for.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streaming.cli.arguments import Commands, add_config
+from streaming.cli.session import configured
+from streaming.errors import ConfigError
+from streaming.wording.numbers import counted
+
+if TYPE_CHECKING:
+    from streaming.config import Config
+    from streaming.feed.feeding import Fed
+    from streaming.feed.outputs import Output
+    from streaming.simulation.load.order import Order
+
+MOST_GROUPS, MOST_CLIENTS, MOST_QUEUES, MOST_BROKERS = 100_000, 1_000, 1_024, 64
+FAULTY, MOST_FAULTY = 0.05, 0.4
+
+
+def add_command(commands: Commands) -> None:
+    parser = commands.add_parser("simulate", description=__doc__)
+    parser.add_argument("--groups", type=_up_to(MOST_GROUPS), default=100, metavar="N", help="how many (default: 100)")
+    parser.add_argument(
+        "--clients", type=_up_to(MOST_CLIENTS), default=20, metavar="N", help="of each group (default: 20)"
+    )
+    parser.add_argument(
+        "--queues", type=_up_to(MOST_QUEUES), default=32, metavar="N", help="of each group's topic (default: 32)"
+    )
+    parser.add_argument(
+        "--brokers", type=_up_to(MOST_BROKERS), default=2, metavar="N", help="that share the queues (default: 2)"
+    )
+    parser.add_argument(
+        "--seconds", type=_up_to(31_536_000), default=600, metavar="N", help="of the fleet's time (default: 600)"
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="the same seed: the same fleet (default: 1)")
+    parser.add_argument(
+        "--faults", default="", metavar="NAMES", help="what goes wrong with groups: all, or names with commas between"
+    )
+    parser.add_argument(
+        "--faulty", type=_share, default=FAULTY, metavar="SHARE", help=f"of groups in trouble at a time ({FAULTY})"
+    )
+    parser.add_argument("--paced", action="store_true", help="from now on, each event at its time; Ctrl-C ends it")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--to", type=Path, metavar="FILE", help="JSON lines, compressed if the name ends in .gz")
+    where.add_argument("--kafka", metavar="HOST:PORT", help="instead of source.bootstrap_servers")
+    parser.add_argument("--topic", metavar="NAME", help="instead of source.topic")
+    add_config(parser)
+    parser.set_defaults(run=run)
+
+
+def _up_to(most: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        found = int(text)
+        if not 1 <= found <= most:
+            raise argparse.ArgumentTypeError(f"a whole number from 1 to {most}")
+        return found
+
+    return number
+
+
+def _share(text: str) -> float:
+    share = float(text)
+    if not 0 <= share <= MOST_FAULTY:
+        raise argparse.ArgumentTypeError(f"from 0 to {MOST_FAULTY}: a group gets well between two faults")
+    return share
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0 when all was handed over, and after Ctrl-C. Raises MonitorError for what is refused or not taken."""
+    config = configured(arguments, _options(arguments))
+    order = _order(arguments)
+    output = _output(arguments, config)
+    from streaming.feed.feeding import Feed
+    from streaming.simulation.load.order import moulds_for
+    from streaming.simulation.load.stamped_fleet import stamped_fleet
+
+    lasts_ms, moulds = arguments.seconds * 1000, moulds_for(order)
+    start_ts = time.time_ns() // 1_000_000 - (0 if arguments.paced else lasts_ms)
+    fleet = stamped_fleet(order, moulds, start_ts)
+    fleet.open()
+    feed = Feed(output, _progress)
+    try:
+        (feed.paced if arguments.paced else feed.at_once)(fleet.turns(), start_ts + lasts_ms)
+    except KeyboardInterrupt:
+        _progress(feed.fed)
+    output.close()
+    print(_summary(arguments, feed.fed, output.where))
+    return 0
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, tuple[str, str]]:
+    from streaming.config.environment import variable
+
+    options = {}
+    if arguments.kafka is not None:
+        options["--kafka"] = variable(("source", "bootstrap_servers")), arguments.kafka
+    if arguments.topic is not None:
+        options["--topic"] = variable(("source", "topic")), arguments.topic
+    return options
+
+
+def _order(arguments: argparse.Namespace) -> "Order":
+    """Raises ConfigError for queues that brokers cannot share evenly, and for faults that cannot be had."""
+    from streaming.simulation.load.order import Order, faults_by_shape, faults_named
+
+    if arguments.queues % arguments.brokers:
+        raise ConfigError(f"--queues {arguments.queues}: a multiple of the {arguments.brokers} brokers (--brokers)")
+    names = [name.strip() for name in arguments.faults.split(",") if name.strip()]
+    order = Order(
+        groups=arguments.groups,
+        clients=arguments.clients,
+        queues=arguments.queues,
+        brokers=arguments.brokers,
+        seed=arguments.seed,
+        faults=faults_named(names),
+        faulty=arguments.faulty if names else 0.0,
+    )
+    faults_by_shape(order)
+    return order
+
+
+def _output(arguments: argparse.Namespace, config: "Config") -> "Output":
+    from streaming.feed.outputs import FileOutput, kafka_output
+
+    if arguments.to is not None:
+        return FileOutput(arguments.to)
+    if config.source.kind == "kafka" or arguments.kafka is not None:
+        return kafka_output(config)
+    if arguments.paced:
+        raise ConfigError("--paced: not for a folder (source.kind = files), where files are read once complete")
+    return FileOutput(Path(config.source.folder, f"simulated-{time.time_ns()}.jsonl"), is_whole=True)
+
+
+def _progress(fed: "Fed") -> None:
+    if sys.stderr.isatty():
+        print(f"{counted(fed.events, 'event')} in {fed.seconds:.0f} s", file=sys.stderr)
+
+
+def _summary(arguments: argparse.Namespace, fed: "Fed", where: str) -> str:
+    late = f", at most {fed.late_s:.1f} s late" if arguments.paced else ""
+    return (
+        f"{counted(fed.events, 'event')} of {counted(arguments.groups, 'group')} in {fed.seconds:.1f} s, "
+        f"{fed.events_per_s:.0f} a second{late}: {where}"
+    )

@@ -1,0 +1,81 @@
+"""Rounds of a simulated fleet to an output, in their order: at once, or each when its marker is due."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from streaming.feed.outputs import Output
+from streaming.simulation.load.stamped_fleet import Turn
+
+SAY_EVERY_S = 5.0
+NAP_S = 0.05
+TURNS_A_LOOK = 64  # after so many the clock is looked at
+
+
+class Fed(NamedTuple):
+    """What feeding came to: ``seconds`` it took, and by how much a round was sent after its time at most."""
+
+    events: int
+    seconds: float
+    late_s: float = 0.0
+
+    @property
+    def events_per_s(self) -> float:
+        return self.events / max(self.seconds, 1e-9)
+
+
+class Clock(NamedTuple):
+    """``now`` in seconds since the epoch; tests have one that waits for nobody."""
+
+    now: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+
+
+REAL = Clock()
+
+
+class Feed:
+    """``fed`` is how far it has come, also when it was interrupted. ``tell`` is told so every few seconds."""
+
+    def __init__(self, output: Output, tell: Callable[[Fed], None] = lambda _: None, clock: Clock = REAL) -> None:
+        self._output, self._tell, self._clock = output, tell, clock
+        self._began = self._told = clock.now()
+        self._events, self._late_s = 0, 0.0
+
+    @property
+    def fed(self) -> Fed:
+        return Fed(self._events, self._clock.now() - self._began, self._late_s)
+
+    def at_once(self, turns: Iterator[Turn], until_ts: int) -> Fed:
+        """All rounds whose markers are told before ``until_ts``, as fast as they can be made."""
+        for number, turn in enumerate(turns):
+            if turn.ts >= until_ts:
+                break
+            self._send(turn)
+            if number % TURNS_A_LOOK == 0:
+                self._say(self._clock.now())
+        return self.fed
+
+    def paced(self, turns: Iterator[Turn], until_ts: int) -> Fed:
+        """The same, each round when its marker's time has come. What is late is sent at once."""
+        for turn in turns:
+            if turn.ts >= until_ts:
+                break
+            while (wait_s := turn.ts / 1000 - (now := self._clock.now())) > 0:
+                self._output.flush()
+                self._clock.sleep(min(wait_s, NAP_S))
+            self._late_s = max(self._late_s, -wait_s)
+            self._send(turn)
+            self._say(now)
+        return self.fed
+
+    def _send(self, turn: Turn) -> None:
+        self._output.send(turn.records)
+        self._events += len(turn.records)
+
+    def _say(self, now: float) -> None:
+        if now - self._told >= SAY_EVERY_S:
+            self._told = now
+            self._tell(self.fed)

@@ -1,0 +1,139 @@
+"""Where simulated events go: a file of JSON lines, or Kafka by the collector's producer."""
+
+import gzip
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from threading import BoundedSemaphore
+from typing import IO, Protocol, cast
+
+from kafka.errors import KafkaError
+
+from streaming.collector.output.kafka import Producer, make_producer
+from streaming.config import Config, producer_arguments
+from streaming.errors import PublishError
+from streaming.simulation.load.stamped_fleet import Record
+
+ON_THE_WAY = 10_000  # records handed to kafka-python and not yet acknowledged
+PATIENCE_S = 60
+COMPRESSION = 1  # of gzip: speed counts
+
+
+class Output(Protocol):
+    """``where`` it goes, in words. Raises PublishError for what cannot be handed over."""
+
+    where: str
+
+    def send(self, records: Iterable[Record]) -> None: ...
+
+    def flush(self) -> None:
+        """What was sent is to be seen by readers."""
+
+    def close(self) -> None:
+        """Wait until all that was sent has arrived."""
+
+
+class FileOutput:
+    """JSON lines; what was there before is overwritten. A name that ends in ``.gz`` is compressed.
+
+    ``is_whole``: it bears its name only once it is complete, as for a folder of which the job reads each file once.
+    """
+
+    def __init__(self, path: Path, is_whole: bool = False) -> None:
+        self.where = str(path)
+        self._final = path
+        self._path = path.with_name(f".{path.name}") if is_whole else path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._stream = _open(self._path)
+        except OSError as error:
+            raise self._refused(error) from error
+
+    def send(self, records: Iterable[Record]) -> None:
+        try:
+            self._stream.write(b"".join([value + b"\n" for _, value in records]))
+        except OSError as error:
+            raise self._given_up(error) from error
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError as error:
+            raise self._given_up(error) from error
+
+    def close(self) -> None:
+        try:
+            self._stream.close()
+            if self._path != self._final:
+                self._path.replace(self._final)
+        except OSError as error:
+            raise self._refused(error) from error
+
+    def _given_up(self, error: OSError) -> PublishError:
+        with suppress(OSError):
+            self._stream.close()
+        return self._refused(error)
+
+    def _refused(self, error: OSError) -> PublishError:
+        return PublishError(f"{self._final}: cannot be written: {error.strerror or error}")
+
+
+def _open(path: Path) -> IO[bytes]:
+    if path.suffix == ".gz":
+        return cast("IO[bytes]", gzip.open(path, "wb", COMPRESSION))
+    return path.open("wb", 1 << 20)
+
+
+class KafkaOutput:
+    """Every record under its group's key, in each group's order; at most ``ON_THE_WAY`` are not yet acknowledged."""
+
+    def __init__(self, producer: Producer, topic: str, servers: str) -> None:
+        self.where = f"topic {topic} at {servers}"
+        self._producer, self._topic = producer, topic
+        self._room = BoundedSemaphore(ON_THE_WAY)
+        self._failures: list[BaseException] = []
+
+    def send(self, records: Iterable[Record]) -> None:
+        for key, value in records:
+            self._wait_for_room()
+            try:
+                future = self._producer.send(self._topic, key=key, value=value)
+            except KafkaError as error:
+                raise self._given_up(error) from error
+            future.add_callback(self._acknowledged)
+            future.add_errback(self._failed)
+
+    def flush(self) -> None:
+        """The producer's own thread sends all within 50 ms."""
+
+    def close(self) -> None:
+        for _ in range(ON_THE_WAY):
+            self._wait_for_room()
+        self._producer.close(timeout=5)
+
+    def _wait_for_room(self) -> None:
+        if not self._room.acquire(timeout=PATIENCE_S):
+            raise self._given_up(f"nothing was acknowledged for {PATIENCE_S} s")
+        if self._failures:
+            raise self._given_up(self._failures[0])
+
+    def _acknowledged(self, _metadata: object) -> None:
+        self._room.release()
+
+    def _failed(self, error: BaseException) -> None:
+        self._failures.append(error)
+        self._room.release()
+
+    def _given_up(self, why: object) -> PublishError:
+        self._producer.close(timeout=1)
+        return PublishError(f"{self.where}: not taken: {why}; does the topic exist, and is the broker alive?")
+
+
+def kafka_output(config: Config) -> KafkaOutput:
+    """Into the job's own topic. Raises PublishError where no broker answers."""
+    topic, servers = config.source.topic, config.source.bootstrap_servers
+    try:
+        producer = make_producer(servers, producer_arguments(config.collector.kafka))
+    except (KafkaError, OSError) as error:
+        raise PublishError(f"Kafka at {servers}: {error}; is it running?") from error
+    return KafkaOutput(producer, topic, servers)

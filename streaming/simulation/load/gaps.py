@@ -1,0 +1,156 @@
+"""Events as bytes with gaps: encoded once, then filled in for each group and time, ten times as fast as encoding each.
+
+What a gap is filled with stands in two lists of each group, names and numbers; ``Slots`` says what stands where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+import msgspec
+
+from schemas.events import AnyEvent
+from schemas.identity import MessageQueue
+
+_NUMBER, _NAME = 888_888_888_888_888, "\N{SNOWMAN}"  # stand for a gap until the event is encoded
+_ENCODED_NUMBER, _ENCODED_NAME = str(_NUMBER).encode(), _NAME.encode()
+SEQ, TS = 0, 1  # the first two numbers: the event's seq, and when the stretch began
+_TIMES = frozenset({"ts", "round", "started_ts", "answered_ts", "last_pull_ts", "last_consume_ts", "consumed_ts"})
+_OFFSETS = frozenset({"commit_offset", "broker_offset", "consumer_offset", "pull_offset"})
+
+
+class NameKind(Enum):
+    """What a name is of."""
+
+    CLUSTER = "cluster"
+    SOURCE = "source"
+    GROUP = "group"
+    TOPIC = "topic"
+    CLIENT = "client"
+    HOST = "host"
+
+
+_KINDS = {
+    "cluster": NameKind.CLUSTER,
+    "source": NameKind.SOURCE,
+    "group": NameKind.GROUP,
+    "topic": NameKind.TOPIC,
+    "rival_subscriptions": NameKind.TOPIC,
+    "client_id": NameKind.CLIENT,
+    "client_ids": NameKind.CLIENT,
+    "asked": NameKind.CLIENT,
+    "addresses": NameKind.HOST,
+}
+
+
+class Slots:
+    """Where each name and number stands in a group's lists. Clients have the time of their start, queues an offset."""
+
+    def __init__(self) -> None:
+        self.names: dict[tuple[NameKind, str], int] = {}
+        self.starts: dict[str, int] = {}
+        self.offsets: dict[MessageQueue, int] = {}
+        self.numbers = 2
+
+    def name(self, kind: NameKind, text: str) -> int:
+        return self.names.setdefault((kind, text), len(self.names))
+
+    def start(self, client_id: str) -> int:
+        return self._number(self.starts, client_id)
+
+    def offset(self, queue: MessageQueue) -> int:
+        return self._number(self.offsets, queue)
+
+    def _number(self, places: dict[Any, int], of: object) -> int:
+        place = places.setdefault(of, self.numbers)
+        self.numbers += place == self.numbers
+        return place
+
+
+class Beginning(NamedTuple):
+    """How a stretch of events began: when, what each client said of its own start, and the newest offset of each queue.
+
+    ``pace``: times are told so many times as far from it as they were.
+    """
+
+    ts: int
+    starts: Mapping[str, int]
+    offsets: Mapping[MessageQueue, int]
+    pace: float = 1.0
+
+
+class Template(NamedTuple):
+    """``text`` takes names for each ``%b``, then numbers for each ``%d``: a place in the list, and what is added."""
+
+    text: bytes
+    names: tuple[int, ...]
+    numbers: tuple[tuple[int, int], ...]
+
+    def fill(self, names: list[bytes], numbers: list[int]) -> bytes:
+        """``names`` with each ``%`` doubled."""
+        named = self.text % tuple([names[place] for place in self.names])
+        return named % tuple([numbers[place] + more for place, more in self.numbers])
+
+
+def template(event: AnyEvent, slots: Slots, beginning: Beginning, later_ms: int = 0) -> Template:
+    """The event, to be told ``later_ms`` after its time."""
+    walk = _Walk(slots, beginning, later_ms, getattr(event, "client_id", ""))
+    encoded = msgspec.json.encode(walk.through(msgspec.to_builtins(event)))
+    text = encoded.replace(b"%", b"%%%%").replace(_ENCODED_NUMBER, b"%%d").replace(_ENCODED_NAME, b"%b")
+    return Template(text, tuple(walk.names), tuple(walk.numbers))
+
+
+class _Walk:
+    """Through an event in the order of its bytes, noting what is to be filled in."""
+
+    def __init__(self, slots: Slots, beginning: Beginning, later_ms: int, client_id: str) -> None:
+        self.names: list[int] = []
+        self.numbers: list[tuple[int, int]] = []
+        self._slots, self._beginning, self._later_ms, self._client_id = slots, beginning, later_ms, client_id
+        self._topic = self._broker = ""
+
+    def through(self, fields: dict[str, Any]) -> dict[str, Any]:
+        self._topic = fields.get("topic", self._topic)
+        self._broker = fields.get("broker_name", self._broker)
+        return {key: self._value(key, value, fields) for key, value in fields.items()}
+
+    def _value(self, key: str, value: Any, fields: dict[str, Any]) -> Any:
+        if isinstance(value, dict):
+            return self.through(value)
+        if isinstance(value, list | tuple):
+            return [self._value(key, one, fields) for one in value]
+        if isinstance(value, str):
+            return self._name(_KINDS[key], value) if key in _KINDS else value
+        place = self._place(key, value, fields)
+        if place is None:
+            return value
+        self.numbers.append(place)
+        return _NUMBER
+
+    def _name(self, kind: NameKind, text: str) -> str:
+        port = ""
+        if kind is NameKind.HOST:
+            text, colon, port = text.rpartition(":")
+            port = colon + port
+        if kind is NameKind.CLIENT:
+            self._slots.name(NameKind.HOST, text.partition("@")[0])
+        self.names.append(self._slots.name(kind, text))
+        return _NAME + port
+
+    def _place(self, key: str, value: Any, fields: dict[str, Any]) -> tuple[int, int] | None:
+        if key == "seq":
+            return SEQ, 0
+        if key in _TIMES:
+            return TS, self._later(value)
+        if key == "start_ts" and value is not None:
+            is_known = self._beginning.starts.get(self._client_id) == value
+            return (self._slots.start(self._client_id), 0) if is_known else (TS, self._later(value))
+        if key in _OFFSETS and value >= 0:
+            queue = MessageQueue(self._topic, self._broker, fields["queue_id"])
+            return self._slots.offset(queue), value - self._beginning.offsets.get(queue, 0)
+        return None
+
+    def _later(self, ts: int) -> int:
+        return round((ts - self._beginning.ts) * self._beginning.pace) + self._later_ms

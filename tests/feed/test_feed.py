@@ -1,0 +1,173 @@
+"""Simulated events on their way out: to files that can be replayed, to Kafka, at once or at their times."""
+
+import gzip
+import os
+import re
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from kafka import KafkaConsumer
+
+from schemas.events import Round, decode_event
+from streaming.cli import main
+from streaming.core.settings import Settings
+from streaming.errors import PublishError
+from streaming.feed.feeding import Clock, Fed, Feed
+from streaming.feed.outputs import FileOutput
+from streaming.loopback import LoopbackKafka
+from streaming.replay.engines import run_core
+from streaming.replay.source import open_source
+from streaming.simulation.load.mould import Mould
+from streaming.simulation.load.order import Order
+from streaming.simulation.load.stamped_fleet import Record, StampedFleet, stamped_fleet
+from streaming.simulation.proof.world import Shape
+
+START_TS = 1_790_000_000_000
+SMALL = ("--groups", "3", "--clients", "3", "--queues", "4")
+
+
+@pytest.fixture(scope="module")
+def mould() -> Mould:
+    return Mould(Shape(3, 2, 2, "AVG", False, 5, 20), "m")
+
+
+def fleet_of(mould: Mould, start_ts: int = START_TS) -> StampedFleet:
+    fleet = stamped_fleet(Order(3), [mould], start_ts)
+    fleet.open()
+    return fleet
+
+
+class Watched:
+    """An output that notes when it got what, by a clock that goes on only while somebody sleeps."""
+
+    where = "a test"
+
+    def __init__(self) -> None:
+        self.now = START_TS / 1000
+        self.sent: list[tuple[float, list[Record]]] = []
+        self.flushed = 0
+
+    def send(self, records: list[Record]) -> None:
+        self.sent.append((self.now, list(records)))
+
+    def flush(self) -> None:
+        self.flushed += 1
+
+    def close(self) -> None: ...
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    @property
+    def clock(self) -> Clock:
+        return Clock(lambda: self.now, self.sleep)
+
+
+def test_at_once_it_waits_for_nobody_and_ends_in_time(mould: Mould) -> None:
+    output = Watched()
+    fed = Feed(output, clock=output.clock).at_once(fleet_of(mould).turns(), START_TS + 60_000)
+    events = [decode_event(value) for _, records in output.sent for _, value in records]
+    assert fed.seconds == 0
+    assert fed.events == len(events)
+    assert sum(isinstance(event, Round) for event in events) == 3 * 12
+    assert START_TS + 55_000 < max(event.ts for event in events) < START_TS + 60_000
+
+
+def test_paced_each_round_is_sent_when_its_marker_is_due(mould: Mould) -> None:
+    output, told = Watched(), []
+    fed = Feed(output, told.append, output.clock).paced(fleet_of(mould).turns(), START_TS + 60_000)
+    for at, records in output.sent:
+        assert decode_event(records[-1][1]).ts / 1000 == pytest.approx(at, abs=0.01)
+    assert all(a <= b for (a, _), (b, _) in pairwise(output.sent))
+    assert fed.late_s < 0.01
+    assert output.flushed > 100
+    assert 9 <= len(told) <= 12
+    assert all(isinstance(one, Fed) for one in told)
+
+
+def test_what_is_late_is_sent_at_once_and_said_to_be_late(mould: Mould) -> None:
+    output = Watched()
+    output.now += 30
+    fed = Feed(output, clock=output.clock).paced(fleet_of(mould).turns(), START_TS + 60_000)
+    assert fed.late_s == pytest.approx(29.4, abs=0.1)
+    assert output.sent[0][0] == START_TS / 1000 + 30
+
+
+@pytest.mark.parametrize("name", ["events.jsonl", "events.jsonl.gz"])
+def test_a_file_can_be_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    path = tmp_path / "new" / name
+    assert main(["simulate", *SMALL, "--seconds", "120", "--to", str(path)]) == 0
+    said = capsys.readouterr().out
+    source = open_source(path, pytest.fail)
+    outcome = run_core(source.records(), Settings())
+    assert (outcome.groups, outcome.quarantined, source.counts.rounds) == (3, 0, 3 * 24)
+    assert f"{source.counts.events} events of 3 groups in " in said
+    assert str(path) in said
+    assert abs(time.time() * 1000 - 120_000 - (source.counts.first_ts or 0)) < 60_000, "nothing lies in the future"
+
+
+def test_compression_is_by_name(tmp_path: Path, mould: Mould) -> None:
+    texts = []
+    for name, opened in (("a.jsonl", open), ("a.jsonl.gz", gzip.open)):
+        output = FileOutput(tmp_path / name)
+        Feed(output).at_once(fleet_of(mould).turns(), START_TS + 20_000)
+        output.close()
+        with opened(tmp_path / name, "rb") as lines:
+            texts.append(lines.read())
+    assert texts[0] == texts[1]
+
+
+def test_a_folder_that_the_job_reads_gets_one_whole_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENKEEL__SOURCE__KIND", "files")
+    monkeypatch.setenv("EVENKEEL__SOURCE__FOLDER", str(tmp_path))
+    assert main(["simulate", *SMALL, "--seconds", "20"]) == 0
+    (path,) = tmp_path.iterdir()
+    assert path.name.startswith("simulated-")
+    assert path.suffix == ".jsonl"
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--queues", "5"], "a multiple of the 2 brokers"),
+        (["--faults", "stopped,rain"], "no such fault: rain"),
+        (["--kafka", "127.0.0.1:1"], "Kafka at 127.0.0.1:1: .*refused"),
+        (["--to", "/proc/none"], "/proc/none: cannot be written"),
+        (["--clients", "1", "--faults", "half_open"], "half_open takes 2 clients"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(words: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", *words, *(() if "--to" in words or "--kafka" in words else ("--to", os.devnull))]) == 2
+    assert re.search(why, capsys.readouterr().err)
+
+
+def test_a_full_disk_is_an_error() -> None:
+    output = FileOutput(Path("/dev/full"))
+    with pytest.raises(PublishError, match="/dev/full: cannot be written: No space left"):
+        output.send([(b"k", b"v" * 5_000_000)])
+
+
+@pytest.mark.kafka
+def test_records_reach_kafka_under_their_keys(kafka: LoopbackKafka, capsys: pytest.CaptureFixture[str]) -> None:
+    kafka.create_topic("simulated", 3)
+    servers = kafka.bootstrap_servers
+    assert main(["simulate", *SMALL, "--seconds", "60", "--kafka", servers, "--topic", "simulated"]) == 0
+    consumer = KafkaConsumer(
+        "simulated", bootstrap_servers=servers, auto_offset_reset="earliest", consumer_timeout_ms=5000
+    )
+    arrived = [(record.key, decode_event(record.value)) for record in consumer]
+    consumer.close()
+    assert f"{len(arrived)} events of 3 groups" in capsys.readouterr().out
+    assert {key for key, _ in arrived} == {f"simulated/{event.group}".encode() for _, event in arrived}
+    for key in {key for key, _ in arrived}:
+        seqs = [event.seq for other, event in arrived if other == key]
+        assert seqs == list(range(seqs[0], seqs[0] + len(seqs)))
+
+
+@pytest.mark.kafka
+def test_a_topic_that_is_not_there_is_an_error(kafka: LoopbackKafka, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--kafka", kafka.bootstrap_servers, "--topic", "missing"]
+    assert main(["simulate", *SMALL, "--seconds", "60", *words]) == 2
+    assert "topic missing at" in capsys.readouterr().err

@@ -1,0 +1,240 @@
+"""Stamped groups: what is found of them is what is found of the one that was simulated, but for names and times."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from schemas.events import AnyEvent, Round, decode_event, encode_event
+from schemas.facts import AlertFact, EventsLostFact, Fact, GroupFact, MembershipFact, QueueFact
+from schemas.identity import group_key, retry_topic
+from streaming.core.settings import Settings
+from streaming.core.shard import Record, fold
+from streaming.errors import ConfigError
+from streaming.simulation.load.cast import Part, cast
+from streaming.simulation.load.gaps import NameKind
+from streaming.simulation.load.mould import REST, Mould
+from streaming.simulation.load.order import JOINS, Order, deed_of, faults_named, moulds_for, stretched_round_ms
+from streaming.simulation.load.stamped_fleet import StampedFleet, stamped_fleet
+from streaming.simulation.load.stamped_group import StampedGroup
+from streaming.simulation.load.stretch import ROUND_MS, Watched
+from streaming.simulation.proof.faults import FAULT_NAMED, FAULTS, Fault
+from streaming.simulation.proof.world import Shape, World
+
+START_TS = 1_790_000_000_000
+PART = Part("stamped-cluster", "stamped-source", "orders-consumer", "orders-events")
+SMALL = Shape(3, 2, 2, "AVG", False, 5, 20)
+USUAL = Shape(20, 2, 16, "AVG", False, 5, 20)
+FAULT = FAULT_NAMED["mixed_strategies"]
+
+
+@pytest.fixture(scope="module")
+def mould() -> Mould:
+    return Mould(SMALL, "m", [JOINS, deed_of(FAULT)])
+
+
+def fleet_of(mould: Mould, groups: int, **wanted: Any) -> StampedFleet:
+    return stamped_fleet(Order(groups, **wanted), [mould], START_TS)
+
+
+def lives(mould: Mould, plan: Iterable[str | None], ts: int = START_TS) -> Iterator[bytes]:
+    """What is told of a group to which this happens, one after each minute at rest."""
+    remaining = iter(plan)
+
+    def next_deed(_: StampedGroup, _ts: int) -> Any:
+        name = next(remaining)
+        return None if name is None else mould.excursions[name]
+
+    group = StampedGroup(mould, PART, Random(1), next_deed)
+    group.open(ts)
+    try:
+        while True:
+            yield from group.next_round().events
+    except StopIteration:
+        return
+
+
+def directly(fault: Fault, seconds: int) -> list[AnyEvent]:
+    """The group itself, simulated up to the end of what befalls it."""
+    watched = Watched(World(SMALL, "m"))
+    events = [event for rounds in (12, 12) for told in watched.take(rounds).rounds for event in told]
+    watched.world.fleet.agenda.after(240_000, fault.bring_about(watched.world))
+    return [*events, *(event for told in watched.take(seconds // 5).rounds for event in told)]
+
+
+@pytest.mark.parametrize("later_ms", [0, 86_400_000])
+def test_a_stamped_group_is_found_as_the_simulated_one_would_be(mould: Mould, later_ms: int) -> None:
+    simulated = directly(FAULT, 240)
+    began = simulated[0].round
+    stamped = list(islice(lives(mould, [FAULT.name, None], began + later_ms), len(simulated)))
+    names = cast(mould.slots, PART, Random(1))
+    back = {new.decode().replace("%%", "%"): old for (_, old), new in zip(mould.slots.names, names, strict=True)}
+    direct, ours = folded(None, map(encode_event, simulated))[1], folded(None, stamped)[1]
+    left_out = {"fingerprint", "start_ts"} | ({"reason", "evidence"} if later_ms else set())  # they tell the time
+    assert [plain(fact, later_ms, back, left_out) for fact in ours] == [plain(fact, 0, {}, left_out) for fact in direct]
+    assert {"DUPLICATED", "MATCH"} <= {fact.payload.finding for fact in ours if isinstance(fact.payload, QueueFact)}
+
+
+def plain(fact: Fact, later_ms: int, names: dict[str, str], left_out: set[str]) -> Any:
+    """Without names and times of its own, and without what is made of them."""
+    text = msgspec.json.encode(fact).decode()
+    for new in sorted(names, key=len, reverse=True):
+        text = text.replace(new, names[new])
+
+    def sooner(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: sooner(one) for key, one in value.items() if key not in left_out}
+        if isinstance(value, list):
+            return [sooner(one) for one in value]
+        return value - later_ms if isinstance(value, int) and value > 10**12 else value
+
+    return sooner(msgspec.json.decode(text))
+
+
+def test_events_are_what_the_schema_encodes(mould: Mould) -> None:
+    fleet = fleet_of(mould, 2, churn=0.5)
+    for key, value in [*fleet.introduce(2), *fleet.backlog(500)]:
+        event = decode_event(value)
+        assert encode_event(event) == value
+        assert key == group_key("simulated", event.group).encode()
+
+
+def test_at_rest_the_proportion_is_the_collectors_minute_for_minute() -> None:
+    fleet = fleet_of(Mould(USUAL, "m"), 1)
+    list(fleet.introduce(1))
+    for _ in range(3):
+        told = [turn.records for turn in islice(fleet.turns(), REST)]
+        assert Counter(type(decode_event(value)).__name__ for records in told for _, value in records) == {
+            "Round": 12,
+            "AssignmentReport": 60,
+            "Heartbeat": 80,
+            "ConsumeProgress": 12,
+            "TopicRoute": 2,
+        }
+
+
+def test_a_minute_at_rest_is_followed_by_one_like_it() -> None:
+    watched = Watched(World(SMALL, "m"))
+    watched.take(12)
+    first, second = ([[type(e) for e in told] for told in watched.take(12).rounds] for _ in range(2))
+    assert [Counter(told) for told in first] == [Counter(told) for told in second]
+
+
+def test_healthy_fleet_is_found_healthy_and_stays_so(mould: Mould) -> None:
+    fleet = fleet_of(mould, 3, churn=0)
+    blob, facts = folded(None, values(fleet.introduce(3)))
+    assert {last_status(facts, group) for group in groups_of(facts)} == {"healthy"}
+    assert Counter(fact.payload.finding for fact in facts if isinstance(fact.payload, QueueFact)) == {"MATCH": 3 * 6}
+    _, later = folded(blob, values(fleet.backlog(1_000)))
+    assert later == []
+
+
+def test_a_fleet_that_is_opened_becomes_healthy(mould: Mould) -> None:
+    fleet = fleet_of(mould, 3, churn=0)
+    fleet.open()
+    _, facts = folded(None, values(fleet.backlog(400)))
+    assert {last_status(facts, group) for group in groups_of(facts)} == {"healthy"}
+    assert not [fact for fact in facts if isinstance(fact.payload, AlertFact)]
+
+
+def test_groups_introduced_later_lose_no_event(mould: Mould) -> None:
+    fleet = fleet_of(mould, 4)
+    records = [*fleet.introduce(2), *fleet.backlog(100), *fleet.introduce(4), *fleet.backlog(300)]
+    _, facts = folded(None, values(records))
+    assert len(groups_of(facts)) == 4
+    assert not [fact for fact in facts if isinstance(fact.payload, EventsLostFact)]
+
+
+def test_churn_changes_members_and_settles_again(mould: Mould) -> None:
+    fleet = fleet_of(mould, 1, churn=1.0)
+    blob, _ = folded(None, values(fleet.introduce(1)))
+    _, facts = folded(blob, values(fleet.backlog(1_200)))
+    assert {fact.payload.change for fact in facts if isinstance(fact.payload, MembershipFact)} == {
+        "appeared",
+        "disappeared",
+    }
+    assert "healthy" in {fact.payload.status for fact in facts if isinstance(fact.payload, GroupFact)}
+    assert not [fact for fact in facts if isinstance(fact.payload, AlertFact) and fact.payload.state == "firing"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_fault_is_found_each_time_that_it_befalls_a_group_which_gets_well(fault: Fault) -> None:
+    order = Order(1, clients=5, queues=8, faults=(fault,))
+    (mould,) = [one for one in moulds_for(order) if fault.name in one.excursions]
+    _, facts = folded(None, lives(mould, [None, fault.name, None, None, fault.name, None, None]))
+    alerts = [fact.payload for fact in facts if isinstance(fact.payload, AlertFact)]
+    fired, resolved = ({(a.fingerprint, a.fired_ts) for a in alerts if a.state == state} for state in STATES)
+    assert fired
+    assert fired == {one for one in resolved if one[1]}
+    assert len({fired_ts for _, fired_ts in fired}) >= 2
+    assert not [fact for fact in facts if isinstance(fact.payload, EventsLostFact)]
+
+
+STATES = ("firing", "resolved")
+
+
+def test_faults_befall_their_share_of_groups(mould: Mould) -> None:
+    fleet = fleet_of(mould, 8, churn=0, faulty=0.2)
+    fleet.open()
+    turns = list(islice(fleet.turns(), 8 * 12 * 60))[8 * 12 * 10 :]
+    rivals = sum(any(b"ByCircle" in value for _, value in turn.records) for turn in turns)
+    assert rivals / len(turns) == pytest.approx(0.2 / 4, rel=0.5)
+
+
+def test_same_order_gives_the_same_bytes(mould: Mould) -> None:
+    fleets = [fleet_of(mould, 2, churn=0.3, seed=seed) for seed in (7, 7, 8)]
+    first, again, other = ([*fleet.introduce(2), *fleet.backlog(300)] for fleet in fleets)
+    assert first == again
+    assert first != other
+
+
+def test_names_keep_their_order(mould: Mould) -> None:
+    places, names = mould.slots.names, cast(mould.slots, PART, Random(5))
+    clients = sorted(text for kind, text in places if kind is NameKind.CLIENT)
+    found = [names[places[NameKind.CLIENT, text]] for text in clients]
+    assert found == sorted(set(found))
+    assert names[places[NameKind.TOPIC, retry_topic("G")]] == b"%%RETRY%%orders-consumer"
+    assert names[places[NameKind.HOST, clients[0].partition("@")[0]]] == found[0].partition(b"@")[0]
+
+
+@pytest.mark.parametrize(("groups", "events_per_s"), [(1_000, 2_000), (10_000, 17_000)])
+def test_stretched_rounds_give_the_rate_asked_for(groups: int, events_per_s: int) -> None:
+    round_ms = stretched_round_ms(groups, events_per_s)
+    fleet = fleet_of(Mould(USUAL, "m", pace=round_ms / ROUND_MS), 4, round_ms=round_ms)
+    list(fleet.introduce(4))
+    turns = list(islice(fleet.turns(), 4 * 24))
+    seconds = (turns[-1].ts - turns[0].ts) / 1000
+    assert sum(len(turn.records) for turn in turns) / seconds * groups / 4 == pytest.approx(events_per_s, rel=0.07)
+    markers = [event for turn in turns if isinstance(event := decode_event(turn.records[-1][1]), Round)]
+    assert [marker.ts for marker in markers] == [turn.ts for turn in turns]
+
+
+def test_faults_that_cannot_be_had_are_refused() -> None:
+    assert faults_named(["all"]) == FAULTS
+    with pytest.raises(ConfigError, match="no such fault: rain"):
+        faults_named(["stopped", "rain"])
+    with pytest.raises(ConfigError, match="takes 2 clients and 2 brokers at least"):
+        moulds_for(Order(1, clients=1, faults=faults_named(["cut_from_a_broker"])))
+
+
+def values(records: Iterable[tuple[bytes, bytes]]) -> Iterator[bytes]:
+    return (value for _, value in records)
+
+
+def folded(blob: bytes | None, told: Iterable[bytes]) -> tuple[bytes, list[Fact]]:
+    arrived = [Record(None, value, len(value), None, None, "e", None, n) for n, value in enumerate(told)]
+    result = fold(blob, arrived, Settings())
+    return result.blob, result.facts
+
+
+def groups_of(facts: list[Fact]) -> set[str]:
+    return {fact.group for fact in facts}
+
+
+def last_status(facts: list[Fact], group: str) -> str:
+    return [f.payload.status for f in facts if f.group == group and isinstance(f.payload, GroupFact)][-1]
