@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from time import process_time  # other processes may be at work meanwhile
 from typing import Any
 
-from bench.fleet import Fleet, Shape
 from bench.results import Results
 from schemas.codec import Rejected, decode_record
 from schemas.events import AnyEvent
@@ -15,6 +14,8 @@ from streaming.core.group import Group
 from streaming.core.settings import Settings
 from streaming.core.state import GroupState, new_state, pack, unpack
 from streaming.core.step import take
+from streaming.simulation.load.order import Order, moulds_for
+from streaming.simulation.load.stamped_fleet import stamped_fleet
 
 GROUPS, EVENTS = 300, 60_000
 START_TS = 1_790_000_000_000
@@ -22,7 +23,8 @@ START_TS = 1_790_000_000_000
 
 def measure(results: Results, quick: bool) -> None:
     with results.part("core"):
-        fleet = Fleet(Shape(GROUPS), START_TS)
+        order = Order(GROUPS)
+        fleet = stamped_fleet(order, moulds_for(order), START_TS)
         groups: dict[bytes, Group] = {}
         introduction_s = sum(_take_all(groups, fleet.introduce(GROUPS)).values())
         gc.freeze()

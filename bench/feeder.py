@@ -3,14 +3,16 @@
 import multiprocessing
 import time
 from collections.abc import Iterable
-from itertools import islice
+from itertools import chain, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from bench.fleet import Fleet, Sent, Shape
 from bench.producer import Producer, as_lines
+from streaming.feed.feeding import Clock, Fed, Feed
+from streaming.simulation.load.order import Order, moulds_for
+from streaming.simulation.load.stamped_fleet import Record, stamped_fleet
 
 RECORDS_A_WRITE = 20_000
 
@@ -22,21 +24,13 @@ class Batch(NamedTuple):
     events: int
 
 
-class Paced(NamedTuple):
-    """What live sending came to. ``late_s``: the most that a round was sent after its time."""
-
-    events: int
-    seconds: float
-    late_s: float
-
-
 class Feeder:
     """The fleet behind a pipe; every method waits for its answer, but ``begin_live``, which ``end_live`` waits for."""
 
-    def __init__(self, shape: Shape, folder: Path, start_ts: int, round_ms: int) -> None:
+    def __init__(self, order: Order, folder: Path, start_ts: int) -> None:
         self._ours, theirs = multiprocessing.get_context("spawn").Pipe()
         self._process = multiprocessing.get_context("spawn").Process(
-            target=_serve, args=(theirs, shape, folder, start_ts, round_ms), daemon=False
+            target=_serve, args=(theirs, order, folder, start_ts), daemon=False
         )
         self._theirs = theirs
 
@@ -50,7 +44,7 @@ class Feeder:
         """Send every round when it is due, counted from now on, for so long."""
         self._ours.send(("live", (seconds, bootstrap_servers, topic)))
 
-    def end_live(self) -> Paced:
+    def end_live(self) -> Fed:
         return self._answer()
 
     @property
@@ -87,8 +81,8 @@ class Feeder:
 
 
 class _Server:
-    def __init__(self, shape: Shape, folder: Path, start_ts: int, round_ms: int) -> None:
-        self._fleet = Fleet(shape, start_ts, round_ms)
+    def __init__(self, order: Order, folder: Path, start_ts: int) -> None:
+        self._fleet = stamped_fleet(order, moulds_for(order), start_ts)
         self._folder = folder
         self._files = 0
 
@@ -98,26 +92,16 @@ class _Server:
     def backlog(self, events: int) -> Batch:
         return self._write(self._fleet.backlog(events))
 
-    def live(self, seconds: float, bootstrap_servers: str, topic: str) -> Paced:
-        rounds = self._fleet.live()
-        events, late_s = 0, 0.0
+    def live(self, seconds: float, bootstrap_servers: str, topic: str) -> Fed:
+        """The next round is due now, whatever its time."""
+        turns = self._fleet.turns()
+        first = next(turns)
+        ahead_s = first.ts / 1000 - time.time()
         with Producer(bootstrap_servers, topic) as producer:
-            due_ts, records = next(rounds)
-            offset_s, began = time.time() - due_ts / 1000, time.time()
-            while time.time() < began + seconds:
-                behind_s = time.time() - (due_ts / 1000 + offset_s)
-                if behind_s < 0:
-                    producer.pipe.flush()
-                    time.sleep(min(0.02, -behind_s))
-                    continue
-                late_s = max(late_s, behind_s)
-                producer.pipe.write(as_lines(records))
-                events += len(records)
-                due_ts, records = next(rounds)
-            took_s = time.time() - began
-        return Paced(events, took_s, late_s)
+            feed = Feed(producer, clock=Clock(lambda: time.time() + ahead_s))
+            return feed.paced(chain([first], turns), first.ts + round(seconds * 1000))
 
-    def _write(self, records: Iterable[Sent]) -> Batch:
+    def _write(self, records: Iterable[Record]) -> Batch:
         self._files += 1
         path = self._folder / f"events-{self._files:02d}.tsv"
         events = 0
@@ -129,8 +113,8 @@ class _Server:
         return Batch(path, events)
 
 
-def _serve(pipe: Connection, shape: Shape, folder: Path, start_ts: int, round_ms: int) -> None:
-    server = _Server(shape, folder, start_ts, round_ms)
+def _serve(pipe: Connection, order: Order, folder: Path, start_ts: int) -> None:
+    server = _Server(order, folder, start_ts)
     while True:
         try:
             what, arguments = pipe.recv()

@@ -3,24 +3,25 @@
 import os
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from bench.fleet import Sent
 from streaming.jvm.java import java_home
 from streaming.loopback.kafka import kafka_jars
+from streaming.simulation.load.stamped_fleet import Record
 
 JVM = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error")
 LINGER_MS = 5
 
 
-def as_lines(records: list[Sent]) -> bytes:
+def as_lines(records: Iterable[Record]) -> bytes:
     """Key, tab, value, line by line: JSON has neither raw tabs nor raw line ends."""
     return b"".join(b"%b\t%b\n" % record for record in records)
 
 
-def read_lines(path: Path) -> list[Sent]:
+def read_lines(path: Path) -> list[Record]:
     with path.open("rb") as lines:
         return [(key, value[:-1]) for key, _, value in (line.partition(b"\t") for line in lines)]
 
@@ -29,6 +30,7 @@ class Producer:
     """Sends what is written to ``pipe``; leaving the ``with`` block waits until all of it has been acknowledged."""
 
     def __init__(self, bootstrap_servers: str, topic: str, source: IO[bytes] | None = None) -> None:
+        self.where = f"topic {topic} at {bootstrap_servers}"
         properties = ("parse.key=true", "key.separator=\t")
         self._command = [
             str(java_home() / "bin" / "java"),
@@ -49,6 +51,15 @@ class Producer:
     def pipe(self) -> IO[bytes]:
         assert self._process.stdin is not None
         return self._process.stdin
+
+    def send(self, records: Iterable[Record]) -> None:
+        self.pipe.write(as_lines(records))
+
+    def flush(self) -> None:
+        self.pipe.flush()
+
+    def close(self) -> None:
+        """Leaving the block does."""
 
     def __enter__(self) -> "Producer":
         stdin = subprocess.PIPE if self._source is None else self._source

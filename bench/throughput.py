@@ -14,7 +14,6 @@ from bench.results import say
 from bench.tables import checkpoint_bytes_since, state_bytes
 
 BEHIND_MS = 3_600_000  # where a fleet's time begins: a backlog must not reach into the future
-CHURN = 0.001  # some group changes in every trigger, as it is in life, so that there are facts to write
 
 
 @dataclass(frozen=True, slots=True)
