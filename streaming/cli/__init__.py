@@ -29,7 +29,9 @@ COMMANDS = {
     "collect": Command("streaming.cli.collect", "ask RocketMQ clusters, and send what they say to Kafka or a file"),
     "notify": Command("streaming.cli.notify", "tell people of alerts, in a process apart from the job"),
     "silence": Command("streaming.cli.silence", "be told nothing of some groups for a while"),
-    "demo": Command("streaming.demo.command", "watch recordings of a real RocketMQ, played live into a real Kafka"),
+    "demo": Command(
+        "streaming.demo.command", "watch recordings of a real RocketMQ and a simulated fleet, live on a real Kafka"
+    ),
     "replay": Command("streaming.replay.command", "play a recording or a file of events to its end"),
     "explain": Command("streaming.cli.explain", "say what was known of a group at a time, and why it alerted or not"),
     "check-config": Command("streaming.cli.check_config", "name every fault of a configuration, or what is in effect"),

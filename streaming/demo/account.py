@@ -20,6 +20,8 @@ STATUS_WORDS = {
     "empty": "no consumer is connected",
 }
 QUIET = frozenset({"MATCH", "EXCLUDED", "NO_MEMBERS"})
+PASSING = frozenset({"settling", "unknown"})
+MENDED = " (mended)"
 
 
 class Spoken(NamedTuple):
@@ -30,13 +32,20 @@ class Spoken(NamedTuple):
 
 
 class Account:
-    """Facts in, lines out. ``start_ms`` is when the first event was played: times are told from there."""
+    """Facts in, lines out. ``start_ms`` is when the first event was played: times are told from there.
 
-    def __init__(self, scenarios: Iterable[Scenario], start_ms: int) -> None:
+    Of ``simulated`` groups it is told what befell them last, and not that they are settling: too many come and go.
+    """
+
+    def __init__(self, scenarios: Iterable[Scenario], start_ms: int, simulated: Iterable[str] = ()) -> None:
         self._start_ms = start_ms
+        self._simulated = frozenset(simulated)
         self._about = {scenario.group: scenario.plan.about for scenario in scenarios}
+        self._about |= dict.fromkeys(simulated, "simulated: all has been well")
         self._status: dict[str, str] = {}
+        self._told: dict[str, str] = {}
         self._open: dict[str, dict[str, str]] = {}
+        self._causes: dict[str, str | None] = {}
         self._fired: set[str] = set()
 
     def hear(self, facts: Iterable[Fact]) -> Iterator[Spoken]:
@@ -49,29 +58,38 @@ class Account:
 
     def deed(self, due_ms: int, group: str, what: str) -> Spoken:
         """What was really done to the cluster, which evenkeel is not told."""
+        if group in self._simulated:
+            last = self._about[group].removesuffix(MENDED)
+            self._about[group] = f"{last}{MENDED}" if what == "mended" else f"simulated: {what}"
         return Spoken(f"{self._at(due_ms)}  {'(done)':<8}  {group}: {what}", "cyan")
 
     def _at(self, ts: int) -> str:
-        return f"{(ts - self._start_ms) / 1000:7.1f} s"
+        return f"{max(0, ts - self._start_ms) / 1000:7.1f} s"
 
     def _hear_alert(self, fact: Fact, alert: AlertFact) -> Iterator[Spoken]:
+        """A change of state with all its details; of other changes, that the cause is another one."""
         transition = Transition(fact.ts, fact.cluster, fact.group, fact.topic, fact.seq, alert)
-        state = alert.state
-        yield Spoken(f"{self._at(fact.ts)}  {headline(transition)}", STATE_STYLES.get(state, ""))
-        for line in details(transition):
-            yield Spoken(f"{'':9}  {line}")
-        still_open = self._open.setdefault(fact.group, {})
+        still_open, state = self._open.setdefault(fact.group, {}), alert.state
+        what, same = f"{alert.kind} {state}", self._causes.get(alert.fingerprint) == alert.cause
+        if still_open.get(alert.fingerprint) != what:
+            yield Spoken(f"{self._at(fact.ts)}  {headline(transition)}", STATE_STYLES.get(state, ""))
+            for line in details(transition):
+                yield Spoken(f"{'':9}  {line}")
+        elif not same:
+            yield Spoken(f"{self._at(fact.ts)}  {headline(transition)}: {alert.cause}", STATE_STYLES.get(state, ""))
+        self._causes[alert.fingerprint] = alert.cause
         if state == AlertState.RESOLVED:
             still_open.pop(alert.fingerprint, None)
         else:
-            still_open[alert.fingerprint] = f"{alert.kind} {state}"
+            still_open[alert.fingerprint] = what
         if state == AlertState.FIRING:
             self._fired.add(alert.fingerprint)
 
     def _hear_group(self, fact: Fact, group: GroupFact) -> Iterator[Spoken]:
-        before, self._status[fact.group] = self._status.get(fact.group), group.status
-        if before == group.status:
+        self._status[fact.group] = group.status
+        if self._told.get(fact.group) == group.status or (fact.group in self._simulated and group.status in PASSING):
             return
+        self._told[fact.group] = group.status
         found = ", ".join(f"{count} {kind}" for kind, count in group.counts.items() if kind not in QUIET)
         words = f"{STATUS_WORDS.get(group.status, '')}{f' ({found})' if found else ''}"
         size = f"{counted(group.members, 'member')}, {counted(group.queues, 'queue')}"

@@ -1,10 +1,11 @@
-"""``evenkeel demo``: a real Kafka, the real job and recordings of a real RocketMQ, on one machine."""
+"""``evenkeel demo``: a real Kafka and the real job, recordings of a real RocketMQ and a simulated fleet."""
 
 import argparse
 import time
 from contextlib import ExitStack
 from pathlib import Path
 
+from streaming.demo.fleet import simulated_moulds
 from streaming.demo.player import CLUSTER
 from streaming.demo.queries import invitation
 from streaming.demo.scenarios import load_scenarios
@@ -44,12 +45,14 @@ def run(arguments: argparse.Namespace) -> int:
         with terminal.step("Looking for the jars of Spark's connectors and of Kafka (the first time, fetching them)"):
             spark_jars()
             kafka_jars()
+        with terminal.step("Simulating a dozen groups, and what may befall them"):
+            moulds = simulated_moulds()
         kafka = LoopbackKafka()
         with terminal.step("Starting Kafka"):
             stack.callback(kafka.stop)
             kafka.start()
             kafka.create_topic(TOPIC, PARTITIONS)
-        show = Show(terminal, scenarios, kafka.bootstrap_servers, folder, arguments.seconds)
+        show = Show(terminal, scenarios, moulds, kafka.bootstrap_servers, folder, arguments.seconds)
         show.perform()
     _sum_up(terminal, show, time.monotonic() - began)
     return 0

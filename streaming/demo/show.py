@@ -1,10 +1,11 @@
-"""The show: recordings go into Kafka, the job runs in this process, and what it commits is told as it comes."""
+"""The show: what is played goes into Kafka, the job runs in this process, and what it commits is told as it comes."""
 
+import heapq
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event, Thread
 from types import FrameType
@@ -18,11 +19,13 @@ from schemas.history import ALERTS
 from schemas.tables import FACTS
 from streaming.config import Config, Job, Source, Spark, Tables
 from streaming.demo.account import Account
-from streaming.demo.player import CLUSTER, schedule
+from streaming.demo.fleet import GROUPS, simulated_schedule
+from streaming.demo.player import CLUSTER, Played, schedule
 from streaming.demo.publisher import Publisher
 from streaming.demo.scenarios import Scenario
 from streaming.demo.terminal import Terminal
 from streaming.replay.spark_engine import SHORT_LIVED
+from streaming.simulation.load.mould import Mould
 from streaming.spark.service import serve
 from streaming.tables.facts import FactsTable
 
@@ -37,13 +40,20 @@ class Show:
     """One performance. ``folder`` gets ``tables``, ``checkpoint`` and what Spark has to say, in ``spark.log``."""
 
     def __init__(
-        self, terminal: Terminal, scenarios: list[Scenario], bootstrap_servers: str, folder: Path, seconds: float | None
+        self,
+        terminal: Terminal,
+        scenarios: list[Scenario],
+        moulds: list[Mould],
+        bootstrap_servers: str,
+        folder: Path,
+        seconds: float | None,
     ) -> None:
         self.tables = folder / "tables"
         self.account: Account | None = None
         self.records = 0
         self._terminal = terminal
         self._scenarios = scenarios
+        self._moulds = moulds
         self._bootstrap_servers = bootstrap_servers
         self._folder = folder
         self._seconds = seconds
@@ -102,29 +112,38 @@ class Show:
 
     def _play(self) -> None:
         start_ms = time.time_ns() // 1_000_000 + FIRST_EVENT_MS
-        self.account = account = Account(self._scenarios, start_ms)
+        self.account = account = Account(self._scenarios, start_ms, GROUPS)
         self._introduce(start_ms)
-        publisher = Publisher(self._bootstrap_servers, TOPIC, schedule(self._scenarios, start_ms))
+        publisher = Publisher(self._bootstrap_servers, TOPIC, self._programme(start_ms))
         publisher.start()
         try:
             while not self._stop.wait(LOOK_S) and not self._is_over(start_ms):
                 publisher.check()
                 while not publisher.deeds.empty():
                     deed = publisher.deeds.get()
-                    self._terminal.say(*account.deed(deed.due_ms, deed.group, deed.deed))
+                    self._terminal.tell(*account.deed(deed.due_ms, deed.group, deed.deed))
                 self._tell()
         finally:
             publisher.stop()
             self.records = publisher.records
         self._finish()
 
+    def _programme(self, start_ms: int) -> Iterator[Played]:
+        """The recordings, and the simulated fleet beside them."""
+        both = schedule(self._scenarios, start_ms), simulated_schedule(self._moulds, start_ms)
+        return heapq.merge(*both, key=lambda played: played.due_ms)
+
     def _introduce(self, start_ms: int) -> None:
         self._terminal.say()
         for scenario in self._scenarios:
             self._terminal.say(f"{CLUSTER}/{scenario.group}: {scenario.plan.about}")
+        first, last = GROUPS[0], GROUPS[-1]
+        self._terminal.say(
+            f"{CLUSTER}/{first} to {last}: {len(GROUPS)} simulated groups; each minute something befalls one"
+        )
         until = "Ctrl-C ends it" if self._seconds is None else f"It ends after {self._seconds:g} s"
         clock = time.strftime("%H:%M:%S", time.localtime(start_ms / 1000))
-        self._terminal.say(f"Playing from {clock} on. {until}. (done) is what was really done to the cluster.\n")
+        self._terminal.say(f"Playing from {clock} on. {until}. (done) is what was really done.\n")
 
     def _is_over(self, start_ms: int) -> bool:
         return self._seconds is not None and time.time() * 1000 >= start_ms + self._seconds * 1000
@@ -135,7 +154,7 @@ class Show:
         self._alerts_told += sum(isinstance(fact.payload, AlertFact) for fact in facts)
         if self.account is not None:
             for spoken in self.account.hear(facts):
-                self._terminal.say(*spoken)
+                self._terminal.tell(*spoken)
 
     def _finish(self) -> None:
         """The facts of everything played, and the tables made from them; one who presses Ctrl-C does not wait."""

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from textwrap import wrap
 
 from rich.console import Console
 from rich.status import Status
@@ -12,6 +13,7 @@ from rich.text import Text
 
 TICK_S = 1.0
 LOG_WIDTH = 160
+INDENT = " " * 13
 PLAIN_TICKS = 15  # in a log, one line in so many seconds is enough to show that it lives
 
 
@@ -23,6 +25,14 @@ class Terminal:
 
     def say(self, text: str = "", style: str = "") -> None:
         self._console.print(Text(text, style=style))
+
+    def tell(self, text: str, style: str = "") -> None:
+        """One line, which goes on below, indented, where it is longer than the terminal is wide."""
+        if not self._console.is_terminal:
+            self.say(text, style)
+            return
+        for line in wrap(text, self._console.width, subsequent_indent=INDENT, break_on_hyphens=False):
+            self.say(line, style)
 
     @contextmanager
     def step(self, what: str) -> Iterator[None]:

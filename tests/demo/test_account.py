@@ -90,6 +90,17 @@ def test_plain_output_has_no_control_characters() -> None:
     assert "\x1b" not in out.getvalue()
 
 
+def test_a_long_line_goes_on_indented_in_a_terminal() -> None:
+    out = io.StringIO()
+    terminal = Terminal(Console(file=out, highlight=False, soft_wrap=True, force_terminal=True, width=40))
+    terminal.tell("   12.0 s  FIRING  one two three four five six seven eight")
+    first, second = (line.rstrip() for line in out.getvalue().splitlines())
+    assert first.startswith("   12.0 s  FIRING  one two")
+    assert len(first) <= 40
+    assert second.startswith(" " * 13)
+    assert second.endswith("eight")
+
+
 def test_a_step_that_fails_is_not_told_as_done() -> None:
     out = io.StringIO()
     terminal = Terminal(Console(file=out, force_terminal=False))

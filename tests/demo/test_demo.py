@@ -58,6 +58,8 @@ def test_it_tells_of_healthy_groups_and_of_alerts_with_their_cause_and_ends(tmp_
     assert "SAME_CLIENT_ID" in firing[2]
     assert re.search(r"healthy +G_a_scaleout_50402", said)
     assert re.search(r"^G_b_kill9_50499 .* healthy +- *$", said, re.MULTILINE), "the summary"
+    assert re.search(r"^shipping .* healthy +- *$", said, re.MULTILINE), "the simulated fleet"
+    assert re.search(r"\(done\) +billing: ", said)
     assert "Traceback" not in said
     (query,) = re.findall(r"^(\S+ - <<'EOF'\nimport duckdb\n.*?^EOF)$", said, re.MULTILINE | re.DOTALL)
     answer = subprocess.run(["bash", "-c", query], capture_output=True, text=True, check=True).stdout

@@ -16,18 +16,22 @@ _HOSTS = 254 * 256 * 256  # addresses in 10.0.0.0/8 whose last number is 1 to 25
 
 
 class Part(NamedTuple):
-    """What a group is called, and where. ``source`` is the producer of its events."""
+    """What a group is called, and where. ``source`` is the producer of its events.
+
+    ``has_nanos``: client ids are ``ip@pid#nanoseconds``, as clients from 4.9 on make them, else ``ip@pid``.
+    """
 
     cluster: str
     source: str
     group: str
     topic: str
+    has_nanos: bool = True
 
 
 def cast(slots: Slots, part: Part, random: Random) -> list[bytes]:
     """The group's names, as ``Template.fill`` takes them."""
     clients = _by_kind(slots, NameKind.CLIENT)
-    found = dict(zip(clients, _client_ids(len(clients), random), strict=True))
+    found = dict(zip(clients, _client_ids(len(clients), part.has_nanos, random), strict=True))
     hosts = {_host(old): _host(new) for old, new in found.items()}
     topics = [topic for topic in _by_kind(slots, NameKind.TOPIC) if not is_retry_topic(topic)]
     others = {topic: f"{part.topic}-{place + 1}" if place else part.topic for place, topic in enumerate(topics)}
@@ -46,13 +50,14 @@ def _by_kind(slots: Slots, wanted: NameKind) -> list[str]:
     return sorted((text for kind, text in slots.names if kind is wanted), key=java_order)
 
 
-def _client_ids(count: int, random: Random) -> list[str]:
-    """In their order, each on a host of its own, as a 5.x client makes them: ``ip@pid#nanoseconds``."""
+def _client_ids(count: int, has_nanos: bool, random: Random) -> list[str]:
+    """In their order, each on a host of its own."""
     made = []
     for number in random.sample(range(_HOSTS), count):
         high, low = divmod(number, 254)
         address = f"10.{high >> 8}.{high & 255}.{low + 1}"
-        made.append(f"{address}@{random.randrange(1, 65_536)}#{random.randrange(10**14, 8 * 10**14)}")
+        nanos = f"#{random.randrange(10**14, 8 * 10**14)}" if has_nanos else ""
+        made.append(f"{address}@{random.randrange(1, 65_536)}{nanos}")
     return sorted(made, key=java_order)
 
 

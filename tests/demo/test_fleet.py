@@ -1,0 +1,81 @@
+"""The simulated fleet of the demo: known and well at the start, and broken in one way after the other."""
+
+from itertools import pairwise, takewhile
+
+import pytest
+
+from schemas.events import decode_event
+from schemas.facts import AlertFact, AlertState, GroupFact
+from streaming.core.settings import Settings
+from streaming.demo.account import Account
+from streaming.demo.fleet import APART_MS, GROUPS, WORDS, simulated_schedule
+from streaming.demo.player import CLUSTER, Played
+from streaming.replay.engines import core_facts
+from streaming.simulation.load.mould import Mould
+from streaming.simulation.load.order import JOIN, Order, faults_named, moulds_for
+from streaming.simulation.proof.faults import FAULT_NAMED
+
+START = 1_800_000_000_000
+FAULTS = ("no_read_permission", "different_filters")
+
+
+@pytest.fixture(scope="module")
+def moulds() -> list[Mould]:
+    return moulds_for(Order(len(GROUPS), 3, 4, faults=faults_named(FAULTS)))
+
+
+def play(moulds: list[Mould], seconds: int) -> list[Played]:
+    return list(takewhile(lambda one: one.due_ms <= START + 1000 * seconds, simulated_schedule(moulds, START)))
+
+
+def test_there_are_words_for_everything_that_befalls_a_group() -> None:
+    assert set(WORDS) == {*FAULT_NAMED, JOIN} - {"config_misses_queue"}, "its retry topic is nobody's from the start"
+
+
+def test_all_groups_are_known_and_healthy_at_once(moulds: list[Mould]) -> None:
+    facts = core_facts([one.value for one in play(moulds, 1) if one.value is not None], Settings())
+    status = {fact.group: fact.payload.status for fact in facts if isinstance(fact.payload, GroupFact)}
+    assert status == dict.fromkeys(GROUPS, "healthy")
+    assert {fact.cluster for fact in facts} == {CLUSTER}
+
+
+def test_what_is_due_comes_in_order_and_no_event_before_its_time(moulds: list[Mould]) -> None:
+    played = play(moulds, 90)
+    due = [one.due_ms for one in played]
+    assert due == sorted(due)
+    assert due[0] == START
+    for one in played:
+        assert one.value is None or decode_event(one.value).ts <= one.due_ms
+        assert one.value is None or one.key == f"{CLUSTER}/{one.group}".encode()
+
+
+def test_one_after_the_other_breaks_in_a_new_way(moulds: list[Mould]) -> None:
+    deeds = [one for one in play(moulds, 420) if one.value is None]
+    begun = [one for one in deeds if one.deed != "mended"]
+    assert begun[0].due_ms < START + 10_000
+    assert all(b.due_ms - a.due_ms >= APART_MS for a, b in pairwise(begun))
+    assert [one.deed for one in begun[:3]] == [WORDS["no_read_permission"], WORDS[JOIN], WORDS["different_filters"]]
+    assert len({one.deed for one in begun[3:6]}) == 3, "all over again"
+    assert next(one.group for one in deeds if one.deed == "mended") == begun[0].group
+
+
+def test_the_account_tells_what_befell_a_group_and_what_was_found_of_it(moulds: list[Mould]) -> None:
+    account, told, played = Account([], START, GROUPS), [], play(moulds, 330)
+    facts = core_facts([one.value for one in played if one.value is not None], Settings())
+    told += [account.deed(one.due_ms, one.group, one.deed).text for one in played if one.value is None]
+    told += [line.text for line in account.hear(facts)]
+    victim = next(one.group for one in played if one.value is None)
+    stands = {row[0]: row[1:] for row in account.summary()}
+    assert stands[victim] == (f"simulated: {WORDS['no_read_permission']} (mended)", "healthy", "-")
+    assert stands[GROUPS[-1]] == ("simulated: all has been well", "healthy", "-")
+    assert any(f"FIRING    warning   UNREADABLE_QUEUES  demo/{victim}" in text for text in told)
+    assert not any(" settling " in text or " unknown " in text for text in told)
+
+
+def test_a_change_that_leaves_state_and_cause_as_they_are_is_not_told(moulds: list[Mould]) -> None:
+    facts = core_facts([one.value for one in play(moulds, 330) if one.value is not None], Settings())
+    alerts = [fact for fact in facts if isinstance(fact.payload, AlertFact)]
+    firing = next(fact for fact in alerts if fact.payload.state == AlertState.FIRING)
+    account = Account([], START, GROUPS)
+    assert len(list(account.hear([firing]))) > 1
+    assert list(account.hear([firing])) == []
