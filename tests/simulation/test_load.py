@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from schemas.events import AnyEvent, Round, decode_event, encode_event
+from schemas.events import AnyEvent, ConsumeProgress, Round, decode_event, encode_event
 from schemas.facts import AlertFact, EventsLostFact, Fact, GroupFact, MembershipFact, QueueFact
 from schemas.identity import group_key, retry_topic
 from streaming.core.settings import Settings
@@ -108,20 +108,18 @@ def test_at_rest_the_proportion_is_the_collectors_minute_for_minute() -> None:
     list(fleet.introduce(1))
     for _ in range(3):
         told = [turn.records for turn in islice(fleet.turns(), REST)]
-        assert Counter(type(decode_event(value)).__name__ for records in told for _, value in records) == {
-            "Round": 12,
-            "AssignmentReport": 60,
-            "Heartbeat": 80,
-            "ConsumeProgress": 12,
-            "TopicRoute": 2,
-        }
+        counts = Counter(type(decode_event(value)).__name__ for records in told for _, value in records)
+        assert counts.pop("ConsumeProgress") in (8, 10, 12), "two topics at two brokers, every 20 to 25 s"
+        assert counts == {"Round": 12, "AssignmentReport": 60, "Heartbeat": 80, "TopicRoute": 2}
 
 
 def test_a_minute_at_rest_is_followed_by_one_like_it() -> None:
     watched = Watched(World(SMALL, "m"))
     watched.take(12)
-    first, second = ([[type(e) for e in told] for told in watched.take(12).rounds] for _ in range(2))
-    assert [Counter(told) for told in first] == [Counter(told) for told in second]
+    first, second = ([Counter(map(type, told)) for told in watched.take(12).rounds] for _ in range(2))
+    for counts in (*first, *second):
+        counts.pop(ConsumeProgress, None)  # every 20 to 25 s
+    assert first == second
 
 
 def test_healthy_fleet_is_found_healthy_and_stays_so(mould: Mould) -> None:

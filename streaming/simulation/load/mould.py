@@ -1,8 +1,9 @@
 """One simulated group, as a mould for many: how it is first seen, a minute at rest, and what may befall it.
 
-At rest a group repeats itself every minute: all that a collector does, and all timers of a client, have periods that a
-minute is a multiple of. What befalls a group begins where a minute at rest ends, and ends with the group as it was. So
-any order of minutes at rest and excursions is a life that the simulated group might have led.
+At rest a group repeats itself every minute: what a collector does, and all timers of a client, have periods that a
+minute is a multiple of, but for offsets, which are read every 20 to 25 s. What befalls a group begins where a minute at
+rest ends, and ends with the group as it was. So any order of minutes at rest and excursions is a life that the
+simulated group might have led.
 """
 
 from __future__ import annotations

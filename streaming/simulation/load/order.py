@@ -13,7 +13,7 @@ from streaming.simulation.proof.world import Shape, World
 
 CHURN = 0.001
 JOIN = "a client joins, and leaves again"
-EVENTS_A_ROUND = 166 / 12  # of a group of 20 clients at two brokers, on average
+EVENTS_A_ROUND = 164 / 12  # of a group of 20 clients at two brokers, on average
 # Groups that are simulated, whatever is wanted: strategy, RocketMQ's version, messages a second of each queue.
 DISTINCT = (("AVG", 5, 20), ("AVG", 5, 12), ("AVG_BY_CIRCLE", 5, 50), ("AVG", 4, 16))
 
