@@ -115,6 +115,7 @@ class Scenario(Struct, forbid_unknown_fields=True):
     every: float = 5  # between rounds
     fires: tuple[Fires, ...] = ()
     finds: tuple[Finds, ...] = ()
+    counts: dict[str, int] | None = None  # of each finding, in the group's status at the end
 
     @property
     def settings(self) -> Settings:

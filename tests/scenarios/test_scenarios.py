@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from schemas.events import decode_event
+from schemas.facts import Cause, Kind
 from streaming.core.group import Group
 from streaming.core.state import new_state
 from streaming.core.step import take
@@ -24,6 +25,17 @@ def test_what_must_fire_fires_in_time_for_its_cause_and_nothing_else_does(path: 
         for queue in queues(want.queues, want.topic):
             found = fleet.finding(f"{queue.broker_name}{queue.queue_id}", want.topic)
             assert (found.finding, found.cause) == (want.finding, want.cause), queue
+    if scenario.counts is not None:
+        assert fleet.status().counts == scenario.counts
+
+
+def test_every_finding_and_cause_has_an_example() -> None:
+    scenarios = [read(path) for path in FILES]
+    expected = [(one.kind, one.cause) for scenario in scenarios for one in scenario.fires]
+    expected += [(one.finding, one.cause) for scenario in scenarios for one in scenario.finds]
+    expected += [(kind, None) for scenario in scenarios for kind in scenario.counts or ()]
+    assert {kind for kind, _ in expected} == set(Kind)
+    assert {cause for _, cause in expected if cause is not None} == set(Cause)
 
 
 def test_a_scenario_as_json_lines_is_the_same_scenario() -> None:
