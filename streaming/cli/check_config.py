@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from streaming.cli.arguments import Commands
-from streaming.config import Config, ConfigFaults, load_alerts, read_config
+from streaming.config import ConfigFaults, faults_of_alerts, load_alerts, read_config
 from streaming.config.effect import differences, summary
 
 
@@ -21,8 +21,8 @@ def run(arguments: argparse.Namespace) -> int:
         load_alerts(loaded.config)
     except ConfigFaults as refused:
         print(refused)
-        if isinstance(refused.rest, Config):
-            _print_faults_of_alerts(refused.rest)
+        for fault in faults_of_alerts(refused.rest):
+            print(fault)
         return 1
     print("ok")
     print("\nOther than the defaults:")
@@ -32,11 +32,3 @@ def run(arguments: argparse.Namespace) -> int:
     for line in summary(loaded.config):
         print(f"  {line}")
     return 0
-
-
-def _print_faults_of_alerts(config: Config) -> None:
-    """What is left of a faulty configuration may still name the alert rules."""
-    try:
-        load_alerts(config)
-    except ConfigFaults as refused:
-        print(refused)

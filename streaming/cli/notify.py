@@ -8,8 +8,7 @@ import signal
 from threading import Event
 
 from streaming.cli.arguments import Commands, add_config
-from streaming.cli.session import configured
-from streaming.config import load_alerts
+from streaming.cli.session import configured_with_alerts
 
 
 def add_command(commands: Commands) -> None:
@@ -20,8 +19,7 @@ def add_command(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0 after a signal. Raises MonitorError for what is refused, and while another notifier delivers."""
-    config = configured(arguments)
-    alerts = load_alerts(config)
+    config, alerts = configured_with_alerts(arguments)
     from streaming.notifier.service import keep_serving
     from streaming.notifier.setting_up import plan_of
 

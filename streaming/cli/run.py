@@ -4,8 +4,7 @@ import argparse
 from threading import Event, Thread
 
 from streaming.cli.arguments import Commands, add_config
-from streaming.cli.session import configured
-from streaming.config import load_alerts
+from streaming.cli.session import configured_with_alerts
 
 ENDING_S = 10
 
@@ -21,8 +20,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     The notifier reads what detection has written and nothing else: whatever becomes of it, detection goes on.
     """
-    config = configured(arguments)
-    alerts = load_alerts(config)
+    config, alerts = configured_with_alerts(arguments)
     from streaming.notifier.service import keep_serving
     from streaming.notifier.setting_up import plan_of
     from streaming.spark.service import serve

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from streaming.cli.logs import configure_logs
-from streaming.config import Config, ConfigFaults, load_config
+from streaming.config import Alerts, Config, ConfigFaults, faults_of_alerts, load_alerts, load_config
 
 
 def configured(arguments: argparse.Namespace, options: Mapping[str, tuple[str, str]] | None = None) -> Config:
@@ -21,11 +21,19 @@ def configured(arguments: argparse.Namespace, options: Mapping[str, tuple[str, s
         config = load_config(arguments.config, os.environ | dict(options.values()))
     except ConfigFaults as refused:
         option_of = {variable: option for option, (variable, _) in options.items()}
-        raise ConfigFaults(
-            [replace(fault, where=option_of.get(fault.where, fault.where)) for fault in refused.faults]
-        ) from None
+        faults = [replace(fault, where=option_of.get(fault.where, fault.where)) for fault in refused.faults]
+        raise ConfigFaults(faults, refused.rest) from None
     configure_logs(config.log)
     return config
+
+
+def configured_with_alerts(arguments: argparse.Namespace) -> tuple[Config, Alerts]:
+    """The configuration and the alert rules that it names. Raises ConfigError with every fault of both."""
+    try:
+        config = configured(arguments)
+    except ConfigFaults as refused:
+        raise ConfigFaults([*refused.faults, *faults_of_alerts(refused.rest)]) from None
+    return config, load_alerts(config)
 
 
 @contextmanager

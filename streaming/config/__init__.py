@@ -3,7 +3,7 @@
 from streaming.config.alerts import Alerts, RouteSection, SinkSection
 from streaming.config.faults import ConfigFaults, Fault
 from streaming.config.load import Loaded, load_config, read_config
-from streaming.config.load_alerts import load_alerts, secret_at
+from streaming.config.load_alerts import faults_of_alerts, load_alerts, secret_at
 from streaming.config.options import producer_arguments
 from streaming.config.sections import Collector, Config, Job, Log, Retention, Rule, Source, Spark, Tables
 from streaming.config.timing import TimingSection
@@ -26,6 +26,7 @@ __all__ = [
     "Spark",
     "Tables",
     "TimingSection",
+    "faults_of_alerts",
     "load_alerts",
     "load_config",
     "producer_arguments",

@@ -7,7 +7,7 @@ from typing import Any
 
 from streaming.config.alert_rules import broken_alert_rules
 from streaming.config.alerts import Alerts, SecretPlace
-from streaming.config.faults import ConfigFaults
+from streaming.config.faults import ConfigFaults, Fault
 from streaming.config.reading import field_faults, parse, rule_faults, without
 from streaming.config.sections import Config
 
@@ -27,6 +27,16 @@ def load_alerts(config: Config, environ: Mapping[str, str] | None = None) -> Ale
     if faults:
         raise ConfigFaults(faults)
     return Alerts(**values)
+
+
+def faults_of_alerts(rest: object) -> tuple[Fault, ...]:
+    """What is left of a faulty configuration may still name the alert rules."""
+    try:
+        if isinstance(rest, Config):
+            load_alerts(rest)
+    except ConfigFaults as refused:
+        return refused.faults
+    return ()
 
 
 def secret_at(place: SecretPlace | None, environ: Mapping[str, str] | None = None) -> str:

@@ -72,3 +72,17 @@ def test_second_notifier_and_faulty_rules_are_refused(
     with folder_of_ones_own(tmp_path / "state"):
         assert main(["notify", "--config", str(path)]) == 2
     assert "another notifier delivers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["notify", "run"])
+def test_faults_of_both_files_are_told_at_once(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = configured(tmp_path, "ftp://127.0.0.1")
+    path.write_text(path.read_text().replace("[job]", "[job]\nshards = 0"))
+    monkeypatch.delenv("HOOK_SECRET", raising=False)
+    assert main([command, "--config", str(path)]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert [line.split(" = ")[0].rpartition(": ")[2] for line in said] == [
+        "job.shards", "sinks[0].url", "sinks[0].secret.env",
+    ]  # fmt: skip

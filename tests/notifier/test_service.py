@@ -12,7 +12,6 @@ import pytest
 from deltalake import DeltaTable
 
 from schemas.history import NOTIFICATIONS
-from streaming.notices import Notice
 from streaming.notifier import outcomes
 from streaming.notifier.courier import Patience
 from streaming.notifier.heartbeat import Heartbeat
@@ -116,6 +115,15 @@ def test_incident_is_delivered_over_a_restart_and_leaves_rows(plan: Any, clock: 
         column.name: column.comment for column in NOTIFICATIONS.columns
     }
     assert table.metadata().configuration["delta.enableDeletionVectors"] == "false"
+
+
+def test_facts_that_are_not_there_yet_are_waited_for(plan: Any, tmp_path: Path) -> None:
+    with Server() as server:
+        with serving(plan(hook(server))):
+            time.sleep(0.05)
+            commit(tmp_path / "tables" / "facts", [health(), alert()])
+            until(lambda: server.taken)
+        assert said(server) == [("firing", ["g"])]
 
 
 def test_position_older_than_what_was_told_ends_nothing(plan: Any, clock: Clock, tmp_path: Path) -> None:
@@ -279,16 +287,3 @@ def test_page_has_the_words_of_its_sink(plan: Any, tmp_path: Path) -> None:
     titles = [server.taken[0].json["title"] for server in (english, chinese)]
     assert titles[0].isascii()
     assert not titles[1].isascii()
-
-
-def test_link_names_cluster_and_group() -> None:
-    from streaming.notifier.setting_up import linker
-    from tests.sinks.messages import message
-
-    def link(template: str, **changed: Any) -> str | None:
-        notice: Notice = message(**changed).notice
-        return linker(template)(notice)
-
-    assert link("https://x/{cluster}?g={group}", groups=("a/b %",)) == "https://x/prod?g=a%2Fb%20%25"
-    assert link("https://x/{group}", groups=("a", "b")) == "https://x/"
-    assert link("") is None
