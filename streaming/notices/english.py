@@ -88,7 +88,7 @@ ENGLISH = Language(
         "UNEXPLAINED": Advice(
             "cause unknown",
             "none of the known causes fits",
-            "read the evidence: who has reported, and what changed before",
+            "see what changed before, and compare owners with expected owners; one that is restarted shares out anew",
         ),
     },
     do={
