@@ -24,9 +24,9 @@ test: setup test-fast  ## Run the tests: those without Spark and Kafka side by s
 	$(PYTEST) -m "$(PURE) and slow" -n 2 $(addprefix --ignore=,$(LONG))
 	$(PYTEST) --timeout 600 -m "not ($(PURE))" $(addprefix --ignore=,$(LONG))
 
-test-e2e: setup  ## Run the long tests: the job killed, restarted, rebuilt; a real RocketMQ in trouble
+test-e2e: setup  ## Run the long tests: the job killed, restarted, rebuilt; a real RocketMQ in trouble (AGAIN=1: those that failed)
 	@$(BIN)/python -m tests.real
-	$(PYTEST) --timeout 900 -n 2 --dist loadfile $(LONG)
+	$(PYTEST) --timeout 900 $(if $(AGAIN),--last-failed --last-failed-no-failures none,-n 2 --dist loadfile) $(LONG)
 
 test-fast: setup  ## Run the tests that need neither Spark nor Kafka
 	$(PYTEST) -m "$(FAST)" -n 3
