@@ -6,6 +6,7 @@ owners, and how many messages are likely to be delivered again. It is tried on a
 
 import argparse
 import json
+import logging
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -106,6 +107,7 @@ def _look(arguments: argparse.Namespace) -> Present:
     from streaming.inspect.service import Plan, inspect_once
 
     config = with_name_servers(configured(arguments), arguments.namesrv)
+    logging.getLogger("streaming.collector").setLevel(logging.WARNING)
     groups = (arguments.group,) if arguments.group else ()
     pictures = inspect_once(config, Plan(groups))
     found = [msgspec.convert(msgspec.to_builtins(group), Present) for one in pictures for group in one.groups]

@@ -79,9 +79,11 @@ def read_present(text: bytes, group: str | None, where: str) -> Present:
 def chosen(found: Sequence[Present], group: str | None, where: str) -> Present:
     """The group that is asked for; without a name, the only one."""
     matching = [one for one in found if group in (None, one.group)]
-    if len(matching) != 1:
-        names = ", ".join(sorted(one.group for one in found)) or "none"
-        raise SourceError(f"{where}: holds {len(matching)} groups that fit, name one with --group (there are: {names})")
+    names = ", ".join(sorted(one.group for one in found)) or "none"
+    if not matching:
+        raise SourceError(f"{where}: no group {group or ''} with members is known there; there are: {names}")
+    if len(matching) > 1:
+        raise SourceError(f"{where}: holds {len(matching)} groups: name one with --group: {names}")
     (one,) = matching
     if one.message_model == "BROADCASTING":
         raise SourceError(f"{where}: {one.group} is broadcasting: every client owns every queue, whatever changes")
