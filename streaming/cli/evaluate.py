@@ -2,6 +2,7 @@
 
 It says how much was found, how soon and with the right cause, and how often it would have called somebody for nothing.
 What was missed is listed with the seed that shows it again. It ends with 1 if anything was, or a healthy group paged.
+Ctrl-C ends it with the figures of what was played by then.
 """
 
 import argparse
@@ -38,8 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     from streaming.simulation.proof.page import lines
 
     def say(text: str) -> None:
-        if sys.stderr.isatty():
-            print(text, file=sys.stderr)
+        print(text, file=sys.stderr, flush=True)
 
     settings = config.settings()
     report = evaluate(arguments.incidents, arguments.healthy, arguments.seed, settings, arguments.jobs, say).as_json()

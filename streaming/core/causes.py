@@ -13,7 +13,7 @@ from streaming.core.explanation import Explanation, ids
 from streaming.core.membership import entries_at
 from streaming.core.reports import addresses_of
 from streaming.core.routes import is_readable
-from streaming.core.standstill import client_silent, client_stuck, pulls_refused
+from streaming.core.standstill import client_silent, client_stuck, cut_off_from_broker, pulls_refused
 from streaming.core.topic_evidence import TopicEvidence
 
 NEW_ROUTE_MS = 600_000  # a queue that came with a route change in the last ten minutes may still be unknown to a client
@@ -266,6 +266,7 @@ RULES: dict[Kind, tuple[Rule, ...]] = {
         member_gone,
         sdks_differ,
         stale_connection,
+        cut_off_from_broker,
     ),
     Kind.UNKNOWN: (unproven_instance,),
     Kind.MISPLACED: (same_client_id, view_divergence, route_lag, stale_connection),

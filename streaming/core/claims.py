@@ -7,7 +7,6 @@ from schemas.identity import is_retry_topic
 from streaming.core.comparison import TopicFindings
 from streaming.core.conditions import Found, severity_of
 from streaming.core.evidence import GroupEvidence
-from streaming.core.findings import Verdict
 from streaming.core.group import Group
 
 ALERTING = (Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.SLOW_CONSUMER, Kind.PHANTOM, Kind.MISPLACED)
@@ -60,7 +59,7 @@ def _claim(group: Group, findings: TopicFindings, kind: Kind, queues: list[int])
     why = findings.why.get(kind)
     cause, words = (None, "") if why is None else (why.cause.value, why.evidence)
     verdicts = [findings.verdicts[place] for place in queues]
-    is_ripe = any(_is_ripe(group, place, findings.verdicts[place]) for place in queues)
+    is_ripe = any(_is_ripe(group, place, findings) for place in queues)
     waits = cause in WAITS_FOR_DEPLOY and is_rolling_deploy(group)
     severity = Severity.CRITICAL if any(v.severity is Severity.CRITICAL for v in verdicts) else verdicts[0].severity
     evidence = words or next((v.reason for v in verdicts if v.reason), "")
@@ -83,16 +82,19 @@ def _waiting(group: Group, queues: list[int]) -> str:
     return f"{messages} messages wait, none pulled for {longest} s"
 
 
-def _is_ripe(group: Group, place: int, verdict: Verdict) -> bool:
+def _is_ripe(group: Group, place: int, findings: TopicFindings) -> bool:
     """Held long enough, and everybody it rests on has said it again since it was first seen.
 
     Clients are asked at different instants: a queue that moves between two of them looks lost, or owned twice, until
-    the one asked first has been asked again.
+    the one asked first has been asked again. Where members change faster than that, a queue may move to and fro, and it
+    must look so for as long as a report may be old.
     """
+    verdict, queue, timing = findings.verdicts[place], group.state.queues[place], group.timing
     if verdict.kind in BY_OFFSETS:
         return True
-    queue, timing = group.state.queues[place], group.timing
     hold = timing.hold_critical if verdict.severity is Severity.CRITICAL else timing.hold_warning
+    if verdict.oldest_ts < findings.evidence.ready_ts:
+        hold = max(hold, timing.report_max_age)
     return group.state.now - queue.since_ts >= hold and verdict.oldest_ts >= queue.evidence_ts
 
 

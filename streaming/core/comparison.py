@@ -171,24 +171,29 @@ def _is_as_told(queue: Queue, verdict: Verdict, cause: str | None) -> bool:
 def _update(group: Group, queue: Queue, verdict: Verdict, cause: str | None) -> None:
     code = FINDING_CODES.index(verdict.kind)
     if queue.finding != code or queue.told_after_ms < 0:
+        was_right = queue.told_after_ms >= 0 and FINDING_CODES[queue.finding] is Kind.MATCH
         queue.wrong_ts = _wrong_since(group, queue, verdict)
         queue.finding = code
         queue.since_ts = group.state.now
-        _note_proof(queue, verdict, code)
+        _note_proof(queue, verdict, code, was_right)
+    elif verdict.kind is Kind.DUPLICATED and set(verdict.owners) != set(queue.owners):
+        queue.evidence_ts = verdict.newest_ts  # others than those who were to say it again
     queue.owners = verdict.owners
     queue.expected = verdict.expected
     queue.cause = cause
 
 
-def _note_proof(queue: Queue, verdict: Verdict, code: int) -> None:
+def _note_proof(queue: Queue, verdict: Verdict, code: int, was_right: bool) -> None:
     """What was proven once counts still when it is proven again after a time that could not be decided.
 
     So a group that changes all the time, never at rest for long enough to prove anything twice in a row, is told of.
+    Where all was right and no change is known of, there may have been one between two rounds (a quick restart): then
+    who spoke last must say it again, too.
     """
     if not queue.wrong_ts:
         queue.proven = queue.evidence_ts = 0
     elif verdict.newest_ts and queue.proven != code:
-        queue.proven, queue.evidence_ts = code, verdict.newest_ts
+        queue.proven, queue.evidence_ts = code, verdict.newest_ts + was_right
 
 
 def _wrong_since(group: Group, queue: Queue, verdict: Verdict) -> int:

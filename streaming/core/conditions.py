@@ -1,7 +1,7 @@
 """Findings about a topic or the whole group, one small rule each."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -156,6 +156,12 @@ def rebalance_storm(evidence: GroupEvidence) -> Iterator[Found]:
         return
     names = sorted(restless)
     yield Found(Kind.REBALANCE_STORM, "", f"{text}: {', '.join(names[:3])}", clients=_places(evidence, restless))
+
+
+def _deploys(left: Counter[str], members: Iterable[str]) -> int:
+    """How often everybody was restarted, up to a deploy and its rollback: most left at least so often."""
+    times = sorted(left[name] for name in {*left, *members})
+    return min(TWO_RESTARTS, times[(len(times) - 1) // 2]) if len(times) > 2 else 0
 
 
 def idle_members(evidence: GroupEvidence) -> Iterator[Found]:

@@ -29,10 +29,32 @@ def pulls_refused(topic: TopicEvidence, queues: frozenset[int]) -> Explanation |
 
 def client_stuck(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
     """The owner answers, and all of its queues stand still while others move."""
-    owners = sorted({place for q in queues for place in topic.owners(q)})
-    moving = [q for q in topic.queues if is_seen_to_move(topic.group, topic.group.state.queues[q])]
-    at_work = {place for q in moving for place in topic.owners(q)}
-    stuck = [place for place in owners if place not in at_work]  # brokers tell their offsets at different instants
-    explained = frozenset(q for q in queues if set(topic.owners(q)) & set(stuck))
-    text = f"every queue of {ids(topic, stuck)} stands still"
+    at_work = {place for q in _moving(topic) for place in topic.owners(q)}
+    return _stuck(topic, {q: set(topic.owners(q)) - at_work for q in queues}, "stands still")
+
+
+def cut_off_from_broker(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """All of the owner's queues on one broker stand still, while its others move."""
+    state_queues = topic.group.state.queues
+    at_work = {(place, state_queues[q].broker) for q in _moving(topic) for place in topic.owners(q)}
+    idle = {q: {one for one in topic.owners(q) if (one, state_queues[q].broker) not in at_work} for q in queues}
+    names = sorted({topic.group.state.brokers[state_queues[q].broker].name for q, those in idle.items() if those})
+    return _stuck(topic, idle, f"on {', '.join(names)} stands still, its others move: can it reach that broker?")
+
+
+def _moving(topic: TopicEvidence) -> list[int]:
+    """Queues that move, by offsets read so long after the last change of members that they show who owns them now.
+
+    Brokers tell their offsets at different instants, so a queue that has not yet stood still for long is none of these.
+    """
+    not_before = topic.listed_ts + topic.group.timing.grace_membership
+    queues = topic.group.state.queues
+    return [q for q in topic.queues if queues[q].progress_ts >= not_before and is_seen_to_move(topic.group, queues[q])]
+
+
+def _stuck(topic: TopicEvidence, idle: dict[int, set[int]], what: str) -> Explanation | None:
+    """``idle``: of each queue those owners who do nothing."""
+    explained = frozenset(queue for queue, owners in idle.items() if owners)
+    stuck = sorted({place for owners in idle.values() for place in owners})
+    text = f"every queue of {ids(topic, stuck)} {what}"
     return Explanation(Cause.CLIENT_STALLED, explained, text, frozenset(stuck))

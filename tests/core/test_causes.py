@@ -272,6 +272,18 @@ def test_many_clients_are_named_by_the_first_three() -> None:
     assert fleet.alert("ORPHANED", "T").evidence.startswith("y1, y2, y3 and 2 more")
 
 
+def test_a_client_that_gets_nothing_from_one_broker_is_named_with_it() -> None:
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.own("x", "a0-1 b0-1")
+    fleet.own("y", "a2-3 b2-3")
+    fleet.run(60)
+    fleet.stick("b0-1")
+    fleet.run(120)
+    assert firing(fleet)["T", "STALLED"] == ("CLIENT_STALLED", [("b", 0), ("b", 1)])
+    assert "every queue of x on b stands still" in fleet.alert("STALLED").evidence
+
+
 def test_lists_that_differ_only_since_one_of_them_changed_are_no_divergence() -> None:
     """Each broker drops a silent client in its own time."""
     fleet = Fleet()

@@ -284,6 +284,28 @@ def test_a_deploy_of_many_is_no_storm() -> None:
     assert fleet.alerts() == []
 
 
+def test_a_deploy_and_its_rollback_after_a_restart_are_no_storm() -> None:
+    """All leave twice, under their own ids, and one three times; one that goes on leaving is a storm."""
+    fleet = Fleet()
+    ids = [f"c{n}" for n in range(4)]
+    fleet.join(*ids)
+    fleet.run(320)
+    for client_id in [ids[0], *ids, *ids]:
+        restart(fleet, client_id)
+    assert fleet.alerts("REBALANCE_STORM") == []
+    for _ in range(2):
+        restart(fleet, ids[0])
+    fleet.run(35)
+    assert ("", "REBALANCE_STORM") in fleet.firing()
+
+
+def restart(fleet: Fleet, client_id: str) -> None:
+    fleet.leave(client_id)
+    fleet.run(10)
+    fleet.join(client_id)
+    fleet.run(10)
+
+
 # --- IDLE_MEMBERS
 
 

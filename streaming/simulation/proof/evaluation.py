@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -14,6 +15,7 @@ from streaming.simulation.proof.healthy import play_healthy
 from streaming.simulation.proof.incidents import Run, incident
 
 AT_ONCE = 16  # runs that are begun before the first of them is waited for
+SAY_EVERY = 25
 
 
 def evaluate(
@@ -24,20 +26,26 @@ def evaluate(
     jobs: int | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Report:
-    """``healthy`` are rebalances. The same seed gives the same report, however many processes (``jobs``) make it."""
+    """``healthy`` are rebalances. The same seed gives the same report, however many processes (``jobs``) make it.
+
+    When it is interrupted (Ctrl-C) the report is of what had been played by then.
+    """
     report = Report()
     with _Runner(jobs or os.cpu_count() or 1) as runner:
-        for run in runner.runs(partial(_incident, seed, settings), range(incidents)):
-            report.incidents.append(run)
-            if len(report.incidents) % 100 == 0:
-                say(f"{len(report.incidents)} of {incidents} incidents")
-        rebalances = 0
-        for run in runner.runs(partial(_healthy, seed, settings), count() if healthy else ()):
-            report.healthy.append(run)
-            rebalances += run.rebalances
-            if rebalances >= healthy:
-                break
-            say(f"{rebalances} of {healthy} healthy rebalances")
+        try:
+            for run in runner.runs(partial(_incident, seed, settings), range(incidents)):
+                report.incidents.append(run)
+                if len(report.incidents) % SAY_EVERY == 0:
+                    say(f"{len(report.incidents)} of {incidents} incidents")
+            rebalances = 0
+            for run in runner.runs(partial(_healthy, seed, settings), count() if healthy else ()):
+                report.healthy.append(run)
+                rebalances += run.rebalances
+                say(f"{min(rebalances, healthy)} of {healthy} healthy rebalances")
+                if rebalances >= healthy:
+                    break
+        except KeyboardInterrupt:
+            say("interrupted: these are the figures of what was played by now")
     return report
 
 
@@ -49,11 +57,16 @@ def _healthy(seed: str, settings: Settings, number: int) -> Run:
     return play_healthy(f"{seed}/healthy/{number}", settings)
 
 
+def _leave_interrupts() -> None:
+    """Ctrl-C reaches the whole group of processes: the one that counts decides what follows."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 class _Runner:
     """Runs side by side, their results in order; with one job, in this process."""
 
     def __init__(self, jobs: int) -> None:
-        self._pool = ProcessPoolExecutor(jobs) if jobs > 1 else None
+        self._pool = ProcessPoolExecutor(jobs, initializer=_leave_interrupts) if jobs > 1 else None
 
     def __enter__(self) -> _Runner:
         return self

@@ -207,7 +207,10 @@ class Judge:
                 break
             grace = self._grace(what)
             due, longest = max(due, ts + grace + self._tail_ms), max(longest, grace)
-        due = min(due, window.from_ts + self._timing.settle_limit * longest + self._tail_ms) + extra
+        settles_ms = (
+            self._timing.settle_limit * longest + self._timing.report_max_age
+        )  # where there is no end to changes
+        due = min(due, window.from_ts + settles_ms + self._tail_ms) + extra
         lost = sum(window.from_ts <= ts <= due for ts in self._detector.collector.lost_reports)
         due += min(lost, 3) * 2 * self._report_ms  # after a failure the collector waits twice as long
         due = self._once_clients_are_asked(window.from_ts, due, self._tail_ms)
