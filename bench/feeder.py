@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from bench.producer import Producer, as_lines
+from streaming.feed.console_producer import ConsoleProducer, as_lines
 from streaming.feed.feeding import Clock, Fed, Feed
 from streaming.simulation.load.order import Order, moulds_for
 from streaming.simulation.load.stamped_fleet import Record, stamped_fleet
@@ -18,7 +18,7 @@ RECORDS_A_WRITE = 20_000
 
 
 class Batch(NamedTuple):
-    """A file of events, as ``producer.read_lines`` reads them."""
+    """A file of events, as ``plain.read_lines`` reads them."""
 
     path: Path
     events: int
@@ -97,7 +97,7 @@ class _Server:
         turns = self._fleet.turns()
         first = next(turns)
         ahead_s = first.ts / 1000 - time.time()
-        with Producer(bootstrap_servers, topic) as producer:
+        with ConsoleProducer(bootstrap_servers, topic, "lz4") as producer:
             feed = Feed(producer, clock=Clock(lambda: time.time() + ahead_s))
             return feed.paced(chain([first], turns), first.ts + round(seconds * 1000))
 

@@ -7,13 +7,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
 
-from bench.producer import read_lines
 from schemas.codec import Rejected, decode_record
 from schemas.identity import group_key
 from streaming.core.group import Group
 from streaming.core.settings import Settings
 from streaming.core.state import new_state
 from streaming.core.step import take
+from streaming.simulation.load.stamped_fleet import Record
 
 
 class PlainLoop:
@@ -70,6 +70,12 @@ def _serve(pipe: Connection) -> None:
         began = time.perf_counter()
         loop.fold(records)
         pipe.send(time.perf_counter() - began)
+
+
+def read_lines(path: Path) -> list[Record]:
+    """As ``as_lines`` wrote them."""
+    with path.open("rb") as lines:
+        return [(key, value[:-1]) for key, _, value in (line.partition(b"\t") for line in lines)]
 
 
 class _Loop:

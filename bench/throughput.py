@@ -9,9 +9,9 @@ from typing import NamedTuple
 from bench.feeder import Batch, Feeder
 from bench.ground import Ground, Running, Trigger, Usage, tell
 from bench.plain import PlainLoop
-from bench.producer import Producer
 from bench.results import say
 from bench.tables import checkpoint_bytes_since, state_bytes
+from streaming.feed.console_producer import ConsoleProducer
 
 BEHIND_MS = 3_600_000  # where a fleet's time begins: a backlog must not reach into the future
 
@@ -95,7 +95,7 @@ class CatchUp:
         return Caught(counted, batches, usage.peak_mb, *usage.cpu_s())
 
     def send(self, batches: list[Batch]) -> None:
-        with Producer(self.ground.kafka.bootstrap_servers, self.topic) as producer:
+        with ConsoleProducer(self.ground.kafka.bootstrap_servers, self.topic, "lz4") as producer:
             for batch in batches:
                 with batch.path.open("rb") as lines:
                     shutil.copyfileobj(lines, producer.pipe, 1 << 20)

@@ -1,4 +1,4 @@
-"""Where simulated events go: a file of JSON lines, or Kafka by the collector's producer."""
+"""Where simulated events go: a file of JSON lines, or Kafka."""
 
 import gzip
 from collections.abc import Iterable
@@ -11,7 +11,8 @@ from kafka.errors import KafkaError
 
 from streaming.collector.output.kafka import Producer, make_producer
 from streaming.config import Config, producer_arguments
-from streaming.errors import PublishError
+from streaming.errors import PublishError, SetupError
+from streaming.feed.console_producer import ConsoleProducer
 from streaming.simulation.load.stamped_fleet import Record
 
 ON_THE_WAY = 10_000  # records handed to kafka-python and not yet acknowledged
@@ -93,6 +94,13 @@ class KafkaOutput:
         self._room = BoundedSemaphore(ON_THE_WAY)
         self._failures: list[BaseException] = []
 
+    def check_topic(self) -> None:
+        """Raises PublishError if the topic is not there."""
+        try:
+            self._producer.partitions_for(self._topic)
+        except KafkaError as error:
+            raise self._given_up(error) from error
+
     def send(self, records: Iterable[Record]) -> None:
         for key, value in records:
             self._wait_for_room()
@@ -129,11 +137,23 @@ class KafkaOutput:
         return PublishError(f"{self.where}: not taken: {why}; does the topic exist, and is the broker alive?")
 
 
-def kafka_output(config: Config) -> KafkaOutput:
-    """Into the job's own topic. Raises PublishError where no broker answers."""
+def kafka_output(config: Config) -> Output:
+    """Into the job's own topic: by Kafka's console producer, or, with options such as for TLS, by the collector's.
+
+    Raises PublishError where no broker answers or the topic is not there.
+    """
     topic, servers = config.source.topic, config.source.bootstrap_servers
     try:
         producer = make_producer(servers, producer_arguments(config.collector.kafka))
     except (KafkaError, OSError) as error:
         raise PublishError(f"Kafka at {servers}: {error}; is it running?") from error
-    return KafkaOutput(producer, topic, servers)
+    ours = KafkaOutput(producer, topic, servers)
+    ours.check_topic()
+    if config.collector.kafka:
+        return ours
+    try:
+        quicker = ConsoleProducer(servers, topic)
+    except SetupError:  # no Java, or no way to fetch Kafka's jars
+        return ours
+    ours.close()
+    return quicker

@@ -14,6 +14,7 @@ from schemas.events import Round, decode_event
 from streaming.cli import main
 from streaming.core.settings import Settings
 from streaming.errors import PublishError
+from streaming.feed.console_producer import ConsoleProducer
 from streaming.feed.feeding import Clock, Fed, Feed
 from streaming.feed.outputs import FileOutput
 from streaming.loopback import LoopbackKafka
@@ -150,13 +151,16 @@ def test_a_full_disk_is_an_error() -> None:
 
 
 @pytest.mark.kafka
-def test_records_reach_kafka_under_their_keys(kafka: LoopbackKafka, capsys: pytest.CaptureFixture[str]) -> None:
-    kafka.create_topic("simulated", 3)
-    servers = kafka.bootstrap_servers
-    assert main(["simulate", *SMALL, "--seconds", "60", "--kafka", servers, "--topic", "simulated"]) == 0
-    consumer = KafkaConsumer(
-        "simulated", bootstrap_servers=servers, auto_offset_reset="earliest", consumer_timeout_ms=5000
-    )
+@pytest.mark.parametrize("options", [{}, {"EVENKEEL__COLLECTOR__KAFKA__COMPRESSION_TYPE": "gzip"}])
+def test_records_reach_kafka_under_their_keys(
+    kafka: LoopbackKafka, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, options: dict[str, str]
+) -> None:
+    for name, value in options.items():
+        monkeypatch.setenv(name, value)
+    topic, servers = f"simulated-{len(options)}", kafka.bootstrap_servers
+    kafka.create_topic(topic, 3)
+    assert main(["simulate", *SMALL, "--seconds", "60", "--kafka", servers, "--topic", topic]) == 0
+    consumer = KafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest", consumer_timeout_ms=5000)
     arrived = [(record.key, decode_event(record.value)) for record in consumer]
     consumer.close()
     assert f"{len(arrived)} events of 3 groups" in capsys.readouterr().out
@@ -171,3 +175,12 @@ def test_a_topic_that_is_not_there_is_an_error(kafka: LoopbackKafka, capsys: pyt
     words = ["--kafka", kafka.bootstrap_servers, "--topic", "missing"]
     assert main(["simulate", *SMALL, "--seconds", "60", *words]) == 2
     assert "topic missing at" in capsys.readouterr().err
+
+
+@pytest.mark.kafka
+def test_a_producer_that_ends_before_its_time_is_an_error(kafka: LoopbackKafka) -> None:
+    kafka.create_topic("cut", 1)
+    producer = ConsoleProducer(kafka.bootstrap_servers, "cut")
+    producer._process.kill()
+    with pytest.raises(PublishError, match=r"topic cut at .* ended with -9"):
+        producer.send([(b"k", b"v" * 4_000_000)])
