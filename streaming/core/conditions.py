@@ -141,8 +141,11 @@ def rebalance_storm(evidence: GroupEvidence) -> Iterator[Found]:
     changes = [c for c in state.changes if c.ts >= evidence.now - timing.storm_window]
     left_ids = Counter(change.client_id for change in changes if not change.joined)
     left_hosts = Counter(host_of(change.client_id) for change in changes if not change.joined)
-    restless = {client_id for client_id, times in left_ids.items() if times > TWO_RESTARTS}
-    restless |= {host for host in hosts_of_one(state) if left_hosts[host] > TWO_RESTARTS}
+    members = [member.client.client_id for member in evidence.members.values()]
+    limit = TWO_RESTARTS + _deploys(left_ids, members)
+    restless = {client_id for client_id, times in left_ids.items() if times > limit}
+    limit = TWO_RESTARTS + _deploys(left_hosts, map(host_of, members))
+    restless |= {host for host in hosts_of_one(state) if left_hosts[host] > limit}
     lasting = {
         one.who
         for one in state.restless
