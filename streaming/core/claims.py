@@ -87,13 +87,13 @@ def _is_ripe(group: Group, place: int, findings: TopicFindings) -> bool:
 
     Clients are asked at different instants: a queue that moves between two of them looks lost, or owned twice, until
     the one asked first has been asked again. Where members change faster than that, a queue may move to and fro, and it
-    must look so for as long as a report may be old.
+    must look owned twice for as long as a report may be old.
     """
     verdict, queue, timing = findings.verdicts[place], group.state.queues[place], group.timing
     if verdict.kind in BY_OFFSETS:
         return True
     hold = timing.hold_critical if verdict.severity is Severity.CRITICAL else timing.hold_warning
-    if verdict.oldest_ts < findings.evidence.ready_ts:
+    if verdict.kind is Kind.DUPLICATED and verdict.oldest_ts < findings.evidence.ready_ts:
         hold = max(hold, timing.report_max_age)
     return group.state.now - queue.since_ts >= hold and verdict.oldest_ts >= queue.evidence_ts
 

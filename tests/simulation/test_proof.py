@@ -18,7 +18,7 @@ from streaming.simulation.proof.faults import FAULT_NAMED, FAULTS
 from streaming.simulation.proof.figures import Figures, Report
 from streaming.simulation.proof.healthy import play_healthy
 from streaming.simulation.proof.incidents import Run, play_incident, shape_for
-from streaming.simulation.proof.judging import Page, Wanted
+from streaming.simulation.proof.verdict import Page, Wanted
 
 
 def test_every_cause_has_a_fault_that_brings_it_about() -> None:

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from streaming.simulation.fleet import T0
 from streaming.simulation.proof.faults import FAULT_NAMED
 from streaming.simulation.proof.incidents import Run
-from streaming.simulation.proof.judging import Page, Wanted
+from streaming.simulation.proof.verdict import Page, Wanted
 
 
 class Figures(Struct):

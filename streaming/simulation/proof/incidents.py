@@ -13,7 +13,8 @@ from streaming.core.settings import Settings
 from streaming.simulation.pace import Pace
 from streaming.simulation.proof.detector import Detector
 from streaming.simulation.proof.faults import FAULTS, Fault
-from streaming.simulation.proof.judging import Active, Judge, Page, Wanted
+from streaming.simulation.proof.judging import Judge
+from streaming.simulation.proof.verdict import Active, Page, Wanted
 from streaming.simulation.proof.world import Shape, World, random_shape
 
 AFTERWARDS_S = 150

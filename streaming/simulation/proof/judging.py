@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from typing import NamedTuple
-
-from msgspec import Struct
 
 from schemas.facts import AlertFact, AlertState, Cause, Fact, Kind
 from schemas.identity import MessageQueue, is_retry_topic
 from streaming.core.settings import Timing
 from streaming.simulation.proof.detector import Detector
-from streaming.simulation.proof.faults import Fault
+from streaming.simulation.proof.verdict import Active, Page, Verdict, Wanted
 from streaming.simulation.proof.world import World
 from streaming.simulation.truth import Window
 
@@ -28,62 +25,13 @@ LONGEST_GRACE_MS = 240_000
 SILENT_FOR_MS = 300_000
 LOOKS_BACK_MS = 60_000  # what a page says was seen within this time before it
 SEEN_FROM_MS = 10_000  # a window that lasted no longer is what every rebalance makes
+DEAD_IS_LISTED_MS = 130_000
 CONDITION_MS = {  # until a page may be expected: RocketMQ's and the collector's intervals, and how long it must hold
     Kind.INCONSISTENT_SUBSCRIPTION: 100_000,
     Kind.UNREADABLE_QUEUES: 95_000,
     Kind.NO_MEMBERS: 140_000,
     Kind.REBALANCE_STORM: 190_000,
 }
-
-
-class Active(NamedTuple):
-    """A fault of an incident, from when to when."""
-
-    fault: Fault
-    from_ts: int
-    to_ts: int
-
-
-class Page(NamedTuple):
-    """An alert that began to fire. ``is_true``: the truth bears it out."""
-
-    kind: Kind
-    topic: str
-    cause: str | None
-    severity: str
-    fired_ts: int
-    queues: frozenset[MessageQueue]
-    is_true: bool
-
-
-class Wanted(Struct):
-    """Something that was wrong for long enough to be found by ``due_ts``. ``found`` None: it was missed."""
-
-    kind: Kind
-    topic: str
-    from_ts: int
-    due_ts: int
-    faults: tuple[str, ...]
-    causes: tuple[str, ...]
-    found: Page | None = None
-
-    @property
-    def delay_ms(self) -> int | None:
-        """Not of what a page was open for already."""
-        late = None if self.found is None else self.found.fired_ts - self.from_ts
-        return late if late is not None and late >= 0 else None
-
-    @property
-    def cause_is_right(self) -> bool | None:
-        """None: there is nothing to be named."""
-        if self.found is None or not self.causes or self.found.cause is None:
-            return None
-        return self.found.cause in self.causes
-
-
-class Verdict(NamedTuple):
-    wanted: list[Wanted]
-    pages: list[Page]
 
 
 class Judge:
@@ -215,7 +163,19 @@ class Judge:
         due += min(lost, 3) * 2 * self._report_ms  # after a failure the collector waits twice as long
         due = self._once_clients_are_asked(window.from_ts, due, self._tail_ms)
         silent = self._is_silent(window.from_ts, due)
+        if silent and not self._world.fleet.brokers[window.queue.broker_name].logs[window.queue].rate:
+            return self._once_all_are_heard(window.from_ts, due)  # what nobody writes to can't be seen to stand still
         return max(due, window.from_ts + self._stall_ms + orderly + self._report_ms) if silent else due
+
+    def _once_all_are_heard(self, from_ts: int, due: int) -> int:
+        """Who did not answer is asked again within three report intervals; dead connections are listed for 130 s."""
+        for one in self._active_at(from_ts, due):
+            if one.fault.is_unheard:
+                due = max(due, one.from_ts + DEAD_IS_LISTED_MS + self._timing.grace_membership + self._tail_ms)
+        for ts, _ in self._detector.collector.silences:
+            if from_ts - self._report_ms <= ts <= due:
+                due = max(due, ts + 3 * self._report_ms + self._tail_ms)
+        return due
 
     def _once_clients_are_asked(self, from_ts: int, due: int, within_ms: int) -> int:
         """While queues are new to the group its clients are let be (docs/collector.md): nobody knows what they own."""
@@ -246,11 +206,21 @@ class Judge:
                 due_ts = one.from_ts + CONDITION_MS[kind]
                 if kind is Kind.INCONSISTENT_SUBSCRIPTION:
                     due_ts = self._once_the_odd_are_heard(one.from_ts, due_ts)
-                if one.to_ts >= due_ts:
+                if self._lasted_until(kind, one) >= due_ts:
                     wanted = self._new(kind, topic, one.from_ts, due_ts, [one])
                     wanted.found = self._find({kind}, topic, wanted, set())
                     found.append(wanted)
         return found
+
+    def _lasted_until(self, kind: Kind, one: Active) -> int:
+        """Clients that are started again subscribe as all do: once none of the odd ones is left, they are alike."""
+        if kind is not Kind.INCONSISTENT_SUBSCRIPTION:
+            return one.to_ts
+        left: dict[str, int] = {}
+        for change in self._truth.changes:
+            if change.what == "left" and change.subject in self._world.odd_ones and change.ts >= one.from_ts:
+                left.setdefault(change.subject, change.ts)
+        return min(one.to_ts, max(left.values())) if left.keys() == self._world.odd_ones else one.to_ts
 
     def _once_the_odd_are_heard(self, from_ts: int, due: int) -> int:
         """What a client subscribes to it says itself, and while it does not answer nobody else does."""
