@@ -141,6 +141,7 @@ def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> i
     due += [f.evidence.ready_ts for f in found if f.evidence.ready_ts > state.now]
     due += [m.client.double_ts + timing.second_address_proof for m in evidence.members.values() if m.entries > 1]
     due += [change.ts + timing.storm_window for change in state.changes[:1]]
-    due += [one.since_ts + RESTLESS_FOR_MS for one in state.restless if one.since_ts + RESTLESS_FOR_MS > state.now]
+    often = [one for one in state.restless if one.times > timing.storm_changes]
+    due += [one.since_ts + RESTLESS_FOR_MS for one in often if one.since_ts + RESTLESS_FOR_MS > state.now]
     due += [client.since_ts + KEPT_AFTER_LEAVING_MS for client in state.clients if not is_listed(client)]
     return min(due, default=FAR_FUTURE)

@@ -175,9 +175,11 @@ def _name(client_id: str, alone: set[str]) -> str:
 def _forget_the_calm(group: Group) -> None:
     state = group.state
     oldest = state.now - CALM_AFTER_MS
-    if any(one.last_ts < oldest for one in state.restless):
+    calm = [one for one in state.restless if one.last_ts < oldest]
+    if calm:
         state.restless = [one for one in state.restless if one.last_ts >= oldest]
-        group.disturb()
+    if any(one.times > group.timing.storm_changes for one in calm):
+        group.disturb()  # of all others nothing was said
 
 
 def _note_joins_and_leaves(group: Group, present_before: set[int]) -> None:
