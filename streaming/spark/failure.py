@@ -11,7 +11,8 @@ from streaming.errors import MonitorError
 
 log = logging.getLogger(__name__)
 _OURS = re.compile(r"streaming\.errors\.(\w+): (.+)")
-_PYTHON = re.compile(r"^([\w.]+(?:Error|Exception): .+)$", re.MULTILINE)
+# Python's and Java's, one inside the other; not the lines that only say that another follows.
+_CAUSE = re.compile(r"^(?:Caused by: |: )?((?!py4j\.)[\w.$]+(?:Error|Exception): .+(?<!last\):))$", re.MULTILINE)
 
 
 def explained(query: StreamingQuery) -> MonitorError:
@@ -29,8 +30,8 @@ def explain(name: str, message: str, root: str) -> MonitorError:
     if ours:
         kind, text = ours[-1]
         return getattr(errors, kind, MonitorError)(text.strip())
-    python = _PYTHON.findall(root)
-    return MonitorError(f"query {name} failed: {python[-1] if python else root.splitlines()[0]}")
+    said = _CAUSE.findall(root) or root.splitlines()[:1]
+    return MonitorError(f"query {name} failed: {said[-1]}")
 
 
 def root_of(failure: Any) -> str:

@@ -37,6 +37,7 @@ POOLS = f"""<?xml version="1.0"?>
   </pool>
 </allocations>
 """
+PATIENT_LOCAL = "local[*,4]"  # as on a cluster, a task may fail three times: local[*] ends the query with the first
 TUNED = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -90,6 +91,7 @@ def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None
     wanted = {
         **TUNED,
         "spark.app.name": app_name,
+        "spark.master": PATIENT_LOCAL,
         **({} if "SPARK_DRIVER_MEMORY" in os.environ else {"spark.driver.memory": "2g"}),
         "spark.scheduler.allocation.file": pools.as_uri(),
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logs.as_uri()}",

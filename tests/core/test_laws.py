@@ -167,6 +167,7 @@ WITH_SILENCES = st.lists(st.one_of(HAPPENINGS.filter(is_onward).map(lambda one: 
 FORGETFUL = Settings(timing=msgspec.structs.replace(HASTY.timing, gone_after=60_000, forget_after=3_600_000))
 
 
+@pytest.mark.slow
 @few
 @given(WITH_SILENCES, MISHAPS.map(without_delays), st.lists(NUMBERS, max_size=8))
 def test_any_cut_gives_the_same_facts_though_groups_are_forgotten_that_are_silent_for_long(

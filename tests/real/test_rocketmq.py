@@ -28,7 +28,8 @@ def test_consumers_join_leave_and_die(rocketmq: LoopbackRocketMQ) -> None:
     killed.kill()
     rocketmq.wait_until_joined([left], brokers)
     left.pause()
-    assert psutil.Process(left.pid).status() == psutil.STATUS_STOPPED
+    process = psutil.Process(left.pid)
+    rocketmq.wait_until(lambda: process.status() == psutil.STATUS_STOPPED, "it stands still", 5)
     left.resume()
     left.kill()
     rocketmq.wait_until(lambda: not rocketmq.members("joins", "broker-a"), "the group is empty")

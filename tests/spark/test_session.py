@@ -58,3 +58,4 @@ def test_nothing_is_left_where_it_was_started(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert list(tmp_path.iterdir()) == []
+    assert json.loads(done.stdout)["spark.master"] == "local[*,4]"

@@ -64,6 +64,7 @@ def with_one_answer_wrong(line: Line) -> Line:
     return wrong
 
 
+@pytest.mark.slow
 def test_every_answer_of_rocketmq_is_ours() -> None:
     assert run_file(VECTORS) == (0, ["cases 1021", "allocations 5333", "mismatches 0"])
 
