@@ -21,11 +21,11 @@ from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 GROUPS, CLIENTS = 1_000, 20
 QUEUES = 16  # on each of two brokers
 SETTLING = 4  # rounds: in the first every group is new
+ROUNDS = 24
 
 
-def measure(results: Results, quick: bool) -> None:
+def measure(results: Results, _quick: bool) -> None:
     """CPU is that of this process alone, all threads; its memory is its largest ever, Python's own included."""
-    rounds = 3 if quick else 24
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     brokers = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs,), daemon=True)
     brokers.start()
@@ -33,7 +33,7 @@ def measure(results: Results, quick: bool) -> None:
         with results.part("collector"), tempfile.TemporaryDirectory() as folder:
             namesrv = ours.recv()
             os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-            reports, cpu_s = asyncio.run(_collect(namesrv, Path(folder, "events.jsonl"), rounds))
+            reports, cpu_s = asyncio.run(_collect(namesrv, Path(folder, "events.jsonl")))
             results.put("collector", _figures(reports, cpu_s))
     finally:
         brokers.kill()
@@ -53,13 +53,13 @@ def _figures(reports: list[RoundReport], cpu_s: float) -> dict[str, float]:
     }
 
 
-async def _collect(namesrv: list[str], events: Path, rounds: int) -> tuple[list[RoundReport], float]:
+async def _collect(namesrv: list[str], events: Path) -> tuple[list[RoundReport], float]:
     """Those rounds that count, and the time of the processor that they took."""
     policy = Policy()
     client, file = RemotingClient(policy.timeout_ms / 1000), LinesFile(events)
     probe = ClusterProbe(ClusterView("bench", policy, client, namesrv, "bench", file.tell, lambda _: None))
     reports, cpu_s = [], 0.0
-    for number in range(SETTLING + rounds):
+    for number in range(SETTLING + ROUNDS):
         if number == SETTLING:
             cpu_s = time.process_time()
         began = time.monotonic()
