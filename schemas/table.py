@@ -6,15 +6,16 @@ from typing import NamedTuple
 
 _COMMON = {
     "delta.enableDeletionVectors": "false",  # so that engines without a JVM can read the table
-    "delta.checkpointInterval": "10",
 }
 # How long a stream that reads the table may be down. Maintenance shortens the log of what all have read much further.
 APPENDED = _COMMON | {
+    "delta.checkpointInterval": "100",  # to write one takes longer than twenty appends' own entries take to read
     "delta.logRetentionDuration": "interval 7 days",
     "delta.deletedFileRetentionDuration": "interval 2 days",
 }
 # No stream reads these; every MERGE leaves replaced files behind, so they go as soon as no query can be using them.
 MERGED = _COMMON | {
+    "delta.checkpointInterval": "10",
     "delta.logRetentionDuration": "interval 1 days",
     "delta.deletedFileRetentionDuration": "interval 2 hours",
 }

@@ -4,9 +4,7 @@ Nothing here knows the domain. Rows of kind ``fact`` carry one fact each; one ro
 what was read, how large the shard's state is and what core tallied, so that the driver can account for it.
 """
 
-import gc
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
 
@@ -17,6 +15,7 @@ from msgspec import Struct
 
 from streaming.core.settings import Settings
 from streaming.core.shard import Folded, Record, Tally, fold
+from streaming.spark.worker import undisturbed
 
 STATE_SCHEMA = "blob BINARY"  # one binary column: array-typed state fails on the second batch
 OUTPUT_SCHEMA = (
@@ -51,7 +50,7 @@ def shard_operator(settings: Settings) -> Callable[[Any, Iterable[pd.DataFrame],
     """The function for ``applyInPandasWithState``, keyed by a shard key (see ``sources``)."""
 
     def operate(key: Any, frames: Iterable[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
-        with _no_collections():
+        with undisturbed():
             shard, records = _arrived(frames)
             folded = fold(state.get[0] if state.exists else None, records, settings)
         state.update((folded.blob,))
@@ -60,26 +59,16 @@ def shard_operator(settings: Settings) -> Callable[[Any, Iterable[pd.DataFrame],
     return operate
 
 
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    """Python's collector looks at everything alive again and again while thousands of groups are decoded: it took ten
-    times as long as decoding. What core makes holds no cycles."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
 def _arrived(frames: Iterable[pd.DataFrame]) -> tuple[int, list[Record]]:
     """The shard's number and its records in arrival order: seeds, then by partition and offset (files: by seq)."""
-    frame = pd.concat(frames, ignore_index=True)
-    topics = pd.factorize(frame["topic"], sort=True)[0]
-    order = np.lexsort((topics, frame["offset"], frame["partition"]))
-    columns = [frame[name].to_numpy()[order].tolist() for name in Record._fields]
+    parts = list(frames)
+    whole = {name: np.concatenate([part[name].to_numpy() for part in parts]) for name in Record._fields}
+    topics = pd.factorize(whole["topic"], sort=True)[0]
+    order = np.lexsort((topics, whole["offset"], whole["partition"]))
+    columns = [column[order].tolist() for column in whole.values()]
     columns[4] = [None if ts < 0 else ts for ts in columns[4]]
     columns[6] = [None if partition < 0 else partition for partition in columns[6]]
-    return int(frame["shard"].iloc[0]), list(map(Record, *columns))
+    return int(parts[0]["shard"].iloc[0]), list(map(Record, *columns))
 
 
 def _spans(records: list[Record]) -> list[Span]:

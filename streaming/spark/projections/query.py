@@ -45,7 +45,7 @@ class Projections:
         self._lock.close()
 
 
-def start_projections(spark: SparkSession, tables: str, seconds: float = 15) -> Projections:
+def start_projections(spark: SparkSession, tables: str, seconds: float) -> Projections:
     """Keep the tables up to date, ``seconds`` after ``seconds``; ``tables`` is the folder of all of them."""
     lock = _claim(tables)
     try:
