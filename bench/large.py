@@ -29,7 +29,7 @@ def measure(results: Results, _quick: bool) -> None:
     ):
         here.others.update((feeder.pid, plain.pid))
         work = CatchUp(here, feeder, plain, TOPIC)
-        _grow(results, work, FULL)
+        _grow(results, work, replace(FULL, warming=1))  # to make the groups known has warmed it
         with results.part("job.steady_busy_ratio"):
             _steady(results, work, 60)
 

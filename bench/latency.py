@@ -19,7 +19,7 @@ PREPARING_MS = 30_000
 
 
 def measure(results: Results, quick: bool) -> None:
-    groups, warming_s, seconds = (200, 15, 15) if quick else (GROUPS, 60, 120)
+    groups, warming_s, seconds = (200, 15, 15) if quick else (GROUPS, 180, 180)
     with results.part("latency"), ground() as here:
         order = Order(groups, churn=CHURN, round_ms=stretched_round_ms(groups, EVENTS_PER_S))
         start_ts = time.time_ns() // 1_000_000 + PREPARING_MS

@@ -18,17 +18,18 @@ BEHIND_MS = 3_600_000  # where a fleet's time begins: a backlog must not reach i
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How many triggers of ``a_trigger`` events count, after one that does not; over how many of them the plain loop is
-    timed; and how many count with the group as the key."""
+    """How many triggers of ``a_trigger`` events count, after ``warming`` ones that do not; over how many of them the
+    plain loop is timed, after one; and how many count with the group as the key."""
 
     a_trigger: int
+    warming: int
     triggers: int
     plain_batches: int
     keyed_triggers: int
 
 
-QUICK = Effort(a_trigger=50_000, triggers=2, plain_batches=1, keyed_triggers=0)
-FULL = Effort(a_trigger=200_000, triggers=8, plain_batches=3, keyed_triggers=3)
+QUICK = Effort(a_trigger=50_000, warming=1, triggers=2, plain_batches=1, keyed_triggers=0)
+FULL = Effort(a_trigger=200_000, warming=6, triggers=8, plain_batches=3, keyed_triggers=3)
 
 
 class Caught(NamedTuple):
@@ -46,7 +47,7 @@ class Caught(NamedTuple):
 
     @property
     def events(self) -> int:
-        """All that were read, those of the cold trigger too."""
+        """All that were read, those of the warming triggers too."""
         return sum(batch.events for batch in self.batches)
 
     @property
@@ -82,15 +83,15 @@ class CatchUp:
         batch.path.unlink()
 
     def catch_up(self, effort: Effort) -> Caught:
-        """Its triggers, after a first one, which starts cold."""
+        """Its triggers, after those in which Java and the workers become warm."""
         a_trigger = effort.a_trigger
-        batches = [self.feeder.backlog(a_trigger) for _ in range(effort.triggers + 1)]
+        batches = [self.feeder.backlog(a_trigger) for _ in range(effort.warming + effort.triggers)]
         self.send(batches)
         before = len(self.ground.watch.triggers)
         plan = self.ground.plan(self.topic, source__max_offsets_per_trigger=a_trigger)
         with Usage(self.ground.others) as usage, Running(self.ground, plan) as job:
             job.wait_for(self.loaded, self.begun)
-        counted = [t for t in self.ground.watch.triggers[before + 1 :] if t.records > a_trigger * 0.9]
+        counted = [t for t in self.ground.watch.triggers[before + effort.warming :] if t.records > a_trigger * 0.9]
         tell(f"{self.topic}, {a_trigger} events a trigger", counted)
         return Caught(counted, batches, usage.peak_mb, *usage.cpu_s())
 

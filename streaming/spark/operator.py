@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from streaming.core.settings import Settings
 from streaming.core.shard import Folded, Record, Tally, fold
-from streaming.spark.worker import undisturbed
+from streaming.spark.worker import break_habits
 
 STATE_SCHEMA = "blob BINARY"  # one binary column: array-typed state fails on the second batch
 OUTPUT_SCHEMA = (
@@ -50,9 +50,9 @@ def shard_operator(settings: Settings) -> Callable[[Any, Iterable[pd.DataFrame],
     """The function for ``applyInPandasWithState``, keyed by a shard key (see ``sources``)."""
 
     def operate(key: Any, frames: Iterable[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
-        with undisturbed():
-            shard, records = _arrived(frames)
-            folded = fold(state.get[0] if state.exists else None, records, settings)
+        break_habits()
+        shard, records = _arrived(frames)
+        folded = fold(state.get[0] if state.exists else None, records, settings)
         state.update((folded.blob,))
         yield _output(shard, folded, _spans(records))
 

@@ -1,4 +1,4 @@
-"""Two habits of Spark's Python workers that took longer than the work itself, broken from inside a task.
+"""Habits of Spark's Python workers that took longer than the work itself, broken from inside a task.
 
 A worker serves one task after the other. Before each, ``pyspark.worker_util.setup_spark_files`` calls
 ``importlib.invalidate_caches``, and after each ``pyspark.daemon`` calls ``gc.collect``.
@@ -6,23 +6,15 @@ A worker serves one task after the other. Before each, ``pyspark.worker_util.set
 
 import gc
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from zipimport import zipimporter
 
 
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Work without Python's collector, and leave the worker so that its next task begins sooner."""
-    gc.disable()  # or it searches thousands of groups again and again while they are decoded: ten times decoding's time
-    try:
-        yield
-    finally:
-        gc.enable()
-        _forget_archives()
-        if not gc.get_freeze_count():
-            gc.collect()
-            gc.freeze()  # all modules: to search them took 10 ms after each task
+def break_habits() -> None:
+    """To be called in every task, before its work; a second call costs nothing."""
+    gc.disable()  # or thousands of groups are searched again and again while they are decoded, and after each shard
+    if not gc.get_freeze_count():
+        gc.freeze()  # all modules: to search them after each task took 10 ms
+    _forget_archives()
 
 
 def _forget_archives() -> None:

@@ -10,7 +10,7 @@ from zipimport import zipimporter
 
 import pytest
 
-from streaming.spark.worker import undisturbed
+from streaming.spark.worker import break_habits
 
 
 @pytest.fixture
@@ -26,28 +26,26 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         sys.modules.pop(name, None)
     sys.path_importer_cache.pop(path, None)
     gc.unfreeze()
+    gc.enable()
 
 
 def test_the_next_task_finds_no_archive_whose_directory_it_would_read_again(archive: str) -> None:
-    with undisturbed():
-        import_module("shipped_first")
-        assert isinstance(sys.path_importer_cache[archive], zipimporter)
+    import_module("shipped_first")
+    assert isinstance(sys.path_importer_cache[archive], zipimporter)
+    break_habits()
     assert not any(isinstance(finder, zipimporter) for finder in sys.path_importer_cache.values())
     invalidate_caches()
     assert import_module("shipped_second").NUMBER == 2, "what is in the archive can still be imported"
 
 
-def test_the_collector_rests_during_the_work_alone(archive: str) -> None:
-    with undisturbed():
-        assert not gc.isenabled()
-    assert gc.isenabled()
-
-
-def test_what_was_there_after_the_first_task_is_not_searched_again(archive: str) -> None:
-    with undisturbed():
-        pass
+def test_nothing_is_searched_for_garbage_but_what_tasks_make_and_that_between_them(archive: str) -> None:
+    break_habits()
     frozen = gc.get_freeze_count()
+    assert not gc.isenabled()
     assert frozen > 1_000
-    with undisturbed():
-        pass
-    assert gc.get_freeze_count() == frozen
+    made = [[] for _ in range(1_000)]
+    made[0].append(made)
+    break_habits()
+    assert gc.get_freeze_count() == frozen, "what a task makes is not kept for ever"
+    del made
+    assert gc.collect() >= 1_000
