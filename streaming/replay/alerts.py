@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from schemas.facts import AlertFact, AlertQueue, Fact
+from streaming.notices.evidence import in_english
 from streaming.wording.numbers import ranges
 
 
@@ -66,8 +67,10 @@ def details(transition: Transition) -> Iterator[str]:
         expected = queues[0].expected
         should = "" if expected is None or expected == queues[0].owners else f", expected {named(expected)}"
         yield f"{ranges((q.broker_name, q.queue_id) for q in queues)}: {owners}{should}"
-    if alert.cause or alert.evidence:
-        yield ": ".join(part for part in (alert.cause, alert.evidence) if part)
+    evidence = in_english(alert.evidence, transition.ts)
+    if alert.cause or evidence:
+        begins_with_it = alert.cause and evidence.startswith(f"{alert.cause}: ")
+        yield ": ".join(part for part in ("" if begins_with_it else alert.cause, evidence) if part)
 
 
 def _alike(queues: Iterable[AlertQueue]) -> list[list[AlertQueue]]:

@@ -1,6 +1,7 @@
 """Alert transitions in words, for someone who was woken by one, and as JSON."""
 
 import pytest
+from msgspec.structs import replace
 
 from schemas.facts import AlertFact, AlertQueue, Fact, GroupFact
 from streaming.replay.alerts import as_json, details, headline, named, transitions
@@ -37,6 +38,24 @@ def test_queues_with_equal_owners_share_a_line() -> None:
         "b 0: owned by nobody",
         "SAME_CLIENT_ID: two of them",
     ]
+
+
+@pytest.mark.parametrize(
+    ("cause", "evidence", "text"),
+    [
+        ("NO_READ_PERM", "NO_READ_PERM: a/0; READ_LT_WRITE: a/5", "NO_READ_PERM: a/0; READ_LT_WRITE: a/5"),
+        (
+            "SAME_CLIENT_ID",
+            "client id x is used by 2 instances, started at [1795366683000, 1795366743000]",
+            "SAME_CLIENT_ID: client id x is used by 2 instances, started at 16:58:03, 16:59:03",
+        ),
+        (None, "", None),
+    ],
+)
+def test_the_cause_stands_once_and_times_can_be_read(cause: str | None, evidence: str, text: str | None) -> None:
+    told = replace(alert(cause=cause), evidence=evidence)
+    (one,) = transitions([fact(1795366800000, "g", 0, payload=told)])
+    assert list(details(one)) == ([text] if text else [])
 
 
 @pytest.mark.parametrize(
