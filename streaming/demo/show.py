@@ -83,7 +83,13 @@ class Show:
         return Config(
             source=Source(topic=TOPIC, bootstrap_servers=self._bootstrap_servers),
             tables=Tables(path=str(self.tables)),
-            job=Job(checkpoint=str(self._folder / "checkpoint"), shards=8, trigger_seconds=1, maintenance=False),
+            job=Job(
+                checkpoint=str(self._folder / "checkpoint"),
+                shards=8,
+                trigger_seconds=1,
+                projection_seconds=15,  # whoever watches wants to query what has just been shown
+                maintenance=False,
+            ),
             spark=Spark.model_validate({"settings": SHORT_LIVED}),
         )
 
