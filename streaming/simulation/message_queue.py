@@ -71,6 +71,23 @@ class Repeats:
         return sum(one.to_offset - one.from_offset for one in self.ranges if not one.is_overlap)
 
 
+class Commit(NamedTuple):
+    """An offset that a client sent to the broker at ``ts``."""
+
+    ts: int
+    client_id: str
+    offset: int
+
+
+class WentBack(NamedTuple):
+    """A commit that was lower than the one before. ``below``: what had been committed until then."""
+
+    ts: int
+    client_id: str
+    offset: int
+    below: int
+
+
 @dataclass(slots=True, eq=False)
 class Progress:
     """A group in one queue (``ConsumerOffsetManager``). ``consumed`` is the furthest that anybody has come."""
@@ -81,7 +98,7 @@ class Progress:
     consumed: int = 0
     holders: list[ProcessQueue] = field(default_factory=list)
     repeats: Repeats = field(default_factory=Repeats)
-    went_back: int = 0  # how often a commit was lower than the one before
+    went_back: list[WentBack] = field(default_factory=list)
 
     def start_offset(self) -> int:
         """Where a client begins that gets the queue now; a queue that is new to the group is read from 0."""
@@ -91,14 +108,15 @@ class Progress:
         """Take account of all that was consumed and committed up to now."""
         commits = [commit for holder in self.holders if (commit := holder.advance(now)) is not None]
         if len(commits) > 1:
-            commits.sort(key=lambda commit: commit[0])
-        for _, offset in commits:
-            self.commit(offset)
+            commits.sort(key=lambda commit: commit.ts)
+        for commit in commits:
+            self.commit(commit)
 
-    def commit(self, offset: int) -> None:
+    def commit(self, commit: Commit) -> None:
         """Whoever commits last is believed, also if it is an older offset."""
-        self.went_back += offset < self.committed
-        self.committed = offset
+        if commit.offset < self.committed:
+            self.went_back.append(WentBack(*commit, below=self.committed))
+        self.committed = commit.offset
 
     def take(self, begun_at: int, before: int, after: int) -> None:
         """A client consumed ``before`` up to ``after``; when it began, the group had come as far as ``begun_at``."""

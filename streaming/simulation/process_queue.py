@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from streaming.simulation.message_queue import Progress
+from streaming.simulation.message_queue import Commit, Progress
 
 if TYPE_CHECKING:
     from streaming.simulation.consumer import Consumer
@@ -53,8 +53,8 @@ class ProcessQueue:
         """Whether messages come to it."""
         return not (self.is_refused or self.dropped or self.client.is_paused or self.client.pulls_no_more)
 
-    def advance(self, now: int) -> tuple[int, int] | None:
-        """Consume up to now. Gives when the client last committed since it was asked, and which offset."""
+    def advance(self, now: int) -> Commit | None:
+        """Consume up to now. Gives what the client last committed since it was asked."""
         if now <= self._last_ts:
             return None
         committed = self._commit_within(now)
@@ -77,15 +77,16 @@ class ProcessQueue:
         reached = self.offset + self.speed * (ts - since) // 1000
         return max(self.offset, min(self.progress.log.max_offset(ts), reached))
 
-    def _commit_within(self, now: int) -> tuple[int, int] | None:
+    def _commit_within(self, now: int) -> Commit | None:
         """Every 5 s, and with every pull, which carries what was consumed when it was sent: all but what came last."""
         client, rate = self.client, self.progress.log.rate
         if client.is_paused:
             return None
         tick = client.last_persist(now)
         if self.pulls and self.speed and rate:
-            tick = max(tick, now - max(PULL_TAKES_MS, 1000 // rate))
-        return (tick, self._offset_at(tick)) if tick > self._last_ts else None
+            last_pull = now - max(PULL_TAKES_MS, 1000 // rate)
+            tick = max(tick, last_pull) if last_pull >= self._pulls_from else tick
+        return Commit(tick, client.client_id, self._offset_at(tick)) if tick > self._last_ts else None
 
     def go_on(self) -> None:
         """After a pause, from where it was: others may have consumed further meanwhile."""
@@ -94,7 +95,7 @@ class ProcessQueue:
     def persist(self, now: int) -> None:
         """Commit at once, as when the queue is dropped."""
         self.progress.settle(now)
-        self.progress.commit(self.offset)
+        self.progress.commit(Commit(now, self.client.client_id, self.offset))
 
     @property
     def in_hand(self) -> int:

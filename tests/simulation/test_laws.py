@@ -4,15 +4,18 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from schemas.events import AnyEvent, Round, encode_event
+from schemas.identity import MessageQueue
 from streaming.core.allocation import Averagely, AveragelyByCircle, ConsistentHash, Strategy, allocate_all
 from streaming.simulation.collector import Collector
 from streaming.simulation.consumer import Manner
 from streaming.simulation.fleet import Fleet
+from streaming.simulation.message_queue import Progress, WentBack
 from streaming.simulation.pace import LIVE, Pace
+from streaming.simulation.process_queue import FIRST_PULL_AFTER_MS
 
 STRATEGIES: tuple[Strategy, ...] = (Averagely(), AveragelyByCircle(), ConsistentHash())
 SEEDS = st.integers(0, 10_000)
@@ -59,9 +62,36 @@ def test_once_nothing_changes_every_group_comes_to_its_strategys_allocation(
     assert {queue: owners for queue, owners in fleet.assignment().items() if queue.topic == "T"} == wanted
 
 
+def wholly_repeated(progress: Progress, back: WentBack) -> bool:
+    """Whether each message between what had been committed and the older offset was delivered again."""
+    repeated = {offset for again in progress.repeats.ranges for offset in range(again.from_offset, again.to_offset)}
+    return repeated.issuperset(range(back.offset, back.below))
+
+
+def had_it_too(fleet: Fleet, queue: MessageQueue, back: WentBack) -> set[str]:
+    """Who else had the queue, from when the client got it until its commit ran back."""
+    others: set[str] = set()
+    for held in fleet.truth.held:
+        if held.queue == queue and held.ts <= back.ts and back.client_id in held.owners:
+            others |= set(held.owners)
+        elif held.queue == queue and held.ts < back.ts:
+            others.clear()
+    return others - {back.client_id}
+
+
+def left_to(fleet: Fleet, queue: MessageQueue, back: WentBack) -> set[str]:
+    """Who had the queue still, if the client let go of it at once, before its next pull."""
+    until = back.ts + FIRST_PULL_AFTER_MS
+    after = [held.owners for held in fleet.truth.held if held.queue == queue and back.ts <= held.ts <= until]
+    return {owner for owners in after if back.client_id not in owners for owner in owners}
+
+
 @given(SEEDS)
+@example(8851)  # a client that wakes and leaves at once
 @settings(max_examples=8, deadline=None)
-def test_offsets_run_backwards_only_where_a_queue_had_two_owners_or_an_older_offset(seed: int) -> None:
+def test_offsets_run_backwards_only_where_a_queue_had_two_owners_and_what_lies_between_is_delivered_again(
+    seed: int,
+) -> None:
     random, fleet = Random(seed), fleet_of(seed, 3, 2, 4)
     for _ in range(6):
         disturb(fleet, random)
@@ -70,10 +100,13 @@ def test_offsets_run_backwards_only_where_a_queue_had_two_owners_or_an_older_off
             paused.pause()
             fleet.run(random.randrange(5, 200))
             paused.resume()
+    fleet.run(60)  # whoever got a queue last has read on
     for progress in fleet.progresses():
-        repeated = progress.repeats.overlap + progress.repeats.old_offset
-        assert progress.went_back == 0 or repeated > 0
         assert progress.committed <= progress.consumed <= progress.log.max_offset(fleet.now)
+        for back in progress.went_back:
+            # unless it let go before it had read on: whoever was further commits again
+            assert wholly_repeated(progress, back) or left_to(fleet, progress.log.queue, back)
+            assert had_it_too(fleet, progress.log.queue, back)
 
 
 def test_without_change_no_message_is_consumed_twice_and_offsets_follow() -> None:
@@ -82,7 +115,7 @@ def test_without_change_no_message_is_consumed_twice_and_offsets_follow() -> Non
     before = {p.log.queue: p.committed for p in fleet.progresses()}
     fleet.run(60)
     for progress in fleet.progresses():
-        assert progress.repeats.overlap + progress.repeats.old_offset + progress.went_back == 0
+        assert progress.repeats.overlap + progress.repeats.old_offset + len(progress.went_back) == 0
         if progress.log.queue.topic == "T":
             assert progress.committed - before[progress.log.queue] == pytest.approx(240, abs=2)
 

@@ -6,7 +6,7 @@ from schemas.identity import MessageQueue
 from streaming.simulation.broker import Broker, Channel
 from streaming.simulation.consumer import Consumer, Manner
 from streaming.simulation.fleet import Fleet
-from streaming.simulation.message_queue import MessageLog, Progress
+from streaming.simulation.message_queue import Commit, MessageLog, Progress, WentBack
 from streaming.simulation.name_server import BrokerData, NameServer, QueueData, TopicRouteData
 from streaming.simulation.producer import LatencyFaultTolerance, Selection, publish_info
 
@@ -199,9 +199,9 @@ def test_what_a_rebalance_repeats_is_counted_by_its_cause() -> None:
     progress.take(begun_at=0, before=105, after=107)
     assert progress.repeats.ranges == [(90, 100, False), (100, 107, True)]
     assert (progress.repeats.old_offset, progress.repeats.overlap) == (10, 7)
-    progress.commit(105)
-    progress.commit(100)
-    assert progress.went_back == 1
+    progress.commit(Commit(1, "x", 105))
+    progress.commit(Commit(2, "y", 100))
+    assert progress.went_back == [WentBack(2, "y", 100, below=105)]
 
 
 # --- the client
