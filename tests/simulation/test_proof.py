@@ -7,16 +7,19 @@ from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from schemas.facts import Cause, Kind
 from streaming.cli import main
-from streaming.core import findings
+from streaming.core import causes, claims, comparison, findings
+from streaming.core.explanation import Explanation
 from streaming.core.settings import Settings, Timing
-from streaming.simulation.proof import evaluation
+from streaming.core.topic_evidence import TopicEvidence
+from streaming.simulation.proof import evaluation, incidents
+from streaming.simulation.proof.detector import Detector
 from streaming.simulation.proof.evaluation import evaluate
 from streaming.simulation.proof.faults import FAULT_NAMED, FAULTS
 from streaming.simulation.proof.figures import Figures, Report
-from streaming.simulation.proof.healthy import play_healthy
 from streaming.simulation.proof.incidents import Run, play_incident, shape_for
 from streaming.simulation.proof.verdict import Page, Wanted
 
@@ -132,9 +135,47 @@ def test_in_short_all_is_found_and_nobody_is_called_for_nothing() -> None:
     report = evaluate(len(FAULTS), 60, "short", Settings(), jobs=2)
     total = report.as_json()["total"]
     assert total["recall"] == 1.0
-    assert total["precision"] >= 0.9
-    assert total["cause_right"] >= 0.9
+    assert total["precision"] >= 0.95  # of so few pages and causes: not one may be wrong
+    assert total["cause_right"] >= 0.95
     assert report.healthy_pages == []
+
+
+def total_of_some() -> dict[str, Any]:
+    """The figures of one seed that makes faults last; all of them are 1.0 as long as nothing is broken."""
+    names = ("clings", "same_client_id", "stopped", "not_taken_over", "pull_service_dead")
+    runs = [play_incident("broken/1", FAULT_NAMED[name], Settings()) for name in names]
+    total: dict[str, Any] = Report(runs).as_json()["total"]
+    return total
+
+
+def two_owners_are_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(findings, "PROVEN_BY_REPORTS", (findings.orphaned,))
+
+
+def no_owner_is_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(findings, "PROVEN_BY_REPORTS", (findings.duplicated,))
+
+
+def standing_still_is_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(findings, "PROVEN_BY_OFFSETS", ())
+
+
+def all_is_waited_for_three_times_as_long(patch: pytest.MonkeyPatch) -> None:
+    """The detector takes its time; what is due is due as before."""
+    usual = Timing()
+    timers = ("grace_membership", "grace_route", "grace_broker", "stall")
+    late = Settings(timing=Timing(**{name: 3 * getattr(usual, name) for name in timers}))
+    patch.setattr(incidents, "Detector", lambda fleet, _, *rest: Detector(fleet, late, *rest))
+
+
+def two_causes_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
+    other = {Cause.CLIENT_STALLED: Cause.MEMBER_GONE, Cause.MEMBER_GONE: Cause.CLIENT_STALLED}
+
+    def explain(topic: TopicEvidence, kind: Kind, queues: frozenset[int]) -> Explanation | None:
+        why = causes.explain(topic, kind, queues)
+        return why and replace(why, cause=other.get(why.cause, why.cause))
+
+    patch.setattr(comparison, "explain", explain)
 
 
 @pytest.mark.slow
@@ -142,27 +183,25 @@ def test_in_short_all_is_found_and_nobody_is_called_for_nothing() -> None:
 @pytest.mark.parametrize(
     ("breaking", "figure"),
     [
-        (lambda patch: patch.setattr(findings, "PROVEN_BY_REPORTS", (findings.orphaned,)), "recall"),
-        (lambda patch: patch.setattr(findings, "PROVEN_BY_OFFSETS", ()), "recall"),
+        (two_owners_are_nothing, "recall"),
+        (no_owner_is_nothing, "recall"),
+        (standing_still_is_nothing, "recall"),
+        (all_is_waited_for_three_times_as_long, "recall"),
+        (two_causes_are_mixed_up, "cause_right"),
     ],
-    ids=["two owners are nothing", "standing still is nothing"],
 )
 def test_with_a_broken_rule_the_figures_fall(
     breaking: Callable[[pytest.MonkeyPatch], None], figure: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert total_of_some()[figure] == 1.0
     breaking(monkeypatch)
-    names = ("clings", "same_client_id", "stopped", "pull_service_dead")
-    runs = [play_incident(f"broken/{n}", FAULT_NAMED[name], Settings()) for n in range(2) for name in names]
-    assert Report(runs).as_json()["total"][figure] < 1.0
+    assert total_of_some()[figure] < 0.9
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_without_grace_a_healthy_group_pages() -> None:
-    """The graces keep everyday life silent, beside all that must be said twice: without them it is not.
-
-    Of the seeds graceless/0 to 11 this one alone pages, with a warning: what must be said twice does most of it.
-    """
-    none = Settings(timing=Timing(grace_membership=0, grace_route=0, grace_broker=0, hold_critical=0))
-    assert play_healthy("graceless/2", none).pages
-    assert play_healthy("graceless/2", Settings()).pages == []
+def test_without_patience_the_same_healthy_groups_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What keeps everyday life silent: the graces, and that an alert fires only once all has been said again."""
+    monkeypatch.setattr(claims, "_is_ripe", lambda *_: True)
+    none = Timing(grace_membership=0, grace_route=0, grace_broker=0, grace_orderly_extra=0)
+    assert evaluate(0, 60, "short", Settings(timing=none), jobs=1).healthy_pages
