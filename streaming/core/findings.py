@@ -69,8 +69,9 @@ class QueueEvidence:
     def _has_settled_too_long(self) -> bool:
         if self.queue.unrest is None:
             return False
-        limit = self.topic.group.timing.settle_limit * self.topic.grace
-        return self.queue.differs_ts > 0 and self.topic.now - self.queue.differs_ts > limit
+        differs_ts = self.queue.differs_ts
+        limit = self.topic.group.timing.settle_limit * self.topic.grace_since(differs_ts)
+        return differs_ts > 0 and self.topic.now - differs_ts > limit
 
     def seen(self, kind: Kind, severity: Severity, reason: str | None) -> Verdict:
         """A verdict on the newest reports as they are."""

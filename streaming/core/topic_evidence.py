@@ -53,12 +53,17 @@ class TopicEvidence:
             (topic.changed_ts, timing.grace_route),
             (away_ts, timing.grace_broker),
         )
-        self.ready_ts = extra + max((ts + grace for ts, grace in waits if ts), default=0)
-        self.grace = self.ready_ts - self.change_ts
+        self._graces = [(ts, grace + extra) for ts, grace in waits if ts]
+        self.ready_ts = max((ts + grace for ts, grace in self._graces), default=extra)
         self.reports_as_of = min((member.as_of for member in self.members.values()), default=0)
         self.is_fresh = self.reports_as_of > 0 and self.now - self.reports_as_of <= timing.report_max_age
         self.is_complete = self.is_fresh and self.reports_as_of >= self.ready_ts
         self.is_since_change = self.is_fresh and self.reports_as_of > self.change_ts
+
+    def grace_since(self, ts: int) -> int:
+        """The longest grace, in milliseconds, of the changes that were still in theirs at ``ts``, or came later."""
+        last = self.ready_ts - self.change_ts
+        return max((grace for changed_ts, grace in self._graces if changed_ts + grace > ts), default=last)
 
     @property
     def broadcasts(self) -> bool:

@@ -303,3 +303,29 @@ def test_timers_come_from_the_settings() -> None:
     both_report(fleet, 6)
     fleet.run(5)
     assert fleet.firing() == {("T", "DUPLICATED")}
+
+
+def test_a_member_that_leaves_does_not_shorten_the_time_that_a_new_route_is_given() -> None:
+    fleet = Fleet(progress_every=0, **SILENT)
+    fleet.join("x", "y", "z")
+    for client_id, owns in (("x", "a0-3"), ("y", "b0-3"), ("z", "")):
+        fleet.own(client_id, owns)
+    fleet.run(60)
+    fleet.route(a=4, b=5)
+    fleet.run(10)
+    both_report(fleet, 70)
+    fleet.report("z", 70)
+    fleet.run(5)
+    assert fleet.finding("b4").finding == "SETTLING"  # since 75 s; by its route it may for three times 55 s
+    fleet.run(40)
+    both_report(fleet, 115)
+    fleet.run(40)
+    fleet.leave("z")
+    fleet.run(5)
+    assert fleet.finding("b4").finding == "UNKNOWN"
+    fleet.run(20)
+    both_report(fleet, 180)
+    fleet.run(60)
+    assert fleet.finding("b4").finding == "SETTLING"
+    fleet.run(10)
+    assert fleet.finding("b4").finding == "ORPHANED"
