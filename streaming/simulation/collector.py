@@ -185,6 +185,7 @@ class Collector:
         self._clients.answered(self._fleet.group, client.client_id, asked_ts, now - asked_ts, trouble)
         if not is_there:
             return
+        self._topics.update(dict.fromkeys(sorted(client.topics)))
         self._say(
             AssignmentReport,
             round_ts,

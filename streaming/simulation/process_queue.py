@@ -69,13 +69,14 @@ class ProcessQueue:
         return committed
 
     def _offset_at(self, ts: int) -> int:
-        if not self.pulls or not self.speed:
+        """What it has in hand is consumed even if no more comes."""
+        if self.dropped or self.client.is_paused or not self.speed:
             return self.offset
         since = max(self._last_ts, self._pulls_from)
         if ts <= since:
             return self.offset
         reached = self.offset + self.speed * (ts - since) // 1000
-        return max(self.offset, min(self.progress.log.max_offset(ts), reached))
+        return max(self.offset, min(self.progress.log.max_offset(ts) if self.pulls else self.pulled, reached))
 
     def _commit_within(self, now: int) -> Commit | None:
         """Every 5 s, and with every pull, which carries what was consumed when it was sent: all but what came last."""

@@ -14,11 +14,15 @@ from streaming.simulation.process_queue import ProcessQueue
 
 @dataclass(slots=True)
 class Window:
-    """A queue was in a state that it should not be in. ``to_ts`` None: it still is."""
+    """A queue was in a state that it should not be in. ``to_ts`` None: it still is.
+
+    ``rate``: how many messages a second came when it began.
+    """
 
     kind: Kind
     queue: MessageQueue
     from_ts: int
+    rate: int
     to_ts: int | None = None
 
     def lasted_until(self, ts: int) -> int:
@@ -78,7 +82,7 @@ class Truth:
             window.to_ts = now
             del self._open[queue]
         if kind is not None:
-            self._open[queue] = opened = Window(kind, queue, now)
+            self._open[queue] = opened = Window(kind, queue, now, progress.log.rate)
             self.windows.append(opened)
 
     def note_all(self, queues: Iterable[ProcessQueue]) -> None:

@@ -267,3 +267,18 @@ def test_stuck_code_fetches_a_thousand_messages_and_no_more() -> None:
     fleet.run(400)
     fleet.settle()
     assert {held.in_hand for held in fleet.clients[0].queues() if held.progress.log.queue.topic == "T"} == {1000}
+
+
+def test_a_client_whose_pull_service_has_died_still_consumes_what_it_has_in_hand() -> None:
+    fleet = fleet_with(1)
+    fleet.run(10)
+    (client,) = fleet.clients
+    client.work_at(0)
+    fleet.run(20)
+    client.pull_no_more()
+    client.work_at(client.manner.speed)
+    fleet.run(5)
+    fleet.settle()
+    queues = [held for held in client.queues() if held.progress.log.queue.topic == "T"]
+    assert {held.in_hand for held in queues} == {0}
+    assert all(held.pulled < held.progress.log.max_offset(fleet.now) for held in queues)

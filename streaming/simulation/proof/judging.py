@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from schemas.facts import AlertFact, AlertState, Cause, Fact, Kind
 from schemas.identity import MessageQueue, is_retry_topic
 from streaming.core.settings import Timing
+from streaming.simulation.process_queue import PULL_THRESHOLD
 from streaming.simulation.proof.detector import Detector
 from streaming.simulation.proof.verdict import Active, Page, Verdict, Wanted
 from streaming.simulation.proof.world import World
@@ -146,7 +147,7 @@ class Judge:
         extra = max((one.fault.extra_ms for one in self._active_at(window.from_ts, window.from_ts)), default=0)
         orderly = self._timing.grace_orderly_extra if self._world.shape.orderly else 0
         if kind in (Kind.STALLED, Kind.SLOW_CONSUMER):
-            fills = 1_000 * 1_000 // self._world.shape.rate if kind is Kind.SLOW_CONSUMER else 0
+            fills = PULL_THRESHOLD * 1_000 // window.rate if kind is Kind.SLOW_CONSUMER else 0
             return window.from_ts + self._stall_ms + orderly + fills + extra
         due = window.from_ts + self._tail_ms
         longest = 0
