@@ -30,13 +30,16 @@ class Channel(NamedTuple):
 
 
 class ConsumerGroupInfo:
-    """A group as this broker knows it. ``subscriptions`` are those of the last heartbeat, whoever sent it."""
+    """A group as this broker knows it. ``subscriptions`` are the topics of the last heartbeat, whoever sent it.
+
+    Each has the newest version (``subVersion``) that any client has sent while the topic stood there.
+    """
 
     __slots__ = ("_ids", "channels", "subscriptions")
 
     def __init__(self) -> None:
         self.channels: dict[Channel, int] = {}  # -> when it last sent a heartbeat
-        self.subscriptions: dict[str, str] = {}
+        self.subscriptions: dict[str, int] = {}
         self._ids: tuple[str, ...] | None = ()
 
     @property
@@ -46,15 +49,15 @@ class ConsumerGroupInfo:
             self._ids = tuple(channel.client.client_id for channel in self.channels)
         return self._ids
 
-    def beat(self, channel: Channel, subscriptions: dict[str, str], now: int) -> bool:
+    def beat(self, channel: Channel, versions: dict[str, int], now: int) -> bool:
         """A heartbeat. Whether it brought a new channel, or another set of topics."""
         is_new = channel not in self.channels
         self.channels[channel] = now
         if is_new:
             self._ids = None
-        is_other = self.subscriptions.keys() != subscriptions.keys()
-        self.subscriptions = subscriptions
-        return is_new or is_other
+        before = self.subscriptions
+        self.subscriptions = {topic: max(version, before.get(topic, version)) for topic, version in versions.items()}
+        return is_new or before.keys() != versions.keys()
 
     def remove(self, channel: Channel) -> bool:
         if self.channels.pop(channel, None) is None:
@@ -64,7 +67,9 @@ class ConsumerGroupInfo:
 
 
 class Broker:
-    """``notify`` carries NOTIFY_CONSUMER_IDS_CHANGED to a client; ``refusing`` hears that a group's topics changed.
+    """``notify`` carries NOTIFY_CONSUMER_IDS_CHANGED to a client.
+
+    ``serving`` hears that pulls may be served that were not; True: and that others may not be any more.
 
     ``listing`` hears of every client that appears in, or disappears from, what it lists.
     """
@@ -73,7 +78,7 @@ class Broker:
         self,
         name: str,
         notify: Notify,
-        refusing: Callable[[str, str], None],
+        serving: Callable[[str, bool], None],
         listing: Callable[[str], None] = lambda _: None,
         broker_id: int = 0,
     ) -> None:
@@ -83,7 +88,7 @@ class Broker:
         self.logs: dict[MessageQueue, MessageLog] = {}
         self.groups: dict[str, ConsumerGroupInfo] = {}
         self.broadcasting: set[str] = set()
-        self._notify, self._refusing, self._listing = notify, refusing, listing
+        self._notify, self._serving, self._listing = notify, serving, listing
         self._progress: dict[tuple[str, MessageQueue], Progress] = {}
         self._locks: dict[tuple[str, MessageQueue], tuple[str, int]] = {}
 
@@ -132,18 +137,20 @@ class Broker:
         known = self.groups.get(group)
         return () if known is None else known.client_ids
 
-    def heartbeat(self, channel: Channel, subscriptions: dict[str, str], now: int) -> None:
-        """``registerConsumer``: clients of the group are notified if it brings anything new."""
+    def heartbeat(self, channel: Channel, versions: dict[str, int], now: int) -> None:
+        """``registerConsumer``: clients of the group are notified if it brings anything new.
+
+        ``versions``: when the client last changed what it subscribes to or owns, of each of its topics.
+        """
         name = channel.client.group
         group = self.groups.setdefault(name, ConsumerGroupInfo())
         before, listed = group.subscriptions, len(group.channels)
-        if not group.beat(channel, subscriptions, now):
-            return
-        if len(group.channels) > listed:
-            self._listing(channel.client.client_id)
-        self._tell_all(name)
-        if before.keys() != subscriptions.keys():
-            self._refusing(self.name, name)
+        if group.beat(channel, versions, now):
+            if len(group.channels) > listed:
+                self._listing(channel.client.client_id)
+            self._tell_all(name)
+        if before != group.subscriptions:
+            self._serving(self.name, before.keys() != versions.keys())
 
     def unregister(self, channel: Channel) -> None:
         """A client says goodbye, or its connection closes (``doChannelCloseEvent``): the others are notified."""
@@ -176,11 +183,14 @@ class Broker:
         for channel in group.channels:
             self._notify(channel.client)
 
-    def serves(self, group: str, queue: MessageQueue) -> bool:
-        """Whether pulls are: the queue can be read, and its topic stands in the table that the last heartbeat left."""
+    def serves(self, group: str, queue: MessageQueue, version: int) -> bool:
+        """Whether a pull is: the queue can be read, and its topic stands in the table, not older than the puller's.
+
+        Else SUBSCRIPTION_NOT_EXIST, or SUBSCRIPTION_NOT_LATEST.
+        """
         known, data = self.groups.get(group), self.topics.get(queue.topic)
         can_be_read = data is not None and data.perm & PERM_READ and queue.queue_id < data.read_queue_nums
-        return bool(can_be_read) and known is not None and queue.topic in known.subscriptions
+        return bool(can_be_read) and known is not None and known.subscriptions.get(queue.topic, -1) >= version
 
     # --- locks
 

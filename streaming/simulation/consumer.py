@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 HEARTBEAT_FIRST_MS, HEARTBEAT_MS = 1_000, 30_000  # heartbeatBrokerInterval
 POLL_ROUTES_MS = 30_000  # pollNameServerInterval
 RESUMES_MS = (500, 1_500)  # a client that was stopped first finds that its connections are dead
+BEATS_ALREADY = 0.11  # how often one of the first heartbeats is still under way after the first rebalance
 FIRST_CALL_MS = (5, 200)  # a JVM that has just started takes its time for the first call to a broker
 LOCK_FIRST_MS, LOCK_MS = 1_000, 20_000  # ProcessQueue.REBALANCE_LOCK_INTERVAL
 
@@ -54,9 +55,11 @@ class Consumer:
         self.topics = dict(manner.topics)
         if not manner.broadcasting:
             self.topics[retry_topic(group)] = "*"
+        self.versions = dict.fromkeys(self.topics, self.start_ts)  # SubscriptionData.subVersion, by its own clock
         self.routes: dict[str, TopicRouteData | None] = {}
         self.local_offsets: dict[MessageQueue, Progress] = {}  # of a broadcasting client
         self.rebalance = Rebalance(self)
+        self._races = Random(f"{fleet.seed}/{client_id}/{fleet.now}")
         self._channels: dict[str, Channel] = {}
         self._missed: dict[str, None] = {}  # timers that fell due while it was paused
 
@@ -152,7 +155,20 @@ class Consumer:
         channel = self._channels.get(name)
         if channel is None or not self._stands(name, channel):
             channel = self._connect(name)
-        broker.heartbeat(channel, self.topics, self.fleet.now)
+        broker.heartbeat(channel, self.versions, self.fleet.now)
+
+    def moved(self, topic: str) -> None:
+        """``messageQueueChanged``: what it got or lost of a topic makes the subscription a newer one, and it tells so.
+
+        Not while another heartbeat is under way (``lockHeartbeat``): then brokers refuse its pulls until the next one.
+        """
+        self.versions[topic] = self.fleet.now + self.clock_is_off_ms
+        is_first = self.fleet.now - self.start_ts <= HEARTBEAT_FIRST_MS
+        if is_first and self._races.random() < BEATS_ALREADY:
+            for queue in self.rebalance.process_queues():
+                self.fleet.refuse_or_serve(queue)
+        else:
+            self.beat()
 
     def _known_brokers(self) -> dict[str, None]:
         routes = (route for route in self.routes.values() if route is not None)
@@ -225,6 +241,7 @@ class Consumer:
             return
         retry = {name: expression for name, expression in self.topics.items() if name == retry_topic(self.group)}
         self.topics = {**topics, **retry}
+        self.versions = dict.fromkeys(self.topics, self.fleet.now + self.clock_is_off_ms)
         self.fleet.subscribers_changed()
         self.routes = {name: route for name, route in self.routes.items() if name in self.topics}
         self.poll_routes()

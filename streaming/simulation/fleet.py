@@ -28,13 +28,14 @@ class Fleet:
         self.group, self.seed = group, seed
         self.consume_enable = True
         self.agenda = Agenda(start_ts)
-        self.random = Random(f"{seed}/fleet")
+        self.random, self._retries = Random(f"{seed}/fleet"), Random(f"{seed}/retries")
         self.name_server = NameServer()
         self.brokers: dict[str, Broker] = {}
         self.clients: list[Consumer] = []
         self.allocations = Allocations()
         self._subscriber_counts: dict[str, int] = {}
         self._subscribed: set[str] = set()
+        self._refused: dict[ProcessQueue, None] = {}
         self.producer = Producer(self)
         self.truth = Truth(lambda: self.agenda.now, self._in_route, self._subscribers)
         self.agenda.after(NAME_SERVER_SCAN_MS, self._scan_name_server)
@@ -54,7 +55,7 @@ class Fleet:
     # --- brokers and topics
 
     def _add_broker(self, name: str) -> None:
-        broker = Broker(name, self._notify, self._subscriptions_changed, partial(self._listing_changed, name))
+        broker = Broker(name, self._notify, self._serve_anew, partial(self._listing_changed, name))
         broker.put_topic(retry_topic(self.group), QueueData(name, 1, 1), self.now)
         self.brokers[name] = broker
         self._register(broker)
@@ -196,21 +197,21 @@ class Fleet:
         ids = () if broker is None else broker.client_ids(self.group)
         return self.allocations.members(ids) if ids else None
 
-    def moved(self, client: Consumer) -> None:
-        """``messageQueueChanged``: a client that got or lost queues sends its heartbeat at once."""
-        client.beat()
-
     # --- pulls
 
     def refuse_or_serve(self, process_queue: ProcessQueue) -> None:
         """Whether the broker lets the client pull."""
-        queue = process_queue.progress.log.queue
-        broker = self.reach(process_queue.client, queue.broker_name)
-        is_refused = broker is None or not broker.serves(self.group, queue)
+        queue, client = process_queue.progress.log.queue, process_queue.client
+        broker = self.reach(client, queue.broker_name)
+        is_refused = broker is None or not broker.serves(self.group, queue, client.versions.get(queue.topic, 0))
         if is_refused != process_queue.is_refused:
             process_queue.progress.settle(self.now)
             process_queue.is_refused = is_refused
             self.truth.note(process_queue.progress)
+        if is_refused:
+            self._refused[process_queue] = None
+        else:
+            self._refused.pop(process_queue, None)
 
     def _listing_changed(self, broker_name: str, client_id: str) -> None:
         self.truth.listed(broker_name, client_id)
@@ -221,8 +222,15 @@ class Fleet:
         """Whom any broker lists: a client that has died without a word, too."""
         return {client_id for broker in self.brokers.values() for client_id in broker.client_ids(self.group)}
 
-    def _subscriptions_changed(self, broker_name: str, _group: str) -> None:
-        self._serve_all(self.brokers[broker_name])
+    def _serve_anew(self, broker_name: str, is_all: bool) -> None:
+        if is_all:
+            self._serve_all(self.brokers[broker_name])
+            return
+        for refused in list(self._refused):
+            if refused.dropped:
+                del self._refused[refused]
+            elif refused.progress.log.queue.broker_name == broker_name:
+                self.agenda.after(self._retries.randrange(PULL_AGAIN_MS), self.refuse_or_serve, refused)
 
     def _serve_all(self, broker: Broker) -> None:
         """What was refused is tried again within 3 s."""

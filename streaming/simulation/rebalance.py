@@ -108,7 +108,7 @@ class Rebalance:
         else:
             self._shares.pop(topic, None)
         if dropped or any(added):
-            self._client.fleet.moved(self._client)
+            self._client.moved(topic)
         return all(added) and not any(queue.dropped for queue in table.values())
 
     def _take(self, queue: MessageQueue, table: dict[MessageQueue, ProcessQueue]) -> bool:

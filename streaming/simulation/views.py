@@ -1,6 +1,7 @@
 """What a collector has been told by one broker, and what of it is news."""
 
 from collections import Counter, deque
+from collections.abc import Iterable
 
 from schemas.identity import is_retry_topic
 
@@ -56,6 +57,6 @@ class BrokerView:
         return found
 
 
-def visible(subscriptions: dict[str, str]) -> Topics:
+def visible(subscriptions: Iterable[str]) -> Topics:
     """The set of topics as connections show it, without the retry topic."""
     return tuple(sorted(topic for topic in subscriptions if not is_retry_topic(topic)))

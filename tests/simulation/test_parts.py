@@ -2,6 +2,7 @@
 
 import pytest
 
+from schemas.facts import Kind
 from schemas.identity import MessageQueue
 from streaming.simulation.broker import Broker, Channel
 from streaming.simulation.consumer import Consumer, Manner
@@ -82,22 +83,39 @@ def test_a_heartbeat_notifies_all_only_if_it_brings_something_new() -> None:
     ears, fleet = Ears(), fleet_with(2)
     broker = Broker(A, ears.notify, lambda *_: None)
     x, y = (Channel(client, 0, "h:1") for client in fleet.clients)
-    broker.heartbeat(x, {"T": "*"}, 0)
-    broker.heartbeat(y, {"T": "*"}, 0)
+    broker.heartbeat(x, {"T": 1}, 0)
+    broker.heartbeat(y, {"T": 1}, 0)
     assert ears.notified == ["h@0", "h@0", "h@1"]
-    broker.heartbeat(x, {"T": "*"}, 30_000)
+    broker.heartbeat(x, {"T": 1}, 30_000)
     assert len(ears.notified) == 3
-    broker.heartbeat(x, {"U": "*"}, 60_000)
+    broker.heartbeat(x, {"U": 1}, 60_000)
     assert len(ears.notified) == 5
-    assert not broker.serves("g", MessageQueue("T", A, 0))
+    assert not broker.serves("g", MessageQueue("T", A, 0), 1)
+
+
+def test_a_pull_is_refused_while_the_table_lacks_its_topic_or_has_an_older_version_of_it() -> None:
+    fleet = fleet_with(2)
+    broker, queue = Broker(A, lambda _: None, lambda *_: None), MessageQueue("T", A, 0)
+    broker.put_topic("T", QueueData(A, 4, 4), 0)
+    x, y = (Channel(client, 0, "h:1") for client in fleet.clients)
+    assert not broker.serves("g", queue, 1)
+    broker.heartbeat(x, {"T": 1}, 0)
+    assert (broker.serves("g", queue, 1), broker.serves("g", queue, 2)) == (True, False)
+    broker.heartbeat(y, {"T": 2}, 0)
+    broker.heartbeat(x, {"T": 1}, 0)  # an older one changes nothing
+    assert broker.serves("g", queue, 2)
+    broker.heartbeat(y, {"U": 2}, 0)
+    assert not broker.serves("g", queue, 1)
+    broker.heartbeat(x, {"T": 1}, 0)  # what y had sent before went with the topic
+    assert (broker.serves("g", queue, 1), broker.serves("g", queue, 2)) == (True, False)
 
 
 def test_a_client_is_dropped_120_s_after_its_last_heartbeat_and_the_scan_may_tell_nobody() -> None:
     ears, fleet = Ears(), fleet_with(2)
     broker = Broker(A, ears.notify, lambda *_: None)
     x, y = (Channel(client, 0, "h:1") for client in fleet.clients)
-    broker.heartbeat(x, {"T": "*"}, 0)
-    broker.heartbeat(y, {"T": "*"}, 60_000)
+    broker.heartbeat(x, {"T": 1}, 0)
+    broker.heartbeat(y, {"T": 1}, 60_000)
     ears.notified.clear()
     broker.scan(120_000, lambda: False)
     assert broker.client_ids("g") == ("h@0", "h@1")
@@ -231,6 +249,33 @@ def test_a_client_that_the_asked_broker_does_not_list_lets_go_of_everything() ->
     fleet.clients[1].wake()
     fleet.run(0)
     assert not [queue for queue in fleet.clients[1].owned() if queue.topic == "T"]
+
+
+def test_a_client_that_could_not_tell_of_its_queues_is_refused_until_its_next_heartbeat() -> None:
+    fleet = fleet_with(1)
+    (client,) = fleet.clients
+    client.versions["T"] += 60_000
+    for held in client.queues():
+        fleet.refuse_or_serve(held)
+    assert {held.is_refused for held in client.queues() if held.progress.log.queue.topic == "T"} == {True}
+    fleet.run(34)
+    assert not any(held.is_refused for held in client.queues())
+
+
+def test_some_of_those_who_join_are_refused_at_first() -> None:
+    longest = []
+    for seed in range(40):
+        fleet = Fleet("g", (A, B), seed)
+        fleet.put_topic("T", {A: 4, B: 4})
+        fleet.producer.write("T", 32)
+        for n in range(3):
+            fleet.join(f"h@{n}", manner())
+            fleet.run(3)
+        fleet.run(40)
+        stood = [w for w in fleet.truth.brief(fleet.now) if w.kind is Kind.STALLED]
+        longest.append(max((w.lasted_until(fleet.now) - w.from_ts for w in stood), default=0))
+    assert 6 <= sum(ms > 0 for ms in longest) <= 20  # measured: 16 of about 50 groups, for up to 23 s
+    assert max(longest) <= 33_000
 
 
 def test_dead_connections_stay_listed_until_they_expire() -> None:
