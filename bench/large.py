@@ -56,7 +56,7 @@ def _steady(results: Results, work: CatchUp, seconds: float) -> None:
         began = time.time() + SETTLING_S
         sent = work.feeder.end_live()
         job.check()
-        triggers = here.watch.triggers[before:]
+    triggers = here.watch.triggers[before:]  # the one at work when time was up among them
     tell("steady", triggers)
     results.put("job.steady_busy_ratio", round(_busy_s(triggers, began, began + seconds) / seconds, 2))
     results.put(
