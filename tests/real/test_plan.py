@@ -21,8 +21,8 @@ def test_who_owns_what_after_a_client_left_is_what_was_foretold(
         return json.loads(capsys.readouterr().out)
 
     def owners() -> Owners:
-        (group,) = asked("inspect")["groups"]
-        return {(q["broker_name"], q["queue_id"]): q["owners"] for q in group["queues"] if q["topic"] == "planned"}
+        queues = asked("inspect")["queues"]
+        return {(q["broker_name"], q["queue_id"]): q["owners"] for q in queues if q["topic"] == "planned"}
 
     def foretold(forecast: Any, when: str) -> Owners:
         return {(broker, number): [owner] for topic, broker, number, owner in forecast[when] if topic == "planned"}
