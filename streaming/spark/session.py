@@ -66,7 +66,11 @@ TOLD_BY_US = (  # these log each failure with its whole Java story; ``failure`` 
     "org.apache.spark.scheduler.TaskSetManager",
     "org.apache.spark.executor.Executor",
     "org.apache.spark.util.Utils",
+    "org.apache.spark.sql.delta.files.DeltaFileFormatWriter",
 )
+# When a query is stopped, Spark looks for its interruption in the text of Python's error, by a regular expression that
+# recurs for every letter of it: in a stack of 1 MB, as is the default, that ends in a StackOverflowError.
+DEEP_STACKS = "-Xss16m"
 QUIET_JAVA = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
@@ -94,7 +98,7 @@ def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None
         "spark.master": PATIENT_LOCAL,
         **({} if "SPARK_DRIVER_MEMORY" in os.environ else {"spark.driver.memory": "2g"}),
         "spark.scheduler.allocation.file": pools.as_uri(),
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logs.as_uri()}",
+        "spark.driver.extraJavaOptions": f"{DEEP_STACKS} -Dlog4j2.configurationFile={logs.as_uri()}",
     }
     _start_java({**_without(wanted, _spark_defaults()), **(settings or {})}, scratch)
     conf = SparkConf()  # now holds all that the user said

@@ -96,8 +96,10 @@ def test_a_signal_ends_it_within_30_s_and_the_next_start_goes_on(spark, kafka, t
             until(lambda newest=newest: any(note_of(fact, newest) for fact in pipeline.facts()), 120)
             process.send_signal(signal.SIGTERM)
             began = time.monotonic()
-            assert process.wait(60) == 0, process.stderr.read()
+            status, said = process.wait(60), process.stderr.read()
+            assert status == 0, said
             assert time.monotonic() - began < 30
+            assert "\tat " not in said, f"a story of Java's, though it was asked to stop:\n{said}"
         finally:
             process.kill()
             process.communicate()
