@@ -9,7 +9,7 @@ _COMMON = {
 }
 # How long a stream that reads the table may be down. Maintenance shortens the log of what all have read much further.
 APPENDED = _COMMON | {
-    "delta.checkpointInterval": "100",  # to write one takes longer than twenty appends' own entries take to read
+    "delta.checkpointInterval": "100",  # each makes the append that writes it a second longer
     "delta.logRetentionDuration": "interval 7 days",
     "delta.deletedFileRetentionDuration": "interval 2 days",
 }

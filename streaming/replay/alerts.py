@@ -67,10 +67,11 @@ def details(transition: Transition) -> Iterator[str]:
         expected = queues[0].expected
         should = "" if expected is None or expected == queues[0].owners else f", expected {named(expected)}"
         yield f"{ranges((q.broker_name, q.queue_id) for q in queues)}: {owners}{should}"
-    evidence = in_english(alert.evidence, transition.ts)
-    if alert.cause or evidence:
-        begins_with_it = alert.cause and evidence.startswith(f"{alert.cause}: ")
-        yield ": ".join(part for part in ("" if begins_with_it else alert.cause, evidence) if part)
+    why = in_english(alert.evidence, transition.ts)
+    if alert.cause and not why.startswith(f"{alert.cause}: "):
+        why = f"{alert.cause}: {why}" if why else alert.cause
+    if why:
+        yield why
 
 
 def _alike(queues: Iterable[AlertQueue]) -> list[list[AlertQueue]]:

@@ -171,7 +171,8 @@ class _Round:
         snapshot = delta_log.update(False, jvm.scala.Option.empty(), jvm.scala.Option.empty())
         age = datetime.now(timezone.utc) - last_write + timedelta(hours=self._upkeep.log_hours)
         milliseconds = jvm.java.util.OptionalLong.of(age // timedelta(milliseconds=1))
-        delta_log.checkpoint(snapshot, jvm.scala.Option.empty())  # only what one has summed up can go
+        if snapshot.checkpointProvider().version() < snapshot.version():  # only what one has summed up can go
+            delta_log.checkpoint(snapshot, jvm.scala.Option.empty())
         before = self._log_files(delta_log)
         delta_log.cleanUpExpiredLogs(
             snapshot,
