@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from schemas.facts import Cause, Kind, Severity
 from schemas.identity import is_retry_topic
 from streaming.core.evidence import BROADCASTING, GroupEvidence, Subscriptions, shown
-from streaming.core.membership import host_of, hosts_of_one
+from streaming.core.membership import host_of, hosts_in_turn
 from streaming.core.routes import is_readable
 from streaming.core.state import HostedQueues
 
@@ -145,7 +145,7 @@ def rebalance_storm(evidence: GroupEvidence) -> Iterator[Found]:
     limit = TWO_RESTARTS + _deploys(left_ids, members)
     restless = {client_id for client_id, times in left_ids.items() if times > limit}
     limit = TWO_RESTARTS + _deploys(left_hosts, map(host_of, members))
-    restless |= {host for host in hosts_of_one(state) if left_hosts[host] > limit}
+    restless |= {host for host in hosts_in_turn(changes) if left_hosts[host] > limit}
     lasting = {
         one.who
         for one in state.restless

@@ -1,7 +1,7 @@
 """Membership as each broker sees it: the lists of a round, and what changed in them."""
 
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from hashlib import blake2b
 
 from schemas.events import BrokerAnswer, ConsumerChange, Round
@@ -147,16 +147,34 @@ def host_of(client_id: str) -> str:
     return client_id.partition("@")[0]
 
 
-def hosts_of_one(state: GroupState) -> set[str]:
-    """Hosts with one member at most, which are as good as a name for it; containers may all show the same."""
-    members = Counter(host_of(client.client_id) for client in state.clients if is_listed(client))
-    return {host for change in state.changes if members[host := host_of(change.client_id)] <= 1}
+def hosts_in_turn(changes: Iterable[Change]) -> set[str]:
+    """Hosts whose members came one after the other, never two of them at once: one process that is started again.
+
+    Members that did not change do not matter: one container of many that show the same address may restart again and
+    again. Several that were there at once and have all left are no such host.
+    """
+    here: dict[str, set[str]] = {}
+    crowded: set[str] = set()
+    for change in sorted(changes, key=lambda change: (change.ts, change.joined)):
+        host = host_of(change.client_id)
+        if host not in here:
+            here[host] = {change.client_id} if change.joined else set()
+        elif change.joined:
+            here[host].add(change.client_id)
+        elif change.client_id in here[host]:
+            here[host].remove(change.client_id)
+        else:
+            crowded.add(host)  # it had been there all along, beside the others
+        if len(here[host]) > 1:
+            crowded.add(host)
+    return here.keys() - crowded
 
 
 def _note_the_restless(group: Group, left: set[str]) -> None:
     """Who leaves, be it but one broker's list, and goes on leaving without a rest of half an hour between."""
     state = group.state
-    alone = hosts_of_one(state)
+    members = Counter(host_of(client.client_id) for client in state.clients if is_listed(client))
+    alone = {host for host in hosts_in_turn(state.changes) if members[host] <= 1}
     known = {one.who: one for one in state.restless}
     for name in sorted({_name(client_id, alone) for client_id in left}):
         one = known.get(name)

@@ -299,6 +299,49 @@ def test_a_deploy_and_its_rollback_after_a_restart_are_no_storm() -> None:
     assert ("", "REBALANCE_STORM") in fleet.firing()
 
 
+@pytest.mark.parametrize("up", [30, 150, 320])
+@pytest.mark.parametrize("pause", [0, 5, 20])
+@pytest.mark.parametrize("count", [4, 8])
+def test_a_plain_shutdown_of_clients_of_one_address_is_no_storm(count: int, pause: float, up: float) -> None:
+    """Each left once: no process of theirs came back."""
+    fleet = Fleet()
+    ids = [f"172.17.0.1@{n}" for n in range(count)]
+    fleet.join(*ids)
+    fleet.run(up)
+    for client_id in ids:
+        fleet.leave(client_id)
+        fleet.run(pause)
+    fleet.run(320)
+    assert ("", "REBALANCE_STORM") not in fleet.fired()
+
+
+@pytest.mark.parametrize("others", [0, 1, 5])
+def test_one_process_that_is_started_again_and_again_is_a_storm_whoever_shares_its_address(others: int) -> None:
+    fleet = Fleet()
+    fleet.join("10.0.0.9@1", "10.0.0.9@2", *(f"172.17.0.1@{n}" for n in range(others)))
+    fleet.run(320)
+    for turn in range(4):
+        fleet.join(f"172.17.0.1@{turn + 100}")
+        fleet.run(30)
+        fleet.leave(f"172.17.0.1@{turn + 100}")
+        fleet.run(30)
+    assert ("", "REBALANCE_STORM") in fleet.fired()
+
+
+def test_a_deploy_and_its_rollback_of_containers_of_one_address_are_no_storm_when_all_are_stopped_then() -> None:
+    fleet = Fleet()
+    fleet.join("172.17.0.1@0", "172.17.0.1@1")
+    fleet.run(320)
+    for n in range(4):
+        fleet.leave(f"172.17.0.1@{n}")
+        fleet.run(10)
+        fleet.join(f"172.17.0.1@{n + 2}")
+        fleet.run(20)
+    fleet.leave("172.17.0.1@4", "172.17.0.1@5")
+    fleet.run(320)
+    assert ("", "REBALANCE_STORM") not in fleet.fired()
+
+
 def restart(fleet: Fleet, client_id: str) -> None:
     fleet.leave(client_id)
     fleet.run(10)
