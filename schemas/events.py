@@ -83,11 +83,16 @@ class RouteQueues(Struct, frozen=True, gc=False):
 
 
 class TopicRoute(Event, tag="topic_route", frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """The queues of a topic per broker (``TopicRouteData``): a full snapshot; no ``brokers`` means no route."""
+    """The queues of a topic per broker (``TopicRouteData``): a full snapshot; no ``brokers`` means no route.
+
+    ``static``: its queues are only mapped to these brokers (``topicQueueMappingByBroker``). Clients own queues of a
+    broker ``__syslo__...`` instead, which no route names.
+    """
 
     topic: Name
     brokers: tuple[RouteQueues, ...]
     order_topic_conf: str | None = None
+    static: bool = False
 
 
 class OwnedQueue(Struct, frozen=True, omit_defaults=True, gc=False):

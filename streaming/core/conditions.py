@@ -83,7 +83,8 @@ def unreadable_queues(evidence: GroupEvidence) -> Iterator[Found]:
     state = evidence.group.state
     if not evidence.members and not evidence.uncovered and not _left_lately(evidence):
         return  # there is nobody who would read them
-    hosts = {(place, hosted.broker): hosted for place, topic in enumerate(state.topics) for hosted in topic.hosts}
+    judged = [(place, topic) for place, topic in enumerate(state.topics) if not topic.is_static]
+    hosts = {(place, hosted.broker): hosted for place, topic in judged for hosted in topic.hosts}
     by_topic: dict[int, dict[str, list[int]]] = {}
     for place, queue in enumerate(state.queues):
         hosted = hosts.get((queue.topic, queue.broker)) if queue.consumer_lag > 0 else None
@@ -174,7 +175,7 @@ def idle_members(evidence: GroupEvidence) -> Iterator[Found]:
     for topic in evidence.group.state.topics:
         queues = sum(hosted.read for hosted in topic.hosts if is_readable(hosted))
         subscribers = len(evidence.subscribed.get(topic.name, ()))
-        if queues and subscribers > queues and not is_retry_topic(topic.name):
+        if queues and subscribers > queues and not (topic.is_static or is_retry_topic(topic.name)):
             yield Found(Kind.IDLE_MEMBERS, topic.name, f"{subscribers} members share {queues} queues")
 
 

@@ -61,7 +61,7 @@ def _queue_places(group: Group, owned: tuple[OwnedQueues, ...], ts: int) -> tupl
     places, busy = [], []
     for queues in owned:
         topic, broker = group.topic(queues.topic), group.broker(queues.broker_name)
-        note_owned(group, group.state.topics[topic], ts)
+        note_owned(group, group.state.topics[topic], queues.broker_name, ts)
         for queue in queues.queues:
             if queue.dropped:
                 continue

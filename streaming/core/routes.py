@@ -26,10 +26,25 @@ def take_route(group: Group, event: TopicRoute) -> None:
     elif topic.confirmed_ts <= group.state.floor_ts:
         group.disturb()
     topic.confirmed_ts = event.ts
+    _note_static(group, topic, event)
 
 
-def note_owned(group: Group, topic: Topic, ts: int) -> None:
-    """A member owns queues of a topic of which no route has come yet: from then on the others learn of it."""
+def _note_static(group: Group, topic: Topic, event: TopicRoute) -> None:
+    """Producers of older versions do not say it: what a client's queues have shown holds until the topic is gone."""
+    is_static = event.static or (topic.is_static and bool(event.brokers))
+    if is_static != topic.is_static:
+        topic.is_static = is_static
+        group.disturb()
+
+
+def note_owned(group: Group, topic: Topic, broker_name: str, ts: int) -> None:
+    """A member owns queues of a topic of which no route has come yet: from then on the others learn of it.
+
+    Those of a static topic lie on a broker that name servers never name (TopicQueueMappingUtils.getMockBrokerName).
+    """
+    if broker_name.startswith(STATIC_TOPIC_BROKER) and not topic.is_static:
+        topic.is_static = True
+        group.disturb()
     if group.state.now and not topic.confirmed_ts and not topic.hosts and not topic.changed_ts:
         topic.changed_ts = ts
 

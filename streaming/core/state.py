@@ -61,6 +61,7 @@ class Topic(Packed):
     hosts_changed_ts: int = 0  # when a broker was added or removed
     alive_ts: int = 0  # since when the topic has had members; 0: it has none
     previous_hosts: list[HostedQueues] = field(default_factory=list)
+    is_static: bool = False  # its queues are only mapped to its hosts
 
 
 class ListedAs(PackedValue, frozen=True):

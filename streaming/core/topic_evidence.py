@@ -7,7 +7,7 @@ from streaming.core.clock import as_text
 from streaming.core.evidence import BROADCASTING, GroupEvidence
 from streaming.core.expectation import NotKnown, expected_owners, strategy_key
 from streaming.core.membership import entries_at
-from streaming.core.routes import STATIC_TOPIC_BROKER, is_known, is_readable
+from streaming.core.routes import is_known, is_readable
 from streaming.core.state import Topic
 
 
@@ -120,7 +120,7 @@ class TopicEvidence:
         """Why this topic is not ours to judge."""
         if self.of_group.exclusion is not None:
             return self.of_group.exclusion
-        if any(self.group.state.brokers[place].name.startswith(STATIC_TOPIC_BROKER) for place in self.hosts):
+        if self.topic.is_static:
             return "STATIC_TOPIC"
         if self.topic.name in self.group.state.pop_topics and not self.of_group.is_balanced_by_clients:
             return "POP"

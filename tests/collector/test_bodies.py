@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.collector.translation.answers import OffsetRow, ProcessQueue
+from streaming.collector.translation.answers import OffsetRow, ProcessQueue, TopicQueueMapping
 from streaming.collector.wire import bodies
 from streaming.collector.wire.bodies import Asked
 from streaming.collector.wire.client import Reply
@@ -48,6 +48,15 @@ def test_connections_keep_every_channel_and_the_table_of_the_last_heartbeat() ->
     assert body is not None
     assert [one.address for one in body.connection_set or ()] == ["127.0.0.1:46624", "127.0.0.1:46610"]
     assert set(body.subscription_table or ()) == {"T_cap_49915", "U_cap_49915", "%RETRY%G_cap_49915"}
+
+
+def test_the_route_of_a_static_topic_names_the_brokers_that_its_queues_are_mapped_to() -> None:
+    queues = b'{"brokerName":"a","perm":6,"readQueueNums":2,"topicSysFlag":0,"writeQueueNums":2}'
+    mapping = b'{"a":{"bname":"a","currIdMap":{0:0,1:1},"dirty":false,"epoch":7,"scope":"__global__","totalQueues":2}}'
+    written = b'{"brokerDatas":[],"queueDatas":[%s],"topicQueueMappingByBroker":%s}'
+    body = bodies.topic_route(reply(written % (queues, mapping)), "prod", "T").body
+    assert body is not None
+    assert body.topic_queue_mapping_by_broker == {"a": TopicQueueMapping(2)}
 
 
 @pytest.mark.parametrize("name", ["route_standard", "route_legacy"])

@@ -28,6 +28,7 @@ from streaming.collector.translation.answers import (
     RouteAnswer,
     RunningInfoAnswer,
     SubscriptionGroupAnswer,
+    TopicQueueMapping,
     TopicRouteData,
 )
 from streaming.collector.translation.cluster import ClusterTranslation
@@ -274,6 +275,17 @@ def test_a_route_is_told_when_first_covered_then_on_change(
     assert of(TopicRoute, play(group, ids("a", "x", ts=T0 + 2), ts=T0 + 2)) == [], "another order is no change"
     cluster.routes.take(route("T", ("a", 8), ("b", 4), ts=T0 + 3))
     assert len(of(TopicRoute, play(group, ids("a", "x", ts=T0 + 3), ts=T0 + 3))) == 1
+
+
+@pytest.mark.parametrize(("mapping", "static"), [({"a": TopicQueueMapping(4)}, True), ({}, False), (None, False)])
+def test_the_route_of_a_static_topic_says_so(
+    group: GroupTranslation, cluster: ClusterTranslation, mapping: dict[str, TopicQueueMapping] | None, static: bool
+) -> None:
+    group.know([], ["T"])
+    data = TopicRouteData((QueueData("a", 4, 4, 6),), topic_queue_mapping_by_broker=mapping)
+    cluster.routes.take(RouteAnswer(ts=T0, code=0, topic="T", body=data))
+    (told,) = of(TopicRoute, play(group, ids("a", "x")))
+    assert told.static is static
 
 
 def test_a_topic_without_a_route_has_no_brokers(group: GroupTranslation, cluster: ClusterTranslation) -> None:

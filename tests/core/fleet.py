@@ -116,6 +116,7 @@ class Fleet:
         self.offsets: dict[MessageQueue, Offsets] = {}
         self.down: set[str] = set()
         self.stuck: set[MessageQueue] = set()
+        self.static_topics: set[str] = set()
         self.round_fields: dict[str, Any] = {}
         self.events: list[AnyEvent] = []
         self.facts: list[Fact] = []
@@ -297,7 +298,7 @@ class Fleet:
 
     def say_route(self, topic: str = "T", at: float | None = None) -> None:
         brokers = tuple(RouteQueues(name, *numbers) for name, numbers in sorted(self.routes[topic].items()))
-        self.say(TopicRoute, at, topic=topic, brokers=brokers)
+        self.say(TopicRoute, at, topic=topic, brokers=brokers, static=topic in self.static_topics)
         self._told_routes[topic] = self.now if at is None else at
 
     def _say_heartbeats(self) -> None:

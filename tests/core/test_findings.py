@@ -81,7 +81,15 @@ def brokers_allocate(fleet: Fleet) -> None:
 
 
 def is_static(fleet: Fleet) -> None:
-    fleet.route("T", __syslo__global__=4)
+    """The route names the brokers that queues are mapped to, clients own queues of a broker that is in no route."""
+    for one, share in (("x", "0-3"), ("y", "4-7")):
+        fleet.own(one, f"__syslo__global__{share}")
+
+
+def is_static_by_its_route(fleet: Fleet) -> None:
+    fleet.static_topics.add("T")
+    fleet.route("T", a=4, b=4)
+    fleet.report_every = 0
 
 
 def nobody_subscribes(fleet: Fleet) -> None:
@@ -141,7 +149,8 @@ TABLE: list[tuple[str, Change, str, str, str, str]] = [
     ("nobody is left", everybody_leaves, "a0", "NO_MEMBERS", "none", "nobody"),
     ("a pop table", pops, "a0", "EXCLUDED", "none", "POP"),
     ("brokers allocate", brokers_allocate, "b0", "EXCLUDED", "none", "BROKER_ALLOCATED"),
-    ("a static topic", is_static, "__syslo__global__0", "EXCLUDED", "none", "STATIC_TOPIC"),
+    ("a static topic", is_static, "a0", "EXCLUDED", "none", "STATIC_TOPIC"),
+    ("a static topic by its route", is_static_by_its_route, "a0", "EXCLUDED", "none", "STATIC_TOPIC"),
     ("nobody subscribes", nobody_subscribes, "a0", "EXCLUDED", "none", "NOT_SUBSCRIBED"),
     ("queues assigned by hand", assigns_itself, "a0", "EXCLUDED", "none", "LITE_ASSIGN"),
     ("a client behind a proxy", speaks_to_a_proxy, "a0", "EXCLUDED", "none", "PROXY_CLIENT"),
@@ -316,3 +325,47 @@ def test_a_queue_that_left_the_route_is_told_to_be_gone() -> None:
     assert (gone.present, gone.owners) == (False, ())
     assert gone.ended is not None
     assert fleet.findings() == dict.fromkeys(("a0", "a1", "a2", "a3", "b0", "b1"), "MATCH")
+
+
+# --- static topics
+
+
+def test_a_static_topic_alerts_nobody_and_is_told_at_once() -> None:
+    """Clients own queues of a broker that name servers never name: neither lost nor beyond the route."""
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.own("x", "__syslo__global__0-3")
+    fleet.own("y", "__syslo__global__4-7")
+    fleet.run(30)
+    assert set(fleet.findings().values()) == {"EXCLUDED"}
+    fleet.run(300)
+    assert fleet.alerts() == []
+    assert set(fleet.findings().values()) == {"EXCLUDED"}
+
+
+def test_what_a_static_topic_is_mapped_to_is_not_looked_at() -> None:
+    """As many queues as members, and all of what is written, lie elsewhere than the route says."""
+    fleet = Fleet()
+    fleet.static_topics.add("T")
+    fleet.route("T", a=(1, 4, 6))
+    fleet.join("x", "y")
+    fleet.run(300)
+    assert fleet.alerts() == []
+    assert fleet.status().counts == {"EXCLUDED": 1}
+
+
+def test_a_topic_that_takes_the_place_of_a_static_one_is_judged() -> None:
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.own("x", "__syslo__global__0-7")
+    fleet.run(60)
+    fleet.own("x", "")
+    fleet.routes["T"] = {}
+    fleet.say_route()
+    fleet.run(60)
+    fleet.route("T", a=4, b=4)
+    for one in fleet.instances:
+        one.is_pinned = False
+    fleet.balance()
+    fleet.run(120)
+    assert set(fleet.findings().values()) == {"MATCH"}

@@ -87,9 +87,18 @@ class QueueData(Struct, frozen=True, omit_defaults=True, rename="camel"):
     perm: int
 
 
+class TopicQueueMapping(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """``TopicQueueMappingInfo``: what a static topic has on one broker."""
+
+    total_queues: int = 0
+
+
 class TopicRouteData(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """``topic_queue_mapping_by_broker`` of a static topic says where its logical queues lie; only 5.x knows it."""
+
     queue_datas: tuple[QueueData, ...] | None = None
     order_topic_conf: str | None = None
+    topic_queue_mapping_by_broker: dict[str, TopicQueueMapping] | None = None
 
 
 class RouteAnswer(Answer, tag="route", frozen=True, kw_only=True, omit_defaults=True):

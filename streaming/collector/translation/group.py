@@ -247,8 +247,9 @@ class GroupTranslation:
                 continue
             self._routes_told[topic] = (route, ts)
             brokers = tuple(RouteQueues(*queues) for queues in route.queues)
+            conf, static = route.order_topic_conf, route.static
             events.append(
-                TopicRoute(**self._next(), ts=ts, topic=topic, brokers=brokers, order_topic_conf=route.order_topic_conf)
+                TopicRoute(**self._next(), ts=ts, topic=topic, brokers=brokers, order_topic_conf=conf, static=static)
             )
         return events
 

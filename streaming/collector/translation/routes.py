@@ -10,6 +10,7 @@ class KnownRoute(NamedTuple):
 
     queues: tuple[tuple[str, int, int, int], ...]
     order_topic_conf: str | None
+    static: bool = False
 
 
 class Routes:
@@ -26,7 +27,10 @@ class Routes:
                 (q.broker_name, max(0, q.read_queue_nums), max(0, q.write_queue_nums), max(0, q.perm))
                 for q in data.queue_datas or ()
             )
-            self._known[answer.topic] = (KnownRoute(tuple(queues), data.order_topic_conf or None), answer.end_ts)
+            # MQClientInstance.topicRouteData2TopicSubscribeInfo asks for no more than that the mapping is not empty
+            is_static = bool(data.topic_queue_mapping_by_broker)
+            route = KnownRoute(tuple(queues), data.order_topic_conf or None, is_static)
+            self._known[answer.topic] = (route, answer.end_ts)
         elif answer.code == TOPIC_NOT_EXIST:
             self._known[answer.topic] = (KnownRoute((), None), answer.end_ts)
         else:
