@@ -6,7 +6,7 @@ from schemas.facts import Kind
 from streaming.notices.chinese import CHINESE
 from streaming.notices.commands import Command, inspect_command, next_command
 from streaming.notices.english import ENGLISH
-from streaming.notices.fitting import Section, fitted, line, lines, uncut
+from streaming.notices.fitting import WIDTH, Section, fitted, line, lines, uncut
 from streaming.notices.language import Language
 from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert, Text
 from streaming.notices.parts import (
@@ -35,10 +35,16 @@ LINES_WHEN_OVER = 14
 SAYS_ITS_CAUSE = Kind.INCONSISTENT_SUBSCRIPTION.value  # a title that named that too would say it twice
 
 
-def write(notice: Notice, language: str, now: int, link: str | None = None) -> Text:
+MORE_LEFT_OUT = "…"
+NARROWER = (160, 100, 60)  # widths in cells, for channels that take little
+
+
+def write(notice: Notice, language: str, now: int, link: str | None = None, most_bytes: int | None = None) -> Text:
     """Title and body; ``now`` in epoch milliseconds. Raises ValueError for a language that is neither en nor zh.
 
     Whatever the names hold, nothing of them breaks a line or acts on a terminal; for a channel: :func:`escape`.
+    ``most_bytes``: what the channel takes of both in UTF-8. First lists get shorter, and say how much they leave out;
+    then lines do.
     """
     words = LANGUAGES.get(language)
     if words is None:
@@ -46,7 +52,26 @@ def write(notice: Notice, language: str, now: int, link: str | None = None) -> T
     page = _Page(notice, words, now)
     sections = [*page.sections(), *([uncut(words.link_line.format(link=link))] if link else [])]
     room = LINES_WHEN_OVER if page.is_over else LINES_AT_MOST
-    return Text(cut(page.title(), TITLE_WIDTH), "\n".join(fitted(sections, room, words.more)))
+    title = cut(page.title(), TITLE_WIDTH)
+    least = sum(section.least for section in sections)
+    shapes = [(rows, WIDTH) for rows in range(room, min(room, least) - 1, -1)] + [(least, width) for width in NARROWER]
+    texts = (Text(title, "\n".join(fitted(sections, rows, words.more, width))) for rows, width in shapes)
+    for text in texts:
+        if most_bytes is None or len("\n".join(text).encode()) <= most_bytes:
+            return text
+    return _cut_to(text, most_bytes or 0)
+
+
+def _cut_to(text: Text, most_bytes: int) -> Text:
+    """Whole lines from the beginning: the title, whose it is, what is wrong."""
+    kept: list[str] = []
+    left = most_bytes - len(text.title.encode()) - len(MORE_LEFT_OUT.encode())
+    for row in text.body.split("\n"):
+        left -= len(row.encode()) + 1
+        if left < 0:
+            return Text(text.title, "\n".join([*kept, MORE_LEFT_OUT]))
+        kept.append(row)
+    return text
 
 
 class _Page:

@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 import requests
 
+from streaming.sinks import deadline
+
 log = logging.getLogger(__name__)
 
 TIMEOUT_S = 10.0
@@ -30,7 +32,10 @@ class Heartbeat:
     def _beat(self) -> None:
         host = urlsplit(self._url).hostname
         try:
-            with requests.get(self._url, timeout=TIMEOUT_S, stream=True) as response:
+            with (
+                deadline.session(TIMEOUT_S) as session,
+                session.get(self._url, timeout=TIMEOUT_S, stream=True) as response,
+            ):
                 if not response.ok:
                     log.warning("heartbeat: %s answered %s", host, response.status_code)
         except requests.RequestException as error:

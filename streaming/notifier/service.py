@@ -211,7 +211,7 @@ class _Post:
     def _desk(self, addressee: Addressee) -> Desk:
         def compose(notice: Notice, now: int) -> tuple[Text, str | None]:
             link = self._plan.link(notice)
-            return write(notice, addressee.language, now, link), link
+            return write(notice, addressee.language, now, link, addressee.sink.most_bytes), link
 
         plan = self._plan
         return Desk(plan.manner, plan.routes, compose, self.outcomes.tell, plan.now_ms, plan.patience)

@@ -19,6 +19,7 @@ _MISSED = 4  # re-sends that may be missed
 
 class AlertmanagerSink:
     resend_ms: int | None = RESEND_MS
+    most_bytes: int | None = None
 
     def __init__(self, name: str, url: str, token: str, timeout_s: float) -> None:
         self.name = name
@@ -36,7 +37,7 @@ class AlertmanagerSink:
         alerts = [alert]
         if before is not None and before["labels"] != alert["labels"]:
             alerts.append({**before, "endsAt": _time(message.now)})
-        post(self._url, msgspec.json.encode(alerts), self._headers, self._timeout_s)
+        post(self._url, msgspec.json.encode(alerts), self._headers, self._timeout_s, answers_json=True)
         if message.notice.status == "firing":
             self._told[key] = alert
         else:

@@ -1,7 +1,7 @@
 """DingTalk, Feishu, Lark, WeCom, Slack, mail and whatever else apprise can reach, by an apprise address.
 
 apprise says only yes or no, and takes every 200 for yes, though DingTalk, Feishu and WeCom answer 200 with an error in
-the body when they refuse, also when one sends too fast. So the answer is listened to on its way.
+the body when they refuse, also when one sends too fast. So the answer is read here first.
 """
 
 import sys
@@ -14,6 +14,7 @@ import requests
 
 from streaming.errors import DeliveryError, SetupError
 from streaming.notices import escape
+from streaming.sinks import deadline
 from streaming.sinks.http import refusal
 from streaming.sinks.sink import Message
 
@@ -28,6 +29,8 @@ SCHEMES = {
 _ANSWER_CODES = ("dingtalk", "feishu", "wecom")
 _CODES = ("errcode", "code", "StatusCode")
 _TOO_FAST = frozenset({-1, 9499, 11232, 45009, 130101})  # or too busy: of WeCom, Feishu and DingTalk
+_LIMIT_S = 20.0  # of one exchange; apprise itself waits 4 s for each read
+_ESCAPED = 0.9  # escaping makes text a little longer
 _heard = local()
 
 
@@ -51,6 +54,9 @@ class ChatSink:
             wanted = " or ".join(f"{one}://..." for one in SCHEMES[kind]) or "one that apprise knows"
             raise SetupError(f"sink {name}: its secret is no apprise address for {kind}: {wanted}")
         self._target: Any = target
+        self.most_bytes: int | None = int(
+            target.body_maxlen * _ESCAPED
+        )  # characters to apprise, bytes to WeCom and DingTalk
         _listen(sys.modules[type(target).__module__])
 
     def send(self, message: Message) -> None:
@@ -67,18 +73,22 @@ class ChatSink:
             raise refusal(self._kind, answer.status_code, answer.headers)
         if not is_taken:
             raise DeliveryError(f"{self._kind} cannot be reached", is_passing=True, may_be_taken=True)
-        if self._kind in _ANSWER_CODES and answer is not None and (code := _error_code(answer)):
-            raise DeliveryError(f"{self._kind} refused it: code {code}", is_passing=code in _TOO_FAST)
+        if self._kind in _ANSWER_CODES and answer is not None:
+            _check_answer(self._kind, answer)
 
 
-def _error_code(answer: requests.Response) -> int:
-    """0 if there is none."""
+def _check_answer(kind: str, answer: requests.Response) -> None:
+    """Raises DeliveryError where the body refuses, or is not the chat's own: then a proxy may have answered."""
     try:
         said = answer.json()
     except ValueError:
-        return 0
-    codes = [said.get(name) for name in _CODES] if isinstance(said, dict) else []
-    return next((code for code in codes if isinstance(code, int) and code), 0)
+        said = None
+    if not isinstance(said, dict):
+        raise DeliveryError(f"{kind} answered with something else than JSON", is_passing=True, may_be_taken=True)
+    codes = [said.get(name) for name in _CODES]
+    code = next((code for code in codes if isinstance(code, int) and code), 0)
+    if code:
+        raise DeliveryError(f"{kind} refused it: code {code}", is_passing=code in _TOO_FAST)
 
 
 class _Listening(ModuleType):
@@ -88,11 +98,23 @@ class _Listening(ModuleType):
         return getattr(requests, name)
 
     def request(self, method: str, url: str, **options: Any) -> requests.Response:
-        _heard.answer = requests.request(method, url, **options)
-        return _heard.answer
+        with deadline.session(_LIMIT_S) as session:
+            answer = session.request(method, url, **{**options, "stream": True})
+            with answer:
+                _read(answer)
+        _heard.answer = answer
+        return answer
 
     def post(self, url: str, **options: Any) -> requests.Response:
         return self.request("POST", url, **options)
+
+
+def _read(answer: requests.Response) -> None:
+    """The whole body, or none where it breaks off: the status has been said by then."""
+    try:
+        answer.content  # noqa: B018
+    except requests.RequestException:
+        answer._content = b""
 
 
 def _listen(module: ModuleType) -> None:

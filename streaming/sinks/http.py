@@ -6,27 +6,52 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 import requests
-from urllib3.exceptions import MaxRetryError, NameResolutionError, NewConnectionError
+from urllib3.exceptions import HTTPError, MaxRetryError, NameResolutionError, NewConnectionError
 
 from streaming.errors import DeliveryError
+from streaming.sinks import deadline
 
 _LONGEST_ANSWER = 300
 _PASSING = frozenset({408, 425, 429})
 
 
-def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float) -> None:
-    """POST and be answered 2xx, or raise DeliveryError. The message names the host only: a path may be a secret."""
+def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float, *, answers_json: bool = False) -> None:
+    """POST and be answered 2xx within ``timeout_s`` seconds, or raise DeliveryError.
+
+    The status decides: an answer whose body breaks off is still an answer. ``answers_json``: a 2xx whose body is text
+    that is not JSON comes from somebody else, such as a proxy that asks for a login. The message names the host only,
+    since a path may be a secret.
+    """
     host = urlsplit(url).hostname
+    began = time.monotonic()
     try:
-        response = requests.post(
-            url, data=body, headers=dict(headers), timeout=timeout_s, allow_redirects=False, stream=True
-        )
-        with response:
-            text = response.raw.read(_LONGEST_ANSWER, decode_content=True).decode("utf-8", "replace")
+        with deadline.session(timeout_s) as session:
+            response = session.post(
+                url, data=body, headers=dict(headers), timeout=timeout_s, allow_redirects=False, stream=True
+            )
+            with response:
+                text = beginning_of(response)
     except requests.RequestException as error:
+        if time.monotonic() - began >= timeout_s:
+            raise DeliveryError(f"{host} did not answer in time", is_passing=True, may_be_taken=True) from None
         raise _unanswered(f"{host}", error) from None
     if not response.ok or response.is_redirect:
         raise refusal(f"{host}", response.status_code, response.headers, " ".join(text.split()))
+    if answers_json and not _may_be_json(text):
+        raise DeliveryError(f"{host} answered {response.status_code} with something else than JSON", is_passing=True)
+
+
+def beginning_of(response: requests.Response) -> str:
+    """The first characters of an answer, as far as they can be read."""
+    try:
+        return bytes(response.raw.read(_LONGEST_ANSWER, decode_content=True)).decode("utf-8", "replace")
+    except (HTTPError, OSError, ValueError):
+        return ""
+
+
+def _may_be_json(text: str) -> bool:
+    """Whether the beginning of a body is that of JSON. A body that is empty or could not be read says nothing."""
+    return not text.strip() or text.lstrip()[0] in "{["
 
 
 def refusal(host: str, status: int, headers: Mapping[str, str], text: str = "") -> DeliveryError:

@@ -9,6 +9,7 @@ log = logging.getLogger(__name__)
 
 class LogSink:
     resend_ms: int | None = None
+    most_bytes: int | None = None
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -14,6 +14,7 @@ _LONGEST_SUMMARY = 1024
 
 class PagerDutySink:
     resend_ms: int | None = None
+    most_bytes: int | None = None
 
     def __init__(self, name: str, url: str, routing_key: str, timeout_s: float) -> None:
         self.name = name
@@ -23,7 +24,13 @@ class PagerDutySink:
 
     def send(self, message: Message) -> None:
         event = {"routing_key": self._routing_key, **pagerduty_event(message)}
-        post(self._url, msgspec.json.encode(event), {"Content-Type": "application/json"}, self._timeout_s)
+        post(
+            self._url,
+            msgspec.json.encode(event),
+            {"Content-Type": "application/json"},
+            self._timeout_s,
+            answers_json=True,
+        )
 
 
 def pagerduty_event(message: Message) -> dict[str, Any]:

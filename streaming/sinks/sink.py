@@ -20,10 +20,14 @@ class Message(NamedTuple):
 
 
 class Sink(Protocol):
-    """``resend_ms``: how often it must be told again of what still fires, None if it remembers by itself."""
+    """``resend_ms``: how often it must be told again of what still fires, None if it remembers by itself.
+
+    ``most_bytes``: how much text it takes at once, title and body in UTF-8, None if any page fits.
+    """
 
     name: str
     resend_ms: int | None
+    most_bytes: int | None
 
     def send(self, message: Message) -> None:
         """Returns once the sink has taken it. Raises DeliveryError. One message at a time."""

@@ -17,6 +17,7 @@ from streaming.sinks.sink import Message
 
 class WebhookSink:
     resend_ms: int | None = None
+    most_bytes: int | None = None
 
     def __init__(self, name: str, url: str, secret: str, timeout_s: float) -> None:
         self.name = name

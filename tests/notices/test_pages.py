@@ -47,3 +47,27 @@ def test_languages_have_words_for_all_that_can_be_said(language: str) -> None:
 def test_another_language_is_refused() -> None:
     with pytest.raises(ValueError, match="no language 'de': en or zh"):
         write(INCIDENTS["UNEXPLAINED"], "de", NOW)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", INCIDENTS)
+@pytest.mark.parametrize("most_bytes", [1_800, 600])
+def test_page_fits_the_bytes_that_a_channel_takes_and_says_what_it_leaves_out(
+    name: str, language: str, most_bytes: int
+) -> None:
+    whole = write(INCIDENTS[name], language, NOW, LINK)
+    text = write(INCIDENTS[name], language, NOW, LINK, most_bytes)
+    assert len("\n".join(text).encode()) <= most_bytes
+    assert text.title == whole.title
+    left_out = {f"  {LANGUAGES[language].more(count)}" for count in range(1, 40)}
+    for row in text.body.split("\n"):
+        assert row in whole.body.split("\n") or row in left_out or row.endswith("…")
+    if text != whole:
+        assert any(row in left_out or row.endswith("…") for row in text.body.split("\n"))
+
+
+def test_page_that_is_cut_keeps_its_command_and_link_whole_as_long_as_it_can() -> None:
+    for language in LANGUAGES:
+        text = write(INCIDENTS["SAME_CLIENT_ID"], language, NOW, LINK, 1_200)
+        assert LINK in text.body
+        assert "mqadmin consumerConnection -n NAMESRV -g orders" in text.body

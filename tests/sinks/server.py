@@ -19,12 +19,17 @@ class Got(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """``status`` 0: read the request and reset the connection; -1: never answer. ``takes``: it counts as received."""
+    """``status`` 0: read the request and reset the connection; -1: never answer. ``takes``: it counts as received.
+
+    ``raw``: these bytes are the whole answer, and then the connection closes; ``pause_s``: so long after each of them.
+    """
 
     status: int = 200
-    body: bytes = b"ok"
+    body: bytes = b'{"status":"success"}'
     headers: tuple[tuple[str, str], ...] = ()
     takes: bool | None = None
+    raw: bytes = b""
+    pause_s: float = 0
 
 
 class Server:
@@ -72,11 +77,24 @@ class Server:
             request.rfile.close()
             request.close_connection = True
             return
+        if answer.raw:
+            self._write_raw(request, answer)
+            return
         request.send_response(answer.status)
         for name, value in (*answer.headers, ("Content-Length", str(len(answer.body)))):
             request.send_header(name, value)
         request.end_headers()
         request.wfile.write(answer.body)
+
+    def _write_raw(self, request: BaseHTTPRequestHandler, answer: Answer) -> None:
+        request.close_connection = True
+        pieces = [answer.raw[n : n + 1] for n in range(len(answer.raw))] if answer.pause_s else [answer.raw]
+        try:
+            for piece in pieces:
+                request.wfile.write(piece)
+                self.over.wait(answer.pause_s)
+        except OSError:
+            pass  # the client has given up
 
     def __enter__(self) -> "Server":
         return self

@@ -1,6 +1,7 @@
 """What a failed POST means."""
 
 import email.utils
+import gzip
 import time
 from collections.abc import Callable
 
@@ -67,3 +68,44 @@ def test_what_is_no_address_does_not_pass(make: Callable[[int], str]) -> None:
 def test_answer_is_quoted_but_not_at_length() -> None:
     with Server(Answer(400, b"no such key\n" + b"x" * 10_000)) as server:
         assert 50 < len(str(failure(server.url))) < 400
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+BROKEN_BODIES = {
+    "shorter than it says": b"Content-Length: 500\r\n\r\ntaken",
+    "a chunk whose length is no number": b"Transfer-Encoding: chunked\r\n\r\nzz\r\ntaken\r\n0\r\n\r\n",
+    "ends within a chunk": b"Transfer-Encoding: chunked\r\n\r\n500\r\ntaken",
+    "no gzip": b"Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\ntaken",
+    "half of a gzip": b"Content-Encoding: gzip\r\nContent-Length: 10\r\n\r\n" + gzip.compress(b"taken" * 99)[:10],
+}
+
+
+@pytest.mark.parametrize("body", BROKEN_BODIES.values(), ids=BROKEN_BODIES)
+def test_status_decides_where_the_body_breaks_off(body: bytes) -> None:
+    with Server(Answer(200, raw=OK + body)) as server:
+        post(server.url, b"{}", {}, 5)
+    with Server(Answer(400, raw=OK.replace(b"200 OK", b"400 No") + body)) as server:
+        assert meaning(failure(server.url)) == (False, False, None)
+
+
+@pytest.mark.parametrize("beginning", [b"", b"HTTP/1.1 2", OK + b"X-Slow: "])
+def test_whole_exchange_is_bounded(beginning: bytes) -> None:
+    with Server(Answer(200, raw=beginning + b"x" * 1_000, pause_s=0.05)) as server:
+        began = time.monotonic()
+        assert meaning(failure(server.url, 0.4)) == (True, True, None)
+        assert time.monotonic() - began < 5
+
+
+def test_body_that_comes_byte_by_byte_does_not_change_what_the_status_said() -> None:
+    with Server(Answer(200, raw=OK + b"Content-Length: 1000\r\n\r\n" + b"x" * 1_000, pause_s=0.01)) as server:
+        post(server.url, b"{}", {}, 1.5)
+
+
+@pytest.mark.parametrize("body", [b"<html>please log in</html>", b"ok"])
+def test_success_in_something_else_than_json_comes_from_somebody_else(body: bytes) -> None:
+    with Server(Answer(200, body)) as server, pytest.raises(DeliveryError, match="something else than JSON") as raised:
+        post(server.url, b"{}", {}, 5, answers_json=True)
+    assert raised.value.is_passing
+    with Server(Answer(202, b'{"status":"success"}'), Answer(200, b"")) as server:
+        post(server.url, b"{}", {}, 5, answers_json=True)
+        post(server.url, b"{}", {}, 5, answers_json=True)

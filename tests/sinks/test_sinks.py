@@ -163,6 +163,9 @@ def test_chat_is_told_title_and_body(kind: str, robots: Server) -> None:
         ("feishu", Answer(body=b'{"code": 11232, "msg": "frequency limited"}'), (True, None)),
         ("dingtalk", Answer(body=b'{"errcode": 310000, "errmsg": "sign not match"}'), (False, None)),
         ("slack", Answer(404, b"no_service"), (False, None)),
+        ("wecom", Answer(body=b"<html>please log in</html>"), (True, None)),
+        ("feishu", Answer(body=b""), (True, None)),
+        ("dingtalk", Answer(raw=b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"), (True, None)),
         ("dingtalk", Answer(0), (True, None)),
     ],
 )
