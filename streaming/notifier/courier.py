@@ -31,6 +31,7 @@ from streaming.sinks import Message, Sink
 log = logging.getLogger(__name__)
 
 REMIND_MS = 600_000
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 300.0  # after a fault of ours
 TURN_MS = 30_000  # after so long what is due is judged anew
 
 
@@ -60,11 +61,16 @@ class Desk(NamedTuple):
 
 
 class Courier:
-    """``failing``: since when (epoch ms) and why the sink takes nothing, None while it does."""
+    """``failing``: since when (epoch ms) and why the sink takes nothing, None while it does.
+
+    ``unsaved``: why its cursor cannot be written, None while it can. Pages go out all the same, but what was told is
+    not known after a restart.
+    """
 
     def __init__(self, sink: Sink, desk: Desk, folder: Path, stop: Event) -> None:
         self.name = sink.name
         self.failing: tuple[int, str] | None = None
+        self.unsaved: str | None = None
         self._sink = sink
         self._desk = desk
         self._manner = desk.manner._replace(resend_ms=sink.resend_ms)
@@ -76,10 +82,27 @@ class Courier:
         self._not_before: dict[str, int] = {}
         self._told_failed: set[tuple[str, str]] = set()
         self._reminded = 0
+        self._broken_until = 0
+        self._broken_for_s = FIRST_PAUSE_S
+
+    @property
+    def is_well(self) -> bool:
+        return self.failing is None and self.unsaved is None
 
     def turn(self, scene: Scene) -> None:
-        """Send what is due now."""
+        """Send what is due now. A fault of ours counts as a sink that fails, and is followed by a rest as well."""
         now = self._desk.now_ms()
+        if now < self._broken_until:
+            return
+        try:
+            self._turn(scene, now)
+            self._broken_for_s = FIRST_PAUSE_S
+        except Exception as error:
+            self._note_failure(now, f"evenkeel's own fault: {_named(error)}", error)
+            self._broken_until = now + round(self._broken_for_s * 1000)
+            self._broken_for_s = min(2 * self._broken_for_s, LONGEST_PAUSE_S)
+
+    def _turn(self, scene: Scene, now: int) -> None:
         view = view_of(self.name, scene, self._desk.routes, now)
         pages = opened(self._pages.values(), view, now, self._manner)
         for page in pages:
@@ -111,8 +134,8 @@ class Courier:
                 self._keep(key, before)
             self._fail(one, error)
         else:
-            self._keep(key, one.after)
             self._succeed(one)
+            self._keep(key, one.after)
 
     def _send(self, one: Due, doubts: list[DeliveryError]) -> None:
         patience = self._desk.patience
@@ -132,6 +155,10 @@ class Courier:
             except DeliveryError as error:
                 doubts.append(error)
                 raise
+            except Exception as error:  # of a library that does not know our errors
+                log.exception("sink %s: an error that is not known", self.name)
+                doubts.append(DeliveryError(_named(error), is_passing=True, may_be_taken=True))
+                raise doubts[-1] from None
 
         Retrying(
             retry=retry_if_exception(may_pass),
@@ -158,12 +185,14 @@ class Courier:
             self._rest_until = now + round(1000 * max(patience.rest_s * random.uniform(0.8, 1.2), asked_s))
         else:
             self._not_before[one.notice.key] = now + round(patience.refused_s * 1000)
-        if self.failing is None:
-            self.failing = (now, str(error))
-            self._reminded = now
-            log.error("sink %s does not take pages: %s; what fires is tried again", self.name, error)
-        self.failing = (self.failing[0], str(error))
+        self._note_failure(now, str(error))
         self._say_failed(one, now)
+
+    def _note_failure(self, now: int, why: str, error: Exception | None = None) -> None:
+        if self.failing is None:
+            self._reminded = now
+            log.error("sink %s does not take pages: %s; what fires is tried again", self.name, why, exc_info=error)
+        self.failing = (now if self.failing is None else self.failing[0], why)
 
     def _say_failed(self, one: Due, now: int) -> None:
         """One row for each notice, however often it is tried."""
@@ -201,6 +230,23 @@ class Courier:
         self._save()
 
     def _save(self) -> None:
-        if self._pages != self._saved:
+        """What cannot be kept must not keep anybody from being told."""
+        if self._pages == self._saved:
+            return
+        try:
             save(self._path, Cursor(self._pages))
-            self._saved = dict(self._pages)
+        except OSError as error:
+            if self.unsaved is None:
+                log.error(
+                    "%s cannot be written: %s; pages go out, but may be sent again after a restart", self._path, error
+                )
+            self.unsaved = str(error)
+            return
+        if self.unsaved is not None:
+            log.info("%s is written again", self._path)
+        self.unsaved = None
+        self._saved = dict(self._pages)
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:300]

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 import msgspec
 from msgspec import Struct, field
@@ -53,17 +53,32 @@ def load(path: Path, kind: type[Kept]) -> Kept:
 def save(path: Path, value: Struct) -> None:
     """Whole or not at all, also when the machine fails."""
     new = path.with_suffix(".new")
-    with new.open("wb") as file:
+    with private_file(new) as file:
         file.write(msgspec.json.encode(value))
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
 
 
+def private_file(path: Path, *, append: bool = False) -> BinaryIO:
+    """A file to write that only its owner and group may read, as the process's umask allows."""
+    flags = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if append else os.O_TRUNC)
+    return os.fdopen(os.open(path, flags, 0o660), "ab" if append else "wb")
+
+
+def private_folder(folder: Path) -> Path:
+    """The folder, made if it is not there, that others than its owner and group cannot look into."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o770)
+    mode = folder.stat().st_mode
+    if mode & 0o007:
+        folder.chmod(mode & ~0o007)
+    return folder
+
+
 @contextmanager
 def folder_of_ones_own(folder: Path) -> Iterator[None]:
     """Raises InUse while another process has it."""
-    folder.mkdir(parents=True, exist_ok=True)
+    private_folder(folder)
     with (folder / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from streaming.notices import Notice, Text, write
 from streaming.notifier.courier import Courier, Desk, Patience
 from streaming.notifier.heartbeat import Heartbeat
-from streaming.notifier.keeping import InUse, Position, folder_of_ones_own, load, save
+from streaming.notifier.keeping import InUse, Position, folder_of_ones_own, load, private_folder, save
 from streaming.notifier.outcomes import Outcomes
 from streaming.notifier.pages import Manner
 from streaming.notifier.routes import Route
@@ -110,14 +110,14 @@ class _Post:
         self._position = load(plan.state / "position.json", Position)
         self._tail = Tail(f"{plan.tables}/facts", self._position.table_id, self._position.version)
         self._silences = SilenceFiles(plan.state)
-        self.outcomes = Outcomes(plan.tables)
+        self.outcomes = Outcomes(plan.tables, private_folder(plan.state / "outcomes"))
         self._since = plan.now_ms()
         self._scene: Scene | None = None
+        self._unsaved: str | None = None
         self._read_ts = self._saved_ts = self._said_ts = 0
         self._has_news = False
         self._lock = Lock()
-        folder = plan.state / "sinks"
-        folder.mkdir(exist_ok=True)
+        folder = private_folder(plan.state / "sinks")
         self._couriers = [Courier(one.sink, self._desk(one), folder, over) for one in plan.addressees]
 
     def works(self) -> list[tuple[str, Callable[[], None]]]:
@@ -158,8 +158,15 @@ class _Post:
         with self._lock:
             position = Position(self._position.table_id, self._position.version, self._position.standing.copy())
             self._has_news = False
-        save(self._plan.state / "position.json", position)
         self._saved_ts = self._plan.now_ms()
+        try:
+            save(self._plan.state / "position.json", position)
+        except OSError as error:
+            if self._unsaved is None:
+                log.error("%s cannot be written: %s; facts are read again after a restart", self._plan.state, error)
+            self._unsaved, self._has_news = str(error), True
+            return
+        self._unsaved = None
         self._silences.forget(self._saved_ts)
 
     def _follow(self) -> None:
@@ -200,12 +207,8 @@ class _Post:
             began = time.thread_time()
             with self._lock:
                 scene = self._scene
-            try:
-                if scene is not None:
-                    courier.turn(scene)
-            except Exception:
-                log.exception("sink %s: a turn failed; the next one tries again", courier.name)
-                self._over.wait(5)
+            if scene is not None:
+                courier.turn(scene)
             pause = self._pause(began)
 
     def _desk(self, addressee: Addressee) -> Desk:
@@ -217,9 +220,9 @@ class _Post:
         return Desk(plan.manner, plan.routes, compose, self.outcomes.tell, plan.now_ms, plan.patience)
 
     def _is_well(self) -> bool:
-        """Every cluster is seen, every sink takes pages, and the facts were read a moment ago."""
+        """Every cluster is seen, every sink takes pages, what is told is kept, and facts were read a moment ago."""
         with self._lock:
             scene = self._scene
         is_fresh = self._plan.now_ms() - self._read_ts < self._plan.limits.blind_ms
-        takes = all(courier.failing is None for courier in self._couriers)
+        takes = self._unsaved is None and all(courier.is_well for courier in self._couriers)
         return scene is not None and is_fresh and takes and not scene.unseen

@@ -7,7 +7,7 @@ from secrets import token_hex
 import msgspec
 from msgspec.structs import replace
 
-from streaming.notifier.keeping import save
+from streaming.notifier.keeping import private_folder, save
 from streaming.notifier.silences import Silence
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,8 @@ class SilenceFiles:
         return sorted((one for _, one in known.values() if one is not None), key=lambda one: (one.from_ts, one.id))
 
     def add(self, silence: Silence) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
+        private_folder(self._folder.parent)
+        private_folder(self._folder)
         save(self._folder / f"{silence.id}.json", silence)
 
     def end(self, name: str, now: int) -> Silence | None:

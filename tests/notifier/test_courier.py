@@ -15,7 +15,7 @@ from streaming.notifier.pages import Manner
 from streaming.notifier.routes import Route
 from streaming.notifier.standing import Standing
 from streaming.notifier.views import Scene
-from streaming.sinks import Sink
+from streaming.sinks import Message, Sink
 from streaming.sinks.alertmanager import AlertmanagerSink
 from streaming.sinks.pagerduty import PagerDutySink
 from tests.notifier.making import NOW, S, alert
@@ -252,3 +252,67 @@ def test_alertmanager_is_told_every_minute_and_no_row_is_left_for_it(tmp_path: P
         ends = [got.json[0]["endsAt"][14:19] for got in server.got]
     assert ends == ["17:20", "18:20", "19:20", "15:50"]
     assert [outcome for outcome, _, _ in manager.outcomes()] == ["delivered", "delivered"]
+
+
+class Moody:
+    """A sink that raises what no sink should, as a library's fault does."""
+
+    name, resend_ms, most_bytes = "moody", None, None
+
+    def __init__(self) -> None:
+        self.tries, self.taken, self.error = 0, 0, ValueError("a fault of some library")
+
+    def send(self, message: Message) -> None:
+        self.tries += 1
+        if self.error is not None:
+            raise self.error
+        self.taken += 1
+
+
+def test_error_of_any_kind_counts_as_failing_and_is_followed_by_a_rest(tmp_path: Path) -> None:
+    sink = Moody()
+    office = Office(sink, tmp_path)
+    office.turn(0, [alert()])
+    assert not office.courier.is_well
+    assert office.outcomes() == [("failed", "firing", ("g",))]
+    assert office.rows[0].detail == "ValueError: a fault of some library"
+    for at in range(6, 48, 6):
+        office.turn(at)
+    assert sink.tries == QUICK.attempts, "it rests for a minute, as after any failure that passes"
+    sink.error = None
+    office.turn(80)
+    assert sink.taken == 1
+    assert office.courier.is_well
+
+
+def test_fault_of_our_own_counts_as_failing_and_is_not_repeated_at_every_turn(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    office = Office(Moody(), tmp_path)
+    broken = Scene(None, (), ())  # type: ignore[arg-type]
+    for at in range(60):
+        office.at = at
+        office.courier.turn(broken)
+    assert not office.courier.is_well
+    assert len([record for record in caplog.records if record.exc_info]) == 1
+    assert caplog.text.count("evenkeel's own fault") == 1
+
+
+def test_full_disk_keeps_nobody_from_being_told(office: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """``/dev/full`` answers every write as a full disk does."""
+    (tmp_path / "pager.new").symlink_to("/dev/full")
+    with Server() as server:
+        pager = office(server.url)
+        pager.turn(0, [alert()])
+        pager.turn(10)
+        pager.turn(20, [alert("h", at=20)])
+        assert [action for action, _ in events(server)] == ["trigger", "trigger"]
+        assert "No space left on device" in str(pager.courier.unsaved)
+        assert not pager.courier.is_well, "the dead-man switch must tell of it"
+        assert caplog.text.count("cannot be written") == 1
+        (tmp_path / "pager.new").unlink()
+        pager.turn(30)
+        assert pager.courier.is_well
+        pager.restart()
+        pager.turn(40)
+        assert len(server.taken) == 2
