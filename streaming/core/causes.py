@@ -94,11 +94,11 @@ def subscription_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Expla
 
 
 def strategy_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
-    """Members share out the same list by different rules."""
+    """Members share out the same list by different rules. One that does not name its own is not known to differ."""
     by_class: dict[str, list[int]] = {}
     for member in topic.members.values():
-        if member.runs_as is not None:
-            by_class.setdefault((member.runs_as.strategy or "unnamed").rsplit(".", 1)[-1], []).append(member.place)
+        if member.runs_as is not None and member.runs_as.strategy is not None:
+            by_class.setdefault(member.runs_as.strategy.rsplit(".", 1)[-1], []).append(member.place)
     if len(by_class) < 2:
         return None
     text = "; ".join(f"{name}: {ids(topic, places)}" for name, places in sorted(by_class.items()))
@@ -108,14 +108,19 @@ def strategy_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Explanati
 
 
 def sdks_differ(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
-    """All members of one SDK own what the strategy gives them, and none of another does: that sorts differently."""
+    """All members of one SDK own what the strategy gives them, and none of another does: that sorts differently.
+
+    A member that owns nothing has sorted nothing: it has not taken part.
+    """
     by_language: dict[str, list[int]] = {}
     for member in topic.members.values():
         by_language.setdefault(topic.of_group.language(member) or "unknown", []).append(member.place)
-    if topic.expected is None or len(by_language) < 2:
+    expected = topic.expected_as_named
+    if expected is None or len(by_language) < 2:
         return None
-    astray = _own_other_than_expected(topic, topic.expected)
-    odd = {language: places for language, places in by_language.items() if astray.issuperset(places)}
+    astray = _own_other_than_expected(topic, expected)
+    misled = {place for queue in topic.queues for place in set(topic.owners(queue)) - set(expected.get(queue, ()))}
+    odd = {language: places for language, places in by_language.items() if misled.issuperset(places)}
     others = [place for language, places in by_language.items() if language not in odd for place in places]
     if not odd or not others or astray.intersection(others):
         return None

@@ -66,6 +66,7 @@ class GroupEvidence:
             if state.now - broker.answered_ts > group.timing.view_max_age and (place in hosting or not hosting)
         }
         self.classes = frozenset(m.runs_as.strategy for m in self.members.values() if m.runs_as is not None)
+        self.named_classes = self.classes - {None}  # Go, for one, names none
         self.holders: dict[int, list[tuple[MemberEvidence, int]]] = {}  # queue -> who says so, and when
         for member in self.members.values():
             for report in member.reports:

@@ -21,15 +21,23 @@ class NotKnown(Exception):
 
 
 def strategy_key(rule: GroupRule, classes: frozenset[str | None]) -> tuple[str, bytes]:
-    """Name and parameters of the configured strategy, else of the one that every report names. Raises NotKnown."""
+    """Name and parameters of the configured strategy, else of the one that every report names. Raises NotKnown.
+
+    None among ``classes`` is a member that does not name its own: rocketmq-client-go's ConsumerRunningInfo does not.
+    """
     if rule.strategy is not None:
         return rule.strategy, msgspec.json.encode(rule.params)
-    if len(classes) != 1:
-        raise NotKnown("members run different strategies" if classes else "no report names a strategy")
-    (java_class,) = classes
-    name = None if java_class is None else strategy_of_class(java_class)
+    named = classes - {None}
+    if not named:
+        raise NotKnown("no report names a strategy")
+    if len(named) > 1:
+        raise NotKnown("members run different strategies")
+    if None in classes:
+        raise NotKnown("some members do not name their strategy")
+    (java_class,) = named
+    name = strategy_of_class(java_class or "")
     if name is None:
-        raise NotKnown(f"strategy {java_class or 'unnamed'} is not one of RocketMQ's own")
+        raise NotKnown(f"strategy {java_class} is not one of RocketMQ's own")
     if name not in SELF_SUFFICIENT:
         raise NotKnown(f"the parameters of {name} cannot be seen from outside: configure them")
     return name, b"{}"

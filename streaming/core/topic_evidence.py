@@ -162,15 +162,30 @@ class TopicEvidence:
         except NotKnown as why:
             return str(why)
 
-    def _allocated(self) -> dict[int, list[int]]:
-        shares = self.share_out(self.readable)
+    @cached_property
+    def expected_as_named(self) -> dict[int, list[int]] | None:
+        """The same; where some members do not name their strategy, what is expected if it is that of the others."""
+        if self.expected is not None or self.views_differ:
+            return self.expected
+        try:
+            return self._allocated(self.of_group.named_classes)
+        except NotKnown:
+            return None
+
+    def _allocated(self, classes: frozenset[str | None] | None = None) -> dict[int, list[int]]:
+        shares = self.share_out(self.readable, classes)
         places = [(broker, queue_id) for broker, count in self.readable for queue_id in range(count)]
         return {queue: shares[place] for queue, place in zip(self.queues, places, strict=True)}
 
-    def share_out(self, readable: list[tuple[int, int]]) -> dict[tuple[int, int], list[int]]:
-        """(place of the broker, queue id) -> who should own it, were these the readable queues. Raises NotKnown."""
+    def share_out(
+        self, readable: list[tuple[int, int]], classes: frozenset[str | None] | None = None
+    ) -> dict[tuple[int, int], list[int]]:
+        """(place of the broker, queue id) -> who should own it, were these the readable queues. Raises NotKnown.
+
+        ``classes``: strategies to go by instead of those that the reports name.
+        """
         state, group = self.group.state, self.group
-        key = strategy_key(group.rule, self.of_group.classes)
+        key = strategy_key(group.rule, self.of_group.classes if classes is None else classes)
         hosts = tuple((state.brokers[broker].name, count) for broker, count in readable)
         ids = tuple(sorted(m.client.client_id for m in self.members.values() for _ in range(m.entries)))
         place_of = {member.client.client_id: place for place, member in self.members.items()}

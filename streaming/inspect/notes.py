@@ -21,7 +21,7 @@ def notes_on(
     if evidence.exclusion is not None:
         return
     yield from _mixed_strategies(evidence, people)
-    if len(evidence.classes) < 2:
+    if len(evidence.named_classes) < 2:
         yield from _unknown_owners(found)
     yield from _uneven_load(rows, people)
     yield from _one_way_queues(rows)
@@ -29,12 +29,12 @@ def notes_on(
 
 
 def _mixed_strategies(evidence: GroupEvidence, people: list[Member]) -> Iterator[str]:
-    if len(evidence.classes) < 2:
+    if len(evidence.named_classes) < 2:
         return
     users: defaultdict[str, list[str]] = defaultdict(list)
     for member in people:
-        if member.answered:
-            users[member.strategy or "unnamed"].append(member.client_id)
+        if member.answered and member.strategy:
+            users[member.strategy].append(member.client_id)
     parts = [f"{name}: {_some(ids)}" for name, ids in sorted(users.items())]
     yield f"members share queues out by different strategies, which is never right: {'; '.join(parts)}"
 

@@ -1,7 +1,11 @@
 """Why: each cause with what shows it, and which one is named where several could be."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
+from schemas.events import Subscription
 from schemas.facts import AlertFact
 from streaming.core.allocation import AveragelyByCircle, ByConfig, ByMachineRoom
 from streaming.core.causes import view_divergence
@@ -48,18 +52,92 @@ def test_strategy_mismatch_is_seen_in_the_reports() -> None:
     assert evidence == "AllocateMessageQueueAveragely: x; AllocateMessageQueueAveragelyByCircle: y"
 
 
-def of_two_sdks(java: str, go: str) -> Fleet:
+GO: dict[str, Any] = {"listed_as": {"language": "GO"}, "report": {"strategy": None}}  # it names no strategy
+
+
+def mixed(rate: int = 0) -> Fleet:
+    """Java clients w and x, Go clients y and z."""
+    fleet = Fleet(rate=rate)
+    fleet.join("w", "x", listed_as={"language": "JAVA"})
+    fleet.join("y", "z", **GO)
+    return fleet.run(60)
+
+
+def test_who_names_no_strategy_does_not_differ() -> None:
+    fleet = mixed()
+    fleet.own("x", "")
+    fleet.run(90)
+    assert firing(fleet) == {("T", "ORPHANED"): ("UNEXPLAINED", [("a", 2), ("a", 3)])}
+    assert fleet.finding("a0").finding == "MATCH"
+    assert "do not name their strategy" in (fleet.finding("a0").reason or "")
+
+
+def w_is_in_one_list_only(fleet: Fleet) -> None:
+    fleet.of("w")[0].brokers = ("a",)
+    for client_id in ("w", "x"):
+        fleet.of(client_id)[0].asks = "a"
+    for client_id in ("y", "z"):
+        fleet.of(client_id)[0].asks = "b"
+    fleet.balance()
+
+
+def x_is_there_twice(fleet: Fleet) -> None:
+    fleet.join("x", listed_as={"language": "JAVA"})
+
+
+def z_does_not_subscribe(fleet: Fleet) -> None:
+    fleet.of("z")[0].report = {"strategy": None, "subscriptions": (Subscription("U"),), "owned": ()}
+
+
+def x_leaves_and_nobody_notices(fleet: Fleet) -> None:
+    for one in fleet.instances:
+        one.is_pinned = True
+    fleet.leave("x")
+
+
+def y_joins_under_another_strategy(fleet: Fleet) -> None:
+    fleet.join("v", strategy=AveragelyByCircle(), listed_as={"language": "JAVA"})
+
+
+@pytest.mark.parametrize(
+    ("fault", "cause"),
+    [
+        (w_is_in_one_list_only, "VIEW_DIVERGENCE"),
+        (x_is_there_twice, "SAME_CLIENT_ID"),
+        (z_does_not_subscribe, "SUBSCRIPTION_MISMATCH"),
+        (x_leaves_and_nobody_notices, "MEMBER_GONE"),
+        (y_joins_under_another_strategy, "STRATEGY_MISMATCH"),
+    ],
+)
+def test_a_fault_in_a_group_of_two_sdks_has_its_own_cause(fault: Callable[[Fleet], None], cause: str) -> None:
+    fleet = mixed()
+    fault(fleet)
+    fleet.run(200)
+    assert {of for of, _ in firing(fleet).values()} == {cause}
+
+
+def test_a_go_client_that_takes_no_part_is_not_one_that_sorts_differently() -> None:
+    fleet = Fleet(rate=0)
+    fleet.join("x", listed_as={"language": "JAVA"})
+    fleet.join("y", **GO)
+    fleet.own("y", "")
+    fleet.run(90)
+    assert firing(fleet) == {("T", "ORPHANED"): ("UNEXPLAINED", [("b", 0), ("b", 1), ("b", 2), ("b", 3)])}
+
+
+def of_two_sdks(java: str, go: str, **fields: Any) -> Fleet:
     """x and y are a Java and a Go client; each owns what is said, where x should own a and y should own b."""
     fleet = Fleet()
     fleet.join("x", listed_as={"language": "JAVA"})
-    fleet.join("y", listed_as={"language": "GO"})
+    fleet.join("y", **{"listed_as": {"language": "GO"}} | fields)
     fleet.own("x", java)
     fleet.own("y", go)
     return fleet.run(90)
 
 
-def test_an_sdk_whose_members_alone_own_other_queues_than_they_should_sorts_differently() -> None:
-    alert = of_two_sdks("a0-3", "a0-3").alert("ORPHANED")
+@pytest.mark.parametrize("fields", [{}, GO], ids=["configured alike", "as it reports"])
+def test_an_sdk_whose_members_alone_own_other_queues_than_they_should_sorts_differently(fields: dict[str, Any]) -> None:
+    alert = of_two_sdks("a0-3", "a0-3", **fields).alert("ORPHANED")
     assert alert.cause == "STRATEGY_MISMATCH"
     assert alert.evidence == (
         "GO: y own other queues than the strategy gives them, all members of other SDKs own theirs"
