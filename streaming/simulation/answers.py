@@ -48,10 +48,12 @@ def owned_queues(client: Consumer) -> tuple[OwnedQueues, ...]:
     )
 
 
-def offsets_of(progress: Progress, now: int) -> QueueProgress:
+def offsets_of(progress: Progress, now: int, tells_pull_offsets: bool) -> QueueProgress:
+    """Brokers of 4.x do not tell pull offsets."""
     newest = progress.log.max_offset(now)
     committed = max(0, progress.committed)
-    return QueueProgress(progress.log.queue.queue_id, newest, committed, max(committed, progress.pulled))
+    pulled = max(committed, progress.pulled) if tells_pull_offsets else -1
+    return QueueProgress(progress.log.queue.queue_id, newest, committed, pulled)
 
 
 def table_of(topics: Mapping[str, Iterable[QueueProgress]]) -> tuple[OffsetRow, ...]:

@@ -32,14 +32,16 @@ class Channel(NamedTuple):
 class ConsumerGroupInfo:
     """A group as this broker knows it. ``subscriptions`` are the topics of the last heartbeat, whoever sent it.
 
-    Each has the newest version (``subVersion``) that any client has sent while the topic stood there.
+    Each has the newest version (``subVersion``) that any client has sent while the topic stood there. ``consume_type``
+    is that of the last heartbeat too.
     """
 
-    __slots__ = ("_ids", "channels", "subscriptions")
+    __slots__ = ("_ids", "channels", "consume_type", "subscriptions")
 
     def __init__(self) -> None:
         self.channels: dict[Channel, int] = {}  # -> when it last sent a heartbeat
         self.subscriptions: dict[str, int] = {}
+        self.consume_type = ""
         self._ids: tuple[str, ...] | None = ()
 
     @property
@@ -53,6 +55,7 @@ class ConsumerGroupInfo:
         """A heartbeat. Whether it brought a new channel, or another set of topics."""
         is_new = channel not in self.channels
         self.channels[channel] = now
+        self.consume_type = channel.client.manner.sdk.consume_type
         if is_new:
             self._ids = None
         before = self.subscriptions
@@ -84,6 +87,7 @@ class Broker:
     ) -> None:
         self.name, self.broker_id = name, broker_id
         self.is_up = self.hears_name_server = True
+        self.answers_lists = self.answers_connections = self.tells_pull_offsets = True
         self.topics: dict[str, QueueData] = {}
         self.logs: dict[MessageQueue, MessageLog] = {}
         self.groups: dict[str, ConsumerGroupInfo] = {}

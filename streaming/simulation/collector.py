@@ -34,7 +34,7 @@ from streaming.simulation.answers import addresses_by_id, class_of, offsets_of, 
 from streaming.simulation.broker import Broker
 from streaming.simulation.consumer import Consumer
 from streaming.simulation.fleet import Fleet
-from streaming.simulation.name_server import TopicRouteData
+from streaming.simulation.name_server import Routing, TopicRouteData
 from streaming.simulation.pace import LIVE, Pace
 from streaming.simulation.views import BrokerView, visible
 
@@ -46,16 +46,25 @@ LISTS_MS, ASKS_MS, ENDS_MS, ENDS_LATE_MS = 20, 100, 600, 1_100  # after the star
 class Collector:
     """``tell`` gets every event as it is made, in the order of the clock."""
 
-    def __init__(self, fleet: Fleet, cluster: str, tell: Callable[[AnyEvent], None], pace: Pace = LIVE) -> None:
-        self._fleet, self._tell, self.pace = fleet, tell, pace
-        self._random = Random(f"{fleet.seed}/collector")
+    def __init__(
+        self,
+        fleet: Fleet,
+        cluster: str,
+        tell: Callable[[AnyEvent], None],
+        pace: Pace = LIVE,
+        source: str = "simulation",
+    ) -> None:
+        self._fleet, self._tell, self.pace, self._source = fleet, tell, pace, source
+        self._random = Random(f"{fleet.seed}/collector{source.removeprefix('simulation')}")
         self._retry = retry_topic(fleet.group)
-        common = {"schema": SCHEMA_VERSION, "cluster": cluster, "group": fleet.group, "source": "simulation"}
+        common = {"schema": SCHEMA_VERSION, "cluster": cluster, "group": fleet.group, "source": source}
         self._common: dict[str, Any] = common
         self._seq = 0
         self._round = 0
         self._views: dict[str, BrokerView] = {}
         self._answers: dict[str, BrokerAnswer] = {}
+        self._languages: dict[str, dict[str, str]] = {}  # of each broker's connections, by client
+        self._consume_types: dict[str, str] = {}
         self._clients, self._offsets = ClientSchedule(pace.policy), OffsetSchedule(pace.policy)
         self._unread = UnreadQueues()
         self._had_members = False
@@ -73,6 +82,11 @@ class Collector:
     def start(self) -> None:
         self._fleet.agenda.after(self._random.randrange(self.pace.interval_ms), self._begin)
 
+    def kill(self) -> None:
+        """``kill -9``: it says nothing any more, whatever is still on its way to it."""
+        self.is_off = True
+        self._tell = lambda _: None
+
     # --- a round
 
     def _begin(self) -> None:
@@ -85,9 +99,13 @@ class Collector:
             agenda.after(LISTS_MS + self._random.randrange(40), self._ask_members, name)
         agenda.after(ASKS_MS, self._ask_clients)
 
+    def _name_server(self) -> Routing:
+        return self._fleet.name_servers.of(self._source, self._fleet.now)
+
     def _brokers_to_ask(self) -> list[str]:
         now = self._fleet.now
-        routes = [self._fleet.name_server.route(topic) for topic in self._topics]
+        name_server = self._name_server()
+        routes = [name_server.route(topic) for topic in self._topics]
         hosting = {name for route in routes if route is not None for name in route.broker_names}
         self._hosted_ts.update(dict.fromkeys(hosting, now))
         self._hosted_ts = {name: ts for name, ts in self._hosted_ts.items() if now - ts <= STAYS_WATCHED_MS}
@@ -95,7 +113,7 @@ class Collector:
 
     def _ask_members(self, name: str) -> None:
         broker = self._fleet.brokers[name]
-        if not broker.is_up:
+        if not (broker.is_up and broker.answers_lists):
             self._answers[name] = BrokerAnswer(name, answered=False, error="no answer")
             return
         ids = broker.client_ids(self._fleet.group)
@@ -106,8 +124,10 @@ class Collector:
             for client_id in changed:
                 self._say(ConsumerChange, broker_name=name, client_id=client_id, change=change)
         group = broker.groups.get(self._fleet.group)
-        if group is not None:
+        if group is not None and broker.answers_connections:
             self._topics.update(dict.fromkeys(group.subscriptions))
+            self._languages[name] = {c.client.client_id: c.client.manner.sdk.language for c in group.channels}
+            self._consume_types[name] = group.consume_type
             view.take_connections(addresses_by_id(group.channels), visible(group.subscriptions), self._fleet.now)
 
     def _ask_clients(self) -> None:
@@ -154,7 +174,7 @@ class Collector:
             return False
         self._asked_now[client_id] = None
         client = self._instance(client_id, through)
-        if client is not None and client.is_running and not client.is_paused:
+        if client is not None and client.is_running and not client.is_paused and client.manner.sdk.answers:
             agenda.after(self._random.randrange(5, 250), self._take_report, client, through, self._round, now)
             return False
         agenda.after(TIMEOUT_MS, self._take_silence, client_id, through, self._round, now)
@@ -186,6 +206,8 @@ class Collector:
         if not is_there:
             return
         self._topics.update(dict.fromkeys(sorted(client.topics)))
+        manner, sdk = client.manner, client.manner.sdk
+        model = "BROADCASTING" if manner.broadcasting else "CLUSTERING"
         self._say(
             AssignmentReport,
             round_ts,
@@ -194,13 +216,13 @@ class Collector:
             answered_ts=self._fleet.now,
             asked_through=through,
             start_ts=client.start_ts + client.clock_is_off_ms,
-            strategy=class_of(client.manner.strategy),
-            orderly=client.orderly,
-            client_rebalance=True,
-            message_model="BROADCASTING" if client.manner.broadcasting else "CLUSTERING",
-            version="V5_3_3" if client.manner.version >= 5 else "V4_9_7",
+            strategy=class_of(manner.strategy) if sdk.tells_strategy else None,
+            orderly=client.orderly if sdk.tells_queues else None,
+            client_rebalance=True if sdk.tells_strategy and sdk.tells_queues else None,
+            message_model=model if sdk.tells_model else None,
+            version="V5_3_3" if manner.version >= 5 else "V4_9_7",
             subscriptions=tuple(Subscription(t, e, "TAG") for t, e in sorted(client.topics.items())),
-            owned=owned_queues(client),
+            owned=owned_queues(client) if sdk.tells_queues else (),
         )
 
     # --- offsets and routes
@@ -214,7 +236,7 @@ class Collector:
             return
         found: dict[str, tuple[QueueProgress, ...]] = {}
         for topic, progresses in broker.progresses_by_topic(group, now).items():
-            found[topic] = tuple(offsets_of(one, now) for one in progresses)
+            found[topic] = tuple(offsets_of(one, now, broker.tells_pull_offsets) for one in progresses)
         stored = broker.stored_topics(group) & found.keys()
         self._offsets.answered(group, broker.name, now, table_of({topic: found[topic] for topic in stored}))
         self._unread.stored(broker.name, stored)
@@ -222,12 +244,12 @@ class Collector:
             self._say(ConsumeProgress, broker_name=broker.name, topic=topic, queues=rows)
 
     def _learn_routes(self) -> None:
-        now = self._fleet.now
+        now, name_server = self._fleet.now, self._name_server()
         for topic in self._topics:
             period = RETRY_ROUTE_MS if topic == self._retry else self.pace.route_ms
             _, asked_ts = self._routes.get(topic, (None, -period))
             if now - asked_ts >= period:
-                self._routes[topic] = (self._fleet.name_server.route(topic), now)
+                self._routes[topic] = (name_server.route(topic), now)
 
     def _say_routes(self) -> None:
         for topic, (route, ts) in self._routes.items():
@@ -263,16 +285,18 @@ class Collector:
 
     def _say_heartbeat(self, name: str, client_id: str, addresses: tuple[str, ...]) -> None:
         model = "BROADCASTING" if self._fleet.group in self._fleet.brokers[name].broadcasting else "CLUSTERING"
+        language = self._languages.get(name, {}).get(client_id)
+        is_told = language is not None
         self._say(
             Heartbeat,
             broker_name=name,
             client_id=client_id,
             observed="listed",
             addresses=addresses,
-            language="JAVA",
-            version="475",
-            message_model=model,
-            consume_type="CONSUME_PASSIVELY",
+            language=language,
+            version="475" if is_told else None,
+            message_model=model if is_told else None,
+            consume_type=self._consume_types[name] if is_told else None,
         )
 
     def _say(

@@ -14,6 +14,7 @@ from streaming.simulation.message_queue import MessageLog, Progress
 from streaming.simulation.name_server import TopicRouteData
 from streaming.simulation.process_queue import PERSIST_FIRST_MS, PERSIST_MS, SPEED, ProcessQueue
 from streaming.simulation.rebalance import Rebalance
+from streaming.simulation.sdk import JAVA, Sdk
 
 if TYPE_CHECKING:
     from streaming.simulation.fleet import Fleet
@@ -38,6 +39,7 @@ class Manner:
     broadcasting: bool = False
     version: int = 5
     speed: int = SPEED
+    sdk: Sdk = JAVA
 
 
 class Consumer:
@@ -50,6 +52,7 @@ class Consumer:
         self.clock_is_off_ms = 0
         self.is_running, self.is_paused, self.pulls_no_more = False, False, False
         self.cannot_reach: set[str] = set()  # brokers
+        self.loses_heartbeats_to: set[str] = set()  # brokers that can be reached otherwise
         self.cannot_reach_name_server = False
         self.orderly, self.speed = manner.orderly, manner.speed
         self.topics = dict(manner.topics)
@@ -141,7 +144,7 @@ class Consumer:
         if self.cannot_reach_name_server:
             return
         for topic in self.topics:
-            self.routes[topic] = self.fleet.name_server.route(topic)
+            self.routes[topic] = self.fleet.name_servers.of(self.client_id, self.fleet.now).route(topic)
 
     def beat(self) -> None:
         """A heartbeat to every broker of its routes, over a new connection where the old one is gone."""
@@ -150,7 +153,7 @@ class Consumer:
 
     def _beat_one(self, name: str) -> None:
         broker = self.fleet.reach(self, name)
-        if broker is None or not self.is_running:
+        if broker is None or not self.is_running or name in self.loses_heartbeats_to:
             return
         channel = self._channels.get(name)
         if channel is None or not self._stands(name, channel):
@@ -189,6 +192,11 @@ class Consumer:
         for name in list(self._channels):
             self._connect(name)
         self.fleet.agenda.after(self.fleet.latency(), self._do, "beat")
+
+    def lose_connection(self, name: str) -> None:
+        """One connection is closed, and the broker notices: it lists the client no more until its next heartbeat."""
+        if name in self._channels:
+            self.fleet.brokers[name].unregister(self._channels[name])
 
     def _live_channels(self) -> list[tuple[Channel, Broker]]:
         brokers = self.fleet.brokers

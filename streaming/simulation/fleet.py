@@ -11,7 +11,7 @@ from streaming.simulation.broker import REGISTER_MS, SCAN_MS, Broker
 from streaming.simulation.consumer import Consumer, Manner
 from streaming.simulation.message_queue import Progress
 from streaming.simulation.name_server import SCAN_MS as NAME_SERVER_SCAN_MS
-from streaming.simulation.name_server import NameServer, QueueData, TopicRouteData
+from streaming.simulation.name_server import NameServer, NameServers, OneNameServer, QueueData, TopicRouteData
 from streaming.simulation.process_queue import ProcessQueue
 from streaming.simulation.producer import ISOLATED_LATENCY_MS, Producer
 from streaming.simulation.truth import Truth
@@ -30,6 +30,7 @@ class Fleet:
         self.agenda = Agenda(start_ts)
         self.random, self._retries = Random(f"{seed}/fleet"), Random(f"{seed}/retries")
         self.name_server = NameServer()
+        self.name_servers: NameServers = OneNameServer(self.name_server)
         self.brokers: dict[str, Broker] = {}
         self.clients: list[Consumer] = []
         self.allocations = Allocations()
@@ -140,7 +141,9 @@ class Fleet:
     def subscribers_changed(self) -> None:
         """A client came, went, or subscribes to other topics: a topic may have got its first, or lost its last."""
         self._subscriber_counts.clear()
-        subscribed = {topic for client in self.clients if client.is_running for topic in client.topics}
+        running = [client for client in self.clients if client.is_running]
+        self.truth.note_subscriptions(len({frozenset(client.topics.items()) for client in running}) < 2)
+        subscribed = {topic for client in running for topic in client.topics}
         if subscribed != self._subscribed:
             self._subscribed = subscribed
             self._note_route()
@@ -194,7 +197,7 @@ class Fleet:
     def ask_members(self, client: Consumer, route: TopicRouteData) -> tuple[str, ...] | None:
         """``findConsumerIdList``: of one random broker of the topic; None if it gives none."""
         broker = self.reach(client, client.random.choice(route.broker_names))
-        ids = () if broker is None else broker.client_ids(self.group)
+        ids = () if broker is None or not broker.answers_lists else broker.client_ids(self.group)
         return self.allocations.members(ids) if ids else None
 
     # --- pulls

@@ -1,7 +1,7 @@
 """The name server (``RouteInfoManager``): which brokers there are, and which queues of a topic they have."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from schemas.identity import MessageQueue
 from streaming.core.allocation import sort_queues
@@ -100,6 +100,10 @@ class NameServer:
         self._order[topic] = conf
         self._routes.pop(topic, None)
 
+    @property
+    def topics(self) -> tuple[str, ...]:
+        return tuple(self._topics)
+
     def route(self, topic: str) -> TopicRouteData | None:
         """None: TOPIC_NOT_EXIST."""
         known = self._routes.get(topic)
@@ -115,3 +119,25 @@ class NameServer:
 
     def _ids_of(self, broker_name: str) -> tuple[int, ...]:
         return tuple(sorted(broker_id for name, broker_id in self._registered if name == broker_name))
+
+
+class Routing(Protocol):
+    """What a name server is to those who ask it."""
+
+    def route(self, topic: str) -> TopicRouteData | None: ...
+
+
+class NameServers(Protocol):
+    """Several name servers: which of them somebody asks now, a client by its id or the collector by its source."""
+
+    def of(self, asker: str, now: int) -> Routing: ...
+
+
+class OneNameServer:
+    """They all say the same at once."""
+
+    def __init__(self, name_server: NameServer) -> None:
+        self._name_server = name_server
+
+    def of(self, asker: str, now: int) -> Routing:
+        return self._name_server

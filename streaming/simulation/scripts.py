@@ -38,7 +38,7 @@ class Stage:
         self, name: str, topic: str = "T", strategy: Strategy = AVERAGELY, instance: str | None = None, **manner: bool
     ) -> None:
         client_id = f"127.0.0.1@{instance or name}"
-        self.clients[name] = self.fleet.join(client_id, Manner(((topic, "*"),), strategy, **manner))
+        self.clients[name] = self.fleet.join(client_id, Manner(((topic, "*"),), strategy, **manner))  # type: ignore[arg-type]
 
     def stop(self, name: str) -> None:
         self.fleet.leave(self.clients[name])

@@ -58,6 +58,7 @@ class Truth:
         self.changes: list[Change] = []
         self.listings: list[Change] = []
         self.held: list[Held] = []
+        self.unlike: list[tuple[int, int | None]] = []  # from when to when members subscribed differently
         self._now, self._in_route, self._subscribers = now, in_route, subscribers
         self._open: dict[MessageQueue, Window] = {}
 
@@ -67,6 +68,14 @@ class Truth:
     def listed(self, broker_name: str, client_id: str) -> None:
         """A broker's list changed, as it may long after the client did."""
         self.listings.append(Change(self._now(), broker_name, client_id))
+
+    def note_subscriptions(self, are_alike: bool) -> None:
+        """Whether all living members subscribe to the same topics with the same filters."""
+        is_open = bool(self.unlike) and self.unlike[-1][1] is None
+        if is_open and are_alike:
+            self.unlike[-1] = (self.unlike[-1][0], self._now())
+        elif not is_open and not are_alike:
+            self.unlike.append((self._now(), None))
 
     def note(self, progress: Progress) -> None:
         """Something about the queue or who holds it has changed: a window may begin or end."""
