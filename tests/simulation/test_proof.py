@@ -17,7 +17,7 @@ from streaming.core.settings import Settings, Timing
 from streaming.core.topic_evidence import TopicEvidence
 from streaming.simulation.proof import evaluation, incidents
 from streaming.simulation.proof.detector import Detector
-from streaming.simulation.proof.evaluation import evaluate
+from streaming.simulation.proof.evaluation import Order, evaluate
 from streaming.simulation.proof.faults import FAULT_NAMED, FAULTS
 from streaming.simulation.proof.figures import Figures, Report
 from streaming.simulation.proof.incidents import Run, play_incident, shape_for
@@ -111,7 +111,7 @@ def test_an_evaluation_that_is_interrupted_tells_what_was_played(monkeypatch: py
 
     monkeypatch.setattr(evaluation, "incident", play)
     said: list[str] = []
-    report = evaluate(5, 100, "1", DEFAULT, jobs=1, say=said.append)
+    report = evaluate(Order(5, 100), "1", DEFAULT, jobs=1, say=said.append)
     assert [run.seed for run in report.incidents] == ["1/0", "1/1"]
     assert said[-1].startswith("interrupted")
 
@@ -122,7 +122,8 @@ def command(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, str
 
 
 def test_the_command_prints_one_object(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    code, out = command(capsys, "--incidents", "0", "--healthy", "0", "--json")
+    nothing = ("--incidents", "0", "--healthy", "0", "--perturbed-incidents", "0", "--perturbed-healthy", "0")
+    code, out = command(capsys, *nothing, "--json")
     report = json.loads(out)
     assert code == 0
     assert set(report) == {"total", "kinds", "causes", "faults", "missed", "false"}
@@ -132,7 +133,7 @@ def test_the_command_prints_one_object(capsys: pytest.CaptureFixture[str], tmp_p
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_in_short_all_is_found_and_nobody_is_called_for_nothing() -> None:
-    report = evaluate(len(FAULTS), 60, "short", Settings(), jobs=2)
+    report = evaluate(Order(len(FAULTS), 60), "short", Settings(), jobs=2)
     total = report.as_json()["total"]
     assert total["recall"] == 1.0
     assert total["precision"] >= 0.95  # of so few pages and causes: not one may be wrong
@@ -204,4 +205,4 @@ def test_without_patience_the_same_healthy_groups_page(monkeypatch: pytest.Monke
     """What keeps everyday life silent: the graces, and that an alert fires only once all has been said again."""
     monkeypatch.setattr(claims, "_is_ripe", lambda *_: True)
     none = Timing(grace_membership=0, grace_route=0, grace_broker=0, grace_orderly_extra=0)
-    assert evaluate(0, 60, "short", Settings(timing=none), jobs=1).healthy_pages
+    assert evaluate(Order(0, 60), "short", Settings(timing=none), jobs=1).healthy_pages

@@ -11,6 +11,7 @@ from streaming.core.step import take
 from streaming.simulation.collector import Collector
 from streaming.simulation.fleet import Fleet
 from streaming.simulation.pace import Pace
+from streaming.simulation.proof.wire import Wire
 
 CLUSTER = "simulated"
 
@@ -26,18 +27,43 @@ class Detector:
         keep: Callable[[AnyEvent], object] = lambda _: None,
     ) -> None:
         self._group = Group(new_state(CLUSTER, fleet.group), settings)
-        self._fleet, self._keep = fleet, keep
+        self._fleet, self._keep, self._pace = fleet, keep, pace
+        self.told_ts: list[int] = []  # of each fact, by the clock that is never wrong
+        self.wire = Wire(str(fleet.seed), fleet.agenda, self._take)
+        self.collectors: list[Collector] = []
         self.borne_out: set[tuple[str, int]] = set()  # kinds of alerts that were true when they were told
-        self.collector = Collector(fleet, CLUSTER, self._take, pace)
-        self.collector.start()
+        self.add_collector("simulation")
+
+    def add_collector(self, source: str) -> None:
+        collector = Collector(self._fleet, CLUSTER, self.wire.send, self._pace, source)
+        self.collectors.append(collector)
+        collector.start()
+
+    @property
+    def collector(self) -> Collector:
+        """The first."""
+        return self.collectors[0]
 
     def _take(self, event: AnyEvent) -> None:
         self._keep(event)
         known = len(self.facts)
         take(self._group, event)
+        self.told_ts += [self._fleet.now] * (len(self.facts) - known)
         for fact in self.facts[known:]:
             if isinstance(fact.payload, AlertFact) and self._is_so(fact.payload.kind, fact.topic):
-                self.borne_out.add((fact.payload.kind, fact.ts))
+                self.borne_out.add((fact.payload.kind, self._fleet.now))
+
+    @property
+    def lost_reports(self) -> list[int]:
+        return [ts for collector in self.collectors for ts in collector.lost_reports]
+
+    @property
+    def silences(self) -> list[tuple[int, str]]:
+        return [silence for collector in self.collectors for silence in collector.silences]
+
+    @property
+    def spared(self) -> list[int]:
+        return [ts for collector in self.collectors for ts in collector.spared]
 
     @property
     def facts(self) -> list[Fact]:

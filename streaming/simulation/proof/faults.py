@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from schemas.facts import Cause, Kind
-from streaming.simulation.proof import mishaps
+from streaming.simulation.proof import mishaps, odd_members
 from streaming.simulation.proof.world import TOPIC, World
 
 
@@ -21,6 +21,7 @@ class Fault:
     ``conditions``: (kind, topic) that are true meanwhile, beside what the truth says of queues. ``extra_ms`` is what
     the evidence needs beyond the usual, for a reason that docs/simulation.md gives. ``is_unheard``: an id is listed
     twice, and one of the two is not asked, or is not there. ``is_alone``: it leaves no room for another beside it.
+    ``also_true``: findings about the group that are true meanwhile, and need not be told.
     ``causes_of_two``: right names for it where a queue has two owners, beside ``causes``.
     """
 
@@ -35,6 +36,7 @@ class Fault:
     is_unheard: bool = False
     is_alone: bool = False
     causes_of_two: tuple[Cause, ...] = ()
+    also_true: tuple[Kind, ...] = ()
 
     @property
     def changes_topic(self) -> bool:
@@ -113,3 +115,17 @@ FAULTS: tuple[Fault, ...] = (
     Fault("flapping", (), mishaps.flapping, least_clients=2, conditions=((Kind.REBALANCE_STORM, ""),)),
 )
 FAULT_NAMED = {fault.name: fault for fault in FAULTS}
+MORE_FAULTS: tuple[Fault, ...] = (  # they are played where there are perturbations, and beside no other
+    Fault("stuck_at_a_low_rate", (), odd_members.stuck_at_a_low_rate, {"orderly": False}, is_alone=True),
+    Fault("pull_tool", (), odd_members.pull_tool, PLAIN, is_unheard=True, is_alone=True),
+    Fault(
+        "lite_assign",
+        (),
+        odd_members.lite_assign,
+        PLAIN,
+        is_unheard=True,
+        is_alone=True,
+        also_true=(Kind.INCONSISTENT_SUBSCRIPTION,),
+    ),
+)
+ANY_FAULT_NAMED = FAULT_NAMED | {fault.name: fault for fault in MORE_FAULTS}

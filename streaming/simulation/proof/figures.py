@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from streaming.simulation.fleet import T0
-from streaming.simulation.proof.faults import FAULT_NAMED
+from streaming.simulation.proof.faults import ANY_FAULT_NAMED
 from streaming.simulation.proof.incidents import Run
 from streaming.simulation.proof.verdict import Page, Wanted
 
@@ -64,13 +64,57 @@ class Report(Struct):
 
     incidents: list[Run] = field(default_factory=list)
     healthy: list[Run] = field(default_factory=list)
+    perturbed: Report | None = None
 
     @property
     def healthy_pages(self) -> list[tuple[Run, Page]]:
-        """Every page in healthy operation is one too many, whatever it says."""
-        return [(run, page) for run in self.healthy for page in run.pages]
+        """Every page in healthy operation is one too many, whatever it says, unless it was so for ten minutes."""
+        return [(run, page) for run in self.healthy for page in run.pages if not page.is_true]
+
+    @property
+    def untold(self) -> list[tuple[Run, Wanted]]:
+        """What was wrong for ten minutes without a page."""
+        runs = [*self.incidents, *self.healthy]
+        return [(run, one) for run in runs for one in run.lasting if one.found is None]
+
+    @property
+    def is_bad(self) -> bool:
+        """Something was missed, or a healthy group paged; with perturbations only what lasts must not be missed."""
+        missed = any(one.found is None for run in self.incidents for one in run.wanted)
+        perturbed = self.perturbed is not None and (self.perturbed.untold or self.perturbed.healthy_pages)
+        return bool(missed or self.healthy_pages or perturbed)
 
     def as_json(self) -> dict[str, Any]:
+        found = self._as_json()
+        if self.perturbed is not None:
+            found["perturbed"] = {**self.perturbed._as_json(), **self.perturbed._of_perturbations()}
+        return found
+
+    def _of_perturbations(self) -> dict[str, Any]:
+        names = sorted({name for run in [*self.incidents, *self.healthy] for name in run.perturbations})
+        return {
+            "all": self._lasting_figures(),
+            "perturbations": {name: self._with(name)._lasting_figures() for name in names},
+            "lasting_without_page": [_missed(run, one) for run, one in self.untold],
+        }
+
+    def _with(self, name: str) -> Report:
+        incidents = [run for run in self.incidents if name in run.perturbations]
+        return Report(incidents, [run for run in self.healthy if name in run.perturbations])
+
+    def _lasting_figures(self) -> dict[str, int]:
+        return {
+            "incidents": len(self.incidents),
+            "lasting": sum(len(run.lasting) for run in [*self.incidents, *self.healthy]),
+            "lasting_without_page": len(self.untold),
+            "false_in_incidents": len(self._false_of_incidents()),
+            "healthy_runs": len(self.healthy),
+            "healthy_rebalances": sum(run.rebalances for run in self.healthy),
+            "healthy_pages": len(self.healthy_pages),
+            "healthy_true_pages": sum(page.is_true for run in self.healthy for page in run.pages),
+        }
+
+    def _as_json(self) -> dict[str, Any]:
         total = self._figures(lambda _: True, lambda _: True)
         rebalances = sum(run.rebalances for run in self.healthy)
         return {
@@ -101,7 +145,7 @@ class Report(Struct):
         """The cause that is the best name of faults, and these."""
         found: dict[str, set[str]] = {}
         for name in self._faults():
-            for cause in FAULT_NAMED[name].causes[:1]:
+            for cause in ANY_FAULT_NAMED[name].causes[:1]:
                 found.setdefault(cause.value, set()).add(name)
         return dict(sorted(found.items()))
 
@@ -122,11 +166,14 @@ class Report(Struct):
         return [_page(run, page) for run in self.incidents for page in run.pages if not page.is_true]
 
 
+def _of_run(run: Run) -> dict[str, Any]:
+    found: dict[str, Any] = {"seed": run.seed, "faults": run.faults, "shape": run.shape}
+    return {**found, "perturbations": run.perturbations} if run.perturbations else found
+
+
 def _missed(run: Run, one: Wanted) -> dict[str, Any]:
     return {
-        "seed": run.seed,
-        "faults": run.faults,
-        "shape": run.shape,
+        **_of_run(run),
         "kind": one.kind.value,
         "topic": one.topic,
         "from_s": (one.from_ts - T0) / 1_000,
@@ -136,9 +183,8 @@ def _missed(run: Run, one: Wanted) -> dict[str, Any]:
 
 def _page(run: Run, page: Page) -> dict[str, Any]:
     return {
-        "seed": run.seed,
-        "faults": run.faults,
-        "shape": run.shape,
+        **_of_run(run),
+        **({"was_so": page.was_so} if run.perturbations else {}),
         "kind": page.kind.value,
         "topic": page.topic,
         "cause": page.cause,

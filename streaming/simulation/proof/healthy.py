@@ -13,6 +13,8 @@ from streaming.simulation.pace import Pace
 from streaming.simulation.proof.detector import Detector
 from streaming.simulation.proof.incidents import Run
 from streaming.simulation.proof.judging import Judge
+from streaming.simulation.proof.lasting import Lasting
+from streaming.simulation.proof.perturbations.drawing import begin, draw, fit
 from streaming.simulation.proof.world import TOPIC, Shape, World, random_shape
 
 OPERATIONS_A_RUN = 10
@@ -138,10 +140,14 @@ def healthy_shape(random: Random) -> Shape:
     return shape
 
 
-def play_healthy(seed: str, settings: Settings) -> Run:
+def play_healthy(seed: str, settings: Settings, is_perturbed: bool = False) -> Run:
+    """Every page is false; with perturbations all but those that the truth bore out for ten minutes."""
     random = Random(f"{seed}/healthy")
-    world = World(healthy_shape(random), seed)
+    shape = healthy_shape(random)
+    drawn = draw(seed, shape, is_healthy=True) if is_perturbed else []
+    world = World(fit(shape, drawn), seed)
     detector = Detector(world.fleet, settings, Pace(loses_reports=0.02 if random.random() < 0.3 else 0.0))
+    meanwhile = begin(seed, drawn, world, detector, is_healthy=True)
     world.warm_up()
     actions, weights = zip(*OPERATIONS, strict=True)
     done = random.choices(actions, weights, k=OPERATIONS_A_RUN)
@@ -149,8 +155,20 @@ def play_healthy(seed: str, settings: Settings) -> Run:
         action(world)
         world.fleet.run(random.randrange(*PAUSE_S))
     world.fleet.run(PAUSE_S[1])
-    verdict = Judge(world, detector, (), settings.timing).verdict()
+    judge, lasting = Judge(world, detector, (), settings.timing), Lasting(world, (), meanwhile)
+    verdict = judge.verdict()
+    pages = [p._replace(is_true=bool(drawn and lasting.bears_out(p)), was_so=p.is_true) for p in verdict.pages]
     names = tuple(dict.fromkeys(action.__name__ for action in done))
     seconds = (world.fleet.now - world.began_ts) / 1_000
     changes = sum(change.what in ("joined", "left", "route", "broker") for change in world.fleet.truth.changes)
-    return Run(seed, str(world.shape), names, seconds, changes, verdict.wanted, verdict.pages)
+    return Run(
+        seed,
+        str(world.shape),
+        names,
+        seconds,
+        changes,
+        verdict.wanted,
+        pages,
+        tuple(one.name for one in drawn),
+        lasting.wanted(judge.pages) if drawn else [],
+    )

@@ -12,13 +12,16 @@ from schemas.events import AnyEvent
 from streaming.core.settings import Settings
 from streaming.simulation.pace import Pace
 from streaming.simulation.proof.detector import Detector
-from streaming.simulation.proof.faults import FAULTS, Fault
+from streaming.simulation.proof.faults import ANY_FAULT_NAMED, FAULTS, Fault
 from streaming.simulation.proof.judging import Judge
+from streaming.simulation.proof.lasting import Lasting
+from streaming.simulation.proof.perturbations.drawing import begin, draw, fit
 from streaming.simulation.proof.verdict import Active, Page, Wanted
 from streaming.simulation.proof.world import Shape, World, random_shape
 
 AFTERWARDS_S = 150
 LONG_S, SHORT_S = (240, 480), (5, 120)  # how long faults last
+LASTING_S = (640, 840)  # with perturbations
 IS_SHORT, IS_DOUBLE, HAS_CHURN, LOSES_REPORTS = 0.2, 0.25, 0.3, 0.2
 
 
@@ -32,6 +35,8 @@ class Run(Struct):
     rebalances: int
     wanted: list[Wanted]
     pages: list[Page]
+    perturbations: tuple[str, ...] = ()
+    lasting: list[Wanted] = []
 
 
 def incident(seed: str, number: int, settings: Settings) -> Run:
@@ -39,8 +44,19 @@ def incident(seed: str, number: int, settings: Settings) -> Run:
     return play_incident(f"{seed}/{number}", FAULTS[number % len(FAULTS)], settings)
 
 
+def perturbed_incident(seed: str, number: int, settings: Settings) -> Run:
+    """The same with perturbations. Most faults last for longer than ten minutes."""
+    faults = tuple(ANY_FAULT_NAMED.values())
+    return play_incident(f"{seed}/perturbed/{number}", faults[number % len(faults)], settings, is_perturbed=True)
+
+
 def play_incident(
-    seed: str, fault: Fault, settings: Settings, group: str = "G", keep: Callable[[AnyEvent], object] = lambda _: None
+    seed: str,
+    fault: Fault,
+    settings: Settings,
+    group: str = "G",
+    keep: Callable[[AnyEvent], object] = lambda _: None,
+    is_perturbed: bool = False,
 ) -> Run:
     """``keep`` is given every event."""
     random = Random(f"{seed}/incident")
@@ -49,18 +65,37 @@ def play_incident(
     if random.random() < IS_DOUBLE and not fault.is_alone:
         others = [other for other in FAULTS if other is not fault and _fits(other, shape)]
         faults += random.sample([other for other in others if not (fault.changes_topic and other.changes_topic)], 1)
+    drawn = draw(seed, shape, is_healthy=False) if is_perturbed else []
+    shape = fit(shape, drawn)
     world = World(shape, seed, group)
     loses = 0.03 if random.random() < LOSES_REPORTS else 0.0
     detector = Detector(world.fleet, settings, Pace(loses_reports=loses), keep)
+    meanwhile = begin(seed, drawn, world, detector, is_healthy=False)
     world.warm_up()
-    active = [_inflict(world, one, random) for one in faults]
+    long_s = LASTING_S if is_perturbed else LONG_S
+    active = [_inflict(world, one, random, long_s) for one in faults]
     if random.random() < HAS_CHURN and shape.strategy != "CONFIG":
         world.fleet.agenda.after(random.randrange(60_000), _churn, world)
     world.fleet.run(max(one.to_ts for one in active) / 1000 - world.fleet.now / 1000 + AFTERWARDS_S)
-    verdict = Judge(world, detector, active, settings.timing).verdict()
+    judge, lasting = Judge(world, detector, active, settings.timing), Lasting(world, active, meanwhile)
+    verdict = judge.verdict()
+    pages = [
+        page._replace(is_true=page.is_true or bool(drawn and lasting.bears_out(page)), was_so=page.is_true)
+        for page in verdict.pages
+    ]
     names = tuple(one.name for one in faults)
     seconds = (world.fleet.now - world.began_ts) / 1000
-    return Run(seed, str(shape), names, seconds, len(world.fleet.truth.changes), verdict.wanted, verdict.pages)
+    return Run(
+        seed,
+        str(shape),
+        names,
+        seconds,
+        len(world.fleet.truth.changes),
+        verdict.wanted,
+        pages,
+        tuple(one.name for one in drawn),
+        lasting.wanted(judge.pages) if drawn else [],
+    )
 
 
 def shape_for(fault: Fault, random: Random) -> Shape:
@@ -80,10 +115,10 @@ def _fits(fault: Fault, shape: Shape) -> bool:
     return has_room and all(getattr(shape, name) == value for name, value in fault.needs.items())
 
 
-def _inflict(world: World, fault: Fault, random: Random) -> Active:
+def _inflict(world: World, fault: Fault, random: Random, long_s: tuple[int, int]) -> Active:
     """At once, or shortly after what came before it."""
     world.fleet.run(random.randrange(1, 40))
-    lasts_s = random.randrange(*(SHORT_S if random.random() < IS_SHORT else LONG_S))
+    lasts_s = random.randrange(*(SHORT_S if random.random() < IS_SHORT else long_s))
     from_ts = world.fleet.now
     heal = fault.bring_about(world)
     to_ts = from_ts + lasts_s * 1000

@@ -10,18 +10,10 @@ from schemas.identity import MessageQueue, is_retry_topic
 from streaming.core.settings import Timing
 from streaming.simulation.process_queue import PULL_THRESHOLD
 from streaming.simulation.proof.detector import Detector
-from streaming.simulation.proof.verdict import Active, Page, Verdict, Wanted
+from streaming.simulation.proof.verdict import OF_QUEUES, SEEN_AS, Active, Page, PageUntil, Verdict, Wanted
 from streaming.simulation.proof.world import World
 from streaming.simulation.truth import Window
 
-OF_QUEUES = (Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.SLOW_CONSUMER)
-SEEN_AS: dict[Kind, frozenset[Kind]] = {  # which truths make a page of this kind true
-    Kind.DUPLICATED: frozenset({Kind.DUPLICATED}),
-    Kind.ORPHANED: frozenset({Kind.ORPHANED}),
-    Kind.STALLED: frozenset({Kind.STALLED, Kind.ORPHANED, Kind.SLOW_CONSUMER}),
-    Kind.SLOW_CONSUMER: frozenset({Kind.SLOW_CONSUMER, Kind.STALLED}),
-    Kind.PHANTOM: frozenset({Kind.PHANTOM}),
-}
 LONGEST_GRACE_MS = 240_000
 SILENT_FOR_MS = 300_000
 LOOKS_BACK_MS = 60_000  # what a page says was seen within this time before it
@@ -49,40 +41,39 @@ class Judge:
         changes = [(c.ts, c.what) for c in self._truth.changes] + [(c.ts, "listed") for c in self._truth.listings]
         seconds = {(ts // 1_000, what): ts for ts, what in sorted(changes)}  # the last of each kind in a second
         self._changes = sorted((ts, what) for (_, what), ts in seconds.items())
-        self._pages = self._read_pages()
+        self.pages = self._read_pages()
 
     def verdict(self) -> Verdict:
         wanted = [*self._wanted_of_queues(), *self._wanted_of_conditions()]
-        return Verdict(wanted, [page for page, _ in self._pages])
+        return Verdict(wanted, [page for page, _ in self.pages])
 
     # --- what was said
 
-    def _read_pages(self) -> list[tuple[Page, int]]:
-        """Each with when it was over."""
+    def _read_pages(self) -> list[PageUntil]:
         resolved: dict[tuple[str, int], int] = {}
         listed: dict[tuple[str, int], set[MessageQueue]] = {}
-        firing: list[tuple[Fact, AlertFact]] = []
-        for fact in self._detector.facts:
+        firing: list[tuple[Fact, AlertFact, int]] = []
+        for fact, told_ts in zip(self._detector.facts, self._detector.told_ts, strict=True):
             alert = fact.payload
             if not isinstance(alert, AlertFact) or alert.fired_ts is None or is_retry_topic(fact.topic or ""):
                 continue
             key = (alert.fingerprint, alert.fired_ts)
             if key not in listed:
-                firing.append((fact, alert))
+                firing.append((fact, alert, told_ts))
             queues = {MessageQueue(fact.topic or "", q.broker_name, q.queue_id) for q in alert.queues}
             listed.setdefault(key, set()).update(queues)
             if alert.state == AlertState.RESOLVED.value:
-                resolved[key] = fact.ts
+                resolved[key] = told_ts
         pages = []
-        for fact, alert in firing:
+        for fact, alert, told_ts in firing:
             key = (alert.fingerprint, alert.fired_ts or 0)
-            page = self._page(fact, alert, frozenset(listed[key]))
-            pages.append((page, resolved.get(key, self._end)))
+            page = self._page(fact, alert, told_ts, frozenset(listed[key]))
+            pages.append(PageUntil(page, resolved.get(key, self._end)))
         return pages
 
-    def _page(self, fact: Fact, alert: AlertFact, queues: frozenset[MessageQueue]) -> Page:
+    def _page(self, fact: Fact, alert: AlertFact, told_ts: int, queues: frozenset[MessageQueue]) -> Page:
         kind = Kind(alert.kind)
-        given = Page(kind, fact.topic or "", alert.cause, alert.severity, fact.ts, queues, False)
+        given = Page(kind, fact.topic or "", alert.cause, alert.severity, told_ts, queues, False)
         return given._replace(is_true=self._is_true(given))
 
     def _is_true(self, page: Page) -> bool:
@@ -90,7 +81,7 @@ class Judge:
             return (page.kind.value, page.fired_ts) in self._detector.borne_out
         if page.kind not in SEEN_AS:
             return any(
-                (page.kind, page.topic) in one.fault.conditions
+                ((page.kind, page.topic) in one.fault.conditions or page.kind in one.fault.also_true)
                 and one.from_ts <= page.fired_ts <= one.to_ts + LOOKS_BACK_MS
                 for one in self._active
             )
@@ -160,7 +151,7 @@ class Judge:
             self._timing.settle_limit * longest + self._timing.report_max_age
         )  # where there is no end to changes
         due = min(due, window.from_ts + settles_ms + self._tail_ms) + extra
-        lost = sum(window.from_ts <= ts <= due for ts in self._detector.collector.lost_reports)
+        lost = sum(window.from_ts <= ts <= due for ts in self._detector.lost_reports)
         due += min(lost, 3) * 2 * self._report_ms  # after a failure the collector waits twice as long
         due = self._once_clients_are_asked(window.from_ts, due, self._tail_ms)
         silent = self._is_silent(window.from_ts, due)
@@ -173,14 +164,14 @@ class Judge:
         for one in self._active_at(from_ts, due):
             if one.fault.is_unheard:
                 due = max(due, one.from_ts + DEAD_IS_LISTED_MS + self._timing.grace_membership + self._tail_ms)
-        for ts, _ in self._detector.collector.silences:
+        for ts, _ in self._detector.silences:
             if from_ts - self._report_ms <= ts <= due:
                 due = max(due, ts + 3 * self._report_ms + self._tail_ms)
         return due
 
     def _once_clients_are_asked(self, from_ts: int, due: int, within_ms: int) -> int:
         """While queues are new to the group its clients are let be (docs/collector.md): nobody knows what they own."""
-        for ts in self._detector.collector.spared:
+        for ts in self._detector.spared:
             if from_ts - self._report_ms <= ts <= due:
                 due = max(due, ts + within_ms)
         return due
@@ -196,8 +187,7 @@ class Judge:
         """Whether some instance was not heard: then it cannot be known what it owns, and only offsets can tell."""
         if any(one.fault.is_unheard for one in self._active_at(from_ts, to_ts)):
             return True
-        collector = self._detector.collector
-        unheard = (*(ts for ts, _ in collector.silences), *collector.lost_reports)
+        unheard = (*(ts for ts, _ in self._detector.silences), *self._detector.lost_reports)
         return any(from_ts - self._report_ms <= ts <= to_ts for ts in unheard)
 
     def _wanted_of_conditions(self) -> list[Wanted]:
@@ -227,7 +217,7 @@ class Judge:
         """What a client subscribes to it says itself, and while it does not answer nobody else does."""
         within_ms = self._tail_ms + self._timing.hold_warning
         due = self._once_clients_are_asked(from_ts, due, within_ms)
-        for ts, client_id in self._detector.collector.silences:
+        for ts, client_id in self._detector.silences:
             if client_id in self._world.odd_ones and from_ts <= ts <= due:
                 due = max(due, ts + 3 * self._report_ms + within_ms)
         return due
@@ -244,7 +234,7 @@ class Judge:
         return Wanted(kind, topic, from_ts, due_ts, tuple(one.fault.name for one in active), tuple(sorted(causes)))
 
     def _find(self, kinds: set[Kind], topic: str, wanted: Wanted, queues: set[MessageQueue]) -> Page | None:
-        for page, over_ts in self._pages:
+        for page, over_ts in self.pages:
             is_of_it = page.kind in kinds and page.topic == topic and (not queues or queues & page.queues)
             if is_of_it and page.fired_ts <= wanted.due_ts and over_ts >= wanted.from_ts:
                 return page

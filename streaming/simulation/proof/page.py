@@ -8,8 +8,34 @@ HEADS = ("incidents", "faults", "found", "true", "cause", "p50", "p99")
 SHOWN = 20
 
 
+PERTURBED = (
+    ("incidents", "incidents"),
+    ("lasting", "lasting"),
+    ("lasting_without_page", "untold"),
+    ("false_in_incidents", "false"),
+    ("healthy_rebalances", "rebalances"),
+    ("healthy_pages", "pages"),
+)
+
+
 def lines(report: dict[str, Any]) -> Iterator[str]:
     """``report`` as ``Report.as_json`` gives it."""
+    yield from _plain(report)
+    if "perturbed" in report:
+        yield ""
+        yield "with perturbations"
+        yield from _perturbed(report["perturbed"])
+
+
+def _perturbed(report: dict[str, Any]) -> Iterator[str]:
+    yield f"{'':<26}" + "".join(f"{head:>11}" for _, head in PERTURBED)
+    for name, figures in {"all": report["all"], **report["perturbations"]}.items():
+        yield f"  {name:<24}" + "".join(f"{figures[key]:>11}" for key, _ in PERTURBED)
+    yield from _list("wrong for ten minutes without a page", report["lasting_without_page"], "due_s")
+    yield from _list("false", report["false"], "fired_s")
+
+
+def _plain(report: dict[str, Any]) -> Iterator[str]:
     total = report["total"]
     yield f"{'':<26}" + "".join(f"{head:>11}" for head in HEADS)
     yield _row("all", total)
@@ -43,6 +69,7 @@ def _list(title: str, found: list[dict[str, Any]], when: str) -> Iterator[str]:
     yield f"{title}: {len(found)}"
     for one in found[:SHOWN]:
         what = f"{one['kind']} {one.get('cause') or ''}".strip()
-        yield f"  seed {one['seed']}: {what} at {one[when]:.0f} s; {', '.join(one['faults'])}; {one['shape']}"
+        among = ", ".join([*one["faults"], *one.get("perturbations", ())])
+        yield f"  seed {one['seed']}: {what} at {one[when]:.0f} s; {among}; {one['shape']}"
     if len(found) > SHOWN:
         yield f"  and {len(found) - SHOWN} more: --json has all"

@@ -10,6 +10,15 @@ from schemas.facts import Kind
 from schemas.identity import MessageQueue
 from streaming.simulation.proof.faults import Fault
 
+OF_QUEUES = (Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.SLOW_CONSUMER)
+SEEN_AS: dict[Kind, frozenset[Kind]] = {  # which truths make a page of this kind true
+    Kind.DUPLICATED: frozenset({Kind.DUPLICATED}),
+    Kind.ORPHANED: frozenset({Kind.ORPHANED}),
+    Kind.STALLED: frozenset({Kind.STALLED, Kind.ORPHANED, Kind.SLOW_CONSUMER}),
+    Kind.SLOW_CONSUMER: frozenset({Kind.SLOW_CONSUMER, Kind.STALLED}),
+    Kind.PHANTOM: frozenset({Kind.PHANTOM}),
+}
+
 
 class Active(NamedTuple):
     """A fault of an incident, from when to when."""
@@ -20,7 +29,7 @@ class Active(NamedTuple):
 
 
 class Page(NamedTuple):
-    """An alert that began to fire. ``is_true``: the truth bears it out."""
+    """An alert that began to fire. ``is_true``: the truth bears it out. ``was_so``: it did for a moment at least."""
 
     kind: Kind
     topic: str
@@ -29,6 +38,12 @@ class Page(NamedTuple):
     fired_ts: int
     queues: frozenset[MessageQueue]
     is_true: bool
+    was_so: bool = False
+
+
+class PageUntil(NamedTuple):
+    page: Page
+    over_ts: int
 
 
 class Wanted(Struct):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from math import exp, log
 from random import Random
 
@@ -18,6 +19,7 @@ from streaming.core.allocation import (
 )
 from streaming.simulation.consumer import Consumer, Manner
 from streaming.simulation.fleet import Fleet
+from streaming.simulation.sdk import Sdk
 
 TOPIC, OTHER_TOPIC = "T", "U"
 MOST_CLIENTS, MOST_QUEUES, MOST_BROKERS = 200, 1_024, 8
@@ -79,6 +81,7 @@ class World:
         self.fleet.put_topic(TOPIC, dict.fromkeys(self.brokers, shape.queues))
         self.fleet.producer.write(TOPIC, shape.rate * shape.queues * shape.brokers)
         self.began_ts = self.fleet.now
+        self.sdk_of: Callable[[str], Sdk] | None = None  # by client id, where they differ
         self.odd_ones: set[str] = set()  # clients that subscribe to something else
         self._started = 0
 
@@ -112,7 +115,8 @@ class World:
         self._started += 1
         number = self._started
         made = f"10.{number >> 8}.{number & 255}.{self.random.randrange(1, 255)}@{self.random.randrange(1, 65_536)}"
-        client = self.fleet.join(client_id or made, manner or self._own_manner())
+        name, given = client_id or made, manner or self._own_manner()
+        client = self.fleet.join(name, replace(given, sdk=self.sdk_of(name)) if self.sdk_of is not None else given)
         if self.random.random() < 0.2:
             client.clock_is_off_ms = self.random.randrange(-600_000, 600_000)
         return client

@@ -1,0 +1,330 @@
+"""Perturbations: each does what it says, is drawn by seed, and the judge of what lasts can fail on both sides."""
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import TypeVar
+
+import pytest
+
+from schemas.events import AnyEvent, AssignmentReport, ConsumeProgress, ConsumerChange, Heartbeat, Round
+from schemas.facts import Kind
+from schemas.identity import MessageQueue
+from streaming.core import findings
+from streaming.core.settings import Settings
+from streaming.simulation.pace import LIVE
+from streaming.simulation.proof import healthy, incidents, lasting
+from streaming.simulation.proof.detector import Detector
+from streaming.simulation.proof.faults import ANY_FAULT_NAMED, FAULT_NAMED, MORE_FAULTS
+from streaming.simulation.proof.figures import Report
+from streaming.simulation.proof.healthy import play_healthy
+from streaming.simulation.proof.incidents import Run, play_incident
+from streaming.simulation.proof.lasting import LASTING_MS, Lasting
+from streaming.simulation.proof.perturbations import clients, drawing, fleet_life
+from streaming.simulation.proof.perturbations.drawing import PERTURBATION_NAMED, PERTURBATIONS, draw, fit
+from streaming.simulation.proof.verdict import Page
+from streaming.simulation.proof.world import TOPIC, Shape, World
+from streaming.simulation.truth import Window
+
+SHAPE = Shape(clients=3, brokers=2, queues=2, strategy="AVG", orderly=False, version=5, rate=3)
+DEFAULT = Settings()
+Told = TypeVar("Told", bound=AnyEvent)
+
+
+class Played:
+    """A small healthy group with one perturbation: what the collectors told, and what arrived."""
+
+    def __init__(self, name: str, seconds: float, seed: str = "p", is_healthy: bool = True) -> None:
+        self.events: list[AnyEvent] = []
+        self.world = World(SHAPE, seed)
+        self.detector = Detector(self.world.fleet, DEFAULT, LIVE, self.events.append)
+        drawn = [PERTURBATION_NAMED[name]] if name else []
+        self.meanwhile = drawing.begin(seed, drawn, self.world, self.detector, is_healthy)
+        self.world.warm_up()
+        self.world.fleet.run(seconds)
+
+    def of(self, kind: type[Told]) -> list[Told]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def numbers(self, source: str = "simulation") -> list[int]:
+        return [event.seq for event in self.events if event.source == source]
+
+
+def gaps(numbers: Iterable[int]) -> int:
+    ordered = sorted(numbers)
+    return sum(after - before - 1 for before, after in pairwise(ordered))
+
+
+def test_without_a_perturbation_nothing_is_lost_and_everybody_answers() -> None:
+    played = Played("", 60)
+    assert played.numbers() == sorted(played.numbers())
+    assert not gaps(played.numbers())
+    assert all(report.answered for report in played.of(AssignmentReport))
+
+
+@pytest.mark.parametrize("name", ["lagging_name_server", "alternating_name_servers"])
+def test_a_name_server_is_behind(name: str) -> None:
+    played = Played(name, 0, seed="n")
+    fleet = played.world.fleet
+    fleet.put_topic(TOPIC, dict.fromkeys(played.world.brokers, 5))
+    told = set()
+    for _ in range(150):
+        fleet.run(1)
+        asked = [fleet.name_servers.of(asker, fleet.now).route(TOPIC) for asker in ("a", "b", "c", "d", "e")]
+        told.add(frozenset(len(route.subscribe_info) for route in asked if route is not None))
+    assert frozenset({4, 10}) in told  # some are behind
+    assert frozenset({10}) in told  # and not for ever
+    assert not (frozenset({4}) in told and name == "lagging_name_server")
+
+
+def test_a_list_lacks_somebody_for_half_a_minute_at_most() -> None:
+    played = Played("list_lacks_someone", 900)
+    gone = {(c.broker_name, c.client_id, c.ts) for c in played.of(ConsumerChange) if c.change == "disappeared"}
+    back = {(c.broker_name, c.client_id, c.ts) for c in played.of(ConsumerChange) if c.change == "appeared"}
+    assert len(gone) >= 3
+    for broker_name, client_id, ts in gone:
+        assert any(one[:2] == (broker_name, client_id) and 0 < one[2] - ts <= 40_000 for one in back)
+
+
+def test_lists_time_out_for_25_s() -> None:
+    played = Played("list_times_out", 600)
+    silent = [r.ts for r in played.of(Round) if any(not answer.answered for answer in r.brokers)]
+    assert 2 <= len(silent) / 5 <= 16  # five rounds each time
+    assert len(silent) < len(played.of(Round)) * 0.7
+
+
+def test_a_mute_sdk_never_answers() -> None:
+    played = Played("mute_sdk", 60, seed="m1")
+    assert {report.reason for report in played.of(AssignmentReport) if not report.answered} == {"timeout"}
+
+
+def test_go_names_neither_strategy_nor_model() -> None:
+    played = Played("foreign_sdk", 60, seed="g")
+    reports = [r for r in played.of(AssignmentReport) if r.answered and r.strategy is None]
+    assert reports
+    assert all(report.message_model is None and report.owned for report in reports)
+
+
+def test_refused_connections_tell_nothing_of_clients() -> None:
+    played = Played("", 0)
+    for broker in played.world.fleet.brokers.values():
+        broker.answers_connections = False
+    told = len(played.events)
+    played.world.start()
+    played.world.fleet.run(40)
+    new = [event for event in played.events[told:] if isinstance(event, Heartbeat)]
+    assert any(heartbeat.language is None and not heartbeat.addresses for heartbeat in new)
+
+
+def test_pull_consumers_tell_what_they_subscribe_to_and_not_what_they_own() -> None:
+    played = Played("pull_consumers", 60)
+    reports = played.of(AssignmentReport)
+    assert all(report.subscriptions and not report.owned for report in reports)
+    assert {h.consume_type for h in played.of(Heartbeat)} == {"CONSUME_ACTIVELY"}
+
+
+def test_old_brokers_do_not_tell_pull_offsets() -> None:
+    played = Played("old_brokers", 60)
+    assert {queue.pull_offset for event in played.of(ConsumeProgress) for queue in event.queues} == {-1}
+
+
+def test_two_collectors_stand_between_each_other() -> None:
+    played = Played("second_collector", 30)
+    sources = [event.source for event in played.of(Round)]
+    assert set(sources) == {"simulation", "simulation-2"}
+    assert sources[-2:] in (["simulation", "simulation-2"], ["simulation-2", "simulation"])
+
+
+def test_a_collector_that_was_killed_comes_back_as_another() -> None:
+    played = Played("collector_restarted", 600)
+    sources = [event.source for event in played.of(Round)]
+    first = sources.index("simulation-again")
+    assert set(sources[:first]) == {"simulation"}
+    assert set(sources[first:]) == {"simulation-again"}
+
+
+def test_some_events_are_lost() -> None:
+    played = Played("events_lost", 600)
+    assert 0 < gaps(played.numbers()) < 0.03 * len(played.events)
+
+
+def test_one_event_is_lost_every_20_s() -> None:
+    assert 25 <= gaps(Played("event_lost_every_20s", 450).numbers()) <= 31
+
+
+def test_some_events_are_overtaken() -> None:
+    played = Played("events_reordered", 600)
+    assert played.numbers() != sorted(played.numbers())
+    assert not gaps(played.numbers())
+
+
+def test_the_clock_is_set_back_once() -> None:
+    played = Played("clock_set_back", 600)
+    times = [event.ts for event in played.of(Round)]
+    back = [before - after for before, after in pairwise(times) if after < before]
+    assert len(back) == 1
+    assert [event.round for event in played.of(Round)] == sorted(event.round for event in played.of(Round))
+
+
+def test_batches_last_and_are_committed_at_their_end() -> None:
+    played = Played("batches", 900)
+    windows = [window for window in played.world.fleet.truth.windows if window.kind is Kind.SLOW_CONSUMER]
+    lasted = [(window.lasted_until(played.world.fleet.now) - window.from_ts) / 1_000 for window in windows]
+    assert 20 <= max(lasted) <= 180
+
+
+def test_a_slow_deploy_replaces_everybody() -> None:
+    played = Played("slow_deploy", 0, seed="d")
+    before = set(played.world.clients)
+    played.world.fleet.run(fleet_life.DEPLOY_S + 200)
+    assert len(played.world.clients) == 3
+    assert not before & set(played.world.clients)
+    assert len({client.manner for client in played.world.clients}) == 1
+
+
+def test_a_pod_crashes_under_new_ids() -> None:
+    played = Played("crash_loop", 600, is_healthy=False)
+    changes = played.world.fleet.truth.changes
+    crashed = {change.subject for change in changes if change.what == "left"}
+    assert len(crashed) > 6
+    assert len({client_id.partition("@")[0] for client_id in crashed}) == 1
+    assert [one.kind for one in played.meanwhile] == [Kind.REBALANCE_STORM]
+
+
+def test_clients_of_one_address_stop_together() -> None:
+    played = Played("shut_down_together", 900)
+    left = [c for c in played.world.fleet.truth.changes if c.what == "left"]
+    assert len({change.subject.partition("@")[0] for change in left}) == 1
+    assert len(left) >= 4
+    assert len(played.world.clients) == 3
+
+
+# --- drawing
+
+
+def test_each_is_drawn_and_the_same_seed_draws_the_same() -> None:
+    for is_healthy in (True, False):
+        drawn = [draw(str(n), SHAPE, is_healthy) for n in range(400)]
+        assert drawn == [draw(str(n), SHAPE, is_healthy) for n in range(400)]
+        names = {one.name for run in drawn for one in run}
+        fitting = {one.name for one in PERTURBATIONS if (one.when_healthy if is_healthy else one.in_incidents)}
+        assert names == fitting
+        assert all(1 <= len({one.family for one in run}) == len(run) <= 3 for run in drawn)
+
+
+def test_what_does_not_fit_is_not_drawn() -> None:
+    shape = Shape(3, 1, 2, "CONFIG", False, 5, 3)
+    names = {one.name for n in range(300) for one in draw(str(n), shape, True)}
+    assert not names & {"list_lacks_someone", "slow_deploy", "shut_down_together"}
+    assert fit(Shape(80, 1, 2, "AVG", False, 5, 3), [PERTURBATION_NAMED["slow_deploy"]]).clients == 12
+
+
+def test_half_of_a_group_runs_another_sdk_the_same_after_a_restart() -> None:
+    played = Played("foreign_sdk", 0, seed="half")
+    world = played.world
+    assert world.sdk_of is not None
+    ids = [f"10.0.0.{n}@1" for n in range(200)]
+    share = sum(world.sdk_of(client_id) is clients.GO for client_id in ids)
+    assert share == 200 or 70 < share < 130
+    assert [world.sdk_of(client_id) for client_id in ids] == [world.sdk_of(client_id) for client_id in ids]
+
+
+# --- faults that come with them alone
+
+
+@pytest.mark.parametrize("fault", MORE_FAULTS, ids=lambda fault: fault.name)
+def test_a_fault_leaves_queues_unconsumed_and_is_mended(fault: object) -> None:
+    world = World(SHAPE, "odd")
+    world.warm_up()
+    began_ts = world.fleet.now
+    heal = ANY_FAULT_NAMED[fault.name].bring_about(world)  # type: ignore[attr-defined]
+    world.fleet.run(650)
+    windows = [w for w in world.fleet.truth.windows if w.from_ts >= began_ts]
+    assert any(w.lasted_until(world.fleet.now) - w.from_ts >= LASTING_MS for w in windows)
+    heal()
+    world.fleet.run(120)
+    assert all(window.to_ts is not None for window in world.fleet.truth.windows)
+
+
+# --- the judge of what lasts
+
+
+def lasts(name: str, *perturbations: str) -> Run:
+    """A fault of ten minutes and more, with these perturbations."""
+    with pytest.MonkeyPatch.context() as patch:
+        drawn = [PERTURBATION_NAMED[perturbation] for perturbation in perturbations]
+        patch.setattr(incidents, "draw", lambda *_, **__: drawn)
+        patch.setattr(incidents, "shape_for", lambda *_: SHAPE)
+        for share in ("IS_SHORT", "IS_DOUBLE", "HAS_CHURN"):
+            patch.setattr(incidents, share, 0.0)
+        return play_incident("lasts", FAULT_NAMED[name], DEFAULT, is_perturbed=True)
+
+
+def test_the_same_seed_is_the_same_perturbed_incident() -> None:
+    assert play_incident("q", FAULT_NAMED["clings"], DEFAULT, is_perturbed=True) == play_incident(
+        "q", FAULT_NAMED["clings"], DEFAULT, is_perturbed=True
+    )
+
+
+def test_what_lasts_is_told() -> None:
+    run = lasts("not_taken_over", "second_collector")
+    assert [one.kind for one in run.lasting] == [Kind.ORPHANED]
+    assert all(one.found is not None for one in run.lasting)
+    assert run.perturbations == ("second_collector",)
+
+
+def test_what_lasts_and_is_never_told_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(findings, "PROVEN_BY_REPORTS", ())
+    monkeypatch.setattr(findings, "PROVEN_BY_OFFSETS", ())
+    run = lasts("not_taken_over", "second_collector")
+    figures = Report(perturbed=Report([run])).as_json()["perturbed"]
+    assert figures["all"]["lasting_without_page"] == figures["all"]["lasting"] == 1
+    assert figures["perturbations"]["second_collector"]["lasting_without_page"] == 1
+    assert [one["perturbations"] for one in figures["lasting_without_page"]] == [("second_collector",)]
+    assert Report(perturbed=Report([run])).is_bad
+
+
+def page(kind: Kind, fired_ts: int) -> Page:
+    return Page(kind, TOPIC, None, "critical", fired_ts, frozenset(), False)
+
+
+def judge_of(*windows: Window) -> Lasting:
+    world = World(SHAPE, "judge")
+    world.fleet.run(3_000)
+    world.fleet.truth.windows = list(windows)
+    return Lasting(world, (), ())
+
+
+def test_only_ten_minutes_of_truth_bear_out_a_page_of_a_healthy_group() -> None:
+    queue, other = MessageQueue(TOPIC, "broker-0", 0), MessageQueue(TOPIC, "broker-0", 1)
+    t0 = World(SHAPE, "j").began_ts
+    long = Window(Kind.ORPHANED, queue, t0, 3, t0 + LASTING_MS)
+    assert judge_of(long).bears_out(page(Kind.ORPHANED, t0 + 300_000))
+    assert not judge_of(long).bears_out(page(Kind.DUPLICATED, t0 + 300_000))
+    assert not judge_of(long).bears_out(page(Kind.ORPHANED, t0 + LASTING_MS + 61_000))
+    short = Window(Kind.ORPHANED, queue, t0, 3, t0 + LASTING_MS - 1)
+    assert not judge_of(short).bears_out(page(Kind.ORPHANED, t0 + 300_000))
+    first = Window(Kind.ORPHANED, queue, t0, 3, t0 + 300_000)
+    then = Window(Kind.ORPHANED, other, t0 + 310_000, 3, t0 + 700_000)  # a deploy that moves the shares on
+    assert judge_of(first, then).bears_out(page(Kind.ORPHANED, t0 + 500_000))
+
+
+def test_two_owners_that_do_not_say_so_are_not_wanted() -> None:
+    world = World(SHAPE, "mute")
+    world.warm_up()
+    world.sdk_of = lambda client_id: clients.MUTE
+    world.start("0.0.0.0@a")
+    world.fleet.run(60)
+    queue, t0 = MessageQueue(TOPIC, "broker-0", 0), world.fleet.now - LASTING_MS
+    world.fleet.truth.windows = [Window(Kind.DUPLICATED, queue, t0, 3)]
+    assert not Lasting(world, (), ()).wanted(())
+    world.sdk_of = None
+    assert [one.kind for one in Lasting(world, (), ()).wanted(())] == [Kind.DUPLICATED]
+
+
+def test_a_page_of_a_perturbed_healthy_group_is_false_unless_it_lasted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lasting.Lasting, "bears_out", lambda *_: False)
+    monkeypatch.setattr(healthy, "healthy_shape", lambda _: SHAPE)
+    run = play_healthy("x", Settings(), is_perturbed=True)
+    assert run.perturbations
+    assert all(not told.is_true for told in run.pages)
+    assert Report(perturbed=Report(healthy=[run])).as_json()["perturbed"]["all"]["healthy_pages"] == len(run.pages)
