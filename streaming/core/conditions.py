@@ -10,6 +10,7 @@ from schemas.facts import Cause, Kind, Severity
 from schemas.identity import is_retry_topic
 from streaming.core.evidence import BROADCASTING, GroupEvidence, Subscriptions, shown
 from streaming.core.membership import host_of, hosts_in_turn
+from streaming.core.queue import Queue
 from streaming.core.routes import is_readable
 from streaming.core.state import HostedQueues
 
@@ -117,12 +118,18 @@ def no_members(evidence: GroupEvidence) -> Iterator[Found]:
     state = evidence.group.state
     if evidence.members or evidence.uncovered or not state.brokers:
         return
-    waiting = sum(queue.consumer_lag for queue in state.queues if queue.consumer_lag > 0)
+    told = [queue for queue in state.queues if queue.progress_ts]
+    waiting = sum(queue.consumer_lag for queue in told if queue.consumer_lag > 0)
     if evidence.group.rule.always_on or (waiting and _left_lately(evidence)):
         left = {change.client_id for change in state.changes if not change.joined}
-        yield Found(
-            Kind.NO_MEMBERS, "", f"no broker lists a member; {waiting} messages wait", clients=_places(evidence, left)
-        )
+        wait = f"{waiting} messages wait" if told else "how many messages wait is not known"
+        least = "at least " if told and any(_lacks_offsets(evidence, queue) for queue in state.queues) else ""
+        yield Found(Kind.NO_MEMBERS, "", f"no broker lists a member; {least}{wait}", clients=_places(evidence, left))
+
+
+def _lacks_offsets(evidence: GroupEvidence, queue: Queue) -> bool:
+    """Whether nobody has told a queue's offsets. A retry topic may have none: nothing was ever consumed again."""
+    return not queue.progress_ts and not is_retry_topic(evidence.group.state.topics[queue.topic].name)
 
 
 def _left_lately(evidence: GroupEvidence) -> bool:

@@ -4,6 +4,7 @@ from schemas.facts import AlertState, Kind
 from schemas.identity import is_retry_topic
 from streaming.core.alerting import Reason
 from streaming.core.claims import ALERTING
+from streaming.wording.exclusions import why_excluded
 
 WHY: dict[str, str] = {
     Reason.FOUND: "it begins, and fires when it has held and all that it rests on have said it again",
@@ -22,15 +23,6 @@ WHY: dict[str, str] = {
     Reason.WAITS_FOR_DEPLOY: "it has held long enough, but members both join and leave: a deploy is waited for",
     Reason.TOLD_ALREADY: "a firing alert tells already that nobody owns these queues, or two do",
 }
-EXCLUDED = {
-    "CONFIGURED": "a rule of the configuration leaves the group out",
-    "POP": "messages are handed out by the broker (pop), not by queues",
-    "BROKER_ALLOCATED": "a member has clientRebalance=false: the broker shares out the queues",
-    "LITE_ASSIGN": "a lite pull consumer takes what it is assigned by hand",
-    "PROXY_CLIENT": "a gRPC client: its proxy shares out the queues",
-    "STATIC_TOPIC": "a static topic, whose queues are only mapped to brokers",
-    "NOT_SUBSCRIBED": "every member has said what it subscribes to, and none to this topic",
-}
 UNALERTED = {
     Kind.UNKNOWN: "evidence is missing, and what is not known never alarms",
     Kind.SETTLING: "a healthy rebalance may look like this: it is not judged before the grace is over",
@@ -47,7 +39,7 @@ def why_of(reason: str) -> str:
 def why_no_alert(topic: str, finding: str, reason: str | None) -> str:
     """Why queues with this finding are in no alert."""
     if finding == Kind.EXCLUDED:
-        return EXCLUDED.get(reason or "", "they are not evenkeel's to judge")
+        return why_excluded(reason)
     if finding in UNALERTED:
         return UNALERTED[Kind(finding)]
     if is_retry_topic(topic):

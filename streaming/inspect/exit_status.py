@@ -13,6 +13,6 @@ def exit_status(pictures: Iterable[ClusterPicture]) -> int:
     statuses = [group.status for picture in pictures for group in picture.groups]
     if "findings" in statuses:
         return FINDINGS
-    if any(picture.silent for picture in pictures) or "healthy" not in statuses:
+    if not all(picture.is_complete for picture in pictures) or "healthy" not in statuses:
         return INCOMPLETE
     return HEALTHY if set(statuses) <= {"healthy", "excluded"} else INCOMPLETE

@@ -31,7 +31,7 @@ def _picture(watch: GroupWatch) -> GroupPicture:
     group, evidence = watch.group, GroupEvidence(watch.group)
     found = judge_all(group, evidence)
     findings = (*_of_group(evidence), *(finding for topic in found for finding in _of_topic(topic)))
-    open_questions = tuple(_undecided(watch, evidence, found))
+    open_questions = tuple(_undecided(watch, evidence, found, findings))
     rows = [row for topic in found for row in queues.rows_of(topic, watch.offsets)]
     people = members.rows_of(watch, evidence, rows)
     return GroupPicture(
@@ -40,28 +40,48 @@ def _picture(watch: GroupWatch) -> GroupPicture:
         ts=group.state.now,
         looked_s=_looked_s(watch),
         status=_status(evidence, found, findings, open_questions),
-        reason=evidence.exclusion,
+        reason=_exclusion(evidence, found),
         message_model=evidence.message_model,
-        orderly=evidence.orderly,
+        orderly=_orderly(evidence),
         consume_enable=group.state.consume_enable,
-        strategies=tuple(sorted(filter(None, evidence.classes))),
+        strategies=tuple(sorted(filter(None, evidence.classes))) or None,
         findings=tuple(sorted(findings, key=lambda one: (one.severity != "critical", one.severity != "warning"))),
         undecided=open_questions,
         notes=tuple(notes_on(evidence, found, rows, people)),
-        members=tuple(people),
-        queues=tuple(_by_topic(rows)),
+        members=tuple(people) if people or any(one.answered for one in watch.brokers) else None,
+        queues=tuple(_by_topic(rows)) or None,
         brokers=tuple(_brokers(watch)),
     )
+
+
+def _orderly(evidence: GroupEvidence) -> bool | None:
+    """None where neither the group's settings nor a member have said it."""
+    is_told = evidence.group.state.orderly is not None or any(
+        member.runs_as is not None and member.runs_as.orderly is not None for member in evidence.members.values()
+    )
+    return evidence.orderly if is_told or evidence.orderly else None
 
 
 def _by_topic(rows: list[Queue]) -> list[Queue]:
     return sorted(rows, key=lambda row: (is_retry_topic(row.topic), row.topic))
 
 
-def _undecided(watch: GroupWatch, evidence: GroupEvidence, found: list[TopicFindings]) -> Iterator[Undecided]:
+def _is_empty(watch: GroupWatch, evidence: GroupEvidence) -> bool:
+    """Whether every broker has answered, and none lists a member."""
+    return not evidence.members and bool(watch.brokers) and all(one.answered for one in watch.brokers)
+
+
+def _undecided(
+    watch: GroupWatch, evidence: GroupEvidence, found: list[TopicFindings], findings: tuple[Finding, ...]
+) -> Iterator[Undecided]:
     if evidence.exclusion is not None:
         return
     yield from undecided.of_coverage(watch, evidence)
+    if _is_empty(watch, evidence):
+        if not any(one.kind == Kind.NO_MEMBERS.value for one in findings):
+            yield from undecided.of_empty(watch, evidence)
+        return
+    yield from undecided.of_unknown_brokers(watch, found)
     for topic in found:
         yield from undecided.of_topic(topic)
     yield from undecided.without_offsets(watch, found)
@@ -110,13 +130,23 @@ def _status(
         return "excluded"
     if any(finding.severity in ("critical", "warning") for finding in findings):
         return "findings"
-    if not evidence.members and not open_questions:
-        return "empty"
     if any(one.kind == Kind.UNKNOWN.value for one in open_questions):
         return "unknown"
+    if not evidence.members:
+        return "unknown" if evidence.uncovered else "empty"
+    if _exclusion(evidence, found) is not None:
+        return "excluded"
     if not any(verdict.kind is Kind.MATCH for topic in found for verdict in topic.verdicts.values()):
         return "unknown" if not open_questions else "settling"
     return "settling" if open_questions else "healthy"
+
+
+def _exclusion(evidence: GroupEvidence, found: list[TopicFindings]) -> str | None:
+    """Why nothing of the group is ours to judge: neither the group, nor any of its topics but for the retry topic."""
+    if evidence.exclusion is not None:
+        return evidence.exclusion
+    reasons = [topic.evidence.exclusion for topic in found if topic.verdicts and not topic.evidence.is_retry]
+    return reasons[0] if reasons and None not in reasons else None
 
 
 def _brokers(watch: GroupWatch) -> Iterator[Broker]:
@@ -133,6 +163,24 @@ def _looked_s(watch: GroupWatch) -> float:
     return round(max(0, watch.group.state.now - watch.first_ts) / 1000, 1) if watch.first_ts else 0.0
 
 
+def absent(cluster: str, name: str, ts: int, why: str, is_certain: bool) -> GroupPicture:
+    """A group that was asked for, and that no broker has told of; ``is_certain``: every broker has said so."""
+    nothing = Undecided(kind=Kind.UNKNOWN.value, topic=None, queues=(), cause=None, evidence=why, judged_in_s=None)
+    return GroupPicture(
+        cluster=cluster,
+        group=name,
+        ts=ts,
+        looked_s=0.0,
+        status="absent" if is_certain else "unknown",
+        reason=why,
+        message_model=None,
+        orderly=None,
+        consume_enable=None,
+        strategies=None,
+        undecided=(nothing,),
+    )
+
+
 def _unknown(watch: GroupWatch, why: str) -> GroupPicture:
     nothing = Undecided(kind=Kind.UNKNOWN.value, topic=None, queues=(), cause=None, evidence=why, judged_in_s=None)
     return GroupPicture(
@@ -143,9 +191,9 @@ def _unknown(watch: GroupWatch, why: str) -> GroupPicture:
         status="unknown",
         reason=why,
         message_model=None,
-        orderly=False,
+        orderly=None,
         consume_enable=None,
-        strategies=(),
+        strategies=None,
         undecided=(nothing,),
         brokers=tuple(_brokers(watch)),
     )

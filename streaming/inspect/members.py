@@ -28,7 +28,7 @@ def rows_of(watch: GroupWatch, evidence: GroupEvidence, queues: Sequence[Queue])
     """In the order of their ids."""
     owned: dict[str, list[Queue]] = {}
     for queue in queues:
-        for client_id in dict.fromkeys(queue.owners):
+        for client_id in dict.fromkeys(queue.owners or ()):
             owned.setdefault(client_id, []).append(queue)
     rows = sorted(
         (_row(watch, evidence, member, owned) for member in evidence.members.values()), key=lambda row: row.client_id
@@ -46,7 +46,7 @@ def _row(watch: GroupWatch, evidence: GroupEvidence, member: MemberEvidence, own
     return Member(
         client_id=client.client_id,
         instances=member.entries,
-        addresses=addresses_of(client),
+        addresses=addresses_of(client) or None,
         brokers=tuple(broker.name for place, broker in enumerate(state.brokers) if entries_at(client, place)),
         answered=newest is not None and not client.unanswered_ts,
         why_not=None if newest and not client.unanswered_ts else watch.why_silent(client.client_id),
@@ -68,10 +68,14 @@ def _load(queues: list[Queue]) -> _Load:
     """Retry queues are not counted among the queues: every group has them."""
     return _Load(
         sum(not is_retry_topic(queue.topic) for queue in queues),
-        total(queue.in_per_s for queue in queues),
-        total(queue.out_per_s for queue in queues),
-        total_lag(queues),
+        _of_all([queue.in_per_s for queue in queues]),
+        _of_all([queue.out_per_s for queue in queues]),
+        None if any(queue.lag is None for queue in queues) else total_lag(queues),
     )
+
+
+def _of_all(rates: list[float | None]) -> float | None:
+    return None if None in rates else total(rates)
 
 
 def total(rates: Iterable[float | None]) -> float | None:
@@ -81,6 +85,7 @@ def total(rates: Iterable[float | None]) -> float | None:
 
 
 def total_lag(queues: Iterable[Queue]) -> int | None:
+    """Of those that are known; None where none is."""
     known = [queue.lag for queue in queues if queue.lag is not None]
     return sum(known) if known else None
 

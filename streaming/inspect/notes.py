@@ -9,6 +9,7 @@ from streaming.core.comparison import TopicFindings
 from streaming.core.evidence import GroupEvidence
 from streaming.inspect.members import total
 from streaming.inspect.picture import Member, Queue
+from streaming.wording.exclusions import why_excluded
 from streaming.wording.numbers import counted, ranges
 
 YOUNG_MS = 60_000
@@ -18,6 +19,7 @@ UNEVEN = 1.25  # times the share of the queues
 def notes_on(
     evidence: GroupEvidence, found: list[TopicFindings], rows: list[Queue], people: list[Member]
 ) -> Iterator[str]:
+    yield from _exclusions(evidence, found)
     if evidence.exclusion is not None:
         return
     yield from _mixed_strategies(evidence, people)
@@ -26,6 +28,17 @@ def notes_on(
     yield from _uneven_load(rows, people)
     yield from _one_way_queues(rows)
     yield from _young_members(evidence, people)
+
+
+def _exclusions(evidence: GroupEvidence, found: list[TopicFindings]) -> Iterator[str]:
+    """What is not judged, and why not."""
+    if evidence.exclusion is not None:
+        yield f"EXCLUDED, {evidence.exclusion}: {why_excluded(evidence.exclusion)}"
+        return
+    for findings in found:
+        topic = findings.evidence
+        if topic.exclusion is not None and findings.verdicts and not topic.is_retry:
+            yield f"{topic.topic.name}: EXCLUDED, {topic.exclusion}: {why_excluded(topic.exclusion)}"
 
 
 def _mixed_strategies(evidence: GroupEvidence, people: list[Member]) -> Iterator[str]:
@@ -54,7 +67,7 @@ def _unknown_owners(found: list[TopicFindings]) -> Iterator[str]:
 def _uneven_load(rows: list[Queue], people: list[Member]) -> Iterator[str]:
     """An even number of queues is not an even load."""
     everything = total(row.in_per_s for row in rows)
-    queues = sum(member.queues or 0 for member in people)
+    queues = sum(row.readable and not is_retry_topic(row.topic) for row in rows)
     for member in people:
         if everything and member.hot and member.in_per_s and member.queues:
             share, of_queues = 100 * member.in_per_s / everything, 100 * member.queues / queues

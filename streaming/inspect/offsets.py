@@ -7,6 +7,8 @@ from schemas.events import ConsumeProgress, QueueProgress
 
 WINDOW_MS = 60_000  # rates are over so long at most
 SHORTEST_MS = 1_000  # a shorter time says nothing
+OLDEST_MS = 30_000  # brokers are asked every 10 s at least: older offsets say nothing of now
+OLDEST_EMPTY_MS = 120_000  # of groups long without members they are asked less often
 
 Key = tuple[str, str, int]  # topic, broker name, queue id
 
@@ -17,6 +19,14 @@ class Flow(NamedTuple):
     in_per_s: float | None = None
     out_per_s: float | None = None
     lag: int | None = None
+
+
+class Waiting(NamedTuple):
+    """``messages`` None: not known. ``consumed_ts``: when the newest of the messages consumed there was stored."""
+
+    messages: int | None
+    queues: int
+    consumed_ts: int | None
 
 
 class _Sample(NamedTuple):
@@ -39,9 +49,10 @@ class OffsetHistory:
             while len(samples) > 2 and event.ts - samples[1].ts >= WINDOW_MS:
                 samples.popleft()
 
-    def flow(self, key: Key) -> Flow:
+    def flow(self, key: Key, now: int) -> Flow:
+        """As of ``now``; nothing where the offsets were not told lately."""
         samples = self._samples.get(key)
-        if not samples:
+        if not samples or now - samples[-1].ts > OLDEST_MS:
             return Flow()
         first, last = samples[0], samples[-1]
         took_ms = last.ts - first.ts
@@ -52,6 +63,13 @@ class OffsetHistory:
             _rate(_pulled(last.offsets) - _pulled(first.offsets), took_ms),
             _lag(last.offsets),
         )
+
+    def waiting(self, now: int) -> Waiting:
+        """What waits in all queues of which the offsets were told lately."""
+        newest = [samples[-1].offsets for samples in self._samples.values() if now - samples[-1].ts <= OLDEST_EMPTY_MS]
+        lags = [lag for offsets in newest if (lag := _lag(offsets)) is not None]
+        consumed_ts = max((offsets.consumed_ts for offsets in newest), default=0)
+        return Waiting(sum(lags) if lags else None, sum(lag > 0 for lag in lags), consumed_ts or None)
 
 
 def _lag(offsets: QueueProgress) -> int | None:

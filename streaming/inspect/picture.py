@@ -31,11 +31,11 @@ class Undecided(Struct, frozen=True, kw_only=True):
 
 
 class Member(Struct, frozen=True, kw_only=True):
-    """A client in the group. Numbers are None where they are not known."""
+    """A client in the group. What it has not said, or a broker not told, is None: also a sum if a part is not known."""
 
     client_id: str
     instances: int
-    addresses: tuple[str, ...]
+    addresses: tuple[str, ...] | None
     brokers: tuple[str, ...]
     answered: bool
     why_not: str | None
@@ -55,7 +55,9 @@ class Member(Struct, frozen=True, kw_only=True):
 class Queue(Struct, frozen=True, kw_only=True):
     """A message queue. ``finding`` is the core's; ``may_be`` is what the newest reports show, too young to count.
 
+    ``owners`` are those who say so; empty: every member has said that it does not own it; None: not known.
     ``expected`` None: not known. ``still_s``: for how long messages have waited without one of them being pulled.
+    ``reason``: why it is EXCLUDED, UNKNOWN or SETTLING.
     """
 
     topic: str
@@ -64,7 +66,8 @@ class Queue(Struct, frozen=True, kw_only=True):
     finding: str | None
     may_be: str | None
     cause: str | None
-    owners: tuple[str, ...]
+    reason: str | None
+    owners: tuple[str, ...] | None
     expected: tuple[str, ...] | None
     readable: bool
     writable: bool
@@ -85,7 +88,11 @@ class Broker(Struct, frozen=True, kw_only=True):
 
 
 class GroupPicture(Struct, frozen=True, kw_only=True):
-    """A group as it stands. ``status``: healthy, findings, settling, unknown, excluded or empty."""
+    """A group as it stands. ``status``: healthy, findings, settling, unknown, excluded, empty or absent.
+
+    ``members`` None: no broker has said who they are. ``queues`` None: no route is known.
+    ``orderly`` and ``strategies`` None: nobody has said.
+    """
 
     schema: int = 1
     cluster: str
@@ -95,23 +102,45 @@ class GroupPicture(Struct, frozen=True, kw_only=True):
     status: str
     reason: str | None
     message_model: str | None
-    orderly: bool
+    orderly: bool | None
     consume_enable: bool | None
-    strategies: tuple[str, ...]
+    strategies: tuple[str, ...] | None
     findings: tuple[Finding, ...] = ()
     undecided: tuple[Undecided, ...] = ()
     notes: tuple[str, ...] = ()
-    members: tuple[Member, ...] = ()
-    queues: tuple[Queue, ...] = ()
+    members: tuple[Member, ...] | None = None
+    queues: tuple[Queue, ...] | None = None
     brokers: tuple[Broker, ...] = ()
 
 
+class Empty(Struct, frozen=True, kw_only=True):
+    """Groups that brokers know, and that are not shown. ``number``: all of them.
+
+    ``not_known``: some broker did not say who their members are, or what waits for them; ``not_asked``: without
+    members, but nobody was asked what waits. In the others no message waits.
+    """
+
+    number: int = 0
+    not_known: int = 0
+    not_asked: int = 0
+
+
 class ClusterPicture(Struct, frozen=True, kw_only=True):
-    """All groups of a cluster that were looked at. ``silent``: who did not answer, and why."""
+    """All groups of a cluster that were looked at, at ``ts``. ``silent``: who did not answer, and why.
+
+    ``brokers`` are those that the name servers know, ``untold`` those of them that did not say which groups they know.
+    """
 
     cluster: str
+    ts: int
     looked_s: float
-    brokers: int
-    without_members: int
+    brokers: tuple[str, ...]
+    untold: tuple[str, ...]
+    empty: Empty
     silent: dict[str, str]
     groups: tuple[GroupPicture, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everybody answered who was to be asked, and nothing was left out."""
+        return not (self.silent or self.untold or self.empty.not_known or self.empty.not_asked)

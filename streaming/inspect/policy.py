@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass, fields
 
-from streaming.collector.probing.policy import Policy
+from streaming.collector.probing.policy import LOOK_MS, Policy
 
 INTERVAL_MS = 2_000
 OFFSETS_MS = 3_000  # at least two answers, some seconds apart, in every look
 TIMEOUT_MS = 2_000  # who does not answer for so long is silent: there is no time to wait
+IDLE_OFFSETS_MS = 10_000  # a page must not tell lags that are older
+BACKLOGS = 100  # for each of a group's queues a broker reads its disk
+FOREVER_MS = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,10 @@ def look_policy(policy: Policy, include: tuple[str, ...]) -> LookPolicy:
         | {
             "interval_ms": INTERVAL_MS,
             "offsets_ms": OFFSETS_MS,
+            "idle_offsets_ms": IDLE_OFFSETS_MS,
+            "tells_empty_ms": FOREVER_MS,
+            "backlogs": BACKLOGS,
+            "empty_ms": 0 if include else LOOK_MS,
             "timeout_ms": min(policy.timeout_ms, TIMEOUT_MS),
             "tables_timeout_ms": TIMEOUT_MS,
             "first_ask_ms": 1,

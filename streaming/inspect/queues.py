@@ -10,7 +10,7 @@ from streaming.core.findings import Verdict
 from streaming.core.routes import is_readable
 from streaming.core.state import HostedQueues
 from streaming.core.topic_evidence import TopicEvidence
-from streaming.inspect.offsets import OffsetHistory
+from streaming.inspect.offsets import Flow, OffsetHistory
 from streaming.inspect.picture import Queue
 
 PERM_WRITE = 2  # org.apache.rocketmq.common.constant.PermName.PERM_WRITE
@@ -53,14 +53,16 @@ def _judged(findings: TopicFindings, place: int, verdict: Verdict, offsets: Offs
         finding=verdict.kind.value,
         may_be=None if supposed is None else supposed.value,
         cause=findings.causes.get(place),
+        reason=verdict.reason if verdict.kind in (Kind.EXCLUDED, Kind.UNKNOWN, Kind.SETTLING) else None,
+        owners=group.client_ids(verdict.owners) if verdict.kind is Kind.ORPHANED else row.owners,
         expected=None if verdict.expected is None else group.client_ids(verdict.expected),
     )
 
 
 def _not_judged(topic: TopicEvidence, place: int, offsets: OffsetHistory) -> Queue:
-    group, queue, name = topic.group, topic.group.state.queues[place], topic.group.message_queue(place)
+    queue, name = topic.group.state.queues[place], topic.group.message_queue(place)
     hosted = next((one for one in topic.topic.hosts if one.broker == queue.broker), HostedQueues(queue.broker, 0, 0, 0))
-    flow = offsets.flow(name)
+    flow = flow_of(topic, place, offsets)
     return Queue(
         topic=name.topic,
         broker_name=name.broker_name,
@@ -68,7 +70,8 @@ def _not_judged(topic: TopicEvidence, place: int, offsets: OffsetHistory) -> Que
         finding=None,
         may_be=None,
         cause=None,
-        owners=group.client_ids(topic.owners(place)),
+        reason=None,
+        owners=owners_of(topic, place),
         expected=None,
         readable=is_readable(hosted) and queue.queue_id < hosted.read,
         writable=bool(hosted.perm & PERM_WRITE) and queue.queue_id < hosted.write,
@@ -78,6 +81,23 @@ def _not_judged(topic: TopicEvidence, place: int, offsets: OffsetHistory) -> Que
         still_s=max(0, queue.still_ms) // 1000 if queue.pull_lag > 0 and queue.still_ms else None,
         hot=False,
     )
+
+
+def owners_of(topic: TopicEvidence, place: int) -> tuple[str, ...] | None:
+    """Who says that it owns the queue. That nobody does is known once every member has spoken since the last change."""
+    said = topic.group.client_ids(topic.owners(place))
+    if said:
+        return said
+    if topic.exclusion is not None or topic.uncovered or not topic.route_known:
+        return None
+    return () if topic.is_since_change or not topic.members else None
+
+
+def flow_of(topic: TopicEvidence, place: int, offsets: OffsetHistory) -> Flow:
+    """How many messages go through a queue and wait in it, where its broker answers and tells that."""
+    if topic.group.state.brokers[topic.group.state.queues[place].broker].lost_ts:
+        return Flow()
+    return offsets.flow(topic.group.message_queue(place), topic.now)
 
 
 def _only_writable(topic: TopicEvidence) -> list[int]:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +13,12 @@ from msgspec.structs import replace
 from streaming.collector.probing.cluster import RoundReport
 from streaming.collector.service import Watched, watched
 from streaming.collector.setting_up import name_servers, policy_of
+from streaming.collector.wire.client import now_ms
 from streaming.config import Config
 from streaming.core.settings import Settings
 from streaming.errors import CollectorError
-from streaming.inspect.judging import picture_of
-from streaming.inspect.picture import ClusterPicture
+from streaming.inspect.judging import absent, picture_of
+from streaming.inspect.picture import ClusterPicture, Empty, GroupPicture
 from streaming.inspect.policy import INTERVAL_MS, look_policy
 from streaming.inspect.watching import ClusterWatch
 
@@ -47,6 +48,7 @@ class Look:
         self.watch = ClusterWatch(cluster, expecting(config.settings(), cluster, plan.groups))
         policy = look_policy(policy_of(config, cluster), plan.groups)
         self._watched: Watched = watched(config, cluster, policy, self.watch.take, lambda _: None)
+        self._names = set(named(plan.groups))
         self._began_s = time.monotonic()
         self._report: RoundReport | None = None
 
@@ -63,20 +65,39 @@ class Look:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether some client has not been heard that another round may hear."""
-        return any(group.awaits_reports for group in self.watch.groups.values())
+        """Whether another round may hear some client, or what waits for groups without members."""
+        awaits_reports = any(group.awaits_reports for group in self.watch.groups.values())
+        return awaits_reports or self._watched.view.groups.empty().not_asked > 0
 
     def picture(self) -> ClusterPicture:
         view = self._watched.view
         silent = dict(view.silent) if self._report is not None else {"the cluster": "no round has ended"} | view.silent
+        empty = view.groups.empty()
         return ClusterPicture(
             cluster=self.watch.cluster,
+            ts=now_ms(),
             looked_s=round(self.lasted_s, 1),
-            brokers=len(view.brokers.addresses),
-            without_members=view.groups.counts()[1],
+            brokers=tuple(sorted(view.brokers.addresses)),
+            untold=self._watched.probe.have_not_told_groups,
+            empty=Empty(number=empty.number, not_known=empty.not_known, not_asked=empty.not_asked),
             silent=silent,
-            groups=tuple(picture_of(group) for _, group in sorted(self.watch.groups.items())),
+            groups=(*(picture_of(group) for _, group in sorted(self.watch.groups.items())), *self._absent()),
         )
+
+    def _absent(self) -> Iterator[GroupPicture]:
+        """Groups that were asked for by their names, and that no broker has told of."""
+        view, untold = self._watched.view, self._watched.probe.have_not_told_groups
+        for name in self._names - self.watch.groups.keys():
+            if not view.policy.covers(name):
+                why = "evenkeel leaves it out: a group of RocketMQ's own, or in [collector] exclude"
+            elif view.groups.knows(name):
+                why = "no round of it has ended"
+            elif untold or not view.brokers.addresses:
+                why = f"no broker that answered knows it; no answer from {', '.join(untold) or 'the name servers'}"
+            else:
+                why = f"no broker knows it: {', '.join(sorted(view.brokers.addresses))}"
+            is_certain = view.policy.covers(name) and not untold and not view.groups.knows(name)
+            yield absent(self.watch.cluster, name, now_ms(), why, is_certain and bool(view.brokers.addresses))
 
     async def close(self) -> None:
         await self._watched.probe.close()
@@ -84,9 +105,15 @@ class Look:
 
 def expecting(settings: Settings, cluster: str, groups: Iterable[str]) -> Settings:
     """A group that is asked for by its name is expected to have members."""
-    named = [group for group in groups if not set(group) & set("*?[")]
-    rules = [replace(settings.rule_for(cluster, group), cluster="*", group=group, always_on=True) for group in named]
+    rules = [
+        replace(settings.rule_for(cluster, group), cluster="*", group=group, always_on=True) for group in named(groups)
+    ]
     return replace(settings, groups=(*rules, *settings.groups))
+
+
+def named(groups: Iterable[str]) -> list[str]:
+    """Those that are names, not patterns."""
+    return [group for group in groups if not set(group) & set("*?[")]
 
 
 def inspect_once(config: Config, plan: Plan) -> list[ClusterPicture]:
@@ -156,4 +183,5 @@ async def _rounds(looks: list[Look], stopping: "asyncio.Task[bool]") -> None:
         rounding.result()
         return
     rounding.cancel()
-    await asyncio.wait([rounding])
+    with contextlib.suppress(asyncio.CancelledError):
+        await rounding

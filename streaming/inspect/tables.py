@@ -14,6 +14,7 @@ from streaming.wording.rows import Row, numbers
 
 MEMBER_ROWS = 20  # and as many rows of queues, unless all are asked for
 QUEUE_ROWS = 40
+NOT_KNOWN = "not known"
 NOTHING_FOUND = (Kind.MATCH.value, Kind.EXCLUDED.value, Kind.NO_MEMBERS.value)
 
 MEMBER_COLUMNS = (
@@ -40,7 +41,7 @@ QUEUE_COLUMNS = (
 
 def member_table(picture: GroupPicture, width: int, everything: bool) -> Iterator[Row]:
     """Those first that gave no answer, then those with too much to do."""
-    people = sorted(picture.members, key=lambda one: (one.answered, not one.hot))
+    people = sorted(picture.members or (), key=lambda one: (one.answered, not one.hot))
     shown = people if everything else people[:MEMBER_ROWS]
     if not shown:
         return
@@ -68,7 +69,7 @@ def _member_cells(picture: GroupPicture, member: Member) -> list[str]:
 def _addresses(member: Member) -> str:
     """Most client ids begin with their host: of such an address the port is enough."""
     host = member.client_id.partition("@")[0]
-    return " ".join(a.removeprefix(host) if a.startswith(f"{host}:") else a for a in member.addresses)
+    return " ".join(a.removeprefix(host) if a.startswith(f"{host}:") else a for a in member.addresses or ("-",))
 
 
 def _answer(picture: GroupPicture, member: Member) -> str:
@@ -81,7 +82,7 @@ def _answer(picture: GroupPicture, member: Member) -> str:
 def queue_tables(picture: GroupPicture, width: int, everything: bool) -> Iterator[list[Row]]:
     """A table for each topic; retry queues only where something is to be said of them."""
     by_topic: defaultdict[str, list[Queue]] = defaultdict(list)
-    for queue in picture.queues:
+    for queue in picture.queues or ():
         by_topic[queue.topic].append(queue)
     for topic, queues in by_topic.items():
         if everything or not is_retry_topic(topic) or any(map(_stands_out, queues)):
@@ -92,9 +93,11 @@ def queue_tables(picture: GroupPicture, width: int, everything: bool) -> Iterato
 
 
 def flow_words(queues: Sequence[Queue]) -> str:
-    """How many messages go through queues, and wait in them."""
+    """How many messages go through queues, and wait in them; and in how many of them, if that is not known of all."""
     rate_in, rate_out = (rate(total(rates)) for rates in ([q.in_per_s for q in queues], [q.out_per_s for q in queues]))
-    return f"in {rate_in}/s, out {rate_out}/s, lag {short(total_lag(queues))}"
+    known = sum(queue.lag is not None for queue in queues)
+    of_some = f" in {known} of {len(queues)}" if 0 < known < len(queues) else ""
+    return f"in {rate_in}/s, out {rate_out}/s, lag {short(total_lag(queues))}{of_some}"
 
 
 def _stands_out(queue: Queue) -> bool:
@@ -124,7 +127,17 @@ def _folded(queues: Iterable[Queue]) -> list[list[Queue]]:
     """Queues that differ in nothing but their numbers and offsets together, in their order."""
     alike: defaultdict[tuple[object, ...], list[Queue]] = defaultdict(list)
     for q in queues:
-        key = (q.owners, q.expected, q.finding, q.may_be, q.readable, q.writable, q.hot, q.still_s is None)
+        key = (
+            q.owners,
+            q.expected,
+            q.finding,
+            q.may_be,
+            q.readable,
+            q.writable,
+            q.hot,
+            q.still_s is None,
+            q.lag is None,
+        )
         alike[key].append(q)
     return list(alike.values())
 
@@ -135,13 +148,24 @@ def _queue_cells(alike: list[Queue]) -> list[str]:
     return [
         numbers((queue.broker_name, queue.queue_id) for queue in alike),
         str(len(alike)),
-        named(first.owners) if first.finding is not None or first.owners else "",
+        _owner(first),
         should,
         rate(total(queue.in_per_s for queue in alike)),
         rate(total(queue.out_per_s for queue in alike)),
         short(total_lag(alike)),
         _finding(alike),
     ]
+
+
+def _owner(queue: Queue) -> str:
+    """Of a queue that cannot be read nobody is the owner anyway."""
+    if queue.owners:
+        return named(queue.owners)
+    if queue.finding is None:
+        return ""
+    if queue.finding == Kind.EXCLUDED.value:
+        return "-"
+    return NOT_KNOWN if queue.owners is None else named(())
 
 
 def _finding(alike: list[Queue]) -> str:

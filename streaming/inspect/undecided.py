@@ -11,8 +11,9 @@ from streaming.core.comparison import EXPLAINED, TopicFindings
 from streaming.core.evidence import GroupEvidence
 from streaming.core.findings import Verdict
 from streaming.inspect.picture import QueueName, Undecided
-from streaming.inspect.queues import may_be
+from streaming.inspect.queues import flow_of, may_be
 from streaming.inspect.watching import GroupWatch
+from streaming.wording.numbers import age, counted
 
 SHOWN = {
     Kind.DUPLICATED: "more than one instance says that it owns them",
@@ -24,6 +25,8 @@ SHOWN = {
 NOTHING_WRONG = frozenset({Kind.MATCH, Kind.EXCLUDED, Kind.UNKNOWN, Kind.SETTLING, Kind.NO_MEMBERS})
 SAID_ONCE = "certain once all whom it rests on have said it again"
 NO_OFFSETS = "its brokers have not told the offsets"
+MESSAGES_NOT_KNOWN = "how many messages wait is not known: its brokers have not told the offsets"
+NO_TOPIC = "no topic is known that its members subscribe to"
 
 
 def found_by_kind(findings: TopicFindings) -> dict[Kind, list[int]]:
@@ -33,6 +36,30 @@ def found_by_kind(findings: TopicFindings) -> dict[Kind, list[int]]:
         if verdict.kind not in NOTHING_WRONG:
             found[verdict.kind].append(place)
     return found
+
+
+def of_empty(watch: GroupWatch, evidence: GroupEvidence) -> Iterator[Undecided]:
+    """A group without members that messages wait for: since when it has none, a look cannot tell."""
+    waiting = watch.offsets.waiting(evidence.now)
+    if waiting.messages == 0:
+        return
+    wait = f"{waiting.messages} messages wait in {counted(waiting.queues, 'queue')}"
+    parts = [
+        "no broker lists a member",
+        MESSAGES_NOT_KNOWN if waiting.messages is None else wait,
+        f"the newest of those consumed was stored {age(evidence.now - waiting.consumed_ts)} ago"
+        if waiting.consumed_ts
+        else "",
+        "since when it has no members is not known: one that was retired looks the same",
+    ]
+    yield Undecided(
+        kind=Kind.NO_MEMBERS.value,
+        topic=None,
+        queues=(),
+        cause=None,
+        evidence="; ".join(filter(None, parts)),
+        judged_in_s=None,
+    )
 
 
 def of_topic(findings: TopicFindings) -> Iterator[Undecided]:
@@ -111,7 +138,7 @@ def without_offsets(watch: GroupWatch, findings: list[TopicFindings]) -> Iterato
     for one in findings:
         topic = one.evidence
         judged = [place for place, verdict in one.verdicts.items() if verdict.kind in (Kind.MATCH, Kind.MISPLACED)]
-        unseen = [place for place in judged if watch.offsets.flow(topic.group.message_queue(place)).lag is None]
+        unseen = [place for place in judged if flow_of(topic, place, watch.offsets).lag is None]
         if unseen and not is_retry_topic(topic.topic.name) and not topic.broadcasts:
             yield Undecided(
                 kind=Kind.STALLED.value,
@@ -135,6 +162,28 @@ def of_coverage(watch: GroupWatch, evidence: GroupEvidence) -> Iterator[Undecide
         yield _nothing(f"no report from {client_id}: {watch.why_silent(client_id)}")
     if len(silent) > 3:
         yield _nothing(f"no report from {len(silent) - 3} more")
+    if not any(not is_retry_topic(topic.name) for topic in evidence.group.state.topics):
+        yield _nothing(NO_TOPIC)
+
+
+def of_unknown_brokers(watch: GroupWatch, findings: list[TopicFindings]) -> Iterator[Undecided]:
+    """Brokers on which members own queues, and which no route has: they may have been lost before the look began."""
+    hosting = {broker.broker_name for broker in watch.brokers}
+    for one in findings:
+        state = one.evidence.group.state
+        hosting |= {state.brokers[place].name for place in one.evidence.hosts}
+    owned: defaultdict[str, int] = defaultdict(int)
+    for one in findings:
+        group = one.evidence.group
+        for place in one.verdicts:
+            name = group.message_queue(place).broker_name
+            if name not in hosting:
+                owned[name] += 1
+    for name, number in sorted(owned.items()):
+        yield _nothing(
+            f"nothing was asked of {name}: no route has it, but members own {counted(number, 'queue')} there; it may "
+            "have been lost, with what waits in it"
+        )
 
 
 def _nothing(evidence: str) -> Undecided:

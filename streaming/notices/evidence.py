@@ -110,6 +110,8 @@ _PATTERNS: dict[str, Say] = {
     r"not consumed by (.+)": _as("{0} 没有消费"),
     r"the topic's route does not have this queue": _as("Topic 的路由中没有这个队列"),
     r"brokers show in turn: (.+): members overwrite each other's": _as("Broker 交替显示：{0}：成员互相覆盖订阅关系"),
+    r"no broker lists a member; how many messages wait is not known": _as("没有任何 Broker 列出成员；积压的消息数未知"),
+    r"no broker lists a member; at least (\d+) messages wait": _as("没有任何 Broker 列出成员；至少积压 {0} 条消息"),
     r"no broker lists a member; (\d+) messages wait": _as("没有任何 Broker 列出成员；积压 {0} 条消息"),
     r"(\d+) membership changes in (\d+) s; again and again: (.+)": _as("{1} 秒内成员变更 {0} 次；反复上下线的：{2}"),
     r"for (\d+) minutes and longer, again and again: (.+)": _as("持续 {0} 分钟以上反复上下线：{1}"),

@@ -270,3 +270,28 @@ def test_broker_keeps_its_last_address_until_it_is_long_gone() -> None:
     assert dict(brokers.addresses) == {"a": "h:3", "b": "h:2"}
     assert brokers.take({"a": "h:3"}, NOW + STAYS_WATCHED_MS + 2) != []
     assert dict(brokers.addresses) == {"a": "h:3"}
+
+
+def test_backlogs_of_groups_without_members_are_asked_a_few_at_a_time_and_counted() -> None:
+    groups = GroupDirectory(Policy(spreads=False, backlogs=2))
+    groups.know("a", ["g", "h", "i", "k"])
+    for name in "gh":
+        groups.looked_at(name, False, NOW)
+    groups.looked_at("i", False, NOW, has_lists=False)
+    assert groups.empty() == (4, 2, 2)
+    assert groups.to_ask_for_backlog(NOW) == ["g", "h"]
+    groups.looked_at("k", False, NOW)
+    groups.asked_for_backlog("g", True, True, NOW)
+    groups.asked_for_backlog("h", False, False, NOW)
+    assert (groups.to_probe(NOW), groups.to_ask_for_backlog(NOW)) == (["g"], ["k"])
+    assert groups.empty() == (3, 2, 1)
+    groups.asked_for_backlog("k", False, True, NOW)
+    assert groups.empty() == (3, 2, 0)
+    assert groups.to_ask_for_backlog(NOW + LOOK_MS) == ["h", "k"]
+
+
+def test_collector_asks_nobody_what_waits_for_groups_without_members() -> None:
+    groups = GroupDirectory(AT_ONCE)
+    groups.know("a", ["g"])
+    groups.looked_at("g", False, NOW)
+    assert groups.to_ask_for_backlog(NOW) == []

@@ -7,7 +7,8 @@ from streaming.core.alerting import Reason
 from streaming.core.claims import ALERTING
 from streaming.explain.folding import CHANGES_AT_MOST, picture_of
 from streaming.explain.picture import Monitor, View
-from streaming.explain.reasons import EXCLUDED, WHY, why_no_alert, why_of
+from streaming.explain.reasons import WHY, why_no_alert, why_of
+from streaming.wording.exclusions import EXCLUDED
 from tests.explain.telling import T0, Teller, facts_of_scenario
 
 

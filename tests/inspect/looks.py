@@ -6,7 +6,7 @@ from schemas.events import NotAsked
 from streaming.core.settings import Settings
 from streaming.inspect.judging import picture_of
 from streaming.inspect.page import lines_of
-from streaming.inspect.picture import ClusterPicture, GroupPicture
+from streaming.inspect.picture import ClusterPicture, Empty, GroupPicture
 from streaming.inspect.watching import GroupWatch
 from tests.core.fleet import Fleet
 
@@ -36,7 +36,14 @@ def picture(one: Fleet, settings: Settings | None = None) -> GroupPicture:
 
 def page(*groups: GroupPicture, width: int = 80, silent: dict[str, str] | None = None, **how: bool) -> str:
     cluster = ClusterPicture(
-        cluster="10.0.0.1:9876", looked_s=6.2, brokers=2, without_members=214, silent=silent or {}, groups=groups
+        cluster="10.0.0.1:9876",
+        ts=1_700_000_006_000,
+        looked_s=6.2,
+        brokers=("a", "b"),
+        untold=(),
+        empty=Empty(number=214),
+        silent=silent or {},
+        groups=groups,
     )
     return "\n".join(row.text for row in lines_of(cluster, width, **how)) + "\n"
 

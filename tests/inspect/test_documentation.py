@@ -21,6 +21,6 @@ def test_every_key_is_explained() -> None:
 
 def test_page_is_the_one_that_is_printed() -> None:
     start = TEXT.index("    SETTLING")
-    shown = TEXT[start : TEXT.index("\n- Groups", start)].rstrip()
+    shown = TEXT[start : TEXT.index("\n- The first lines", start)].rstrip()
     printed = (GOLDEN / "page-80.txt").read_text("utf-8")
     assert "\n".join(line.removeprefix("    ") for line in shown.splitlines()) in printed

@@ -4,7 +4,7 @@ import pytest
 
 from streaming.config import Config
 from streaming.inspect.exit_status import exit_status
-from streaming.inspect.picture import ClusterPicture, GroupPicture
+from streaming.inspect.picture import ClusterPicture, Empty, GroupPicture
 from streaming.inspect.service import Plan, expecting
 
 
@@ -34,10 +34,12 @@ def test_group_that_is_named_keeps_its_rules() -> None:
 def test_exit_status(statuses: list[str], silent: dict[str, str], code: int) -> None:
     groups = tuple(
         GroupPicture(
-            cluster="c", group="g", ts=0, looked_s=0, status=status, reason=None, message_model=None, orderly=False,
-            consume_enable=None, strategies=(),
+            cluster="c", group="g", ts=0, looked_s=0, status=status, reason=None, message_model=None, orderly=None,
+            consume_enable=None, strategies=None,
         )
         for status in statuses
     )  # fmt: skip
-    picture = ClusterPicture(cluster="c", looked_s=0, brokers=1, without_members=0, silent=silent, groups=groups)
+    picture = ClusterPicture(
+        cluster="c", ts=0, looked_s=0, brokers=("b",), untold=(), empty=Empty(), silent=silent, groups=groups
+    )
     assert exit_status([picture]) == code

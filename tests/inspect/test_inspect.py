@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -107,6 +108,87 @@ def test_pattern_that_matches_nothing_is_not_healthy(capsys: pytest.CaptureFixtu
     assert "No group with members was found." in capsys.readouterr().out
 
 
+def with_orphaned_groups() -> FakeCluster:
+    """``lost``: a group whose members died, with 6,000 messages waiting; ``retired``: one for which nothing waits."""
+    fake = cluster()
+    fake.queues |= {"D": 4, "R": 1}
+    fake.groups |= {
+        "dead": FakeGroup(topics=("R",)),
+        "lost": FakeGroup(topics=("D",)),
+        "retired": FakeGroup(topics=("R",)),
+    }
+    for broker in fake.broker_names:
+        fake.offsets |= {("D", broker, number): (1000, 250, 250) for number in range(4)}
+    return fake
+
+
+def test_messages_that_wait_for_a_group_without_members_are_found(capsys: pytest.CaptureFixture[str]) -> None:
+    with served(with_orphaned_groups()) as fake:
+        assert main(["inspect", "--namesrv", fake.namesrv[0]]) == 2
+    out = capsys.readouterr().out
+    assert "1 group with members, 3 without" in out
+    assert "EMPTY     lost  0 members, 8 queues" in out
+    assert "6000 messages wait in 8 queues" in out
+    assert "EMPTY     retired" not in out
+    assert "not asked" not in out
+    assert fake.nodes["broker-a"].requests[208] < 20
+
+
+def test_messages_that_wait_for_a_group_asked_for_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    with served(with_orphaned_groups()) as fake:
+        assert main(["inspect", "--namesrv", fake.namesrv[0], "--group", "lost", "--json", *SHORT]) == 1
+    (group,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert [one["evidence"] for one in group["findings"]] == ["no broker lists a member; 6000 messages wait"]
+    assert {(queue["lag"], tuple(queue["owners"])) for queue in group["queues"] if queue["topic"] == "D"} == {(750, ())}
+
+
+def test_groups_left_out_for_the_cost_are_counted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streaming.inspect.policy.BACKLOGS", 1)
+    fake = cluster()
+    fake.groups |= {f"retired-{number:02}": FakeGroup() for number in range(30)}
+    with served(fake):
+        assert main(["inspect", "--namesrv", fake.namesrv[0], *SHORT]) == 2
+    assert "without members: not asked what waits for them" in capsys.readouterr().out
+
+
+def test_group_that_no_broker_knows_is_said_to_be_so(capsys: pytest.CaptureFixture[str]) -> None:
+    with served(cluster()) as fake:
+        assert main(["inspect", "--namesrv", fake.namesrv[0], "--group", "g", "--group", "nope", *SHORT]) == 2
+        out = capsys.readouterr().out
+        assert "ABSENT    nope  no broker knows it: broker-a, broker-b" in out
+        fake.nodes["broker-b"].manner = "hang"
+        assert main(["inspect", "--namesrv", fake.namesrv[0], "--group", "nope", "--json", *SHORT]) == 2
+    (group,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (group["status"], group["members"], group["queues"]) == ("unknown", None, None)
+    assert group["reason"] == "no broker that answered knows it; no answer from broker-b"
+
+
+def test_groups_are_not_known_where_no_broker_tells_them(capsys: pytest.CaptureFixture[str]) -> None:
+    with served(cluster()) as fake:
+        for node in fake.nodes.values():
+            node.manner = "hang"
+        assert main(["inspect", "--namesrv", fake.namesrv[0], *SHORT]) == 2
+    out = capsys.readouterr().out
+    assert "which groups there are is not known" in out
+    assert "0 group" not in out
+
+
+def test_orphan_from_birth_is_not_judged_in_a_short_look_which_says_how_long_to_look(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Its clients are not asked at once, since queues that nobody has consumed from look new."""
+    fake = cluster()
+    fake.groups["g"].committed = ()
+    with served(fake):
+        assert main(["inspect", "--namesrv", fake.namesrv[0], "--group", "g", *SHORT]) == 2
+    out = capsys.readouterr().out
+    assert "no report from 10.0.0.1@c1: its group has queues that are new to it" in out
+    assert "--watch, or --seconds 120" in out
+    assert "nobody" not in out
+
+
 def test_name_server_that_cannot_be_reached_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", "--namesrv", "127.0.0.1:1"]) == 2
     out, err = capsys.readouterr()
@@ -157,8 +239,24 @@ def test_cluster_of_the_configuration_keeps_its_name_and_rules(
         for words in ([], ["--namesrv", fake.namesrv[0]]):
             assert main(["inspect", "--config", str(tmp_path / "x.toml"), *words, *SHORT]) == 2
             out = capsys.readouterr().out
-            assert out.startswith("prod: ")
+            assert out.startswith("prod at ")
             assert "EXCLUDED  g  CONFIGURED" in out
+
+
+def test_watching_ends_quietly_while_a_broker_hangs(capfd: pytest.CaptureFixture[str]) -> None:
+    with served(cluster()) as fake:
+
+        def interrupt() -> None:
+            deadline = time.monotonic() + 20
+            while fake.name_servers[0].requests[106] < 2 and time.monotonic() < deadline:
+                time.sleep(0.05)
+            fake.nodes["broker-b"].manner = "hang"
+            time.sleep(2.5)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=interrupt, daemon=True).start()
+        assert main(["inspect", "--namesrv", fake.namesrv[0], "--watch"]) in (0, 2)
+    assert "Traceback" not in "".join(capfd.readouterr())
 
 
 def test_watching_goes_on_until_a_signal_and_ends_with_the_last_status(capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,5 +271,6 @@ def test_watching_goes_on_until_a_signal_and_ends_with_the_last_status(capsys: p
         threading.Thread(target=interrupt, daemon=True).start()
         assert main(["inspect", "--namesrv", fake.namesrv[0], "--watch"]) == 0
     out = capsys.readouterr().out
-    assert out.count("brokers, 1 group") >= 2
+    assert out.count("2 brokers by the name servers") >= 2
+    assert len(set(re.findall(r" at (\d+-\d+-\d+ \d\d:\d\d:\d\d) UTC, watched for", out))) >= 2
     assert out.index("UNKNOWN   g") < out.index("healthy   g")

@@ -14,7 +14,7 @@ from streaming.core.settings import GroupRule, Settings
 from streaming.inspect import judging
 from streaming.inspect.picture import GroupPicture
 from tests.core.fleet import Fleet
-from tests.inspect.looks import fleet, looked_at, not_asked, picture, watch_of
+from tests.inspect.looks import fleet, looked_at, not_asked, page, picture, watch_of
 
 
 def two() -> Fleet:
@@ -211,6 +211,107 @@ def test_queues_that_go_one_way_are_shown() -> None:
 def test_group_that_is_not_ours_to_judge_says_why() -> None:
     seen = picture(odd(lambda f: f.join("z", report={"client_rebalance": False})))
     assert (seen.status, seen.reason, seen.undecided) == ("excluded", "BROKER_ALLOCATED", ())
+    (note,) = seen.notes
+    assert "clientRebalance=false" in note
+    assert "clientRebalance=false" in page(seen)
+
+
+def test_topic_that_is_not_ours_to_judge_says_why() -> None:
+    one = fleet({"T": {"a": 4, "b": 4}, "S": {"__syslo__S": 2}})
+    one.join("x", "y")
+    seen = picture(looked_at(one))
+    assert {(q.finding, q.reason) for q in seen.queues or () if q.topic == "S"} == {("EXCLUDED", "STATIC_TOPIC")}
+    assert any(note.startswith("S: EXCLUDED, STATIC_TOPIC") for note in seen.notes)
+    assert seen.status == "healthy"
+
+
+def test_group_of_which_no_topic_is_ours_to_judge_is_not_healthy() -> None:
+    one = fleet({"S": {"__syslo__S": 2}, "%RETRY%g": {"__syslo__S": 1}})
+    one.join("x")
+    seen = picture(looked_at(one))
+    assert (seen.status, seen.reason) == ("excluded", "STATIC_TOPIC")
+
+
+def test_owner_is_not_known_before_every_member_has_spoken() -> None:
+    """Queues that nobody has reported are not nobody's."""
+    one = two()
+    one.run(4)
+    assert {queue.owners for queue in picture(one).queues or ()} == {None}
+    assert "nobody" not in page(picture(one), verbose=True)
+    one.report("x")
+    one.round()
+    half = picture(one)
+    assert {queue.owners for queue in half.queues or ()} == {("x",), None}
+    one.own("y", "b0-2")
+    one.report("y")
+    one.round()
+    assert {queue.owners for queue in picture(one).queues or ()} == {("x",), ("y",), ()}
+    assert "nobody" in page(picture(one))
+
+
+def test_nobody_is_no_owner_once_a_change_has_come_since_the_reports() -> None:
+    one = looked_at(odd(lambda f: f.own("y", "b0-2")))
+    one.join("z")
+    assert {queue.owners for queue in picture(one.round()).queues or ()} == {("x",), ("y",), None}
+
+
+def test_offsets_of_a_silent_broker_say_nothing_of_now() -> None:
+    one = looked_at(two())
+    one.down.add("b")
+    seen = picture(one.round())
+    assert {(q.broker_name, q.lag is None, q.in_per_s is None) for q in seen.queues or ()} == {
+        ("a", False, False),
+        ("b", True, True),
+    }
+    assert {m.client_id: m.lag for m in seen.members or ()} == {"x": 0, "y": None}
+    assert "lag 0 in 4 of 8" in page(seen)
+    assert "2 members known" in page(seen)
+
+
+def test_offsets_that_are_old_say_nothing_of_now() -> None:
+    one = looked_at(two())
+    one.progress_every = 0
+    assert {q.lag for q in picture(one.run(40)).queues or ()} == {None}
+
+
+def test_what_nobody_said_is_null() -> None:
+    one = two()
+    seen = picture(one.round())
+    assert (seen.orderly, seen.strategies) == (None, None)
+    one.down.update("ab")
+    unheard = fleet()
+    unheard.down.update("ab")
+    silent = picture(unheard.run(4))
+    assert (silent.status, silent.members) == ("unknown", None)
+    assert "members not known" in page(silent)
+
+
+def test_broker_that_was_lost_before_the_look_is_named_by_who_owns_its_queues() -> None:
+    one = two()
+    one.own("y", "b0-3")
+    one.own("x", "a0-3")
+    one.route("T", a=4)
+    seen = picture(looked_at(one))
+    assert seen.status == "unknown"
+    assert any("nothing was asked of b" in each.evidence for each in seen.undecided)
+
+
+def test_messages_of_a_group_without_members_are_counted_or_not_known() -> None:
+    one = fleet(rate=4).run(10)
+    seen = picture(one)
+    assert seen.status == "empty"
+    (question,) = seen.undecided
+    assert question.kind == "NO_MEMBERS"
+    assert "messages wait in 8 queues" in question.evidence
+    rules = Settings(groups=(GroupRule(always_on=True),))
+    (finding,) = picture(one, rules).findings
+    assert finding.evidence == f"no broker lists a member; {sum(q.lag or 0 for q in seen.queues or ())} messages wait"
+    silent = fleet()
+    silent.progress_every = 0
+    silent.run(10)
+    assert "how many messages wait is not known" in picture(silent).undecided[0].evidence
+    (finding,) = picture(silent, rules).findings
+    assert finding.evidence == "no broker lists a member; how many messages wait is not known"
 
 
 def test_group_that_was_asked_for_is_expected_to_have_members() -> None:

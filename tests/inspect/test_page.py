@@ -59,7 +59,7 @@ def test_page_is_as_expected(width: int) -> None:
 
 
 def test_healthy_groups_take_a_line_unless_they_are_asked_for() -> None:
-    assert len(page(healthy()).splitlines()) == 5
+    assert len(page(healthy()).splitlines()) == 6
     assert "10.0.0.1@1" not in page(healthy())
     for shown in (page(healthy(), asked_for=True), page(healthy(), verbose=True)):
         assert "10.0.0.1@1" in shown

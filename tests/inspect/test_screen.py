@@ -6,7 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
-from streaming.inspect.picture import ClusterPicture
+from streaming.inspect.picture import ClusterPicture, Empty
 from streaming.inspect.screen import Manner, Screen
 from tests.inspect.looks import fleet, looked_at, picture
 
@@ -17,7 +17,11 @@ def pictures(name: str = "g") -> list[ClusterPicture]:
     one = fleet(group=name)
     one.join("x", "y")
     groups = (picture(looked_at(one)),)
-    return [ClusterPicture(cluster="c", looked_s=6, brokers=2, without_members=0, silent={}, groups=groups)]
+    return [
+        ClusterPicture(
+            cluster="c", ts=0, looked_s=6, brokers=("a", "b"), untold=(), empty=Empty(), silent={}, groups=groups
+        )
+    ]
 
 
 def terminal() -> Console:

@@ -8,8 +8,10 @@ from typing import NamedTuple
 from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.group_round import GroupProbe
 from streaming.collector.probing.load import Load, estimate
+from streaming.collector.probing.offsets import waits
 from streaming.collector.probing.policy import GROUPS_MS, Policy
 from streaming.collector.translation.answers import SUCCESS, SubscriptionGroupAnswer
+from streaming.collector.translation.views import listed
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.bodies import Asked, GroupSettings
 from streaming.collector.wire.client import Lane, now_ms
@@ -57,6 +59,7 @@ class ClusterProbe:
         view.client.begin_round()
         await self._first_or_beside()
         await asyncio.gather(*map(self._look, view.groups.to_look_at(started_ts)))
+        await asyncio.gather(*map(self._ask_backlog, view.groups.to_ask_for_backlog(now_ms())))
         names = view.groups.to_probe(now_ms())
         await asyncio.gather(self._learn_due_routes(), self._probe(names, started_ts, started))
         view.client.keep_only({*view.brokers.addresses.values(), *view.name_servers.addresses})
@@ -68,6 +71,11 @@ class ClusterProbe:
             requests=view.client.asked - asked_before,
             silent=dict(view.silent),
         )
+
+    @property
+    def have_not_told_groups(self) -> tuple[str, ...]:
+        """Brokers that have never told which groups they know."""
+        return tuple(sorted(self._view.brokers.addresses.keys() - self._learned_ts.keys()))
 
     def load(self, policy: Policy) -> tuple[int, int, Load]:
         """Groups with members and without, as of the last round, and the requests a second that they cost."""
@@ -145,7 +153,21 @@ class ClusterProbe:
             bodies.consumer_list(reply, Asked(self._view.cluster, broker, name))
             for broker, reply in zip(brokers, replies, strict=True)
         ]
-        self._view.groups.looked_at(name, any(one.ids for one in lists), now_ms())
+        has_lists = bool(lists) and all(listed(one) is not None for one in lists)
+        self._view.groups.looked_at(name, any(one.ids for one in lists), now_ms(), has_lists)
+
+    async def _ask_backlog(self, name: str) -> None:
+        """Whether messages wait for a group without members, by every broker that knows it."""
+        brokers = sorted(self._view.groups.brokers_of(name))
+        asked = [self._view.ask(broker, requests.consume_stats(name), Lane.TABLES) for broker in brokers]
+        replies = await asyncio.gather(*asked)
+        answers = [
+            bodies.consume_stats(reply, Asked(self._view.cluster, broker, name))
+            for broker, reply in zip(brokers, replies, strict=True)
+        ]
+        messages_wait = any(waits(row) for answer in answers for row in answer.table or ())
+        has_offsets = all(answer.code == SUCCESS for answer in answers)
+        self._view.groups.asked_for_backlog(name, messages_wait, has_offsets, now_ms())
 
     async def _learn_due_routes(self) -> None:
         topics = {topic for group in self._groups.values() for topic in group.topics}

@@ -70,6 +70,8 @@ class GroupProbe:
         self._members, self._asked, self._not_asked = {}, [], {}
         self._tell_meta(started_ts, brokers)
         await self._ask_members(brokers)
+        if self._view.policy.backlogs and not any(self._members.values()):
+            await self._ask_offsets()  # nobody else names its topics
         await self._view.learn_routes(topic for topic in self.topics if not self._view.routing.is_known(topic))
         await self._ask_members(self._brokers_to_ask(started_ts) - brokers)
         listed = [client_id for ids in self._members.values() for client_id in ids]
@@ -121,7 +123,8 @@ class GroupProbe:
         all have left, offsets say whether anybody misses it."""
         if not self._view.policy.offsets_ms or self._message_model == BROADCASTING:
             return
-        brokers = frozenset(self._members if self._had_members else ())
+        is_worth_it = self._had_members or self._view.policy.backlogs > 0
+        brokers = frozenset(self._members if is_worth_it else ())
         due = self._view.offsets.choose(self.name, brokers, now_ms())
         await asyncio.gather(*map(self._ask_offsets_of, due))
 
@@ -136,6 +139,9 @@ class GroupProbe:
             return
         committed = {row.topic for row in answer.table or ()}
         self._unread.stored(broker, committed)
+        if self._view.policy.backlogs and not any(self._members.values()):
+            self._group.know((), committed)
+            return  # what it never consumed does not wait for it
         for topic in sorted(self._hosted_by(broker) - committed - {retry_topic(self.name)}):
             reply = await self._view.ask(broker, requests.consume_stats(self.name, topic), Lane.TABLES)
             self._take(bodies.consume_stats(reply, asked, topic))

@@ -5,18 +5,37 @@ Brokers know every group that ever was. One that has members gets every round; o
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from streaming.collector.probing.policy import LOOK_MS, STAYS_WATCHED_MS, Policy
 
 
 @dataclass(slots=True)
 class _Group:
-    """``members_ts`` is when it last had members, 0: never seen; ``is_told`` whether rounds of it are told."""
+    """``members_ts`` is when it last had members, 0: never seen; ``is_told`` whether rounds of it are told.
+
+    Of one that is only looked at: ``has_lists``, whether every broker has said who its members are; ``backlog_ts``,
+    when its brokers were last asked for its offsets, 0: not; ``has_offsets``, whether all of them told these.
+    """
 
     brokers: set[str] = field(default_factory=set)
     members_ts: int = 0
     due_ts: int = 0
     is_told: bool = False
+    has_lists: bool = False
+    backlog_ts: int = 0
+    has_offsets: bool = False
+
+
+class Empty(NamedTuple):
+    """Groups that are only looked at. ``not_known``: some broker did not say who their members are, or what waits.
+
+    ``not_asked``: without members, and nobody was asked what waits in them.
+    """
+
+    number: int
+    not_known: int
+    not_asked: int
 
 
 class GroupDirectory:
@@ -46,9 +65,10 @@ class GroupDirectory:
         """Groups that get a round now."""
         return sorted(name for name, group in self._groups.items() if group.is_told and group.due_ts <= now)
 
-    def looked_at(self, name: str, has_members: bool, now: int) -> None:
-        """What a look found. A group with members gets a round at once."""
+    def looked_at(self, name: str, has_members: bool, now: int, has_lists: bool = True) -> None:
+        """What a look found; ``has_lists``: of every broker. A group with members gets a round at once."""
         group = self._groups[name]
+        group.has_lists = has_lists
         if has_members:
             group.members_ts, group.due_ts, group.is_told = now, now, True
         else:
@@ -63,7 +83,31 @@ class GroupDirectory:
         empty_ms = now - group.members_ts
         if not self._policy.is_always_on(name) and empty_ms > self._policy.tells_empty_ms:
             group.is_told = False
-        group.due_ts = now + LOOK_MS if empty_ms > STAYS_WATCHED_MS else 0
+        group.due_ts = now + self._policy.empty_ms if empty_ms > STAYS_WATCHED_MS else 0
+
+    def to_ask_for_backlog(self, now: int) -> list[str]:
+        """Groups without members whose offsets say whether anybody misses them; those asked longest ago first."""
+        due = [name for name, group in self._groups.items() if group.has_lists and _is_backlog_due(group, now)]
+        return sorted(due, key=lambda name: (self._groups[name].backlog_ts, name))[: self._policy.backlogs]
+
+    def asked_for_backlog(self, name: str, messages_wait: bool, has_offsets: bool, now: int) -> None:
+        """What its brokers said. A group in which messages wait gets a round at once."""
+        group = self._groups[name]
+        group.backlog_ts, group.has_offsets = now, has_offsets
+        if messages_wait:
+            group.due_ts, group.is_told = now, True
+
+    def empty(self) -> Empty:
+        """What is known of the groups that get no rounds."""
+        groups = [group for group in self._groups.values() if not group.is_told]
+        answered = [group for group in groups if group.has_lists]
+        asked = [group for group in answered if group.backlog_ts]
+        unknown = len(groups) - len(answered) + sum(not group.has_offsets for group in asked)
+        return Empty(len(groups), unknown, len(answered) - len(asked))
+
+    def knows(self, name: str) -> bool:
+        """Whether some broker has told of the group."""
+        return name in self._groups
 
     def told(self) -> Iterator[str]:
         """Groups of which rounds are told."""
@@ -87,3 +131,7 @@ class GroupDirectory:
     def _forget_the_deleted(self) -> None:
         for name in [name for name, group in self._groups.items() if not group.brokers and not group.is_told]:
             del self._groups[name]
+
+
+def _is_backlog_due(group: _Group, now: int) -> bool:
+    return not group.is_told and (not group.backlog_ts or group.backlog_ts + LOOK_MS <= now)

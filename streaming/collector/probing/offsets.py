@@ -34,7 +34,7 @@ class OffsetSchedule:
         asked = self._groups.get(group, {}).get(broker)
         if asked is None:
             return
-        if table is None or any(_waits(row) for row in table):
+        if table is None or any(waits(row) for row in table):
             asked.alike = asked.table = 0
         else:
             digest = hash(frozenset((row.topic, row.queue_id, row.broker_offset) for row in table))
@@ -47,5 +47,6 @@ class OffsetSchedule:
         self._groups.pop(group, None)
 
 
-def _waits(row: OffsetRow) -> bool:
+def waits(row: OffsetRow) -> bool:
+    """Whether messages wait in the queue to be consumed."""
     return (row.broker_offset or 0) > (row.consumer_offset or 0)

@@ -24,6 +24,8 @@ class Policy:
     ``include`` and ``exclude`` are shell patterns of groups; ``is_always_on`` tells those watched without members too.
     ``tells_empty_ms`` is for how long a group that lost its members is still told of. ``first_ask_ms``: clients that
     are there from the start are asked that much later, so 1: not in the first round.
+    ``backlogs`` is of how many groups without members, at most, offsets are asked in one round, each group once in
+    50 s; one in which messages wait is told of from then on. ``empty_ms`` is between rounds of a group long empty.
     """
 
     interval_ms: int = 5_000
@@ -39,6 +41,8 @@ class Policy:
     spreads: bool = True
     tables_timeout_ms: int = TABLES_TIMEOUT_MS
     first_ask_ms: int = 0
+    backlogs: int = 0
+    empty_ms: int = LOOK_MS
 
     def covers(self, group: str) -> bool:
         """Whether a group is to be watched at all."""

@@ -10,7 +10,10 @@ from collections.abc import Iterable, Mapping
 
 # A client hears of a route within 30 s, shares it out within 20 s, and its first pull is back within 20 s.
 FIRST_PULL_MS = 75_000
-REASON = "its group has queues that are new to it: small clients can't answer before they have pulled from them"
+REASON = (
+    "its group has queues that are new to it: small clients can't answer before they have pulled from them, for which "
+    f"they are given {FIRST_PULL_MS // 1000} s"
+)
 
 Place = tuple[str, str]  # broker name, topic
 
