@@ -9,7 +9,7 @@ from tests.e2e.job import EVENKEEL, PATIENCE_S, ROOT, child_environment
 
 
 class Collecting:
-    """For the length of a `with` block, which fails unless it ends as it should."""
+    """For the length of a `with` block, which fails unless it ends as it should. It can be killed and started again."""
 
     def __init__(self, config: Path, recording: Path) -> None:
         self._command = [*EVENKEEL, "collect", "--config", str(config), "--record", str(recording)]
@@ -21,16 +21,27 @@ class Collecting:
         return self._log_file.read_text(errors="replace")
 
     def __enter__(self) -> "Collecting":
+        self.start()
+        return self
+
+    def start(self) -> None:
+        """Begin a life; returns when it watches."""
+        lives = self.log.count("watching") if self._log_file.exists() else 0
         with self._log_file.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command, cwd=ROOT, env=child_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
         deadline = time.monotonic() + PATIENCE_S
-        while "watching" not in self.log:
+        while self.log.count("watching") == lives:
             assert self._process.poll() is None, self.log
             assert time.monotonic() < deadline, self.log
             time.sleep(0.1)
-        return self
+
+    def kill(self) -> None:
+        """With SIGKILL: it has no time to write anything down."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         assert self._process is not None

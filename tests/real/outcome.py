@@ -4,8 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from schemas.facts import Fact, GroupFact
+from streaming.notices import Notice
+from streaming.notifier.pages import Manner
 from streaming.replay.alerts import Transition, details, headline, transitions
 from streaming.wording.numbers import ranges
+from tests.notifier.making import NOW, S
+from tests.notifier.receiving import Receiver
 from tests.real.stage import Part
 
 
@@ -35,6 +39,17 @@ class Outcome:
         told = [f for f in self.facts if isinstance(f.payload, GroupFact) and self._s(f.ts) <= at_s]
         payload = told[-1].payload if told else None
         return payload.status if isinstance(payload, GroupFact) else "nothing was told"
+
+    def pages(self) -> list[Notice]:
+        """What somebody was called for, as it was first told, under the notifier's own rules."""
+        receiver, left = Receiver(Manner()), sorted(self.facts, key=lambda fact: fact.ts)
+        for ts in range(left[0].ts, left[-1].ts + 60 * S, S):
+            here = 0
+            while here < len(left) and left[here].ts <= ts:
+                here += 1
+            receiver.poll((ts - NOW) / S, left[:here])
+            left = left[here:]
+        return list({notice.key: notice for notice in reversed(receiver.told)}.values())[::-1]
 
     def account(self) -> str:
         """Everything that was done and said, in the order of time."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from streaming.collector.wire.acl import Credentials
 from streaming.jvm.jars import fetch
@@ -34,8 +34,23 @@ class Broker(JavaProcess):
 
 
 class Consumer(JavaProcess):
+    """One process; as a rule one client."""
+
     group: str = ""
-    client_id: str = ""
+    client_ids: tuple[str, ...] = ()
+    stuck_while: Path
+
+    @property
+    def client_id(self) -> str:
+        (only,) = self.client_ids
+        return only
+
+    def hang(self) -> None:
+        """Listeners return from no message any more; all else goes on."""
+        self.stuck_while.touch()
+
+    def recover(self) -> None:
+        self.stuck_while.unlink()
 
 
 class LoopbackRocketMQ:
@@ -80,26 +95,39 @@ class LoopbackRocketMQ:
     def consumer(
         self,
         group: str,
-        name: str,
+        names: str | Sequence[str],
         topics: Mapping[str, str],
         *,
         strategy: str = "AVG",
         model: str = "CLUSTERING",
         orderly: bool = False,
+        threads: int = 2,
         sleep_ms: int = 0,
+        namesrv: str = "",
+        kind: Literal["push", "pull", "lite"] = "push",
         jvm: Sequence[str] = (),
     ) -> Consumer:
-        """A consumer, started; it need not have joined when this returns. ``topics``: filter expressions."""
+        """A consumer, started, or several in one process; they need not have joined when this returns.
+
+        ``topics``: filter expressions; ``namesrv``: another than the cluster's. Those that pull have no listener, and
+        RocketMQ's defaults for the rest.
+        """
+        names = [names] if isinstance(names, str) else names
+        stuck_while = self._home / f"{group}-{names[0]}-{len(self._processes)}.stuck"
         said = {
-            "namesrv": self.namesrv, "group": group, "name": name, "strategy": strategy, "model": model,
-            "topics": ";".join(f"{topic}:{expression}" for topic, expression in topics.items()),
-            "orderly": str(orderly).lower(), "sleep_ms": str(sleep_ms),
+            "namesrv": namesrv or self.namesrv, "group": group, "names": ";".join(names), "strategy": strategy,
+            "topics": ";".join(f"{topic}:{expression}" for topic, expression in topics.items()), "model": model,
+            "orderly": str(orderly).lower(), "threads": str(threads), "sleep_ms": str(sleep_ms),
+            "stuck_while": str(stuck_while), "lite": str(kind == "lite").lower(),
         }  # fmt: skip
         if self.user:
             said |= dict(zip(("access_key", "secret_key"), self.user, strict=True))
-        command = ["-Xmx128m", *jvm, "Consumer", *(f"{key}={value}" for key, value in said.items())]
-        consumer = Consumer(f"{group}-{name}-{len(self._processes)}", command, self._classpath, self._home)
-        consumer.group, consumer.client_id = group, f"127.0.0.1@{name}"
+        main = "Consumer" if kind == "push" else "PullConsumer"
+        command = ["-Xmx128m", *jvm, main, *(f"{key}={value}" for key, value in said.items())]
+        consumer = Consumer(stuck_while.stem, command, self._classpath, self._home)
+        consumer.group, consumer.stuck_while = group, stuck_while
+        suffix = "" if kind == "push" else "@STREAM"  # ClientConfig.buildMQClientId
+        consumer.client_ids = tuple(f"127.0.0.1@{name}{suffix}" for name in names)
         return self._started(consumer)
 
     def producer(self, topics: Sequence[str], interval_ms: int = 500) -> JavaProcess:
@@ -121,7 +149,7 @@ class LoopbackRocketMQ:
         def has_started(consumer: Consumer) -> bool:
             if not consumer.is_running:
                 consumer.start()
-            return f"started {consumer.client_id}" in consumer.log
+            return all(f"started {client_id}" in consumer.log for client_id in consumer.client_ids)
 
         for consumer in consumers:
             self.wait_until(partial(has_started, consumer), f"{consumer.name} has started")
@@ -129,7 +157,7 @@ class LoopbackRocketMQ:
     def wait_until_joined(self, consumers: Sequence[Consumer], brokers: Sequence[str]) -> None:
         """Until each of these brokers lists exactly these members of their groups."""
         for group in {consumer.group for consumer in consumers}:
-            ids = tuple(sorted(one.client_id for one in consumers if one.group == group))
+            ids = tuple(sorted(id for one in consumers if one.group == group for id in one.client_ids))
             for broker in brokers:
                 self.wait_until(lambda b=broker, g=group, i=ids: self.members(g, b) == i, f"{broker} lists {ids}")
 

@@ -34,27 +34,35 @@ class Part:
         subscribed = dict.fromkeys(topics or self.topics, "*")
         joined = [self.cluster.consumer(self.group, f"{self.group}-{name}", subscribed, **how) for name in names]
         self.consumers += joined
-        self._note(f"{', '.join(names)} started")
+        self.note(f"{', '.join(names)} started")
+        return joined
+
+    def join_together(self, *names: str, **how: Any) -> Consumer:
+        """Several consumers of all topics in one process."""
+        ids = [f"{self.group}-{name}" for name in names]
+        joined = self.cluster.consumer(self.group, ids, dict.fromkeys(self.topics, "*"), **how)
+        self.consumers.append(joined)
+        self.note(f"{', '.join(names)} started in one process")
         return joined
 
     def do(self, word: str, consumer: Consumer) -> None:
-        """``kill``, ``pause``, ``resume`` or ``terminate`` one."""
+        """``kill``, ``pause``, ``resume``, ``terminate`` one, or let it ``hang`` and ``recover``."""
         getattr(consumer, word)()
-        self._note(f"{word} {consumer.client_id}")
+        self.note(f"{word} {', '.join(consumer.client_ids)}")
 
     def grow(self, topic: str, queues: Mapping[str, int]) -> None:
         self.cluster.create_topic(topic, queues)
-        self._note(f"{topic} has {dict(queues)} queues")
+        self.note(f"{topic} has {dict(queues)} queues")
 
     def kill_broker(self, name: str) -> None:
         self.cluster.brokers[name].kill()
-        self._note(f"kill {name}")
+        self.note(f"kill {name}")
 
     def start_broker(self, name: str) -> None:
         self.cluster.brokers[name].start()
-        self._note(f"start {name}")
+        self.note(f"start {name}")
 
-    def _note(self, what: str) -> None:
+    def note(self, what: str) -> None:
         self.deeds.append(Deed(time.time_ns() // 1_000_000, what))
 
 

@@ -21,7 +21,7 @@ REPAIRED_MS = 180_000  # after all had joined; that is some 40 s after the first
 Alerts = list[tuple[str, str, AlertFact]]
 
 
-@pytest.fixture(scope="module", params=sorted(path.name for path in FOLDER.iterdir()))
+@pytest.fixture(scope="module", params=sorted(path.name for path in FOLDER.glob("rocketmq-*")))
 def alerts(request: pytest.FixtureRequest) -> Alerts:
     """Group, topic and alert, in order; but for retry topics."""
     source = open_source(FOLDER / request.param, pytest.fail)

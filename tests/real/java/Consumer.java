@@ -1,4 +1,7 @@
 import java.lang.reflect.Method;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.rocketmq.acl.common.AclClientRPCHook;
@@ -14,29 +17,40 @@ import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAverage
 import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueConsistentHash;
 
 /**
- * A push consumer: {@code namesrv=… group=… name=… topics=T:*;U:tag strategy=AVG model=CLUSTERING orderly=false
- * sleep_ms=0}, and {@code access_key=… secret_key=…} where ACL asks for them. SIGTERM shuts it down as an application would.
+ * Push consumers, one for each name: {@code namesrv=… group=… names=c1;c2 topics=T:*;U:tag strategy=AVG model=CLUSTERING
+ * orderly=false threads=2 sleep_ms=0 stuck_while=FILE}, and {@code access_key=… secret_key=…} where ACL asks for them.
+ * Listeners take {@code sleep_ms} for a message, and hang as long as the file exists. SIGTERM shuts all down at once, as
+ * an application would.
  */
 public class Consumer {
+    private static final long POLL_MS = 100;
+
     public static void main(String[] args) throws Exception {
         Map<String, String> said = new HashMap<>();
         for (String arg : args) {
             String[] parts = arg.split("=", 2);
             said.put(parts[0], parts[1]);
         }
+        for (String name : said.get("names").split(";")) {
+            start(said, name);
+        }
+    }
+
+    private static void start(Map<String, String> said, String name) throws Exception {
         DefaultMQPushConsumer consumer = consumer(said);
         consumer.setNamesrvAddr(said.get("namesrv"));
         consumer.setClientIP("127.0.0.1");
-        consumer.setInstanceName(said.get("name"));
+        consumer.setInstanceName(name);
         consumer.setAllocateMessageQueueStrategy(strategy(said.get("strategy")));
-        consumer.setConsumeThreadMin(2);
-        consumer.setConsumeThreadMax(2);
+        int threads = Integer.parseInt(said.get("threads"));
+        consumer.setConsumeThreadMin(threads);
+        consumer.setConsumeThreadMax(threads);
         setModel(consumer, said.get("model"));
         for (String topic : said.get("topics").split(";")) {
             String[] parts = topic.split(":", 2);
             consumer.subscribe(parts[0], parts[1]);
         }
-        listen(consumer, Boolean.parseBoolean(said.get("orderly")), Long.parseLong(said.get("sleep_ms")));
+        listen(consumer, said);
         try {
             consumer.start();
         } catch (Exception refused) {
@@ -79,23 +93,28 @@ public class Consumer {
         }
     }
 
-    private static void listen(DefaultMQPushConsumer consumer, boolean orderly, long sleepMs) {
-        if (orderly) {
+    private static void listen(DefaultMQPushConsumer consumer, Map<String, String> said) {
+        long sleepMs = Long.parseLong(said.get("sleep_ms"));
+        Path stuckWhile = Paths.get(said.get("stuck_while"));
+        if (Boolean.parseBoolean(said.get("orderly"))) {
             consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
-                sleep(sleepMs * messages.size());
+                work(sleepMs * messages.size(), stuckWhile);
                 return ConsumeOrderlyStatus.SUCCESS;
             });
         } else {
             consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
-                sleep(sleepMs * messages.size());
+                work(sleepMs * messages.size(), stuckWhile);
                 return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
             });
         }
     }
 
-    private static void sleep(long millis) {
+    private static void work(long millis, Path stuckWhile) {
         try {
             Thread.sleep(millis);
+            while (Files.exists(stuckWhile)) {
+                Thread.sleep(POLL_MS);
+            }
         } catch (InterruptedException stopping) {
             Thread.currentThread().interrupt();
         }
