@@ -1,12 +1,13 @@
 """Membership as each broker sees it: the lists of a round, and what changed in them."""
 
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from hashlib import blake2b
 
 from schemas.events import BrokerAnswer, ConsumerChange, Round
 from schemas.facts import MembershipFact
 from streaming.core.group import Group
+from streaming.core.progress import is_away, leave_out
 from streaming.core.reports import addresses_of
 from streaming.core.state import Change, Client, GroupState, Restless
 
@@ -27,6 +28,7 @@ def take_lists(group: Group, event: Round) -> None:
     """Each broker's whole list of the group's clients, at the round's end."""
     state = group.state
     answers = {group.broker(answer.broker_name): answer for answer in event.brokers if answer.answered}
+    _note_who_is_back(group, answers)
     changed = [(place, answer.client_ids) for place, answer in answers.items() if _is_new_list(group, place, answer)]
     changed += [(place, ()) for place in _give_up_silent_brokers(group, answers.keys())]
     if changed:
@@ -52,16 +54,55 @@ def is_listed(client: Client) -> bool:
     return any(client.entries)
 
 
+def _note_who_is_back(group: Group, answers: Mapping[int, BrokerAnswer]) -> None:
+    """Of brokers that give a list again after a time: whether they were restarted, or only could not be asked."""
+    state = group.state
+    known = [place for place in answers if state.brokers[place].answered_ts and not state.brokers[place].lost_ts]
+    steady = [Counter(answers[place].client_ids) for place in known]
+    for place, answer in answers.items():
+        broker = state.brokers[place]
+        if not broker.lost_ts:
+            continue
+        if is_away(broker, state.now, group.timing):
+            if _is_whole(group, place, answer.client_ids, steady) and not _left_a_route(state, place):
+                leave_out(group, place, state.now - broker.answered_ts - group.timing.view_max_age)
+            else:
+                broker.returned_ts = state.now
+        broker.lost_ts = 0
+        group.disturb()
+
+
+def _is_whole(group: Group, place: int, client_ids: tuple[str, ...], steady: list[Counter[str]]) -> bool:
+    """Whether a broker that gives a list again was not restarted, or has learnt all of its members since.
+
+    A broker keeps its members in memory only (ConsumerManager.consumerTable). After a restart it knows nobody of the
+    group (ConsumerManageProcessor.getConsumerListByGroup: "no consumer for this group"), and learns them one by one
+    with their heartbeats, every 30 s. So one that lacks nobody whom it listed before, or lists the same as a broker
+    that answered all along, waits for nobody.
+    """
+    listed_before = {client.client_id for client in group.state.clients if entries_at(client, place)}
+    lacks_nobody = bool(listed_before) and listed_before.issubset(client_ids)
+    return lacks_nobody or (bool(client_ids) and Counter(client_ids) in steady)
+
+
+def _left_a_route(state: GroupState, place: int) -> bool:
+    """Whether name servers have dropped the broker since it last answered: they do so as soon as its process is gone.
+
+    (RouteInfoManager.onChannelDestroy.) It may have learnt its members by the time that it is asked again.
+    """
+    since = state.brokers[place].answered_ts
+    for topic in state.topics:
+        before, now = (place in {h.broker for h in hosts} for hosts in (topic.previous_hosts, topic.hosts))
+        if before != now and topic.changed_ts >= since:
+            return True
+    return False
+
+
 def _is_new_list(group: Group, place: int, answer: BrokerAnswer) -> bool:
-    """Whether the list differs from the one known; notes that the broker answered, or is back."""
+    """Whether the list differs from the one known; notes that the broker answered."""
     state = group.state
     broker = state.brokers[place]
     first = not broker.answered_ts
-    if broker.lost_ts:
-        if state.now - broker.lost_ts > group.timing.view_max_age:
-            broker.returned_ts = state.now
-        broker.lost_ts = 0
-        group.disturb()
     broker.answered_ts = state.now
     if not first and _is_same_list(group, place, answer.client_ids):
         return False

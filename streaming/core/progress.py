@@ -4,6 +4,7 @@ from schemas.events import ConsumeProgress, QueueProgress
 from streaming.core.group import Group
 from streaming.core.queue import Queue
 from streaming.core.routes import is_readable
+from streaming.core.settings import Timing
 from streaming.core.state import Broker
 
 STARTED_AFRESH = -1  # of Queue.still_ms: messages wait, and it is not known since when nothing has moved
@@ -28,10 +29,13 @@ def _observe(group: Group, queue: Queue, progress: QueueProgress, ts: int, broke
         queue.broker_offset - queue.pull_lag != pulled
         or queue.broker_offset - queue.consumer_lag != progress.consumer_offset
     )
-    before = queue.still_ms
+    before, waited = queue.still_ms, queue.pull_lag > 0
+    is_undecided = is_away(broker, ts, group.timing)
     if moved or pull_lag <= 0:
         queue.still_ms = 0
-    elif seen_without_a_gap(group, queue, ts, broker):
+    elif is_undecided and waited:
+        ts = queue.progress_ts  # it neither goes on standing still nor begins anew before the broker's list is back
+    elif not is_undecided and _seen_without_a_gap(group, queue, ts, broker, waited):
         queue.still_ms = max(0, before) + ts - queue.progress_ts
     else:
         queue.still_ms = STARTED_AFRESH
@@ -58,13 +62,34 @@ def _begins_or_ends_to_wait_unread(group: Group, queue: Queue, consumer_lag: int
     return not any(h.broker == queue.broker and is_readable(h) and queue.queue_id < h.read for h in hosts)
 
 
-def seen_without_a_gap(group: Group, queue: Queue, ts: int, broker: Broker) -> bool:
-    """A broker that was away in between, or events lost on the way, make two observations say nothing together."""
-    timing = group.timing
-    if broker.lost_ts and ts - broker.lost_ts > timing.view_max_age:
-        return False
+def is_away(broker: Broker, ts: int, timing: Timing) -> bool:
+    """Whether the broker has given no list for so long that the one known is no longer believed."""
+    return broker.lost_ts > 0 and ts - broker.lost_ts > timing.view_max_age
+
+
+def _seen_without_a_gap(group: Group, queue: Queue, ts: int, broker: Broker, waited: bool) -> bool:
+    """A broker that was restarted in between, or events lost on the way, make two looks say nothing together.
+
+    Nor do two looks far apart if nothing waited at the first: what waits now may have come just before the second.
+    """
+    timing, apart_ms = group.timing, ts - queue.progress_ts
     last_gap = max(broker.returned_ts, group.state.floor_ts)
-    return queue.progress_ts > last_gap and ts - queue.progress_ts <= timing.progress_max_gap
+    if not waited and apart_ms > timing.view_max_age:
+        return False
+    return queue.progress_ts > last_gap and apart_ms <= timing.progress_max_gap
+
+
+def leave_out(group: Group, place: int, ms: int) -> None:
+    """The broker gave no list for ``ms`` that it was not believed for: in that time its queues did not stand still.
+
+    It was not restarted, so what had stood still before goes on doing so; it may have moved if no look says otherwise.
+    """
+    state = group.state
+    for queue in state.queues:
+        is_lately = state.now - queue.progress_ts <= group.timing.progress_max_gap
+        if queue.broker == place and queue.pull_lag > 0 and is_lately:
+            queue.still_ms = queue.still_ms or STARTED_AFRESH
+            queue.progress_ts = min(queue.progress_ts + ms, state.now)
 
 
 def is_seen_lately(group: Group, queue: Queue) -> bool:

@@ -115,6 +115,9 @@ class Fleet:
         self.routes: dict[str, dict[str, tuple[int, int, int]]] = {}
         self.offsets: dict[MessageQueue, Offsets] = {}
         self.down: set[str] = set()
+        self.no_lists: set[str] = set()  # brokers that serve their clients, and give no list of them
+        self.no_offsets: set[str] = set()
+        self.forgetful: set[str] = set()  # brokers that know no members
         self.stuck: set[MessageQueue] = set()
         self.static_topics: set[str] = set()
         self.round_fields: dict[str, Any] = {}
@@ -228,7 +231,8 @@ class Fleet:
 
     def listed(self, broker: str) -> list[str]:
         """The broker's list: an id stands as often as it has connections."""
-        return [one.client_id for one in self.instances if one.brokers is None or broker in one.brokers]
+        known = [] if broker in self.forgetful else self.instances
+        return [one.client_id for one in known if one.brokers is None or broker in one.brokers]
 
     # --- what is said
 
@@ -289,7 +293,7 @@ class Fleet:
         """The round's marker with every broker's list."""
         answers = tuple(
             BrokerAnswer(name, answered=False, error="no answer")
-            if name in self.down
+            if name in self.down | self.no_lists
             else BrokerAnswer(name, answered=True, client_ids=tuple(self.listed(name)))
             for name in self.brokers
         )
@@ -301,9 +305,17 @@ class Fleet:
         self.say(TopicRoute, at, topic=topic, brokers=brokers, static=topic in self.static_topics)
         self._told_routes[topic] = self.now if at is None else at
 
+    def restart_brokers(self, *names: str) -> "Fleet":
+        """They are back, and know nobody for one round: then come the clients' heartbeats."""
+        self.down -= set(names)
+        self.forgetful = set(names)
+        self.round()
+        self.forgetful = set()
+        return self
+
     def _say_heartbeats(self) -> None:
         for broker in self.brokers:
-            if broker not in self.down:
+            if broker not in self.down | self.no_lists:
                 for client_id in dict.fromkeys(self.listed(broker)):
                     self._say_heartbeat(broker, client_id)
 
@@ -372,7 +384,9 @@ class Fleet:
         by_host: dict[tuple[str, str], list[QueueProgress]] = {}
         for queue, o in self.offsets.items():
             numbers = self.routes.get(queue.topic, {}).get(queue.broker_name, (0, 0, 0))
-            if queue.broker_name not in self.down and queue.queue_id < max(numbers[:2]):
+            if queue.broker_name in self.down | self.no_offsets:
+                continue
+            if queue.queue_id < max(numbers[:2]):
                 progress = QueueProgress(queue.queue_id, o.broker, o.consumer, o.consumer, o.consumed_ts)
                 by_host.setdefault((queue.topic, queue.broker_name), []).append(progress)
         for (topic, broker), progress in by_host.items():

@@ -118,8 +118,7 @@ def test_a_report_counts_from_175_s_after_a_broker_came_back(answered: float, fi
     fleet.run(50)
     fleet.down.add("b")
     fleet.run(75)  # away from 55 s to 130 s
-    fleet.down.clear()
-    fleet.run(5)
+    fleet.restart_brokers("b")
     fleet.own("y", "a0 b0-3")
     fleet.run(answered - fleet.now)
     both_report(fleet, answered)

@@ -155,9 +155,9 @@ def test_a_broker_that_comes_back_has_175_s_for_its_members_to_come_back_to_it()
     fleet = healthy()
     fleet.down.add("b")
     fleet.run(60)
-    fleet.down.clear()
+    fleet.restart_brokers("b")
     fleet.own("y", "a0 b0-3")
-    fleet.run(170)
+    fleet.run(165)
     assert fleet.alerts("DUPLICATED") == []
     fleet.run(60)
     assert fleet.firing() == {("T", "DUPLICATED")}
@@ -196,14 +196,14 @@ def test_a_missed_poll_does_not_end_what_is_found() -> None:
     assert fleet.facts[told:] == []
 
 
-def test_the_clock_of_a_stall_starts_afresh_when_a_broker_was_away() -> None:
+def test_the_clock_of_a_stall_starts_afresh_when_a_broker_was_restarted() -> None:
     fleet = healthy()
     fleet.stick()
     fleet.run(50)
     fleet.down.update("ab")
     fleet.run(60)
-    fleet.down.clear()
-    fleet.run(170)
+    fleet.restart_brokers("a", "b")
+    fleet.run(165)
     assert fleet.alerts("STALLED") == [], "its members may still be on their way back to it"
     fleet.run(30)
     assert fleet.firing() == {("T", "STALLED")}
