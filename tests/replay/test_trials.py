@@ -1,4 +1,4 @@
-"""Groups of a real RocketMQ 5.3.3, recorded by ``evenkeel collect --record`` during what was once told wrongly.
+"""Groups of real clusters, recorded by ``evenkeel collect --record`` during what was once told wrongly, late or never.
 
 ``trials``: ``tests/real/trials.py`` says what was done; the collector was killed once and started again.
 ``mismatches``: for five minutes two processes of one client id, and two applications in one group of which each
@@ -15,25 +15,30 @@ from streaming.replay.engines import core_facts
 from streaming.replay.source import open_source
 
 FOLDER = Path(__file__).parent / "clusters"
-RECORDINGS = ("mismatches-5.3.3.jsonl.gz", "trials-5.3.3.jsonl.gz")
+QUIET = {("trials-5.3.3", "crowd"), ("trials-5.3.3", "batch"), ("trials-5.3.3", "slow")}
 
-Alerts = dict[str, list[AlertFact]]
+Alerts = dict[tuple[str, str], list[AlertFact]]
 
 
 @pytest.fixture(scope="module")
 def fired() -> Alerts:
-    """Everything that was told of alerts which fired, by group, in order."""
+    """Everything that was told of alerts which fired, by recording and group, in order."""
     found: Alerts = {}
-    for name in RECORDINGS:
-        source = open_source(FOLDER / name, pytest.fail)
+    for path in sorted([*FOLDER.glob("trials-*"), *FOLDER.glob("mismatches-*")]):
+        source = open_source(path, pytest.fail)
         for fact in core_facts(list(source.records()), Settings()):
-            told = found.setdefault(fact.group, [])
+            told = found.setdefault((path.name.removesuffix(".jsonl.gz"), fact.group), [])
             if isinstance(fact.payload, AlertFact) and fact.payload.fired_ts:
                 told.append(fact.payload)
     return found
 
 
-@pytest.mark.parametrize("group", ["batch", "crowd", "slow"])
-def test_what_is_well_calls_nobody(group: str, fired: Alerts) -> None:
+@pytest.mark.parametrize("one", sorted(QUIET))
+def test_what_is_well_calls_nobody(one: tuple[str, str], fired: Alerts) -> None:
     """Listeners that take three minutes, or always two and a half; eight clients of one address that stop at once."""
-    assert fired[group] == []
+    assert fired[one] == []
+
+
+@pytest.mark.parametrize("trial", ["trials-4.9.7", "trials-5.3.3"])
+def test_a_client_that_cannot_reach_one_broker_is_told_as_such(trial: str, fired: Alerts) -> None:
+    assert fired[trial, "cut"][0].cause == "VIEW_DIVERGENCE"
