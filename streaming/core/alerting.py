@@ -110,8 +110,8 @@ def _fire_unless_held_back(group: Group, alert: Alert, claim: Claim, at: Judged,
 
 
 def _what_holds_back(group: Group, alert: Alert, claim: Claim) -> Reason | None:
-    """A deploy is waited for, but not for longer than one may take."""
-    if claim.waits and group.state.now - alert.active_ts < group.timing.deploy_wait:
+    """A deploy is waited for, but not for longer than one may take since the first of the queues has been so."""
+    if claim.waits and group.state.now - min(alert.active_ts, claim.since_ts) < group.timing.deploy_wait:
         return Reason.WAITS_FOR_DEPLOY
     return Reason.TOLD_ALREADY if _is_told_already(group, alert, claim) else None
 

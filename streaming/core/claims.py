@@ -6,6 +6,7 @@ from schemas.facts import Kind, Severity
 from schemas.identity import is_retry_topic
 from streaming.core.comparison import TopicFindings
 from streaming.core.conditions import Found, severity_of
+from streaming.core.deploys import is_rolling_deploy, waits_for_deploy
 from streaming.core.evidence import GroupEvidence
 from streaming.core.group import Group
 
@@ -17,7 +18,6 @@ ALERTING_CONDITIONS = (
     Kind.REBALANCE_STORM,
 )
 BY_OFFSETS = frozenset({Kind.STALLED, Kind.SLOW_CONSUMER})  # the finding itself has waited: fire at once
-WAITS_FOR_DEPLOY = frozenset({"SUBSCRIPTION_MISMATCH", "STRATEGY_MISMATCH"})
 NO_MEMBERS_HOLD_MS = 120_000
 
 
@@ -60,7 +60,7 @@ def _claim(group: Group, findings: TopicFindings, kind: Kind, queues: list[int])
     cause, words = (None, "") if why is None else (why.cause.value, why.evidence)
     verdicts = [findings.verdicts[place] for place in queues]
     is_ripe = any(_is_ripe(group, place, findings) for place in queues)
-    waits = cause in WAITS_FOR_DEPLOY and is_rolling_deploy(group)
+    waits = waits_for_deploy(findings.evidence.of_group, cause)
     severity = Severity.CRITICAL if any(v.severity is Severity.CRITICAL for v in verdicts) else verdicts[0].severity
     evidence = words or next((v.reason for v in verdicts if v.reason), "")
     if kind is Kind.STALLED:
@@ -98,13 +98,6 @@ def _is_ripe(group: Group, place: int, findings: TopicFindings) -> bool:
     return group.state.now - queue.since_ts >= hold and verdict.oldest_ts >= queue.evidence_ts
 
 
-def is_rolling_deploy(group: Group) -> bool:
-    """Members both come and go, be it under the same ids."""
-    state, timing = group.state, group.timing
-    recent = [c for c in state.changes if state.now - c.ts <= timing.grace_membership * 2]
-    return any(change.joined for change in recent) and not all(change.joined for change in recent)
-
-
 def claims_of_conditions(group: Group, evidence: GroupEvidence, held: list[Found]) -> dict[tuple[str, str], Claim]:
     claims = {}
     for found in held:
@@ -112,7 +105,7 @@ def claims_of_conditions(group: Group, evidence: GroupEvidence, held: list[Found
             continue
         hold = NO_MEMBERS_HOLD_MS if found.kind is Kind.NO_MEMBERS else group.timing.hold_warning
         is_ripe = group.state.now - found.since_ts >= hold
-        waits = found.kind is Kind.INCONSISTENT_SUBSCRIPTION and is_rolling_deploy(group)
+        waits = found.kind is Kind.INCONSISTENT_SUBSCRIPTION and is_rolling_deploy(evidence)
         severity = severity_of(evidence, found.kind)
         claims[found.topic, found.kind.value] = Claim(
             severity, found.cause, found.evidence, found.queues, is_ripe, waits, found.clients, found.since_ts

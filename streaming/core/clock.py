@@ -95,7 +95,7 @@ def set_back(state: GroupState, ts: int) -> None:
     """
     state.now = state.floor_ts = ts
     state.due_ts = 0
-    state.changes, state.restless, state.ended, state.episode = [], [], [], None
+    state.changes, state.restless, state.ended, state.episode, state.replacing = [], [], [], None, None
     for broker in state.brokers:
         broker.answered_ts, broker.changed_ts = min(broker.answered_ts, ts), min(broker.changed_ts, ts)
         broker.lost_ts, broker.returned_ts = min(broker.lost_ts, ts), min(broker.returned_ts, ts)

@@ -7,6 +7,7 @@ from streaming.core.alerting import UNDECIDED, update_alerts
 from streaming.core.clock import as_text
 from streaming.core.comparison import TopicFindings, compare
 from streaming.core.conditions import RESTLESS_FOR_MS, Found, find_conditions
+from streaming.core.deploys import note_mismatch
 from streaming.core.episodes import update_episode
 from streaming.core.evidence import GroupEvidence
 from streaming.core.group import Group
@@ -38,6 +39,7 @@ def _evaluate(group: Group, before: int) -> None:
     evidence = GroupEvidence(group)
     found = compare(group, evidence)
     conditions = find_conditions(evidence)
+    note_mismatch(group, _causes(found, conditions))
     update_alerts(group, evidence, found, conditions)
     group.state.conditions = [Condition(found.topic, found.kind.value, found.since_ts) for found in conditions]
     update_episode(group, evidence, found, before)
@@ -45,6 +47,11 @@ def _evaluate(group: Group, before: int) -> None:
     _tell_status(group, evidence, found, conditions)
     group.state.due_ts = _due(group, evidence, found)
     forget_the_gone(group)
+
+
+def _causes(found: list[TopicFindings], conditions: list[Found]) -> set[str]:
+    named = {condition.cause for condition in conditions if condition.cause is not None}
+    return named | {why.cause.value for findings in found for why in findings.why.values()}
 
 
 def _tell_failure(group: Group, error: Exception) -> None:

@@ -8,6 +8,7 @@ from schemas.events import BrokerAnswer, ConsumerChange, Round
 from schemas.facts import MembershipFact
 from streaming.core.group import Group
 from streaming.core.progress import is_away, leave_out
+from streaming.core.replacing import forget_the_replaced, note_replacing
 from streaming.core.reports import addresses_of
 from streaming.core.state import Change, Client, GroupState, Restless
 
@@ -48,6 +49,7 @@ def take_lists(group: Group, event: Round) -> None:
         state.changes = [change for change in state.changes if change.ts >= oldest]
         group.disturb()
     _forget_the_calm(group)
+    forget_the_replaced(group)
 
 
 def is_listed(client: Client) -> bool:
@@ -243,14 +245,19 @@ def _forget_the_calm(group: Group) -> None:
 
 def _note_joins_and_leaves(group: Group, present_before: set[int]) -> None:
     state = group.state
+    joined, left_since = False, []
     for place, client in enumerate(state.clients):
         listed = is_listed(client)
         if listed != (place in present_before):
             state.changes.append(Change(state.now, client.client_id, listed))
+            joined |= listed
+            left_since += [] if listed else [client.since_ts]
             client.since_ts = state.now
         if not listed:
             client.double_ts = client.unanswered_ts = 0
             client.addresses = []
+    if (joined or left_since) and state.now > state.began_ts:  # who was there at the first marker had joined before
+        note_replacing(group, joined, left_since)
     if any(is_listed(client) for client in state.clients):
         state.empty_since = 0
     elif present_before:

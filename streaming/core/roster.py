@@ -59,7 +59,7 @@ def forget_the_absent(group: Group) -> None:
         if state.clients[place].told != NOT_TOLD:
             group.tell(_absent(state.clients[place]))
     state.changes, state.restless, state.ended = [change for change in state.changes if change.joined], [], []
-    state.empty_since = 0
+    state.empty_since, state.replacing = 0, None
     group.forget(absent, set())
 
 

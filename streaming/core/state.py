@@ -172,6 +172,19 @@ class Restless(Packed):
     times: int = 1
 
 
+class Replacing(Packed):
+    """Joins and leaves that follow one another, as in a rolling deploy. A step of it begins with a leave."""
+
+    began_ts: int
+    last_ts: int
+    longest_ms: int = 0  # between two changes
+    step_ts: int = 0
+    steps: int = 0
+    joined: bool = False  # somebody joined
+    left: bool = False  # somebody left who had been there before it began
+    mismatched: bool = False  # members were found to differ meanwhile
+
+
 class Episode(Packed):
     """A rebalance under way."""
 
@@ -230,6 +243,7 @@ class GroupState(Packed):
     restless: list[Restless] = field(default_factory=list)
     began_ts: int = 0  # the first marker: who was listed then had joined before
     ended: list[EndedAlert] = field(default_factory=list)
+    replacing: Replacing | None = None
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -1,0 +1,40 @@
+"""Joins and leaves that follow one another, as in a rolling deploy, and the pace at which they do."""
+
+from streaming.core.group import Group
+from streaming.core.state import Replacing
+
+ONE_STEP_MS = 35_000  # pods that are stopped at once have 30 s to end (Kubernetes), and a round finds out
+STEPS_TO_KNOW_THE_PACE = 2
+
+
+def note_replacing(group: Group, joined: bool, left_since: list[int]) -> None:
+    """Somebody joined or left in this round. ``left_since``: since when each who left had been a member."""
+    state, now = group.state, group.state.now
+    known = state.replacing
+    if known is None or now - known.last_ts > patience_ms(group, known):
+        known = state.replacing = Replacing(now, now)
+    known.longest_ms = max(known.longest_ms, now - known.last_ts)
+    known.last_ts = now
+    known.joined |= joined
+    known.left |= any(since_ts < known.began_ts for since_ts in left_since)
+    if left_since and (not known.steps or now - known.step_ts > ONE_STEP_MS):
+        known.step_ts = now
+        known.steps += 1
+
+
+def forget_the_replaced(group: Group) -> None:
+    """Drop what is known of a deploy that is over."""
+    state = group.state
+    if state.replacing is not None and state.now - state.replacing.last_ts > patience_ms(group, state.replacing):
+        state.replacing = None
+
+
+def patience_ms(group: Group, known: Replacing) -> int:
+    """How long nothing may change before it counts as stopped: clearly longer than from one change to the next.
+
+    From its first step nobody knows how long a deploy rests between two: then as long as one waits for it at all.
+    """
+    timing = group.timing
+    if known.steps < STEPS_TO_KNOW_THE_PACE:
+        return timing.deploy_wait
+    return min(timing.deploy_wait, 2 * known.longest_ms + timing.grace_membership)

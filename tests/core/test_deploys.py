@@ -1,0 +1,119 @@
+"""What members that differ bring about waits while they are replaced one by one, and not for longer."""
+
+import pytest
+
+from streaming.core.allocation import AveragelyByCircle
+from tests.core.fleet import Fleet
+
+OLD, NEW = {"T": "a"}, {"T": "a || b"}
+
+
+def old_ones(count: int) -> Fleet:
+    fleet = Fleet()
+    fleet.join(*(f"old-{n}" for n in range(count)), topics=OLD)
+    return fleet.run(700)
+
+
+def replace(fleet: Fleet, names: list[int], pace: float, gap: float = 10) -> None:
+    """One after the other leaves, and another takes its place after ``gap`` seconds."""
+    for n in names:
+        fleet.leave(f"old-{n}")
+        fleet.run(gap)
+        fleet.join(f"new-{n}", topics=NEW)
+        fleet.run(pace - gap)
+
+
+def fired_at(fleet: Fleet) -> list[float]:
+    return [at for at, _, reason in fleet.alerts() if reason == "held_long_enough"]
+
+
+@pytest.mark.parametrize("gap", [5, 15])
+@pytest.mark.parametrize(("count", "pace"), [(3, 20), (10, 20), (4, 60), (8, 60), (4, 120), (3, 190)])
+def test_a_deploy_that_makes_progress_pages_nobody(count: int, pace: float, gap: float) -> None:
+    fleet = old_ones(count)
+    replace(fleet, list(range(count)), pace, gap)
+    fleet.run(300)
+    assert fired_at(fleet) == []
+    assert "waits_for_deploy" in [reason for _, _, reason in fleet.alerts()] or pace <= 20
+
+
+@pytest.mark.parametrize("rest", [60, 180, 280])
+def test_a_deploy_some_at_a_time_pages_nobody_however_long_it_rests_between(rest: float) -> None:
+    fleet = old_ones(6)
+    for batch in ([0, 1], [2, 3], [4, 5]):
+        fleet.leave(*(f"old-{n}" for n in batch))
+        fleet.run(30)
+        fleet.join(*(f"new-{n}" for n in batch), topics=NEW)
+        fleet.run(rest - 30)
+    fleet.run(300)
+    assert fired_at(fleet) == []
+
+
+def test_nor_one_that_starts_the_new_ones_first() -> None:
+    fleet = old_ones(4)
+    for n in range(4):
+        fleet.join(f"new-{n}", topics=NEW)
+        fleet.run(30)
+        fleet.leave(f"old-{n}")
+        fleet.run(60)
+    fleet.run(300)
+    assert fired_at(fleet) == []
+
+
+@pytest.mark.parametrize("pace", [20, 60, 150])
+def test_one_that_stopped_is_known_by_its_pace(pace: float) -> None:
+    """Nothing has changed for more than twice as long as from one change to the next."""
+    fleet = old_ones(6)
+    replace(fleet, [0, 1, 2], pace)
+    last_change = fleet.now - (pace - 10)
+    fleet.run(600)
+    silence = 2 * (pace - 10) + 25
+    assert silence <= fired_at(fleet)[0] - last_change <= silence + 35
+
+
+def test_of_one_replacement_the_pace_is_not_known_and_ten_minutes_are_waited_for() -> None:
+    fleet = old_ones(6)
+    replace(fleet, [0], 60)
+    pending = fleet.alerts("INCONSISTENT_SUBSCRIPTION")[0][0]
+    fleet.run(700)
+    assert pending + 590 <= fired_at(fleet)[0] <= pending + 605
+
+
+def test_what_is_still_wrong_when_nobody_is_left_of_the_old_ones_is_told_soon() -> None:
+    fleet = old_ones(3)
+    replace(fleet, [0, 1], 120)
+    fleet.leave("old-2")
+    fleet.run(10)
+    fleet.join("new-2", topics={"T": "c"})
+    last_change = fleet.now
+    fleet.run(120)
+    assert fired_at(fleet)[0] <= last_change + 60
+
+
+def test_members_that_only_join_are_no_deploy_though_one_left_long_before() -> None:
+    fleet = old_ones(3)
+    fleet.leave("old-0")
+    fleet.run(620)
+    fleet.join("new-0", "new-1", strategy=AveragelyByCircle())
+    joined = fleet.now
+    fleet.run(120)
+    assert fired_at(fleet)[0] <= joined + 90
+
+
+def test_a_deploy_is_not_forgotten_over_a_restart() -> None:
+    fleet = old_ones(4)
+    replace(fleet, [0, 1], 120)
+    fleet.restart()
+    replace(fleet, [2, 3], 120)
+    assert fired_at(fleet) == []
+
+
+def test_two_processes_under_one_id_wait_for_no_deploy() -> None:
+    fleet = old_ones(4)
+    replace(fleet, [0, 1], 60)
+    fleet.join("new-1", topics=NEW)
+    doubled = fleet.now
+    replace(fleet, [2], 120)
+    assert ("T", "DUPLICATED") in fleet.fired()
+    assert fleet.alert("DUPLICATED").cause == "SAME_CLIENT_ID"
+    assert min(at for at, state, _ in fleet.alerts("DUPLICATED") if state == "firing") <= doubled + 110
