@@ -3,8 +3,9 @@
 from streaming.config.alerts import Alerts, RouteSection, SinkSection
 from streaming.config.faults import ConfigFaults, Fault
 from streaming.config.load import Loaded, load_config, read_config
-from streaming.config.load_alerts import faults_of_alerts, load_alerts, secret_at
+from streaming.config.load_alerts import faults_of_alerts, load_alerts
 from streaming.config.options import producer_arguments
+from streaming.config.secrets import secret_at
 from streaming.config.sections import Collector, Config, Job, Log, Retention, Rule, Source, Spark, Tables
 from streaming.config.timing import TimingSection
 from streaming.config.values import server_list

@@ -1,16 +1,17 @@
 """What single keys of the alert rules cannot say: which of a sink's keys go together, and what the machine has."""
 
-import os
 import re
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from string import Formatter
 from urllib.parse import urlsplit
 
-from streaming.config.alerts import SINK_NAME, Alerts, RouteSection, SinkSection
-from streaming.config.faults import KeyPath
+from streaming.config.alerts import SINK_NAME, Alerts, RouteSection, SecretPlace, SinkSection
+from streaming.config.faults import NO_VALUE, KeyPath
 from streaming.config.rules import Broken
+from streaming.config.secrets import secret_at, what_text_lacks
 from streaming.config.sections import Config
+from streaming.config.values import is_host
 
 _BY_APPRISE = frozenset({"dingtalk", "feishu", "wecom", "slack", "mail", "apprise"})
 _WITH_URL = frozenset({"webhook", "alertmanager"})
@@ -18,13 +19,14 @@ _MAY_HAVE_URL = _WITH_URL | {"pagerduty"}
 _WITH_SECRET = _BY_APPRISE | {"pagerduty"}
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 _ADDRESS = "an address that begins with https:// or http://"
+_IN_A_HEADER = re.compile(r"[!-~]+")  # RFC 6750: a bearer token is ASCII without blanks
 
 
 def broken_alert_rules(alerts: Alerts, config: Config, environ: Mapping[str, str]) -> Iterator[Broken]:
     """Every rule that valid values break, among themselves or beside ``config``."""
     yield from _monitor(alerts, config)
     link = alerts.pages.link
-    if link and (not _is_address(link) or not _has_only(link, {"cluster", "group"})):
+    if link and not _is_link(link):
         yield Broken((("pages", "link"),), link, f"{_ADDRESS}; {{cluster}} and {{group}} in it stand for their names")
     if alerts.heartbeat.url and not _is_address(alerts.heartbeat.url):
         yield Broken((("heartbeat", "url"),), alerts.heartbeat.url, _ADDRESS)
@@ -52,7 +54,7 @@ def _sink(number: int, sink: SinkSection, environ: Mapping[str, str]) -> Iterato
         where = "; its address is its secret" if sink.kind in _BY_APPRISE else ""
         yield Broken((url, kind), sink.url, f"nothing where kind is {sink.kind}{where}")
     elif (sink.url or sink.kind in _WITH_URL) and not _is_address(sink.url):
-        yield Broken((url, kind), sink.url, f"{_ADDRESS}, since kind is {sink.kind}")
+        yield Broken((url, kind), sink.url or NO_VALUE, f"{_ADDRESS}, since kind is {sink.kind}")
     if sink.kind in _BY_APPRISE and find_spec("apprise") is None:
         yield Broken((kind,), sink.kind, "another kind, unless apprise is installed: pip install evenkeel[chat]")
     yield from _secret(number, sink, environ)
@@ -70,10 +72,22 @@ def _secret(number: int, sink: SinkSection, environ: Mapping[str, str]) -> Itera
         yield Broken((key, ("sinks", number, "kind")), "", "nothing where kind is log")
     elif bool(place.env) == bool(place.file):
         yield Broken((key,), "", "one of env and file")
-    elif place.env and not environ.get(place.env):
-        yield Broken(((*key, "env"),), "", f"a variable that is set: {place.env} is not")
-    elif place.file and not os.access(place.file, os.R_OK):
-        yield Broken(((*key, "file"),), "", f"a file that exists and can be read: {place.file}")
+    else:
+        given: KeyPath = (*key, "env" if place.env else "file")
+        if (allowed := _what_it_lacks(sink.kind, place, environ)) is not None:
+            yield Broken((given,), "", allowed)
+
+
+def _what_it_lacks(kind: str, place: SecretPlace, environ: Mapping[str, str]) -> str | None:
+    """What the place of a secret should be; None where it holds one. Neither a name nor a path is shown: somebody may
+    have written the secret itself there."""
+    if place.file and (lacks := what_text_lacks(place.file)) is not None:
+        return lacks
+    if place.env and not environ.get(place.env, "").strip():
+        return "the name of a variable that is set and not empty"
+    if kind == "alertmanager" and not _IN_A_HEADER.fullmatch(secret_at(place, environ)):
+        return "the place of a bearer token: ASCII without blanks"
+    return None
 
 
 def _meaning(kind: str) -> str:
@@ -103,12 +117,22 @@ def _last_route(routes: list[RouteSection]) -> Iterator[Broken]:
 
 
 def _is_address(text: str) -> bool:
-    parts = urlsplit(text)
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and not any(map(str.isspace, text))
-
-
-def _has_only(template: str, names: set[str]) -> bool:
     try:
-        return {name for _, name, _, _ in Formatter().parse(template) if name is not None} <= names
+        parts = urlsplit(text)
+        return (
+            parts.scheme in ("http", "https")
+            and is_host(parts.hostname or "")
+            and parts.port != 0
+            and not any(map(str.isspace, text))
+        )
+    except ValueError:  # [::1 without its end, a port of six digits
+        return False
+
+
+def _is_link(template: str) -> bool:
+    """Whether it is an address once names are filled in. Fields of a name, as in {group.x}, are none of its names."""
+    try:
+        names = {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+        return names <= {"cluster", "group"} and _is_address(template.format(cluster="c", group="g"))
     except ValueError:
         return False

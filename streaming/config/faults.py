@@ -15,7 +15,7 @@ KeyPath = tuple[str | int, ...]
 HIDDEN = "***"
 LONGEST_SHOWN_VALUE = 120
 
-_SECRET = re.compile(r"secret|passw|passphrase|token|jaas|credential|access[._]?key|private|\bsas\b", re.I)
+_SECRET = re.compile(r"secret|passw|passphrase|token|jaas|credential|access[._]?key|private|\bsas\b|\burl\b", re.I)
 _OPEN_KAFKA_OPTION = re.compile(
     r"security\.protocol|sasl\.mechanism|client\.id|group\.id|.+\.(ms|bytes|records|location|type|algorithm)"
 )

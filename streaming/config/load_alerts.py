@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from streaming.config.alert_rules import broken_alert_rules
-from streaming.config.alerts import Alerts, SecretPlace
+from streaming.config.alerts import Alerts
 from streaming.config.faults import ConfigFaults, Fault
 from streaming.config.reading import field_faults, parse, rule_faults, without
 from streaming.config.sections import Config
@@ -37,12 +37,3 @@ def faults_of_alerts(rest: object) -> tuple[Fault, ...]:
     except ConfigFaults as refused:
         return refused.faults
     return ()
-
-
-def secret_at(place: SecretPlace | None, environ: Mapping[str, str] | None = None) -> str:
-    """The secret itself, empty where there is none. Only for those who need it."""
-    if place is None:
-        return ""
-    if place.file:
-        return Path(place.file).read_text(encoding="utf-8").strip()
-    return (os.environ if environ is None else environ)[place.env].strip()

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from streaming.config.faults import NO_VALUE, ConfigFaults, Fault, KeyPath, key_text
+from streaming.config.faults import HIDDEN, NO_VALUE, ConfigFaults, Fault, KeyPath, key_text
 from streaming.config.keys import field_at, suggestion
 from streaming.config.rules import Broken
 from streaming.config.values import allowed
@@ -42,7 +42,7 @@ def parse(path: Path) -> dict[str, Any]:
 def field_faults(root: type[BaseModel], values: Mapping[str, Any], where: Where) -> list[Fault]:
     """What ``root`` refuses of the values; ``where`` says who gave a key."""
     unknown = [(name,) for name in values if name not in root.model_fields]
-    faults = [Fault(where(key), key, values[key[0]], suggestion(key, root)) for key in unknown]
+    faults = [Fault(where(key), key, _hidden(values[key[0]]), suggestion(key, root)) for key in unknown]
     try:
         root(**{name: value for name, value in values.items() if (name,) not in unknown})
     except ValidationError as error:
@@ -83,7 +83,17 @@ def _told(root: type[BaseModel], error: ValidationError, where: Where) -> Iterat
     for detail in error.errors(include_url=False):
         key = tuple(detail["loc"])
         value = NO_VALUE if detail["type"] == "missing" else detail["input"]
+        value = _hidden(value) if detail["type"] == "extra_forbidden" else value
         yield Fault(where(key), key, value, _allowed(root, key, detail))
+
+
+def _hidden(value: object) -> object:
+    """Texts under an unknown key are not shown: the key may be that of a secret, misspelt."""
+    if isinstance(value, dict):
+        return {name: _hidden(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_hidden(inner) for inner in value]
+    return HIDDEN if isinstance(value, str) else value
 
 
 def _allowed(root: type[BaseModel], key: KeyPath, detail: Any) -> str:

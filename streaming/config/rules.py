@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from streaming.config.faults import KeyPath
 from streaming.config.options import producer_arguments
+from streaming.config.secrets import what_text_lacks
 from streaming.config.sections import Collector, Config, Rule, Source
 from streaming.config.strategies import NAME_OF_PARAM, PARAM_KEYS
 from streaming.config.values import is_address, server_list
@@ -122,8 +123,8 @@ def _collector(collector: Collector) -> Iterator[Broken]:
     yield from _keys_of_access(collector)
     for name in ("secret_key_file", "tls_ca_file", "tls_cert_file", "tls_key_file"):
         path = getattr(collector, name)
-        if path and not os.access(path, os.R_OK):
-            yield Broken((("collector", name),), path, "a file that exists and can be read")
+        if path and (lacks := what_text_lacks(path)) is not None:
+            yield Broken((("collector", name),), path, lacks)
     if collector.output == "file" and (not collector.file or is_address(collector.file)):
         keys = (("collector", "file"), ("collector", "output"))
         yield Broken(keys, collector.file, "a file of this machine, since collector.output is file")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -91,8 +92,27 @@ def server_list(text: str) -> tuple[str, ...]:
     """The ``host:port`` in a text that commas or semicolons divide; none if any is none."""
     servers = [server.strip() for server in re.split("[;,]", text)]
     matches = [_SERVER.fullmatch(server) for server in servers]
-    ports = [int(match[2]) if match else 0 for match in matches]
+    ports = [int(match[2]) if match and is_host(match[1]) else 0 for match in matches]
     return tuple(servers) if all(1 <= port <= 65_535 for port in ports) else ()
+
+
+def is_host(name: str) -> bool:
+    """Whether it may be looked up or is an address: ``a..b`` and ``[::1`` are neither."""
+    if name.startswith("[") or ":" in name:
+        return _is_ipv6(name.strip("[]"))
+    labels = name.removesuffix(".").split(".")
+    try:
+        return len(name) <= 253 and all(label.encode("idna") for label in labels)
+    except UnicodeError:
+        return False
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        IPv6Address(text)
+    except ValueError:
+        return False
+    return True
 
 
 FOLDER = "a folder of this machine, or an address that Spark can reach, like s3a://bucket/folder"

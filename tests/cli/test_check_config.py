@@ -66,11 +66,12 @@ def test_files_source_is_told_by_its_folder(tmp_path: Path, capsys: pytest.Captu
 
 def test_each_fault_has_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.toml"
-    path.write_text('[job]\nshards = 0\n[log]\nlevle = "a\\nb"\n')
+    path.write_text('[job]\nshards = 0\n[log]\nlevel = "a\\nb"\nformt = "a\\nb"\n')
     assert main(["check-config", str(path)]) == 1
     assert capsys.readouterr().out.splitlines() == [
         f"{path}: job.shards = 0: a whole number from 1 to 4096",
-        f'{path}: log.levle = "a\\nb": unknown key; did you mean log.level?',
+        f'{path}: log.level = "a\\nb": "DEBUG", "INFO", "WARNING" or "ERROR"',
+        f'{path}: log.formt = "***": unknown key; did you mean log.format?',
     ]
 
 

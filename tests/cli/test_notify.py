@@ -67,7 +67,7 @@ def test_second_notifier_and_faulty_rules_are_refused(
     monkeypatch.delenv("HOOK_SECRET", raising=False)
     for command in ("notify", "run"):
         assert main([command, "--config", str(path)]) == 2
-        assert "a variable that is set: HOOK_SECRET is not" in capsys.readouterr().err
+        assert "the name of a variable that is set and not empty" in capsys.readouterr().err
     monkeypatch.setenv("HOOK_SECRET", "x")
     with folder_of_ones_own(tmp_path / "state"):
         assert main(["notify", "--config", str(path)]) == 2

@@ -92,27 +92,27 @@ LAST = "a last route for all that is left, with neither cluster, group nor sever
         ("routes = [1]", "routes[0] = 1: a table"),
         ('[pages]\nlink = "https://x/{host}"', 'pages.link = "https://x/{host}": ' + HTTP
          + "; {cluster} and {group} in it stand for their names"),
-        ('[heartbeat]\nurl = "hc-ping.com/x"', f'heartbeat.url = "hc-ping.com/x": {HTTP}'),
+        ('[heartbeat]\nurl = "hc-ping.com/x"', f'heartbeat.url = "***": {HTTP}'),
         ("[monitor]\nblind_seconds = 30", "monitor.blind_seconds = 30: at least 35: job.health_seconds and "
          "collector.interval_seconds say how often there is news"),
         ("[[sinks]]", f'sinks[0].name = "": {NAME}'),
         ('[[sinks]]\nname = "a"\n[[sinks]]\nname = "a"',
          f'sinks[1].name = "a": {NAME}'),
-        ('[[sinks]]\nname = "a"\nkind = "webhook"', f'sinks[0].url = "": {HTTP}, since kind is webhook'),
+        ('[[sinks]]\nname = "a"\nkind = "webhook"', f'sinks[0].url: {HTTP}, since kind is webhook'),
         ('[[sinks]]\nname = "a"\nkind = "pagerduty"',
          'sinks[0].secret = "***": given where kind is pagerduty: the integration key'),
         ('[[sinks]]\nname = "a"\nkind = "slack"', 'sinks[0].secret = "***": given where kind is slack: '
          "the address that apprise takes, which holds the token"),
         ('[[sinks]]\nname = "a"\nkind = "slack"\nsecret = { env = "SET" }\nurl = "https://x"',
-         'sinks[0].url = "https://x": nothing where kind is slack; its address is its secret'),
+         'sinks[0].url = "***": nothing where kind is slack; its address is its secret'),
         ('[[sinks]]\nname = "a"\nsecret = { env = "SET" }', 'sinks[0].secret = "***": nothing where kind is log'),
         ('[[sinks]]\nname = "a"\nkind = "pagerduty"\nsecret = "hunter2"',
          'sinks[0].secret = "***": { env = "NAME" }, a variable of the environment that holds it, '
          'or { file = "/path" }'),
         ('[[sinks]]\nname = "a"\nkind = "pagerduty"\nsecret = { env = "UNSET" }',
-         'sinks[0].secret.env = "***": a variable that is set: UNSET is not'),
+         'sinks[0].secret.env = "***": the name of a variable that is set and not empty'),
         ('[[sinks]]\nname = "a"\nkind = "pagerduty"\nsecret = { file = "/none" }',
-         'sinks[0].secret.file = "***": a file that exists and can be read: /none'),
+         'sinks[0].secret.file = "***": a file that exists and can be read'),
         ('[[sinks]]\nname = "a"\nkind = "pagerduty"\nsecret = {}', 'sinks[0].secret = "***": one of env and file'),
         ('[[routes]]\nsinks = ["pager", "log"]', 'routes[0].sinks = ["pager"]: names of sinks: log'),
         ('[[routes]]\ncluster = "a/b"\n[[routes]]',
@@ -149,3 +149,66 @@ def test_secret_is_read_from_where_it_is(tmp_path: Path) -> None:
     assert secret_at(None) == ""
     assert secret_at(SecretPlace(file=str(tmp_path / "secret"))) == "hunter2"
     assert secret_at(SecretPlace(env="X"), {"X": "hunter2"}) == "hunter2"
+
+
+@pytest.mark.parametrize(
+    "link", ["https://x/{cluster!x}", "https://x/{group:d}", "https://x/{group.name}", "https://x/{group[0]}",
+             "https://x/{", "https://x/{}", "https://{group} x", "https://a..b/{group}", "http://[::1", "https://x:99999/"]
+)  # fmt: skip
+def test_link_that_would_fail_when_somebody_is_paged_is_refused_at_start(link: str, load: Load) -> None:
+    (fault,) = faults(load, f'[pages]\nlink = "{link}"')
+    assert fault.startswith("pages.link")
+
+
+@pytest.mark.parametrize(
+    "url", ["https://a..b", "http://[::1", "http://x:999999", "http://" + "a" * 64 + ".b", "http://"]
+)
+def test_address_that_cannot_be_reached_by_anybody_is_refused(url: str, load: Load) -> None:
+    (fault,) = faults(load, f'[[sinks]]\nname = "a"\nkind = "webhook"\nurl = "{url}"')
+    assert fault.startswith("sinks[0].url")
+    assert f"{url}\"" not in fault, "a path may be a secret"
+
+
+@pytest.mark.parametrize("kind", ["webhook", "pagerduty", "alertmanager"])
+@pytest.mark.parametrize("secret", ["", "  \t", "\n"])
+def test_secret_that_is_empty_is_refused(kind: str, secret: str, load: Load, tmp_path: Path) -> None:
+    url = "" if kind == "pagerduty" else 'url = "http://x"\n'
+    sink = f'[[sinks]]\nname = "a"\nkind = "{kind}"\n{url}'
+    (by_variable,) = faults(load, sink + 'secret = { env = "S" }', {"S": secret})
+    assert by_variable.startswith("sinks[0].secret.env")
+    (tmp_path / "secret").write_text(secret)
+    (by_file,) = faults(load, sink + f'secret = {{ file = "{tmp_path}/secret" }}')
+    assert by_file.endswith("a file that is not empty")
+
+
+@pytest.mark.parametrize("make", [lambda path: path.write_bytes(b"\xff\xfe\x00"), Path.mkdir], ids=["binary", "folder"])
+def test_secret_that_is_no_text_is_refused(make: Callable[[Path], object], load: Load, tmp_path: Path) -> None:
+    make(tmp_path / "secret")
+    sink = f'[[sinks]]\nname = "a"\nkind = "pagerduty"\nsecret = {{ file = "{tmp_path}/secret" }}'
+    (fault,) = faults(load, sink)
+    assert fault.startswith("sinks[0].secret.file")
+
+
+@pytest.mark.parametrize("token", ["密钥", "one two", "caf\u00e9"])
+def test_token_that_no_header_can_carry_is_refused(token: str, load: Load) -> None:
+    sink = '[[sinks]]\nname = "a"\nkind = "alertmanager"\nurl = "http://x"\nsecret = { env = "S" }'
+    (fault,) = faults(load, sink, {"S": token})
+    assert fault.endswith("the place of a bearer token: ASCII without blanks")
+    assert token not in fault
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        'secret = { env = "hunter2" }',
+        'secret = { file = "/hunter2" }',
+        'secret = { evn = "hunter2" }',
+        'secrte = "hunter2"',
+        'url = "slack://hunter2"\nsecret = { env = "SET" }',
+        'webhook_adress = ["hunter2", { a = "hunter2" }]',
+    ],
+)
+def test_secret_in_the_wrong_place_is_not_shown(keys: str, load: Load) -> None:
+    found = faults(load, f'[[sinks]]\nname = "a"\nkind = "slack"\n{keys}', {"SET": "x"})
+    assert found
+    assert "hunter2" not in "".join(found)

@@ -91,7 +91,7 @@ def test_value_that_is_not_allowed(text: str, expected: str, tmp_path: Path) -> 
         ("[tables.retention_days]\nfact = 1", "tables.retention_days.fact = 1: unknown key; did you mean "
          "tables.retention_days.facts?"),
         ("[[groups]]\nalwayson = true", "groups[0].alwayson = true: unknown key; did you mean groups[0].always_on?"),
-        ("_env_file = 'x'", '_env_file = "x": unknown key; use one of source, tables, job, spark, timing, collector, '
+        ("_env_file = 'x'", '_env_file = "***": unknown key; use one of source, tables, job, spark, timing, collector, '
          "notify, groups, log"),
     ],
 )  # fmt: skip
@@ -403,3 +403,17 @@ def test_secret_stands_in_one_place_only(tmp_path: Path) -> None:
     assert faults(text, tmp_path, variables) == [
         'x.toml: collector.secret_key_file = "***": empty where collector.secret_key is given'
     ]
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 64, "[::1", "[:::]", ".a"])
+def test_host_that_nobody_can_have_is_refused(host: str, tmp_path: Path) -> None:
+    for text in (f'[collector]\nclusters = {{ prod = "{host}:9876" }}', f'[source]\nbootstrap_servers = "{host}:9092"'):
+        (fault,) = faults(text, tmp_path)
+        assert "host:port" in fault
+
+
+def test_file_with_the_key_of_access_must_hold_one(tmp_path: Path) -> None:
+    for content, expected in ((b" \n", "a file that is not empty"), (b"\xff\xfe", "a file of text")):
+        (tmp_path / "key").write_bytes(content)
+        text = f'[collector]\naccess_key = "k"\nsecret_key_file = "{tmp_path}/key"'
+        assert faults(text, tmp_path) == [f'x.toml: collector.secret_key_file = "***": {expected}']
