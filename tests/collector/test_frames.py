@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.collector.wire.frames import LONGEST_FRAME, Frame, FrameError, FrameReader, encode_request
+from streaming.collector.wire.frames import LONGEST_HEADER, Frame, FrameError, FrameReader, encode_request
 
 
 def response(opaque: int, code: int = 0, body: bytes = b"", remark: str | None = None) -> bytes:
@@ -35,12 +35,12 @@ def test_frames_are_the_same_however_they_are_cut(sent: list[tuple[int, bytes]],
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=6)))
     reader = FrameReader()
     pieces = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
-    read = [frame for piece in pieces for frame in reader.feed(piece)]
+    read = [frame for piece in pieces for frame in reader.feed(piece, 100)]
     assert read == [Frame(0, opaque, True, None, body) for opaque, body in sent]
 
 
 def test_request_of_the_other_side_is_told_from_an_answer() -> None:
-    (frame,) = FrameReader().feed(encode_request(40, 3, {}))
+    (frame,) = FrameReader().feed(encode_request(40, 3, {}), 0)
     assert not frame.is_response
 
 
@@ -49,7 +49,7 @@ def test_request_of_the_other_side_is_told_from_an_answer() -> None:
     [
         b"HTTP/1.1 400 Bad Request\r\n",
         (3).to_bytes(4, "big"),
-        (LONGEST_FRAME + 1).to_bytes(4, "big"),
+        (100 + LONGEST_HEADER + 1).to_bytes(4, "big"),
         b"\0\0\0\x04" + b"\0\xff\xff\xff",  # a header longer than its frame
         b"\0\0\0\x06" + b"\0\0\0\x02[]",
         b"\0\0\0\x06" + b"\0\0\0\x02\xff\xff",
@@ -58,10 +58,10 @@ def test_request_of_the_other_side_is_told_from_an_answer() -> None:
 )
 def test_what_is_no_frame_is_refused(data: bytes) -> None:
     with pytest.raises(FrameError):
-        list(FrameReader().feed(data))
+        list(FrameReader().feed(data, 100))
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_raise_nothing_else(data: bytes) -> None:
     with suppress(FrameError):
-        list(FrameReader().feed(data))
+        list(FrameReader().feed(data, 100))

@@ -21,7 +21,7 @@ from streaming.collector.translation.answers import (
     TopicRouteData,
 )
 from streaming.collector.wire.client import Reply
-from streaming.collector.wire.fastjson import FastJsonError, WrittenKey, loads
+from streaming.collector.wire.fastjson import FastJsonError, loads
 
 T = TypeVar("T")
 MASTER_ID = "0"
@@ -198,7 +198,11 @@ def _queues(table: Any, kind: type[T]) -> tuple[T, ...]:
 
 
 def _queue(key: str) -> dict[str, Any]:
-    return _table(key.value if isinstance(key, WrittenKey) else loads(key))
+    """A queue that was a key: its text is JSON once more, and may hide half a surrogate pair from the first reading."""
+    try:
+        return _table(_loaded(key.encode()))
+    except UnicodeEncodeError as error:
+        raise FastJsonError(f"not text: {error.reason}") from None
 
 
 def _table(value: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from streaming.collector.translation.answers import SUCCESS
 from streaming.collector.wire.acl import Credentials
+from streaming.collector.wire.budget import Budget
 from streaming.collector.wire.connection import Connection, Unreachable, connect
 from streaming.collector.wire.frames import Frame
 from streaming.collector.wire.requests import Request
@@ -55,15 +56,19 @@ class RemotingClient:
         self._timeout_s = timeout_s
         self._tls = tls
         self._credentials = credentials
+        self._budget = Budget()
         self._endpoints: dict[tuple[str, Lane], _Endpoint] = {}
 
     async def ask(self, address: str, request: Request, timeout_s: float, lane: Lane = Lane.LISTS) -> Reply:
         endpoint = self._endpoints.get((address, lane))
         if endpoint is None:
-            endpoint = self._endpoints[address, lane] = _Endpoint(address, lane, self._tls, self._timeout_s)
-        fields = request.fields if self._credentials is None else self._credentials.signed(request.fields)
+            endpoint = self._endpoints[address, lane] = _Endpoint(
+                address, lane, self._tls, self._timeout_s, self._budget
+            )
+        if self._credentials is not None:
+            request = request._replace(fields=self._credentials.signed(request.fields))
         self.asked += 1
-        return await endpoint.ask(request.code, fields, timeout_s)
+        return await endpoint.ask(request, timeout_s)
 
     def begin_round(self) -> None:
         """Whoever did not answer in the last round gets one request to show that it does again."""
@@ -83,19 +88,22 @@ class RemotingClient:
 class _Endpoint:
     """One lane to one address."""
 
-    def __init__(self, address: str, lane: Lane, tls: ssl.SSLContext | None, connect_timeout_s: float) -> None:
+    def __init__(
+        self, address: str, lane: Lane, tls: ssl.SSLContext | None, connect_timeout_s: float, budget: Budget
+    ) -> None:
         self._host, _, port = address.rpartition(":")
         self._host = self._host.strip("[]")
         self._port = int(port) if port.isdecimal() else 0
         self._tls = tls
         self._connect_timeout_s = connect_timeout_s
+        self._budget = budget
         self._room = asyncio.Semaphore(lane.value)
         self._connecting = asyncio.Lock()
         self._connection: Connection | None = None
         self._is_silent = False
         self._is_on_trial = False
 
-    async def ask(self, code: int, fields: dict[str, str], timeout_s: float) -> Reply:
+    async def ask(self, request: Request, timeout_s: float) -> Reply:
         async with self._room:
             if self._is_silent:
                 return Reply(now_ms(), 0, None, JUST_NOW)
@@ -104,7 +112,7 @@ class _Endpoint:
             try:
                 connection = await self._connected()
                 ts, started = now_ms(), time.perf_counter()
-                frame = await connection.ask(code, fields, timeout_s)
+                frame = await connection.ask(request, timeout_s)
             except Unreachable as error:
                 self._is_silent = True
                 return Reply(ts, _ms_since(started), None, str(error))
@@ -124,7 +132,9 @@ class _Endpoint:
             if self._is_silent and not self._is_on_trial:
                 raise Unreachable(JUST_NOW)
             if self._connection is None or not self._connection.is_open:
-                self._connection = await connect(self._host, self._port, self._tls, self._connect_timeout_s)
+                self._connection = await connect(
+                    self._host, self._port, self._tls, self._connect_timeout_s, self._budget
+                )
             return self._connection
 
 

@@ -4,7 +4,9 @@ import asyncio
 import ssl
 from typing import Any
 
+from streaming.collector.wire.budget import Budget
 from streaming.collector.wire.frames import Frame, FrameError, FrameReader, encode_request
+from streaming.collector.wire.requests import Request
 from streaming.errors import CollectorError
 
 
@@ -15,15 +17,17 @@ class Unreachable(CollectorError):
 class Connection(asyncio.Protocol):
     """Broken once, it stays so: whoever asks through it then gets Unreachable, and connects anew."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget) -> None:
         self.is_open = False
+        self._budget = budget
+        self._most_bytes: dict[int, int] = {}  # of each answer that is waited for
         self._reader = FrameReader()
         self._transport: Any = None
         self._waiting: dict[int, asyncio.Future[Frame]] = {}
         self._outgoing: list[bytes] = []
         self._next_opaque = 0
 
-    async def ask(self, code: int, fields: dict[str, str], timeout_s: float) -> Frame:
+    async def ask(self, request: Request, timeout_s: float) -> Frame:
         """The answer. After a time-out the connection is dropped: what else waits on it will not come either."""
         if not self.is_open:
             raise Unreachable("connection closed")
@@ -31,13 +35,15 @@ class Connection(asyncio.Protocol):
         opaque = self._next_opaque
         loop = asyncio.get_running_loop()
         answer = self._waiting[opaque] = loop.create_future()
+        self._most_bytes[opaque] = request.most_bytes
         timer = loop.call_later(timeout_s, self._time_out, opaque, timeout_s)
         try:
-            self._write(encode_request(code, opaque, fields))
+            self._write(encode_request(request.code, opaque, request.fields))
             return await answer
         finally:
             timer.cancel()
             self._waiting.pop(opaque, None)
+            self._most_bytes.pop(opaque, None)
 
     def close(self, reason: str = "connection closed") -> None:
         """Drop the connection at once, and whatever waits on it."""
@@ -48,6 +54,15 @@ class Connection(asyncio.Protocol):
             if not answer.done():
                 answer.set_exception(Unreachable(reason))
         self._waiting.clear()
+        self._budget.note(self, 0)
+
+    def pause(self) -> None:
+        """Read nothing for now."""
+        self._transport.pause_reading()
+
+    def resume(self) -> None:
+        """Read again."""
+        self._transport.resume_reading()
 
     def _write(self, request: bytes) -> None:
         """Together with what else is asked at this moment."""
@@ -75,8 +90,9 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         try:
-            for frame in self._reader.feed(data):
+            for frame in self._reader.feed(data, max(self._most_bytes.values(), default=0)):
                 self._take(frame)
+            self._budget.note(self, self._reader.held)
         except FrameError as error:
             self.close(f"not RocketMQ's protocol: {error}")
 
@@ -87,11 +103,13 @@ class Connection(asyncio.Protocol):
             answer.set_result(frame)
 
 
-async def connect(host: str, port: int, tls: ssl.SSLContext | None, timeout_s: float) -> Connection:
+async def connect(host: str, port: int, tls: ssl.SSLContext | None, timeout_s: float, budget: Budget) -> Connection:
     """A connection, with TLS if a context is given. Raises Unreachable."""
     loop = asyncio.get_running_loop()
     try:
-        opening = loop.create_connection(Connection, host, port, ssl=tls, server_hostname=host if tls else None)
+        opening = loop.create_connection(
+            lambda: Connection(budget), host, port, ssl=tls, server_hostname=host if tls else None
+        )
         _, connection = await asyncio.wait_for(opening, timeout_s)
     except (TimeoutError, asyncio.TimeoutError):  # two classes on Python 3.10
         raise Unreachable(f"no connection within {timeout_s:g} s") from None

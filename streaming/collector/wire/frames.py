@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from streaming.errors import CollectorError
 
-LONGEST_FRAME = 64 * 1024 * 1024
+LONGEST_HEADER = 64 * 1024  # of an answer; requests of a broker's own are as short
 IS_RESPONSE = 1  # bit 0 of `flag`
 JSON = 0
 LANGUAGE = "PYTHON"
@@ -58,20 +58,27 @@ class FrameReader:
     def __init__(self) -> None:
         self._pending = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[Frame]:
-        """The frames that are complete now. Raises FrameError; the stream is then of no further use."""
+    @property
+    def held(self) -> int:
+        """Bytes of a frame that is not whole."""
+        return len(self._pending)
+
+    def feed(self, data: bytes, most_bytes: int) -> Iterator[Frame]:
+        """The frames that are complete now; ``most_bytes``: of a body. Raises FrameError; the stream is then of no
+        further use.
+        """
         self._pending += data
-        while (length := self._length()) is not None and len(self._pending) >= 4 + length:
+        while (length := self._length(most_bytes)) is not None and len(self._pending) >= 4 + length:
             frame = bytes(memoryview(self._pending)[4 : 4 + length])
             del self._pending[: 4 + length]
             yield _decode(frame)
 
-    def _length(self) -> int | None:
+    def _length(self, most_bytes: int) -> int | None:
         if len(self._pending) < 4:
             return None
         length = int.from_bytes(self._pending[:4], "big")
-        if not 4 <= length <= LONGEST_FRAME:
-            raise FrameError(f"a frame of {length} bytes; from 4 to {LONGEST_FRAME} are believed")
+        if not 4 <= length <= most_bytes + LONGEST_HEADER:
+            raise FrameError(f"a frame of {length} bytes; from 4 to {most_bytes + LONGEST_HEADER} are believed")
         return length
 
 

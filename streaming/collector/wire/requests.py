@@ -17,11 +17,16 @@ class Code(IntEnum):
     GET_ALL_MESSAGE_REQUEST_MODE = 402
 
 
+MOST_BYTES = 4 * 1024 * 1024  # 20,000 queues of 200 bytes
+MOST_BYTES_OF_GROUPS = 64 * 1024 * 1024  # 200,000 groups of 300 bytes
+
+
 class Request(NamedTuple):
-    """What to ask; ``fields`` are the header's ``extFields``, texts all of them."""
+    """What to ask; ``fields`` are the header's ``extFields``, texts all of them. ``most_bytes``: of the answer."""
 
     code: Code
     fields: dict[str, str]
+    most_bytes: int = MOST_BYTES
 
 
 def cluster_info() -> Request:
@@ -36,12 +41,12 @@ def topic_route(topic: str) -> Request:
 
 def subscription_groups() -> Request:
     """Every group that ever was on a broker, with its settings."""
-    return Request(Code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, {})
+    return Request(Code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, {}, MOST_BYTES_OF_GROUPS)
 
 
 def message_request_modes() -> Request:
     """For which topics and groups a broker hands out messages itself (pop). Unknown to the 4.x line."""
-    return Request(Code.GET_ALL_MESSAGE_REQUEST_MODE, {})
+    return Request(Code.GET_ALL_MESSAGE_REQUEST_MODE, {}, MOST_BYTES_OF_GROUPS)
 
 
 def consumer_list(group: str) -> Request:
