@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -23,6 +24,7 @@ from pyspark.sql import SparkSession
 
 import schemas
 import streaming
+from streaming.config.faults import is_secret
 from streaming.jvm.java import java_home
 from streaming.spark.packages import spark_jars
 
@@ -79,6 +81,10 @@ appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSS'Z'}{UTC} %p %c{1}: %m%n%ex
 """
+# Settings that Java must know when it starts, in its command line. All others are set once it runs.
+NEEDED_TO_START = re.compile(
+    r"spark\.(master|app\.name|files|archives)$|spark\.(driver|jars|submit|yarn|kubernetes|pyspark)\b"
+)
 NEEDED_CLASSES = ("io.delta.sql.DeltaSparkSessionExtension", "org.apache.spark.sql.kafka010.KafkaSourceProvider")
 SHIPPED = ("__init__.py", "errors.py", "core/**/*.py", "spark/**/*.py")
 
@@ -100,8 +106,11 @@ def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None
         "spark.scheduler.allocation.file": pools.as_uri(),
         "spark.driver.extraJavaOptions": f"{DEEP_STACKS} -Dlog4j2.configurationFile={logs.as_uri()}",
     }
-    _start_java({**_without(wanted, _spark_defaults()), **(settings or {})}, scratch)
-    conf = SparkConf()  # now holds all that the user said
+    asked = {**_without(wanted, _spark_defaults()), **(settings or {})}
+    kept_back = _start_java(asked, scratch)
+    conf = SparkConf()  # now holds all that the user said elsewhere
+    for key, value in kept_back.items():
+        conf.set(key, value)
     for key, value in {**wanted, **(settings or {})}.items():
         conf.setIfMissing(key, value)
     if conf.get("spark.master", "").startswith("local"):
@@ -126,8 +135,10 @@ def _adopt(spark: SparkSession) -> SparkSession:
     return spark
 
 
-def _start_java(settings: Mapping[str, str], scratch: Path) -> None:
+def _start_java(settings: Mapping[str, str], scratch: Path) -> dict[str, str]:
     """Start Java unless it runs already; what ``PYSPARK_SUBMIT_ARGS`` says wins over ``settings``.
+
+    Returns the settings that count and were kept out of Java's command line, which everybody on the machine can read.
 
     Spark makes folders wherever Java was started (``artifacts``, ``spark-warehouse``) and fails where it may not
     write. So Java starts in ``scratch``, unless the user named files to it, perhaps by relative paths.
@@ -137,11 +148,25 @@ def _start_java(settings: Mapping[str, str], scratch: Path) -> None:
         python = settings.get("spark.pyspark.python") or _spark_defaults().get("spark.pyspark.python")
         os.environ.setdefault("PYSPARK_PYTHON", python or sys.executable)  # workers must run an equal environment
         conf = SparkConf(loadDefaults=False)
-        conf.setAll(list(settings.items()))
+        open_ones = {key: value for key, value in settings.items() if _is_needed_to_start(key)}
+        conf.setAll(list(open_ones.items()))
+        kept_back = _without(settings, {**open_ones, **_submitted()})
     else:
-        conf = None
+        conf, kept_back = None, {}
     with nullcontext() if "PYSPARK_SUBMIT_ARGS" in os.environ else _working_in(scratch):
         SparkContext._ensure_initialized(conf=conf)
+    return kept_back
+
+
+def _is_needed_to_start(key: str) -> bool:
+    return NEEDED_TO_START.match(key) is not None and not is_secret((key,))
+
+
+def _submitted() -> dict[str, str]:
+    """What ``PYSPARK_SUBMIT_ARGS`` says by ``--conf``."""
+    words = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    pairs = [word.partition("=") for option, word in pairwise(words) if option in ("--conf", "-c")]
+    return {key: value for key, _, value in pairs}
 
 
 @contextmanager

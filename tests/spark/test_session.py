@@ -59,3 +59,37 @@ def test_nothing_is_left_where_it_was_started(tmp_path):
     assert done.returncode == 0, done.stderr
     assert list(tmp_path.iterdir()) == []
     assert json.loads(done.stdout)["spark.master"] == "local[*,4]"
+
+
+SECRET_SETTINGS = """
+import json
+from pathlib import Path
+from streaming.spark.session import build_session
+settings = {
+    "spark.hadoop.fs.s3a.secret.key": "hunter2",
+    "spark.ssl.keyPassword": "hunter2",
+    "spark.hadoop.my.own.word": "hunter2",
+    "spark.driver.memory": "1g",
+}
+spark = build_session(settings=settings)
+lines = [path.read_bytes().decode("utf-8", "replace") for path in Path("/proc").glob("[0-9]*/cmdline")]
+java = [line for line in lines if line.partition(chr(0))[0].endswith("java") and "spark.deploy.SparkSubmit" in line]
+conf = spark.sparkContext.getConf()
+hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+print(json.dumps([java, conf.get("spark.ssl.keyPassword"), hadoop.get("fs.s3a.secret.key")]))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="reads command lines in /proc")
+def test_secret_is_not_in_the_command_line_of_java(tmp_path):
+    """Everybody on the machine can read command lines."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("PYSPARK_SUBMIT_ARGS", None)
+    done = subprocess.run(
+        [sys.executable, "-c", SECRET_SETTINGS], env=environment, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    java, *known_to_spark = json.loads(done.stdout)
+    assert any("spark.driver.memory=1g" in line or "-Xmx1g" in line for line in java), java
+    assert not any("hunter2" in line for line in java)
+    assert known_to_spark == ["hunter2", "hunter2"]
