@@ -82,17 +82,30 @@ class RouteQueues(Struct, frozen=True, gc=False):
     perm: Count
 
 
+class RouteCopy(Struct, frozen=True, gc=False):
+    """What other name servers (their addresses) have of the same topic."""
+
+    name_servers: tuple[Name, ...]
+    brokers: tuple[RouteQueues, ...]
+
+
 class TopicRoute(Event, tag="topic_route", frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The queues of a topic per broker (``TopicRouteData``): a full snapshot; no ``brokers`` means no route.
 
     ``static``: its queues are only mapped to these brokers (``topicQueueMappingByBroker``). Clients own queues of a
     broker ``__syslo__...`` instead, which no route names.
+
+    Name servers do not talk to each other, and each client asks one of its own choice. ``others`` are the copies of
+    name servers that differ from this one, which ``name_servers`` have: none if all that are configured agree. It is
+    left out (null) by a producer that asks only one of several.
     """
 
     topic: Name
     brokers: tuple[RouteQueues, ...]
     order_topic_conf: str | None = None
     static: bool = False
+    name_servers: tuple[Name, ...] = ()
+    others: tuple[RouteCopy, ...] | None = None
 
 
 class OwnedQueue(Struct, frozen=True, omit_defaults=True, gc=False):

@@ -12,8 +12,9 @@ from streaming.core.expectation import NotKnown
 from streaming.core.explanation import Explanation, ids
 from streaming.core.membership import entries_at
 from streaming.core.reports import addresses_of
-from streaming.core.routes import is_readable
+from streaming.core.routes import readable
 from streaming.core.standstill import client_silent, client_stuck, cut_off_from_broker, pulls_refused
+from streaming.core.state import HostedQueues
 from streaming.core.topic_evidence import TopicEvidence
 
 NEW_ROUTE_MS = 600_000  # a queue that came with a route change in the last ten minutes may still be unknown to a client
@@ -186,13 +187,40 @@ def lock_stuck(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | No
     return Explanation(Cause.LOCK_STUCK, explained, text, frozenset(owners))
 
 
+def name_servers_differ(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """Clients that ask different name servers share out different routes."""
+    if not topic.copies:
+        return None
+    state_queues = topic.group.state.queues
+    doubtful = frozenset(q for q in queues if topic.is_doubtful(state_queues[q]))
+    texts = [f"{', '.join(copy.name_servers[:3]) or 'one'} has {_sizes(topic, copy.hosts)}" for copy in topic.copies]
+    text = f"name servers differ on the route: {'; '.join(texts)}"
+    return Explanation(Cause.ROUTE_LAG, doubtful | _shared_out_otherwise(topic, queues - doubtful), text)
+
+
+def _sizes(topic: TopicEvidence, hosts: list[HostedQueues]) -> str:
+    names = topic.group.state.brokers
+    return ", ".join(f"{count} queues on {names[broker].name}" for broker, count in readable(hosts)) or "no queue"
+
+
+def _shared_out_otherwise(topic: TopicEvidence, queues: frozenset[int]) -> frozenset[int]:
+    """Queues that are one member's by one copy of the route and another's by another."""
+    try:
+        shares = [topic.share_out(readable(copy.hosts)) for copy in topic.copies]
+    except NotKnown:
+        return frozenset()
+    state_queues = topic.group.state.queues
+    places = {queue: (state_queues[queue].broker, state_queues[queue].queue_id) for queue in queues}
+    return frozenset(queue for queue, at in places.items() if len({tuple(share.get(at, ())) for share in shares}) > 1)
+
+
 def route_lag(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
     """The queue is new, or another member's by the route as it was, and somebody still goes by that."""
     if not topic.topic.changed_ts or topic.now - topic.topic.changed_ts > NEW_ROUTE_MS:
         return None
     if not topic.topic.previous_hosts:  # the topic is new to us, or had no queues: there is no old route to go by
         return None
-    before = [(hosted.broker, hosted.read) for hosted in topic.topic.previous_hosts if is_readable(hosted)]
+    before = readable(topic.topic.previous_hosts)
     known = dict(before)
     state_queues = topic.group.state.queues
     new = frozenset(q for q in queues if state_queues[q].queue_id >= known.get(state_queues[q].broker, 0))
@@ -236,6 +264,7 @@ Rule = Callable[[TopicEvidence, frozenset[int]], Explanation | None]
 _TWO_OWNERS: tuple[Rule, ...] = (
     same_client_id,
     strategy_mismatch,
+    name_servers_differ,
     view_divergence,
     route_lag,
     sdks_differ,
@@ -248,6 +277,7 @@ RULES: dict[Kind, tuple[Rule, ...]] = {
         same_client_id,
         subscription_mismatch,
         strategy_mismatch,
+        name_servers_differ,
         view_divergence,
         room_without_consumer,
         config_misses_queue,
@@ -263,6 +293,7 @@ RULES: dict[Kind, tuple[Rule, ...]] = {
         pulls_refused,
         client_stuck,
         strategy_mismatch,
+        name_servers_differ,
         view_divergence,
         room_without_consumer,
         config_misses_queue,

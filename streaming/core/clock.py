@@ -68,7 +68,7 @@ def start(state: GroupState, ts: int, timing: Timing) -> None:
         client.double_ts = min(client.double_ts, latest)
     for topic in state.topics:
         if topic.confirmed_ts > latest:
-            topic.hosts = []
+            topic.hosts, topic.copies = [], None
             topic.confirmed_ts = topic.changed_ts = topic.hosts_changed_ts = 0
     for queue in state.queues:
         if queue.progress_ts > latest:
@@ -101,6 +101,7 @@ def set_back(state: GroupState, ts: int) -> None:
         broker.lost_ts, broker.returned_ts = min(broker.lost_ts, ts), min(broker.returned_ts, ts)
     for topic in state.topics:
         topic.confirmed_ts = topic.changed_ts = topic.hosts_changed_ts = 0
+        topic.copies = None
         topic.alive_ts = min(topic.alive_ts, ts)
     for client in state.clients:
         client.reports, client.unanswered_ts = [], 0

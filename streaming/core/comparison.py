@@ -12,6 +12,7 @@ from streaming.core.state import FINDING_CODES
 from streaming.core.topic_evidence import TopicEvidence
 
 EXPLAINED = frozenset(RULES)
+STANDING_STILL = frozenset({Kind.STALLED, Kind.SLOW_CONSUMER, Kind.CONSUME_DISABLED})
 SEEN_IN_REPORTS = frozenset({Kind.SETTLING, Kind.DUPLICATED, Kind.ORPHANED, Kind.MISPLACED, Kind.PHANTOM})
 
 Verdicts = dict[int, Verdict]  # place of the queue -> what was found
@@ -101,10 +102,14 @@ def _last_known(topic: TopicEvidence) -> set[int]:
 
 
 def _judge(topic: TopicEvidence, place: int) -> Verdict:
-    """A queue that was nobody's, or in no route, stood still for that reason: it is given the whole time to move."""
+    """A queue that was nobody's, or in no route, stood still for that reason: it is given the whole time to move.
+
+    So is one of a topic on which name servers differ, or did just now, unless it is known to stand still.
+    """
     queue = topic.group.state.queues[place]
     evidence = _evidence(topic, place)
-    if queue.still_ms > 0 and (_is_taken_over(topic, queue, evidence) or queue.told_after_ms < 0):
+    is_new = queue.told_after_ms < 0 or (topic.is_converging and FINDING_CODES[queue.finding] not in STANDING_STILL)
+    if queue.still_ms > 0 and (is_new or _is_taken_over(topic, queue, evidence)):
         queue.still_ms = STARTED_AFRESH
     return judge(evidence)
 

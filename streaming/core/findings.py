@@ -14,7 +14,9 @@ from streaming.core.evidence import BROADCASTING
 from streaming.core.progress import is_seen_lately, is_seen_to_move
 from streaming.core.queue import Queue
 from streaming.core.state import FINDING_CODES
-from streaming.core.topic_evidence import TopicEvidence
+from streaming.core.topic_evidence import NAME_SERVERS_DIFFER, TopicEvidence
+
+OTHER_ROUTE = "all members share out another route than the one known"
 
 
 class Verdict(Struct, frozen=True, gc=False):
@@ -36,7 +38,7 @@ class Verdict(Struct, frozen=True, gc=False):
 class QueueEvidence:
     """One queue under judgement. ``since``: reports answered from then on count."""
 
-    __slots__ = ("counting", "expected", "is_lifted", "newest", "place", "queue", "since", "topic")
+    __slots__ = ("counting", "expected", "is_doubtful", "is_lifted", "newest", "place", "queue", "since", "topic")
 
     def __init__(self, topic: TopicEvidence, place: int) -> None:
         self.topic = topic
@@ -44,6 +46,7 @@ class QueueEvidence:
         self.queue: Queue = topic.group.state.queues[place]
         self.newest = topic.owners(place)
         self.expected = None if topic.expected is None else topic.expected.get(place)
+        self.is_doubtful = topic.is_doubtful(self.queue)
         self.is_lifted = self._has_settled_too_long()
         recent = topic.now - topic.group.timing.report_max_age
         self.since = recent if self.is_lifted else max(topic.ready_ts, recent)
@@ -65,6 +68,16 @@ class QueueEvidence:
         if self.topic.broadcasts:
             return set(self.newest) >= set(self.topic.members)
         return len(self.newest) == 1 and (self.expected is None or self.newest == self.expected)
+
+    @property
+    def may_follow_a_newer_route(self) -> bool:
+        """Whether members may know a route that the events do not tell yet; name servers hold an old one 120 s long."""
+        queue, now, timing = self.queue, self.topic.now, self.topic.group.timing
+        found = FINDING_CODES[queue.finding]
+        if found is Kind.ORPHANED and queue.still_ms >= timing.stall:
+            return False  # it was STALLED for as long
+        wrong_ts = queue.since_ts if found is Kind.STALLED else queue.wrong_ts or now
+        return now - wrong_ts < timing.grace_broker and self.topic.follows_another_route
 
     def _has_settled_too_long(self) -> bool:
         if self.queue.unrest is None:
@@ -94,7 +107,7 @@ def duplicated(q: QueueEvidence) -> Verdict | None:
 
 def orphaned(q: QueueEvidence) -> Verdict | None:
     """There are members, all have reported, and none owns it; broadcasting: one that lacks it."""
-    if not q.is_complete or q.topic.uncovered:
+    if not q.is_complete or q.topic.uncovered or q.is_doubtful:
         return None
     if q.topic.broadcasts:
         lacking = set(q.topic.members) - set(q.counting)
@@ -102,7 +115,9 @@ def orphaned(q: QueueEvidence) -> Verdict | None:
             return None
         ids = ", ".join(q.topic.group.client_ids(lacking))
         return q.proven(Kind.ORPHANED, Severity.CRITICAL, f"not consumed by {ids}", lacking)
-    return None if q.counting else q.proven(Kind.ORPHANED, Severity.CRITICAL, None, q.topic.members)
+    if q.counting or (q.queue.settled and q.may_follow_a_newer_route):
+        return None
+    return q.proven(Kind.ORPHANED, Severity.CRITICAL, None, q.topic.members)
 
 
 def stands_still(q: QueueEvidence) -> bool:
@@ -173,6 +188,8 @@ def unknown(q: QueueEvidence) -> Verdict | None:
     topic = q.topic
     if topic.uncovered:
         return q.seen(Kind.UNKNOWN, Severity.NONE, _no_answer(topic, topic.uncovered))
+    if q.is_doubtful:
+        return q.seen(Kind.UNKNOWN, Severity.NONE, NAME_SERVERS_DIFFER)
     if topic.is_since_change or (q.is_lifted and topic.is_fresh):
         return None
     return q.seen(Kind.UNKNOWN, Severity.NONE, topic.who_is_silent)
@@ -184,9 +201,13 @@ def _no_answer(topic: TopicEvidence, brokers: list[int]) -> str:
 
 def settling(q: QueueEvidence) -> Verdict | None:
     """It does not look right, but the evidence is younger than the grace of the last change."""
-    if q.is_complete or q.looks_right:
+    if q.looks_right:
         return None
-    return q.seen(Kind.SETTLING, Severity.NONE, q.topic.why_settling)
+    if not q.is_complete:
+        return q.seen(Kind.SETTLING, Severity.NONE, q.topic.why_settling)
+    if not q.topic.broadcasts and q.queue.settled and q.may_follow_a_newer_route:
+        return q.seen(Kind.SETTLING, Severity.NONE, OTHER_ROUTE)
+    return None
 
 
 def misplaced(q: QueueEvidence) -> Verdict | None:
@@ -252,6 +273,8 @@ def judge_outside_route(q: QueueEvidence) -> Verdict | None:
     if not q.newest:
         return None
     is_confirmed = q.topic.route_known and q.topic.topic.confirmed_ts > q.queue.differs_ts
+    if q.counting and is_confirmed and q.may_follow_a_newer_route:
+        return q.seen(Kind.SETTLING, Severity.NONE, OTHER_ROUTE)
     if q.counting and is_confirmed and not q.topic.uncovered:
         return q.proven(Kind.PHANTOM, Severity.WARNING, "the topic's route does not have this queue", q.counting)
     return q.seen(Kind.SETTLING, Severity.NONE, "held, though not in the route")

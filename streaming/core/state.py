@@ -51,8 +51,26 @@ class HostedQueues(PackedValue, frozen=True):
     perm: int
 
 
+class Copy(Packed):
+    """A route as some name server gave it at ``seen_ts``. ``returns``: how often it came back after another."""
+
+    hosts: list[HostedQueues]
+    seen_ts: int
+    name_servers: list[str] = field(default_factory=list)
+    is_given: bool = True  # in the newest event
+    returns: int = 0
+
+
+class Copies(Packed):
+    """The routes of one topic that were given lately, where there were several, each at most once."""
+
+    given: list[Copy] = field(default_factory=list)
+    differ_ts: int = 0  # since when several stand side by side, 0: they do not
+    agreed_ts: int = 0  # when they last ceased to
+
+
 class Topic(Packed):
-    """A topic's route. ``confirmed_ts``: when a copy last said so; 0: no route is known."""
+    """A topic's route: every queue that some name server has. ``confirmed_ts``: when a copy last came; 0: none has."""
 
     name: str
     hosts: list[HostedQueues] = field(default_factory=list)
@@ -62,6 +80,8 @@ class Topic(Packed):
     alive_ts: int = 0  # since when the topic has had members; 0: it has none
     previous_hosts: list[HostedQueues] = field(default_factory=list)
     is_static: bool = False  # its queues are only mapped to its hosts
+    copies: Copies | None = None
+    all_asked: bool = False  # whether all name servers are asked for it, and not one of several
 
 
 class ListedAs(PackedValue, frozen=True):

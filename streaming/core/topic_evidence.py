@@ -7,8 +7,11 @@ from streaming.core.clock import as_text
 from streaming.core.evidence import BROADCASTING, GroupEvidence
 from streaming.core.expectation import NotKnown, expected_owners, strategy_key
 from streaming.core.membership import entries_at
-from streaming.core.routes import is_known, is_readable
-from streaming.core.state import Topic
+from streaming.core.queue import Queue
+from streaming.core.routes import is_known, readable, standing
+from streaming.core.state import Copy, Topic
+
+NAME_SERVERS_DIFFER = "name servers differ on the route"
 
 
 class TopicEvidence:
@@ -46,12 +49,14 @@ class TopicEvidence:
         listed_ts = self.listed_ts = max((broker.changed_ts for broker in hosts), default=0)
         away_ts = max((broker.returned_ts for broker in hosts), default=0)  # one still away is not covered
         away_ts = max(away_ts, topic.hosts_changed_ts)
+        differ_ts = topic.copies.differ_ts if topic.copies is not None else 0
         self.change_ts = max(listed_ts, topic.changed_ts, away_ts)
         extra = timing.grace_orderly_extra if self.of_group.orderly else 0
         waits = (
             (listed_ts, timing.grace_membership),
             (topic.changed_ts, timing.grace_route),
             (away_ts, timing.grace_broker),
+            (differ_ts, timing.grace_broker),
         )
         self._graces = [(ts, grace + extra) for ts, grace in waits if ts]
         self.ready_ts = max((ts + grace for ts, grace in self._graces), default=extra)
@@ -68,6 +73,55 @@ class TopicEvidence:
     @property
     def broadcasts(self) -> bool:
         return self.of_group.message_model == BROADCASTING
+
+    @cached_property
+    def copies(self) -> list[Copy]:
+        """The copies of the route that name servers hold at the same time, where they differ."""
+        copies = self.topic.copies
+        return list(standing(copies)) if copies is not None and copies.differ_ts else []
+
+    @cached_property
+    def _in_every_copy(self) -> dict[int, int]:
+        """Place of a broker -> how many of its queues all copies have."""
+        known = [dict(readable(copy.hosts)) for copy in self.copies]
+        return {broker: min(one.get(broker, 0) for one in known) for broker, _ in self.readable} if known else {}
+
+    def is_doubtful(self, queue: Queue) -> bool:
+        """Whether some name server's copy lacks the queue: then a client may rightly not know it, or still hold it."""
+        return bool(self.copies) and queue.queue_id >= self._in_every_copy.get(queue.broker, 0)
+
+    @cached_property
+    def is_converging(self) -> bool:
+        """Whether name servers began to differ, or ceased to, so lately that clients may rightly differ too."""
+        timing, copies = self.group.timing, self.topic.copies
+        if copies is None:
+            return False
+        if copies.differ_ts:
+            return self.now - copies.differ_ts < timing.grace_broker
+        return copies.agreed_ts > 0 and self.now - copies.agreed_ts < timing.grace_route
+
+    @cached_property
+    def follows_another_route(self) -> bool:
+        """Whether all members share out exactly some other route, and not the one before: they may know a newer one.
+
+        It is not asked where every name server has given the route that is known.
+        """
+        if self.topic.all_asked or self.broadcasts or not self.is_fresh or self.expected is None:
+            return False
+        owned = {
+            (queue.broker, queue.queue_id): sorted(
+                member.place for member, _ in holders if member.place in self.members
+            )
+            for place, holders in self.of_group.holders.items()
+            if (queue := self.group.state.queues[place]).topic == self.place
+        }
+        route = [(broker, 1 + max(i for b, i in owned if b == broker)) for broker in sorted({b for b, _ in owned})]
+        if not route or route in (sorted(self.readable), sorted(readable(self.topic.previous_hosts))):
+            return False
+        try:
+            return {place: sorted(owners) for place, owners in self.share_out(route).items()} == owned
+        except NotKnown:
+            return False
 
     @cached_property
     def has_broker_back(self) -> bool:
@@ -132,7 +186,7 @@ class TopicEvidence:
     @cached_property
     def readable(self) -> list[tuple[int, int]]:
         """(place of the broker, number of readable queues), brokers without read permission left out."""
-        return [(hosted.broker, hosted.read) for hosted in self.topic.hosts if is_readable(hosted)]
+        return readable(self.topic.hosts)
 
     @cached_property
     def queues(self) -> list[int]:
@@ -155,6 +209,8 @@ class TopicEvidence:
         if self.broadcasts:
             everybody = sorted(self.members)
             return dict.fromkeys(self.queues, everybody)
+        if any(self._in_every_copy[broker] < count for broker, count in self.readable if self.copies):
+            return NAME_SERVERS_DIFFER
         if self.views_differ:
             return "brokers list different members"
         try:

@@ -259,7 +259,7 @@ class Collector:
                 continue
             self._routes_told[topic] = (queues, ts)
             conf = None if route is None else route.order_topic_conf
-            self._say(TopicRoute, at=ts, topic=topic, brokers=queues, order_topic_conf=conf)
+            self._say(TopicRoute, at=ts, topic=topic, brokers=queues, order_topic_conf=conf, others=())
 
     # --- telling
 

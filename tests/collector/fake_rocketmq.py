@@ -106,16 +106,16 @@ class FakeCluster:
     def namesrv(self) -> list[str]:
         return [node.address for node in self.name_servers]
 
-    def route(self, topic: str) -> dict[str, Any] | None:
+    def route(self, topic: str, held: dict[str, int] | None = None) -> dict[str, Any] | None:
         number = 1 if topic.startswith("%RETRY%") else self.queues.get(topic)
-        if number is None:
+        if number is None or held == {}:
             return None
-        hosts = [name for name, node in self.nodes.items() if node.is_registered]
+        hosts = held or {name: number for name, node in self.nodes.items() if node.is_registered}
         return {
             "brokerDatas": [],
             "queueDatas": [
                 {"brokerName": name, "perm": 6, "readQueueNums": number, "writeQueueNums": number, "topicSysFlag": 0}
-                for name in hosts
+                for name, number in hosts.items()
             ],
         }
 
@@ -129,14 +129,15 @@ class FakeCluster:
         return (await found) if asyncio.iscoroutine(found) else found
 
     def _105(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
-        route = self.route(fields["topic"])
+        topic = fields["topic"]
+        route = self.route(topic, node.holds[topic]) if topic in node.holds else self.route(topic)
         return (17, b"") if route is None else (0, json.dumps(route).encode())
 
     def _106(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
         table = ",".join(
             f'"{name}":{{"brokerAddrs":{{{",".join(f"{i}:{json.dumps(a)}" for i, a in one.replicas())}}}}}'
             for name, one in self.nodes.items()
-            if one.is_registered
+            if one.is_registered and name not in node.lacks
         )
         return 0, f'{{"brokerAddrTable":{{{table}}},"clusterAddrTable":{{}}}}'.encode()
 
@@ -218,6 +219,8 @@ class FakeNode:
         self.manner = "answer"
         self.delay_s = 0.0
         self.is_registered = True
+        self.lacks: set[str] = set()  # brokers that this name server does not know
+        self.holds: dict[str, dict[str, int]] = {}  # topic -> queues by broker, where this name server lags behind
         self.has_master = True
         self.requests: Counter[int] = Counter()
         self.connections: set[_Session] = set()

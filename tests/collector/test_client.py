@@ -14,7 +14,7 @@ import pytest
 from streaming.collector.setting_up import tls_of
 from streaming.collector.wire import requests
 from streaming.collector.wire.acl import Credentials
-from streaming.collector.wire.client import JUST_NOW, Lane, RemotingClient, Reply
+from streaming.collector.wire.client import JUST_NOW, Lane, RemotingClient
 from streaming.collector.wire.name_servers import NameServers
 from streaming.config import Collector
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
@@ -161,10 +161,10 @@ def test_next_name_server_is_asked_and_stays_preferred(manner: str) -> None:
         servers = NameServers(client, fake.namesrv, TIMEOUT_S)
         fake.name_servers[0].manner = manner
         for _ in range(3):
-            assert (await servers.ask(requests.cluster_info())).frame is not None
+            assert (await servers.ask(requests.cluster_info()))[1].frame is not None
         assert fake.name_servers[0].requests[106] == 1
         fake.name_servers[1].manner = "hang"
-        failed: Reply = await servers.ask(requests.cluster_info())
+        _, failed = await servers.ask(requests.cluster_info())
         assert all(address in str(failed.error) for address in fake.namesrv)
 
     asking(act)

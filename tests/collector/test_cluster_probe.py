@@ -62,9 +62,11 @@ def two_clients() -> FakeCluster:
     return FakeCluster(groups={"g": FakeGroup(members)}, offsets={owned[0]: (9, 7, 8)})
 
 
-def play(scene: Scene, fake: FakeCluster | None = None, policy: Policy = QUICK, **client: Credentials) -> None:
+def play(
+    scene: Scene, fake: FakeCluster | None = None, policy: Policy = QUICK, name_servers: int = 1, **client: Credentials
+) -> None:
     async def run() -> None:
-        async with (fake or two_clients()).running() as running:
+        async with (fake or two_clients()).running(name_servers) as running:
             told = Told(running, policy, **client)
             try:
                 await scene(told)

@@ -24,6 +24,7 @@ from schemas.events import (
     OwnedQueues,
     QueueProgress,
     Round,
+    RouteCopy,
     RouteQueues,
     Subscription,
     TopicRoute,
@@ -124,6 +125,8 @@ class Fleet:
         self.events: list[AnyEvent] = []
         self.facts: list[Fact] = []
         self.says_routes = True
+        self.asks_all_name_servers = True
+        self.other_copies: dict[str, list[dict[str, int]]] = {}  # of a topic, by name servers n2, n3, ...
         self._told_routes: dict[str, float] = {}
         self._told_profiles: dict[tuple[str, str], tuple[object, float]] = {}
         for topic, brokers in (topics or {"T": {"a": 4, "b": 4}}).items():
@@ -302,7 +305,12 @@ class Fleet:
 
     def say_route(self, topic: str = "T", at: float | None = None) -> None:
         brokers = tuple(RouteQueues(name, *numbers) for name, numbers in sorted(self.routes[topic].items()))
-        self.say(TopicRoute, at, topic=topic, brokers=brokers, static=topic in self.static_topics)
+        others = tuple(
+            RouteCopy((f"n{number}",), tuple(RouteQueues(name, n, n, 6) for name, n in sorted(copy.items())))
+            for number, copy in enumerate(self.other_copies.get(topic, ()), 2)
+        )
+        asked = {"name_servers": ("n1",) if others else (), "others": others} if self.asks_all_name_servers else {}
+        self.say(TopicRoute, at, topic=topic, brokers=brokers, static=topic in self.static_topics, **asked)
         self._told_routes[topic] = self.now if at is None else at
 
     def restart_brokers(self, *names: str) -> "Fleet":

@@ -41,6 +41,7 @@ HAPPENINGS = st.one_of(
     st.tuples(st.just("route"), st.tuples(st.integers(0, 3), st.sampled_from([1, 2, (1, 2, 6), (2, 2, 2)]))),
     st.tuples(st.just("stick"), st.sampled_from(["", "a0", "a0-1 b0-1"])),
     st.tuples(st.sampled_from(["down", "up"]), st.sampled_from("ab")),
+    st.tuples(st.just("copies"), st.sampled_from([[], [{"a": 1, "b": 2}], [{"b": 2}, {"a": 2, "b": 3}]])),
     st.tuples(st.just("forget"), st.just("ada")),
     st.tuples(st.just("outage"), st.sampled_from([60, 1000, 3600, -40, -3600])),
 )
@@ -75,6 +76,9 @@ def happen(fleet: Fleet, what: str, value: object) -> None:
         fleet.down = fleet.down | {value} if what == "down" else fleet.down - {value}  # type: ignore[assignment]
     elif what == "outage":
         fleet.now = max(0.0, fleet.now + value)  # type: ignore[operator]
+    elif what == "copies":
+        fleet.other_copies["T"] = value  # type: ignore[assignment]
+        fleet.say_route()
     elif what == "forget":
         fleet.say(Forget, who=value)
     elif what == "say why":

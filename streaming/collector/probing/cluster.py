@@ -14,7 +14,7 @@ from streaming.collector.translation.answers import SUCCESS, SubscriptionGroupAn
 from streaming.collector.translation.views import listed
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.bodies import Asked, GroupSettings
-from streaming.collector.wire.client import Lane, now_ms
+from streaming.collector.wire.client import Lane, Reply, now_ms
 
 SPREAD = 0.5  # of the interval, over which the groups of a round are begun
 FEW_GROUPS = 20  # need not be spread
@@ -96,8 +96,7 @@ class ClusterProbe:
             await asyncio.wait([self._learning])
 
     async def _learn_cluster(self) -> None:
-        reply = await self._view.name_servers.ask(requests.cluster_info())
-        addresses = bodies.broker_addresses(reply)
+        reply, addresses = await self._ask_who_is_where()
         unreadable = None if addresses is not None else reply.error or "unreadable answer"
         self._view.note("the name servers", unreadable)
         for news in self._view.brokers.take(addresses or {}, now_ms()) if addresses is not None else ():
@@ -109,6 +108,16 @@ class ClusterProbe:
         await asyncio.gather(*map(self._learn_groups, due))
         if due:
             self._tell_settings()
+
+    async def _ask_who_is_where(self) -> tuple[Reply, dict[str, str] | None]:
+        """The brokers that any name server knows: one may lack a broker that cannot reach it."""
+        servers = self._view.name_servers
+        address, reply = await servers.ask(requests.cluster_info())
+        addresses = bodies.broker_addresses(reply)
+        others = [other for other in servers.addresses if other != address] if address else []
+        for besides in (await servers.ask_besides(requests.cluster_info(), others)).values():
+            addresses = {**(bodies.broker_addresses(besides) or {}), **(addresses or {})} or addresses
+        return reply, addresses
 
     async def _learn_groups(self, broker: str) -> None:
         """A broker that does not answer is asked again in the next round."""
@@ -171,7 +180,7 @@ class ClusterProbe:
 
     async def _learn_due_routes(self) -> None:
         topics = {topic for group in self._groups.values() for topic in group.topics}
-        await self._view.learn_routes(self._view.routing.choose(topics, now_ms()))
+        await self._view.learn_due_routes(topics)
 
     async def _probe(self, names: list[str], started_ts: int, started: float) -> None:
         """A round of each group; many of them begin one after the other rather than all at once."""

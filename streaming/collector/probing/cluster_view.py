@@ -11,10 +11,10 @@ from streaming.collector.probing.clients import ClientSchedule
 from streaming.collector.probing.groups import GroupDirectory
 from streaming.collector.probing.offsets import OffsetSchedule
 from streaming.collector.probing.policy import Policy
+from streaming.collector.probing.routes import RouteProbe
 from streaming.collector.probing.topics import RouteSchedule
 from streaming.collector.translation.answers import Line
 from streaming.collector.translation.cluster import ClusterTranslation
-from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.client import Lane, RemotingClient, Reply, now_ms
 from streaming.collector.wire.name_servers import NameServers
 from streaming.collector.wire.requests import Request
@@ -51,6 +51,7 @@ class ClusterView:
         self.routing = RouteSchedule(policy)
         self.translation = ClusterTranslation(cluster, source)
         self.name_servers = NameServers(client, tuple(namesrv), policy.timeout_ms / 1000)
+        self._route_probe = RouteProbe(cluster, self.name_servers, self.translation.routes, self.routing, record)
         self.silent: dict[str, str] = {}
         self._beside: set[asyncio.Task[None]] = set()
         self._learning: dict[str, asyncio.Task[None]] = {}
@@ -71,6 +72,12 @@ class ClusterView:
             self.silent[who] = failure
         elif failure is None and self.silent.pop(who, None) is not None:
             log.warning("%s: answers again: %s", self.cluster, who)
+
+    async def learn_due_routes(self, topics: set[str]) -> None:
+        """Those of all topics in use that are due; what is known of other topics is forgotten."""
+        due = self.routing.choose(topics, now_ms())
+        self._route_probe.keep_only(topics)
+        await self.learn_routes(due)
 
     async def learn_routes(self, topics: Iterable[str]) -> None:
         """Ask the name servers for routes, each once however many groups want it at the same time."""
@@ -97,13 +104,6 @@ class ClusterView:
     async def _once(self, topic: str) -> None:
         task = self._learning.get(topic)
         if task is None:
-            task = self._learning[topic] = self.beside(self._learn_route(topic))
+            task = self._learning[topic] = self.beside(self._route_probe.learn(topic))
             task.add_done_callback(lambda _: self._learning.pop(topic, None))
         await asyncio.wait([task])
-
-    async def _learn_route(self, topic: str) -> None:
-        reply = await self.name_servers.ask(requests.topic_route(topic))
-        answer = bodies.topic_route(reply, self.cluster, topic)
-        self.translation.routes.take(answer)
-        self.record(answer)
-        self.routing.answered(topic, now_ms(), answer.code is not None)

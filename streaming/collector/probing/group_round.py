@@ -85,8 +85,7 @@ class GroupProbe:
 
     def _brokers_to_ask(self, now: int) -> set[str]:
         """Those that host a topic of the group, or did so lately; before any route is known, those that know it."""
-        routes = [self._view.translation.routes.get(topic)[0] for topic in self.topics]
-        hosting = {queues[0] for route in routes if route is not None for queues in route.queues}
+        hosting = {broker for broker, _ in self._read_queue_nums()}
         hosting = {name for name in hosting if name in self._view.brokers.addresses or name in self._group.brokers}
         self._hosted_ts |= dict.fromkeys(hosting, now)
         self._hosted_ts = {name: ts for name, ts in self._hosted_ts.items() if now - ts <= STAYS_WATCHED_MS}
@@ -152,7 +151,8 @@ class GroupProbe:
     def _read_queue_nums(self) -> dict[tuple[str, str], int]:
         """By broker and topic."""
         routes = {topic: self._view.translation.routes.get(topic)[0] for topic in self.topics}
-        return {(q[0], topic): q[1] for topic, route in routes.items() if route for q in route.queues}
+        numbers = {topic: route.read_queue_nums() for topic, route in routes.items() if route}
+        return {(broker, topic): number for topic, those in numbers.items() for broker, number in those.items()}
 
     async def _ask_clients(self, listed: Iterable[str]) -> None:
         """Side by side. The round waits a moment for their answers; later ones are told as they come."""

@@ -74,7 +74,7 @@ def lines(cluster: str, groups: int, without_members: int, load: Load) -> Iterat
     for name, kinds in load.brokers.items():
         parts = ", ".join(f"{kind} {_rate(rate)}" for kind, rate in sorted(kinds.items()) if rate)
         yield f"  {name:<{width}}  {_rate(sum(kinds.values()))} requests a second: {parts}"
-    yield f"  {'name servers':<{width}}  {_rate(load.name_servers)} requests a second, of one of them"
+    yield f"  {'name servers':<{width}}  {_rate(load.name_servers)} requests a second, of each at most"
     if load.clients:
         busiest = max(load.clients, key=lambda client_id: load.clients[client_id])
         yield f"  {'each client':<{width}}  one running info every {1 / min(load.clients.values()):.0f} s"

@@ -102,9 +102,13 @@ class TopicRouteData(Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 class RouteAnswer(Answer, tag="route", frozen=True, kw_only=True, omit_defaults=True):
-    """105, GET_ROUTEINFO_BY_TOPIC. A recording holds one when it differs from the last."""
+    """105, GET_ROUTEINFO_BY_TOPIC. An older recording holds one when it differs from the last, of any name server.
+
+    ``name_server``: whose answer it is, where each is asked; None: none gave one.
+    """
 
     topic: str
+    name_server: str | None = None
     body: TopicRouteData | None = None
 
 

@@ -16,6 +16,7 @@ from schemas.events import (
     Heartbeat,
     NotAsked,
     Round,
+    RouteCopy,
     RouteQueues,
     TopicRoute,
 )
@@ -30,7 +31,7 @@ from streaming.collector.translation.answers import (
     RunningInfoAnswer,
     SubscriptionGroupAnswer,
 )
-from streaming.collector.translation.routes import KnownRoute, Routes
+from streaming.collector.translation.routes import KnownRoute, Queues, Routes
 from streaming.collector.translation.views import BrokerView, Profile
 
 ROUTE_AGAIN_MS = 60_000
@@ -246,12 +247,23 @@ class GroupTranslation:
             if told == route and ts - told_ts < ROUTE_AGAIN_MS:
                 continue
             self._routes_told[topic] = (route, ts)
-            brokers = tuple(RouteQueues(*queues) for queues in route.queues)
-            conf, static = route.order_topic_conf, route.static
-            events.append(
-                TopicRoute(**self._next(), ts=ts, topic=topic, brokers=brokers, order_topic_conf=conf, static=static)
-            )
+            events.append(self._route(topic, route, ts))
         return events
+
+    def _route(self, topic: str, route: KnownRoute, ts: int) -> TopicRoute:
+        others = None
+        if route.others is not None:
+            others = tuple(RouteCopy(other.name_servers, _route_queues(other.queues)) for other in route.others)
+        return TopicRoute(
+            **self._next(),
+            ts=ts,
+            topic=topic,
+            brokers=_route_queues(route.queues),
+            order_topic_conf=route.order_topic_conf,
+            static=route.static,
+            name_servers=route.name_servers,
+            others=others,
+        )
 
     def _marker(self, asked: Iterable[str], not_asked: dict[str, str]) -> Round:
         rivals = {topics for view in self.brokers.values() for topics in view.rival_subscriptions()}
@@ -267,3 +279,7 @@ class GroupTranslation:
             rival_subscriptions=tuple(sorted(rivals)),
             pop_topics=self._pop_topics,
         )
+
+
+def _route_queues(queues: Queues) -> tuple[RouteQueues, ...]:
+    return tuple(RouteQueues(*of_broker) for of_broker in queues)

@@ -1,45 +1,117 @@
-"""The routes of a cluster's topics, as its name servers last answered them."""
+"""The routes of a cluster's topics, as each of its name servers last answered them."""
 
 from typing import NamedTuple
 
 from streaming.collector.translation.answers import SUCCESS, TOPIC_NOT_EXIST, RouteAnswer
 
+SILENT_AFTER_MS = 60_000  # the copy of a name server that does not answer stands so long: clients may still go by it
+
+Queues = tuple[tuple[str, int, int, int], ...]  # (broker name, read queues, write queues, perm), by name
+
+
+class OtherCopy(NamedTuple):
+    """What some name servers have that differs from the rest."""
+
+    name_servers: tuple[str, ...]
+    queues: Queues
+
 
 class KnownRoute(NamedTuple):
-    """(broker name, read queues, write queues, perm) of each broker, by name; none of them: no route."""
+    """The queues of a topic on each broker; none of them: no route.
 
-    queues: tuple[tuple[str, int, int, int], ...]
+    Where name servers differ, ``name_servers`` are those that have it so, and ``others`` the other copies. ``others``
+    is None where it is not known who answered, since only one of several is asked.
+    """
+
+    queues: Queues
     order_topic_conf: str | None
     static: bool = False
+    name_servers: tuple[str, ...] = ()
+    others: tuple[OtherCopy, ...] | None = None
+
+    def read_queue_nums(self) -> dict[str, int]:
+        """By broker, the most that any copy has."""
+        numbers: dict[str, int] = {}
+        for queues in (self.queues, *(other.queues for other in self.others or ())):
+            for broker_name, read, _, _ in queues:
+                numbers[broker_name] = max(read, numbers.get(broker_name, 0))
+        return numbers
+
+
+class _Copy(NamedTuple):
+    queues: Queues
+    order_topic_conf: str | None
+    static: bool
+    ts: int
 
 
 class Routes:
     """What is known of every topic, and since when it has been known to hold."""
 
     def __init__(self) -> None:
+        self._copies: dict[str, dict[str, _Copy]] = {}  # topic -> name server, "" if it is not known which
         self._known: dict[str, tuple[KnownRoute, int]] = {}
 
     def take(self, answer: RouteAnswer) -> None:
-        """A name server that fails to answer leaves nothing to repeat."""
-        if answer.code == SUCCESS and answer.body is not None:
-            data = answer.body
-            queues = sorted(
-                (q.broker_name, max(0, q.read_queue_nums), max(0, q.write_queue_nums), max(0, q.perm))
-                for q in data.queue_datas or ()
-            )
-            # MQClientInstance.topicRouteData2TopicSubscribeInfo asks for no more than that the mapping is not empty
-            is_static = bool(data.topic_queue_mapping_by_broker)
-            route = KnownRoute(tuple(queues), data.order_topic_conf or None, is_static)
-            self._known[answer.topic] = (route, answer.end_ts)
-        elif answer.code == TOPIC_NOT_EXIST:
-            self._known[answer.topic] = (KnownRoute((), None), answer.end_ts)
+        """That nobody answers leaves nothing to repeat; one name server of several may still be what clients go by."""
+        copies = self._copies.setdefault(answer.topic, {})
+        name = answer.name_server or ""
+        copy = _copy_in(answer)
+        if copy is not None:
+            copies[name] = copy
+        elif not name:
+            copies.clear()
+        elif name in copies and answer.end_ts - copies[name].ts > SILENT_AFTER_MS:
+            del copies[name]
+        if copies:
+            self._known[answer.topic] = _known(copies)
         else:
             self._known.pop(answer.topic, None)
+
+    def is_news(self, answer: RouteAnswer) -> bool:
+        """Whether it gives other queues than that name server had, or than the others have."""
+        copy, known = _copy_in(answer), self._copies.get(answer.topic, {})
+        return copy is not None and any(other.queues != copy.queues for other in known.values())
 
     def still_stand(self, ts: int) -> None:
         """They were all asked for again up to ``ts`` and had not changed, as between two lines of a recording."""
         self._known = {topic: (route, max(known_ts, ts)) for topic, (route, known_ts) in self._known.items()}
 
+    def keep_only(self, topics: set[str]) -> None:
+        """Forget all other topics."""
+        for topic in self._known.keys() | self._copies.keys():
+            if topic not in topics:
+                self._known.pop(topic, None)
+                self._copies.pop(topic, None)
+
     def get(self, topic: str) -> tuple[KnownRoute | None, int]:
         """A topic's route and when it was last answered."""
         return self._known.get(topic, (None, 0))
+
+
+def _copy_in(answer: RouteAnswer) -> _Copy | None:
+    if answer.code == TOPIC_NOT_EXIST:
+        return _Copy((), None, False, answer.end_ts)
+    if answer.code != SUCCESS or answer.body is None:
+        return None
+    queues = sorted(
+        (q.broker_name, max(0, q.read_queue_nums), max(0, q.write_queue_nums), max(0, q.perm))
+        for q in answer.body.queue_datas or ()
+    )
+    # MQClientInstance.topicRouteData2TopicSubscribeInfo asks for no more than that the mapping is not empty
+    is_static = bool(answer.body.topic_queue_mapping_by_broker)
+    return _Copy(tuple(queues), answer.body.order_topic_conf or None, is_static, answer.end_ts)
+
+
+def _known(copies: dict[str, _Copy]) -> tuple[KnownRoute, int]:
+    """The route of the name server that comes first by its address, and what differs from it."""
+    by_queues: dict[Queues, list[str]] = {}
+    for name in sorted(copies):
+        by_queues.setdefault(copies[name].queues, []).append(name)
+    (queues, names), *others = by_queues.items()
+    conf, ts = copies[names[0]].order_topic_conf, max(copy.ts for copy in copies.values())
+    static = any(copy.static for copy in copies.values())
+    if "" in copies:
+        return KnownRoute(queues, conf, static), ts
+    differing = tuple(OtherCopy(tuple(those), other) for other, those in others)
+    return KnownRoute(queues, conf, static, tuple(names) if differing else (), differing), ts

@@ -85,9 +85,9 @@ def connections(reply: Reply, asked: Asked) -> ConnectionsAnswer:
     return ConnectionsAnswer(**asked.common(reply, error), body=body)
 
 
-def topic_route(reply: Reply, cluster: str, topic: str) -> RouteAnswer:
+def topic_route(reply: Reply, cluster: str, topic: str, name_server: str | None = None) -> RouteAnswer:
     body, error = _read(reply, lambda body: _typed(body, TopicRouteData))
-    return RouteAnswer(cluster=cluster, topic=topic, body=body, **_outcome(reply, error))
+    return RouteAnswer(cluster=cluster, topic=topic, body=body, name_server=name_server, **_outcome(reply, error))
 
 
 def running_info(reply: Reply, asked: Asked, client_id: str) -> RunningInfoAnswer:

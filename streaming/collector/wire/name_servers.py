@@ -1,9 +1,12 @@
-"""Several name servers that hold the same: the one that answered last is asked, then the others in turn."""
+"""Several name servers, each with what brokers last told it: the one that answered last is asked, then the others."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterable, Sequence
 
 from streaming.collector.wire.client import RemotingClient, Reply
 from streaming.collector.wire.requests import Request
+
+PATIENCE_S = 1  # with those that are asked besides the first that answers
 
 
 class NameServers:
@@ -13,8 +16,8 @@ class NameServers:
         self._timeout_s = timeout_s
         self._preferred = 0
 
-    async def ask(self, request: Request) -> Reply:
-        """The first answer; if nobody gives one, the last failure, with every name server's reason."""
+    async def ask(self, request: Request) -> tuple[str | None, Reply]:
+        """The first answer and whose it is; if nobody gives one, the last failure, with every name server's reason."""
         failures = []
         first = self._preferred
         for step in range(len(self.addresses)):
@@ -22,6 +25,13 @@ class NameServers:
             reply = await self._client.ask(self.addresses[number], request, self._timeout_s)
             if reply.frame is not None:
                 self._preferred = number
-                return reply
+                return self.addresses[number], reply
             failures.append(f"{self.addresses[number]}: {reply.error}")
-        return reply._replace(error="; ".join(failures))
+        return None, reply._replace(error="; ".join(failures))
+
+    async def ask_besides(self, request: Request, addresses: Iterable[str]) -> dict[str, Reply]:
+        """What these answer within a second, failures too: nobody waits longer for one that hangs."""
+        asked = {a: asyncio.ensure_future(self._client.ask(a, request, self._timeout_s)) for a in addresses}
+        if asked:
+            await asyncio.wait(asked.values(), timeout=PATIENCE_S)
+        return {address: task.result() for address, task in asked.items() if task.done()}
