@@ -7,7 +7,7 @@ Evidence that is lost in the middle never resolves an alert: it becomes stale, a
 from hashlib import blake2b
 from typing import NamedTuple
 
-from schemas.facts import AlertFact, AlertState, Kind, Word
+from schemas.facts import AlertFact, AlertState, Cause, Kind, Word
 from streaming.core.claims import ALERTING, BY_OFFSETS, Claim, claims_of_conditions, claims_of_queues
 from streaming.core.comparison import TopicFindings
 from streaming.core.conditions import SHOWN_IN_TURN, Found
@@ -39,6 +39,7 @@ class Reason(Word):
     EVIDENCE_LOST = "evidence_lost"
     EVIDENCE_BACK = "evidence_back"
     COMES_AND_GOES = "comes_and_goes"
+    LISTS_DIFFER = "lists_differ"
     CAME_BACK = "came_back"
     RIGHT_AGAIN = "right_again"
     CLEARED_BEFORE_FIRING = "cleared_before_firing"
@@ -52,6 +53,7 @@ class Judged(NamedTuple):
     evidence: GroupEvidence
     verdicts: dict[int, Verdict]
     why: dict[tuple[str, Kind], Explanation]
+    divided: frozenset[str] = frozenset()  # topics whose brokers list different members
 
 
 def fingerprint(cluster: str, group: str, topic: str, kind: str) -> str:
@@ -65,7 +67,8 @@ def update_alerts(group: Group, evidence: GroupEvidence, found: list[TopicFindin
     claims.update(claims_of_conditions(group, evidence, held))
     verdicts = {place: verdict for findings in found for place, verdict in findings.verdicts.items()}
     why = {(f.evidence.topic.name, kind): explained for f in found for kind, explained in f.why.items()}
-    at = Judged(evidence, verdicts, why)
+    divided = frozenset(f.evidence.topic.name for f in found if f.evidence.views_differ)
+    at = Judged(evidence, verdicts, why, divided)
     known = {(alert.topic, alert.kind) for alert in group.state.alerts}
     for alert in list(group.state.alerts):
         claim = claims.get((alert.topic, alert.kind))
@@ -151,7 +154,7 @@ def _support(group: Group, alert: Alert, claim: Claim, at: Judged) -> None:
     reason = _what_changed(alert, claim, queues)
     if reason is Reason.CAME_BACK:
         alert.waits = False
-        alert.times += 1
+        alert.times += comes_and_goes(alert)
     _adopt(alert, claim, group.state.now)
     alert.queues = queues
     _fire_unless_held_back(group, alert, claim, at, reason)
@@ -204,15 +207,26 @@ def _doubt(group: Group, alert: Alert, at: Judged) -> None:
 
 
 def _end_if_it_stays_right(group: Group, alert: Alert, at: Judged) -> None:
-    """What comes and goes is one incident, told once: it stays open until it has been right for long."""
     right_ms = group.state.now - alert.clear_ts
     if right_ms < group.timing.hold_critical:
         return
-    if not comes_and_goes(alert) or right_ms >= AT_REST_AFTER_MS:
+    kept_open = _what_keeps_open(alert, right_ms, at)
+    if kept_open is None:
         _end(group, alert, Reason.RIGHT_AGAIN, at)
     elif not alert.waits:
         alert.waits = True
-        _tell(group, alert, Reason.COMES_AND_GOES, at)
+        _tell(group, alert, kept_open, at)
+
+
+def _what_keeps_open(alert: Alert, right_ms: int, at: Judged) -> Reason | None:
+    """What comes and goes is one incident, told once: it stays open until it has been right for long.
+
+    So is what comes of lists that differ, for as long as they do: at every rebalance each client asks any one broker of
+    the topic (MQClientInstance.findConsumerIdList), so queues look right by chance, and change hands again.
+    """
+    if alert.cause == Cause.VIEW_DIVERGENCE.value and alert.topic in at.divided:
+        return Reason.LISTS_DIFFER
+    return Reason.COMES_AND_GOES if comes_and_goes(alert) and right_ms < AT_REST_AFTER_MS else None
 
 
 def _follow_cause(group: Group, alert: Alert, at: Judged) -> None:

@@ -15,12 +15,13 @@ WHY: dict[str, str] = {
     Reason.EVIDENCE_LOST: "what would decide it is not known now, which never resolves an alert",
     Reason.EVIDENCE_BACK: "it is seen again, and still found",
     Reason.COMES_AND_GOES: "right for now, but it has come back before: it stays open until it is right for an hour",
+    Reason.LISTS_DIFFER: "right for now, by chance: it stays open until the topic's brokers list the same members",
     Reason.CAME_BACK: "found again while it was right for now: the same alert, so no new page",
     Reason.RIGHT_AGAIN: "the evidence has said for long enough that it is over",
     Reason.CLEARED_BEFORE_FIRING: "it was over while still pending, so nobody was told of it",
     Reason.GONE: "no covered broker has listed a member for an hour",
     Reason.FORGOTTEN: "an operator had the group forgotten",
-    Reason.WAITS_FOR_DEPLOY: "it has held long enough, but members both join and leave: a deploy is waited for",
+    Reason.WAITS_FOR_DEPLOY: "it has held long enough, but members are being replaced: a deploy is waited for",
     Reason.TOLD_ALREADY: "a firing alert tells already that nobody owns these queues, or two do",
 }
 UNALERTED = {

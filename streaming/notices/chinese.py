@@ -157,6 +157,7 @@ CHINESE = Language(
     evidence_line="证据：{evidence}",
     stale="——自 {since}（{age}前）起失去证据，这是最后看到的情况，故障可能已经结束",
     at_rest="——自 {since}（{age}前）起正常，但反复出现：连续正常满一小时后才会关闭",
+    lists_differ="——自 {since}（{age}前）起正常，但各 broker 的成员列表不一致：一致后才会关闭",
     waiting_line="积压：{messages}{oldest}",
     oldest="，最早的一条约始于 {since}（{age}前）",
     client_line="客户端 {client}：{details}",

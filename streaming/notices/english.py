@@ -157,6 +157,7 @@ ENGLISH = Language(
     evidence_line="evidence: {evidence}",
     stale=" - EVIDENCE LOST since {since}, {age} ago: this is what was seen last, it may be over by now",
     at_rest=" - right since {since}, {age} ago, but it comes and goes: open until it has been right for an hour",
+    lists_differ=" - right since {since}, {age} ago, but brokers list different members: open until they agree",
     waiting_line="waiting: {messages}{oldest}",
     oldest=", the oldest since {since} ({age})",
     client_line="client {client}: {details}",

@@ -78,6 +78,7 @@ class Language(Struct, frozen=True, kw_only=True):
     evidence_line: str
     stale: str
     at_rest: str
+    lists_differ: str
     waiting_line: str
     oldest: str
     client_line: str

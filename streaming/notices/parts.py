@@ -49,7 +49,8 @@ def what_is_wrong(alerts: Sequence[OpenAlert], words: Language) -> str:
 def alert_line(alert: OpenAlert, words: Language, now: int) -> str:
     """What is wrong with which topic, and whether that is still seen."""
     topic = words.of_topic.format(topic=shown(alert.topic)) if alert.topic else ""
-    template = words.at_rest if alert.fact.reason == Reason.COMES_AND_GOES else words.stale if alert.fact.stale else ""
+    kept_open = {Reason.COMES_AND_GOES.value: words.at_rest, Reason.LISTS_DIFFER.value: words.lists_differ}
+    template = kept_open.get(alert.fact.reason) or (words.stale if alert.fact.stale else "")
     is_open = alert.fact.state != AlertState.RESOLVED
     stale = template.format(since=clock(alert.ts, now), age=words.lasting(now - alert.ts)) if is_open else ""
     kind = shown(alert.fact.kind)

@@ -333,7 +333,8 @@ def test_every_reason_is_told_by_some_test_of_this_folder() -> None:
     assert {reason.value for reason in Reason} == {
         "found", "waits_for_deploy", "told_already", "held_long_enough",
         "queues_changed", "cause_changed", "severity_changed", "evidence_lost",
-        "evidence_back", "comes_and_goes", "came_back", "right_again", "cleared_before_firing", "gone", "forgotten",
+        "evidence_back", "comes_and_goes", "lists_differ", "came_back", "right_again",
+        "cleared_before_firing", "gone", "forgotten",
     }  # fmt: skip
 
 
@@ -365,3 +366,55 @@ def test_and_goes_on_when_the_broker_is_back() -> None:
     fleet.route("T", a=4, b=4)
     fleet.run(240)
     assert reasons(fleet, "ORPHANED") == [*FOUND_AND_FIRED, ("firing", "evidence_lost"), ("firing", "evidence_back")]
+
+
+# --- lists that differ
+
+
+def divided() -> Fleet:
+    """Broker b does not list y: x, that asks b, takes y's queues besides, until it happens to ask a."""
+    fleet = healthy()
+    fleet.of("y")[0].brokers = ("a",)
+    fleet.own("x", "a0-3 b0-3")
+    fleet.run(100)
+    assert fleet.firing() == {("T", "DUPLICATED")}
+    assert fleet.alert("DUPLICATED").cause == "VIEW_DIVERGENCE"
+    return fleet
+
+
+def test_what_comes_of_lists_that_differ_is_not_over_while_they_do() -> None:
+    fleet = divided()
+    for turn in range(4):
+        fleet.own("x", "a0-3")
+        fleet.run(60)
+        assert reasons(fleet, "DUPLICATED")[-1] == ("firing", "lists_differ")
+        fleet.own("x", "a0-3 b0-3")
+        fleet.run(60)
+        assert reasons(fleet, "DUPLICATED")[-1] == ("firing", "came_back"), turn
+        fleet.restart()
+    assert reasons(fleet, "DUPLICATED").count(("firing", "held_long_enough")) == 1
+    assert "comes and goes" not in fleet.alert("DUPLICATED").evidence
+
+
+@pytest.mark.parametrize("agree_first", [True, False])
+def test_it_is_over_once_lists_agree_and_queues_are_right(agree_first: bool) -> None:
+    fleet = divided()
+    if agree_first:
+        fleet.of("y")[0].brokers = None
+        fleet.run(60)
+        assert fleet.firing() == {("T", "DUPLICATED")}
+    fleet.own("x", "a0-3")
+    fleet.run(60)
+    fleet.of("y")[0].brokers = None
+    fleet.run(90)
+    assert reasons(fleet, "DUPLICATED")[-1] == ("resolved", "right_again")
+
+
+def test_nor_does_it_outlive_the_one_whom_only_some_list() -> None:
+    fleet = divided()
+    fleet.own("x", "a0-3")
+    fleet.run(60)
+    fleet.leave("y")
+    fleet.own("x", "a0-3 b0-3")
+    fleet.run(90)
+    assert reasons(fleet, "DUPLICATED")[-1] == ("resolved", "right_again")
