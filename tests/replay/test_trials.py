@@ -42,3 +42,9 @@ def test_what_is_well_calls_nobody(one: tuple[str, str], fired: Alerts) -> None:
 @pytest.mark.parametrize("trial", ["trials-4.9.7", "trials-5.3.3"])
 def test_a_client_that_cannot_reach_one_broker_is_told_as_such(trial: str, fired: Alerts) -> None:
     assert fired[trial, "cut"][0].cause == "VIEW_DIVERGENCE"
+
+
+@pytest.mark.parametrize("trial", ["trials-4.9.7", "trials-5.3.3"])
+def test_a_batch_that_ends_after_three_minutes_is_never_critical(trial: str, fired: Alerts) -> None:
+    """Its owner says that it has nothing in hand any more, before the offsets are read that show what it has done."""
+    assert [alert.kind for alert in fired[trial, "batch"] if alert.severity == "critical"] == []
