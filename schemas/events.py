@@ -24,7 +24,7 @@ class Event(Struct, tag_field="event", kw_only=True, frozen=True, omit_defaults=
 
     ``cluster`` is the name configured for a set of name servers, not the broker's cluster name.
     ``round`` numbers the collection rounds of a cluster, rising (the collector uses the round's start time).
-    ``seq`` counts up by one per group and ``source``: a gap tells that events were lost on the way.
+    ``seq`` counts up by one per group and ``source``: a gap that stays open tells that events were lost on the way.
     ``source`` names one life of one producer; a restarted producer takes a new one and counts from anywhere.
     """
 
@@ -174,12 +174,17 @@ class ConsumeProgress(Event, tag="consume_progress", frozen=True, kw_only=True, 
 
 
 class BrokerAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
-    """What one broker answered in the round: its whole list of the group's client ids, double entries kept."""
+    """What one broker answered in the round: its whole list of the group's client ids, double entries kept.
+
+    ``listed_since``: ``ts`` of the marker that first told this list; 0: not known. Where markers got lost, it tells
+    whether the list was another one in between.
+    """
 
     broker_name: Name
     answered: bool
     client_ids: tuple[Name, ...] = ()
     error: str | None = None
+    listed_since: Millis = 0
 
 
 class NotAsked(Struct, frozen=True, gc=False):
@@ -196,6 +201,9 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     ``rival_subscriptions``: a broker knows one set of topics a group, that of its last heartbeat; these are the sets
     that took turns there lately while the members stayed the same: members overwrite each other's.
     ``pop_topics`` are those of which a broker is set to hand out messages to the group itself (MessageRequestMode POP).
+    ``routes_changed_ts``: ``ts`` of the newest copy of a route that differed from the copy told before it, or was the
+    first of its topic; 0: none was told yet. Where events got lost, it tells whether a changed route was among them.
+    A producer that gives it also gives ``listed_since``; None: it gives neither.
     """
 
     brokers: tuple[BrokerAnswer, ...]
@@ -206,6 +214,7 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     orderly: bool | None = None
     rival_subscriptions: tuple[tuple[Name, ...], ...] = ()
     pop_topics: tuple[Name, ...] = ()
+    routes_changed_ts: Millis | None = None
 
 
 class Forget(Event, tag="forget", frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -246,7 +246,7 @@ class EvaluationFailedFact(Payload, frozen=True, kw_only=True):
 
 
 class EventsLostFact(Payload, frozen=True, kw_only=True):
-    """Events of the group were lost on the way (a gap in a producer's ``seq``); evidence starts afresh."""
+    """Events of the group were lost on the way: a gap in a producer's ``seq`` that stayed open for two rounds."""
 
     fact: ClassVar[str] = "events_lost"
     source: str

@@ -4,6 +4,7 @@ import re
 from functools import cached_property
 
 from streaming.core.group import Group
+from streaming.core.losses import reports_count_after
 from streaming.core.membership import hosting_brokers, is_listed
 from streaming.core.state import Client, ListedAs, Report, RunsAs
 
@@ -23,7 +24,7 @@ class MemberEvidence:
         self.place = place
         self.client = client
         self.entries = max(client.entries)
-        fresh = [r for r in client.reports if r.answered_ts > state.floor_ts]
+        fresh = [r for r in client.reports if r.answered_ts > reports_count_after(state)]
         both_answer = _two_instances_answer(group, client, fresh)
         both_connected = client.double_ts > 0 and state.now - client.double_ts >= timing.second_address_proof
         self.twin_proven = self.entries > 1 and (both_answer or both_connected)

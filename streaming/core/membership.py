@@ -105,8 +105,11 @@ def _is_new_list(group: Group, place: int, answer: BrokerAnswer) -> bool:
     state = group.state
     broker = state.brokers[place]
     first = not broker.answered_ts
-    broker.answered_ts = state.now
+    heard_ts, broker.answered_ts = broker.answered_ts, state.now
     if not first and _is_same_list(group, place, answer.client_ids):
+        if heard_ts < answer.listed_since <= state.now:  # it was another one meanwhile, in a marker that is lost
+            broker.changed_ts = answer.listed_since
+            group.disturb()
         return False
     if not first or answer.client_ids:
         broker.changed_ts = state.now

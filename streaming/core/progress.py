@@ -68,15 +68,15 @@ def is_away(broker: Broker, ts: int, timing: Timing) -> bool:
 
 
 def _seen_without_a_gap(group: Group, queue: Queue, ts: int, broker: Broker, waited: bool) -> bool:
-    """A broker that was restarted in between, or events lost on the way, make two looks say nothing together.
+    """A broker that was restarted in between makes two looks say nothing together.
 
     Nor do two looks far apart if nothing waited at the first: what waits now may have come just before the second.
+    Events that got lost in between do not matter: offsets that are equal at both ends have not moved.
     """
     timing, apart_ms = group.timing, ts - queue.progress_ts
-    last_gap = max(broker.returned_ts, group.state.floor_ts)
     if not waited and apart_ms > timing.view_max_age:
         return False
-    return queue.progress_ts > last_gap and apart_ms <= timing.progress_max_gap
+    return queue.progress_ts > broker.returned_ts and apart_ms <= timing.progress_max_gap
 
 
 def leave_out(group: Group, place: int, ms: int) -> None:
@@ -93,9 +93,8 @@ def leave_out(group: Group, place: int, ms: int) -> None:
 
 
 def is_seen_lately(group: Group, queue: Queue) -> bool:
-    """Whether the offsets are recent, and no events were lost since."""
-    state = group.state
-    return queue.progress_ts > state.floor_ts and state.now - queue.progress_ts <= group.timing.progress_max_gap
+    """Whether the offsets are recent."""
+    return queue.progress_ts > 0 and group.state.now - queue.progress_ts <= group.timing.progress_max_gap
 
 
 def is_seen_to_move(group: Group, queue: Queue) -> bool:

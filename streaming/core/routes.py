@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 
 from schemas.events import RouteQueues, TopicRoute
 from streaming.core.group import Group
+from streaming.core.losses import is_route_doubtful
 from streaming.core.settings import Timing
-from streaming.core.state import Copies, Copy, HostedQueues, Topic
+from streaming.core.state import Copies, Copy, GroupState, HostedQueues, Topic
 
 PERM_READ = 4  # org.apache.rocketmq.common.constant.PermName.PERM_READ
 STATIC_TOPIC_BROKER = "__syslo__"  # MixAll.LOGICAL_QUEUE_MOCK_BROKER_PREFIX
@@ -35,7 +36,7 @@ def take_route(group: Group, event: TopicRoute) -> None:
         group.disturb()
     elif len(given) > 1 or topic.copies is not None or given[0].hosts != topic.hosts:
         _take_copies(group, topic, given, event.ts)
-    if topic.confirmed_ts <= group.state.floor_ts or topic.all_asked != (event.others is not None):
+    if is_route_doubtful(group.state, topic) or topic.all_asked != (event.others is not None):
         group.disturb()
     topic.all_asked = event.others is not None
     topic.confirmed_ts = event.ts
@@ -146,9 +147,9 @@ def _change(topic: Topic, hosts: list[HostedQueues], ts: int) -> None:
     topic.hosts = hosts
 
 
-def is_known(topic: Topic, now: int, floor_ts: int, timing: Timing) -> bool:
-    """Whether a copy of the route is recent enough to go by, and newer than the last loss of events."""
-    return topic.confirmed_ts > floor_ts and now - topic.confirmed_ts <= timing.route_max_age
+def is_known(state: GroupState, topic: Topic, timing: Timing) -> bool:
+    """Whether a copy of the route is recent enough to go by, and no newer one can have got lost."""
+    return not is_route_doubtful(state, topic) and state.now - topic.confirmed_ts <= timing.route_max_age
 
 
 def is_readable(hosted: HostedQueues) -> bool:

@@ -227,6 +227,16 @@ class Held(PackedValue, frozen=True):
     offset: int | None
 
 
+class Missing(Packed):
+    """Numbers of a producer that have not come, from ``first`` to ``last``. What is lost is no younger than ``ts``."""
+
+    source: str
+    first: int
+    last: int
+    ts: int
+    markers: int = 0  # accepted since the gap was seen
+
+
 class GroupState(Packed):
     """All of it. ``due_ts``: until then, and without news, evaluating again would find the same."""
 
@@ -236,7 +246,7 @@ class GroupState(Packed):
     now: int = 0
     interval: int = 0
     round: int = -1
-    floor_ts: int = 0  # evidence up to here does not count: events were lost
+    floor_ts: int = 0  # evidence up to here does not count: the clock was set back, or the state began with a seed
     due_ts: int = 0
     consume_enable: bool | None = None
     orderly: bool | None = None
@@ -264,6 +274,9 @@ class GroupState(Packed):
     began_ts: int = 0  # the first marker: who was listed then had joined before
     ended: list[EndedAlert] = field(default_factory=list)
     replacing: Replacing | None = None
+    missing: list[Missing] = field(default_factory=list)
+    lost_ts: int = 0  # what was lost in the newest loss of events is no younger
+    routes_changed_ts: int = -1  # as the newest marker says; -1: its producer does not tell what has changed
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -293,6 +306,9 @@ def husk(state: GroupState) -> GroupState:
         sources=state.sources,
         behind=state.behind,
         held=state.held,
+        missing=state.missing,
+        lost_ts=state.lost_ts,
+        routes_changed_ts=state.routes_changed_ts,
     )
 
 

@@ -22,12 +22,13 @@ from schemas.events import (
     decode_event,
     encode_event,
 )
-from schemas.facts import EventsLostFact, Fact
+from schemas.facts import Fact
 from streaming.core import clock
 from streaming.core.clock import Verdict
 from streaming.core.evaluation import evaluate
 from streaming.core.forgetting import take_forget
 from streaming.core.group import Group
+from streaming.core.losses import give_up_old_gaps, is_first_time, take_changes
 from streaming.core.membership import take_change, take_lists
 from streaming.core.progress import take_progress
 from streaming.core.reports import take_heartbeat, take_report
@@ -37,7 +38,6 @@ from streaming.core.state import GroupState, Held, is_forgettable
 
 HELD_AT_MOST = 4096
 MARKERS_HELD_BESIDES = 16
-SOURCES_KEPT = 8
 
 
 class Origin(Struct, frozen=True):
@@ -69,7 +69,7 @@ def step(state: GroupState, events: Iterable[AnyEvent], settings: Settings) -> l
 
 def take(group: Group, event: AnyEvent, origin: Origin = NOWHERE) -> list[Refused]:
     """Take one event. What is refused comes back: this event, or earlier ones that had been waiting for the clock."""
-    is_new = _count(group, event)
+    is_new = is_first_time(group, event, _time_of(event))
     if isinstance(event, Round):
         return _take_round(group, event, origin, is_new)
     if isinstance(event, Forget):  # it waits for no clock: a retired group may have no rounds any more
@@ -94,25 +94,6 @@ _TAKERS: dict[type, Callable[[Group, Any], None]] = {
     AssignmentReport: take_report,
     ConsumeProgress: take_progress,
 }
-
-
-def _count(group: Group, event: AnyEvent) -> bool:
-    """Whether the event is not one that came before. A gap in a producer's numbers: events were lost on the way."""
-    state = group.state
-    last = state.sources.pop(event.source, None)
-    state.sources[event.source] = event.seq if last is None else max(last, event.seq)  # the latest heard stand last
-    if last is None and len(state.sources) > SOURCES_KEPT:
-        state.sources.pop(next(iter(state.sources)))
-    if last is None or event.seq == last + 1:
-        return True
-    if event.seq <= last:
-        return False
-    # what was lost may be as young as this event; one of a wrong clock must not set aside what is yet to come
-    state.floor_ts = max(state.floor_ts, state.now, min(_time_of(event) - 1, clock.horizon(state, group.timing)))
-    group.disturb()
-    lost = EventsLostFact(source=event.source, expected_seq=last + 1, received_seq=event.seq)
-    group.tell(lost, ts=state.now or event.ts)
-    return True
 
 
 def _take_round(group: Group, event: Round, origin: Origin, is_new: bool) -> list[Refused]:
@@ -141,6 +122,8 @@ def _accept(group: Group, event: Round) -> None:
         clock.start(state, event.ts, group.timing)
     clock.advance(state, event.ts)
     state.round = event.round
+    take_changes(group, event.routes_changed_ts)
+    give_up_old_gaps(group)
     _take_group_settings(group, event)
     take_lists(group, event)
     evaluate(group, before)

@@ -25,7 +25,7 @@ class TopicEvidence:
         self.place = place
         self.topic = topic
         self.is_retry = is_retry_topic(topic.name)
-        self.route_known = is_known(topic, self.now, state.floor_ts, group.timing) and not self._went_with_brokers()
+        self.route_known = is_known(state, topic, group.timing) and not self._went_with_brokers()
         self.hosts = [hosted.broker for hosted in topic.hosts]
         self.uncovered = [broker for broker in self.hosts if broker in of_group.uncovered]
         self.silent = [b for b in self.hosts if state.brokers[b].lost_ts and b not in of_group.uncovered]

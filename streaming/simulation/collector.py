@@ -10,6 +10,8 @@ from random import Random
 from typing import Any
 from zlib import crc32
 
+from msgspec import structs
+
 from schemas.events import (
     SCHEMA_VERSION,
     AnyEvent,
@@ -74,6 +76,7 @@ class Collector:
         self._topics: dict[str, None] = {self._retry: None}
         self._routes: dict[str, tuple[TopicRouteData | None, int]] = {}
         self._routes_told: dict[str, tuple[tuple[RouteQueues, ...], int]] = {}
+        self._routes_changed_ts = 0
         self.lost_reports: list[int] = []  # when, as those that no client answered
         self.silences: list[tuple[int, str]] = []  # and who
         self.spared: list[int] = []  # rounds in which no client was asked, for queues that were new to the group
@@ -258,6 +261,8 @@ class Collector:
             if told == queues and ts - told_ts < TELL_ROUTE_MS:
                 continue
             self._routes_told[topic] = (queues, ts)
+            if told != queues:
+                self._routes_changed_ts = max(self._routes_changed_ts, ts)
             conf = None if route is None else route.order_topic_conf
             self._say(TopicRoute, at=ts, topic=topic, brokers=queues, order_topic_conf=conf, others=())
 
@@ -274,14 +279,20 @@ class Collector:
         self._say(
             Round,
             round_ts,
-            brokers=tuple(answer for _, answer in sorted(self._answers.items())),
+            brokers=tuple(self._since(answer) for _, answer in sorted(self._answers.items())),
             started_ts=round_ts,
             asked=tuple(self._asked_now),
             not_asked=tuple(NotAsked(client_id, why) for client_id, why in sorted(self._not_asked.items())),
             consume_enable=self._fleet.consume_enable,
             orderly=False,
             rival_subscriptions=tuple(sorted(rivals)),
+            routes_changed_ts=self._routes_changed_ts,
         )
+
+    def _since(self, answer: BrokerAnswer) -> BrokerAnswer:
+        if not answer.answered:
+            return answer
+        return structs.replace(answer, listed_since=self._views[answer.broker_name].listed_since(self._fleet.now))
 
     def _say_heartbeat(self, name: str, client_id: str, addresses: tuple[str, ...]) -> None:
         model = "BROADCASTING" if self._fleet.group in self._fleet.brokers[name].broadcasting else "CLUSTERING"

@@ -14,13 +14,15 @@ Topics = tuple[str, ...]
 class BrokerView:
     """One broker's members of the group, from list to list."""
 
-    __slots__ = ("_addresses", "_subscribed", "_told", "ids")
+    __slots__ = ("_addresses", "_is_other", "_listed_since", "_subscribed", "_told", "ids")
 
     def __init__(self) -> None:
         self.ids: tuple[str, ...] | None = None
         self._addresses: dict[str, tuple[str, ...]] = {}
         self._told: dict[str, tuple[tuple[str, ...], int]] = {}
         self._subscribed: deque[tuple[int, Topics]] = deque()
+        self._is_other = False
+        self._listed_since = 0
 
     def take_list(self, ids: tuple[str, ...]) -> tuple[list[str], list[str]]:
         """Ids that appeared and that disappeared; the first list only says where we start."""
@@ -31,7 +33,14 @@ class BrokerView:
         then, now = Counter(before), Counter(ids)
         if then != now:
             self._subscribed.clear()
+            self._is_other = True
         return sorted((now - then).elements()), sorted((then - now).elements())
+
+    def listed_since(self, marker_ts: int) -> int:
+        """The marker that first told the list as it is, which may be this one; 0: it has been so from the start."""
+        if self._is_other:
+            self._is_other, self._listed_since = False, marker_ts
+        return self._listed_since
 
     def take_connections(self, addresses: dict[str, tuple[str, ...]], subscribed: Topics, ts: int) -> None:
         self._addresses = addresses

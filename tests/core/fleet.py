@@ -127,6 +127,10 @@ class Fleet:
         self.says_routes = True
         self.asks_all_name_servers = True
         self.other_copies: dict[str, list[dict[str, int]]] = {}  # of a topic, by name servers n2, n3, ...
+        self.tells_changes = True  # as the collector's markers do; False: those of another producer
+        self._routes_changed_ts = 0
+        self._known_routes: dict[str, object] = {}
+        self._known_lists: dict[str, tuple[list[str], int]] = {}
         self._told_routes: dict[str, float] = {}
         self._told_profiles: dict[tuple[str, str], tuple[object, float]] = {}
         for topic, brokers in (topics or {"T": {"a": 4, "b": 4}}).items():
@@ -297,11 +301,21 @@ class Fleet:
         answers = tuple(
             BrokerAnswer(name, answered=False, error="no answer")
             if name in self.down | self.no_lists
-            else BrokerAnswer(name, answered=True, client_ids=tuple(self.listed(name)))
+            else self._answer(name, self._ts(at))
             for name in self.brokers
         )
         given = {"brokers": answers, "started_ts": self._ts(at), **self.round_fields, **fields}
+        if self.tells_changes:
+            given["routes_changed_ts"] = self._routes_changed_ts
         return self.say(Round, at, **given)
+
+    def _answer(self, name: str, marker_ts: int) -> BrokerAnswer:
+        ids = self.listed(name)
+        known, since = self._known_lists.get(name, (sorted(ids), 0))
+        since = marker_ts if known != sorted(ids) else since
+        self._known_lists[name] = (sorted(ids), since)
+        since = since if self.tells_changes else 0
+        return BrokerAnswer(name, answered=True, client_ids=tuple(ids), listed_since=since)
 
     def say_route(self, topic: str = "T", at: float | None = None) -> None:
         brokers = tuple(RouteQueues(name, *numbers) for name, numbers in sorted(self.routes[topic].items()))
@@ -310,6 +324,9 @@ class Fleet:
             for number, copy in enumerate(self.other_copies.get(topic, ()), 2)
         )
         asked = {"name_servers": ("n1",) if others else (), "others": others} if self.asks_all_name_servers else {}
+        if self._known_routes.get(topic) != (brokers, others):
+            self._routes_changed_ts = max(self._routes_changed_ts, self._ts(at))
+        self._known_routes[topic] = (brokers, others)
         self.say(TopicRoute, at, topic=topic, brokers=brokers, static=topic in self.static_topics, **asked)
         self._told_routes[topic] = self.now if at is None else at
 

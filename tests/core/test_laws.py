@@ -291,17 +291,22 @@ def test_without_reports_nothing_is_said_of_owners(
     assert fired(facts_of(events, HASTY)) & BY_REPORTS == set()
 
 
+@pytest.mark.parametrize("tells_changes", [True, False])
 @few
-@given(HEALTHY, MISHAPS)
-@example([("leave", "x"), ("run", 12), ("join", "x"), ("run", 2)], [("drop", 40, 1), ("delay", 60, 50)])
+@given(happenings=HEALTHY, mishaps=MISHAPS)
 @example(
-    [("run", 21), ("join", "y"), ("run", 1), ("leave", "y")], [("drop round", 0, 1), ("drop", 0, 1), ("drop", 64, 1)]
+    happenings=[("leave", "x"), ("run", 12), ("join", "x"), ("run", 2)], mishaps=[("drop", 40, 1), ("delay", 60, 50)]
+)
+@example(
+    happenings=[("run", 21), ("join", "y"), ("run", 1), ("leave", "y")],
+    mishaps=[("drop round", 0, 1), ("drop", 0, 1), ("drop", 64, 1)],
 )
 def test_a_healthy_group_never_alarms_whatever_gets_lost_on_the_way(
-    happenings: list[tuple[str, object]], mishaps: list[tuple[str, int, int]]
+    tells_changes: bool, happenings: list[tuple[str, object]], mishaps: list[tuple[str, int, int]]
 ) -> None:
     """Everybody takes over at once and reports the truth; what is lost, late or doubled makes no fault of it."""
     fleet = Fleet({"T": {"a": 2, "b": 2}})
+    fleet.tells_changes = tells_changes
     fleet.join("keeps the group alive")
     for what, value in [("run", 3), *happenings, ("run", 24)]:
         if what != "join" or not fleet.of(value):  # type: ignore[arg-type]

@@ -1,7 +1,16 @@
 """Evidence that is lost: events on the way, brokers, routes. Nothing is alarmed by it, and nothing is resolved."""
 
-from schemas.facts import AlertFact, EventsLostFact
-from tests.core.fleet import Fleet
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.events import AnyEvent, AssignmentReport, Heartbeat, Round, TopicRoute
+from schemas.facts import AlertFact, EventsLostFact, Fact, QueueFact
+from streaming.core.settings import Settings
+from streaming.core.shard import fold
+from tests.core.fleet import T0, Fleet, record_of
 
 
 def healthy(**fields: object) -> Fleet:
@@ -29,13 +38,15 @@ def test_a_gap_in_a_producers_numbers_is_told() -> None:
     fleet = healthy()
     expected = fleet.seq
     lose_events(fleet, 3)
-    fleet.run(5)
+    fleet.run(10)
     (lost,) = fleet.told(EventsLostFact)
     assert lost.payload == EventsLostFact(source="test", expected_seq=expected, received_seq=expected + 3)
 
 
-def test_after_a_loss_everything_is_unknown_until_it_is_said_again() -> None:
+def test_after_a_loss_what_a_producer_that_tells_no_changes_said_is_unknown_until_it_is_said_again() -> None:
     fleet = healthy()
+    fleet.tells_changes = False
+    fleet.run(5)
     lose_events(fleet)
     fleet.run(5)
     assert set(fleet.findings().values()) == {"UNKNOWN"}
@@ -92,12 +103,13 @@ def test_a_producer_that_goes_on_is_not_forgotten_for_others_that_come_and_go() 
         fleet.run(5)
     assert fleet.told(EventsLostFact) == []
     lose_events(fleet)
-    fleet.run(5)
+    fleet.run(10)
     assert len(fleet.told(EventsLostFact)) == 1
 
 
 def test_an_open_alert_outlives_a_loss_of_events() -> None:
     fleet = healthy(rate=0)
+    fleet.tells_changes = False
     fleet.own("y", "a0 b0-3")
     fleet.run(60)
     lose_events(fleet)
@@ -132,6 +144,198 @@ def test_an_inconsistent_subscription_outlives_a_loss_of_events() -> None:
     fleet.run(120)
     assert resolved(fleet) == []
     assert fleet.alert("INCONSISTENT_SUBSCRIPTION", None).stale is False
+
+
+# --- what a loss can hide, and what it cannot
+
+
+def arriving(events: list[AnyEvent], lost: set[int]) -> list[Fact]:
+    """What is made of a fleet's events when those at some places never arrive."""
+    kept = [record_of(event, place) for place, event in enumerate(events) if place not in lost]
+    return fold(None, kept, Settings()).facts
+
+
+def one_every(events: list[AnyEvent], seconds: int, seed: int) -> set[int]:
+    """The place of some event in each such stretch of time."""
+    random, stretches = Random(seed), {}
+    for place, event in enumerate(events):
+        stretches.setdefault((event.ts - T0) // (seconds * 1000), []).append(place)
+    return {random.choice(places) for places in stretches.values()}
+
+
+def fired_at(facts: list[Fact]) -> dict[str, float]:
+    fired = [fact for fact in facts if isinstance(fact.payload, AlertFact) and fact.payload.state == "firing"]
+    return {fact.payload.kind: (fact.ts - T0) / 1000 for fact in reversed(fired)}
+
+
+def in_trouble(kind: str) -> Fleet:
+    """From second 60 on, for ten minutes."""
+    fleet = healthy(rate=0 if kind in ("DUPLICATED", "ORPHANED") else 4)
+    if kind == "STALLED":
+        fleet.stick("a1")
+    else:
+        fleet.own("y", "a0 b0-3" if kind == "DUPLICATED" else "b0-2")
+    return fleet.run(600)
+
+
+KINDS = ["DUPLICATED", "ORPHANED", "STALLED"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_with_an_event_lost_every_20_s_faults_are_found(kind: str) -> None:
+    events = in_trouble(kind).events
+    for seed in range(20):
+        assert fired_at(arriving(events, one_every(events, 20, seed))).get(kind, 999) <= 60 + 180
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_with_one_event_in_a_hundred_lost_faults_are_found(kind: str) -> None:
+    events = in_trouble(kind).events
+    for seed in range(20):
+        random = Random(seed)
+        lost = {place for place in range(len(events)) if random.random() < 0.01}
+        assert fired_at(arriving(events, lost)).get(kind, 999) <= 60 + 180
+
+
+def test_with_an_event_lost_every_20_s_a_healthy_group_pages_nobody() -> None:
+    fleet = healthy().run(600)
+    for seed in range(20):
+        facts = arriving(fleet.events, one_every(fleet.events, 20, seed))
+        assert fired_at(facts) == {}
+        assert any(isinstance(fact.payload, EventsLostFact) for fact in facts)
+
+
+def test_a_loss_leaves_alone_what_it_cannot_hide() -> None:
+    fleet = healthy()
+    told = len(fleet.facts)
+    lose_events(fleet)
+    fleet.run(120)
+    (lost,) = fleet.facts[told:]
+    assert isinstance(lost.payload, EventsLostFact)
+
+
+def test_losses_do_not_stop_the_clock_of_a_stall() -> None:
+    fleet = healthy()
+    fleet.stick()
+    for _ in range(16):
+        lose_events(fleet)
+        fleet.run(5)
+    assert fleet.firing() == {("T", "STALLED")}
+
+
+def test_a_copy_of_a_route_that_got_lost_with_a_change_is_missed_at_the_next_marker() -> None:
+    fleet = healthy()
+    fleet.route("T", a=4, b=3)
+    fleet.round()
+    events = [event for event in fleet.events[-40:] if isinstance(event, TopicRoute) and event.ts == T0 + 65_000]
+    lost = {place for place, event in enumerate(fleet.events) if event in events}
+    assert len(lost) == 1
+    fleet.run(40)
+    facts = arriving(fleet.events, lost)
+    (reason,) = {
+        fact.payload.reason for fact in facts if fact.ts > T0 + 60_000 and isinstance(fact.payload, QueueFact)
+    } - {None}
+    assert reason == "the topic's route is not known"
+    assert fired_at(facts) == {}
+
+
+def test_a_copy_that_repeats_the_route_may_get_lost() -> None:
+    fleet = healthy().run(200)
+    copies = [place for place, event in enumerate(fleet.events) if isinstance(event, TopicRoute)]
+    (lost,) = [fact for fact in arriving(fleet.events, {copies[2]}) if fact.ts > T0 + 60_000]
+    assert isinstance(lost.payload, EventsLostFact)
+
+
+def test_a_list_that_was_another_in_a_marker_that_got_lost_gives_its_grace() -> None:
+    """x gives half of its queues to one that comes and goes between two markers that arrive."""
+    fleet = Fleet()
+    fleet.join("x")
+    fleet.run(100)
+    fleet.join("y")
+    first = len(fleet.events)
+    fleet.round()
+    fleet.report("x")
+    fleet.leave("y")
+    lost = {place for place, event in enumerate(fleet.events) if place >= first and isinstance(event, Round)}
+    seen = len(fleet.events)
+    fleet.round()
+    lost |= {place for place, event in enumerate(fleet.events) if place >= seen and isinstance(event, AssignmentReport)}
+    fleet.report_every = 0
+    fleet.run(20)
+    facts = arriving(fleet.events, lost)
+    findings = {f.payload.finding for f in facts if isinstance(f.payload, QueueFact) and f.ts > T0 + 105_000}
+    assert findings == {"UNKNOWN"}
+
+
+# --- another order is no loss
+
+
+def test_what_comes_late_and_fills_the_gap_is_no_loss() -> None:
+    fleet = healthy()
+    told = len(fleet.facts)
+    left = len(fleet.events)
+    fleet.run(60)
+    late = [place for place in range(left, len(fleet.events)) if isinstance(fleet.events[place], Heartbeat)]
+    events = list(fleet.events)
+    for place in reversed(late):
+        events.insert(place + 3, events.pop(place))
+    assert arriving(events, set())[told:] == []
+
+
+def test_a_gap_that_is_filled_in_part_tells_what_is_still_missing() -> None:
+    fleet = healthy()
+    first = fleet.seq
+    lose_events(fleet, 5)
+    fleet.round()
+    kept, fleet.seq = fleet.seq, first + 2
+    fleet.say_progress(at=fleet.now - 1)
+    fleet.seq = kept
+    fleet.round()
+    gaps = [(fact.payload.expected_seq, fact.payload.received_seq) for fact in fleet.told(EventsLostFact)]
+    assert gaps == [(first, first + 2), (first + 4, first + 5)]
+
+
+def test_the_number_of_gaps_that_are_remembered_is_bounded() -> None:
+    fleet = healthy()
+    for _ in range(100):
+        lose_events(fleet)
+        fleet.say_progress()
+    assert len(fleet.state.missing) == 16
+    fleet.round().round()
+    assert fleet.state.missing == []
+    assert len(fleet.told(EventsLostFact)) == 100
+
+
+MOVES = st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 12)), max_size=40)
+
+
+@settings(max_examples=25)
+@given(MOVES)
+def test_events_in_another_order_make_no_fault_and_hide_none(moves: list[tuple[int, int]]) -> None:
+    fleet = in_trouble("DUPLICATED")
+    events = list(fleet.events)
+    for number, later in moves:
+        place = number % len(events)
+        events.insert(place + later, events.pop(place))
+    facts = arriving(events, set())
+    assert {kind: ts for kind, ts in fired_at(facts).items() if ts <= 210}.keys() == {"DUPLICATED"}
+
+
+@settings(max_examples=25)
+@given(st.sets(st.integers(0, 1000), max_size=30), st.booleans())
+def test_whatever_gets_lost_a_healthy_group_that_restarts_its_clients_pages_nobody(
+    lost: set[int], tells_changes: bool
+) -> None:
+    fleet = Fleet()
+    fleet.tells_changes = tells_changes
+    fleet.join("x", "y")
+    for client_id in ("x", "y", "x"):
+        fleet.run(40)
+        fleet.leave(client_id)
+        fleet.run(5)
+        fleet.join(client_id)
+    fleet.run(120)
+    assert fired_at(arriving(fleet.events, {place % len(fleet.events) for place in lost})) == {}
 
 
 # --- a broker away

@@ -48,6 +48,7 @@ class GroupTranslation:
         self._common: dict[str, Any] = {"schema": SCHEMA_VERSION, "cluster": cluster, "group": group, "source": source}
         self._routes = routes
         self._routes_told: dict[str, tuple[KnownRoute, int]] = {}
+        self._routes_changed_ts = 0
         self._seq = 0
         self._starts: deque[int] = deque(maxlen=ROUNDS_REMEMBERED)
         self._ended_ts = 0
@@ -247,6 +248,8 @@ class GroupTranslation:
             if told == route and ts - told_ts < ROUTE_AGAIN_MS:
                 continue
             self._routes_told[topic] = (route, ts)
+            if told != route:
+                self._routes_changed_ts = max(self._routes_changed_ts, ts)
             events.append(self._route(topic, route, ts))
         return events
 
@@ -271,13 +274,16 @@ class GroupTranslation:
             **self._next(),
             ts=self._ended_ts,
             started_ts=self.started_ts,
-            brokers=tuple(view.answer(self._lists.get(name)) for name, view in sorted(self.brokers.items())),
+            brokers=tuple(
+                view.answer(self._lists.get(name), self._ended_ts) for name, view in sorted(self.brokers.items())
+            ),
             asked=tuple(asked),
             not_asked=tuple(NotAsked(client_id, reason) for client_id, reason in sorted(not_asked.items())),
             consume_enable=self._consume_enable,
             orderly=self._orderly,
             rival_subscriptions=tuple(sorted(rivals)),
             pop_topics=self._pop_topics,
+            routes_changed_ts=self._routes_changed_ts,
         )
 
 

@@ -55,6 +55,8 @@ class BrokerView:
         self._profiles: dict[str, Profile] = {}
         self._told: dict[str, Told] = {}
         self._subscribed: deque[tuple[int, tuple[str, ...]]] = deque()  # sets of topics, and since when
+        self._is_other = False  # than the list in the last marker
+        self._listed_since = 0
 
     def is_outdated(self, answer: ConsumerListAnswer) -> bool:
         """Whether a list that was asked for later has been taken already."""
@@ -74,6 +76,7 @@ class BrokerView:
             return [], []
         if before != ids and sorted(before) != sorted(ids):
             self._subscribed.clear()
+            self._is_other = True
         then, now = Counter(before), Counter(ids)
         return sorted((now - then).elements()), sorted((then - now).elements())
 
@@ -110,14 +113,16 @@ class BrokerView:
                 self._told[client_id] = Told(profile, ts)
                 yield client_id, profile
 
-    def answer(self, answer: ConsumerListAnswer | None) -> BrokerAnswer:
-        """Its line in the round's marker."""
+    def answer(self, answer: ConsumerListAnswer | None, marker_ts: int) -> BrokerAnswer:
+        """Its line in the round's marker, which is told at ``marker_ts``."""
         if answer is None:
             return BrokerAnswer(self.name, answered=False, error="no answer")
         ids = listed(answer)
         if ids is None:
             return BrokerAnswer(self.name, answered=False, error=answer.failure)
-        return BrokerAnswer(self.name, answered=True, client_ids=ids)
+        if self._is_other:
+            self._is_other, self._listed_since = False, marker_ts
+        return BrokerAnswer(self.name, answered=True, client_ids=ids, listed_since=self._listed_since)
 
 
 def _profiles(answer: ConnectionsAnswer) -> dict[str, Profile]:
