@@ -56,7 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
     except MonitorError as error:
-        print(f"evenkeel: {error}", file=sys.stderr)
+        from streaming.wording.names import plain_lines
+
+        print(f"evenkeel: {plain_lines(str(error))}", file=sys.stderr)
         return REFUSED
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from streaming.cli.arguments import Commands, add_config
 from streaming.cli.session import configured
+from streaming.wording.names import plain
 
 
 def add_command(commands: Commands) -> None:
@@ -31,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.dry_run:
         for line in dry_run(config):
-            print(line)
+            print(plain(line))
         return 0
     collect(config, arguments.record)
     return 0

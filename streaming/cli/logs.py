@@ -6,6 +6,7 @@ import sys
 import time
 
 from streaming.config import Log
+from streaming.wording.names import plain_lines
 
 # These speak of their own wire at INFO, or of addresses that hold secrets at DEBUG.
 _TALKATIVE = ("py4j", "kafka", "apprise", "urllib3")
@@ -19,17 +20,26 @@ class JsonLines(logging.Formatter):
             "ts": f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}.{record.msecs:03.0f}Z",
             "level": record.levelname,
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": plain_lines(record.getMessage()),
         }
         if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
+            line["exception"] = plain_lines(self.formatException(record.exc_info))
         return json.dumps(line, ensure_ascii=False, default=str)
+
+
+class Words(logging.Formatter):
+    """A line each. What follows a line break is indented: brokers and clients choose their names, and no name may look
+    like a record of its own or act on a terminal.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        return plain_lines(super().format(record)).replace("\n", "\n  ")
 
 
 def configure_logs(log: Log) -> None:
     """Log as the configuration says, in UTC."""
     handler = logging.StreamHandler(sys.stderr)
-    words = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
+    words = Words("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
     formatter = JsonLines() if log.format == "json" else words
     formatter.converter = time.gmtime
     handler.setFormatter(formatter)

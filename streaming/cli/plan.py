@@ -17,7 +17,8 @@ from streaming.cli.arguments import Commands, add_config
 from streaming.cli.session import configured
 from streaming.errors import SourceError
 from streaming.simulation.whatif.change import Change, checked, members_after, new_ids
-from streaming.simulation.whatif.present import Present, chosen, read_present
+from streaming.simulation.whatif.present import Present, chosen, present_of, read_present
+from streaming.wording.names import plain
 
 if TYPE_CHECKING:
     from streaming.simulation.whatif.forecast import Forecast
@@ -64,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         rows = [one.as_json() for one in found]
         print(json.dumps({"group": present.group, "change": msgspec.to_builtins(change), "forecasts": rows}, indent=1))
         return 0
-    print("\n".join(lines(found, title, strategy_of(present))))
+    print("\n".join(map(plain, lines(found, title, strategy_of(present)))))
     return 0
 
 
@@ -110,7 +111,7 @@ def _look(arguments: argparse.Namespace) -> Present:
     logging.getLogger("streaming.collector").setLevel(logging.WARNING)
     groups = (arguments.group,) if arguments.group else ()
     pictures = inspect_once(config, Plan(groups))
-    found = [msgspec.convert(msgspec.to_builtins(group), Present) for one in pictures for group in one.groups]
+    found = [present_of(msgspec.to_builtins(group)) for one in pictures for group in one.groups if group.members]
     return chosen(found, arguments.group, arguments.namesrv)
 
 

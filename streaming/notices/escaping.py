@@ -2,19 +2,22 @@
 
 Client ids, groups and topics are chosen by whoever connects. Control characters, terminal escapes and marks that turn
 text around are written out (``\\x1b``); line breaks stay, since names of :func:`write` have none left. What would call
-everybody (``@all``, ``<!channel>``, ``<at user_id="all">``) gets a full-width first character in every channel.
+everybody (``@all``, ``<!channel>``, ``<at user_id="all">``), and what would show a link under another text, gets a
+full-width character in every channel: chats read Markdown even in plain text.
 """
 
 import html
 import re
 from typing import Literal
 
-from streaming.wording.names import plain
+from streaming.wording.names import plain_lines
 
 Channel = Literal["plain", "markdown", "html", "slack"]
 
 _CALLS_ALL = re.compile(r"@(?=(?:all|channel|everyone|here|online|room)\b|所有人|全体成员)", re.IGNORECASE)
 _CALLS_SOME = re.compile(r"<(?=[@#!]|/?at\b)", re.IGNORECASE)
+_LINKS = re.compile(r"<(?=[a-z][a-z0-9+.-]*:)|(?<=\])[(\[]", re.IGNORECASE)  # <http://x|y>, [y](http://x), [y][x]
+_FULL_WIDTH = str.maketrans("<([", "＜（［")
 # Underscores between letters mean nothing in markdown, nor does # within a line: identifiers stay readable.
 _MARKUP = re.compile(r"[\\`*~\[\]]|(?<![^\W_])_|_(?![^\W_])")
 _BEGINS_A_BLOCK = re.compile(r"^( {0,3}(?:\d{1,9}(?=[.)]))?)(?=[#>+=|.)-])", re.MULTILINE)
@@ -25,7 +28,8 @@ def escape(text: str, channel: str) -> str:
 
     Raises ValueError for a channel that is none of :data:`Channel`.
     """
-    quiet = _CALLS_SOME.sub("＜", _CALLS_ALL.sub("＠", "\n".join(map(plain, text.split("\n")))))
+    quiet = _CALLS_SOME.sub("＜", _CALLS_ALL.sub("＠", plain_lines(text)))
+    quiet = _LINKS.sub(lambda match: match[0].translate(_FULL_WIDTH), quiet)
     if channel == "plain":
         return quiet
     if channel == "markdown":

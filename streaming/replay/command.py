@@ -13,6 +13,7 @@ from streaming.replay.alerts import as_json, details, headline
 from streaming.replay.engines import Outcome, run_core
 from streaming.replay.recording import DEFAULT_CLUSTER
 from streaming.replay.source import Counts, open_source
+from streaming.wording.names import plain, plain_lines
 from streaming.wording.numbers import counted
 
 STYLES = {"pending": "yellow", "firing": "bold red", "resolved": "green"}
@@ -58,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def say(text: str) -> None:
     """Warnings and progress: beside the results, never among them."""
-    print(text, file=sys.stderr, flush=True)
+    print(plain_lines(text), file=sys.stderr, flush=True)
 
 
 def _print_json(outcome: Outcome, counts: Counts) -> None:
@@ -71,9 +72,9 @@ def _print_words(outcome: Outcome, counts: Counts) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for transition in outcome.transitions:
         at_s = (transition.ts - (counts.first_ts or 0)) / 1000
-        console.print(Text(f"{at_s:8.1f} s  {headline(transition)}", style=STYLES[transition.alert.state]))
+        console.print(Text(f"{at_s:8.1f} s  {plain(headline(transition))}", style=STYLES[transition.alert.state]))
         for line in details(transition):
-            console.print(Text(" " * 12 + line))
+            console.print(Text(" " * 12 + plain(line)))
     console.print(Text(summary(outcome, counts)))
 
 

@@ -15,6 +15,11 @@ def plain(text: str) -> str:
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
 
 
+def plain_lines(text: str) -> str:
+    """The same of each line, where the text has several of its own."""
+    return "\n".join(map(plain, text.split("\n")))
+
+
 def cut(text: str, width: int) -> str:
     """The beginning, as far as there is room."""
     if cell_len(text) <= width:

@@ -41,6 +41,20 @@ def test_json_is_one_object_a_line_also_with_an_exception(capsys: pytest.Capture
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", told["ts"])
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_name_neither_acts_on_a_terminal_nor_looks_like_a_record(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logs(Log.model_validate({"format": form}))
+    name = "b\x1b[2J\x9b1m\u202e\n2026-01-01T00:00:00.000Z ERROR x: all is lost"
+    logging.getLogger("x").warning("no answer of %s", name)
+    try:
+        raise ValueError(name)
+    except ValueError:
+        logging.getLogger("x").exception("failed")
+    lines = capsys.readouterr().err.splitlines()
+    assert all(line.isprintable() for line in lines)
+    assert len([line for line in lines if line.startswith(("20", "{"))]) == 2
+
+
 @pytest.mark.parametrize(("level", "told"), [("DEBUG", True), ("INFO", True), ("WARNING", False), ("ERROR", False)])
 def test_level(level: str, told: bool, capsys: pytest.CaptureFixture[str]) -> None:
     configure_logs(Log.model_validate({"level": level}))

@@ -25,6 +25,11 @@ NAMES = st.text(st.characters(), max_size=40) | st.text(alphabet="@al <!>*_`~[](
         ("plain", "@ALL @here 10.0.0.1@allx", "＠ALL ＠here 10.0.0.1@allx"),
         ("plain", "@所有人好", "＠所有人好"),
         ("plain", "<!channel> <@U1> a<b <atom", "＜!channel> ＜@U1> a<b <atom"),
+        (
+            "plain",
+            "[ok](http://x) [ok][1] <http://x|ok> a[0](1) [b]",
+            "[ok]（http://x) [ok]［1] ＜http://x|ok> a[0]（1) [b]",
+        ),
         ("slack", "a<b>&c", "a&lt;b&gt;&amp;c"),
         ("html", "a<b>&'\"", "a&lt;b&gt;&amp;&#x27;&quot;"),
         ("markdown", "SAME_CLIENT_ID 10.0.0.5@12#34", "SAME_CLIENT_ID 10.0.0.5@12#34"),
@@ -49,6 +54,7 @@ def test_nothing_acts_anywhere(channel: str, name: str) -> None:
     shown = escape(name, channel)
     assert all(one.isprintable() or one == "\n" for one in shown)
     assert shown.count("\n") == name.count("\n")
+    assert not re.search(r"\]\(|\]\[|<[a-z]+:", shown, re.IGNORECASE)
     assert not re.search(r"@(all|here|channel|everyone|所有人)\b|<[!@#]|<at\b", shown, re.IGNORECASE)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -37,8 +38,8 @@ class Present(Struct, frozen=True, kw_only=True):
 
     cluster: str = ""
     group: str
-    members: tuple[Member, ...]
-    queues: tuple[Queue, ...]
+    members: tuple[Member, ...] = ()
+    queues: tuple[Queue, ...] = ()
     orderly: bool = False
     message_model: str | None = None
 
@@ -67,13 +68,24 @@ class Present(Struct, frozen=True, kw_only=True):
 def read_present(text: bytes, group: str | None, where: str) -> Present:
     """One group out of one or several lines. Raises SourceError where it is not there, or cannot be planned for."""
     try:
-        found = [msgspec.json.decode(line, type=Present) for line in text.splitlines() if line.strip()]
+        found = [present_of(msgspec.json.decode(line)) for line in text.splitlines() if line.strip()]
     except msgspec.DecodeError:
         try:
-            found = [msgspec.json.decode(text, type=Present)]
+            found = [present_of(msgspec.json.decode(text))]
         except msgspec.DecodeError as error:
             raise SourceError(f"{where}: not what 'evenkeel inspect --json' prints: {error}") from None
     return chosen(found, group, where)
+
+
+def present_of(look: Any) -> Present:
+    """A group of a look. What a look does not know (null) counts as not given. Raises msgspec.ValidationError."""
+    return msgspec.convert(_without_nulls(look), Present)
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [_without_nulls(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def chosen(found: Sequence[Present], group: str | None, where: str) -> Present:
