@@ -23,7 +23,7 @@ class Event(Struct, tag_field="event", kw_only=True, frozen=True, omit_defaults=
     """What every event carries.
 
     ``cluster`` is the name configured for a set of name servers, not the broker's cluster name.
-    ``round`` numbers the collection rounds of a cluster, rising (the collector uses the round's start time).
+    ``round`` numbers the collection rounds of a cluster, rising but for a clock that is set back (the start time).
     ``seq`` counts up by one per group and ``source``: a gap that stays open tells that events were lost on the way.
     ``source`` names one life of one producer; a restarted producer takes a new one and counts from anywhere.
     """

@@ -27,7 +27,7 @@ from streaming.collector.setting_up import (
     source_name,
     tls_of,
 )
-from streaming.collector.wire.client import RemotingClient, now_ms
+from streaming.collector.wire.client import RemotingClient
 from streaming.config import Config, producer_arguments
 
 SUM_UP_EVERY_S = 60
@@ -48,7 +48,8 @@ def watched(config: Config, cluster: str, policy: Policy, tell: Tell, record: Re
     """A probe of one cluster of the configuration. Raises CollectorError for what cannot be set up."""
     collector = config.collector
     client = RemotingClient(collector.timeout_seconds, tls_of(collector), credentials_of(collector))
-    view = ClusterView(cluster, policy, client, name_servers(config)[cluster], source_name(now_ms()), tell, record)
+    source = source_name(client.clock.now_ms())
+    view = ClusterView(cluster, policy, client, name_servers(config)[cluster], source, tell, record)
     return Watched(cluster, policy, view, ClusterProbe(view))
 
 

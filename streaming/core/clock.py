@@ -91,9 +91,13 @@ def advance(state: GroupState, ts: int) -> None:
 def set_back(state: GroupState, ts: int) -> None:
     """The clock had been ahead: nothing may stay that claims to be from a time that has not come yet.
 
-    Reports, routes and offsets start afresh; membership and open alerts stay, no younger than ``ts``.
+    Reports, routes and offsets start afresh; membership and open alerts stay, no younger than ``ts``. When an alert
+    fired is what its page is known by: that stays as it was told.
     """
     state.now = state.floor_ts = ts
+    state.lost_ts, state.routes_changed_ts = min(state.lost_ts, ts), -1
+    for gap in state.missing:
+        gap.ts = min(gap.ts, ts)
     state.due_ts = 0
     state.changes, state.restless, state.ended, state.episode, state.replacing = [], [], [], None, None
     for broker in state.brokers:
@@ -113,7 +117,8 @@ def set_back(state: GroupState, ts: int) -> None:
         queue.since_ts = min(queue.since_ts, ts)
         queue.told_after_ms = told_ts - queue.since_ts if queue.told_after_ms >= 0 else -1
     for alert in state.alerts:
-        alert.active_ts, alert.fired_ts = min(alert.active_ts, ts), min(alert.fired_ts, ts)
+        if not alert.fired_ts:
+            alert.active_ts = min(alert.active_ts, ts)
         alert.seen_ts, alert.clear_ts = min(alert.seen_ts, ts), 0
         alert.since_ts = min(alert.since_ts, ts)
     for condition in state.conditions:

@@ -84,7 +84,7 @@ def _client(group: Group, client: Client) -> AlertClient:
 
 def changes_of(group: Group, alert: Alert) -> tuple[AlertChange, ...]:
     """What changed from ten minutes before the alert until now, as far as it is kept."""
-    since = alert.active_ts - CHANGES_BEFORE_MS
+    since = min(alert.active_ts, group.state.now) - CHANGES_BEFORE_MS  # a clock may have been set back since
     changes = {*_of_clients(group), *_of_routes(group, alert), *_of_brokers(group, alert)}
     in_order = sorted(change for change in changes if change[0] >= since)
     return tuple(AlertChange(*change) for change in in_order[-CHANGES_AT_MOST:])

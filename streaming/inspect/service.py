@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from streaming.collector.probing.cluster import RoundReport
 from streaming.collector.service import Watched, watched
 from streaming.collector.setting_up import name_servers, policy_of
-from streaming.collector.wire.client import now_ms
 from streaming.config import Config
 from streaming.core.settings import Settings
 from streaming.errors import CollectorError
@@ -75,7 +74,7 @@ class Look:
         empty = view.groups.empty()
         return ClusterPicture(
             cluster=self.watch.cluster,
-            ts=now_ms(),
+            ts=view.clock.now_ms(),
             looked_s=round(self.lasted_s, 1),
             brokers=tuple(sorted(view.brokers.addresses)),
             untold=self._watched.probe.have_not_told_groups,
@@ -97,7 +96,9 @@ class Look:
             else:
                 why = f"no broker knows it: {', '.join(sorted(view.brokers.addresses))}"
             is_certain = view.policy.covers(name) and not untold and not view.groups.knows(name)
-            yield absent(self.watch.cluster, name, now_ms(), why, is_certain and bool(view.brokers.addresses))
+            yield absent(
+                self.watch.cluster, name, view.clock.now_ms(), why, is_certain and bool(view.brokers.addresses)
+            )
 
     async def close(self) -> None:
         await self._watched.probe.close()

@@ -74,7 +74,7 @@ def _begun(pages: list[Page], cluster: str, loose: list[OpenAlert], now: int, ma
         by_cause[alert.group, alert.fact.cause].append(alert)
     for (group, cause), alerts in sorted(by_cause.items(), key=str):
         first = min(map(_fired, alerts))
-        if now - first[0] >= manner.wait_ms:
+        if now - first[0] >= manner.wait_ms or first[0] > now:  # by a clock that is ahead: that may last
             key = _key("page", cluster, group, cause, *first)
             yield Page(
                 key=key, cluster=cluster, group=group, cause=cause, alerts=tuple(alerts), opened_ts=now, joined_ts=now

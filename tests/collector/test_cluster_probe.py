@@ -3,7 +3,8 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import pytest
 
@@ -23,6 +24,7 @@ from streaming.collector.probing.policy import Policy
 from streaming.collector.translation.answers import Line
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.client import RemotingClient
+from streaming.collector.wire.clock import Clock
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode
 
 E = TypeVar("E")
@@ -32,11 +34,17 @@ QUICK = Policy(timeout_ms=500, interval_ms=300, spreads=False)  # a busy machine
 class Told:
     """Everything that a probe told and recorded, and the probe itself."""
 
-    def __init__(self, fake: FakeCluster, policy: Policy = QUICK, credentials: Credentials | None = None) -> None:
+    def __init__(
+        self,
+        fake: FakeCluster,
+        policy: Policy = QUICK,
+        credentials: Credentials | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         self.fake = fake
         self.events: list[AnyEvent] = []
         self.lines: list[Line] = []
-        client = RemotingClient(policy.timeout_ms / 1000, credentials=credentials)
+        client = RemotingClient(policy.timeout_ms / 1000, credentials=credentials, clock=clock)
         self.view = ClusterView(
             "prod", policy, client, fake.namesrv, "collector 1", self.events.extend, self.lines.append
         )
@@ -63,7 +71,7 @@ def two_clients() -> FakeCluster:
 
 
 def play(
-    scene: Scene, fake: FakeCluster | None = None, policy: Policy = QUICK, name_servers: int = 1, **client: Credentials
+    scene: Scene, fake: FakeCluster | None = None, policy: Policy = QUICK, name_servers: int = 1, **client: Any
 ) -> None:
     async def run() -> None:
         async with (fake or two_clients()).running(name_servers) as running:
@@ -473,3 +481,41 @@ def test_broker_that_has_been_gone_for_long_is_forgotten(monkeypatch: pytest.Mon
         assert "broker-b" not in {broker.broker_name for broker in told.marker().brokers}
 
     play(scene)
+
+
+class SetClock:
+    """A wall clock that can be set, and a clock beside it that only goes on."""
+
+    def __init__(self) -> None:
+        self.ahead_ms = 0
+        self.clock = Clock(lambda: time.time_ns() // 1_000_000 + self.ahead_ms)
+
+
+@pytest.mark.parametrize("set_by_s", [-3600, -30, 3600])
+def test_a_clock_that_is_set_stops_nothing(set_by_s: int, caplog: pytest.LogCaptureFixture) -> None:
+    """Rounds, offsets, reports, routes and heartbeats go on, and their times are those of the clock as it is now."""
+    wall = SetClock()
+
+    async def scene(told: Told) -> None:
+        await told.round()
+        before = told.marker()
+        wall.ahead_ms = set_by_s * 1000
+        told.fake.groups["g"].members.append(FakeClient("c3"))
+        await told.round()
+        first = told.marker()
+        assert first.ts == pytest.approx(before.ts + set_by_s * 1000, abs=5_000)
+        assert first.started_ts == first.round <= first.ts
+        assert first.brokers[0].listed_since == first.ts
+        assert {event.ts // 100_000 for event in told.events} <= {first.ts // 100_000, first.ts // 100_000 - 1}
+        since = time.monotonic()
+        said: set[type] = set()
+        while time.monotonic() - since < 2:
+            await told.round()
+            said |= set(map(type, told.events))
+            assert first.ts < told.marker().ts < first.ts + 10_000
+            await asyncio.sleep(0.1)
+        assert {AssignmentReport, ConsumeProgress, Round} <= said
+
+    play(scene, policy=replace(QUICK, running_info_ms=300, offsets_ms=300, idle_offsets_ms=300), clock=wall.clock)
+    where = "forward" if set_by_s > 0 else "back"
+    assert [line for line in caplog.messages if f"the clock was set {where} by" in line]

@@ -1,5 +1,6 @@
 """One group's answers to events: what each kind and code of answer says, and what it does not."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -355,3 +356,32 @@ def test_subscriptions_that_change_once_or_long_ago_are_no_rivals() -> None:
         rivals.append(marker.rival_subscriptions)
     assert rivals[:4] == [(), (), (("T",), ("U",)), (("T",), ("U",))]
     assert rivals[-1] == ()
+
+
+def test_routes_and_heartbeats_go_on_in_their_periods_when_the_clock_is_set_back() -> None:
+    """What is remembered keeps its age: nothing waits for an hour, nothing is told twice."""
+    translation = ClusterTranslation("prod", "collector 1")
+    group = translation.group("g")
+    group.know(["a"], ["T"])
+
+    def rounds(start_ts: int, count: int) -> list[AnyEvent]:
+        events: list[AnyEvent] = []
+        for ts in range(start_ts, start_ts + count * 5_000, 5_000):
+            translation.routes.take(route("T", ("a", 4), ts=ts))
+            group.begin_round(ts)
+            group.take(ids("a", "x", ts=ts + 1))
+            events += group.end_round(ts + 500)
+        return events
+
+    hour = 3_600_000
+    before = rounds(T0, 12)
+    translation.set_back(hour)
+    after = rounds(T0 + 60_000 - hour, 13)
+    assert [event.ts for event in after if isinstance(event, Round)] == [
+        T0 + 60_500 - hour + 5_000 * number for number in range(13)
+    ]
+    for kind in (TopicRoute, Heartbeat):
+        assert [event.ts for event in before if isinstance(event, kind)]
+        told = [event.ts for event in after if isinstance(event, kind)]
+        assert told[0] <= T0 + 60_500 - hour
+        assert all(later - one >= 30_000 for one, later in pairwise(told))

@@ -3,6 +3,7 @@
 import pytest
 
 from schemas.events import AnyEvent, AssignmentReport, ConsumeProgress, QueueProgress, Round, TopicRoute, decode_event
+from schemas.facts import AlertFact
 from streaming.core import clock
 from streaming.core.clock import Verdict
 from streaming.core.group import Group
@@ -261,7 +262,7 @@ def test_after_a_setting_back_nothing_is_from_a_time_to_come() -> None:
     state = fleet.state
     told = [queue.since_ts + max(0, queue.told_after_ms) for queue in state.queues]
     times = [
-        *(time for alert in state.alerts for time in (alert.active_ts, alert.fired_ts, alert.seen_ts, alert.clear_ts)),
+        *(time for alert in state.alerts for time in (alert.seen_ts, alert.clear_ts, alert.since_ts)),
         *(time for b in state.brokers for time in (b.answered_ts, b.changed_ts, b.lost_ts, b.returned_ts)),
         *(time for c in state.clients for time in (c.since_ts, c.double_ts, c.unanswered_ts)),
         *(time for t in state.topics for time in (t.confirmed_ts, t.changed_ts, t.hosts_changed_ts, t.alive_ts)),
@@ -278,6 +279,45 @@ def test_after_a_setting_back_nothing_is_from_a_time_to_come() -> None:
         for fact in fleet.facts
         if fact.payload.fact == "queue" and fact.ts > T0 + 200_000
     )
+
+
+def test_an_alert_keeps_when_it_fired_so_that_its_page_does_not_come_again() -> None:
+    fleet = wrong_by_an_hour()
+    alert = fleet.alert("DUPLICATED")
+    fleet.run(120)
+    after = fleet.alert("DUPLICATED")
+    assert after is not alert
+    assert (after.active_ts, after.fired_ts) == (alert.active_ts, alert.fired_ts)
+    assert {f.payload.fired_ts for f in fleet.told(AlertFact) if f.payload.state == "firing"} == {alert.fired_ts}
+
+
+def test_an_alert_that_fired_in_what_is_now_the_future_still_ends() -> None:
+    fleet = wrong_by_an_hour()
+    fleet.run(60)
+    for one in fleet.instances:
+        one.is_pinned = False
+    fleet.balance()
+    fleet.run(120)
+    assert fleet.firing() == set()
+    ended = fleet.alert("DUPLICATED")
+    assert (ended.state, ended.reason) == ("resolved", "right_again")
+    assert ended.resolved_ts < ended.fired_ts
+
+
+def test_what_has_not_fired_yet_waits_no_longer_for_a_clock_that_was_ahead() -> None:
+    """A deploy is waited for, for ten minutes at most; not for an hour more."""
+    fleet = Fleet()
+    fleet.now = HOUR
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.own("y", "a0 b0-3")
+    fleet.run(20)
+    fleet.now -= HOUR
+    fleet._told_routes.clear()
+    fleet.run(30)
+    assert all(alert.active_ts <= fleet.state.now for alert in fleet.state.alerts)
+    fleet.run(60)
+    assert fleet.firing() == {("T", "DUPLICATED")}
 
 
 def test_a_condition_and_an_empty_group_outlive_a_setting_back() -> None:

@@ -75,6 +75,12 @@ def test_page_waits_for_others_of_its_kind() -> None:
     assert [len(notice.alerts) for notice in sink.told] == [2]
 
 
+def test_page_of_an_alert_that_fired_by_a_clock_that_is_ahead_waits_for_nothing() -> None:
+    sink = Receiver(Manner(wait_ms=10 * S))
+    sink.poll(0, [alert(at=0, fired=3600)])
+    assert len(sink.told) == 1
+
+
 def test_page_that_grows_is_told_again_but_not_at_every_turn() -> None:
     sink = Receiver(Manner(wait_ms=0, update_ms=60 * S))
     sink.poll(0, [alert()])

@@ -14,7 +14,7 @@ from streaming.collector.translation.answers import SUCCESS, SubscriptionGroupAn
 from streaming.collector.translation.views import listed
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.bodies import Asked, GroupSettings
-from streaming.collector.wire.client import Lane, Reply, now_ms
+from streaming.collector.wire.client import Lane, Reply
 
 SPREAD = 0.5  # of the interval, over which the groups of a round are begun
 FEW_GROUPS = 20  # need not be spread
@@ -54,13 +54,15 @@ class ClusterProbe:
 
     async def round(self) -> RoundReport:
         """Ask everything that is due now, and tell it."""
-        view, started_ts, started = self._view, now_ms(), time.perf_counter()
+        self._follow_the_clock()
+        view, started = self._view, time.perf_counter()
+        started_ts = view.clock.now_ms()
         asked_before = view.client.asked
         view.client.begin_round()
         await self._first_or_beside()
-        await asyncio.gather(*map(self._look, view.groups.to_look_at(started_ts)))
-        await asyncio.gather(*map(self._ask_backlog, view.groups.to_ask_for_backlog(now_ms())))
-        names = view.groups.to_probe(now_ms())
+        await asyncio.gather(*map(self._look, view.groups.to_look_at(view.clock.steady_ms())))
+        await asyncio.gather(*map(self._ask_backlog, view.groups.to_ask_for_backlog(view.clock.steady_ms())))
+        names = view.groups.to_probe(view.clock.steady_ms())
         await asyncio.gather(self._learn_due_routes(), self._probe(names, started_ts, started))
         view.client.keep_only({*view.brokers.addresses.values(), *view.name_servers.addresses})
         return RoundReport(
@@ -76,6 +78,15 @@ class ClusterProbe:
     def have_not_told_groups(self) -> tuple[str, ...]:
         """Brokers that have never told which groups they know."""
         return tuple(sorted(self._view.brokers.addresses.keys() - self._learned_ts.keys()))
+
+    def _follow_the_clock(self) -> None:
+        """Between rounds, so that all of one round is told by one clock."""
+        moved_ms = self._view.clock.follow()
+        if moved_ms:
+            where = "forward" if moved_ms > 0 else "back"
+            log.warning("%s: the clock was set %s by %.1f s", self._view.cluster, where, abs(moved_ms) / 1000)
+        if moved_ms < 0:
+            self._view.translation.set_back(-moved_ms)
 
     def load(self, policy: Policy) -> tuple[int, int, Load]:
         """Groups with members and without, as of the last round, and the requests a second that they cost."""
@@ -99,11 +110,12 @@ class ClusterProbe:
         reply, addresses = await self._ask_who_is_where()
         unreadable = None if addresses is not None else reply.error or "unreadable answer"
         self._view.note("the name servers", unreadable)
-        for news in self._view.brokers.take(addresses or {}, now_ms()) if addresses is not None else ():
+        now = self._view.clock.steady_ms()
+        for news in self._view.brokers.take(addresses or {}, now) if addresses is not None else ():
             log.info("%s: %s", self._view.cluster, news)
         for name in self._settings.keys() - self._view.brokers.addresses.keys():
             self._forget_broker(name)
-        oldest = now_ms() - GROUPS_MS
+        oldest = self._view.clock.steady_ms() - GROUPS_MS
         due = [name for name in self._view.brokers.addresses if self._learned_ts.get(name, 0) <= oldest]
         await asyncio.gather(*map(self._learn_groups, due))
         if due:
@@ -126,7 +138,7 @@ class ClusterProbe:
         if settings is None:
             self._view.note(f"{broker} for its groups", reply.error or reply.refusal or "unreadable answer")
             return
-        self._learned_ts[broker] = now_ms()
+        self._learned_ts[broker] = self._view.clock.steady_ms()
         self._view.note(f"{broker} for its groups", None)
         modes = await self._view.ask(broker, requests.message_request_modes(), Lane.TABLES)
         self._popping[broker] = bodies.popping_groups(modes) or frozenset()
@@ -147,8 +159,8 @@ class ClusterProbe:
         if found and self._told_settings.get(name) != told:
             self._told_settings[name] = told
             answer = SubscriptionGroupAnswer(
-                ts=now_ms(), cluster=self._view.cluster, broker=next(iter(found)), group=name, code=SUCCESS,
-                consume_enable=told.consume_enable, orderly=told.orderly, pop_topics=pops,
+                ts=self._view.clock.now_ms(), cluster=self._view.cluster, broker=next(iter(found)), group=name,
+                code=SUCCESS, consume_enable=told.consume_enable, orderly=told.orderly, pop_topics=pops,
             )  # fmt: skip
             self._view.record(answer)
             self._view.translation.group(name).take(answer)
@@ -163,7 +175,7 @@ class ClusterProbe:
             for broker, reply in zip(brokers, replies, strict=True)
         ]
         has_lists = bool(lists) and all(listed(one) is not None for one in lists)
-        self._view.groups.looked_at(name, any(one.ids for one in lists), now_ms(), has_lists)
+        self._view.groups.looked_at(name, any(one.ids for one in lists), self._view.clock.steady_ms(), has_lists)
 
     async def _ask_backlog(self, name: str) -> None:
         """Whether messages wait for a group without members, by every broker that knows it."""
@@ -176,7 +188,7 @@ class ClusterProbe:
         ]
         messages_wait = any(waits(row) for answer in answers for row in answer.table or ())
         has_offsets = all(answer.code == SUCCESS for answer in answers)
-        self._view.groups.asked_for_backlog(name, messages_wait, has_offsets, now_ms())
+        self._view.groups.asked_for_backlog(name, messages_wait, has_offsets, self._view.clock.steady_ms())
 
     async def _learn_due_routes(self) -> None:
         topics = {topic for group in self._groups.values() for topic in group.topics}
@@ -202,7 +214,7 @@ class ClusterProbe:
             await group.round(started_ts)
         except Exception:
             log.exception("%s: the round of group %s failed", self._view.cluster, name)
-        self._view.groups.probed(name, group.has_members, now_ms())
+        self._view.groups.probed(name, group.has_members, self._view.clock.steady_ms())
         if name not in self._view.groups.told():
             self._forget(name)
 

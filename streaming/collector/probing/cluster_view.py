@@ -15,7 +15,7 @@ from streaming.collector.probing.routes import RouteProbe
 from streaming.collector.probing.topics import RouteSchedule
 from streaming.collector.translation.answers import Line
 from streaming.collector.translation.cluster import ClusterTranslation
-from streaming.collector.wire.client import Lane, RemotingClient, Reply, now_ms
+from streaming.collector.wire.client import Lane, RemotingClient, Reply
 from streaming.collector.wire.name_servers import NameServers
 from streaming.collector.wire.requests import Request
 
@@ -42,6 +42,7 @@ class ClusterView:
         self.cluster = cluster
         self.policy = policy
         self.client = client
+        self.clock = client.clock
         self.tell = tell
         self.record = record
         self.brokers = BrokerDirectory()
@@ -51,7 +52,9 @@ class ClusterView:
         self.routing = RouteSchedule(policy)
         self.translation = ClusterTranslation(cluster, source)
         self.name_servers = NameServers(client, tuple(namesrv), policy.timeout_ms / 1000)
-        self._route_probe = RouteProbe(cluster, self.name_servers, self.translation.routes, self.routing, record)
+        self._route_probe = RouteProbe(
+            cluster, self.name_servers, self.translation.routes, self.routing, record, self.clock
+        )
         self.silent: dict[str, str] = {}
         self._beside: set[asyncio.Task[None]] = set()
         self._learning: dict[str, asyncio.Task[None]] = {}
@@ -60,7 +63,7 @@ class ClusterView:
         """Ask a broker by its name, wherever it is."""
         address = self.brokers.addresses.get(broker)
         if address is None:
-            return Reply(now_ms(), 0, None, NO_ADDRESS)
+            return Reply(self.clock.now_ms(), 0, None, NO_ADDRESS, self.clock.steady_ms())
         policy = self.policy
         timeout_ms = timeout_ms or (policy.tables_timeout_ms if lane is Lane.TABLES else policy.timeout_ms)
         return await self.client.ask(address, request, timeout_ms / 1000, lane)
@@ -75,7 +78,7 @@ class ClusterView:
 
     async def learn_due_routes(self, topics: set[str]) -> None:
         """Those of all topics in use that are due; what is known of other topics is forgotten."""
-        due = self.routing.choose(topics, now_ms())
+        due = self.routing.choose(topics, self.clock.steady_ms())
         self._route_probe.keep_only(topics)
         await self.learn_routes(due)
 

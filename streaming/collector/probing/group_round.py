@@ -23,7 +23,7 @@ from streaming.collector.translation.answers import (
 from streaming.collector.translation.views import listed as listed_ids
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.bodies import Asked
-from streaming.collector.wire.client import JUST_NOW, Lane, Reply, now_ms
+from streaming.collector.wire.client import JUST_NOW, Lane, Reply
 from streaming.core.evidence import is_proxy_client
 
 BROADCASTING = "BROADCASTING"
@@ -64,7 +64,7 @@ class GroupProbe:
 
     async def round(self, started_ts: int) -> None:
         """Ask, tell every event as it comes, and end with the marker."""
-        brokers = self._brokers_to_ask(started_ts)
+        brokers = self._brokers_to_ask()
         self._group.forget(self._group.brokers.keys() - brokers)
         self._group.begin_round(started_ts)
         self._members, self._asked, self._not_asked = {}, [], {}
@@ -73,18 +73,20 @@ class GroupProbe:
         if self._view.policy.backlogs and not any(self._members.values()):
             await self._ask_offsets()  # nobody else names its topics
         await self._view.learn_routes(topic for topic in self.topics if not self._view.routing.is_known(topic))
-        await self._ask_members(self._brokers_to_ask(started_ts) - brokers)
+        await self._ask_members(self._brokers_to_ask() - brokers)
         listed = [client_id for ids in self._members.values() for client_id in ids]
         self.has_members = bool(listed)
         self._had_members |= self.has_members
-        self._unread.hosted({p: n for p, n in self._read_queue_nums().items() if p[0] in self._members}, now_ms())
+        hosted = {place: n for place, n in self._read_queue_nums().items() if place[0] in self._members}
+        self._unread.hosted(hosted, self._view.clock.steady_ms())
         offsets = asyncio.ensure_future(self._ask_offsets())
         await asyncio.wait([offsets], timeout=SLOW_MS / 1000)  # they say whether clients may be asked
         await asyncio.gather(offsets, self._ask_clients(listed))
         self._end()
 
-    def _brokers_to_ask(self, now: int) -> set[str]:
+    def _brokers_to_ask(self) -> set[str]:
         """Those that host a topic of the group, or did so lately; before any route is known, those that know it."""
+        now = self._view.clock.steady_ms()
         hosting = {broker for broker, _ in self._read_queue_nums()}
         hosting = {name for name in hosting if name in self._view.brokers.addresses or name in self._group.brokers}
         self._hosted_ts |= dict.fromkeys(hosting, now)
@@ -124,7 +126,7 @@ class GroupProbe:
             return
         is_worth_it = self._had_members or self._view.policy.backlogs > 0
         brokers = frozenset(self._members if is_worth_it else ())
-        due = self._view.offsets.choose(self.name, brokers, now_ms())
+        due = self._view.offsets.choose(self.name, brokers, self._view.clock.steady_ms())
         await asyncio.gather(*map(self._ask_offsets_of, due))
 
     async def _ask_offsets_of(self, broker: str) -> None:
@@ -133,7 +135,7 @@ class GroupProbe:
         reply = await self._view.ask(broker, requests.consume_stats(self.name), Lane.TABLES)
         answer = bodies.consume_stats(reply, asked)
         self._take(answer)
-        self._view.offsets.answered(self.name, broker, reply.ts, answer.table)
+        self._view.offsets.answered(self.name, broker, reply.steady_ms, answer.table)
         if answer.code != SUCCESS:
             return
         committed = {row.topic for row in answer.table or ()}
@@ -156,7 +158,7 @@ class GroupProbe:
 
     async def _ask_clients(self, listed: Iterable[str]) -> None:
         """Side by side. The round waits a moment for their answers; later ones are told as they come."""
-        clients, now = self._view.clients, now_ms()
+        clients, now = self._view.clients, self._view.clock.steady_ms()
         if self._members:
             clients.know(self.name, listed, now)
         chosen = clients.choose(self.name, now, self._why_nobody(now))
@@ -195,7 +197,7 @@ class GroupProbe:
         else:
             trouble = "no answer within 10 s" if answer.code == CONSUME_MSG_TIMEOUT else ""
             trouble = trouble if is_about_client(answer) else answer.failure
-            self._view.clients.answered(self.name, client_id, reply.ts, reply.dur_ms, trouble)
+            self._view.clients.answered(self.name, client_id, reply.steady_ms, reply.dur_ms, trouble)
         if not is_about_client(answer):
             self._asked = [one for one in self._asked if one != client_id]
             self._not_asked[client_id] = f"{answer.broker}: {answer.failure}"
@@ -211,7 +213,7 @@ class GroupProbe:
             self._view.record(Meta(ts=ts, cluster=self._view.cluster, group=self.name, brokers=known))
 
     def _end(self) -> None:
-        ts, asked, not_asked = now_ms(), tuple(self._asked), self._not_asked
+        ts, asked, not_asked = self._view.clock.now_ms(), tuple(self._asked), self._not_asked
         events = self._group.end_round(ts, asked, not_asked)
         self._view.record(
             RoundEnd(ts=ts, cluster=self._view.cluster, group=self.name, asked=asked, not_asked=not_asked)

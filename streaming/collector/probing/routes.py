@@ -9,7 +9,7 @@ from streaming.collector.probing.topics import RouteSchedule
 from streaming.collector.translation.answers import Line, RouteAnswer
 from streaming.collector.translation.routes import Routes
 from streaming.collector.wire import bodies, requests
-from streaming.collector.wire.client import now_ms
+from streaming.collector.wire.clock import Clock
 from streaming.collector.wire.name_servers import NameServers
 
 
@@ -23,7 +23,9 @@ class RouteProbe:
         routes: Routes,
         schedule: RouteSchedule,
         record: Callable[[Line], None],
+        clock: Clock,
     ) -> None:
+        self._clock = clock
         self._cluster = cluster
         self._name_servers = name_servers
         self._routes = routes
@@ -44,7 +46,7 @@ class RouteProbe:
         for answer in answers:  # all at once: half of them would look like name servers that differ
             self._routes.take(answer)
             self._record(answer)
-        self._schedule.answered(topic, now_ms(), answers[0].code is not None)
+        self._schedule.answered(topic, self._clock.steady_ms(), answers[0].code is not None)
 
     def keep_only(self, topics: set[str]) -> None:
         """Forget all other topics."""

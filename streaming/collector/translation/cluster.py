@@ -22,6 +22,12 @@ class ClusterTranslation:
         for group in self.groups.values():
             group.know(self._brokers)
 
+    def set_back(self, by_ms: int) -> None:
+        """The clock by which answers are told was set back: what is remembered keeps its age."""
+        self.routes.set_back(by_ms)
+        for group in self.groups.values():
+            group.set_back(by_ms)
+
     def group(self, name: str) -> GroupTranslation:
         group = self.groups.get(name)
         if group is None:

@@ -92,6 +92,16 @@ class GroupTranslation:
         for name in brokers:
             self.brokers.pop(name, None)
 
+    def set_back(self, by_ms: int) -> None:
+        """The clock was set back: rounds and events go on from the time that it shows now."""
+        self._starts = deque((start - by_ms for start in self._starts), maxlen=ROUNDS_REMEMBERED)
+        self._ended_ts -= by_ms
+        self._newest_ts -= by_ms
+        self._routes_changed_ts = max(0, self._routes_changed_ts - by_ms)
+        self._routes_told = {topic: (route, ts - by_ms) for topic, (route, ts) in self._routes_told.items()}
+        for view in self.brokers.values():
+            view.set_back(by_ms)
+
     def begin_round(self, ts: int) -> None:
         """A round begins; its number is its start, and numbers rise."""
         self._starts.append(max(ts, self._starts[-1] + 1) if self._starts else ts)

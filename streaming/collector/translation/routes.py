@@ -84,6 +84,12 @@ class Routes:
                 self._known.pop(topic, None)
                 self._copies.pop(topic, None)
 
+    def set_back(self, by_ms: int) -> None:
+        """The clock was set back."""
+        self._known = {topic: (route, ts - by_ms) for topic, (route, ts) in self._known.items()}
+        for copies in self._copies.values():
+            copies.update({name: copy._replace(ts=copy.ts - by_ms) for name, copy in copies.items()})
+
     def get(self, topic: str) -> tuple[KnownRoute | None, int]:
         """A topic's route and when it was last answered."""
         return self._known.get(topic, (None, 0))

@@ -99,6 +99,14 @@ class BrokerView:
         while len(self._subscribed) > 1 and self._subscribed[1][0] < ts - TURNS_WITHIN_MS:
             self._subscribed.popleft()
 
+    def set_back(self, by_ms: int) -> None:
+        """The clock was set back."""
+        self._list_ts -= by_ms
+        self._connections_ts -= by_ms
+        self._listed_since = max(0, self._listed_since - by_ms)
+        self._told = {client_id: Told(profile, ts - by_ms) for client_id, (profile, ts) in self._told.items()}
+        self._subscribed = deque((ts - by_ms, topics) for ts, topics in self._subscribed)
+
     def rival_subscriptions(self) -> set[tuple[str, ...]]:
         """Sets of topics that took turns: one came back after another. A single change is no rivalry."""
         sets = [topics for _, topics in self._subscribed]

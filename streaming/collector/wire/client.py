@@ -9,6 +9,7 @@ from typing import NamedTuple
 from streaming.collector.translation.answers import SUCCESS
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.budget import Budget
+from streaming.collector.wire.clock import Clock
 from streaming.collector.wire.connection import Connection, Unreachable, connect
 from streaming.collector.wire.frames import Frame
 from streaming.collector.wire.requests import Request
@@ -30,12 +31,16 @@ class Lane(Enum):
 
 
 class Reply(NamedTuple):
-    """``ts`` is when it was asked, epoch milliseconds. ``frame`` None: no answer, and ``error`` says how."""
+    """``ts`` is when it was asked, epoch milliseconds. ``frame`` None: no answer, and ``error`` says how.
+
+    ``steady_ms`` is the same moment by the clock that never steps.
+    """
 
     ts: int
     dur_ms: float
     frame: Frame | None
     error: str | None = None
+    steady_ms: int = 0
 
     @property
     def refusal(self) -> str | None:
@@ -50,9 +55,14 @@ class RemotingClient:
     """``timeout_s`` holds for connecting; each request brings its own. ``asked`` counts the requests."""
 
     def __init__(
-        self, timeout_s: float, tls: ssl.SSLContext | None = None, credentials: Credentials | None = None
+        self,
+        timeout_s: float,
+        tls: ssl.SSLContext | None = None,
+        credentials: Credentials | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.asked = 0
+        self.clock = clock or Clock()
         self._timeout_s = timeout_s
         self._tls = tls
         self._credentials = credentials
@@ -63,7 +73,7 @@ class RemotingClient:
         endpoint = self._endpoints.get((address, lane))
         if endpoint is None:
             endpoint = self._endpoints[address, lane] = _Endpoint(
-                address, lane, self._tls, self._timeout_s, self._budget
+                address, lane, self._tls, self._timeout_s, self._budget, self.clock
             )
         if self._credentials is not None:
             request = request._replace(fields=self._credentials.signed(request.fields))
@@ -89,8 +99,15 @@ class _Endpoint:
     """One lane to one address."""
 
     def __init__(
-        self, address: str, lane: Lane, tls: ssl.SSLContext | None, connect_timeout_s: float, budget: Budget
+        self,
+        address: str,
+        lane: Lane,
+        tls: ssl.SSLContext | None,
+        connect_timeout_s: float,
+        budget: Budget,
+        clock: Clock,
     ) -> None:
+        self._clock = clock
         self._host, _, port = address.rpartition(":")
         self._host = self._host.strip("[]")
         self._port = int(port) if port.isdecimal() else 0
@@ -106,18 +123,18 @@ class _Endpoint:
     async def ask(self, request: Request, timeout_s: float) -> Reply:
         async with self._room:
             if self._is_silent:
-                return Reply(now_ms(), 0, None, JUST_NOW)
+                return Reply(self._clock.now_ms(), 0, None, JUST_NOW, self._clock.steady_ms())
             self._is_silent = self._is_on_trial  # until this one is back, no other is sent
-            ts, started = now_ms(), time.perf_counter()
+            ts, steady_ms, started = self._clock.now_ms(), self._clock.steady_ms(), time.perf_counter()
             try:
                 connection = await self._connected()
-                ts, started = now_ms(), time.perf_counter()
+                ts, steady_ms, started = self._clock.now_ms(), self._clock.steady_ms(), time.perf_counter()
                 frame = await connection.ask(request, timeout_s)
             except Unreachable as error:
                 self._is_silent = True
-                return Reply(ts, _ms_since(started), None, str(error))
+                return Reply(ts, _ms_since(started), None, str(error), steady_ms)
             self._is_silent = self._is_on_trial = False
-            return Reply(ts, _ms_since(started), frame)
+            return Reply(ts, _ms_since(started), frame, None, steady_ms)
 
     def forgive(self) -> None:
         if self._is_silent:
@@ -136,10 +153,6 @@ class _Endpoint:
                     self._host, self._port, self._tls, self._connect_timeout_s, self._budget
                 )
             return self._connection
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _ms_since(started: float) -> float:

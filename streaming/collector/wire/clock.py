@@ -1,0 +1,36 @@
+"""What time it is: for schedules, which a clock that is set must not stop, and for what is told."""
+
+import time
+from collections.abc import Callable
+
+STEPPED_MS = 1_000  # a clock that is merely kept right moves by less from round to round
+
+
+class Clock:
+    """``steady_ms`` never steps: what is due when goes by it. ``now_ms`` is the wall clock's time, for events.
+
+    Both are epoch milliseconds and advance evenly; only ``follow`` lets ``now_ms`` step to where the wall clock is.
+    """
+
+    def __init__(
+        self,
+        wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._wall_ms = wall_ms
+        self._monotonic_s = monotonic_s
+        self._began_s = monotonic_s()
+        self._began_ms = wall_ms()
+        self._ahead_ms = 0
+
+    def steady_ms(self) -> int:
+        return self._began_ms + round((self._monotonic_s() - self._began_s) * 1000)
+
+    def now_ms(self) -> int:
+        return self.steady_ms() + self._ahead_ms
+
+    def follow(self) -> int:
+        """Go by the wall clock again, wherever it has been set. By how much it was set; 0: it was merely kept right."""
+        moved_ms = self._wall_ms() - self.now_ms()
+        self._ahead_ms += moved_ms
+        return moved_ms if abs(moved_ms) >= STEPPED_MS else 0
