@@ -10,6 +10,7 @@ from schemas.identity import MessageQueue
 from streaming.core.allocation import AllocationError, Strategy, allocate_all, strategy_named, strategy_of_class
 from streaming.core.settings import GroupRule
 
+KEPT_BYTES = 64 * 1024 * 1024  # of expected owners, in each process
 SELF_SUFFICIENT = ("AVG", "AVG_BY_CIRCLE")  # the class name alone says what the client computes
 
 Hosts = tuple[tuple[str, int], ...]  # (broker name, readable queues)
@@ -49,9 +50,12 @@ def _configured(name: str, params: bytes) -> Strategy:
     return strategy_named(name, decoded)
 
 
-@lru_cache(maxsize=16_384)
 def expected_owners(strategy_key: tuple[str, bytes], topic: str, hosts: Hosts, client_ids: tuple[str, ...]) -> Owners:
     """Owner ids of each queue, a doubled id twice. Raises NotKnown where the clients' own code throws."""
+    return _kept.get((strategy_key, topic, hosts, client_ids))
+
+
+def _shared_out(strategy_key: tuple[str, bytes], topic: str, hosts: Hosts, client_ids: tuple[str, ...]) -> Owners:
     queues = [MessageQueue(topic, broker_name, queue_id) for broker_name, count in hosts for queue_id in range(count)]
     owners: dict[tuple[str, int], tuple[str, ...]] = {(q.broker_name, q.queue_id): () for q in queues}
     if not queues:
@@ -66,3 +70,42 @@ def expected_owners(strategy_key: tuple[str, bytes], topic: str, hosts: Hosts, c
                 place = (queue.broker_name, queue.queue_id)
                 owners[place] = (*owners.get(place, ()), client_id)
     return owners
+
+
+Asked = tuple[tuple[str, bytes], str, Hosts, tuple[str, ...]]
+
+
+class KeptOwners:
+    """What was computed lately, the latest used last, within ``most`` bytes, about.
+
+    The share-out of a thousand clients and queues takes some 300 KB, that of a small group 3 KB: a number of entries
+    says little of the memory.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._weight = 0
+        self._owners: dict[Asked, Owners] = {}
+
+    def get(self, asked: Asked) -> Owners:
+        owners = self._owners.pop(asked, None)
+        if owners is None:
+            owners = _shared_out(*asked)
+            self._weight += _weight(asked, owners)
+        self._owners[asked] = owners
+        while self._weight > self._most and len(self._owners) > 1:
+            oldest = next(iter(self._owners))
+            self._weight -= _weight(oldest, self._owners.pop(oldest))
+        return owners
+
+    @property
+    def weight(self) -> int:
+        return self._weight
+
+
+def _weight(asked: Asked, owners: Owners) -> int:
+    """Bytes, about: a queue's two tuples and its place in the dict, a client's id, and the rest."""
+    return 1_000 + 200 * len(owners) + 100 * len(asked[3])
+
+
+_kept = KeptOwners(KEPT_BYTES)

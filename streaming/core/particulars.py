@@ -13,6 +13,7 @@ from streaming.core.reports import addresses_of
 from streaming.core.state import Alert, Client, ListedAs, RunsAs
 
 CLIENTS_AT_MOST = 20
+MOST_WAITING = 2**63 - 1  # what a table's BIGINT holds: offsets may be anything up to it
 CHANGES_AT_MOST = 10
 CHANGES_BEFORE_MS = 600_000
 
@@ -38,7 +39,7 @@ def _waiting(evidence: GroupEvidence, queue: Queue) -> int | None:
     """Broadcasting clients keep their offsets to themselves."""
     if not queue.progress_ts or evidence.message_model == BROADCASTING:
         return None
-    return max(0, queue.consumer_lag)
+    return min(max(0, queue.consumer_lag), MOST_WAITING)
 
 
 def waiting_of(evidence: GroupEvidence, alert: Alert) -> tuple[int | None, int | None]:
@@ -47,7 +48,7 @@ def waiting_of(evidence: GroupEvidence, alert: Alert) -> tuple[int | None, int |
     queues = every if alert.kind == Kind.NO_MEMBERS else [every[place] for place in alert.queues]
     known = [waiting for queue in queues if (waiting := _waiting(evidence, queue)) is not None]
     dated = [queue.consumed_ts for queue in queues if queue.consumed_ts]
-    return (sum(known) if known else None), min(dated, default=None)
+    return (min(sum(known), MOST_WAITING) if known else None), min(dated, default=None)
 
 
 def clients_of(

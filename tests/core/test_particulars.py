@@ -194,3 +194,17 @@ def test_what_an_alert_began_with_outlives_a_restart() -> None:
     assert after.state == "resolved"
     assert (after.since_ts, after.active_ts) == (before.since_ts, before.active_ts)
     assert msgspec.json.decode(msgspec.json.encode(after), type=AlertFact) == after
+
+
+def test_extreme_offsets_say_no_more_than_a_table_can_hold() -> None:
+    fleet = Fleet(rate=0)
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.stick()
+    for offsets in fleet.offsets.values():
+        offsets.broker, offsets.consumer = 2**63 - 1, -1
+    fleet.run(100)
+    alert = fleet.alert("STALLED")
+    assert alert.waiting == 2**63 - 1
+    assert {queue.waiting for queue in alert.queues} == {2**63 - 1}
+    fleet.restart()
