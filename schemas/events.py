@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 SCHEMA_VERSION = 1
+PARTS_AT_MOST = 64  # of one round: some 100,000 names
 
 Name = Annotated[str, Meta(min_length=1, max_length=1024)]
 Millis = Annotated[int, Meta(ge=0, le=253_402_300_799_999, description="epoch milliseconds, UTC")]
@@ -177,7 +178,8 @@ class BrokerAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
     """What one broker answered in the round: its whole list of the group's client ids, double entries kept.
 
     ``listed_since``: ``ts`` of the marker that first told this list; 0: not known. Where markers got lost, it tells
-    whether the list was another one in between.
+    whether the list was another one in between. ``entries``: of a list that is told in several parts of a round, how
+    many entries it has in all; 0: it stands here whole.
     """
 
     broker_name: Name
@@ -185,6 +187,7 @@ class BrokerAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
     client_ids: tuple[Name, ...] = ()
     error: str | None = None
     listed_since: Millis = 0
+    entries: Count = 0
 
 
 class NotAsked(Struct, frozen=True, gc=False):
@@ -204,6 +207,8 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     ``routes_changed_ts``: ``ts`` of the newest copy of a route that differed from the copy told before it, or was the
     first of its topic; 0: none was told yet. Where events got lost, it tells whether a changed route was among them.
     A producer that gives it also gives ``listed_since``; None: it gives neither.
+    ``part`` of ``parts``: a round that is too long for one record (128 KB) is told in parts with one ``ts``, numbered
+    from 0. Lists, ``asked`` and ``not_asked`` are spread over them, all else stands in each. It counts as one marker.
     """
 
     brokers: tuple[BrokerAnswer, ...]
@@ -215,6 +220,8 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     rival_subscriptions: tuple[tuple[Name, ...], ...] = ()
     pop_topics: tuple[Name, ...] = ()
     routes_changed_ts: Millis | None = None
+    part: Annotated[int, Meta(ge=0, le=PARTS_AT_MOST - 1)] = 0
+    parts: Annotated[int, Meta(ge=1, le=PARTS_AT_MOST)] = 1
 
 
 class Forget(Event, tag="forget", frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -136,7 +136,7 @@ class _Fold:
         tally = self._tally(event.cluster)
         tally.events += 1
         if isinstance(event, Round):
-            tally.rounds += 1
+            tally.rounds += event.part == 0
             tally.brokers_unanswered += sum(1 for answer in event.brokers if not answer.answered)
             tally.newest_round_ts = max(event.ts, tally.newest_round_ts or 0)
 

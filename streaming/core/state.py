@@ -237,6 +237,15 @@ class Missing(Packed):
     markers: int = 0  # accepted since the gap was seen
 
 
+class Parts(Packed):
+    """The parts of a round that have come so far, by their places."""
+
+    source: str
+    ts: int
+    first_seq: int
+    come: dict[int, bytes] = field(default_factory=dict)
+
+
 class GroupState(Packed):
     """All of it. ``due_ts``: until then, and without news, evaluating again would find the same."""
 
@@ -277,6 +286,7 @@ class GroupState(Packed):
     missing: list[Missing] = field(default_factory=list)
     lost_ts: int = 0  # what was lost in the newest loss of events is no younger
     routes_changed_ts: int = -1  # as the newest marker says; -1: its producer does not tell what has changed
+    parts: Parts | None = None
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -309,6 +319,7 @@ def husk(state: GroupState) -> GroupState:
         missing=state.missing,
         lost_ts=state.lost_ts,
         routes_changed_ts=state.routes_changed_ts,
+        parts=state.parts,
     )
 
 

@@ -30,6 +30,7 @@ from streaming.core.forgetting import take_forget
 from streaming.core.group import Group
 from streaming.core.losses import give_up_old_gaps, is_first_time, take_changes
 from streaming.core.membership import take_change, take_lists
+from streaming.core.parts import whole_rounds
 from streaming.core.progress import take_progress
 from streaming.core.reports import take_heartbeat, take_report
 from streaming.core.routes import take_route
@@ -71,7 +72,8 @@ def take(group: Group, event: AnyEvent, origin: Origin = NOWHERE) -> list[Refuse
     """Take one event. What is refused comes back: this event, or earlier ones that had been waiting for the clock."""
     is_new = is_first_time(group, event, _time_of(event))
     if isinstance(event, Round):
-        return _take_round(group, event, origin, is_new)
+        whole = whole_rounds(group, event, is_new)
+        return [refused for one in whole for refused in _take_round(group, one, origin, is_new)]
     if isinstance(event, Forget):  # it waits for no clock: a retired group may have no rounds any more
         if is_new:
             take_forget(group, event)

@@ -37,11 +37,16 @@ class GroupWatch:
 
     def _take_round(self, event: Round) -> None:
         self.first_ts = self.first_ts or event.started_ts
-        self.brokers = event.brokers
-        self._listed = {client_id for answer in event.brokers for client_id in answer.client_ids}
-        self._reported &= self._listed
-        self._asked = (self._asked | set(event.asked)) & self._listed
-        self._not_asked = {one.client_id: one.reason for one in event.not_asked}
+        told = {one.client_id: one.reason for one in event.not_asked}
+        if event.part:  # the lists of a long round come in several
+            self.brokers, self._not_asked = (*self.brokers, *event.brokers), self._not_asked | told
+        else:
+            self.brokers, self._not_asked = event.brokers, told
+        self._asked |= set(event.asked)
+        if event.part + 1 == event.parts:
+            self._listed = {client_id for answer in self.brokers for client_id in answer.client_ids}
+            self._reported &= self._listed
+            self._asked &= self._listed
 
     def _take_report(self, event: AssignmentReport) -> None:
         if event.answered:

@@ -6,7 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.codec import decode_record
-from schemas.events import AnyEvent, AssignmentReport, ConsumerChange, Heartbeat, Round, decode_event
+from schemas.events import (
+    AnyEvent,
+    AssignmentReport,
+    ConsumeProgress,
+    ConsumerChange,
+    Heartbeat,
+    QueueProgress,
+    Round,
+    decode_event,
+    encode_event,
+)
 from streaming.collector.output.backlog import Backlog, Waiting
 
 NOW = 1_700_000_000_000
@@ -91,3 +101,18 @@ def test_bound_holds_and_each_group_has_one_gap_at_most(told: list[tuple[str, st
     for group, told_of_it in numbers.items():
         seqs = [e.seq for e in events(kept) if e.group == group]
         assert seqs == list(range(told_of_it - len(seqs), told_of_it))
+
+
+def test_parts_of_one_round_and_of_one_table_do_not_supersede_each_other() -> None:
+    parts = [Round(**common(seq), brokers=(), started_ts=NOW, part=seq, parts=3) for seq in range(3)]  # type: ignore[arg-type]
+    tables = [
+        ConsumeProgress(**common(3 + n), broker_name="a", topic="T", queues=(QueueProgress(500 * n, 1, 1, 1),))  # type: ignore[arg-type]
+        for n in range(2)
+    ]
+    size = sum(len(encode_event(event)) + 400 for event in (*parts, *tables))
+    backlog = Backlog(size * 2)
+    for _ in range(3):
+        backlog.put([*parts, *tables])
+    kept = [decode_event(record.value) for record in backlog.take(99, 0)]
+    assert {event.part for event in kept if isinstance(event, Round)} == {0, 1, 2}
+    assert {event.queues[0].queue_id for event in kept if isinstance(event, ConsumeProgress)} == {0, 500}

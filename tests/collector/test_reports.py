@@ -13,6 +13,7 @@ from streaming.collector.translation.answers import (
     RunningInfoAnswer,
     SubscriptionData,
 )
+from streaming.collector.translation.cluster import ClusterTranslation
 
 
 def running_info(**fields: object) -> RunningInfoAnswer:
@@ -134,3 +135,16 @@ def test_a_report_too_long_for_a_record_still_says_who_owns_what() -> None:
     assert len(encode_event(slim)) <= MAX_EVENT_BYTES
     assert [q.queue_id for q in slim.owned[0].queues] == list(range(3000))
     assert {q.cached_msg_count for q in slim.owned[0].queues} == {1}
+
+
+def test_offsets_of_many_queues_are_told_in_several_events_that_fit() -> None:
+    most = 2**63 - 1
+    rows = tuple(
+        OffsetRow("T" * 200, number, "a", most, most - 1, most - 1, reports.LATEST_MILLIS) for number in range(1100)
+    )
+    group = ClusterTranslation("prod", "collector 1").group("g")
+    group.begin_round(reports.LATEST_MILLIS)
+    events = group.take(ConsumeStatsAnswer(ts=reports.LATEST_MILLIS, broker="a", group="g", code=0, table=rows))
+    assert [len(event.queues) for event in events] == [500, 500, 100]
+    assert all(len(encode_event(event)) <= MAX_EVENT_BYTES for event in events)
+    assert [queue.queue_id for event in events for queue in event.queues] == list(range(1100))

@@ -127,8 +127,8 @@ def _slot(event: AnyEvent) -> Hashable:
     if isinstance(event, TopicRoute):
         return "route", event.topic
     if isinstance(event, ConsumeProgress):
-        return "progress", event.broker_name, event.topic
+        return "progress", event.broker_name, event.topic, event.queues[0].queue_id if event.queues else None
     if isinstance(event, Round):
-        return "round"
+        return "round", event.part
     assert isinstance(event, ConsumerChange)
     return None

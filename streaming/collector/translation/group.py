@@ -31,6 +31,7 @@ from streaming.collector.translation.answers import (
     RunningInfoAnswer,
     SubscriptionGroupAnswer,
 )
+from streaming.collector.translation.parts import in_parts
 from streaming.collector.translation.routes import KnownRoute, Queues, Routes
 from streaming.collector.translation.views import BrokerView, Profile
 
@@ -144,7 +145,8 @@ class GroupTranslation:
             if answer.code == SUCCESS:
                 events += self._heartbeats(self.brokers[name], answer.end_ts)
         events += self._changed_routes()
-        events.append(self._marker(self._asked if asked is None else asked, not_asked or {}))
+        marker = self._marker(self._asked if asked is None else asked, not_asked or {})
+        events += in_parts(marker, self._next)
         self._clear()
         return events
 

@@ -26,6 +26,7 @@ LATEST_MILLIS = 253_402_300_799_999
 LARGEST_COUNT = 2**31 - 1
 ROCKETMQ_PACKAGE = "org.apache.rocketmq."
 QUEUES_THAT_ALWAYS_FIT = 250
+QUEUES_TOLD_TOGETHER = 500  # offsets of so many fit in a record, however large they are
 
 
 def why_unanswered(answer: RunningInfoAnswer) -> str:
@@ -121,15 +122,17 @@ def _lean(queue: OwnedQueue) -> OwnedQueue:
 
 
 def progress(answer: ConsumeStatsAnswer) -> list[tuple[str, str, tuple[QueueProgress, ...]]]:
-    """(topic, broker name, offsets) of an answer, which can hold several topics."""
+    """(topic, broker name, offsets) of an answer, which can hold several topics; of many queues in several."""
     found: dict[tuple[str, str], list[QueueProgress]] = {}
     for row in answer.table or ():
         if row.queue_id < 0:
             continue
         found.setdefault((row.topic, row.broker_name or answer.broker), []).append(_queue_progress(row, answer.ts))
     return [
-        (topic, broker_name, tuple(sorted(queues, key=lambda q: q.queue_id)))
+        (topic, broker_name, tuple(in_order[first : first + QUEUES_TOLD_TOGETHER]))
         for (topic, broker_name), queues in sorted(found.items())
+        for in_order in [sorted(queues, key=lambda q: q.queue_id)]
+        for first in range(0, len(in_order), QUEUES_TOLD_TOGETHER)
     ]
 
 

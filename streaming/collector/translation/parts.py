@@ -1,0 +1,64 @@
+"""A round that is too long for one record is told in parts, each with some of the lists."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from schemas.codec import MAX_EVENT_BYTES
+from schemas.events import PARTS_AT_MOST, BrokerAnswer, NotAsked, Round, encode_event
+
+NAMES_THAT_ALWAYS_FIT = 100
+PIECE_BYTES = MAX_EVENT_BYTES // 2  # of names in one part: topics and the rest stand beside them in each
+BESIDE_A_NAME_BYTES = 4
+T = TypeVar("T")
+
+
+def in_parts(marker: Round, number: Callable[[], dict[str, Any]]) -> list[Round]:
+    """The marker, or its parts; ``number`` gives each further part its own ``seq``."""
+    names = len(marker.asked) + len(marker.not_asked) + sum(len(answer.client_ids) for answer in marker.brokers)
+    if names <= NAMES_THAT_ALWAYS_FIT or len(encode_event(marker)) <= MAX_EVENT_BYTES:
+        return [marker]
+    pieces: list[dict[str, Any]] = [{"brokers": answers} for answers in _packed(_pieces(marker.brokers), _answer_bytes)]
+    pieces += [{"asked": ids} for ids in _packed(marker.asked, _name_bytes)]
+    pieces += [{"not_asked": told} for told in _packed(marker.not_asked, _told_bytes)]
+    pieces = pieces[:PARTS_AT_MOST]
+    bare = replace(marker, brokers=(), asked=(), not_asked=(), parts=len(pieces))
+    first = replace(bare, **pieces[0])
+    return [first, *(replace(bare, **number(), part=part, **piece) for part, piece in enumerate(pieces[1:], 1))]
+
+
+def _pieces(answers: Iterable[BrokerAnswer]) -> Iterator[BrokerAnswer]:
+    """A list that is long by itself in several."""
+    for answer in answers:
+        lists = list(_packed(answer.client_ids, _name_bytes))
+        if len(lists) < 2:
+            yield answer
+        else:
+            yield from (replace(answer, client_ids=ids, entries=len(answer.client_ids)) for ids in lists)
+
+
+def _packed(items: Sequence[T] | Iterator[T], size_of: Callable[[T], int]) -> Iterator[tuple[T, ...]]:
+    """In order, as many together as fit in a piece."""
+    together: list[T] = []
+    size = 0
+    for item in items:
+        if together and size + size_of(item) > PIECE_BYTES:
+            yield tuple(together)
+            together, size = [], 0
+        together.append(item)
+        size += size_of(item)
+    if together:
+        yield tuple(together)
+
+
+def _name_bytes(name: str) -> int:
+    return len(encode_event(name)) + BESIDE_A_NAME_BYTES
+
+
+def _told_bytes(told: NotAsked) -> int:
+    return len(encode_event(told)) + BESIDE_A_NAME_BYTES
+
+
+def _answer_bytes(answer: BrokerAnswer) -> int:
+    return len(encode_event(answer)) + BESIDE_A_NAME_BYTES
