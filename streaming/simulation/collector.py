@@ -167,6 +167,10 @@ class Collector:
         """Whether its answer will be late."""
         now, agenda = self._fleet.now, self._fleet.agenda
         names = sorted(name for name, answer in self._answers.items() if client_id in answer.client_ids)
+        if not names:
+            self._clients.not_sent(client_id)
+            self._not_asked[client_id] = "no broker that answers lists it"
+            return False
         through = names[crc32(client_id.encode()) % len(names)]
         if self.pace.asks_through_all:
             through = names[self._round // self.pace.interval_ms % len(names)]

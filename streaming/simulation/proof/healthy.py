@@ -106,7 +106,9 @@ def broker_restart(world: World) -> None:
 def night(world: World) -> None:
     """Nothing is produced any more, and the group is stopped; in the morning it starts again."""
     rate = world.shape.rate * world.shape.queues * world.shape.brokers
-    world.fleet.producer.write(TOPIC, 0)
+    topics = [topic for topic, _ in world.manner.topics]
+    for topic in topics:
+        world.fleet.producer.write(topic, 0)
     world.fleet.run(60)
     ids = [client.client_id for client in world.clients]
     for client in list(world.clients):
@@ -115,7 +117,8 @@ def night(world: World) -> None:
     for client_id in ids:
         world.start(client_id)
         world.fleet.run(world.random.random())
-    world.fleet.producer.write(TOPIC, rate)
+    for topic in topics:
+        world.fleet.producer.write(topic, rate)
 
 
 OPERATIONS: tuple[tuple[Callable[[World], None], int], ...] = (
