@@ -85,7 +85,7 @@ class Lasting:
         active = [one for one in self._active if one.from_ts <= from_ts + LASTING_MS and one.to_ts >= from_ts]
         wanted = Wanted(kind, topic, from_ts, from_ts + LASTING_MS, tuple(one.fault.name for one in active), ())
         for page, over_ts in told:
-            names_it = page.kind in OF_QUEUES and bool(queues & page.queues)
+            names_it = page.kind is Kind.NO_MEMBERS or (page.kind in OF_QUEUES and bool(queues & page.queues))
             is_of_it = names_it if queues else (page.kind, page.topic) == (kind, topic)
             if is_of_it and page.fired_ts <= wanted.due_ts and over_ts >= from_ts:
                 wanted.found = page
