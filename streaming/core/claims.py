@@ -60,7 +60,7 @@ def _claim(group: Group, findings: TopicFindings, kind: Kind, queues: list[int])
     cause, words = (None, "") if why is None else (why.cause.value, why.evidence)
     verdicts = [findings.verdicts[place] for place in queues]
     is_ripe = any(_is_ripe(group, place, findings) for place in queues)
-    waits = waits_for_deploy(findings.evidence.of_group, cause)
+    waits = kind is not Kind.SLOW_CONSUMER and waits_for_deploy(findings.evidence.of_group, cause)
     severity = Severity.CRITICAL if any(v.severity is Severity.CRITICAL for v in verdicts) else verdicts[0].severity
     evidence = words or next((v.reason for v in verdicts if v.reason), "")
     if kind is Kind.STALLED:

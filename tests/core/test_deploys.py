@@ -108,6 +108,18 @@ def test_a_deploy_is_not_forgotten_over_a_restart() -> None:
     assert fired_at(fleet) == []
 
 
+def test_a_listener_that_hangs_waits_for_no_deploy() -> None:
+    """Its owner answers and has messages in hand: that follows from no difference between members."""
+    fleet = old_ones(4)
+    replace(fleet, [0], 60)
+    stuck = fleet.of("old-3")[0]
+    stuck.busy = 9
+    fleet.stuck = set(stuck.owned)
+    replace(fleet, [1, 2], 150)
+    assert ("T", "SLOW_CONSUMER") in fleet.fired()
+    assert "waits_for_deploy" not in [reason for _, _, reason in fleet.alerts("SLOW_CONSUMER")]
+
+
 def test_two_processes_under_one_id_wait_for_no_deploy() -> None:
     fleet = old_ones(4)
     replace(fleet, [0, 1], 60)
