@@ -269,6 +269,9 @@ class Fleet:
         self.settle()
         return [progress for broker in self.brokers.values() for progress in broker.progresses(self.group)]
 
+    def messages_wait(self) -> bool:
+        return any(one.log.max_offset(self.now) > max(0, one.committed) for one in self.progresses())
+
     def is_misplaced(self, topic: str) -> bool:
         """Whether a client holds a queue that another should, by the first client's strategy and the brokers' lists."""
         route = self.name_server.route(topic)

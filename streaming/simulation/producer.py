@@ -104,6 +104,11 @@ class Producer:
             self._polls = True
             self._fleet.agenda.after(POLL_ROUTES_MS, self._poll)
 
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Those that it writes to, or did."""
+        return tuple(self._rates)
+
     def _poll(self) -> None:
         for topic in self._rates:
             self._spread(topic)

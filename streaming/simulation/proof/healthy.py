@@ -105,11 +105,27 @@ def broker_restart(world: World) -> None:
 
 def night(world: World) -> None:
     """Nothing is produced any more, and the group is stopped; in the morning it starts again."""
+    _night(world, is_careful=False)
+
+
+def careful_night(world: World) -> None:
+    """Nobody stops a group while messages wait: it would be missed, and rightly."""
+    _night(world, is_careful=True)
+
+
+def _night(world: World, is_careful: bool) -> None:
     rate = world.shape.rate * world.shape.queues * world.shape.brokers
-    topics = [topic for topic, _ in world.manner.topics]
+    topics = world.fleet.producer.topics
     for topic in topics:
         world.fleet.producer.write(topic, 0)
     world.fleet.run(60)
+    if not (is_careful and world.fleet.messages_wait()):
+        _sleep(world)
+    for topic in topics:
+        world.fleet.producer.write(topic, rate)
+
+
+def _sleep(world: World) -> None:
     ids = [client.client_id for client in world.clients]
     for client in list(world.clients):
         world.fleet.leave(client)
@@ -117,8 +133,6 @@ def night(world: World) -> None:
     for client_id in ids:
         world.start(client_id)
         world.fleet.run(world.random.random())
-    for topic in topics:
-        world.fleet.producer.write(topic, rate)
 
 
 OPERATIONS: tuple[tuple[Callable[[World], None], int], ...] = (
@@ -154,6 +168,8 @@ def play_healthy(seed: str, settings: Settings, is_perturbed: bool = False) -> R
     world.warm_up()
     actions, weights = zip(*OPERATIONS, strict=True)
     done = random.choices(actions, weights, k=OPERATIONS_A_RUN)
+    if is_perturbed:
+        done = [careful_night if action is night else action for action in done]
     for action in done:
         action(world)
         world.fleet.run(random.randrange(*PAUSE_S))

@@ -59,10 +59,15 @@ class Lasting:
                 continue
             known = by_queue.setdefault(window.queue, [])
             if known and known[-1].to_ts == window.from_ts:
-                known[-1] = Window(known[-1].kind, window.queue, known[-1].from_ts, window.rate, window.to_ts)
+                known[-1] = self._as_one(known[-1], window)
             else:
                 known.append(window)
         return [window for windows in by_queue.values() for window in windows]
+
+    def _as_one(self, first: Window, then: Window) -> Window:
+        """Named for the longer of the two."""
+        longer = max(first, then, key=lambda window: window.lasted_until(self._end) - window.from_ts)
+        return Window(longer.kind, first.queue, first.from_ts, longer.rate, then.to_ts)
 
     def _can_be_seen(self, window: Window) -> bool:
         """That two own a queue can be known only where both say so (docs/findings.md)."""
