@@ -166,7 +166,10 @@ def _tell_change(group: Group, place: int, client: Client, before: int, entries:
 
 
 def _give_up_silent_brokers(group: Group, answered: Container[int]) -> list[int]:
-    """Places of brokers whose list no longer stands: they do not answer, and no route names them any more."""
+    """Places of brokers whose list no longer stands: they do not answer, and no route names them any more.
+
+    Where no route is known, none says so: what such a broker listed last was not taken back by anybody.
+    """
     state = group.state
     silent = [(place, broker) for place, broker in enumerate(state.brokers) if place not in answered]
     if not silent:
@@ -176,7 +179,7 @@ def _give_up_silent_brokers(group: Group, answered: Container[int]) -> list[int]
     for place, broker in silent:
         broker.lost_ts = broker.lost_ts or state.now
         broker.list_digest = b""
-        if place in hosting or state.now - broker.lost_ts <= group.timing.view_max_age:
+        if not hosting or place in hosting or state.now - broker.lost_ts <= group.timing.view_max_age:
             group.disturb()
         elif broker.listed:
             given_up.append(place)

@@ -206,6 +206,8 @@ class TopicEvidence:
 
     @cached_property
     def _expectation(self) -> dict[int, list[int]] | str:
+        if self.uncovered:
+            return "not every broker of the topic has said who its members are"
         if self.broadcasts:
             everybody = sorted(self.members)
             return dict.fromkeys(self.queues, everybody)

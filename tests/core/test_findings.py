@@ -369,3 +369,25 @@ def test_a_topic_that_takes_the_place_of_a_static_one_is_judged() -> None:
     fleet.balance()
     fleet.run(120)
     assert set(fleet.findings().values()) == {"MATCH"}
+
+
+def test_expected_owners_are_not_known_while_a_broker_has_not_listed_its_members() -> None:
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(60)
+    assert fleet.finding("a0").expected == ("x",)
+    fleet.down.add("b")
+    fleet.run(60)
+    assert (fleet.finding("a0").finding, fleet.finding("a0").expected) == ("UNKNOWN", None)
+
+
+def test_silent_broker_takes_nobody_back_while_no_route_is_known() -> None:
+    """Only a route that no longer names it says that its list does not stand."""
+    fleet = Fleet()
+    fleet.says_routes = False
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.down.update("ab")
+    fleet.run(120)
+    assert fleet.status().members == 2
+    assert fleet.status().status == "unknown"
