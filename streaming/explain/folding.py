@@ -35,6 +35,7 @@ KINDS: tuple[type[Payload], ...] = (
 LATELY_MS = 3_600_000
 CHANGES_AT_MOST = 20
 AS_IT_SHOULD_BE = (Kind.MATCH,)
+NOBODYS = (Kind.ORPHANED, Kind.NO_MEMBERS)
 
 _QueueKey: TypeAlias = tuple[str, str, int]
 
@@ -43,7 +44,7 @@ class _Newest:
     """Of each queue, client, broker's list and alert what was told last."""
 
     def __init__(self) -> None:
-        self.queues: dict[_QueueKey, QueueFact] = {}
+        self.queues: dict[_QueueKey, tuple[int, QueueFact]] = {}
         self.members: dict[str, MemberFact] = {}
         self.entries: dict[tuple[str, str], int] = {}
         self.alerts: dict[str, list[tuple[Fact, AlertFact]]] = {}
@@ -52,7 +53,7 @@ class _Newest:
     def take(self, fact: Fact) -> None:
         told = fact.payload
         if isinstance(told, QueueFact):
-            self.queues[fact.topic or "", told.broker_name, told.queue_id] = told
+            self.queues[fact.topic or "", told.broker_name, told.queue_id] = (fact.ts, told)
         elif isinstance(told, MemberFact):
             self.members[told.client_id] = told
         elif isinstance(told, MembershipFact):
@@ -91,10 +92,10 @@ def picture_of(facts: Sequence[Fact], at: int | None = None, monitor: Monitor | 
         status=status.status if status else None,
         status_ts=newest.group[0] if newest.group else None,
         reason=status.reason if status else None,
-        counts=status.counts if status else {},
-        brokers_covered=status.brokers_covered if status else 0,
-        brokers_known=status.brokers_known if status else 0,
-        members_reporting=status.members_reporting if status else 0,
+        counts=status.counts if status else None,
+        brokers_covered=status.brokers_covered if status else None,
+        brokers_known=status.brokers_known if status else None,
+        members_reporting=status.members_reporting if status else None,
         members=tuple(sorted((m for m in newest.members.values() if m.present), key=lambda m: m.client_id)),
         views=_views(newest),
         queues=queues,
@@ -106,10 +107,15 @@ def picture_of(facts: Sequence[Fact], at: int | None = None, monitor: Monitor | 
 
 def _queues(newest: _Newest) -> tuple[Queue, ...]:
     return tuple(
-        Queue(topic, broker_name, queue_id, q.finding, q.cause, q.reason, q.owners, q.expected, q.since_ts)
-        for (topic, broker_name, queue_id), q in sorted(newest.queues.items())
+        Queue(topic, broker_name, queue_id, q.finding, q.cause, q.reason, _owners(q), q.expected, q.since_ts, told_ts)
+        for (topic, broker_name, queue_id), (told_ts, q) in sorted(newest.queues.items(), key=lambda item: item[0])
         if q.present
     )
+
+
+def _owners(told: QueueFact) -> tuple[str, ...] | None:
+    """That a queue is nobody's is proven of some findings alone."""
+    return told.owners if told.owners or told.finding in NOBODYS else None
 
 
 def _views(newest: _Newest) -> tuple[View, ...]:
@@ -145,12 +151,20 @@ def _alert(life: list[tuple[Fact, AlertFact]]) -> Alert:
 
 def _unalerted(queues: Iterable[Queue], alerts: Iterable[Alert]) -> tuple[Unalerted, ...]:
     alerted = {(alert.topic, *queue) for alert in alerts if is_open(alert.state) for queue in alert.queues}
-    alike: dict[tuple[str, str, str | None, str | None], list[tuple[str, int]]] = {}
+    alike: dict[tuple[str, str, str | None, str | None], list[Queue]] = {}
     for q in queues:
         if q.finding not in AS_IT_SHOULD_BE and (q.topic, q.broker_name, q.queue_id) not in alerted:
-            alike.setdefault((q.topic, q.finding, q.cause, q.reason), []).append((q.broker_name, q.queue_id))
+            alike.setdefault((q.topic, q.finding, q.cause, q.reason), []).append(q)
     return tuple(
-        Unalerted(topic, finding, cause, reason, why_no_alert(topic, finding, reason), tuple(those))
+        Unalerted(
+            topic,
+            finding,
+            cause,
+            reason,
+            why_no_alert(topic, finding, reason),
+            tuple((q.broker_name, q.queue_id) for q in those),
+            max(q.told_ts for q in those),
+        )
         for (topic, finding, cause, reason), those in sorted(alike.items(), key=lambda i: i[0][1] == Kind.EXCLUDED)
     )
 

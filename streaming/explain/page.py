@@ -27,6 +27,7 @@ STATE_STYLES = {"pending": "yellow", "firing": "bold red", "resolved": "green"}
 INDENT = "  "
 DEEPER = "    "
 ROWS_AT_MOST = 40
+AS_OF = (Kind.UNKNOWN, Kind.SETTLING)  # their reasons may be others by now
 LONG_QUIET_MS = 120_000
 
 MEMBER_COLUMNS = (
@@ -72,7 +73,7 @@ def lines_of(picture: GroupPicture, width: int, zone: tzinfo | None) -> Iterator
     yield Row("")
     yield from _alerts(picture, when, width)
     for one in picture.unalerted:
-        yield from _unalerted(one, width)
+        yield from _unalerted(one, when, width)
     yield from _members(picture, when, width)
     for topic, queues in _by_topic(picture.queues):
         yield from _queue_table(topic, queues, when, width)
@@ -84,14 +85,14 @@ def _status(picture: GroupPicture, when: When, width: int) -> Iterator[Row]:
         yield Row("its status had not been told by then", "yellow")
     else:
         reason = f" ({picture.reason})" if picture.reason else ""
-        counts = ", ".join(f"{kind} {number}" for kind, number in picture.counts.items())
+        counts = ", ".join(f"{kind} {number}" for kind, number in (picture.counts or {}).items())
         yield Row(
             cut(f"{picture.status.upper()}{reason} since {when.since(picture.status_ts)}: {counts}", width),
             STATUS_STYLES.get(picture.status, "yellow"),
         )
         yield from paragraph(
-            f"{picture.brokers_covered} of {counted(picture.brokers_known, 'broker')} answered; "
-            f"{picture.members_reporting} of {counted(len(picture.members), 'client')} reported",
+            f"by then {picture.brokers_covered} of {counted(picture.brokers_known or 0, 'broker')} had answered, and "
+            f"{picture.members_reporting} of {counted(len(picture.members), 'client')} had reported",
             width, INDENT, "dim",
         )  # fmt: skip
     yield from paragraph(_doubts(picture, when), width, INDENT, "yellow")
@@ -131,10 +132,11 @@ def _life(alert: Alert, when: When, width: int) -> Iterator[Row]:
         yield from paragraph(text, width, DEEPER, "" if step.state == AlertState.FIRING else "dim")
 
 
-def _unalerted(one: Unalerted, width: int) -> Iterator[Row]:
+def _unalerted(one: Unalerted, when: When, width: int) -> Iterator[Row]:
     style = "dim" if one.finding == Kind.EXCLUDED or is_retry_topic(one.topic) else "yellow"
     yield from paragraph(f"no alert: {_what(one.finding, one.topic, one.queues)}", width, "", style)
-    said = ": ".join(part for part in (one.cause, one.reason) if part)
+    reason = f"{one.reason} (told at {when.clock(one.told_ts)})" if one.reason and one.finding in AS_OF else one.reason
+    said = ": ".join(part for part in (one.cause, reason) if part)
     yield from paragraph("; ".join(part for part in (said, one.why) if part), width, INDENT, "")
 
 
@@ -148,7 +150,7 @@ def _members(picture: GroupPicture, when: When, width: int) -> Iterator[Row]:
     if not picture.members:
         yield Row("No members.", "yellow")
     else:
-        owned = Counter(owner for q in picture.queues if not is_retry_topic(q.topic) for owner in q.owners)
+        owned = Counter(owner for q in picture.queues if not is_retry_topic(q.topic) for owner in q.owners or ())
         cells = [_member_cells(member, owned[member.client_id], when) for member in picture.members]
         yield from _table(MEMBER_COLUMNS, [(row, "") for row in cells], "members", width)
     yield from _views(picture.views, width)
@@ -214,9 +216,7 @@ def _queue_cells(alike: Sequence[Queue], when: When) -> list[str]:
 
 
 def _owner(queue: Queue) -> str:
-    """That it is nobody's is proven of some findings alone."""
-    is_nobodys = queue.finding in (Kind.ORPHANED, Kind.NO_MEMBERS)
-    return named(queue.owners) if queue.owners or is_nobodys else "-"
+    return "-" if queue.owners is None else named(queue.owners)
 
 
 def _style(finding: str) -> str:

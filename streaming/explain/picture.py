@@ -18,7 +18,11 @@ class View(Struct, frozen=True):
 
 
 class Queue(Struct, frozen=True):
-    """``expected`` is None where it is not known; ``reason`` says why it is EXCLUDED, UNKNOWN or SETTLING."""
+    """``owners`` and ``expected`` are None where they are not known; ``()``: that it is nobody's was proven.
+
+    ``reason`` says why it is EXCLUDED, UNKNOWN or SETTLING, as it was at ``told_ts``: it is not told again while the
+    finding stays the same.
+    """
 
     topic: str
     broker_name: str
@@ -26,9 +30,10 @@ class Queue(Struct, frozen=True):
     finding: str
     cause: str | None
     reason: str | None
-    owners: tuple[str, ...]
+    owners: tuple[str, ...] | None
     expected: tuple[str, ...] | None
     since_ts: int
+    told_ts: int
 
 
 class Transition(Struct, frozen=True):
@@ -60,7 +65,10 @@ class Alert(Struct, frozen=True):
 
 
 class Unalerted(Struct, frozen=True):
-    """Queues that are not as they should be, or cannot be judged, and why no alert says so."""
+    """Queues that are not as they should be, or cannot be judged, and why no alert says so.
+
+    ``told_ts`` is when the newest of them was told: as of then, ``reason`` holds.
+    """
 
     topic: str
     finding: str
@@ -68,6 +76,7 @@ class Unalerted(Struct, frozen=True):
     reason: str | None
     why: str
     queues: tuple[tuple[str, int], ...]
+    told_ts: int
 
 
 class Change(Struct, frozen=True):
@@ -86,7 +95,10 @@ class Monitor(Struct, frozen=True):
 
 
 class GroupPicture(Struct, frozen=True, kw_only=True):
-    """``ts`` is the time asked for, ``newest_ts`` of the newest fact until then; None: not told by then."""
+    """``ts`` is the time asked for, ``newest_ts`` of the newest fact until then; None: not told by then.
+
+    ``counts``, ``brokers_covered``, ``brokers_known`` and ``members_reporting`` are as of ``status_ts``.
+    """
 
     schema: int = SCHEMA
     cluster: str
@@ -97,10 +109,10 @@ class GroupPicture(Struct, frozen=True, kw_only=True):
     status: str | None
     status_ts: int | None
     reason: str | None
-    counts: dict[str, int]
-    brokers_covered: int
-    brokers_known: int
-    members_reporting: int
+    counts: dict[str, int] | None
+    brokers_covered: int | None
+    brokers_known: int | None
+    members_reporting: int | None
     members: tuple[MemberFact, ...]
     views: tuple[View, ...]
     queues: tuple[Queue, ...]

@@ -28,7 +28,7 @@ class GroupWatch:
     def take(self, event: AnyEvent) -> None:
         take(self.group, event)
         self.group.facts.clear()
-        if isinstance(event, Round):
+        if isinstance(event, Round) and self.group.state.now >= event.ts:  # else it waits for the next to confirm it
             self._take_round(event)
         elif isinstance(event, ConsumeProgress):
             self.offsets.take(event)

@@ -35,6 +35,31 @@ def test_of_each_thing_what_was_told_last() -> None:
     assert [(q.queue_id, q.finding, q.owners) for q in picture.queues] == [(0, "ORPHANED", ())]
 
 
+def test_nobody_owns_a_queue_only_where_that_was_proven() -> None:
+    g = Teller()
+    g.queue(0, 0, "UNKNOWN", owners=(), reason="no answer from b")
+    g.queue(0, 1, "ORPHANED", owners=())
+    g.queue(0, 2, "EXCLUDED", owners=(), reason="POP")
+    assert [q.owners for q in picture_of(g.facts).queues] == [None, (), None]
+
+
+def test_what_was_not_told_is_null() -> None:
+    g = Teller()
+    g.listed(0, "a", "x", 1)
+    picture = picture_of(g.facts)
+    assert (picture.counts, picture.brokers_covered, picture.brokers_known, picture.members_reporting) == (None,) * 4
+
+
+def test_why_something_is_not_known_is_as_of_when_it_was_told() -> None:
+    """It is not told again while the finding stays the same: the broker may answer by now."""
+    g = Teller()
+    g.queue(0, 0, "UNKNOWN", owners=(), reason="no answer from b")
+    g.queue(40, 1, "UNKNOWN", owners=(), reason="no answer from b")
+    picture = picture_of(g.facts, T0 + 90_000)
+    assert [q.told_ts for q in picture.queues] == [T0, T0 + 40_000]
+    assert [one.told_ts for one in picture.unalerted] == [T0 + 40_000]
+
+
 def test_an_alert_shows_its_life_since_it_was_found_last() -> None:
     g = Teller()
     g.alert(0, "pending", "found")

@@ -342,3 +342,16 @@ def test_every_picture_is_a_json_object() -> None:
     for one in (fleet(), looked_at(two()), odd(lambda f: f.own("y", ""))):
         seen = picture(one)
         assert json.loads(json.dumps(msgspec.to_builtins(seen)))["group"] == "g"
+
+
+def test_marker_that_waits_to_be_confirmed_is_not_shown_yet() -> None:
+    """A round that seems to be far ahead counts once the next one says so too: until then, the lists before it do."""
+    one = looked_at(two())
+    one.down.add("b")
+    before = picture(one).ts
+    one.now += 3600
+    one.round()
+    seen = picture(one)
+    assert (seen.ts, [broker.answered for broker in seen.brokers]) == (before, [True, True])
+    later = picture(one.round())
+    assert (later.ts, [broker.answered for broker in later.brokers]) == (one._ts(), [True, False])

@@ -20,7 +20,7 @@ def present_of(picture: GroupPicture) -> Present:
         group=picture.group,
         members=tuple(Member(member.client_id, member.strategy) for member in picture.members),
         queues=tuple(
-            Queue(one.topic, one.broker_name, one.queue_id, one.owners, one.finding != Kind.PHANTOM)
+            Queue(one.topic, one.broker_name, one.queue_id, one.owners or (), one.finding != Kind.PHANTOM)
             for one in picture.queues
         ),
         orderly=any(member.orderly for member in picture.members),
