@@ -112,6 +112,7 @@ def set_back(state: GroupState, ts: int) -> None:
         client.since_ts, client.double_ts = min(client.since_ts, ts), min(client.double_ts, ts)
     for queue in state.queues:
         queue.progress_ts = queue.still_ms = queue.differs_ts = queue.evidence_ts = queue.idle_ts = queue.proven = 0
+        queue.twice_ts = queue.said_ts = queue.spare = 0
         queue.wrong_ts = min(queue.wrong_ts, ts)
         told_ts = min(queue.since_ts + queue.told_after_ms, ts)
         queue.since_ts = min(queue.since_ts, ts)

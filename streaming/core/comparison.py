@@ -10,6 +10,7 @@ from streaming.core.progress import STARTED_AFRESH
 from streaming.core.queue import Queue
 from streaming.core.state import FINDING_CODES
 from streaming.core.topic_evidence import TopicEvidence
+from streaming.core.two_owners import note_two_owners
 
 EXPLAINED = frozenset(RULES)
 STANDING_STILL = frozenset({Kind.STALLED, Kind.SLOW_CONSUMER, Kind.CONSUME_DISABLED})
@@ -154,6 +155,7 @@ def _take_over(group: Group, findings: TopicFindings) -> None:
     topic_name = findings.evidence.topic.name
     for place, verdict in findings.verdicts.items():
         queue = group.state.queues[place]
+        note_two_owners(findings.evidence, place, verdict)
         cause = findings.causes.get(place)
         if _is_as_told(queue, verdict, cause):
             continue

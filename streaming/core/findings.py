@@ -17,6 +17,7 @@ from streaming.core.state import FINDING_CODES
 from streaming.core.topic_evidence import NAME_SERVERS_DIFFER, TopicEvidence
 
 OTHER_ROUTE = "all members share out another route than the one known"
+MORE_THAN_CHANGES = 3  # claims in turn: changes that were still under way when counting began
 
 
 class Verdict(Struct, frozen=True, gc=False):
@@ -38,7 +39,18 @@ class Verdict(Struct, frozen=True, gc=False):
 class QueueEvidence:
     """One queue under judgement. ``since``: reports answered from then on count."""
 
-    __slots__ = ("counting", "expected", "is_doubtful", "is_lifted", "newest", "place", "queue", "since", "topic")
+    __slots__ = (
+        "counting",
+        "expected",
+        "is_doubtful",
+        "is_lifted",
+        "newest",
+        "place",
+        "queue",
+        "recent",
+        "since",
+        "topic",
+    )
 
     def __init__(self, topic: TopicEvidence, place: int) -> None:
         self.topic = topic
@@ -48,8 +60,8 @@ class QueueEvidence:
         self.expected = None if topic.expected is None else topic.expected.get(place)
         self.is_doubtful = topic.is_doubtful(self.queue)
         self.is_lifted = self._has_settled_too_long()
-        recent = topic.now - topic.group.timing.report_max_age
-        self.since = recent if self.is_lifted else max(topic.ready_ts, recent)
+        self.recent = topic.now - topic.group.timing.report_max_age
+        self.since = self.recent if self.is_lifted else max(topic.ready_ts, self.recent)
         self.counting = self.newest if topic.reports_as_of >= self.since else topic.owners(place, self.since)
 
     @property
@@ -86,6 +98,18 @@ class QueueEvidence:
         limit = self.topic.group.timing.settle_limit * self.topic.grace_since(differs_ts)
         return differs_ts > 0 and self.topic.now - differs_ts > limit
 
+    @property
+    def says_twice_for_long(self) -> bool:
+        """Whether two or more go on saying that they own it, more often in turn than there were changes to explain it.
+
+        Each in its newest report, for longer than a queue may settle: then it did not change hands between them.
+        """
+        queue = self.queue
+        if queue.unrest is None or not queue.twice_ts:
+            return False
+        limit = self.topic.group.timing.settle_limit * self.topic.grace_since(queue.twice_ts)
+        return self.topic.now - queue.twice_ts > limit and queue.spare >= MORE_THAN_CHANGES
+
     def seen(self, kind: Kind, severity: Severity, reason: str | None) -> Verdict:
         """A verdict on the newest reports as they are."""
         return Verdict(kind, severity, reason, self.newest, self.expected)
@@ -99,10 +123,14 @@ class QueueEvidence:
 
 
 def duplicated(q: QueueEvidence) -> Verdict | None:
-    """Two or more instances own it, by reports of both that count."""
-    if q.topic.broadcasts or len(q.counting) < 2 or q.queue.broker in q.topic.uncovered:
+    """Two or more instances own it, by reports of both that count, or that they repeat whatever else changes."""
+    if q.topic.broadcasts or len(q.newest) < 2 or q.queue.broker in q.topic.uncovered:
         return None
-    return q.proven(Kind.DUPLICATED, Severity.CRITICAL, None, q.counting)
+    since = q.recent if q.says_twice_for_long else max(q.recent, q.topic.ready_ts)
+    owners = q.topic.owners(q.place, since)
+    if len(owners) < 2:
+        return None
+    return replace(q.proven(Kind.DUPLICATED, Severity.CRITICAL, None, owners), owners=owners)
 
 
 def orphaned(q: QueueEvidence) -> Verdict | None:

@@ -23,6 +23,9 @@ class Unrest(Packed):
     evidence_ts: int = 0  # newest report behind that when it was proven first
     idle_ts: int = 0  # while SLOW_CONSUMER: when its owner was first seen with nothing of it in hand
     consumed_ts: int = 0  # while messages wait that are not pulled: when the last one consumed came; 0: not known
+    twice_ts: int = 0  # since when two or more have said, each in its newest report, that they own it
+    said_ts: int = 0  # when the last of them did
+    spare: int = 0  # how often one did after another, less the changes since: what healthy hand-overs cannot explain
 
 
 _AT_REST = Unrest()
@@ -82,3 +85,6 @@ class Queue(Packed):
     evidence_ts = _OfUnrest(0)
     idle_ts = _OfUnrest(0)
     consumed_ts = _OfUnrest(0)
+    twice_ts = _OfUnrest(0)
+    said_ts = _OfUnrest(0)
+    spare = _OfUnrest(0)
