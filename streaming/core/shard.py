@@ -16,6 +16,7 @@ from schemas.events import AnyEvent, Round
 from schemas.facts import Fact, QuarantineFact
 from schemas.identity import group_key
 from streaming.core.group import Group
+from streaming.core.refusals import OF_THEIR_GROUP, note_refused
 from streaming.core.seed import SEED_TOPIC, plant
 from streaming.core.settings import Settings
 from streaming.core.state import husk, is_forgettable, new_state, pack, unpack
@@ -142,6 +143,9 @@ class _Fold:
 
     def _quarantine(self, record: Record, why: Rejected) -> None:
         cluster, group = _names_in(record.key)
+        if cluster and group and why.reason in OF_THEIR_GROUP and record.arrival_ts is not None:
+            key = group_key(cluster, group)
+            note_refused(self.groups.get(key) or self._open(key, cluster, group), why, record.arrival_ts)
         self._tally(cluster).quarantined += 1
         value = record.value
         payload = QuarantineFact(

@@ -287,6 +287,7 @@ class GroupState(Packed):
     lost_ts: int = 0  # what was lost in the newest loss of events is no younger
     routes_changed_ts: int = -1  # as the newest marker says; -1: its producer does not tell what has changed
     parts: Parts | None = None
+    refused_since: int = 0  # when the first record was refused since a round was taken, by its arrival; 0: none was
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -320,6 +321,7 @@ def husk(state: GroupState) -> GroupState:
         lost_ts=state.lost_ts,
         routes_changed_ts=state.routes_changed_ts,
         parts=state.parts,
+        refused_since=state.refused_since,
     )
 
 

@@ -32,6 +32,7 @@ from streaming.core.losses import give_up_old_gaps, is_first_time, take_changes
 from streaming.core.membership import take_change, take_lists
 from streaming.core.parts import whole_rounds
 from streaming.core.progress import take_progress
+from streaming.core.refusals import note_round
 from streaming.core.reports import take_heartbeat, take_report
 from streaming.core.routes import take_route
 from streaming.core.settings import Settings
@@ -126,6 +127,7 @@ def _accept(group: Group, event: Round) -> None:
     state.round = event.round
     take_changes(group, event.routes_changed_ts)
     give_up_old_gaps(group)
+    note_round(group)
     _take_group_settings(group, event)
     take_lists(group, event)
     evaluate(group, before)
