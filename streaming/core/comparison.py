@@ -52,6 +52,8 @@ def judge_all(group: Group, evidence: GroupEvidence) -> list[TopicFindings]:
     held = _held_by_topic(group, evidence)
     found = []
     for place, topic in enumerate(group.state.topics):
+        if place in group.abandoned:
+            continue
         of_topic = TopicEvidence(evidence, place, topic)
         _note_life(of_topic)
         found.append(TopicFindings(of_topic, _judge_topic(of_topic, held.get(place, set()))))

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from schemas.facts import AlertState, EvaluationFailedFact, GroupFact, Kind
+from streaming.core.abandoned import abandoned_topics
 from streaming.core.alerting import UNDECIDED, update_alerts
 from streaming.core.clock import as_text
 from streaming.core.comparison import TopicFindings, compare
@@ -36,6 +37,7 @@ def evaluate(group: Group, before: int) -> None:
 
 
 def _evaluate(group: Group, before: int) -> None:
+    group.abandoned = abandoned_topics(group)
     evidence = GroupEvidence(group)
     found = compare(group, evidence)
     conditions = find_conditions(evidence)

@@ -9,7 +9,7 @@ from schemas.facts import Fact, Payload
 from schemas.identity import MessageQueue
 from streaming.core.queue import Queue
 from streaming.core.settings import GroupRule, Settings, Timing
-from streaming.core.state import Broker, Client, GroupState, ListedAs, RunsAs, Topic, husk
+from streaming.core.state import Broker, Client, GroupState, HostedQueues, ListedAs, RunsAs, Topic, husk
 
 
 class Group:
@@ -22,6 +22,7 @@ class Group:
         "_queues",
         "_runs_as",
         "_topics",
+        "abandoned",
         "facts",
         "rule",
         "settings",
@@ -35,6 +36,7 @@ class Group:
         self.timing: Timing = settings.timing
         self.rule: GroupRule = settings.rule_for(state.cluster, state.group)
         self.facts: list[Fact] = []
+        self.abandoned: set[int] = set()  # places of topics that the evaluation under way leaves out, then drops
         self._index()
 
     def _index(self) -> None:
@@ -118,6 +120,24 @@ class Group:
             setattr(self.state, name, getattr(kept, name))
         self._index()
 
+    def forget_places(self, topics: set[int], brokers: set[int]) -> None:
+        """Drop topics and brokers of which no queue is left; everything else moves up."""
+        state = self.state
+        new_topic, new_broker = _places(len(state.topics), topics), _places(len(state.brokers), brokers)
+        state.topics = [topic for place, topic in enumerate(state.topics) if place not in topics]
+        state.brokers = [broker for place, broker in enumerate(state.brokers) if place not in brokers]
+        for queue in state.queues:
+            queue.topic, queue.broker = new_topic[queue.topic], new_broker[queue.broker]
+        for topic in state.topics:
+            topic.hosts = _hosted(topic.hosts, new_broker)
+            topic.previous_hosts = _hosted(topic.previous_hosts, new_broker)
+            for copy in topic.copies.given if topic.copies is not None else ():
+                copy.hosts = _hosted(copy.hosts, new_broker)
+        for client in state.clients:
+            client.entries = [n for place, n in enumerate(client.entries) if place not in brokers]
+            client.addresses = [a for place, a in enumerate(client.addresses) if place not in brokers]
+        self._index()
+
     def forget(self, clients: set[int], queues: set[int]) -> None:
         """Drop clients and queues, and what nobody refers to any more; everything else moves up."""
         state = self.state
@@ -152,6 +172,10 @@ class Group:
 def _places(count: int, dropped: set[int]) -> dict[int, int]:
     kept = (place for place in range(count) if place not in dropped)
     return {old: new for new, old in enumerate(kept)}
+
+
+def _hosted(hosts: list[HostedQueues], new: dict[int, int]) -> list[HostedQueues]:
+    return [HostedQueues(new[h.broker], h.read, h.write, h.perm) for h in hosts if h.broker in new]
 
 
 def _moved(places: list[int], new: dict[int, int]) -> list[int]:

@@ -2,6 +2,7 @@
 
 from schemas.facts import MemberFact
 from schemas.identity import is_retry_topic
+from streaming.core.abandoned import abandoned_brokers
 from streaming.core.evidence import GroupEvidence
 from streaming.core.group import Group
 from streaming.core.membership import is_listed
@@ -72,6 +73,7 @@ def forget_the_gone(group: Group) -> None:
     routed = {
         (topic, hosted.broker, queue_id)
         for topic, of in enumerate(state.topics)
+        if topic not in group.abandoned
         for hosted in of.hosts
         for queue_id in range(max(hosted.read, hosted.write))
     }
@@ -80,8 +82,13 @@ def forget_the_gone(group: Group) -> None:
         for place, q in enumerate(state.queues)
         if place not in held and q.told_after_ms < 0 and (q.topic, q.broker, q.queue_id) not in routed
     }
+    topics = group.abandoned - {queue.topic for place, queue in enumerate(state.queues) if place not in stray}
+    brokers = abandoned_brokers(state, topics, stray)
     if gone or stray:
         group.forget(gone, stray)
+    if topics or brokers:
+        group.forget_places(topics, brokers)
+    group.abandoned = set()
 
 
 def _is_gone(client: Client, now: int) -> bool:

@@ -385,3 +385,22 @@ def test_routes_and_heartbeats_go_on_in_their_periods_when_the_clock_is_set_back
         told = [event.ts for event in after if isinstance(event, kind)]
         assert told[0] <= T0 + 60_500 - hour
         assert all(later - one >= 30_000 for one, later in pairwise(told))
+
+
+def test_a_topic_that_nobody_has_named_for_an_hour_is_told_no_more() -> None:
+    translation = ClusterTranslation("prod", "collector 1")
+    group = translation.group("g")
+    told: list[TopicRoute] = []
+    for minute in range(130):
+        ts = T0 + minute * 60_000
+        for topic in ("T", "U"):
+            translation.routes.take(route(topic, ("a", 4), ts=ts))
+        group.begin_round(ts)
+        group.take(ids("a", "x", ts=ts))
+        subscribed = ["T"] if minute < 10 else ["U"]
+        group.take(running_info("x", ts=ts, subscriptions=tuple(subscribed)))
+        told += of(TopicRoute, group.end_round(ts + 500))
+    assert set(group.topics) == {"%RETRY%g", "U"}
+    last = max(event.ts for event in told if event.topic == "T")
+    assert T0 + 65 * 60_000 < last < T0 + 75 * 60_000
+    assert max(event.ts for event in told if event.topic == "U") > T0 + 125 * 60_000

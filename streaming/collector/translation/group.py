@@ -36,6 +36,7 @@ from streaming.collector.translation.routes import KnownRoute, Queues, Routes
 from streaming.collector.translation.views import BrokerView, Profile
 
 ROUTE_AGAIN_MS = 60_000
+TOPIC_KEPT_MS = 3_600_000  # after nobody names it any more
 ROUNDS_REMEMBERED = 256
 
 
@@ -50,6 +51,7 @@ class GroupTranslation:
         self._routes = routes
         self._routes_told: dict[str, tuple[KnownRoute, int]] = {}
         self._routes_changed_ts = 0
+        self._named_ts: dict[str, int] = {}  # topics, and when they were last named
         self._seq = 0
         self._starts: deque[int] = deque(maxlen=ROUNDS_REMEMBERED)
         self._ended_ts = 0
@@ -93,6 +95,24 @@ class GroupTranslation:
         for name in brokers:
             self.brokers.pop(name, None)
 
+    def _name(self, topics: Iterable[str]) -> None:
+        """Topics that the group is seen to consume."""
+        named = dict.fromkeys(topics, self._newest_ts)
+        self.topics.update(dict.fromkeys(named))
+        self._named_ts |= named
+
+    def _forget_topics(self) -> None:
+        """Those that nobody has named for long, while members are there who would."""
+        if not any(view.ids for view in self.brokers.values()):
+            return
+        oldest = self._ended_ts - TOPIC_KEPT_MS
+        for topic in [
+            topic for topic, ts in self._named_ts.items() if ts < oldest and topic != retry_topic(self.group)
+        ]:
+            self.topics.pop(topic, None)
+            self._routes_told.pop(topic, None)
+            del self._named_ts[topic]
+
     def set_back(self, by_ms: int) -> None:
         """The clock was set back: rounds and events go on from the time that it shows now."""
         self._starts = deque((start - by_ms for start in self._starts), maxlen=ROUNDS_REMEMBERED)
@@ -100,6 +120,7 @@ class GroupTranslation:
         self._newest_ts -= by_ms
         self._routes_changed_ts = max(0, self._routes_changed_ts - by_ms)
         self._routes_told = {topic: (route, ts - by_ms) for topic, (route, ts) in self._routes_told.items()}
+        self._named_ts = {topic: ts - by_ms for topic, ts in self._named_ts.items()}
         for view in self.brokers.values():
             view.set_back(by_ms)
 
@@ -144,6 +165,7 @@ class GroupTranslation:
         for name, answer in self._lists.items():
             if answer.code == SUCCESS:
                 events += self._heartbeats(self.brokers[name], answer.end_ts)
+        self._forget_topics()
         events += self._changed_routes()
         marker = self._marker(self._asked if asked is None else asked, not_asked or {})
         events += in_parts(marker, self._next)
@@ -181,7 +203,7 @@ class GroupTranslation:
         view = self.brokers[answer.broker]
         view.take_connections(answer)
         if answer.body is not None:
-            self.topics.update(dict.fromkeys(sorted(answer.body.subscription_table or {})))
+            self._name(sorted(answer.body.subscription_table or {}))
         asked = self._lists.get(answer.broker)
         return self._heartbeats(view, answer.end_ts) if asked is not None and asked.code == SUCCESS else []
 
@@ -228,8 +250,8 @@ class GroupTranslation:
             owned=reports.owned_queues(answer.mq_table),
             pop=reports.owned_queues(answer.mq_pop_table),
         )
-        self.topics.update(dict.fromkeys(subscription.topic for subscription in report.subscriptions))
-        self.topics.update(dict.fromkeys(queues.topic for queues in report.owned))
+        self._name(subscription.topic for subscription in report.subscriptions)
+        self._name(queues.topic for queues in report.owned)
         return reports.fit(report)
 
     def _progress(self, answer: ConsumeStatsAnswer) -> list[AnyEvent]:
