@@ -145,6 +145,15 @@ class Rebalance:
         self.unlock(process_queue)
         return True
 
+    def take(self, queue: MessageQueue) -> None:
+        """From now on it owns the queue, whosever it is."""
+        self._take(queue, self._table.setdefault(queue.topic, {}))
+
+    def drop(self, queue: MessageQueue) -> None:
+        """From now on it does not, though it should."""
+        process_queue = self._table[queue.topic].pop(queue)
+        self._drop(process_queue)
+
     def _is_held(self, process_queue: ProcessQueue) -> bool:
         """Orderly code that does not return holds the queue's own lock, so that it cannot be taken out of the table."""
         return self._client.orderly and not process_queue.speed and process_queue.in_hand > 0
