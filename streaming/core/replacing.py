@@ -8,7 +8,7 @@ STEPS_TO_KNOW_THE_PACE = 2
 
 
 def note_replacing(group: Group, joined: bool, left_since: list[int]) -> None:
-    """Somebody joined or left in this round. ``left_since``: since when each who left had been a member."""
+    """Somebody joined or left, be it under one id. ``left_since``: since when each who left had been a member."""
     state, now = group.state, group.state.now
     known = state.replacing
     if known is None or now - known.last_ts > patience_ms(group, known):

@@ -4,6 +4,7 @@ from functools import lru_cache
 
 from schemas.events import AssignmentReport, Heartbeat, OwnedQueues, Subscription
 from streaming.core.group import Group
+from streaming.core.replacing import note_replacing
 from streaming.core.routes import note_owned
 from streaming.core.state import Client, ListedAs, Report, RunsAs
 
@@ -20,6 +21,8 @@ def take_report(group: Group, event: AssignmentReport) -> None:
     known = _report_of(client, start_ts)
     if known is not None and known.answered_ts >= event.answered_ts:
         return
+    if known is None and _was_restarted(client, start_ts):
+        note_replacing(group, joined=True, left_since=[client.since_ts])
     owned, busy = _queue_places(group, event.owned, event.answered_ts)
     report = Report(start_ts, event.answered_ts, group.runs_as(_runs_as(event)), owned, busy)
     if known is None or known.runs_as != report.runs_as:
@@ -31,6 +34,13 @@ def take_report(group: Group, event: AssignmentReport) -> None:
     if client.unanswered_ts and client.unanswered_ts <= report.answered_ts:
         client.unanswered_ts = 0
         group.disturb()
+
+
+def _was_restarted(client: Client, start_ts: int) -> bool:
+    """Whether another process answers under the id of one that was heard, so quickly that no list was without it."""
+    is_single = max(client.entries, default=0) == 1
+    is_new = bool(client.reports) and start_ts > max(report.start_ts for report in client.reports)
+    return is_single and is_new and client.reports[0].answered_ts > client.since_ts
 
 
 def _report_of(client: Client, start_ts: int) -> Report | None:

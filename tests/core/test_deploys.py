@@ -120,6 +120,21 @@ def test_a_listener_that_hangs_waits_for_no_deploy() -> None:
     assert "waits_for_deploy" not in [reason for _, _, reason in fleet.alerts("SLOW_CONSUMER")]
 
 
+@pytest.mark.parametrize("gap", [0, 5, 15])
+def test_a_deploy_under_the_same_ids_is_one_though_no_list_was_ever_without_them(gap: float) -> None:
+    """A process that is back within seconds has another start time, in its reports."""
+    fleet = old_ones(4)
+    for n in range(4):
+        fleet.leave(f"old-{n}")
+        fleet.run(gap)
+        (one,) = fleet.join(f"old-{n}", topics=NEW)
+        one.start_ts += 3_600_000
+        fleet.run(90 - gap)
+    fleet.run(300)
+    assert fired_at(fleet) == []
+    assert "waits_for_deploy" in [reason for _, _, reason in fleet.alerts()]
+
+
 def test_two_processes_under_one_id_wait_for_no_deploy() -> None:
     fleet = old_ones(4)
     replace(fleet, [0, 1], 60)
