@@ -98,9 +98,19 @@ def _begin(group: Group, topic: str, kind: str, claim: Claim, at: Judged) -> Non
     _fire_unless_held_back(group, alert, claim, at)
 
 
-def _fire_unless_held_back(group: Group, alert: Alert, claim: Claim, at: Judged, news: Reason | None = None) -> None:
-    """It fires once its claim is ripe. What keeps it from that is told once; ``news`` is told if it does not fire."""
-    is_ripe = alert.state == AlertState.PENDING.value and claim.is_ripe
+def _fire_unless_held_back(
+    group: Group,
+    alert: Alert,
+    claim: Claim,
+    at: Judged,
+    news: Reason | None = None,
+    has_come_again: bool = False,
+) -> None:
+    """It fires once its claim is ripe, or has come again while lists differ.
+
+    What keeps it from that is told once; ``news`` is told if it does not fire.
+    """
+    is_ripe = alert.state == AlertState.PENDING.value and (claim.is_ripe or has_come_again)
     held_back = _what_holds_back(group, alert, claim)
     if is_ripe and held_back is None:
         _fire(group, alert, at)
@@ -150,6 +160,7 @@ def _adopt(alert: Alert, claim: Claim, now: int) -> None:
 def _support(group: Group, alert: Alert, claim: Claim, at: Judged) -> None:
     """The evidence still says so. Queues that it cannot decide on at present stay in the alert."""
     undecided = [p for p in alert.queues if p not in claim.queues and _is_undecided(group, alert, p, at)]
+    has_come_again = alert.clear_ts > 0  # of a pending alert: else it was over
     queues = sorted([*claim.queues, *undecided], key=group.message_queue)
     reason = _what_changed(alert, claim, queues)
     if reason is Reason.CAME_BACK:
@@ -157,7 +168,7 @@ def _support(group: Group, alert: Alert, claim: Claim, at: Judged) -> None:
         alert.times += comes_and_goes(alert)
     _adopt(alert, claim, group.state.now)
     alert.queues = queues
-    _fire_unless_held_back(group, alert, claim, at, reason)
+    _fire_unless_held_back(group, alert, claim, at, reason, has_come_again)
 
 
 def _what_changed(alert: Alert, claim: Claim, queues: list[int]) -> Reason | None:
@@ -199,8 +210,10 @@ def _doubt(group: Group, alert: Alert, at: Judged) -> None:
         if not alert.stale and alert.state == AlertState.FIRING.value and not _stands_still(group, alert):
             alert.stale, alert.waits = True, False
             _tell(group, alert, Reason.EVIDENCE_LOST, at)
-    elif alert.state == AlertState.PENDING.value:
+    elif alert.state == AlertState.PENDING.value and not _comes_of_lists_that_differ(alert, at):
         _end(group, alert, Reason.CLEARED_BEFORE_FIRING, at)
+    elif alert.state == AlertState.PENDING.value:
+        alert.clear_ts = alert.clear_ts or now
     else:
         alert.clear_ts, alert.stale = alert.clear_ts or now, False
         _end_if_it_stays_right(group, alert, at)
@@ -219,14 +232,19 @@ def _end_if_it_stays_right(group: Group, alert: Alert, at: Judged) -> None:
 
 
 def _what_keeps_open(alert: Alert, right_ms: int, at: Judged) -> Reason | None:
-    """What comes and goes is one incident, told once: it stays open until it has been right for long.
-
-    So is what comes of lists that differ, for as long as they do: at every rebalance each client asks any one broker of
-    the topic (MQClientInstance.findConsumerIdList), so queues look right by chance, and change hands again.
-    """
-    if alert.cause == Cause.VIEW_DIVERGENCE.value and alert.topic in at.divided:
+    """What comes and goes is one incident, told once: it stays open until it has been right for long."""
+    if _comes_of_lists_that_differ(alert, at):
         return Reason.LISTS_DIFFER
     return Reason.COMES_AND_GOES if comes_and_goes(alert) and right_ms < AT_REST_AFTER_MS else None
+
+
+def _comes_of_lists_that_differ(alert: Alert, at: Judged) -> bool:
+    """Whether it is one incident for as long as they do, however often it looks right in between.
+
+    At every rebalance each client asks any one broker of the topic (MQClientInstance.findConsumerIdList), so queues
+    look right by chance, and change hands again; often before those who own them could be asked a second time.
+    """
+    return alert.cause == Cause.VIEW_DIVERGENCE.value and alert.topic in at.divided
 
 
 def _follow_cause(group: Group, alert: Alert, at: Judged) -> None:

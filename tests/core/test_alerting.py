@@ -396,6 +396,35 @@ def test_what_comes_of_lists_that_differ_is_not_over_while_they_do() -> None:
     assert "comes and goes" not in fleet.alert("DUPLICATED").evidence
 
 
+def test_what_comes_and_goes_while_lists_differ_is_told_when_it_is_found_again() -> None:
+    """Each time it is over before the owners could be asked a second time."""
+    fleet = healthy()
+    fleet.of("y")[0].brokers = ("a",)
+    fleet.run(60)
+    assert reasons(fleet, "DUPLICATED") == []
+    for _ in range(2):
+        assert not fleet.firing()
+        fleet.own("x", "a0-3 b0-3")
+        fleet.run(20)
+        fleet.own("x", "a0-3")
+        fleet.run(60)
+    assert reasons(fleet, "DUPLICATED")[:2] == FOUND_AND_FIRED
+    assert ("resolved", "cleared_before_firing") not in reasons(fleet, "DUPLICATED")
+
+
+def test_but_not_when_lists_agreed_in_between() -> None:
+    fleet = healthy()
+    for _ in range(3):
+        fleet.of("y")[0].brokers = ("a",)
+        fleet.run(60)
+        fleet.own("x", "a0-3 b0-3")
+        fleet.run(20)
+        fleet.own("x", "a0-3")
+        fleet.of("y")[0].brokers = None
+        fleet.run(60)
+        assert not fleet.firing()
+
+
 @pytest.mark.parametrize("agree_first", [True, False])
 def test_it_is_over_once_lists_agree_and_queues_are_right(agree_first: bool) -> None:
     fleet = divided()

@@ -2,7 +2,8 @@
 
 ``trials``: ``tests/real/trials.py`` says what was done; the collector was killed once and started again.
 ``mismatches``: for five minutes two processes of one client id, and two applications in one group of which each
-subscribes to a topic of its own.
+subscribes to a topic of its own. ``divided``: as ``cut`` of the trials; the other client happened to ask each broker in
+turn, so that queues never had two owners for long.
 """
 
 from pathlib import Path
@@ -16,6 +17,8 @@ from streaming.replay.source import open_source
 
 FOLDER = Path(__file__).parent / "clusters"
 QUIET = {("trials-5.3.3", "crowd"), ("trials-5.3.3", "batch"), ("trials-5.3.3", "slow")}
+TRIALS = ("trials-4.9.7", "trials-5.3.3")
+CUT_FOR_MS = 160_000  # after it is first told
 
 Alerts = dict[tuple[str, str], list[AlertFact]]
 
@@ -24,7 +27,7 @@ Alerts = dict[tuple[str, str], list[AlertFact]]
 def fired() -> Alerts:
     """Everything that was told of alerts which fired, by recording and group, in order."""
     found: Alerts = {}
-    for path in sorted([*FOLDER.glob("trials-*"), *FOLDER.glob("mismatches-*")]):
+    for path in sorted([*FOLDER.glob("trials-*"), *FOLDER.glob("mismatches-*"), *FOLDER.glob("divided-*")]):
         source = open_source(path, pytest.fail)
         for fact in core_facts(list(source.records()), Settings()):
             told = found.setdefault((path.name.removesuffix(".jsonl.gz"), fact.group), [])
@@ -39,12 +42,25 @@ def test_what_is_well_calls_nobody(one: tuple[str, str], fired: Alerts) -> None:
     assert fired[one] == []
 
 
-@pytest.mark.parametrize("trial", ["trials-4.9.7", "trials-5.3.3"])
-def test_a_client_that_cannot_reach_one_broker_is_told_as_such(trial: str, fired: Alerts) -> None:
-    assert fired[trial, "cut"][0].cause == "VIEW_DIVERGENCE"
+@pytest.mark.parametrize("trial", TRIALS)
+def test_a_client_that_cannot_reach_one_broker_is_told_once_until_it_can(trial: str, fired: Alerts) -> None:
+    """Its queues change hands meanwhile, and look right in between."""
+    told = fired[trial, "cut"]
+    assert {(alert.kind, alert.cause, alert.fired_ts) for alert in told} == {
+        ("DUPLICATED", "VIEW_DIVERGENCE", told[0].fired_ts)
+    }
+    assert [alert.state for alert in told[-2:]] == ["firing", "resolved"]
+    assert (told[-1].resolved_ts or 0) - (told[0].fired_ts or 0) > CUT_FOR_MS
 
 
-@pytest.mark.parametrize("trial", ["trials-4.9.7", "trials-5.3.3"])
+def test_and_is_told_when_its_queues_change_hands_before_their_owners_can_be_asked_twice(fired: Alerts) -> None:
+    told = fired["divided-4.9.7", "cut"]
+    assert {(alert.kind, alert.cause, alert.fired_ts) for alert in told} == {
+        ("DUPLICATED", "VIEW_DIVERGENCE", told[0].fired_ts)
+    }
+
+
+@pytest.mark.parametrize("trial", TRIALS)
 def test_a_batch_that_ends_after_three_minutes_is_never_critical(trial: str, fired: Alerts) -> None:
     """Its owner says that it has nothing in hand any more, before the offsets are read that show what it has done."""
     assert [alert.kind for alert in fired[trial, "batch"] if alert.severity == "critical"] == []
