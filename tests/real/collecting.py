@@ -5,7 +5,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from tests.e2e.job import EVENKEEL, PATIENCE_S, ROOT, child_environment
+from tests.e2e.job import EVENKEEL, PATIENCE_S, child_environment
 
 
 class Collecting:
@@ -29,7 +29,12 @@ class Collecting:
         lives = self.log.count("watching") if self._log_file.exists() else 0
         with self._log_file.open("ab") as log:
             self._process = subprocess.Popen(
-                self._command, cwd=ROOT, env=child_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                self._command,
+                cwd=self._log_file.parent,
+                env=child_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
             )
         deadline = time.monotonic() + PATIENCE_S
         while self.log.count("watching") == lives:

@@ -13,10 +13,10 @@ ONE_EACH = {"broker-a": 1, "broker-b": 1}
 FOUR_EACH = {"broker-a": 4, "broker-b": 4}
 
 GONE_S, BLIND_FROM_S, BLIND_UNTIL_S = 100, 140, 160
-CUT_FROM_S, CUT_UNTIL_S = 40, 270
+CUT_FROM_S, CUT_UNTIL_S = 25, 300
 STUCK_FROM_S = 20
-BATCH_FROM_S, BATCH_UNTIL_S = 190, 370
-CROWD_STOPS_S = 315
+BATCH_FROM_S, BATCH_UNTIL_S = 165, 345
+CROWD_STOPS_S = 305
 BRIEF_FROM_S, BRIEF_STEP_S, BRIEF_STOPS_S = 5, 7, 60
 
 
@@ -87,16 +87,16 @@ def gone(collecting: Collecting, part: Part) -> Iterator[float]:
 
 
 def cut_off(part: Part) -> Iterator[float]:
-    """A client that can't reach one of two brokers for a while."""
+    """A client that can't reach one of two brokers for a while; the others ask either of them at each rebalance."""
     with Detour(part.cluster.namesrv, part.cluster.brokers["broker-b"].address) as detour:
-        part.join("c1")
-        part.join("c2", namesrv=detour.namesrv)
+        part.join("c0", namesrv=detour.namesrv)
+        part.join_together("c1", "c2")
         yield CUT_FROM_S
         detour.cut()
-        part.note("c2 can't reach broker-b")
+        part.note("c0 can't reach broker-b")
         yield CUT_UNTIL_S
         detour.mend()
-        part.note("c2 can reach broker-b")
+        part.note("c0 can reach broker-b")
         yield UNTIL_S
 
 
