@@ -23,6 +23,7 @@ class TimingSection(Section):
     hold_critical_seconds: Seconds = _seconds(_DEFAULT.hold_critical)
     hold_warning_seconds: Seconds = _seconds(_DEFAULT.hold_warning)
     stall_seconds: SomeSeconds = _seconds(_DEFAULT.stall)
+    consume_stall_seconds: SomeSeconds = _seconds(_DEFAULT.consume_stall)
     report_max_age_seconds: SomeSeconds = _seconds(_DEFAULT.report_max_age)
     view_max_age_seconds: SomeSeconds = _seconds(_DEFAULT.view_max_age)
     route_max_age_seconds: SomeSeconds = _seconds(_DEFAULT.route_max_age)

@@ -17,7 +17,7 @@ from streaming.core.findings import BY_OWNERS, Verdict
 from streaming.core.flapping import AT_REST_AFTER_MS, comes_and_goes, evidence_of, note_end, times_before
 from streaming.core.group import Group
 from streaming.core.particulars import changes_of, clients_of, queues_of, waiting_of
-from streaming.core.progress import is_seen_lately, is_seen_to_move
+from streaming.core.progress import is_seen_lately, is_seen_to_be_consumed, is_seen_to_move
 from streaming.core.state import Alert
 
 UNDECIDED = frozenset({Kind.UNKNOWN, Kind.SETTLING})
@@ -189,8 +189,16 @@ def _is_undecided(group: Group, alert: Alert, place: int, at: Judged) -> bool:
     if verdict is None:
         return _is_lost_with_its_broker(group, place)
     if alert.kind in BY_OFFSETS:
-        return verdict.kind not in NOT_BY_OFFSETS and not is_seen_to_move(group, group.state.queues[place])
+        return verdict.kind not in NOT_BY_OFFSETS and not _is_seen_to_go_on(group, alert, place)
     return (verdict.by_reports or verdict.kind) in NOT_BY_REPORTS
+
+
+def _is_seen_to_go_on(group: Group, alert: Alert, place: int) -> bool:
+    """What is slow is over when something is consumed, a stall already when something is pulled."""
+    queue = group.state.queues[place]
+    if alert.kind == Kind.SLOW_CONSUMER:
+        return is_seen_to_be_consumed(group, queue)
+    return is_seen_to_move(group, queue)
 
 
 def _is_lost_with_its_broker(group: Group, place: int) -> bool:
@@ -284,7 +292,8 @@ def _is_open(group: Group, alert: Alert, at: Judged) -> bool:
 def _stands_still(group: Group, alert: Alert) -> bool:
     """Whether a stall is still seen, though its queues are by now found to be in a worse state."""
     queues = [group.state.queues[place] for place in alert.queues]
-    return alert.kind in BY_OFFSETS and all(q.still_ms > 0 and is_seen_lately(group, q) for q in queues)
+    stand = all((q.still_ms > 0 or q.stands_ts) and is_seen_lately(group, q) for q in queues)
+    return alert.kind in BY_OFFSETS and stand
 
 
 def _end(group: Group, alert: Alert, reason: Reason, at: Judged) -> None:

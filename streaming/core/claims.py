@@ -9,6 +9,7 @@ from streaming.core.conditions import Found, severity_of
 from streaming.core.deploys import is_rolling_deploy, waits_for_deploy
 from streaming.core.evidence import GroupEvidence
 from streaming.core.group import Group
+from streaming.core.progress import how_it_waits
 
 ALERTING = (Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.SLOW_CONSUMER, Kind.PHANTOM, Kind.MISPLACED)
 ALERTING_CONDITIONS = (
@@ -64,7 +65,7 @@ def _claim(group: Group, findings: TopicFindings, kind: Kind, queues: list[int])
     severity = Severity.CRITICAL if any(v.severity is Severity.CRITICAL for v in verdicts) else verdicts[0].severity
     evidence = words or next((v.reason for v in verdicts if v.reason), "")
     if kind is Kind.STALLED:
-        evidence = f"{_waiting(group, queues)}; {words}"
+        evidence = f"{how_it_waits(group, [group.state.queues[place] for place in queues])}; {words}"
     clients = () if why is None else tuple(sorted(why.clients))
     since_ts = min(_since(group, kind, place) for place in queues)
     in_order = tuple(sorted(queues, key=group.message_queue))
@@ -73,13 +74,9 @@ def _claim(group: Group, findings: TopicFindings, kind: Kind, queues: list[int])
 
 def _since(group: Group, kind: Kind, place: int) -> int:
     queue = group.state.queues[place]
-    return queue.progress_ts - queue.still_ms if kind in BY_OFFSETS else queue.wrong_ts or queue.since_ts
-
-
-def _waiting(group: Group, queues: list[int]) -> str:
-    messages = sum(group.state.queues[place].pull_lag for place in queues)
-    longest = max(group.state.queues[place].still_ms for place in queues) // 1000
-    return f"{messages} messages wait, none pulled for {longest} s"
+    if kind is Kind.SLOW_CONSUMER:
+        return queue.stands_ts or queue.since_ts
+    return queue.progress_ts - queue.still_ms if kind is Kind.STALLED else queue.wrong_ts or queue.since_ts
 
 
 def _is_ripe(group: Group, place: int, findings: TopicFindings) -> bool:

@@ -72,7 +72,7 @@ def start(state: GroupState, ts: int, timing: Timing) -> None:
             topic.confirmed_ts = topic.changed_ts = topic.hosts_changed_ts = 0
     for queue in state.queues:
         if queue.progress_ts > latest:
-            queue.progress_ts = queue.consumer_lag = queue.pull_lag = queue.still_ms = 0
+            queue.progress_ts = queue.consumer_lag = queue.pull_lag = queue.still_ms = queue.stands_ts = 0
 
 
 def as_text(ts: int) -> str:
@@ -113,6 +113,7 @@ def set_back(state: GroupState, ts: int) -> None:
     for queue in state.queues:
         queue.progress_ts = queue.still_ms = queue.differs_ts = queue.evidence_ts = queue.idle_ts = queue.proven = 0
         queue.twice_ts = queue.said_ts = queue.spare = 0
+        queue.stands_ts = 0
         queue.wrong_ts = min(queue.wrong_ts, ts)
         told_ts = min(queue.since_ts + queue.told_after_ms, ts)
         queue.since_ts = min(queue.since_ts, ts)

@@ -4,10 +4,11 @@ from schemas.facts import Interval, Kind, QueueFact, Severity
 from streaming.core.causes import RULES, explain
 from streaming.core.evidence import GroupEvidence
 from streaming.core.explanation import Explanation
-from streaming.core.findings import QueueEvidence, Verdict, has_messages_in_hand, judge, judge_outside_route
+from streaming.core.findings import QueueEvidence, Verdict, judge, judge_outside_route
 from streaming.core.group import Group
 from streaming.core.progress import STARTED_AFRESH
 from streaming.core.queue import Queue
+from streaming.core.standing import InHand, held_by
 from streaming.core.state import FINDING_CODES
 from streaming.core.topic_evidence import TopicEvidence
 from streaming.core.two_owners import note_two_owners
@@ -137,7 +138,7 @@ def _evidence(topic: TopicEvidence, place: int) -> QueueEvidence:
             queue.differs_ts = 0
     elif not queue.differs_ts:
         queue.differs_ts = topic.now
-    if FINDING_CODES[queue.finding] is not Kind.SLOW_CONSUMER or has_messages_in_hand(evidence):
+    if FINDING_CODES[queue.finding] is not Kind.SLOW_CONSUMER or not _has_nothing_in_hand(evidence):
         if queue.unrest is not None:
             queue.idle_ts = 0
     elif not queue.idle_ts:
@@ -145,6 +146,10 @@ def _evidence(topic: TopicEvidence, place: int) -> QueueEvidence:
             (r.answered_ts for owner in evidence.newest for r in topic.members[owner].reports), default=0
         )
     return evidence
+
+
+def _has_nothing_in_hand(q: QueueEvidence) -> bool:
+    return held_by(q.topic, q.place, q.newest) is InHand.NOTHING
 
 
 def _all(topic: TopicEvidence, places: list[int], kind: Kind, reason: str) -> Verdicts:

@@ -95,6 +95,12 @@ class GroupEvidence:
         return None
 
     @cached_property
+    def consumes(self) -> str | None:
+        """CONSUME_PASSIVELY (push) or CONSUME_ACTIVELY (pull), by heartbeats; None where nobody has said."""
+        listed_as = (self._listed_as(member) for member in self.members.values())
+        return next((one.consume_type for one in listed_as if one is not None and one.consume_type is not None), None)
+
+    @cached_property
     def subscribed(self) -> dict[str, set[int]]:
         """Topic -> places of the members known to subscribe to it."""
         topics: dict[str, set[int]] = {}

@@ -10,9 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from schemas.facts import Kind, Severity
-from streaming.core.evidence import BROADCASTING
-from streaming.core.progress import is_seen_lately, is_seen_to_move
+from streaming.core.progress import how_it_waits, is_seen_to_move
 from streaming.core.queue import Queue
+from streaming.core.standing import InHand, are_all_pulled_consumed, held_by, is_not_consumed, is_not_pulled
 from streaming.core.state import FINDING_CODES
 from streaming.core.topic_evidence import NAME_SERVERS_DIFFER, TopicEvidence
 
@@ -148,67 +148,46 @@ def orphaned(q: QueueEvidence) -> Verdict | None:
     return q.proven(Kind.ORPHANED, Severity.CRITICAL, None, q.topic.members)
 
 
-def stands_still(q: QueueEvidence) -> bool:
-    """Messages wait to be pulled, and neither offset has moved for as long as counts, seen without a gap."""
-    topic, queue, timing = q.topic, q.queue, q.topic.group.timing
-    if topic.of_group.message_model in (None, BROADCASTING):
-        return False  # broadcasting clients keep their offsets to themselves
-    if not topic.of_group.may_subscribe(topic.topic.name):
-        return False  # the offsets of a topic that was consumed once stand still for ever
-    extra = timing.grace_orderly_extra if topic.of_group.orderly else 0
-    alive_ms = queue.progress_ts - topic.topic.alive_ts if topic.topic.alive_ts else 0
-    is_long = min(queue.still_ms, alive_ms) >= timing.stall + extra
-    is_seen = queue.broker not in topic.uncovered and is_seen_lately(topic.group, queue)
-    return queue.pull_lag > 0 and is_long and is_seen and not _may_wait_for_its_broker(q)
-
-
-def _may_wait_for_its_broker(q: QueueEvidence) -> bool:
-    """Whether its broker was away so lately that its members may not have come back to it."""
-    returned_ts = q.topic.group.state.brokers[q.queue.broker].returned_ts
-    return returned_ts > 0 and q.queue.progress_ts - returned_ts < q.topic.group.timing.grace_broker
-
-
 def stalled(q: QueueEvidence) -> Verdict | None:
-    """The queue stands still, and its owner has nothing of it in hand, does not answer, or is not known.
+    """The queue stands still, and nobody has anything of it in hand.
 
-    An owner that has just finished what it held will have moved on by the offsets that are read next.
+    An owner that has just finished what it held will have moved on by the offsets that are read next. Where neither
+    reports nor offsets tell a stall from a batch that takes long, only a time that no batch takes does.
     """
-    if not stands_still(q) or has_messages_in_hand(q) or q.topic.group.state.consume_enable is False:
+    topic, queue = q.topic, q.queue
+    if topic.group.state.consume_enable is False or not is_not_pulled(topic, queue):
         return None
-    if q.queue.idle_ts > q.queue.progress_ts:
+    in_hand = held_by(topic, q.place, q.newest)
+    if in_hand is InHand.SOME or queue.idle_ts > queue.progress_ts:
         return None
-    has_evidence = any(q.topic.members[p].reports or q.topic.members[p].client.unanswered_ts for p in q.topic.members)
-    severity = Severity.CRITICAL if has_evidence else Severity.WARNING
-    return q.seen(Kind.STALLED, severity, f"{q.queue.pull_lag} messages wait, none pulled for {_seconds(q)} s")
+    may_be_held = in_hand is InHand.NOT_KNOWN and not are_all_pulled_consumed(topic, queue)
+    if may_be_held and (topic.group.state.brokers[queue.broker].tells_pulls or not is_not_consumed(topic, queue)):
+        return None
+    is_told = not may_be_held and any(member.reports for member in topic.members.values())
+    severity = Severity.CRITICAL if is_told else Severity.WARNING
+    return q.seen(Kind.STALLED, severity, how_it_waits(topic.group, [queue]))
 
 
 def slow_consumer(q: QueueEvidence) -> Verdict | None:
-    """The queue stands still while its owner has messages in hand: its business code, not the balance."""
-    if not stands_still(q) or q.topic.group.state.consume_enable is False:
+    """Nothing of the queue is consumed for long, while there are messages in hand: business code, not the balance."""
+    topic, queue = q.topic, q.queue
+    if topic.group.state.consume_enable is False or not is_not_consumed(topic, queue):
         return None
-    return q.seen(Kind.SLOW_CONSUMER, Severity.WARNING, f"its owner has held messages for {_seconds(q)} s")
+    in_hand, seconds = held_by(topic, q.place, q.newest), (queue.progress_ts - queue.stands_ts) // 1000
+    if in_hand is InHand.SOME or (in_hand is InHand.NOTHING and queue.idle_ts > queue.progress_ts):
+        return q.seen(Kind.SLOW_CONSUMER, Severity.WARNING, f"its owner has held messages for {seconds} s")
+    if in_hand is InHand.NOT_KNOWN and queue.pull_lag < queue.consumer_lag:
+        pulled = queue.consumer_lag - queue.pull_lag
+        words = f"{pulled} messages were pulled, none consumed for {seconds} s"
+        return q.seen(Kind.SLOW_CONSUMER, Severity.WARNING, words)
+    return None
 
 
 def consume_disabled(q: QueueEvidence) -> Verdict | None:
     """The queue stands still because the subscription group forbids consuming."""
-    if not stands_still(q) or q.topic.group.state.consume_enable is not False:
+    if q.topic.group.state.consume_enable is not False or not is_not_pulled(q.topic, q.queue):
         return None
     return q.seen(Kind.CONSUME_DISABLED, Severity.INFO, "the subscription group has consumeEnable=false")
-
-
-def has_messages_in_hand(q: QueueEvidence) -> bool:
-    """By a report that is recent, of an owner that still answers."""
-    limit = q.topic.now - q.topic.group.timing.report_max_age
-    return any(
-        q.place in report.busy and report.answered_ts >= limit
-        for owner in q.newest
-        if not q.topic.members[owner].client.unanswered_ts
-        for report in q.topic.members[owner].reports
-    )
-
-
-def _seconds(q: QueueEvidence) -> int:
-    return q.queue.still_ms // 1000
 
 
 def unknown(q: QueueEvidence) -> Verdict | None:
@@ -286,7 +265,7 @@ def _is_plainly_right(q: QueueEvidence) -> bool:
     """The common case, decided without asking each rule: none of them would speak."""
     topic = q.topic
     is_heard = topic.is_complete and not topic.uncovered and not topic.silent
-    return is_heard and q.queue.still_ms <= 0 and _is_expected_and_single(q)
+    return is_heard and q.queue.still_ms <= 0 and not q.queue.stands_ts and _is_expected_and_single(q)
 
 
 def _is_expected_and_single(q: QueueEvidence) -> bool:

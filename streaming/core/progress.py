@@ -1,5 +1,7 @@
 """Offsets: how far the group has pulled and consumed each queue, and for how long it has stood still."""
 
+from collections.abc import Iterable
+
 from schemas.events import ConsumeProgress, QueueProgress
 from streaming.core.group import Group
 from streaming.core.queue import Queue
@@ -29,8 +31,9 @@ def _observe(group: Group, queue: Queue, progress: QueueProgress, ts: int, broke
         queue.broker_offset - queue.pull_lag != pulled
         or queue.broker_offset - queue.consumer_lag != progress.consumer_offset
     )
-    before, waited = queue.still_ms, queue.pull_lag > 0
+    before, waited, stood_ms = queue.still_ms, queue.pull_lag > 0, _unconsumed_ms(queue)
     is_undecided = is_away(broker, ts, group.timing)
+    _note_standing(group, queue, progress, ts)
     if moved or pull_lag <= 0:
         queue.still_ms = 0
     elif is_undecided and waited:
@@ -39,16 +42,35 @@ def _observe(group: Group, queue: Queue, progress: QueueProgress, ts: int, broke
         queue.still_ms = max(0, before) + ts - queue.progress_ts
     else:
         queue.still_ms = STARTED_AFRESH
-    if max(before, queue.still_ms) >= group.timing.stall or _begins_or_ends_to_wait_unread(group, queue, consumer_lag):
-        group.disturb()
+    is_unread = _begins_or_ends_to_wait_unread(group, queue, consumer_lag)
     queue.broker_offset, queue.consumer_lag, queue.pull_lag = progress.broker_offset, consumer_lag, pull_lag
     queue.progress_ts = ts
+    broker.tells_pulls = broker.tells_pulls or progress.pull_offset >= 0
+    stands_for_long = max(stood_ms, _unconsumed_ms(queue)) >= group.timing.consume_stall
+    if is_unread or stands_for_long or max(before, queue.still_ms) >= group.timing.stall:
+        group.disturb()
     _note_the_oldest(group, queue, progress)
+
+
+def _note_standing(group: Group, queue: Queue, progress: QueueProgress, ts: int) -> None:
+    """The same offset twice, and messages beyond it both times: nothing was consumed meanwhile, whatever was lost."""
+    has_consumed = queue.broker_offset - queue.consumer_lag != progress.consumer_offset
+    if queue.consumer_lag <= 0 or progress.broker_offset <= progress.consumer_offset or has_consumed:
+        if queue.unrest is not None:
+            queue.stands_ts = 0
+    elif ts - queue.progress_ts > group.timing.progress_max_gap:
+        queue.stands_ts = ts
+    elif not queue.stands_ts:
+        queue.stands_ts = queue.progress_ts
+
+
+def _unconsumed_ms(queue: Queue) -> int:
+    return queue.progress_ts - queue.stands_ts if queue.stands_ts else 0
 
 
 def _note_the_oldest(group: Group, queue: Queue, progress: QueueProgress) -> None:
     """Keep when the last consumed message came, for as long as others wait that are not pulled, or for long."""
-    waits = queue.still_ms != 0 or progress.consumed_ts < queue.progress_ts - group.timing.stall
+    waits = queue.still_ms != 0 or queue.stands_ts or progress.consumed_ts < queue.progress_ts - group.timing.stall
     if progress.consumed_ts and queue.consumer_lag > 0 and waits:
         queue.consumed_ts = progress.consumed_ts
     elif queue.unrest is not None:
@@ -100,3 +122,16 @@ def is_seen_lately(group: Group, queue: Queue) -> bool:
 def is_seen_to_move(group: Group, queue: Queue) -> bool:
     """Whether the newest offsets show that the queue moves, or that nothing waits in it."""
     return is_seen_lately(group, queue) and (queue.still_ms == 0 or queue.pull_lag <= 0)
+
+
+def is_seen_to_be_consumed(group: Group, queue: Queue) -> bool:
+    """Whether the newest offsets show that the group consumes the queue, or that nothing waits in it."""
+    return is_seen_lately(group, queue) and not queue.stands_ts
+
+
+def how_it_waits(group: Group, queues: Iterable[Queue]) -> str:
+    """How many messages wait in queues that stand still, and for how long the first has: by what brokers tell."""
+    stalled = list(queues)
+    messages, longest = sum(queue.pull_lag for queue in stalled), max(queue.still_ms for queue in stalled) // 1000
+    tells_pulls = all(group.state.brokers[queue.broker].tells_pulls for queue in stalled)
+    return f"{messages} messages wait, none {'pulled' if tells_pulls else 'consumed'} for {longest} s"

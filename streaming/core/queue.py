@@ -26,6 +26,7 @@ class Unrest(Packed):
     twice_ts: int = 0  # since when two or more have said, each in its newest report, that they own it
     said_ts: int = 0  # when the last of them did
     spare: int = 0  # how often one did after another, less the changes since: what healthy hand-overs cannot explain
+    stands_ts: int = 0  # since when the consumer offset has been seen not to move while messages wait
 
 
 _AT_REST = Unrest()
@@ -88,3 +89,4 @@ class Queue(Packed):
     twice_ts = _OfUnrest(0)
     said_ts = _OfUnrest(0)
     spare = _OfUnrest(0)
+    stands_ts = _OfUnrest(0)

@@ -17,6 +17,7 @@ class Timing(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     hold_critical: int = 5_000
     hold_warning: int = 30_000
     stall: int = 60_000
+    consume_stall: int = 300_000  # longer than a batch takes; consumers store their offset every 5 s
     report_max_age: int = 90_000
     view_max_age: int = 20_000
     route_max_age: int = 200_000

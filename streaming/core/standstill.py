@@ -1,21 +1,27 @@
 """Why queues stand still though they have an owner: one small rule each, as those in ``causes``."""
 
 from schemas.facts import Cause
+from streaming.core.evidence import MemberEvidence
 from streaming.core.explanation import Explanation, ids
 from streaming.core.progress import is_seen_to_move
 from streaming.core.topic_evidence import TopicEvidence
 
 
 def client_silent(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
-    """The owner is still listed, but does not answer."""
-    silent = {m.place for m in topic.members.values() if m.client.unanswered_ts}
+    """The owner has answered before, is still listed, and has not answered for as long as a stall takes."""
+    latest = topic.now - topic.group.timing.stall
+    silent = {m.place for m in topic.members.values() if m.client.unanswered_ts and 0 < _answered_ts(m) <= latest}
     owned_by_silent = frozenset(q for q in queues if silent & set(topic.owners(q)))
     if not owned_by_silent:
         return None
     owners = sorted({place for q in owned_by_silent for place in topic.owners(q)} & silent)
-    since = min(topic.members[place].client.unanswered_ts for place in owners)
+    since = min(_answered_ts(topic.members[place]) for place in owners)
     text = f"{ids(topic, owners)} is listed but has not answered for {(topic.now - since) // 1000} s"
     return Explanation(Cause.CLIENT_STALLED, owned_by_silent, text, frozenset(owners))
+
+
+def _answered_ts(member: MemberEvidence) -> int:
+    return max((report.answered_ts for report in member.reports), default=0)
 
 
 def pulls_refused(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:

@@ -40,6 +40,7 @@ class Broker(Packed):
     returned_ts: int = 0
     listed: int = 0  # entries in its list
     list_digest: bytes = b""  # of the list as it last came
+    tells_pulls: bool = False  # brokers before 5.1 know no pull offset (OffsetWrapper.pullOffset)
 
 
 class HostedQueues(PackedValue, frozen=True):

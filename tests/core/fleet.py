@@ -90,6 +90,7 @@ class Offsets:
     broker: int = 100
     consumer: int = 100
     consumed_ts: int = 0
+    pulled: int = 100
 
 
 class Fleet:
@@ -120,6 +121,8 @@ class Fleet:
         self.no_offsets: set[str] = set()
         self.forgetful: set[str] = set()  # brokers that know no members
         self.stuck: set[MessageQueue] = set()
+        self.hung: set[MessageQueue] = set()
+        self.tells_pulls = True  # brokers of the 4.x line do not
         self.static_topics: set[str] = set()
         self.round_fields: dict[str, Any] = {}
         self.events: list[AnyEvent] = []
@@ -203,6 +206,10 @@ class Fleet:
     def stick(self, text: str = "a0-3 b0-3", topic: str = "T") -> None:
         """From now on nobody consumes these queues; ``stick("")``: all are consumed again."""
         self.stuck = set(queues(text, topic))
+
+    def hang(self, text: str = "a0-3 b0-3", topic: str = "T") -> None:
+        """From now on listeners hang on these queues: they are pulled, up to 1,000 messages ahead, and not consumed."""
+        self.hung = set(queues(text, topic))
 
     def of(self, client_id: str) -> list[Instance]:
         return [one for one in self.instances if one.client_id == client_id]
@@ -388,7 +395,7 @@ class Fleet:
             "orderly": False,
             "message_model": "CLUSTERING",
             "subscriptions": tuple(Subscription(topic, expr) for topic, expr in sorted(one.topics.items())),
-            "owned": _owned(one),
+            "owned": _owned(one, self.hung),
         }
         self.say(AssignmentReport, at, **(common | given | one.report | fields))
 
@@ -402,7 +409,14 @@ class Fleet:
                     if broker not in self.down:
                         offsets.broker += round(self.rate * self.every)
                         if queue in consumed:
-                            offsets.consumer, offsets.consumed_ts = offsets.broker, self._ts()
+                            self._consume(queue, offsets)
+
+    def _consume(self, queue: MessageQueue, offsets: Offsets) -> None:
+        if queue in self.hung:
+            offsets.pulled = max(offsets.pulled, min(offsets.broker, offsets.consumer + 1_000))
+        else:
+            offsets.pulled = offsets.consumer = offsets.broker
+            offsets.consumed_ts = self._ts()
 
     def say_progress(self, at: float | None = None) -> None:
         """Every broker's offsets."""
@@ -412,7 +426,8 @@ class Fleet:
             if queue.broker_name in self.down | self.no_offsets:
                 continue
             if queue.queue_id < max(numbers[:2]):
-                progress = QueueProgress(queue.queue_id, o.broker, o.consumer, o.consumer, o.consumed_ts)
+                pulled = max(o.pulled, o.consumer) if self.tells_pulls else -1
+                progress = QueueProgress(queue.queue_id, o.broker, o.consumer, pulled, o.consumed_ts)
                 by_host.setdefault((queue.topic, queue.broker_name), []).append(progress)
         for (topic, broker), progress in by_host.items():
             self.say(ConsumeProgress, at, topic=topic, broker_name=broker, queues=tuple(progress))
@@ -468,10 +483,10 @@ class Fleet:
         self.state = unpack(pack(self.state))
 
 
-def _owned(one: Instance) -> tuple[OwnedQueues, ...]:
+def _owned(one: Instance, hung: set[MessageQueue]) -> tuple[OwnedQueues, ...]:
     by_host: dict[tuple[str, str], list[OwnedQueue]] = {}
     for queue in sort_queues(one.owned):
-        owned = OwnedQueue(queue.queue_id, cached_msg_count=one.busy)
+        owned = OwnedQueue(queue.queue_id, cached_msg_count=one.busy or 9 * (queue in hung))
         by_host.setdefault((queue.topic, queue.broker_name), []).append(owned)
     return tuple(OwnedQueues(topic, broker, tuple(owned)) for (topic, broker), owned in by_host.items())
 

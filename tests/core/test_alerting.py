@@ -94,7 +94,7 @@ def test_a_cause_that_changes_is_told() -> None:
     fleet.run(80)
     assert fleet.alert("STALLED").cause == "UNEXPLAINED"
     fleet.of("x")[0].answers = False
-    fleet.run(30)
+    fleet.run(80)
     assert fleet.alert("STALLED").cause == "CLIENT_STALLED"
     assert reasons(fleet, "STALLED")[-1] == ("firing", "cause_changed")
 

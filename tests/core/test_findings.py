@@ -45,6 +45,7 @@ def nobody_pulls_a0(fleet: Fleet) -> None:
 def x_is_slow(fleet: Fleet) -> None:
     nobody_pulls_a0(fleet)
     fleet.of("x")[0].busy = 7
+    fleet.run(250)
 
 
 def consuming_is_forbidden(fleet: Fleet) -> None:

@@ -224,7 +224,7 @@ def test_slow_turns_into_stalled_when_its_owner_has_nothing_in_hand_any_more() -
     fleet = healthy()
     fleet.stick("a0-3")
     fleet.of("x")[0].busy = 9
-    fleet.run(80)
+    fleet.run(330)
     assert fleet.firing() == {("T", "SLOW_CONSUMER")}
     fleet.of("x")[0].busy = 0
     fleet.run(40)
@@ -236,14 +236,14 @@ def test_slow_turns_into_stalled_when_its_owner_has_nothing_in_hand_any_more() -
 def test_an_owner_that_has_just_finished_is_judged_by_the_offsets_that_follow(moved: bool, finding: str) -> None:
     fleet = healthy(**NO_OFFSETS)
     fleet.of("x")[0].busy = 9
-    for broker in (100, 200):
+    for broker in (100, 200, 300, 400):
         offsets(fleet, broker, 50, 50)
-        fleet.run(65)
+        fleet.run(100)
     assert fleet.finding("a0").finding == "SLOW_CONSUMER"
     fleet.of("x")[0].busy = 0
     fleet.run(25)
     assert fleet.finding("a0").finding == "SLOW_CONSUMER"
-    offsets(fleet, 200, *((200, 200) if moved else (50, 50)))
+    offsets(fleet, 400, *((400, 400) if moved else (50, 50)))
     fleet.run(10)
     assert fleet.finding("a0").finding == finding
     assert ("T", "STALLED") in fleet.firing() or moved

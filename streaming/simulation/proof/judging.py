@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from schemas.facts import AlertFact, AlertState, Cause, Fact, Kind
 from schemas.identity import MessageQueue, is_retry_topic
 from streaming.core.settings import Timing
-from streaming.simulation.process_queue import PULL_THRESHOLD
 from streaming.simulation.proof.detector import Detector
 from streaming.simulation.proof.verdict import OF_QUEUES, SEEN_AS, Active, Page, PageUntil, Verdict, Wanted
 from streaming.simulation.proof.world import World
@@ -36,7 +35,9 @@ class Judge:
         self._truth, self._end = world.fleet.truth, world.fleet.now
         pace = detector.collector.pace
         self._tail_ms = 2 * pace.running_info_ms + pace.interval_ms + timing.hold_critical
-        self._stall_ms = timing.stall + 2 * pace.offsets_ms + pace.interval_ms
+        seen_ms = 2 * pace.offsets_ms + pace.interval_ms
+        self._stall_ms = max(timing.stall, timing.report_max_age) + seen_ms  # the last report may name messages in hand
+        self._slow_ms = timing.consume_stall * 3 // 2 + seen_ms
         self._report_ms = pace.running_info_ms
         changes = [(c.ts, c.what) for c in self._truth.changes] + [(c.ts, "listed") for c in self._truth.listings]
         seconds = {(ts // 1_000, what): ts for ts, what in sorted(changes)}  # the last of each kind in a second
@@ -138,8 +139,8 @@ class Judge:
         extra = max((one.fault.extra_ms for one in self._active_at(window.from_ts, window.from_ts)), default=0)
         orderly = self._timing.grace_orderly_extra if self._world.shape.orderly else 0
         if kind in (Kind.STALLED, Kind.SLOW_CONSUMER):
-            fills = PULL_THRESHOLD * 1_000 // window.rate if kind is Kind.SLOW_CONSUMER else 0
-            return window.from_ts + self._stall_ms + orderly + fills + extra
+            stands_ms = self._slow_ms if kind is Kind.SLOW_CONSUMER else self._stall_ms
+            return window.from_ts + stands_ms + orderly + extra
         due = window.from_ts + self._tail_ms
         longest = 0
         for ts, what in self._changes[bisect_left(self._changes, (window.from_ts - LONGEST_GRACE_MS, "")) :]:

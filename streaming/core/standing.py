@@ -1,0 +1,91 @@
+"""Whether a queue stands still, for as long as counts, and whether somebody has messages of it in hand."""
+
+from enum import Enum
+
+from streaming.core.evidence import BROADCASTING, PULLS, MemberEvidence
+from streaming.core.progress import is_seen_lately
+from streaming.core.queue import Queue
+from streaming.core.topic_evidence import TopicEvidence
+
+
+class InHand(Enum):
+    """Whether the queue's owner has messages of it that are pulled and not consumed."""
+
+    SOME = "some"
+    NOTHING = "nothing"
+    NOT_KNOWN = "not known"
+
+
+def is_not_pulled(topic: TopicEvidence, queue: Queue) -> bool:
+    """Messages wait to be pulled, and neither offset has moved for as long as counts, seen without a gap."""
+    if queue.still_ms <= 0 or queue.pull_lag <= 0 or not _counts(topic, queue):
+        return False
+    still_ms = min(queue.still_ms, _alive_ms(topic, queue))
+    return still_ms >= topic.group.timing.stall + _orderly_extra(topic)
+
+
+def is_not_consumed(topic: TopicEvidence, queue: Queue) -> bool:
+    """Messages wait, and the group's offset has not moved for longer than a batch takes.
+
+    A batch that a rebalance interrupts begins again with another owner: if anything has changed meanwhile, it must be
+    half as long again. Who pulls actively stores its offset when it likes, so there the pull offset must stand too.
+    """
+    if not queue.stands_ts or queue.consumer_lag <= 0 or not _counts(topic, queue):
+        return False
+    enough_ms = topic.group.timing.consume_stall
+    if topic.of_group.consumes == PULLS and queue.still_ms < enough_ms:
+        return False
+    enough_ms += enough_ms // 2 if topic.change_ts > queue.stands_ts else 0
+    returned_ts = topic.group.state.brokers[queue.broker].returned_ts
+    stands_ms = queue.progress_ts - max(queue.stands_ts, returned_ts)
+    return min(stands_ms, _alive_ms(topic, queue)) >= enough_ms + _orderly_extra(topic)
+
+
+def _counts(topic: TopicEvidence, queue: Queue) -> bool:
+    """Whether the queue's offsets say something of the group as it is now."""
+    if topic.of_group.message_model in (None, BROADCASTING):
+        return False  # broadcasting clients keep their offsets to themselves
+    if not topic.of_group.may_subscribe(topic.topic.name):
+        return False  # the offsets of a topic that was consumed once stand still for ever
+    is_seen = queue.broker not in topic.uncovered and is_seen_lately(topic.group, queue)
+    return is_seen and not _may_wait_for_its_broker(topic, queue)
+
+
+def _may_wait_for_its_broker(topic: TopicEvidence, queue: Queue) -> bool:
+    """Whether its broker was away so lately that its members may not have come back to it."""
+    returned_ts = topic.group.state.brokers[queue.broker].returned_ts
+    return returned_ts > 0 and queue.progress_ts - returned_ts < topic.group.timing.grace_broker
+
+
+def _alive_ms(topic: TopicEvidence, queue: Queue) -> int:
+    return queue.progress_ts - topic.topic.alive_ts if topic.topic.alive_ts else 0
+
+
+def _orderly_extra(topic: TopicEvidence) -> int:
+    return topic.group.timing.grace_orderly_extra if topic.of_group.orderly else 0
+
+
+def held_by(topic: TopicEvidence, place: int, owners: list[int]) -> InHand:
+    """By the last report of each owner, until it is too old; then by its silence, if it was asked in vain.
+
+    One request that timed out says nothing. Where nobody is known to own the queue, a member that has never said
+    anything may have messages of it.
+    """
+    if not owners:
+        has_mute = any(not member.reports for member in topic.members.values())
+        return InHand.NOT_KNOWN if has_mute else InHand.NOTHING
+    of_each = {_held_by_one(topic, place, topic.members[owner]) for owner in owners}
+    return next(what for what in (InHand.SOME, InHand.NOT_KNOWN, InHand.NOTHING) if what in of_each)
+
+
+def _held_by_one(topic: TopicEvidence, place: int, owner: MemberEvidence) -> InHand:
+    oldest = topic.now - topic.group.timing.report_max_age
+    fresh = [report for report in owner.reports if report.answered_ts >= oldest]
+    if not fresh:
+        return InHand.NOTHING if owner.client.unanswered_ts else InHand.NOT_KNOWN
+    return InHand.SOME if any(place in report.busy for report in fresh) else InHand.NOTHING
+
+
+def are_all_pulled_consumed(topic: TopicEvidence, queue: Queue) -> bool:
+    """Whether nobody can have any in hand, by a broker that tells what was pulled."""
+    return topic.group.state.brokers[queue.broker].tells_pulls and queue.pull_lag == queue.consumer_lag

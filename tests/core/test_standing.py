@@ -1,0 +1,211 @@
+"""Queues of which nothing is consumed: a batch that takes long, a listener that hangs, a client that is silent."""
+
+import pytest
+
+from schemas.facts import QueueFact
+from tests.core.fleet import Fleet
+
+
+def healthy(**fields: object) -> Fleet:
+    fleet = Fleet(progress_every=20, **fields)
+    fleet.join("x", "y")
+    return fleet.run(60)
+
+
+def found_of(fleet: Fleet, queue: str) -> set[str]:
+    """Everything that was ever found of a queue."""
+    told = [fact.payload for fact in fleet.told(QueueFact)]
+    return {one.finding for one in told if f"{one.broker_name}{one.queue_id}" == queue}
+
+
+# --- a listener that hangs
+
+
+@pytest.mark.parametrize("orderly", [False, True])
+@pytest.mark.parametrize("tells_pulls", [True, False])
+@pytest.mark.parametrize("hung", ["a0", "a0-3", "a0-3 b0-3"])
+@pytest.mark.parametrize("rate", [1, 4, 20])
+def test_a_listener_that_hangs_for_ten_minutes_is_told(rate: int, hung: str, tells_pulls: bool, orderly: bool) -> None:
+    fleet = Fleet(progress_every=20, rate=rate)
+    fleet.tells_pulls = tells_pulls
+    fleet.join("x", "y", report={"orderly": orderly})
+    fleet.run(120)
+    fleet.hang(hung)
+    fleet.run(450)
+    assert fleet.fired() == {("T", "SLOW_CONSUMER")}
+    assert fleet.alert("SLOW_CONSUMER").severity == "warning"
+    assert {f"{queue.broker_name}{queue.queue_id}" for queue in fleet.alert("SLOW_CONSUMER").queues} == {
+        f"{word[0]}{n}" for word in hung.split() for n in (range(4) if "-" in word else (0,))
+    }
+    fleet.hang("")
+    fleet.run(40)
+    assert fleet.firing() == set()
+    assert fleet.alerts("SLOW_CONSUMER")[-1][1:] == ("resolved", "right_again")
+
+
+def test_one_message_that_nobody_finishes_is_told_too() -> None:
+    fleet = healthy()
+    fleet.hang("a0")
+    fleet.run(5)
+    fleet.rate = 0
+    fleet.run(360)
+    assert fleet.firing() == {("T", "SLOW_CONSUMER")}
+    assert "held messages" in fleet.alert("SLOW_CONSUMER").evidence
+
+
+@pytest.mark.parametrize("tells_pulls", [True, False])
+@pytest.mark.parametrize("answers", [True, False])
+@pytest.mark.parametrize("rate", [1, 50])
+def test_batches_of_three_minutes_are_no_fault(rate: int, answers: bool, tells_pulls: bool) -> None:
+    fleet = Fleet(progress_every=20, rate=rate)
+    fleet.tells_pulls = tells_pulls
+    fleet.join("x", "y", answers=answers)
+    fleet.run(120)
+    for _ in range(6):
+        fleet.hang()
+        fleet.run(180)
+        fleet.hang("")
+        fleet.run(5)
+    assert fleet.fired() == set()
+
+
+def test_a_batch_that_a_rebalance_interrupts_begins_again() -> None:
+    fleet = healthy()
+    fleet.hang()
+    fleet.run(170)
+    fleet.join("z")
+    fleet.run(200)
+    assert fleet.fired() == set()
+    fleet.run(120)
+    assert ("T", "SLOW_CONSUMER") in fleet.firing()
+
+
+def test_a_listener_that_hangs_while_others_come_and_go_is_told() -> None:
+    fleet = healthy()
+    fleet.hang("a0")
+    for _ in range(6):
+        fleet.join("z", brokers=("b",))
+        fleet.run(50)
+        fleet.leave("z")
+        fleet.run(50)
+    assert ("T", "SLOW_CONSUMER") in fleet.fired()
+
+
+def test_lost_events_do_not_hide_it() -> None:
+    """An offset that is the same before and after has not moved in between."""
+    fleet = healthy()
+    fleet.hang("a0")
+    for _ in range(20):
+        fleet.run(25)
+        fleet.seq += 1
+    assert ("T", "SLOW_CONSUMER") in fleet.fired()
+
+
+def test_pull_consumers_that_store_their_offset_seldom_are_no_fault() -> None:
+    """They commit when they like, a stream processor at its checkpoints: that they pull shows that they work."""
+    fleet = Fleet(progress_every=20)
+    for one in fleet.join("x", "y"):
+        one.listed_as = {"consume_type": "CONSUME_ACTIVELY"}
+    fleet.run(60)
+    fleet.hang()
+    fleet.run(240)
+    assert fleet.fired() == set()
+
+
+def test_messages_that_are_filtered_and_not_committed_are_no_fault() -> None:
+    """Some SDKs store no offset for what their filter skips: pushConsumer.correctTagsOffset of Go up to 2.1.0."""
+    fleet = healthy()
+    for offsets in fleet.offsets.values():
+        offsets.consumed_ts = 0
+    fleet._consume = lambda queue, offsets: setattr(offsets, "pulled", offsets.broker)  # type: ignore[method-assign]
+    fleet.run(600)
+    assert fleet.fired() == set()
+
+
+# --- silence
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_request_that_timed_out_turns_nothing_slow_into_a_stall(times: int) -> None:
+    """The last report counts until it is too old."""
+    fleet = healthy()
+    fleet.hang("a0-3")
+    fleet.run(340)
+    assert fleet.firing() == {("T", "SLOW_CONSUMER")}
+    (x,) = fleet.of("x")
+    for _ in range(3):
+        x.answers = False
+        fleet.run(20 * times)
+        x.answers = True
+        fleet.run(60)
+    assert fleet.fired() == {("T", "SLOW_CONSUMER")}
+    assert found_of(fleet, "a0") == {"MATCH", "SLOW_CONSUMER"} | (found_of(fleet, "a0") & {"UNKNOWN", "SETTLING"})
+    assert [reason for _, _, reason in fleet.alerts()] == ["found", "held_long_enough"]
+
+
+@pytest.mark.parametrize("busy", [0, 9])
+@pytest.mark.parametrize("tells_pulls", [True, False])
+def test_a_client_that_is_stopped_is_stalled_soon_whatever_it_held(busy: int, tells_pulls: bool) -> None:
+    fleet = Fleet(progress_every=20)
+    fleet.tells_pulls = tells_pulls
+    fleet.join("x", "y")
+    fleet.of("x")[0].busy = busy
+    fleet.run(60)
+    fleet.pause("x")
+    fleet.run(130)
+    assert fleet.fired() == {("T", "STALLED")}
+    alert = fleet.alert("STALLED")
+    assert (alert.severity, alert.cause) == ("critical", "CLIENT_STALLED")
+    fleet.run(400)
+    assert fleet.fired() == {("T", "STALLED")}
+
+
+def test_one_time_out_is_not_named_as_a_silent_client() -> None:
+    fleet = healthy()
+    fleet.stick("a0-1")
+    fleet.run(55)
+    fleet.of("x")[0].answers = False
+    fleet.run(25)
+    assert fleet.firing() == {("T", "STALLED")}
+    assert "not answered" not in fleet.alert("STALLED").evidence
+
+
+# --- clients that have never spoken
+
+
+def mute(tells_pulls: bool, rate: int = 4) -> Fleet:
+    fleet = Fleet(progress_every=20, rate=rate)
+    fleet.tells_pulls = tells_pulls
+    fleet.join("x", "y", answers=False)
+    return fleet.run(60)
+
+
+def test_without_reports_and_pull_offsets_a_stall_is_what_no_batch_takes() -> None:
+    fleet = mute(tells_pulls=False)
+    fleet.stick("a0")
+    fleet.run(290)
+    assert fleet.fired() == set()
+    fleet.run(60)
+    assert fleet.firing() == {("T", "STALLED")}
+    alert = fleet.alert("STALLED")
+    assert alert.severity == "warning"
+    assert "messages wait, none consumed for 3" in alert.evidence
+    assert "answered" not in alert.evidence
+
+
+def test_pull_offsets_tell_that_nobody_holds_any() -> None:
+    fleet = mute(tells_pulls=True)
+    fleet.stick("a0")
+    fleet.run(100)
+    assert fleet.firing() == {("T", "STALLED")}
+    assert fleet.alert("STALLED").severity == "warning"
+
+
+def test_pull_offsets_tell_a_listener_that_hangs() -> None:
+    fleet = mute(tells_pulls=True)
+    fleet.hang("a0")
+    fleet.run(290)
+    assert fleet.fired() == set()
+    fleet.run(60)
+    assert fleet.firing() == {("T", "SLOW_CONSUMER")}
+    assert "were pulled, none consumed for 3" in fleet.alert("SLOW_CONSUMER").evidence
