@@ -23,6 +23,7 @@ from streaming.core.state import Alert
 UNDECIDED = frozenset({Kind.UNKNOWN, Kind.SETTLING})
 NOT_BY_REPORTS = UNDECIDED | {Kind.NO_MEMBERS}
 NOT_BY_OFFSETS = BY_OFFSETS | {Kind.CONSUME_DISABLED, Kind.EXCLUDED}
+UNTIL_PROVEN = BY_OFFSETS | {Kind.MISPLACED}
 SAYS_MORE_THAN_STALLED = frozenset({Kind.DUPLICATED, Kind.ORPHANED})
 
 
@@ -31,6 +32,7 @@ class Reason(Word):
 
     FOUND = "found"
     WAITS_FOR_DEPLOY = "waits_for_deploy"
+    WAITS_FOR_PROOF = "waits_for_proof"
     TOLD_ALREADY = "told_already"
     HELD_LONG_ENOUGH = "held_long_enough"
     QUEUES_CHANGED = "queues_changed"
@@ -126,7 +128,15 @@ def _what_holds_back(group: Group, alert: Alert, claim: Claim) -> Reason | None:
     """A deploy is waited for, but not for longer than one may take since the first of the queues has been so."""
     if claim.waits and group.state.now - min(alert.active_ts, claim.since_ts) < group.timing.deploy_wait:
         return Reason.WAITS_FOR_DEPLOY
+    if _may_be_over_by_itself(group, alert, claim):
+        return Reason.WAITS_FOR_PROOF
     return Reason.TOLD_ALREADY if _is_told_already(group, alert, claim) else None
+
+
+def _may_be_over_by_itself(group: Group, alert: Alert, claim: Claim) -> bool:
+    """An id is listed twice. A dead connection goes by itself; what does not is a second instance, and then proven."""
+    is_unproven = claim.cause == Cause.STALE_CONNECTION and alert.kind in UNTIL_PROVEN
+    return is_unproven and group.state.now - alert.active_ts < group.timing.second_address_proof
 
 
 def _is_told_already(group: Group, alert: Alert, claim: Claim) -> bool:

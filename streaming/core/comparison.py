@@ -1,6 +1,6 @@
 """Expected against actual, queue by queue: what is found now, and what has changed since the last time."""
 
-from schemas.facts import Interval, Kind, QueueFact, Severity
+from schemas.facts import Cause, Interval, Kind, QueueFact, Severity
 from streaming.core.causes import RULES, explain
 from streaming.core.evidence import GroupEvidence
 from streaming.core.explanation import Explanation
@@ -119,8 +119,10 @@ def _judge(topic: TopicEvidence, place: int) -> Verdict:
 
 
 def _is_taken_over(topic: TopicEvidence, queue: Queue, evidence: QueueEvidence) -> bool:
-    """From nobody, or from an owner under whom it stood still: that was not the new owner's doing."""
+    """From nobody, from a dead connection, or from an owner under whom it stood still: not the new owner's doing."""
     found = FINDING_CODES[queue.finding]
+    if found is Kind.STALLED and queue.cause == Cause.STALE_CONNECTION and not topic.has_an_id_twice:
+        return True
     if found is Kind.STALLED:
         return not set(evidence.newest) <= set(queue.owners)
     return found is Kind.ORPHANED and bool(evidence.newest or topic.now < topic.ready_ts)
@@ -129,7 +131,7 @@ def _is_taken_over(topic: TopicEvidence, queue: Queue, evidence: QueueEvidence) 
 def _evidence(topic: TopicEvidence, place: int) -> QueueEvidence:
     """Also notes since when the queue has not looked right for want of evidence that counts: settling has an end.
 
-    And since when the owner that was slow has nothing in hand.
+    And since when the owner of a queue that stands still has nothing in hand.
     """
     queue = topic.group.state.queues[place]
     evidence = QueueEvidence(topic, place)
@@ -138,7 +140,7 @@ def _evidence(topic: TopicEvidence, place: int) -> QueueEvidence:
             queue.differs_ts = 0
     elif not queue.differs_ts:
         queue.differs_ts = topic.now
-    if FINDING_CODES[queue.finding] is not Kind.SLOW_CONSUMER or not _has_nothing_in_hand(evidence):
+    if not (queue.still_ms > 0 or queue.stands_ts) or not _has_nothing_in_hand(evidence):
         if queue.unrest is not None:
             queue.idle_ts = 0
     elif not queue.idle_ts:

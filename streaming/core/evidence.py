@@ -27,12 +27,13 @@ class MemberEvidence:
         fresh = [r for r in client.reports if r.answered_ts > reports_count_after(state)]
         both_answer = _two_instances_answer(group, client, fresh)
         both_connected = client.double_ts > 0 and state.now - client.double_ts >= timing.second_address_proof
-        self.twin_proven = self.entries > 1 and (both_answer or both_connected)
-        only_one_is_heard = self.twin_proven and not both_answer
+        counts_twice = self.entries > 1 and (both_answer or both_connected)
+        self.twin_proven = counts_twice or (self.entries > 1 and _two_instances_at_once(group, fresh))
+        only_one_is_heard = counts_twice and not both_answer
         self.reports: list[Report] = fresh[: 1 if only_one_is_heard else self.entries]
-        lacking = len(self.reports) < self.entries and not (self.twin_proven and self.reports)
+        lacking = len(self.reports) < self.entries and not (counts_twice and self.reports)
         self.as_of = 0 if lacking or not self.reports else min(r.answered_ts for r in self.reports)
-        self.weight = self.entries if self.twin_proven and len(self.reports) == 1 else 1  # twins compute the same share
+        self.weight = self.entries if counts_twice and len(self.reports) == 1 else 1  # twins compute the same share
         self.runs_as: RunsAs | None = state.runs_as[fresh[0].runs_as] if fresh else None
 
 
@@ -46,6 +47,15 @@ def _two_instances_answer(group: Group, client: Client, reports: list[Report]) -
     """Two start times under one client id, both heard lately: two instances."""
     not_before = max(group.state.now - group.timing.report_max_age, _doubled_since(group, client))
     return len(reports) > 1 and all(report.answered_ts > not_before for report in reports)
+
+
+def _two_instances_at_once(group: Group, reports: list[Report]) -> bool:
+    """Whether the one that started first still answered after the other had started: it was no restart."""
+    if len(reports) < 2 or not all(report.start_ts for report in reports):
+        return False
+    first, second = sorted(reports, key=lambda report: report.start_ts)
+    not_before = group.state.now - group.timing.second_address_proof
+    return first.answered_ts > max(not_before, second.start_ts + group.timing.ahead_of_clock)
 
 
 class GroupEvidence:

@@ -12,7 +12,14 @@ from msgspec.structs import replace
 from schemas.facts import Kind, Severity
 from streaming.core.progress import how_it_waits, is_seen_to_move
 from streaming.core.queue import Queue
-from streaming.core.standing import InHand, are_all_pulled_consumed, held_by, is_not_consumed, is_not_pulled
+from streaming.core.standing import (
+    InHand,
+    are_all_pulled_consumed,
+    has_just_finished,
+    held_by,
+    is_not_consumed,
+    is_not_pulled,
+)
 from streaming.core.state import FINDING_CODES
 from streaming.core.topic_evidence import NAME_SERVERS_DIFFER, TopicEvidence
 
@@ -158,7 +165,7 @@ def stalled(q: QueueEvidence) -> Verdict | None:
     if topic.group.state.consume_enable is False or not is_not_pulled(topic, queue):
         return None
     in_hand = held_by(topic, q.place, q.newest)
-    if in_hand is InHand.SOME or queue.idle_ts > queue.progress_ts:
+    if in_hand is InHand.SOME or has_just_finished(topic, queue):
         return None
     may_be_held = in_hand is InHand.NOT_KNOWN and not are_all_pulled_consumed(topic, queue)
     if may_be_held and (topic.group.state.brokers[queue.broker].tells_pulls or not is_not_consumed(topic, queue)):
@@ -174,7 +181,7 @@ def slow_consumer(q: QueueEvidence) -> Verdict | None:
     if topic.group.state.consume_enable is False or not is_not_consumed(topic, queue):
         return None
     in_hand, seconds = held_by(topic, q.place, q.newest), (queue.progress_ts - queue.stands_ts) // 1000
-    if in_hand is InHand.SOME or (in_hand is InHand.NOTHING and queue.idle_ts > queue.progress_ts):
+    if in_hand is InHand.SOME or (in_hand is InHand.NOTHING and has_just_finished(topic, queue)):
         return q.seen(Kind.SLOW_CONSUMER, Severity.WARNING, f"its owner has held messages for {seconds} s")
     if in_hand is InHand.NOT_KNOWN and queue.pull_lag < queue.consumer_lag:
         pulled = queue.consumer_lag - queue.pull_lag

@@ -21,7 +21,7 @@ class Unrest(Packed):
     differs_ts: int = 0  # since when it has not looked right in the newest reports
     proven: int = 0  # what reports proved last, as a finding's code, while it has not been right since
     evidence_ts: int = 0  # newest report behind that when it was proven first
-    idle_ts: int = 0  # while SLOW_CONSUMER: when its owner was first seen with nothing of it in hand
+    idle_ts: int = 0  # while it stands still: when its owner was first seen with nothing of it in hand
     consumed_ts: int = 0  # while messages wait that are not pulled: when the last one consumed came; 0: not known
     twice_ts: int = 0  # since when two or more have said, each in its newest report, that they own it
     said_ts: int = 0  # when the last of them did

@@ -2,10 +2,14 @@
 
 from enum import Enum
 
+from schemas.facts import Kind
 from streaming.core.evidence import BROADCASTING, PULLS, MemberEvidence
 from streaming.core.progress import is_seen_lately
 from streaming.core.queue import Queue
+from streaming.core.state import FINDING_CODES
 from streaming.core.topic_evidence import TopicEvidence
+
+OFFSETS_STORED_MS = 5_000  # MQClientInstance: persistConsumerOffsetInterval
 
 
 class InHand(Enum):
@@ -89,3 +93,10 @@ def _held_by_one(topic: TopicEvidence, place: int, owner: MemberEvidence) -> InH
 def are_all_pulled_consumed(topic: TopicEvidence, queue: Queue) -> bool:
     """Whether nobody can have any in hand, by a broker that tells what was pulled."""
     return topic.group.state.brokers[queue.broker].tells_pulls and queue.pull_lag == queue.consumer_lag
+
+
+def has_just_finished(topic: TopicEvidence, queue: Queue) -> bool:
+    """Whether the offsets are older than what the owner did last: it may have stored newer ones since."""
+    if FINDING_CODES[queue.finding] is not Kind.SLOW_CONSUMER and are_all_pulled_consumed(topic, queue):
+        return False
+    return queue.progress_ts < queue.idle_ts + OFFSETS_STORED_MS

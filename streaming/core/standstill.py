@@ -28,9 +28,18 @@ def pulls_refused(topic: TopicEvidence, queues: frozenset[int]) -> Explanation |
     """Members do not subscribe to the topic: after their heartbeats brokers refuse the pulls of those who do."""
     others = topic.not_subscribers
     if not others:
-        return None
+        return _subscriptions_take_turns(topic, queues)
     text = f"{ids(topic, others)} is a member but does not subscribe to {topic.topic.name}"
     return Explanation(Cause.SUBSCRIPTION_MISMATCH, queues, text, frozenset(others))
+
+
+def _subscriptions_take_turns(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """Whether brokers show sets of topics in turn of which some lack this one: who sent the last is not known."""
+    sets = topic.group.state.rival_subscriptions
+    if all(topic.topic.name in one for one in sets) or not any(topic.topic.name in one for one in sets):
+        return None
+    text = f"brokers show in turn: {'; '.join(', '.join(one) or 'nothing' for one in sets)}"
+    return Explanation(Cause.SUBSCRIPTION_MISMATCH, queues, f"{text}: while they lack it, they refuse its pulls")
 
 
 def client_stuck(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:

@@ -158,6 +158,11 @@ class TopicEvidence:
         return f"{what} at {as_text(ts)}; reports count from {as_text(self.ready_ts)} on"
 
     @cached_property
+    def has_an_id_twice(self) -> bool:
+        """Whether a broker lists some id more than once."""
+        return any(member.entries > 1 for member in self.members.values())
+
+    @cached_property
     def waits_for_a_second_instance(self) -> bool:
         """Whether all that is lacking are reports of ids that are listed twice and heard once."""
         lacking = [member for member in self.members.values() if not member.as_of]

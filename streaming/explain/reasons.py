@@ -22,6 +22,7 @@ WHY: dict[str, str] = {
     Reason.GONE: "no covered broker has listed a member for an hour",
     Reason.FORGOTTEN: "an operator had the group forgotten",
     Reason.WAITS_FOR_DEPLOY: "it has held long enough, but members are being replaced: a deploy is waited for",
+    Reason.WAITS_FOR_PROOF: "a client id is listed twice: a dead connection goes by itself, a second instance does not",
     Reason.TOLD_ALREADY: "a firing alert tells already that nobody owns these queues, or two do",
 }
 UNALERTED = {

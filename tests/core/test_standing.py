@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.facts import QueueFact
+from schemas.facts import AlertFact, QueueFact
 from tests.core.fleet import Fleet
 
 
@@ -209,3 +209,96 @@ def test_pull_offsets_tell_a_listener_that_hangs() -> None:
     fleet.run(60)
     assert fleet.firing() == {("T", "SLOW_CONSUMER")}
     assert "were pulled, none consumed for 3" in fleet.alert("SLOW_CONSUMER").evidence
+
+
+# --- what is read in the wrong order
+
+
+@pytest.mark.parametrize("after", [0, 4, 9, 14, 19])
+@pytest.mark.parametrize("tells_pulls", [True, False])
+def test_who_has_just_finished_is_judged_by_offsets_that_follow(tells_pulls: bool, after: int) -> None:
+    """It has nothing in hand when it is asked, and the offsets that were read before still stand."""
+    fleet = Fleet(progress_every=20, every=1, rate=20)
+    fleet.tells_pulls = tells_pulls
+    fleet.join("x", "y")
+    fleet.run(60 + after)
+    fleet.hang()
+    fleet.run(180)
+    fleet.hung = set()
+    kept, fleet.progress_every = fleet.progress_every, 0
+    fleet.run(19)
+    assert fleet.fired() == set()
+    fleet.progress_every = kept
+    fleet.run(60)
+    assert fleet.fired() == set()
+
+
+# --- first causes
+
+
+def twice(**fields: object) -> Fleet:
+    fleet = Fleet(progress_every=20, **fields)
+    fleet.join("x", "y")
+    fleet.run(60)
+    return fleet
+
+
+def causes(fleet: Fleet) -> list[str | None]:
+    """Of everything that was told of alerts while they fired."""
+    told = [fact.payload for fact in fleet.told(AlertFact)]
+    return [alert.cause for alert in told if alert.state == "firing"]
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_an_id_that_is_listed_twice_is_told_once_it_is_known_what_it_is(answers: bool) -> None:
+    """Two processes: of the second share nobody takes care, and only the first is ever heard."""
+    fleet = twice()
+    fleet.join("x", answers=answers)
+    fleet.of("x")[1].report, fleet.of("x")[1].answers = {}, answers
+    fleet.run(300)
+    assert set(causes(fleet)) == {"SAME_CLIENT_ID"}
+    assert min(at for at, state, _ in fleet.alerts() if state == "firing") < 60 + 200
+
+
+def test_a_dead_connection_that_goes_calls_nobody() -> None:
+    fleet = twice()
+    ghost = fleet.ghost("x")
+    fleet.run(130)
+    assert ("pending", "waits_for_proof") in {(state, why) for _, state, why in fleet.alerts("STALLED")}
+    fleet.drop(ghost)
+    fleet.run(100)
+    assert fleet.fired() == set()
+
+
+def test_an_id_that_stays_listed_twice_is_told_though_its_addresses_change() -> None:
+    fleet = twice()
+    ghost = fleet.ghost("x")
+    for _ in range(6):
+        fleet.run(50)
+        fleet.drop(ghost)
+        ghost = fleet.ghost("x")
+    assert ("T", "STALLED") in fleet.fired()
+
+
+def test_the_first_instance_that_answers_after_the_second_has_started_proves_it() -> None:
+    fleet = twice()
+    fleet.join("x")
+    first, second = fleet.of("x")
+    second.start_ts = first.start_ts + 3_600_000
+    fleet.run(55)
+    fleet.join("z", brokers=("b",))  # another change of the list that holds it twice
+    first.answers = False
+    fleet.run(60)
+    assert "STALE_CONNECTION" not in causes(fleet)
+
+
+def test_brokers_that_show_subscriptions_in_turn_say_why_pulls_are_refused() -> None:
+    """Before all have reported: nobody is known not to subscribe."""
+    fleet = Fleet(progress_every=20)
+    fleet.join("x", "y", answers=False)
+    fleet.run(60)
+    fleet.round_fields = {"rival_subscriptions": (("T",), ("U",))}
+    fleet.stick("b0-3")
+    fleet.run(150)
+    assert fleet.firing() == {("", "INCONSISTENT_SUBSCRIPTION"), ("T", "STALLED")}
+    assert set(causes(fleet)) == {"SUBSCRIPTION_MISMATCH"}

@@ -81,22 +81,17 @@ def test_nobody_is_called_for_what_rocketmq_does_by_itself(group: str, played: P
 
 
 def test_same_client_id(played: Played) -> None:
-    """That its queues stand still is known before it is proven that they belong to two instances."""
+    """That its queues stand still calls nobody before it is proven that they belong to two instances."""
     outcome = played.of("same")
-    stalled = one(outcome, "STALLED", "same-T")
-    assert (stalled.severity, stalled.queues) == ("critical", "broker-b 0-3")
-    assert stalled.causes[0] in ("STALE_CONNECTION", "SAME_CLIENT_ID")
-    assert stalled.fired_s < 100
-    assert stalled.resolved_s is not None
-    assert 230 < stalled.resolved_s < 230 + 90
     for kind, queues in (("DUPLICATED", "broker-a 0-3"), ("ORPHANED", "broker-b 0-3")):
         firing = one(outcome, kind, "same-T")
         assert (firing.severity, firing.queues) == ("critical", queues)
-        assert firing.causes[-1] == "SAME_CLIENT_ID"
+        assert firing.causes == ("SAME_CLIENT_ID",)
         assert firing.fired_s < 215
         assert firing.resolved_s is not None
         assert 230 < firing.resolved_s < 230 + 90
-    assert len(outcome.firings) == 3
+    assert {cause for firing in outcome.firings for cause in firing.causes} == {"SAME_CLIENT_ID"}
+    assert len(outcome.firings) <= 3
     assert outcome.status(UNTIL_S) == "healthy"
 
 

@@ -16,7 +16,13 @@ from streaming.replay.engines import core_facts
 from streaming.replay.source import open_source
 
 FOLDER = Path(__file__).parent / "clusters"
-QUIET = {("trials-5.3.3", "crowd"), ("trials-5.3.3", "batch"), ("trials-5.3.3", "slow")}
+QUIET = {
+    ("trials-5.3.3", "crowd"),
+    ("trials-5.3.3", "batch"),
+    ("trials-5.3.3", "slow"),
+    ("trials-4.9.7", "batch"),
+    ("trials-4.9.7", "slow"),
+}
 TRIALS = ("trials-4.9.7", "trials-5.3.3")
 CUT_FOR_MS = 160_000  # after it is first told
 
@@ -64,3 +70,17 @@ def test_and_is_told_when_its_queues_change_hands_before_their_owners_can_be_ask
 def test_a_batch_that_ends_after_three_minutes_is_never_critical(trial: str, fired: Alerts) -> None:
     """Its owner says that it has nothing in hand any more, before the offsets are read that show what it has done."""
     assert [alert.kind for alert in fired[trial, "batch"] if alert.severity == "critical"] == []
+
+
+@pytest.mark.parametrize("trial", ["trials-4.9.7", "trials-5.3.3"])
+def test_listeners_that_hang_are_told_whatever_brokers_know_of_pulls(trial: str, fired: Alerts) -> None:
+    told = fired[trial, "stuck"]
+    assert {(alert.kind, alert.severity) for alert in told} == {("SLOW_CONSUMER", "warning")}
+    assert {(q.broker_name, q.queue_id) for q in told[-1].queues} == {(f"broker-{b}", n) for b in "ab" for n in (0, 1)}
+
+
+@pytest.mark.parametrize(("group", "cause"), [("same", "SAME_CLIENT_ID"), ("subs", "SUBSCRIPTION_MISMATCH")])
+def test_a_mismatch_is_told_with_its_cause_from_the_first_page_on(group: str, cause: str, fired: Alerts) -> None:
+    told = fired["mismatches-5.3.3", group]
+    assert told
+    assert {alert.cause for alert in told} == {cause}
