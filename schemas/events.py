@@ -203,6 +203,8 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     ``consume_enable`` and ``orderly`` come from the subscription group's settings, where they were read.
     ``rival_subscriptions``: a broker knows one set of topics a group, that of its last heartbeat; these are the sets
     that took turns there lately while the members stayed the same: members overwrite each other's.
+    ``subscribed``: the topics of those sets as they were in this round, of all brokers that list a member; None: not
+    all of these have shown theirs.
     ``pop_topics`` are those of which a broker is set to hand out messages to the group itself (MessageRequestMode POP).
     ``routes_changed_ts``: ``ts`` of the newest copy of a route that differed from the copy told before it, or was the
     first of its topic; 0: none was told yet. Where events got lost, it tells whether a changed route was among them.
@@ -222,6 +224,7 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     routes_changed_ts: Millis | None = None
     part: Annotated[int, Meta(ge=0, le=PARTS_AT_MOST - 1)] = 0
     parts: Annotated[int, Meta(ge=1, le=PARTS_AT_MOST)] = 1
+    subscribed: tuple[Name, ...] | None = None
 
 
 class Forget(Event, tag="forget", frozen=True, kw_only=True, omit_defaults=True, gc=False):

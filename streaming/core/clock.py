@@ -106,7 +106,7 @@ def set_back(state: GroupState, ts: int) -> None:
     for topic in state.topics:
         topic.confirmed_ts = topic.changed_ts = topic.hosts_changed_ts = 0
         topic.copies = None
-        topic.alive_ts = min(topic.alive_ts, ts)
+        topic.alive_ts, topic.unsubscribed_ts = min(topic.alive_ts, ts), min(topic.unsubscribed_ts, ts)
     for client in state.clients:
         client.reports, client.unanswered_ts = [], 0
         client.since_ts, client.double_ts = min(client.since_ts, ts), min(client.double_ts, ts)

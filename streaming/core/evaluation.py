@@ -14,7 +14,8 @@ from streaming.core.evidence import GroupEvidence
 from streaming.core.group import Group
 from streaming.core.membership import hosting_brokers, is_listed
 from streaming.core.roster import KEPT_AFTER_LEAVING_MS, forget_the_gone, tell_members
-from streaming.core.state import Condition
+from streaming.core.state import Condition, Topic
+from streaming.core.topic_evidence import UNSUBSCRIBED_AFTER_MS
 
 FAR_FUTURE = 1 << 62
 QUIET = frozenset({Kind.MATCH, Kind.EXCLUDED, Kind.NO_MEMBERS})
@@ -149,8 +150,15 @@ def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> i
     due += [topic.confirmed_ts + timing.route_max_age for topic in state.topics if topic.confirmed_ts]
     due += [f.evidence.ready_ts for f in found if f.evidence.ready_ts > state.now]
     due += [m.client.double_ts + timing.second_address_proof for m in evidence.members.values() if m.entries > 1]
+    due += [
+        topic.unsubscribed_ts + UNSUBSCRIBED_AFTER_MS for topic in state.topics if _is_soon_given_up(topic, state.now)
+    ]
     due += [change.ts + timing.storm_window for change in state.changes[:1]]
     often = [one for one in state.restless if one.times > timing.storm_changes]
     due += [one.since_ts + RESTLESS_FOR_MS for one in often if one.since_ts + RESTLESS_FOR_MS > state.now]
     due += [client.since_ts + KEPT_AFTER_LEAVING_MS for client in state.clients if not is_listed(client)]
     return min(due, default=FAR_FUTURE)
+
+
+def _is_soon_given_up(topic: Topic, now: int) -> bool:
+    return topic.unsubscribed_ts > 0 and now < topic.unsubscribed_ts + UNSUBSCRIBED_AFTER_MS

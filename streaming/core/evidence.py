@@ -120,8 +120,16 @@ class GroupEvidence:
         return topics
 
     def may_subscribe(self, topic: str) -> bool:
-        """Whether somebody is known to subscribe to the topic, or nobody is known to subscribe to anything."""
-        return not self.subscribed or topic in self.subscribed
+        """Whether somebody is known to subscribe to the topic, or nobody is known to subscribe to anything.
+
+        A broker shows one table a group, that of the last heartbeat: a topic that is in none of them now may be of a
+        member whose turn comes again, but then it is seen again.
+        """
+        return topic in self.subscribed or not (self.subscribed or topic in self._not_shown)
+
+    @cached_property
+    def _not_shown(self) -> set[str]:
+        return {topic.name for topic in self.group.state.topics if topic.unsubscribed_ts}
 
     def subscriptions(self, member: MemberEvidence) -> Subscriptions | None:
         """What a member subscribes to; None where it is not known. A report that names nothing does not say."""

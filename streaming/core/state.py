@@ -83,6 +83,7 @@ class Topic(Packed):
     is_static: bool = False  # its queues are only mapped to its hosts
     copies: Copies | None = None
     all_asked: bool = False  # whether all name servers are asked for it, and not one of several
+    unsubscribed_ts: int = 0  # since when no broker shows it among the group's subscriptions, 0: one does, or not known
 
 
 class ListedAs(PackedValue, frozen=True):

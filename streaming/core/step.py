@@ -4,7 +4,7 @@ Its laws: any cut of a group's events into batches gives the same facts, since e
 sorted; evaluation happens at round markers only; the clock is the group's own.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -23,6 +23,7 @@ from schemas.events import (
     encode_event,
 )
 from schemas.facts import Fact
+from schemas.identity import is_retry_topic
 from streaming.core import clock
 from streaming.core.clock import Verdict
 from streaming.core.evaluation import evaluate
@@ -146,8 +147,19 @@ def _take_group_settings(group: Group, event: Round) -> None:
     if event.orderly is not None:
         state.orderly = event.orderly
     state.rival_subscriptions, state.pop_topics = list(event.rival_subscriptions), list(event.pop_topics)
+    if event.subscribed is not None:
+        _take_subscriptions(group, event.subscribed)
     if told != (state.consume_enable, state.orderly, state.rival_subscriptions, state.pop_topics):
         group.disturb()
+
+
+def _take_subscriptions(group: Group, subscribed: Container[str]) -> None:
+    for topic in group.state.topics:
+        if topic.name in subscribed or is_retry_topic(topic.name):
+            topic.unsubscribed_ts = 0
+        elif not topic.unsubscribed_ts:
+            topic.unsubscribed_ts = group.state.now
+            group.disturb()
 
 
 def _hold(group: Group, event: AnyEvent, origin: Origin) -> list[Refused]:

@@ -13,6 +13,8 @@ from streaming.core.state import Copy, Topic
 
 NAME_SERVERS_DIFFER = "name servers differ on the route"
 
+UNSUBSCRIBED_AFTER_MS = 120_000  # heartbeats come every 30 s
+
 
 class TopicEvidence:
     """What concerns one topic: its members, when evidence counts, and who should own what."""
@@ -184,9 +186,15 @@ class TopicEvidence:
         if self.topic.name in self.group.state.pop_topics and not self.of_group.is_balanced_by_clients:
             return "POP"
         everybody_told = all(self.of_group.subscriptions(m) is not None for m in self.members.values())
-        if everybody_told and self.members and not self.of_group.subscribed.get(self.topic.name):
+        if (everybody_told or self._is_given_up) and self.members and not self.of_group.subscribed.get(self.topic.name):
             return "NOT_SUBSCRIBED"
         return None
+
+    @property
+    def _is_given_up(self) -> bool:
+        """Whether no heartbeat has named the topic for as long as any subscriber of it would have sent several."""
+        since_ts = self.topic.unsubscribed_ts
+        return since_ts > 0 and self.now - since_ts >= UNSUBSCRIBED_AFTER_MS
 
     @cached_property
     def readable(self) -> list[tuple[int, int]]:

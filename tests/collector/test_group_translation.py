@@ -404,3 +404,19 @@ def test_a_topic_that_nobody_has_named_for_an_hour_is_told_no_more() -> None:
     last = max(event.ts for event in told if event.topic == "T")
     assert T0 + 65 * 60_000 < last < T0 + 75 * 60_000
     assert max(event.ts for event in told if event.topic == "U") > T0 + 125 * 60_000
+
+
+def test_the_marker_says_what_the_group_subscribes_to_if_all_who_list_members_show_it() -> None:
+    group = ClusterTranslation("prod", "s").group("g")
+    said = []
+    for after_s, shown in enumerate((["T", "%RETRY%g"], ["T", "U"], None, ["U"])):
+        ts = T0 + after_s * 1000
+        group.begin_round(ts)
+        for broker, listed in (("a", ["x"]), ("b", [])):
+            group.take(ids(broker, *listed, ts=ts))
+        if shown is not None:
+            group.take(connections("a", ("x", "h:1"), ts=ts, topics=tuple(shown)))
+        marker = group.end_round(ts)[-1]
+        assert isinstance(marker, Round)
+        said.append(marker.subscribed)
+    assert said == [("T",), ("T", "U"), None, ("U",)]

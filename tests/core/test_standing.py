@@ -302,3 +302,47 @@ def test_brokers_that_show_subscriptions_in_turn_say_why_pulls_are_refused() -> 
     fleet.run(150)
     assert fleet.firing() == {("", "INCONSISTENT_SUBSCRIPTION"), ("T", "STALLED")}
     assert set(causes(fleet)) == {"SUBSCRIPTION_MISMATCH"}
+
+
+# --- a topic that nobody subscribes to any more
+
+
+def test_a_topic_that_a_deploy_drops_is_no_more_of_the_group() -> None:
+    """Others still write to it, and its clients never say what they subscribe to."""
+    fleet = Fleet({"T": {"a": 4, "b": 4}, "U": {"a": 4}}, progress_every=20)
+    fleet.join("x", "y", answers=False)
+    fleet.round_fields = {"subscribed": ("T", "U")}
+    fleet.run(60)
+    fleet.leave("x", "y")
+    fleet.join("v", "w", answers=False, topics={"T": "*"})
+    fleet.round_fields = {"subscribed": ("T",)}
+    fleet.run(600)
+    assert fleet.fired() == set()
+    assert fleet.finding("a0", "U").reason == "NOT_SUBSCRIBED"
+    fleet.stick("a0")
+    fleet.run(120)
+    assert fleet.firing() == {("T", "STALLED")}
+
+
+def test_a_stall_of_a_topic_ends_when_nobody_subscribes_to_it_any_more() -> None:
+    fleet = Fleet({"T": {"a": 4, "b": 4}, "U": {"a": 4}}, progress_every=20)
+    fleet.join("x", "y", answers=False)
+    fleet.round_fields = {"subscribed": ("T", "U")}
+    fleet.run(60)
+    fleet.stick("a0-3", topic="U")
+    fleet.run(100)
+    assert fleet.firing() == {("U", "STALLED")}
+    fleet.round_fields = {"subscribed": ("T",)}
+    fleet.run(140)
+    assert fleet.firing() == set()
+
+
+def test_topics_that_members_show_in_turn_stay_of_the_group() -> None:
+    fleet = Fleet({"T": {"a": 4, "b": 4}, "U": {"a": 4}}, progress_every=20)
+    fleet.join("x", "y", answers=False)
+    fleet.run(60)
+    fleet.stick("a0-3", topic="U")
+    for turn in range(20):
+        fleet.round_fields = {"subscribed": ("T", "U")[turn % 2 :][:1]}
+        fleet.run(20)
+    assert ("U", "STALLED") in fleet.firing()

@@ -33,7 +33,7 @@ from streaming.collector.translation.answers import (
 )
 from streaming.collector.translation.parts import in_parts
 from streaming.collector.translation.routes import KnownRoute, Queues, Routes
-from streaming.collector.translation.views import BrokerView, Profile
+from streaming.collector.translation.views import BrokerView, Profile, listed
 
 ROUTE_AGAIN_MS = 60_000
 TOPIC_KEPT_MS = 3_600_000  # after nobody names it any more
@@ -318,7 +318,15 @@ class GroupTranslation:
             rival_subscriptions=tuple(sorted(rivals)),
             pop_topics=self._pop_topics,
             routes_changed_ts=self._routes_changed_ts,
+            subscribed=self._subscribed(),
         )
+
+    def _subscribed(self) -> tuple[str, ...] | None:
+        """By all brokers that list a member in this round; one of them that has not shown its table may know more."""
+        listing = [self.brokers[name] for name, answer in self._lists.items() if listed(answer)]
+        shown = [view.subscribed(self.started_ts) for view in listing]
+        topics = {topic for table in shown for topic in table or ()}
+        return tuple(sorted(topics)) if topics and None not in shown else None
 
 
 def _route_queues(queues: Queues) -> tuple[RouteQueues, ...]:

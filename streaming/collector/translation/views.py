@@ -107,6 +107,13 @@ class BrokerView:
         self._told = {client_id: Told(profile, ts - by_ms) for client_id, (profile, ts) in self._told.items()}
         self._subscribed = deque((ts - by_ms, topics) for ts, topics in self._subscribed)
 
+    def subscribed(self, since_ts: int) -> tuple[str, ...] | None:
+        """The topics of the last heartbeat without retry topics; None: it has not shown them since.
+
+        ``ConsumerGroupInfo.updateSubscription`` drops what that heartbeat does not name.
+        """
+        return self._subscribed[-1][1] if self._subscribed and self._connections_ts >= since_ts else None
+
     def rival_subscriptions(self) -> set[tuple[str, ...]]:
         """Sets of topics that took turns: one came back after another. A single change is no rivalry."""
         sets = [topics for _, topics in self._subscribed]

@@ -41,6 +41,7 @@ _KINDS = {
     "group": NameKind.GROUP,
     "topic": NameKind.TOPIC,
     "rival_subscriptions": NameKind.TOPIC,
+    "subscribed": NameKind.TOPIC,
     "client_id": NameKind.CLIENT,
     "client_ids": NameKind.CLIENT,
     "asked": NameKind.CLIENT,
