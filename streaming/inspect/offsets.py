@@ -14,7 +14,7 @@ Key = tuple[str, str, int]  # topic, broker name, queue id
 
 
 class Flow(NamedTuple):
-    """None: not known. ``out`` is by what was pulled, or on brokers of the 4.x line by what was consumed."""
+    """None: not known. ``out`` is by what was consumed: clients pull up to 1,000 messages ahead."""
 
     in_per_s: float | None = None
     out_per_s: float | None = None
@@ -60,7 +60,7 @@ class OffsetHistory:
             return Flow(lag=_lag(last.offsets))
         return Flow(
             _rate(last.offsets.broker_offset - first.offsets.broker_offset, took_ms),
-            _rate(_pulled(last.offsets) - _pulled(first.offsets), took_ms),
+            _rate(last.offsets.consumer_offset - first.offsets.consumer_offset, took_ms),
             _lag(last.offsets),
         )
 
@@ -76,10 +76,6 @@ def _lag(offsets: QueueProgress) -> int | None:
     if offsets.broker_offset < 0 or offsets.consumer_offset < 0:
         return None
     return max(0, offsets.broker_offset - offsets.consumer_offset)
-
-
-def _pulled(offsets: QueueProgress) -> int:
-    return offsets.consumer_offset if offsets.pull_offset < 0 else offsets.pull_offset
 
 
 def _rate(messages: int, took_ms: int) -> float | None:

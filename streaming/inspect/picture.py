@@ -56,7 +56,8 @@ class Queue(Struct, frozen=True, kw_only=True):
     """A message queue. ``finding`` is the core's; ``may_be`` is what the newest reports show, too young to count.
 
     ``owners`` are those who say so; empty: every member has said that it does not own it; None: not known.
-    ``expected`` None: not known. ``still_s``: for how long messages have waited without one of them being pulled.
+    ``expected`` None: not known. ``still_s``: for how long messages have waited without one of them being pulled,
+    ``stands_s``: without one being consumed.
     ``reason``: why it is EXCLUDED, UNKNOWN or SETTLING.
     """
 
@@ -75,6 +76,7 @@ class Queue(Struct, frozen=True, kw_only=True):
     out_per_s: float | None
     lag: int | None
     still_s: int | None
+    stands_s: int | None
     hot: bool
 
 

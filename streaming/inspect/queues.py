@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from schemas.facts import Kind
 from streaming.core.comparison import TopicFindings
 from streaming.core.findings import Verdict
+from streaming.core.queue import Queue as CoreQueue
 from streaming.core.routes import is_readable
 from streaming.core.state import HostedQueues
 from streaming.core.topic_evidence import TopicEvidence
@@ -15,6 +16,7 @@ from streaming.inspect.picture import Queue
 
 PERM_WRITE = 2  # org.apache.rocketmq.common.constant.PermName.PERM_WRITE
 HOT = 2.0  # times the mean of the topic's queues
+STANDS_FROM_MS = 10_000  # consumers store their offsets every 5 s
 BUSY_PER_S = 1.0  # with fewer messages than that nothing is hot
 
 
@@ -59,6 +61,11 @@ def _judged(findings: TopicFindings, place: int, verdict: Verdict, offsets: Offs
     )
 
 
+def stands_ms(queue: CoreQueue) -> int:
+    """For how long messages have waited without one being consumed."""
+    return queue.progress_ts - queue.stands_ts if queue.stands_ts and queue.consumer_lag > 0 else 0
+
+
 def _not_judged(topic: TopicEvidence, place: int, offsets: OffsetHistory) -> Queue:
     queue, name = topic.group.state.queues[place], topic.group.message_queue(place)
     hosted = next((one for one in topic.topic.hosts if one.broker == queue.broker), HostedQueues(queue.broker, 0, 0, 0))
@@ -79,6 +86,7 @@ def _not_judged(topic: TopicEvidence, place: int, offsets: OffsetHistory) -> Que
         out_per_s=flow.out_per_s,
         lag=flow.lag,
         still_s=max(0, queue.still_ms) // 1000 if queue.pull_lag > 0 and queue.still_ms else None,
+        stands_s=stands_ms(queue) // 1000 if stands_ms(queue) >= STANDS_FROM_MS else None,
         hot=False,
     )
 

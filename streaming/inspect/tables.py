@@ -101,7 +101,8 @@ def flow_words(queues: Sequence[Queue]) -> str:
 
 
 def _stands_out(queue: Queue) -> bool:
-    is_odd = not queue.readable or not queue.writable or queue.hot or queue.still_s is not None
+    is_odd = not queue.readable or not queue.writable or queue.hot
+    is_odd = is_odd or queue.still_s is not None or queue.stands_s is not None
     return queue.finding not in NOTHING_FOUND or is_odd
 
 
@@ -136,6 +137,7 @@ def _folded(queues: Iterable[Queue]) -> list[list[Queue]]:
             q.writable,
             q.hot,
             q.still_s is None,
+            q.stands_s is None,
             q.lag is None,
         )
         alike[key].append(q)
@@ -175,6 +177,8 @@ def _finding(alike: list[Queue]) -> str:
         words = [f"{first.may_be}?"]
     elif first.still_s is not None and first.finding == Kind.MATCH.value:
         words = ["STALLED?"]
+    elif first.stands_s is not None and first.finding == Kind.MATCH.value:
+        words = ["SLOW_CONSUMER?"]
     if first.readable and not first.writable:
         words.append("not written")
     if first.hot:

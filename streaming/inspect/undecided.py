@@ -11,7 +11,7 @@ from streaming.core.comparison import EXPLAINED, TopicFindings
 from streaming.core.evidence import GroupEvidence
 from streaming.core.findings import Verdict
 from streaming.inspect.picture import QueueName, Undecided
-from streaming.inspect.queues import flow_of, may_be
+from streaming.inspect.queues import STANDS_FROM_MS, flow_of, may_be, stands_ms
 from streaming.inspect.watching import GroupWatch
 from streaming.wording.numbers import age, counted
 
@@ -73,6 +73,7 @@ def of_topic(findings: TopicFindings) -> Iterator[Undecided]:
     for (kind, why), places in sorted(unclear.items(), key=lambda item: item[0][0] is Kind.UNKNOWN):
         yield _unclear(findings, kind, places, why)
     yield from _may_stand_still(findings)
+    yield from _may_be_slow(findings)
 
 
 def _said_once(findings: TopicFindings) -> Iterator[Undecided]:
@@ -130,6 +131,33 @@ def _may_stand_still(findings: TopicFindings) -> Iterator[Undecided]:
         evidence=f"{waiting} messages wait, none seen to be pulled for {longest // 1000} s; "
         f"STALLED: judged after {stall // 1000} s",
         judged_in_s=max(1, -(-(stall - longest) // 1000)),
+    )
+
+
+def _may_be_slow(findings: TopicFindings) -> Iterator[Undecided]:
+    """Messages are pulled, and none has been seen to be consumed: a batch that takes long, or a listener that hangs."""
+    topic = findings.evidence
+    queues, timing = topic.group.state.queues, topic.group.timing
+    places = [
+        place
+        for place, verdict in findings.verdicts.items()
+        if verdict.kind in (Kind.MATCH, Kind.MISPLACED)
+        and stands_ms(queues[place]) >= STANDS_FROM_MS
+        and not (queues[place].pull_lag > 0 and queues[place].still_ms)
+    ]
+    if not places or topic.broadcasts:
+        return
+    enough = timing.consume_stall + (timing.grace_orderly_extra if topic.of_group.orderly else 0)
+    waiting = sum(queues[place].consumer_lag for place in places)
+    longest = max(stands_ms(queues[place]) for place in places)
+    yield Undecided(
+        kind=Kind.SLOW_CONSUMER.value,
+        topic=topic.topic.name,
+        queues=named(findings, places),
+        cause=None,
+        evidence=f"{waiting} messages wait, none seen to be consumed for {longest // 1000} s; "
+        f"SLOW_CONSUMER: judged after {enough // 1000} s",
+        judged_in_s=max(1, -(-(enough - longest) // 1000)),
     )
 
 

@@ -355,3 +355,16 @@ def test_marker_that_waits_to_be_confirmed_is_not_shown_yet() -> None:
     assert (seen.ts, [broker.answered for broker in seen.brokers]) == (before, [True, True])
     later = picture(one.round())
     assert (later.ts, [broker.answered for broker in later.brokers]) == (one._ts(), [True, False])
+
+
+def test_a_listener_that_hangs_stands_out_though_pulls_go_on() -> None:
+    one = looked_at(two())
+    one.hang("a0-1")
+    seen = picture(one.run(16))
+    assert seen.status == "settling"
+    assert questions(seen) == {("SLOW_CONSUMER", (("a", 0), ("a", 1)))}
+    assert "none seen to be consumed for 1" in seen.undecided[0].evidence
+    assert "SLOW_CONSUMER?" in page(seen)
+    hung = {q.queue_id: q for q in seen.queues if q.broker_name == "a" and q.stands_s is not None}
+    assert {n: q.out_per_s for n, q in hung.items()} == {n: pytest.approx(1, abs=1) for n in (0, 1)}
+    assert [f.kind for f in picture(one.run(320)).findings] == ["SLOW_CONSUMER"]
