@@ -115,7 +115,7 @@ def test_a_listener_that_hangs_waits_for_no_deploy() -> None:
     stuck = fleet.of("old-3")[0]
     stuck.busy = 9
     fleet.stuck = set(stuck.owned)
-    replace(fleet, [1, 2], 150)
+    replace(fleet, [1, 2], 240)
     assert ("T", "SLOW_CONSUMER") in fleet.fired()
     assert "waits_for_deploy" not in [reason for _, _, reason in fleet.alerts("SLOW_CONSUMER")]
 
