@@ -45,6 +45,8 @@ def _observe(group: Group, queue: Queue, progress: QueueProgress, ts: int, broke
     is_unread = _begins_or_ends_to_wait_unread(group, queue, consumer_lag)
     queue.broker_offset, queue.consumer_lag, queue.pull_lag = progress.broker_offset, consumer_lag, pull_lag
     queue.progress_ts = ts
+    if queue.unrest is not None and queue.still_ms <= 0 and not queue.stands_ts:
+        queue.idle_ts = 0
     broker.tells_pulls = broker.tells_pulls or progress.pull_offset >= 0
     stands_for_long = max(stood_ms, _unconsumed_ms(queue)) >= group.timing.consume_stall
     if is_unread or stands_for_long or max(before, queue.still_ms) >= group.timing.stall:
