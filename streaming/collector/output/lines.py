@@ -1,14 +1,14 @@
 """JSON lines into a file: events, or answers as a recording. A disk that is full must not end the probing."""
 
-import gzip
 import logging
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
 import msgspec
 
 from schemas.events import AnyEvent, encode_event
+from streaming.collector.output.compressed import open_to_append
 from streaming.collector.translation.answers import Line
 from streaming.errors import CollectorError
 
@@ -55,5 +55,5 @@ class LinesFile:
 
 def _open(path: Path) -> IO[bytes]:
     if path.suffix == ".gz":
-        return cast("IO[bytes]", gzip.open(path, "ab"))
+        return open_to_append(path)
     return path.open("ab")

@@ -1,0 +1,71 @@
+"""Compressed files that are appended to: each life of a process adds a gzip member (RFC 1952, section 2.2).
+
+A process that was killed leaves its last member without an end, and whatever follows it could not be read.
+"""
+
+import gzip
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, BinaryIO, cast
+
+CHUNK = 1024 * 1024
+WITH_GZIP_HEADER = 31  # wbits of zlib
+
+
+def open_to_append(path: Path) -> IO[bytes]:
+    """The file, to be continued; whole lines of a member that was cut off are kept. Raises OSError."""
+    if path.exists():
+        _mend(path)
+    return cast("IO[bytes]", gzip.open(path, "ab"))
+
+
+def _mend(path: Path) -> None:
+    """End the last member properly if it was cut off, or drop it if nothing of it can be read."""
+    with path.open("r+b") as file:
+        began = _unfinished_member(file)
+        if began is None:
+            return
+        with tempfile.TemporaryFile(dir=path.parent) as mended:
+            file.seek(began)
+            with gzip.open(mended, "wb") as rewritten:
+                for lines in _whole_lines(_readable(file)):
+                    rewritten.write(lines)
+            mended.seek(0)
+            file.seek(began)
+            file.truncate()
+            shutil.copyfileobj(mended, file)
+
+
+def _unfinished_member(file: BinaryIO) -> int | None:
+    """Where the member begins that has no end; None if all have."""
+    began, position, member = 0, 0, zlib.decompressobj(WITH_GZIP_HEADER)
+    while chunk := file.read(CHUNK):
+        position += len(chunk)
+        while chunk:
+            try:
+                member.decompress(chunk)
+            except zlib.error:
+                return began
+            chunk = member.unused_data
+            if member.eof:
+                began, member = position - len(chunk), zlib.decompressobj(WITH_GZIP_HEADER)
+    return began if began < position else None
+
+
+def _readable(file: BinaryIO) -> Iterator[bytes]:
+    member = zlib.decompressobj(WITH_GZIP_HEADER)
+    while chunk := file.read(CHUNK):
+        try:
+            yield member.decompress(chunk)
+        except zlib.error:
+            return
+
+
+def _whole_lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for piece in pieces:
+        lines, newline, rest = (rest + piece).rpartition(b"\n")
+        yield lines + newline
