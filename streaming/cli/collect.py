@@ -27,7 +27,7 @@ def add_command(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0 after a signal. Raises MonitorError for a configuration that is refused, and what cannot be set up."""
-    config = configured(arguments)
+    config = configured(arguments, writes=())
     from streaming.collector.service import collect, dry_run
 
     if arguments.dry_run:

@@ -42,7 +42,7 @@ def _count(text: str) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    config = configured(arguments)
+    config = configured(arguments, writes=())
     from streaming.simulation.proof.evaluation import Order, evaluate
     from streaming.simulation.proof.page import lines
 

@@ -28,7 +28,7 @@ def add_command(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0. Raises MonitorError for a time, table or group that there is none of."""
-    config = configured(arguments)
+    config = configured(arguments, writes=())
     from streaming.explain.folding import picture_of
     from streaming.explain.log import read_group, read_monitor
     from streaming.explain.moments import parse_moment

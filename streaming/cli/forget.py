@@ -28,7 +28,7 @@ def add_command(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0 once it is handed over. Raises MonitorError where it is refused, or cannot be handed over."""
-    config = configured(arguments)
+    config = configured(arguments, writes=())
     cluster = arguments.cluster or _only_cluster(config)
     key, value = _record(cluster, arguments.group, round(time.time() * 1000))
     if config.source.kind == "files":

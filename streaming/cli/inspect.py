@@ -49,7 +49,7 @@ def _seconds(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     """0, 1 or 2, as said above. Raises MonitorError for what cannot be set up or asked, which is 2 as well."""
-    config = configured(arguments)
+    config = configured(arguments, writes=())
     logging.getLogger("streaming.collector").setLevel(logging.CRITICAL)  # the page says who does not answer
     if arguments.namesrv is not None:
         config = with_name_servers(config, arguments.namesrv)

@@ -9,6 +9,7 @@ from threading import Event
 
 from streaming.cli.arguments import Commands, add_config
 from streaming.cli.session import configured_with_alerts
+from streaming.config import NOTIFIER, TABLES
 
 
 def add_command(commands: Commands) -> None:
@@ -19,7 +20,7 @@ def add_command(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0 after a signal. Raises MonitorError for what is refused, and while another notifier delivers."""
-    config, alerts = configured_with_alerts(arguments)
+    config, alerts = configured_with_alerts(arguments, writes=(TABLES, NOTIFIER))
     from streaming.notifier.service import keep_serving
     from streaming.notifier.setting_up import plan_of
 

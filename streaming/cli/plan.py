@@ -107,7 +107,7 @@ def _look(arguments: argparse.Namespace) -> Present:
     from streaming.cli.inspect import with_name_servers
     from streaming.inspect.service import Plan, inspect_once
 
-    config = with_name_servers(configured(arguments), arguments.namesrv)
+    config = with_name_servers(configured(arguments, writes=()), arguments.namesrv)
     logging.getLogger("streaming.collector").setLevel(logging.WARNING)
     groups = (arguments.group,) if arguments.group else ()
     pictures = inspect_once(config, Plan(groups))

@@ -2,23 +2,37 @@
 
 import argparse
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from streaming.cli.logs import configure_logs
-from streaming.config import Alerts, Config, ConfigFaults, faults_of_alerts, load_alerts, load_config
+from streaming.config import (
+    EVERY_FOLDER,
+    Alerts,
+    Config,
+    ConfigFaults,
+    KeyPath,
+    faults_of_alerts,
+    load_alerts,
+    load_config,
+)
 
 
-def configured(arguments: argparse.Namespace, options: Mapping[str, tuple[str, str]] | None = None) -> Config:
+def configured(
+    arguments: argparse.Namespace,
+    options: Mapping[str, tuple[str, str]] | None = None,
+    writes: Container[KeyPath] = EVERY_FOLDER,
+) -> Config:
     """The configuration that ``--config`` names; logs are as it says from here on. Raises ConfigError.
 
     ``options`` of the command line win over all: by option, the variable that it stands for and its value.
+    ``writes``: keys of the folders that the command writes to; the others need not be writable, nor be there.
     """
     options = options or {}
     try:
-        config = load_config(arguments.config, os.environ | dict(options.values()))
+        config = load_config(arguments.config, os.environ | dict(options.values()), writes)
     except ConfigFaults as refused:
         option_of = {variable: option for option, (variable, _) in options.items()}
         faults = [replace(fault, where=option_of.get(fault.where, fault.where)) for fault in refused.faults]
@@ -27,10 +41,12 @@ def configured(arguments: argparse.Namespace, options: Mapping[str, tuple[str, s
     return config
 
 
-def configured_with_alerts(arguments: argparse.Namespace) -> tuple[Config, Alerts]:
+def configured_with_alerts(
+    arguments: argparse.Namespace, writes: Container[KeyPath] = EVERY_FOLDER
+) -> tuple[Config, Alerts]:
     """The configuration and the alert rules that it names. Raises ConfigError with every fault of both."""
     try:
-        config = configured(arguments)
+        config = configured(arguments, writes=writes)
     except ConfigFaults as refused:
         raise ConfigFaults([*refused.faults, *faults_of_alerts(refused.rest)]) from None
     return config, load_alerts(config)

@@ -45,10 +45,12 @@ def add_command(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print what was done, then 0. Raises SetupError for what is not complete, or no silence that lasts."""
     from streaming.cli.session import configured
+    from streaming.config import NOTIFIER
     from streaming.notifier.silence_files import SilenceFiles, new_id
     from streaming.notifier.silences import Silence
 
-    files, now = SilenceFiles(Path(configured(arguments).notify.state)), time.time_ns() // 1_000_000
+    config = configured(arguments, writes=() if arguments.list else (NOTIFIER,))
+    files, now = SilenceFiles(Path(config.notify.state)), time.time_ns() // 1_000_000
     if arguments.list:
         for one in files.all():
             if one.until_ts > now:

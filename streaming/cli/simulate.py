@@ -76,7 +76,7 @@ def _share(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     """0 when all was handed over, and after Ctrl-C. Raises MonitorError for what is refused or not taken."""
-    config = configured(arguments, _options(arguments))
+    config = configured(arguments, _options(arguments), writes=())
     order = _order(arguments)
     output = _output(arguments, config)
     from streaming.feed.feeding import Feed

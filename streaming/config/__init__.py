@@ -1,22 +1,28 @@
 """What an operator sets: one TOML file (``conf/evenkeel.toml`` shows every key) and ``EVENKEEL__SECTION__KEY``."""
 
 from streaming.config.alerts import Alerts, RouteSection, SinkSection
-from streaming.config.faults import ConfigFaults, Fault
+from streaming.config.faults import ConfigFaults, Fault, KeyPath
 from streaming.config.load import Loaded, load_config, read_config
 from streaming.config.load_alerts import faults_of_alerts, load_alerts
 from streaming.config.options import producer_arguments
+from streaming.config.rules import CHECKPOINT, EVERY_FOLDER, NOTIFIER, TABLES
 from streaming.config.secrets import secret_at
 from streaming.config.sections import Collector, Config, Job, Log, Retention, Rule, Source, Spark, Tables
 from streaming.config.timing import TimingSection
 from streaming.config.values import server_list
 
 __all__ = [
+    "CHECKPOINT",
+    "EVERY_FOLDER",
+    "NOTIFIER",
+    "TABLES",
     "Alerts",
     "Collector",
     "Config",
     "ConfigFaults",
     "Fault",
     "Job",
+    "KeyPath",
     "Loaded",
     "Log",
     "Retention",

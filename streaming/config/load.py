@@ -1,14 +1,14 @@
 """From a file and the environment to a ``Config``, or to every fault at once."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from streaming.config.environment import Overrides, read_environment
 from streaming.config.faults import ConfigFaults, KeyPath
 from streaming.config.reading import field_faults, parse, rule_faults, without
-from streaming.config.rules import broken_rules
+from streaming.config.rules import EVERY_FOLDER, broken_rules
 from streaming.config.sections import Config
 
 DEFAULTS = "defaults"
@@ -33,15 +33,20 @@ class _Given(NamedTuple):
         return self.overrides.name_of(key) or self.place
 
 
-def load_config(path: Path | None, environ: Mapping[str, str] | None = None) -> Config:
+def load_config(
+    path: Path | None, environ: Mapping[str, str] | None = None, writes: Container[KeyPath] = EVERY_FOLDER
+) -> Config:
     """The configuration in force: defaults, then the file, then the environment (the process's own if not given).
 
-    Raises ConfigError (a ``ConfigFaults``) with every fault at once.
+    ``writes``: keys of the folders that must be writable. Raises ConfigError (a ``ConfigFaults``) with every fault at
+    once.
     """
-    return read_config(path, environ).config
+    return read_config(path, environ, writes).config
 
 
-def read_config(path: Path | None, environ: Mapping[str, str] | None = None) -> Loaded:
+def read_config(
+    path: Path | None, environ: Mapping[str, str] | None = None, writes: Container[KeyPath] = EVERY_FOLDER
+) -> Loaded:
     """The same, and where single values came from."""
     overrides = read_environment(os.environ if environ is None else environ)
     faults = list(overrides.faults)
@@ -60,7 +65,7 @@ def read_config(path: Path | None, environ: Mapping[str, str] | None = None) -> 
     for fault in refused:
         values = without(values, fault.key)
     config = Config(**values)
-    faults += [*refused, *rule_faults(broken_rules(config), refused, given.where)]
+    faults += [*refused, *rule_faults(broken_rules(config, writes), refused, given.where)]
     if faults:
         raise ConfigFaults(faults, config)
     return Loaded(config, overrides)

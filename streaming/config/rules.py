@@ -4,7 +4,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import combinations
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -26,10 +26,16 @@ class Broken(NamedTuple):
     allowed: str
 
 
-def broken_rules(config: Config) -> Iterator[Broken]:
-    """Every rule that a configuration of valid values breaks."""
+TABLES: KeyPath = ("tables", "path")
+CHECKPOINT: KeyPath = ("job", "checkpoint")
+NOTIFIER: KeyPath = ("notify", "state")
+EVERY_FOLDER = frozenset({TABLES, CHECKPOINT, NOTIFIER})
+
+
+def broken_rules(config: Config, writes: Container[KeyPath] = EVERY_FOLDER) -> Iterator[Broken]:
+    """Every rule that a configuration of valid values breaks. ``writes``: keys of the folders that must be writable."""
     yield from _source(config.source)
-    yield from _folders(config)
+    yield from _folders(config, writes)
     yield from _timing(config)
     yield from _collector(config.collector)
     for number, rule in enumerate(config.groups):
@@ -52,14 +58,14 @@ def _source(source: Source) -> Iterator[Broken]:
         yield Broken(keys, source.starting_offsets, f"offsets of source.topic alone, which is {source.topic}")
 
 
-def _folders(config: Config) -> Iterator[Broken]:
+def _folders(config: Config, writes: Container[KeyPath]) -> Iterator[Broken]:
     ours: dict[KeyPath, str] = {
-        ("tables", "path"): config.tables.path,
-        ("job", "checkpoint"): config.job.checkpoint,
-        ("notify", "state"): config.notify.state,
+        TABLES: config.tables.path,
+        CHECKPOINT: config.job.checkpoint,
+        NOTIFIER: config.notify.state,
     }
     for key, path in ours.items():
-        if not is_address(path) and (hindrance := _hindrance(Path(path))) is not None:
+        if key in writes and not is_address(path) and (hindrance := _hindrance(Path(path))) is not None:
             yield Broken((key,), path, f"a folder that exists or can be created: {hindrance}")
     if config.source.kind == "files":
         ours[("source", "folder")] = config.source.folder

@@ -36,7 +36,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 
 def run(arguments: argparse.Namespace) -> int:
     """Replay, tell, and return 0. Raises MonitorError for a file or configuration that is refused."""
-    config = load_config(arguments.config)
+    config = load_config(arguments.config, writes=())
     source = open_source(arguments.file, say, DEFAULT_CLUSTER)
 
     def tell(outcome: Outcome) -> None:
