@@ -56,11 +56,17 @@ class Answers:
     connected: set[str] = field(default_factory=set)
     pops: bool = False
     _round: dict[str, tuple[int, Counter[str]] | None] = field(default_factory=dict)
+    _ended: list[dict[str, tuple[int, Counter[str]] | None]] = field(default_factory=list)
 
-    def end_round(self) -> None:
-        """Lists are taken together: between two rounds, a look and a page go by those of the round before."""
-        self.round, ended = dict.fromkeys(self.round), self._round
+    def end_round(self, counts: bool = True) -> None:
+        """Lists are taken together, once the round counts: until then, a look and a page go by those before it."""
+        self._ended.append(self._round)
         self._round = {}
+        while counts and self._ended:
+            self._count(self._ended.pop(0))
+
+    def _count(self, ended: dict[str, tuple[int, Counter[str]] | None]) -> None:
+        self.round = dict.fromkeys(self.round)
         for broker, answer in ended.items():
             self.round[broker] = None if answer is None else answer[1]
             if answer is None:
@@ -93,7 +99,7 @@ class Answers:
 
     def _take_list(self, line: ConsumerListAnswer) -> None:
         if line.code not in (SUCCESS, SYSTEM_ERROR):
-            self._round.setdefault(line.broker, None)
+            self._round[line.broker] = None
             return
         listed = Counter(line.ids or ()) if line.code == SUCCESS else Counter()
         self._round[line.broker] = (line.end_ts, listed)
