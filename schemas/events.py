@@ -211,6 +211,8 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     A producer that gives it also gives ``listed_since``; None: it gives neither.
     ``part`` of ``parts``: a round that is too long for one record (128 KB) is told in parts with one ``ts``, numbered
     from 0. Lists, ``asked`` and ``not_asked`` are spread over them, all else stands in each. It counts as one marker.
+    ``look``: the producer has just started and does not know which groups had members before; so it tells this of every
+    group without members, and of one that has never been heard of it says nothing.
     """
 
     brokers: tuple[BrokerAnswer, ...]
@@ -225,6 +227,7 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     part: Annotated[int, Meta(ge=0, le=PARTS_AT_MOST - 1)] = 0
     parts: Annotated[int, Meta(ge=1, le=PARTS_AT_MOST)] = 1
     subscribed: tuple[Name, ...] | None = None
+    look: bool = False
 
 
 class Forget(Event, tag="forget", frozen=True, kw_only=True, omit_defaults=True, gc=False):

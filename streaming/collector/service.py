@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from streaming.collector.output.kafka import KafkaOutput
 from streaming.collector.output.lines import LinesFile
+from streaming.collector.output.memory_file import MemoryFile
 from streaming.collector.output.others import Lookout
 from streaming.collector.probing import load
 from streaming.collector.probing.cluster import ClusterProbe, RoundReport
@@ -42,6 +43,7 @@ class Watched(NamedTuple):
     policy: Policy
     view: ClusterView
     probe: ClusterProbe
+    memory: MemoryFile
 
 
 def watched(config: Config, cluster: str, policy: Policy, tell: Tell, record: Record) -> Watched:
@@ -50,7 +52,7 @@ def watched(config: Config, cluster: str, policy: Policy, tell: Tell, record: Re
     client = RemotingClient(collector.timeout_seconds, tls_of(collector), credentials_of(collector))
     source = source_name(client.clock.now_ms())
     view = ClusterView(cluster, policy, client, name_servers(config)[cluster], source, tell, record)
-    return Watched(cluster, policy, view, ClusterProbe(view))
+    return Watched(cluster, policy, view, ClusterProbe(view), MemoryFile(Path(collector.state), cluster))
 
 
 def collect(config: Config, recording: Path | None = None) -> None:
@@ -120,6 +122,7 @@ async def _watch_all(config: Config, clusters: list[Watched], output: KafkaOutpu
 
 async def _watch(one: Watched, stop: asyncio.Event, output: KafkaOutput | None) -> None:
     log.info("%s: watching, a round every %g s", one.cluster, one.policy.interval_ms / 1000)
+    one.probe.recall(one.memory.load())
     pace, stopping = Pace(one.policy.interval_ms / 1000), asyncio.create_task(stop.wait())
     summed_up = time.monotonic()
     try:
@@ -127,6 +130,8 @@ async def _watch(one: Watched, stop: asyncio.Event, output: KafkaOutput | None) 
             began = time.monotonic()
             report = await _round(one, stopping)
             upcoming = pace.ended(began, time.monotonic())
+            if report is not None:
+                one.memory.save(one.probe.memory())
             if upcoming.warning:
                 log.warning("%s: %s", one.cluster, upcoming.warning)
             if report is not None and time.monotonic() - summed_up >= SUM_UP_EVERY_S:

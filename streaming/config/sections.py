@@ -97,6 +97,7 @@ class Collector(Section):
     tls_verify: bool = True
     output: Literal["kafka", "file"] = "kafka"
     file: File = "data/events/collected.jsonl"
+    state: LocalFolder = "data/collector"
     memory_mb: int = Field(64, ge=1, le=65_536)
     kafka: ProducerOptions = Field(default_factory=dict)
 

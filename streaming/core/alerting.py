@@ -279,10 +279,9 @@ def _follow_cause(group: Group, alert: Alert, at: Judged) -> None:
 def _is_gone(group: Group, alert: Alert, at: Judged) -> bool:
     """Absent from every covered broker for so long that nobody waits for it any more."""
     state = group.state
+    is_absent = not at.evidence.members and not at.evidence.uncovered  # also where the route is not known any more
     if alert.kind in ALERTING and alert.queues:
-        is_absent = all(p in at.verdicts and at.verdicts[p].kind is Kind.NO_MEMBERS for p in alert.queues)
-    else:
-        is_absent = not at.evidence.members and not at.evidence.uncovered
+        is_absent |= all(p in at.verdicts and at.verdicts[p].kind is Kind.NO_MEMBERS for p in alert.queues)
     needs_no_member = alert.kind in (Kind.NO_MEMBERS, Kind.UNREADABLE_QUEUES)  # seen as long as the group is empty
     since = state.empty_since if needs_no_member else max(state.empty_since, alert.seen_ts)
     return is_absent and state.now - since >= group.timing.gone_after

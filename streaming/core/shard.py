@@ -164,6 +164,8 @@ class _Fold:
     def finish(self) -> Folded:
         for key, group in self.groups.items():
             self.facts.extend(group.facts)
+            if key not in self.kept and group.state == new_state(group.state.cluster, group.state.group):
+                continue  # nothing was said of it
             self.kept[key] = _Kept(group.state.now, pack(group.state))
         self._forget_silent_groups()
         return Folded(_encode(self.kept), self.facts, list(self.tallies.values()))

@@ -72,6 +72,8 @@ def step(state: GroupState, events: Iterable[AnyEvent], settings: Settings) -> l
 
 def take(group: Group, event: AnyEvent, origin: Origin = NOWHERE) -> list[Refused]:
     """Take one event. What is refused comes back: this event, or earlier ones that had been waiting for the clock."""
+    if isinstance(event, Round) and event.look and _says_nothing(group, event):
+        return []
     is_new = is_first_time(group, event, _time_of(event))
     if isinstance(event, Round):
         whole = whole_rounds(group, event, is_new)
@@ -85,6 +87,12 @@ def take(group: Group, event: AnyEvent, origin: Origin = NOWHERE) -> list[Refuse
         return _hold(group, event, origin)
     _TAKERS[type(event)](group, event)
     return []
+
+
+def _says_nothing(group: Group, event: Round) -> bool:
+    """Whether a group without members has never been heard of before: brokers know every group that ever was."""
+    is_empty = not any(answer.client_ids for answer in event.brokers)
+    return is_empty and not group.state.now and not group.rule.always_on
 
 
 def _time_of(event: AnyEvent) -> int:

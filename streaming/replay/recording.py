@@ -119,7 +119,7 @@ class RecordingTranslation:
             if group.is_open:
                 self.rounds += 1
                 cluster.routes.still_stand(line.ts)
-                events += group.end_round(line.ts, line.asked, line.not_asked)
+                events += group.end_round(line.ts, line.asked, line.not_asked, line.look)
         return events
 
 

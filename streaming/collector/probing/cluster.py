@@ -8,6 +8,7 @@ from typing import NamedTuple
 from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.group_round import GroupProbe
 from streaming.collector.probing.load import Load, estimate
+from streaming.collector.probing.memory import Memory
 from streaming.collector.probing.offsets import waits
 from streaming.collector.probing.policy import GROUPS_MS, Policy
 from streaming.collector.translation.answers import SUCCESS, SubscriptionGroupAnswer
@@ -78,6 +79,21 @@ class ClusterProbe:
     def have_not_told_groups(self) -> tuple[str, ...]:
         """Brokers that have never told which groups they know."""
         return tuple(sorted(self._view.brokers.addresses.keys() - self._learned_ts.keys()))
+
+    def recall(self, memory: Memory | None) -> None:
+        """What was known before this start; whoever had members then may have lost them since."""
+        now = self._view.clock.steady_ms()
+        self._view.groups.begin_blind(now if memory is None else memory.blind_ts)
+        for name, remembered in () if memory is None else memory.groups.items():
+            if self._view.groups.recall(name, remembered.empty_since or now, now):
+                self._groups[name] = GroupProbe(self._view, name)
+                self._groups[name].recall(remembered)
+
+    def memory(self) -> Memory:
+        """What the next start is to know."""
+        members_ts = self._view.groups.members_ts
+        groups = {name: group.remembered(members_ts(name)) for name, group in self._groups.items()}
+        return Memory(self._view.clock.steady_ms(), groups, self._view.groups.blind_ts)
 
     def _follow_the_clock(self) -> None:
         """Between rounds, so that all of one round is told by one clock."""
@@ -175,7 +191,11 @@ class ClusterProbe:
             for broker, reply in zip(brokers, replies, strict=True)
         ]
         has_lists = bool(lists) and all(listed(one) is not None for one in lists)
-        self._view.groups.looked_at(name, any(one.ids for one in lists), self._view.clock.steady_ms(), has_lists)
+        clock = self._view.clock
+        has_members = any(one.ids for one in lists)
+        if not has_members and self._view.groups.is_look_told(clock.steady_ms()):
+            await GroupProbe(self._view, name).look(clock.now_ms())
+        self._view.groups.looked_at(name, has_members, clock.steady_ms(), has_lists)
 
     async def _ask_backlog(self, name: str) -> None:
         """Whether messages wait for a group without members, by every broker that knows it."""

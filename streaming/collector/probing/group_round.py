@@ -8,6 +8,7 @@ from schemas.identity import retry_topic
 from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.lists import confirmed, is_about_client
 from streaming.collector.probing.load import Footprint
+from streaming.collector.probing.memory import Remembered
 from streaming.collector.probing.policy import RUNNING_INFO_TIMEOUT_MS, SLOW_MS, STAYS_WATCHED_MS
 from streaming.collector.probing.unread import REASON, UnreadQueues
 from streaming.collector.translation.answers import (
@@ -61,6 +62,25 @@ class GroupProbe:
             has_offsets=self._message_model != BROADCASTING,
             topics=tuple(self.topics),
         )
+
+    def recall(self, remembered: Remembered) -> None:
+        """What was known of it before this start."""
+        self._had_members = True
+        self._group.know((), remembered.topics)
+        self._group.recall_turns(remembered.turns)
+
+    def remembered(self, members_ts: int) -> Remembered:
+        """What is to be known of it after another start."""
+        empty_since = 0 if self.has_members else members_ts
+        return Remembered(tuple(sorted(self.topics)), empty_since, self._group.turns())
+
+    async def look(self, started_ts: int) -> None:
+        """A round of a group that has no members: it asks for them alone, of the brokers that know the group."""
+        self._group.begin_round(started_ts)
+        brokers = self._view.groups.brokers_of(self.name)
+        self._tell_meta(started_ts, brokers)
+        await self._ask_members(brokers)
+        self._end(is_look=True)
 
     async def round(self, started_ts: int) -> None:
         """Ask, tell every event as it comes, and end with the marker."""
@@ -210,12 +230,14 @@ class GroupProbe:
         if self._is_new:
             self._is_new = False
             known = {name: self._view.brokers.addresses.get(name, "") for name in sorted(brokers)}
-            self._view.record(Meta(ts=ts, cluster=self._view.cluster, group=self.name, brokers=known))
+            topics = dict.fromkeys(self.topics)
+            self._view.record(Meta(ts=ts, cluster=self._view.cluster, group=self.name, brokers=known, topics=topics))
 
-    def _end(self) -> None:
+    def _end(self, is_look: bool = False) -> None:
         ts, asked, not_asked = self._view.clock.now_ms(), tuple(self._asked), self._not_asked
-        events = self._group.end_round(ts, asked, not_asked)
+        events = self._group.end_round(ts, asked, not_asked, is_look)
+        cluster = self._view.cluster
         self._view.record(
-            RoundEnd(ts=ts, cluster=self._view.cluster, group=self.name, asked=asked, not_asked=not_asked)
+            RoundEnd(ts=ts, cluster=cluster, group=self.name, asked=asked, not_asked=not_asked, look=is_look)
         )
         self._view.tell(events)

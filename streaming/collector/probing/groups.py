@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from streaming.collector.probing.policy import LOOK_MS, STAYS_WATCHED_MS, Policy
+from streaming.collector.probing.policy import LOOK_MS, STAYS_WATCHED_MS, TELLS_ALL_MS, Policy
+
+TWO_LOOKS_MS = 2 * LOOK_MS
 
 
 @dataclass(slots=True)
@@ -42,6 +44,30 @@ class GroupDirectory:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._groups: dict[str, _Group] = {}
+        self.blind_ts = 0
+
+    def recall(self, name: str, members_ts: int, now: int) -> bool:
+        """A group of which rounds were told before this start; whether it still is to be watched.
+
+        One that has been empty for long gets some rounds all the same: a single one, long after the last, is not
+        believed.
+        """
+        if not self._policy.covers(name):
+            return False
+        group = self._group(name)
+        group.members_ts, group.is_told = max(members_ts, now - self._policy.tells_empty_ms + TWO_LOOKS_MS), True
+        return True
+
+    def begin_blind(self, ts: int) -> None:
+        """Since then it is not known who had members before. Looks are told at first, and again when all is over."""
+        self.blind_ts = ts
+
+    def is_look_told(self, now: int) -> bool:
+        """Whether what a look at a group finds is to be told, though it may have no members."""
+        if not self.blind_ts:
+            return False
+        blind_ms = now - self.blind_ts
+        return blind_ms <= TELLS_ALL_MS or 0 <= blind_ms - self._policy.tells_empty_ms < TWO_LOOKS_MS
 
     def know(self, broker: str, names: Iterable[str]) -> None:
         """All the groups of one broker, as it tells them."""
@@ -108,6 +134,10 @@ class GroupDirectory:
     def knows(self, name: str) -> bool:
         """Whether some broker has told of the group."""
         return name in self._groups
+
+    def members_ts(self, name: str) -> int:
+        """When the group last had members."""
+        return self._groups[name].members_ts
 
     def told(self) -> Iterator[str]:
         """Groups of which rounds are told."""

@@ -11,6 +11,7 @@ LONGEST_BACK_OFF_MS = 60_000
 GAP_MS = 4_000  # between two requests to one client, in however many groups it is
 SETTLE_IN_MS = 5_000  # a client that has just joined is asked no sooner
 LOOK_MS = 50_000  # groups without members are looked at this often, so that one is noticed within a minute
+TELLS_ALL_MS = 200_000  # after a start without a memory: long enough for it to be known that a group has no members
 STAYS_WATCHED_MS = 600_000  # a group that has lost its members, and a broker that no route names, are asked that long
 RETRY_ROUTE_MS = 60_000
 GROUPS_MS = 30_000  # groups and their settings

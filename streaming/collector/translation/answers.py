@@ -196,6 +196,7 @@ class RoundEnd(Line, tag="round", frozen=True, kw_only=True, omit_defaults=True)
     group: str | None = None
     asked: tuple[str, ...] | None = None
     not_asked: dict[str, str] | None = None
+    look: bool = False
 
 
 GroupAnswer = ConsumerListAnswer | ConnectionsAnswer | RunningInfoAnswer | ConsumeStatsAnswer | SubscriptionGroupAnswer

@@ -4,7 +4,7 @@ Nothing here reads a clock or asks anybody: the same answers give the same event
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from schemas.events import (
@@ -90,6 +90,15 @@ class GroupTranslation:
             self.brokers.setdefault(name, BrokerView(name))
         self.topics.update(dict.fromkeys(topics))
 
+    def turns(self) -> dict[str, list[tuple[int, tuple[str, ...]]]]:
+        """Sets of topics that took turns on a broker, by its name, and since when."""
+        return {name: view.turns() for name, view in self.brokers.items() if view.rival_subscriptions()}
+
+    def recall_turns(self, turns: Mapping[str, Iterable[tuple[int, tuple[str, ...]]]]) -> None:
+        self.know(turns)
+        for name, those in turns.items():
+            self.brokers[name].recall_turns(those)
+
     def forget(self, brokers: Iterable[str]) -> None:
         """Brokers that no longer host any of its topics."""
         for name in brokers:
@@ -157,7 +166,11 @@ class GroupTranslation:
         return []
 
     def end_round(
-        self, ts: int | None = None, asked: Iterable[str] | None = None, not_asked: dict[str, str] | None = None
+        self,
+        ts: int | None = None,
+        asked: Iterable[str] | None = None,
+        not_asked: dict[str, str] | None = None,
+        is_look: bool = False,
     ) -> list[AnyEvent]:
         """The rest of the round's events and its marker, at ``ts`` or at the end of the newest answer."""
         self._ended_ts = max(self._ended_ts, self._newest_ts if ts is None else ts, self.started_ts)
@@ -167,7 +180,7 @@ class GroupTranslation:
                 events += self._heartbeats(self.brokers[name], answer.end_ts)
         self._forget_topics()
         events += self._changed_routes()
-        marker = self._marker(self._asked if asked is None else asked, not_asked or {})
+        marker = self._marker(self._asked if asked is None else asked, not_asked or {}, is_look)
         events += in_parts(marker, self._next)
         self._clear()
         return events
@@ -302,7 +315,7 @@ class GroupTranslation:
             others=others,
         )
 
-    def _marker(self, asked: Iterable[str], not_asked: dict[str, str]) -> Round:
+    def _marker(self, asked: Iterable[str], not_asked: dict[str, str], is_look: bool) -> Round:
         rivals = {topics for view in self.brokers.values() for topics in view.rival_subscriptions()}
         return Round(
             **self._next(),
@@ -319,6 +332,7 @@ class GroupTranslation:
             pop_topics=self._pop_topics,
             routes_changed_ts=self._routes_changed_ts,
             subscribed=self._subscribed(),
+            look=is_look,
         )
 
     def _subscribed(self) -> tuple[str, ...] | None:

@@ -114,6 +114,14 @@ class BrokerView:
         """
         return self._subscribed[-1][1] if self._subscribed and self._connections_ts >= since_ts else None
 
+    def turns(self) -> list[tuple[int, tuple[str, ...]]]:
+        """Sets of topics in the order in which they were seen, and since when."""
+        return list(self._subscribed)
+
+    def recall_turns(self, turns: Iterable[tuple[int, tuple[str, ...]]]) -> None:
+        """Those that were seen before this start."""
+        self._subscribed = deque(turns)
+
     def rival_subscriptions(self) -> set[tuple[str, ...]]:
         """Sets of topics that took turns: one came back after another. A single change is no rivalry."""
         sets = [topics for _, topics in self._subscribed]
