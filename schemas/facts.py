@@ -224,7 +224,10 @@ class RebalanceFact(Payload, frozen=True, kw_only=True):
 
 
 class GroupFact(Payload, frozen=True, kw_only=True):
-    """The group's state changed. ``status`` is healthy, findings, settling, unknown, excluded or empty."""
+    """The group's state changed, or an hour has gone by in which it did not.
+
+    ``status`` is healthy, findings, settling, unknown, excluded or empty.
+    """
 
     fact: ClassVar[str] = "group"
     status: str

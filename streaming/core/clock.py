@@ -125,4 +125,5 @@ def set_back(state: GroupState, ts: int) -> None:
         alert.since_ts = min(alert.since_ts, ts)
     for condition in state.conditions:
         condition.since_ts = min(condition.since_ts, ts)
+    state.status_ts = min(state.status_ts, ts)
     state.empty_since, state.began_ts = min(state.empty_since, ts), min(state.began_ts, ts)

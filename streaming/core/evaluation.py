@@ -17,7 +17,8 @@ from streaming.core.roster import KEPT_AFTER_LEAVING_MS, forget_the_gone, tell_m
 from streaming.core.state import Condition, Topic
 from streaming.core.topic_evidence import UNSUBSCRIBED_AFTER_MS
 
-FAR_FUTURE = 1 << 62
+STATUS_AGAIN_MS = 3_600_000  # so that a reader can tell a group at rest from one of which no round comes any more
+
 QUIET = frozenset({Kind.MATCH, Kind.EXCLUDED, Kind.NO_MEMBERS})
 
 
@@ -66,7 +67,7 @@ def _tell_failure(group: Group, error: Exception) -> None:
         frame = frame.tb_next
     where = "" if frame is None else f"{frame.tb_frame.f_code.co_name}:{frame.tb_lineno}"
     group.tell(EvaluationFailedFact(error=f"{type(error).__name__}: {error}"[:500], where=where))
-    group.state.status = "evaluation failed"
+    group.state.status, group.state.status_ts = "evaluation failed", group.state.now
     group.tell(
         GroupFact(
             status="unknown",
@@ -96,8 +97,8 @@ def _tell_status(group: Group, evidence: GroupEvidence, found: list[TopicFinding
         reason=_why(evidence, found),
     )
     shown = f"{fact.status} {fact.members} {fact.counts} {fact.brokers_covered}"
-    if shown != state.status:
-        state.status = shown
+    if shown != state.status or state.now - state.status_ts >= STATUS_AGAIN_MS:
+        state.status, state.status_ts = shown, state.now
         group.tell(fact)
 
 
@@ -147,6 +148,7 @@ def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> i
     if restless:
         return 0
     due = [m.as_of + timing.report_max_age for m in evidence.members.values()]
+    due.append(state.status_ts + STATUS_AGAIN_MS)
     due += [topic.confirmed_ts + timing.route_max_age for topic in state.topics if topic.confirmed_ts]
     due += [f.evidence.ready_ts for f in found if f.evidence.ready_ts > state.now]
     due += [m.client.double_ts + timing.second_address_proof for m in evidence.members.values() if m.entries > 1]
@@ -157,7 +159,7 @@ def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> i
     often = [one for one in state.restless if one.times > timing.storm_changes]
     due += [one.since_ts + RESTLESS_FOR_MS for one in often if one.since_ts + RESTLESS_FOR_MS > state.now]
     due += [client.since_ts + KEPT_AFTER_LEAVING_MS for client in state.clients if not is_listed(client)]
-    return min(due, default=FAR_FUTURE)
+    return min(due)
 
 
 def _is_soon_given_up(topic: Topic, now: int) -> bool:

@@ -290,6 +290,7 @@ class GroupState(Packed):
     routes_changed_ts: int = -1  # as the newest marker says; -1: its producer does not tell what has changed
     parts: Parts | None = None
     refused_since: int = 0  # when the first record was refused since a round was taken, by its arrival; 0: none was
+    status_ts: int = 0  # when the group's status was told last
 
 
 _encoder = msgspec.msgpack.Encoder()

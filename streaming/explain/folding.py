@@ -59,7 +59,7 @@ class _Newest:
         elif isinstance(told, MembershipFact):
             self.entries[told.broker_name, told.client_id] = told.entries
         elif isinstance(told, GroupFact):
-            self.group = (fact.ts, told)
+            self.group = (self.group[0] if self.group and _is_alike(self.group[1], told) else fact.ts, told)
         elif isinstance(told, AlertFact):
             if told.reason == Reason.FOUND:
                 self.alerts[told.fingerprint] = []
@@ -70,6 +70,16 @@ class _Newest:
         for member in self.members.values():
             for broker_name in member.brokers if member.present else ():
                 self.entries.setdefault((broker_name, member.client_id), member.instances)
+
+
+def _is_alike(one: GroupFact, other: GroupFact) -> bool:
+    """Whether the later one was told only because an hour had gone by."""
+    return (one.status, one.members, one.counts, one.brokers_covered) == (
+        other.status,
+        other.members,
+        other.counts,
+        other.brokers_covered,
+    )
 
 
 def picture_of(facts: Sequence[Fact], at: int | None = None, monitor: Monitor | None = None) -> GroupPicture:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from schemas.facts import AlertState, Kind, MemberFact
 from schemas.identity import is_retry_topic
 from streaming.core.allocation import strategy_of_class
+from streaming.core.evaluation import STATUS_AGAIN_MS
 from streaming.explain.moments import clock, full
 from streaming.explain.picture import Alert, GroupPicture, Queue, Unalerted, View
 from streaming.notices.evidence import with_times
@@ -29,6 +30,7 @@ DEEPER = "    "
 ROWS_AT_MOST = 40
 AS_OF = (Kind.UNKNOWN, Kind.SETTLING)  # their reasons may be others by now
 LONG_QUIET_MS = 120_000
+SILENT_AFTER_MS = STATUS_AGAIN_MS + 300_000
 
 MEMBER_COLUMNS = (
     columns.name("client id"),
@@ -108,6 +110,12 @@ def _doubts(picture: GroupPicture, when: When) -> str:
     if picture.ts - max(monitor.seen_ts, picture.newest_ts) > LONG_QUIET_MS:
         since = when.since(monitor.seen_ts)
         return f"evenkeel had seen nothing of {picture.cluster} since {since}: this is what was known then"
+    if picture.ts - picture.newest_ts > SILENT_AFTER_MS:
+        since = when.since(picture.newest_ts)
+        return (
+            f"the last round of it that is known of was at {since}, and nothing is known since: "
+            "a group's status is told every hour for as long as rounds of it come"
+        )
     return "events had been lost shortly before: evidence may be missing" if monitor.status == "data_lost" else ""
 
 

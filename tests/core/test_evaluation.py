@@ -4,6 +4,7 @@ import pytest
 
 from schemas.facts import EvaluationFailedFact, GroupFact
 from streaming.core import evaluation
+from streaming.core.evaluation import STATUS_AGAIN_MS
 from streaming.core.settings import GroupRule, Settings
 from streaming.core.shard import fold
 from tests.core.fleet import Fleet, record_of
@@ -117,3 +118,15 @@ def test_a_status_is_told_when_it_changes_only() -> None:
     fleet = joined("g").run(600)
     told = [fact.payload for fact in fleet.told(GroupFact)]
     assert [payload.status for payload in told] == ["settling", "healthy"]
+
+
+def test_a_group_at_rest_is_told_of_once_an_hour_and_only_while_its_rounds_come() -> None:
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(120)
+    known = len(fleet.facts)
+    fleet.idle(2 * 3600)
+    told = fleet.facts[known:]
+    assert [type(fact.payload) for fact in told] == [GroupFact, GroupFact]
+    assert [fact.payload.status for fact in fleet.told(GroupFact)][-2:] == ["healthy", "healthy"]
+    assert told[1].ts - told[0].ts == STATUS_AGAIN_MS

@@ -73,6 +73,25 @@ def test_doubts_are_told(monitor: Monitor | None, said: str) -> None:
     assert bool(said) is any(word in shown for word in ("nothing", "lost"))
 
 
+@pytest.mark.parametrize(("minutes", "is_silent"), [(64, False), (66, True)])
+def test_a_group_of_which_no_round_comes_any_more_is_told_as_that(minutes: int, is_silent: bool) -> None:
+    """Though evenkeel sees the rest of its cluster: what is shown is what was known then."""
+    g = Teller()
+    g.status(0, "healthy", MATCH=1)
+    now = T0 + minutes * 60_000
+    shown = page(g.facts, now, Monitor(now, "ok", now))
+    assert ("the last round of it that is known of was at 16:58:03" in shown) is is_silent
+    assert ("nothing is known since" in shown) is is_silent
+
+
+def test_a_status_that_is_told_again_after_an_hour_is_as_old_as_it_was() -> None:
+    g = Teller()
+    g.status(0, "healthy", MATCH=1)
+    g.status(3600, "healthy", MATCH=1)
+    now = T0 + 3_700_000
+    assert "HEALTHY since 16:58:03" in page(g.facts, now, Monitor(now, "ok", now))
+
+
 def test_names_do_not_act_and_lines_fit() -> None:
     g = Teller("g\x1b[2J")
     for n in range(60):
