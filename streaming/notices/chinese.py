@@ -46,8 +46,8 @@ CHINESE = Language(
         ),
         "ROUTE_LAG": Advice(
             "路由未更新",
-            "Topic 路由已变更，部分成员仍在使用旧路由",
-            "先等一分钟，再重启仍使用旧路由的客户端",
+            "Topic 路由已变更或各 NameServer 上的路由不一致，成员使用的路由不同",
+            "先等一分钟，再检查落后的 NameServer，或重启仍使用旧路由的客户端",
         ),
         "CLIENT_STALLED": Advice(
             "客户端卡住",

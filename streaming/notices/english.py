@@ -46,8 +46,8 @@ ENGLISH = Language(
         ),
         "ROUTE_LAG": Advice(
             "old route",
-            "the topic's route has changed, and some members still go by the old one",
-            "wait a minute; then restart the client that clings to the old route",
+            "the topic's route has changed, or name servers differ on it, and members go by different routes",
+            "wait a minute; then look at the name server that lags, or restart the client that clings to the old route",
         ),
         "CLIENT_STALLED": Advice(
             "client stuck",

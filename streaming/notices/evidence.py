@@ -68,6 +68,13 @@ def _views(found: re.Match[str], now: int) -> str:
     return _AND_MORE.sub(r" 等另外 \1 个", "；".join(listed).replace(" 列出 nobody", " 未列出任何成员"))
 
 
+def _copies(found: re.Match[str], now: int) -> str:
+    """``n1 has 4 queues on a, 4 queues on b; n2 has no queue``."""
+    copies = (part.replace(" has ", "：", 1).replace("no queue", "没有队列") for part in found[1].split("; "))
+    numbers = re.sub(r"(\d+) queues on (\S+?)(,|；|$)", r"\2 \1 个队列\3", "；".join(copies))
+    return f"各 NameServer 上的路由不一致：{numbers}"
+
+
 def _unexplained(found: re.Match[str], now: int) -> str:
     reported, members, when = found.groups()
     changed = re.fullmatch(r"the last change was (\d+) s ago", when or "")
@@ -99,6 +106,7 @@ _PATTERNS: dict[str, Say] = {
     r"the route changed (\d+) s ago, and members still share out the old one": _as(
         "路由在 {0} 秒前变更，成员仍按旧路由分配"
     ),
+    r"name servers differ on the route: (.+)": _copies,
     r"(.+) is listed but has not answered for (\d+) s": _as("{0} 仍在成员列表中，但已 {1} 秒没有应答"),
     r"every queue of (.+) stands still": _as("{0} 的所有队列都停滞"),
     r"(.+) has left, its queues are not taken over": _as("{0} 已下线，它的队列没有被接管"),

@@ -111,6 +111,15 @@ def test_looks_are_told_for_some_minutes_and_twice_when_all_is_over() -> None:
     assert last[0] >= policy.tells_empty_ms
 
 
+def test_a_clock_that_was_ahead_makes_no_look_and_no_group_last() -> None:
+    policy = Policy()
+    groups = GroupDirectory(policy)
+    groups.begin_blind(NOW + 3_600_000)
+    assert not groups.is_look_told(NOW)
+    assert groups.recall("g", NOW + 3_600_000, NOW)
+    assert groups.members_ts("g") == NOW
+
+
 def test_group_that_has_been_empty_for_long_gets_some_rounds_all_the_same() -> None:
     policy = Policy()
     groups = GroupDirectory(policy)

@@ -72,3 +72,22 @@ def test_an_alert_that_fired_is_stale_and_then_gone() -> None:
     look(fleet, 2)
     assert fleet.firing() == set()
     assert fleet.told(AlertFact)[-1].payload.reason == "gone"
+
+
+def test_any_cut_gives_the_same_of_groups_known_and_unknown() -> None:
+    known, unknown = Fleet(group="known", rate=0), Fleet(group="unknown")
+    left(known)
+    look(known, 3)
+    unknown.says_routes, unknown.progress_every = False, 0
+    look(unknown, 3)
+    unknown.join("x")
+    unknown.says_routes = True
+    unknown.run(60)
+    records = [record_of(event, offset) for offset, event in enumerate([*known.events, *unknown.events])]
+    whole = fold(None, records, SETTINGS)
+    for cut in range(0, len(records), 7):
+        first = fold(None, records[:cut], SETTINGS)
+        second = fold(first.blob, records[cut:], SETTINGS)
+        told = [*first.facts, *second.facts]
+        for group in ("known", "unknown"):
+            assert [f for f in told if f.group == group] == [f for f in whole.facts if f.group == group]

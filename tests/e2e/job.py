@@ -48,6 +48,7 @@ class Job:
             "source": {"topic": topic, "bootstrap_servers": bootstrap_servers},
             "tables": {"path": str(self.tables)},
             "job": {"checkpoint": str(self.checkpoint), "shards": 4, "trigger_seconds": 0, "projection_seconds": 1},
+            "collector": {"state": str(folder / "collector")},
             "spark": {"master": "local[2,4]"},
             "spark.settings": {"spark.driver.extraJavaOptions": QUICK_JAVA, "spark.sql.shuffle.partitions": 2},
         }

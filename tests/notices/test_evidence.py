@@ -20,6 +20,8 @@ from tests.scenarios.scenario import FILES, play, read
         ("9 messages wait, none pulled for 61 s; every queue of x stands still",
          "9 条消息待拉取，已 61 秒没有拉取；x 的所有队列都停滞"),
         ("9 messages wait, none pulled for 61 s; ", "9 条消息待拉取，已 61 秒没有拉取"),
+        ("name servers differ on the route: 10.0.0.1:9876 has 4 queues on a, 4 queues on b; 10.0.0.2:9876 has no queue",
+         "各 NameServer 上的路由不一致：10.0.0.1:9876：a 4 个队列, b 4 个队列；10.0.0.2:9876：没有队列"),
         ("not consumed by x", "x 没有消费"),
         ("2 of 3 members reported; no known cause fits", "3 个成员中有 2 个已上报；不符合任何已知原因"),
         ("2 of 3 members reported, the last change was 90 s ago; no known cause fits",

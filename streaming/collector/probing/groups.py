@@ -55,7 +55,8 @@ class GroupDirectory:
         if not self._policy.covers(name):
             return False
         group = self._group(name)
-        group.members_ts, group.is_told = max(members_ts, now - self._policy.tells_empty_ms + TWO_LOOKS_MS), True
+        longest_ago = now - self._policy.tells_empty_ms + TWO_LOOKS_MS
+        group.members_ts, group.is_told = min(max(members_ts, longest_ago), now), True
         return True
 
     def begin_blind(self, ts: int) -> None:
@@ -67,7 +68,7 @@ class GroupDirectory:
         if not self.blind_ts:
             return False
         blind_ms = now - self.blind_ts
-        return blind_ms <= TELLS_ALL_MS or 0 <= blind_ms - self._policy.tells_empty_ms < TWO_LOOKS_MS
+        return 0 <= blind_ms <= TELLS_ALL_MS or 0 <= blind_ms - self._policy.tells_empty_ms < TWO_LOOKS_MS
 
     def know(self, broker: str, names: Iterable[str]) -> None:
         """All the groups of one broker, as it tells them."""
