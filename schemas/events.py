@@ -135,6 +135,7 @@ class AssignmentReport(Event, tag="assignment_report", frozen=True, kw_only=True
     ``answered`` false: it was asked and did not answer (``reason`` says how it failed); nothing else is then known.
     ``start_ts`` (``PROP_CONSUMER_START_TIMESTAMP``) tells two instances with one client id apart.
     ``pop`` are the queues of its pop table: such a client does not balance itself.
+    ``consume_type`` (``PROP_CONSUME_TYPE``) is the client's own; a heartbeat's is that of the group's last heartbeat.
     """
 
     client_id: Name
@@ -151,6 +152,7 @@ class AssignmentReport(Event, tag="assignment_report", frozen=True, kw_only=True
     subscriptions: tuple[Subscription, ...] = ()
     owned: tuple[OwnedQueues, ...] = ()
     pop: tuple[OwnedQueues, ...] = ()
+    consume_type: str | None = None
 
 
 class QueueProgress(Struct, frozen=True, omit_defaults=True, gc=False):

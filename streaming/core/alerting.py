@@ -12,6 +12,7 @@ from streaming.core.claims import ALERTING, BY_OFFSETS, Claim, claims_of_conditi
 from streaming.core.comparison import TopicFindings
 from streaming.core.conditions import SHOWN_IN_TURN, Found
 from streaming.core.evidence import GroupEvidence
+from streaming.core.exclusion import STANDS
 from streaming.core.explanation import Explanation
 from streaming.core.findings import BY_OWNERS, Verdict
 from streaming.core.flapping import AT_REST_AFTER_MS, comes_and_goes, evidence_of, note_end, times_before
@@ -21,8 +22,8 @@ from streaming.core.progress import is_seen_lately, is_seen_to_be_consumed, is_s
 from streaming.core.state import Alert
 
 UNDECIDED = frozenset({Kind.UNKNOWN, Kind.SETTLING})
-NOT_BY_REPORTS = UNDECIDED | {Kind.NO_MEMBERS}
-NOT_BY_OFFSETS = BY_OFFSETS | {Kind.CONSUME_DISABLED, Kind.EXCLUDED}
+NOT_BY_REPORTS = UNDECIDED | {Kind.NO_MEMBERS, Kind.EXCLUDED}
+NOT_BY_OFFSETS = BY_OFFSETS | {Kind.CONSUME_DISABLED}
 UNTIL_PROVEN = BY_OFFSETS | {Kind.MISPLACED}
 SAYS_MORE_THAN_STALLED = frozenset({Kind.DUPLICATED, Kind.ORPHANED})
 
@@ -47,6 +48,7 @@ class Reason(Word):
     CLEARED_BEFORE_FIRING = "cleared_before_firing"
     GONE = "gone"
     FORGOTTEN = "forgotten"
+    EXCLUDED = "excluded"
 
 
 class Judged(NamedTuple):
@@ -222,6 +224,11 @@ def _doubt(group: Group, alert: Alert, at: Judged) -> None:
     now = group.state.now
     if _is_gone(group, alert, at):
         _end(group, alert, Reason.GONE, at)
+    elif (exclusion := _why_excluded(alert, at)) is not None and exclusion in STANDS:
+        if _excluded_for(group, alert) >= group.timing.hold_critical:
+            _end(group, alert, Reason.EXCLUDED, at)
+    elif exclusion is not None and _excluded_for(group, alert) >= group.timing.gone_after:
+        _end(group, alert, Reason.EXCLUDED, at)
     elif _is_open(group, alert, at):
         alert.clear_ts = 0
         _follow_cause(group, alert, at)
@@ -287,14 +294,32 @@ def _is_gone(group: Group, alert: Alert, at: Judged) -> bool:
     return is_absent and state.now - since >= group.timing.gone_after
 
 
+def _why_excluded(alert: Alert, at: Judged) -> str | None:
+    """Why nothing that the alert is about is ours to judge any more. That it is not judged does not say it is right."""
+    if alert.kind not in ALERTING:
+        return None if alert.kind == Kind.NO_MEMBERS else at.evidence.exclusion
+    verdicts = [at.verdicts[place] for place in alert.queues if place in at.verdicts]
+    is_excluded = bool(verdicts) and all(verdict.kind is Kind.EXCLUDED for verdict in verdicts)
+    return verdicts[0].reason if is_excluded else None
+
+
+def _excluded_for(group: Group, alert: Alert) -> int:
+    """For how long, in milliseconds; of an alert about the whole group: since evidence last supported it."""
+    queues = group.state.queues
+    return group.state.now - max([alert.seen_ts, *(queues[place].since_ts for place in alert.queues)])
+
+
 def _is_open(group: Group, alert: Alert, at: Judged) -> bool:
     """Whether the evidence that would end the alert is lacking."""
     if alert.kind in ALERTING:
         return any(_is_undecided(group, alert, place, at) for place in alert.queues)
+    if _why_excluded(alert, at) is not None:
+        return True
     if alert.kind == Kind.INCONSISTENT_SUBSCRIPTION and alert.evidence.startswith(SHOWN_IN_TURN):
         return not at.evidence.members or bool(at.evidence.uncovered)  # it rests on what brokers show, not on reports
     if alert.kind == Kind.INCONSISTENT_SUBSCRIPTION:
-        return not at.evidence.members or not all(member.as_of for member in at.evidence.members.values())
+        heard = [member.as_of for member in at.evidence.members.values() if member.exclusion is None]
+        return not at.evidence.members or not all(heard)
     return bool(at.evidence.uncovered)
 
 

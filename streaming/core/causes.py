@@ -13,7 +13,14 @@ from streaming.core.explanation import Explanation, ids
 from streaming.core.membership import entries_at
 from streaming.core.reports import addresses_of
 from streaming.core.routes import readable
-from streaming.core.standstill import client_silent, client_stuck, cut_off_from_broker, pulls_refused
+from streaming.core.standstill import (
+    client_silent,
+    client_stuck,
+    cut_off_from_broker,
+    owner_is_mute,
+    owner_of_another_kind,
+    pulls_refused,
+)
 from streaming.core.state import HostedQueues
 from streaming.core.topic_evidence import TopicEvidence
 
@@ -292,6 +299,8 @@ RULES: dict[Kind, tuple[Rule, ...]] = {
         client_silent,
         pulls_refused,
         client_stuck,
+        owner_is_mute,
+        owner_of_another_kind,
         strategy_mismatch,
         name_servers_differ,
         view_divergence,

@@ -3,6 +3,7 @@
 from schemas.facts import Cause, Interval, Kind, QueueFact, Severity
 from streaming.core.causes import RULES, explain
 from streaming.core.evidence import GroupEvidence
+from streaming.core.exclusion import STANDS
 from streaming.core.explanation import Explanation
 from streaming.core.findings import QueueEvidence, Verdict, judge, judge_outside_route
 from streaming.core.group import Group
@@ -72,6 +73,7 @@ def _note_life(topic: TopicEvidence) -> None:
     if not topic.members:
         if not topic.uncovered:
             topic.topic.alive_ts = 0
+            topic.topic.is_committed = False
     elif not topic.topic.alive_ts:
         topic.topic.alive_ts = topic.now
 
@@ -161,12 +163,14 @@ def _all(topic: TopicEvidence, places: list[int], kind: Kind, reason: str) -> Ve
 
 def _take_over(group: Group, findings: TopicFindings) -> None:
     """Keep what was found in the queues' state, and tell what differs from what was told."""
-    topic_name = findings.evidence.topic.name
+    topic_name, topic = findings.evidence.topic.name, findings.evidence.topic
+    has_news = topic.untold != findings.evidence.untold  # why a queue is UNKNOWN, and will be for long
+    topic.untold = findings.evidence.untold
     for place, verdict in findings.verdicts.items():
         queue = group.state.queues[place]
         note_two_owners(findings.evidence, place, verdict)
         cause = findings.causes.get(place)
-        if _is_as_told(queue, verdict, cause):
+        if _is_as_told(queue, verdict, cause) and not (has_news and verdict.kind is Kind.UNKNOWN):
             continue
         ended = _ended(group, queue)
         _update(group, queue, verdict, cause)
@@ -219,7 +223,8 @@ def _wrong_since(group: Group, queue: Queue, verdict: Verdict) -> int:
     )
     if verdict.kind in SEEN_IN_REPORTS or has_lost_its_owner:
         return queue.wrong_ts or group.state.now
-    return queue.wrong_ts if verdict.kind is Kind.UNKNOWN else 0
+    is_undecided = verdict.kind is Kind.UNKNOWN or (verdict.kind is Kind.EXCLUDED and verdict.reason not in STANDS)
+    return queue.wrong_ts if is_undecided else 0
 
 
 def _ended(group: Group, queue: Queue) -> Interval | None:

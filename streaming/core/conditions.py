@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from schemas.facts import Cause, Kind, Severity
 from schemas.identity import is_retry_topic
-from streaming.core.evidence import BROADCASTING, GroupEvidence, Subscriptions, shown
+from streaming.core.evidence import CLUSTERING, GroupEvidence, Subscriptions, shown
 from streaming.core.membership import host_of, hosts_in_turn
 from streaming.core.queue import Queue
 from streaming.core.routes import is_readable
@@ -177,7 +177,7 @@ def _deploys(left: Counter[str], members: Iterable[str]) -> int:
 
 def idle_members(evidence: GroupEvidence) -> Iterator[Found]:
     """More members than queues: some will never own any."""
-    if evidence.message_model == BROADCASTING:
+    if evidence.message_model != CLUSTERING:
         return
     for topic in evidence.group.state.topics:
         queues = sum(hosted.read for hosted in topic.hosts if is_readable(hosted))

@@ -22,7 +22,11 @@ def update_episode(group: Group, evidence: GroupEvidence, found: list[TopicFindi
     Retry topics are left out: clients learn of a new one by their route poll only, and nothing waits for it.
     """
     state = group.state
-    verdicts = [v for f in found if not f.evidence.is_retry for v in f.verdicts.values()]
+    judged = [(f, v) for f in found if not f.evidence.is_retry for v in f.verdicts.values()]
+    verdicts = [verdict for findings, verdict in judged if _is_told_of(findings, verdict)]
+    if judged and not verdicts:
+        state.episode = None  # nobody says who owns what, so nobody sees that it changes hands
+        return
     changes = [change for change in state.changes if change.ts == state.now]
     changed = [t for t in state.topics if before < t.changed_ts <= state.now and t.previous_hosts]
     routes = [topic.name for topic in changed if not is_retry_topic(topic.name)]
@@ -40,6 +44,13 @@ def update_episode(group: Group, evidence: GroupEvidence, found: list[TopicFindi
         state.at_rest = True
         for queue in state.queues:
             queue.settled = queue.owners
+
+
+def _is_told_of(findings: TopicFindings, verdict: Verdict) -> bool:
+    """Whether members say who owns the queue, or may still do so. Where they do not, that nobody does is not seen."""
+    if verdict.kind is not Kind.UNKNOWN:
+        return True
+    return not findings.evidence.mutes and findings.evidence.of_group.message_model is not None
 
 
 NOT_SEEN = "not seen"

@@ -97,6 +97,8 @@ def _tell_status(group: Group, evidence: GroupEvidence, found: list[TopicFinding
         reason=_why(evidence, found),
     )
     shown = f"{fact.status} {fact.members} {fact.counts} {fact.brokers_covered}"
+    if any(findings.evidence.untold for findings in found):
+        shown += f" {fact.reason}"  # it lasts
     if shown != state.status or state.now - state.status_ts >= STATUS_AGAIN_MS:
         state.status, state.status_ts = shown, state.now
         group.tell(fact)
@@ -140,14 +142,14 @@ def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> i
     restless = (
         not kinds <= QUIET
         or state.episode is not None
-        or any(alert.state == AlertState.PENDING.value or alert.clear_ts or alert.stale for alert in state.alerts)
+        or any(alert.state == AlertState.PENDING.value or alert.seen_ts < state.now for alert in state.alerts)
         or any(condition.since_ts == state.now for condition in state.conditions)
         or state.empty_since
         or any(state.brokers[place].lost_ts for place in hosting_brokers(state))
     )
     if restless:
         return 0
-    due = [m.as_of + timing.report_max_age for m in evidence.members.values()]
+    due = [m.as_of + timing.report_max_age for m in evidence.members.values() if m.as_of]
     due.append(state.status_ts + STATUS_AGAIN_MS)
     due += [topic.confirmed_ts + timing.route_max_age for topic in state.topics if topic.confirmed_ts]
     due += [f.evidence.ready_ts for f in found if f.evidence.ready_ts > state.now]

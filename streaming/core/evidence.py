@@ -1,23 +1,36 @@
 """What the evidence at hand amounts to, before anything is judged: per member, and of the whole group."""
 
-import re
 from functools import cached_property
 
+from streaming.core.exclusion import CONFIGURED, LITE_ASSIGN, PUSHES, tells_when_it_owns_nothing, why_excluded
 from streaming.core.group import Group
 from streaming.core.losses import reports_count_after
 from streaming.core.membership import hosting_brokers, is_listed
 from streaming.core.state import Client, ListedAs, Report, RunsAs
 
-BROADCASTING = "BROADCASTING"
-PULLS = "CONSUME_ACTIVELY"  # ConsumeType of pull consumers
+CLUSTERING, BROADCASTING = "CLUSTERING", "BROADCASTING"
 Subscriptions = tuple[tuple[str, str | None], ...]
-_GRPC_CLIENT_ID = re.compile(r"[^@]+@[0-9]+@[0-9]+@[0-9a-z]+")
 
 
 class MemberEvidence:
-    """What one listed client has said. ``as_of``: the moment from which all of its instances have; 0: not all have."""
+    """What one listed client has said. ``as_of``: the moment from which all of its instances have; 0: not all have.
 
-    __slots__ = ("as_of", "client", "entries", "place", "reports", "runs_as", "twin_proven", "weight")
+    ``exclusion``: why it is not ours to judge. ``is_mute``: it is not, or what it has said is not which queues it owns.
+    """
+
+    __slots__ = (
+        "as_of",
+        "client",
+        "entries",
+        "exclusion",
+        "is_mute",
+        "listed_as",
+        "place",
+        "reports",
+        "runs_as",
+        "twin_proven",
+        "weight",
+    )
 
     def __init__(self, group: Group, place: int, client: Client) -> None:
         state, timing = group.state, group.timing
@@ -35,6 +48,15 @@ class MemberEvidence:
         self.as_of = 0 if lacking or not self.reports else min(r.answered_ts for r in self.reports)
         self.weight = self.entries if counts_twice and len(self.reports) == 1 else 1  # twins compute the same share
         self.runs_as: RunsAs | None = state.runs_as[fresh[0].runs_as] if fresh else None
+        self.listed_as: ListedAs | None = state.listed_as[client.listed_as] if client.listed_as >= 0 else None
+        self.exclusion = why_excluded(client.client_id, self.runs_as, self.listed_as)
+        self.is_mute = self.exclusion is not None or not self._says_what_it_owns()
+
+    def _says_what_it_owns(self) -> bool:
+        """Also of one that has not reported: what it will say is not known."""
+        if self.runs_as is None or all(report.owned for report in self.reports):
+            return True
+        return tells_when_it_owns_nothing(self.runs_as, self.listed_as)
 
 
 def _doubled_since(group: Group, client: Client) -> int:
@@ -76,7 +98,8 @@ class GroupEvidence:
             for place, broker in enumerate(state.brokers)
             if state.now - broker.answered_ts > group.timing.view_max_age and (place in hosting or not hosting)
         }
-        self.classes = frozenset(m.runs_as.strategy for m in self.members.values() if m.runs_as is not None)
+        self.balancing = [member for member in self.members.values() if member.exclusion is None]
+        self.classes = frozenset(m.runs_as.strategy for m in self.balancing if m.runs_as is not None)
         self.named_classes = self.classes - {None}  # Go, for one, names none
         self.holders: dict[int, list[tuple[MemberEvidence, int]]] = {}  # queue -> who says so, and when
         for member in self.members.values():
@@ -94,21 +117,27 @@ class GroupEvidence:
 
     @cached_property
     def message_model(self) -> str | None:
-        """CLUSTERING or BROADCASTING, by the newest reports, else by heartbeats; None where nobody has said."""
-        for member in self.members.values():
+        """CLUSTERING or BROADCASTING, by the newest reports, else by heartbeats; None where nothing says.
+
+        Go names it in heartbeats only. A group whose offsets brokers see to move does not broadcast.
+        """
+        for member in self.balancing:
             if member.runs_as is not None and member.runs_as.message_model is not None:
                 return member.runs_as.message_model
-        listed_as = self.group.state.listed_as
         for member in self.members.values():
-            if member.client.listed_as >= 0 and listed_as[member.client.listed_as].message_model is not None:
-                return listed_as[member.client.listed_as].message_model
-        return None
+            if member.listed_as is not None and member.listed_as.message_model is not None:
+                return member.listed_as.message_model
+        return CLUSTERING if any(topic.is_committed for topic in self.group.state.topics) else None
 
     @cached_property
     def consumes(self) -> str | None:
-        """CONSUME_PASSIVELY (push) or CONSUME_ACTIVELY (pull), by heartbeats; None where nobody has said."""
-        listed_as = (self._listed_as(member) for member in self.members.values())
-        return next((one.consume_type for one in listed_as if one is not None and one.consume_type is not None), None)
+        """CONSUME_PASSIVELY (push) or CONSUME_ACTIVELY (pull), by reports, else by heartbeats; None where nobody says.
+
+        Push if any member does: the others then pull beside it.
+        """
+        reported = {member.runs_as.consume_type for member in self.balancing if member.runs_as is not None} - {None}
+        listed = {member.listed_as.consume_type for member in self.members.values() if member.listed_as is not None}
+        return max(reported or listed - {None}, default=None, key=lambda kind: kind == PUSHES)
 
     @cached_property
     def subscribed(self) -> dict[str, set[int]]:
@@ -135,17 +164,13 @@ class GroupEvidence:
         """What a member subscribes to; None where it is not known. A report that names nothing does not say."""
         if member.runs_as is not None and member.runs_as.subscriptions:
             return member.runs_as.subscriptions
-        listed_as = self._listed_as(member)
-        return None if listed_as is None else listed_as.subscriptions
+        if member.exclusion == LITE_ASSIGN:
+            return ()
+        return None if member.listed_as is None else member.listed_as.subscriptions
 
     def language(self, member: MemberEvidence) -> str | None:
         """JAVA, GO, ...: which SDK the member runs, by its heartbeats."""
-        listed_as = self._listed_as(member)
-        return None if listed_as is None else listed_as.language
-
-    def _listed_as(self, member: MemberEvidence) -> ListedAs | None:
-        place = member.client.listed_as
-        return None if place < 0 else self.group.state.listed_as[place]
+        return None if member.listed_as is None else member.listed_as.language
 
     @cached_property
     def is_balanced_by_clients(self) -> bool:
@@ -154,28 +179,14 @@ class GroupEvidence:
 
     @cached_property
     def exclusion(self) -> str | None:
-        """Why the whole group is not ours to judge."""
+        """Why the whole group is not ours to judge: a rule says so, or no member that is heard of is.
+
+        Of one that was not asked yet it is not known what it runs.
+        """
         if self.group.rule.excluded:
-            return "CONFIGURED"
-        return next((reason for member in self.members.values() if (reason := self._why_excluded(member))), None)
-
-    def _why_excluded(self, member: MemberEvidence) -> str | None:
-        """Why one member is enough to say nothing of its group: its queues are not shared out by its own arithmetic."""
-        runs_as = member.runs_as
-        if runs_as is not None and runs_as.pops:
-            return "POP"
-        if runs_as is not None and runs_as.client_rebalance is False:
-            return "BROKER_ALLOCATED"
-        if runs_as is not None and not runs_as.subscriptions:
-            listed_as = self._listed_as(member)
-            if listed_as is not None and listed_as.consume_type == PULLS and not listed_as.subscriptions:
-                return "LITE_ASSIGN"
-        return "PROXY_CLIENT" if is_proxy_client(member.client.client_id) else None
-
-
-def is_proxy_client(client_id: str) -> bool:
-    """Whether an id is that of a gRPC client: host@process@index@time, where others have at most host@instance@unit."""
-    return client_id.count("@") == 3 and _GRPC_CLIENT_ID.fullmatch(client_id) is not None
+            return CONFIGURED
+        heard = [m for m in self.members.values() if m.exclusion or m.runs_as is not None or m.client.unanswered_ts]
+        return heard[0].exclusion if all(member.exclusion for member in heard) and heard else None
 
 
 def shown(pair: tuple[str, str | None]) -> str:

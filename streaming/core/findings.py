@@ -26,6 +26,8 @@ from streaming.core.topic_evidence import NAME_SERVERS_DIFFER, TopicEvidence
 OTHER_ROUTE = "all members share out another route than the one known"
 MORE_THAN_CHANGES = 3  # claims in turn: changes that were still under way when counting began
 
+NO_MODEL = "nothing says whether the group's message model is CLUSTERING or BROADCASTING"
+
 
 class Verdict(Struct, frozen=True, gc=False):
     """A finding with its severity and, in words, why. ``oldest_ts`` and ``newest_ts`` span the reports it rests on.
@@ -69,7 +71,8 @@ class QueueEvidence:
         self.is_lifted = self._has_settled_too_long()
         self.recent = topic.now - topic.group.timing.report_max_age
         self.since = self.recent if self.is_lifted else max(topic.ready_ts, self.recent)
-        self.counting = self.newest if topic.reports_as_of >= self.since else topic.owners(place, self.since)
+        all_count = topic.reports_as_of >= self.since and not topic.mutes
+        self.counting = self.newest if all_count else topic.proven_owners(place, self.since)
 
     @property
     def is_complete(self) -> bool:
@@ -85,7 +88,7 @@ class QueueEvidence:
     def looks_right(self) -> bool:
         """Whether the newest reports, young or not, show the expected owner, or a single one where none is known."""
         if self.topic.broadcasts:
-            return set(self.newest) >= set(self.topic.members)
+            return set(self.newest) >= self.topic.members.keys() - {member.place for member in self.topic.mutes}
         return len(self.newest) == 1 and (self.expected is None or self.newest == self.expected)
 
     @property
@@ -133,24 +136,26 @@ def duplicated(q: QueueEvidence) -> Verdict | None:
     """Two or more instances own it, by reports of both that count, or that they repeat whatever else changes."""
     if q.topic.broadcasts or len(q.newest) < 2 or q.queue.broker in q.topic.uncovered:
         return None
+    if q.topic.of_group.message_model is None:
+        return None
     since = q.recent if q.says_twice_for_long else max(q.recent, q.topic.ready_ts)
-    owners = q.topic.owners(q.place, since)
+    owners = q.topic.proven_owners(q.place, since)
     if len(owners) < 2:
         return None
     return replace(q.proven(Kind.DUPLICATED, Severity.CRITICAL, None, owners), owners=owners)
 
 
 def orphaned(q: QueueEvidence) -> Verdict | None:
-    """There are members, all have reported, and none owns it; broadcasting: one that lacks it."""
-    if not q.is_complete or q.topic.uncovered or q.is_doubtful:
+    """There are members, all say what they own, and none owns it; broadcasting: one that lacks it."""
+    if not q.is_complete or q.topic.uncovered or q.is_doubtful or q.topic.of_group.message_model is None:
         return None
     if q.topic.broadcasts:
-        lacking = set(q.topic.members) - set(q.counting)
+        lacking = {place for place, member in q.topic.members.items() if not member.is_mute} - set(q.counting)
         if not lacking:
             return None
         ids = ", ".join(q.topic.group.client_ids(lacking))
         return q.proven(Kind.ORPHANED, Severity.CRITICAL, f"not consumed by {ids}", lacking)
-    if q.counting or (q.queue.settled and q.may_follow_a_newer_route):
+    if q.counting or q.topic.mutes or (q.queue.settled and q.may_follow_a_newer_route):
         return None
     return q.proven(Kind.ORPHANED, Severity.CRITICAL, None, q.topic.members)
 
@@ -162,7 +167,7 @@ def stalled(q: QueueEvidence) -> Verdict | None:
     reports nor offsets tell a stall from a batch that takes long, only a time that no batch takes does.
     """
     topic, queue = q.topic, q.queue
-    if topic.group.state.consume_enable is False or not is_not_pulled(topic, queue):
+    if topic.group.state.consume_enable is False or not is_not_pulled(topic, q.place):
         return None
     in_hand = held_by(topic, q.place, q.newest)
     if in_hand is InHand.SOME or has_just_finished(topic, queue):
@@ -192,7 +197,7 @@ def slow_consumer(q: QueueEvidence) -> Verdict | None:
 
 def consume_disabled(q: QueueEvidence) -> Verdict | None:
     """The queue stands still because the subscription group forbids consuming."""
-    if q.topic.group.state.consume_enable is not False or not is_not_pulled(q.topic, q.queue):
+    if q.topic.group.state.consume_enable is not False or not is_not_pulled(q.topic, q.place):
         return None
     return q.seen(Kind.CONSUME_DISABLED, Severity.INFO, "the subscription group has consumeEnable=false")
 
@@ -204,6 +209,10 @@ def unknown(q: QueueEvidence) -> Verdict | None:
         return q.seen(Kind.UNKNOWN, Severity.NONE, _no_answer(topic, topic.uncovered))
     if q.is_doubtful:
         return q.seen(Kind.UNKNOWN, Severity.NONE, NAME_SERVERS_DIFFER)
+    if topic.of_group.message_model is None:
+        return q.seen(Kind.UNKNOWN, Severity.NONE, NO_MODEL)
+    if topic.mutes and not _is_expected_and_single(q):
+        return q.seen(Kind.UNKNOWN, Severity.NONE, topic.who_is_mute)
     if topic.is_since_change or (q.is_lifted and topic.is_fresh):
         return None
     return q.seen(Kind.UNKNOWN, Severity.NONE, topic.who_is_silent)
@@ -272,6 +281,7 @@ def _is_plainly_right(q: QueueEvidence) -> bool:
     """The common case, decided without asking each rule: none of them would speak."""
     topic = q.topic
     is_heard = topic.is_complete and not topic.uncovered and not topic.silent
+    is_heard = is_heard and topic.of_group.message_model is not None
     return is_heard and q.queue.still_ms <= 0 and not q.queue.stands_ts and _is_expected_and_single(q)
 
 

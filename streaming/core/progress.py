@@ -31,6 +31,8 @@ def _observe(group: Group, queue: Queue, progress: QueueProgress, ts: int, broke
         queue.broker_offset - queue.pull_lag != pulled
         or queue.broker_offset - queue.consumer_lag != progress.consumer_offset
     )
+    if queue.progress_ts and progress.consumer_offset > queue.broker_offset - queue.consumer_lag:
+        _note_commit(group, queue)
     before, waited, stood_ms = queue.still_ms, queue.pull_lag > 0, _unconsumed_ms(queue)
     is_undecided = is_away(broker, ts, group.timing)
     _note_standing(group, queue, progress, ts)
@@ -52,6 +54,14 @@ def _observe(group: Group, queue: Queue, progress: QueueProgress, ts: int, broke
     if is_unread or stands_for_long or max(before, queue.still_ms) >= group.timing.stall:
         group.disturb()
     _note_the_oldest(group, queue, progress)
+
+
+def _note_commit(group: Group, queue: Queue) -> None:
+    """Broadcasting clients keep their offsets to themselves (LocalFileOffsetStore): this group does not broadcast."""
+    topic = group.state.topics[queue.topic]
+    if not topic.is_committed:
+        topic.is_committed = True
+        group.disturb()
 
 
 def _note_standing(group: Group, queue: Queue, progress: QueueProgress, ts: int) -> None:

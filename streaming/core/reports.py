@@ -91,6 +91,7 @@ def _runs_as(event: AssignmentReport) -> RunsAs:
         event.client_rebalance,
         bool(event.pop),
         event.subscriptions,
+        event.consume_type,
     )
 
 
@@ -102,9 +103,11 @@ def _interned_runs_as(
     client_rebalance: bool | None,
     pops: bool,
     subscriptions: tuple[Subscription, ...],
+    consume_type: str | None,
 ) -> RunsAs:
     """Many clients of many groups run alike; sorting their subscriptions once is enough."""
-    return RunsAs(strategy, orderly, message_model, client_rebalance, pops, _pairs(subscriptions))
+    pairs = _pairs(subscriptions)
+    return RunsAs(strategy, orderly, message_model, client_rebalance, pops, pairs, consume_type)
 
 
 def _pairs(subscriptions: tuple[Subscription, ...]) -> tuple[tuple[str, str | None], ...]:

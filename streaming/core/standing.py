@@ -3,12 +3,14 @@
 from enum import Enum
 
 from schemas.facts import Kind
-from streaming.core.evidence import BROADCASTING, PULLS, MemberEvidence
+from streaming.core.evidence import BROADCASTING, MemberEvidence
+from streaming.core.exclusion import PULLS
 from streaming.core.progress import is_seen_lately
 from streaming.core.queue import Queue
 from streaming.core.state import FINDING_CODES
 from streaming.core.topic_evidence import TopicEvidence
 
+OWN_PACE_MS = 300_000  # a client that pulls by itself, or that a broker hands messages to, may pause for so long
 OFFSETS_STORED_MS = 5_000  # MQClientInstance: persistConsumerOffsetInterval
 
 
@@ -20,12 +22,19 @@ class InHand(Enum):
     NOT_KNOWN = "not known"
 
 
-def is_not_pulled(topic: TopicEvidence, queue: Queue) -> bool:
-    """Messages wait to be pulled, and neither offset has moved for as long as counts, seen without a gap."""
+def is_not_pulled(topic: TopicEvidence, place: int) -> bool:
+    """Messages wait to be pulled, and neither offset has moved for as long as counts, seen without a gap.
+
+    Members that do not say what they own pull when they like, and may keep their offsets elsewhere.
+    """
+    queue, enough_ms = topic.group.state.queues[place], topic.group.timing.stall + _orderly_extra(topic)
     if queue.still_ms <= 0 or queue.pull_lag <= 0 or not _counts(topic, queue):
         return False
-    still_ms = min(queue.still_ms, _alive_ms(topic, queue))
-    return still_ms >= topic.group.timing.stall + _orderly_extra(topic)
+    if topic.is_left_to_mutes(place):
+        if not topic.topic.is_committed:
+            return False
+        enough_ms = max(enough_ms, OWN_PACE_MS)
+    return min(queue.still_ms, _alive_ms(topic, queue)) >= enough_ms
 
 
 def is_not_consumed(topic: TopicEvidence, queue: Queue) -> bool:
@@ -76,7 +85,7 @@ def held_by(topic: TopicEvidence, place: int, owners: list[int]) -> InHand:
     anything may have messages of it.
     """
     if not owners:
-        has_mute = any(not member.reports for member in topic.members.values())
+        has_mute = any(not member.reports or member.is_mute for member in topic.members.values())
         return InHand.NOT_KNOWN if has_mute else InHand.NOTHING
     of_each = {_held_by_one(topic, place, topic.members[owner]) for owner in owners}
     return next(what for what in (InHand.SOME, InHand.NOT_KNOWN, InHand.NOTHING) if what in of_each)

@@ -1,5 +1,7 @@
 """Why queues stand still though they have an owner: one small rule each, as those in ``causes``."""
 
+from collections.abc import Callable
+
 from schemas.facts import Cause
 from streaming.core.evidence import MemberEvidence
 from streaming.core.explanation import Explanation, ids
@@ -55,6 +57,34 @@ def cut_off_from_broker(topic: TopicEvidence, queues: frozenset[int]) -> Explana
     idle = {q: {one for one in topic.owners(q) if (one, state_queues[q].broker) not in at_work} for q in queues}
     names = sorted({topic.group.state.brokers[state_queues[q].broker].name for q, those in idle.items() if those})
     return _stuck(topic, idle, f"on {', '.join(names)} stands still, its others move: can it reach that broker?")
+
+
+def owner_is_mute(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """Nobody says that it owns the queue, and who should own it pulls by itself, without a word of its queues."""
+    owners = _mutes_that_should_own(topic, queues, lambda exclusion: exclusion is None)
+    those = sorted({place for places in owners.values() for place in places})
+    text = f"{ids(topic, those)} should own them, pulls by itself and does not say which queues it owns"
+    return Explanation(Cause.CLIENT_STALLED, frozenset(owners), text, frozenset(those))
+
+
+def owner_of_another_kind(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """Others leave the queue to a member that does not share out as they do."""
+    owners = _mutes_that_should_own(topic, queues, lambda exclusion: exclusion is not None)
+    those = sorted({place for places in owners.values() for place in places})
+    kinds = ", ".join(sorted({topic.members[place].exclusion or "" for place in those}))
+    text = f"the others leave them to {ids(topic, those)}, which does not share out as they do ({kinds})"
+    return Explanation(Cause.STRATEGY_MISMATCH, frozenset(owners), text, frozenset(those))
+
+
+def _mutes_that_should_own(
+    topic: TopicEvidence, queues: frozenset[int], is_such: Callable[[str | None], bool]
+) -> dict[int, set[int]]:
+    """Queue -> members of such a kind that should own it, of queues that nobody says to own."""
+    such = {member.place for member in topic.mutes if is_such(member.exclusion)}
+    if topic.expected is None or not such:
+        return {}
+    owners = {q: such & set(topic.expected.get(q, ())) for q in queues if not topic.owners(q)}
+    return {queue: places for queue, places in owners.items() if places}
 
 
 def _moving(topic: TopicEvidence) -> list[int]:

@@ -84,6 +84,8 @@ class Topic(Packed):
     copies: Copies | None = None
     all_asked: bool = False  # whether all name servers are asked for it, and not one of several
     unsubscribed_ts: int = 0  # since when no broker shows it among the group's subscriptions, 0: one does, or not known
+    is_committed: bool = False  # since it has members, the group's offset in some queue has been seen to move
+    untold: int = 0  # as it was when its queues were last told: members that do not say what they own; -1: no model
 
 
 class ListedAs(PackedValue, frozen=True):
@@ -105,6 +107,7 @@ class RunsAs(PackedValue, frozen=True):
     client_rebalance: bool | None = None
     pops: bool = False
     subscriptions: tuple[tuple[str, str | None], ...] = ()
+    consume_type: str | None = None
 
 
 class Report(Packed):

@@ -5,6 +5,7 @@ from functools import cached_property
 from schemas.identity import is_retry_topic
 from streaming.core.clock import as_text
 from streaming.core.evidence import BROADCASTING, GroupEvidence
+from streaming.core.exclusion import LITE_ASSIGN, NOT_SUBSCRIBED, POP, STATIC_TOPIC
 from streaming.core.expectation import NotKnown, expected_owners, strategy_key
 from streaming.core.membership import entries_at
 from streaming.core.queue import Queue
@@ -14,6 +15,7 @@ from streaming.core.state import Copy, Topic
 NAME_SERVERS_DIFFER = "name servers differ on the route"
 
 UNSUBSCRIBED_AFTER_MS = 120_000  # heartbeats come every 30 s
+_PULLS_BY_ITSELF = "pulls by itself"
 
 
 class TopicEvidence:
@@ -36,6 +38,7 @@ class TopicEvidence:
             for place, member in of_group.members.items()
             if any(entries_at(member.client, broker) for broker in self.hosts)
         }
+        self.mutes = [member for member in self.members.values() if member.is_mute]
         self._time_the_evidence()
 
     def _went_with_brokers(self) -> bool:
@@ -62,7 +65,7 @@ class TopicEvidence:
         )
         self._graces = [(ts, grace + extra) for ts, grace in waits if ts]
         self.ready_ts = max((ts + grace for ts, grace in self._graces), default=extra)
-        self.reports_as_of = min((member.as_of for member in self.members.values()), default=0)
+        self.reports_as_of = min((m.as_of for m in self.members.values() if not m.is_mute), default=0)
         self.is_fresh = self.reports_as_of > 0 and self.now - self.reports_as_of <= timing.report_max_age
         self.is_complete = self.is_fresh and self.reports_as_of >= self.ready_ts
         self.is_since_change = self.is_fresh and self.reports_as_of > self.change_ts
@@ -143,10 +146,31 @@ class TopicEvidence:
     def who_is_silent(self) -> str:
         """Members that have not said what they own, recently and since the last change."""
         oldest = max(self.change_ts + 1, self.now - self.group.timing.report_max_age)
-        silent = [member.place for member in self.members.values() if member.as_of < oldest]
+        silent = [m.place for m in self.members.values() if m.as_of < oldest and not m.is_mute]
         ids = self.group.client_ids(silent[:3])
         more = f" and {len(silent) - 3} more" if len(silent) > 3 else ""
         return f"no report since the last change from {', '.join(ids)}{more}"
+
+    @property
+    def who_is_mute(self) -> str:
+        """Members that do not say what they own, or that are not ours to judge."""
+        ids = self.group.client_ids(member.place for member in self.mutes[:3])
+        more = f" and {len(self.mutes) - 3} more" if len(self.mutes) > 3 else ""
+        kinds = ", ".join(sorted({m.exclusion or _PULLS_BY_ITSELF for m in self.mutes}))
+        return (
+            f"{', '.join(ids)}{more}: what {'it owns' if len(self.mutes) == 1 else 'they own'} is not known ({kinds})"
+        )
+
+    @property
+    def untold(self) -> int:
+        """What lasts of that which nobody says: of how many members what they own; -1: the group's message model."""
+        return -1 if self.of_group.message_model is None else len(self.mutes)
+
+    def is_left_to_mutes(self, queue: int) -> bool:
+        """Whether nobody says that it owns the queue, and a member that does not say may do so."""
+        if not self.mutes or self.owners(queue):
+            return False
+        return self.expected is None or any(self.members[place].is_mute for place in self.expected.get(queue, ()))
 
     @cached_property
     def why_settling(self) -> str:
@@ -167,14 +191,15 @@ class TopicEvidence:
     @cached_property
     def waits_for_a_second_instance(self) -> bool:
         """Whether all that is lacking are reports of ids that are listed twice and heard once."""
-        lacking = [member for member in self.members.values() if not member.as_of]
+        lacking = [member for member in self.members.values() if not member.as_of and not member.is_mute]
         return bool(lacking) and all(member.entries > len(member.reports) > 0 for member in lacking)
 
     @cached_property
     def not_subscribers(self) -> list[int]:
         """Members that have said what they subscribe to, and not to this topic."""
         subscribers, said = self.of_group.subscribed.get(self.topic.name, set()), self.of_group.subscriptions
-        return [m.place for m in self.members.values() if said(m) and m.place not in subscribers]
+        told = [m for m in self.members.values() if said(m) or m.exclusion == LITE_ASSIGN]
+        return [member.place for member in told if member.place not in subscribers]
 
     @cached_property
     def exclusion(self) -> str | None:
@@ -182,12 +207,12 @@ class TopicEvidence:
         if self.of_group.exclusion is not None:
             return self.of_group.exclusion
         if self.topic.is_static:
-            return "STATIC_TOPIC"
+            return STATIC_TOPIC
         if self.topic.name in self.group.state.pop_topics and not self.of_group.is_balanced_by_clients:
-            return "POP"
+            return POP
         everybody_told = all(self.of_group.subscriptions(m) is not None for m in self.members.values())
         if (everybody_told or self._is_given_up) and self.members and not self.of_group.subscribed.get(self.topic.name):
-            return "NOT_SUBSCRIBED"
+            return NOT_SUBSCRIBED
         return None
 
     @property
@@ -274,3 +299,8 @@ class TopicEvidence:
             for member, answered_ts in self.of_group.holders.get(queue, ())
             if answered_ts >= since and member.place in self.members
         ]
+
+    def proven_owners(self, queue: int, since: int) -> list[int]:
+        """The same, without members that are not ours to judge."""
+        owners = self.owners(queue, since)
+        return [place for place in owners if self.members[place].exclusion is None] if self.mutes else owners

@@ -21,6 +21,7 @@ WHY: dict[str, str] = {
     Reason.CLEARED_BEFORE_FIRING: "it was over while still pending, so nobody was told of it",
     Reason.GONE: "no covered broker has listed a member for an hour",
     Reason.FORGOTTEN: "an operator had the group forgotten",
+    Reason.EXCLUDED: "it is not evenkeel's to judge any more, which does not say that it is right",
     Reason.WAITS_FOR_DEPLOY: "it has held long enough, but members are being replaced: a deploy is waited for",
     Reason.WAITS_FOR_PROOF: "a client id is listed twice: a dead connection goes by itself, a second instance does not",
     Reason.TOLD_ALREADY: "a firing alert tells already that nobody owns these queues, or two do",

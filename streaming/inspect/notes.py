@@ -35,6 +35,9 @@ def _exclusions(evidence: GroupEvidence, found: list[TopicFindings]) -> Iterator
     if evidence.exclusion is not None:
         yield f"EXCLUDED, {evidence.exclusion}: {why_excluded(evidence.exclusion)}"
         return
+    for member in evidence.members.values():
+        if member.exclusion is not None:
+            yield f"{member.client.client_id}: EXCLUDED, {member.exclusion}: {why_excluded(member.exclusion)}"
     for findings in found:
         topic = findings.evidence
         if topic.exclusion is not None and findings.verdicts and not topic.is_retry:

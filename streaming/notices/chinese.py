@@ -170,6 +170,7 @@ CHINESE = Language(
     endings={
         "gone": "{kind}：已有一小时没有任何 Broker 列出成员，故关闭，并非确认恢复",
         "forgotten": "{kind}：运维人员已让 evenkeel 忘记该消费组，故关闭，并非确认恢复",
+        "excluded": "{kind}：evenkeel 不再判断它，故关闭，并非确认恢复",
     },
     do_line="处理：{advice}",
     storm_do="这么多消费组同时异常，必有共同原因：先看 Broker、NameServer、网络和最近的发布",

@@ -170,6 +170,7 @@ ENGLISH = Language(
     endings={
         "gone": "{kind}: closed because no broker has listed a member for an hour, not because it was seen to be right",
         "forgotten": "{kind}: closed because an operator had the group forgotten, not because it was seen to be right",
+        "excluded": "{kind}: closed because evenkeel does not judge it any more, not because it was seen to be right",
     },
     do_line="do: {advice}",
     storm_do="so many at once have something in common: look first at brokers, name servers, the network, a deploy",

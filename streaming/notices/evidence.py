@@ -108,6 +108,12 @@ _PATTERNS: dict[str, Say] = {
     ),
     r"name servers differ on the route: (.+)": _copies,
     r"(.+) is listed but has not answered for (\d+) s": _as("{0} 仍在成员列表中，但已 {1} 秒没有应答"),
+    r"(.+) should own them, pulls by itself and does not say which queues it owns": _as(
+        "应由 {0} 持有，它自行拉取，且不上报持有的队列"
+    ),
+    r"the others leave them to (.+), which does not share out as they do \((.+)\)": _as(
+        "其他成员把它们留给 {0}，而它不按同样的方式分配（{1}）"
+    ),
     r"every queue of (.+) stands still": _as("{0} 的所有队列都停滞"),
     r"(.+) has left, its queues are not taken over": _as("{0} 已下线，它的队列没有被接管"),
     r"(\d+) of (\d+) members reported(?:, (.+))?; no known cause fits": _unexplained,

@@ -74,11 +74,13 @@ def everybody_leaves(fleet: Fleet) -> None:
 
 
 def pops(fleet: Fleet) -> None:
-    fleet.of("x")[0].report = {"pop": (OwnedQueues("T", "a", (OwnedQueue(0),)),), "owned": ()}
+    for one in fleet.instances:
+        one.report = {"pop": (OwnedQueues("T", "a", (OwnedQueue(0),)),), "owned": ()}
 
 
 def brokers_allocate(fleet: Fleet) -> None:
-    fleet.of("x")[0].report = {"client_rebalance": False, "owned": ()}
+    for one in fleet.instances:
+        one.report = {"client_rebalance": False, "owned": ()}
 
 
 def is_static(fleet: Fleet) -> None:
@@ -106,6 +108,7 @@ def assigns_itself(fleet: Fleet) -> None:
 
 
 def speaks_to_a_proxy(fleet: Fleet) -> None:
+    fleet.leave("x", "y")
     fleet.join("orders-7d9f@1@0@2hs8xkq31c", answers=False)
 
 

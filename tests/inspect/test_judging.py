@@ -209,11 +209,20 @@ def test_queues_that_go_one_way_are_shown() -> None:
 
 
 def test_group_that_is_not_ours_to_judge_says_why() -> None:
-    seen = picture(odd(lambda f: f.join("z", report={"client_rebalance": False})))
+    one = fleet()
+    one.join("x", "y", report={"client_rebalance": False})
+    seen = picture(looked_at(one))
     assert (seen.status, seen.reason, seen.undecided) == ("excluded", "BROKER_ALLOCATED", ())
     (note,) = seen.notes
     assert "clientRebalance=false" in note
     assert "clientRebalance=false" in page(seen)
+
+
+def test_member_that_is_not_ours_to_judge_is_named() -> None:
+    report = {"owned": (), "subscriptions": (), "consume_type": "CONSUME_ACTIVELY"}
+    seen = picture(odd(lambda f: f.join("tool", report=report)))
+    assert seen.status == "unknown"
+    assert "tool: EXCLUDED, LITE_ASSIGN: a pull consumer takes what it is assigned by hand" in seen.notes
 
 
 def test_topic_that_is_not_ours_to_judge_says_why() -> None:

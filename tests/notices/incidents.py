@@ -201,6 +201,7 @@ def _lives() -> dict[str, Notice]:
         "comes_and_goes": notice(*flapping),
         "resolved": resolved(stuck),
         "gone": resolved(_by_kind()["NO_MEMBERS"], "gone"),
+        "excluded": resolved(stuck, "excluded"),
         "storm": notice(*storm, cause=None),
         "storm-resolved": resolved(notice(*storm, cause="VIEW_DIVERGENCE")),
         "monitor_blind": notice(trouble=blind, **critical),

@@ -35,6 +35,10 @@ from tests.scenarios.scenario import FILES, play, read
          "由 ann 忘记；此前：x 已下线，它的队列没有被接管"),
         ("GO: x own other queues than the strategy gives them, all members of other SDKs own theirs",
          "GO: x 持有的队列与分配策略不符，其他 SDK 的成员都相符"),
+        ("x should own them, pulls by itself and does not say which queues it owns",
+         "应由 x 持有，它自行拉取，且不上报持有的队列"),
+        ("the others leave them to x, which does not share out as they do (POP)",
+         "其他成员把它们留给 x，而它不按同样的方式分配（POP）"),
         ("what nobody has said before", "what nobody has said before"),
     ],
 )  # fmt: skip

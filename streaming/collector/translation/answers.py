@@ -150,6 +150,7 @@ class RunningInfoAnswer(Brokered, tag="running_info", frozen=True, kw_only=True,
     client_rebalance: str | bool | None = None
     message_model: str | None = None
     client_version: str | None = None
+    consume_type: str | None = None
 
 
 class OffsetRow(Struct, frozen=True, omit_defaults=True, rename="camel"):

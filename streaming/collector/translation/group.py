@@ -262,6 +262,7 @@ class GroupTranslation:
             subscriptions=reports.subscriptions(answer),
             owned=reports.owned_queues(answer.mq_table),
             pop=reports.owned_queues(answer.mq_pop_table),
+            consume_type=answer.consume_type,
         )
         self._name(subscription.topic for subscription in report.subscriptions)
         self._name(queues.topic for queues in report.owned)
