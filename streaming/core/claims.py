@@ -61,7 +61,8 @@ def _claim(group: Group, findings: TopicFindings, kind: Kind, queues: list[int])
     cause, words = (None, "") if why is None else (why.cause.value, why.evidence)
     verdicts = [findings.verdicts[place] for place in queues]
     is_ripe = any(_is_ripe(group, place, findings) for place in queues)
-    waits = kind is not Kind.SLOW_CONSUMER and waits_for_deploy(findings.evidence.of_group, cause)
+    may_wait = kind is not Kind.SLOW_CONSUMER and not _is_left_to_mutes(findings, queues)
+    waits = may_wait and waits_for_deploy(findings.evidence.of_group, cause)
     severity = Severity.CRITICAL if any(v.severity is Severity.CRITICAL for v in verdicts) else verdicts[0].severity
     evidence = words or next((v.reason for v in verdicts if v.reason), "")
     if kind is Kind.STALLED:
@@ -70,6 +71,11 @@ def _claim(group: Group, findings: TopicFindings, kind: Kind, queues: list[int])
     since_ts = min(_since(group, kind, place) for place in queues)
     in_order = tuple(sorted(queues, key=group.message_queue))
     return Claim(severity, cause, evidence, in_order, is_ripe, waits, clients, since_ts)
+
+
+def _is_left_to_mutes(findings: TopicFindings, queues: list[int]) -> bool:
+    """A stall of these has waited for longer already than a deploy leaves a queue to nobody."""
+    return all(findings.evidence.is_left_to_mutes(place) for place in queues)
 
 
 def _since(group: Group, kind: Kind, place: int) -> int:

@@ -230,6 +230,7 @@ class Collector:
             version="V5_3_3" if manner.version >= 5 else "V4_9_7",
             subscriptions=tuple(Subscription(t, e, "TAG") for t, e in sorted(client.topics.items())),
             owned=owned_queues(client) if sdk.tells_queues else (),
+            consume_type=sdk.consume_type,
         )
 
     # --- offsets and routes

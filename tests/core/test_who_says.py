@@ -168,6 +168,18 @@ def test_a_pull_tool_takes_a_share_that_nobody_consumes() -> None:
     assert kinds(fleet) == {"MATCH"}
 
 
+def test_the_share_of_a_pull_tool_waits_for_no_deploy() -> None:
+    fleet = Fleet()
+    fleet.join("w", "x", "y")
+    fleet.run(120)
+    fleet.join("tool", **TOOL)
+    fleet.leave("w")
+    fleet.join("v")
+    fleet.run(400)
+    assert fleet.firing() == {("T", "STALLED")}
+    assert "waits_for_deploy" not in reasons(fleet, "STALLED")
+
+
 def test_a_pull_tool_hides_no_double_owners() -> None:
     fleet = Fleet()
     fleet.join("x", "y")
