@@ -11,9 +11,9 @@ from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple
 
+from streaming.collector.memory_file import MemoryFile
 from streaming.collector.output.kafka import KafkaOutput
 from streaming.collector.output.lines import LinesFile
-from streaming.collector.output.memory_file import MemoryFile
 from streaming.collector.output.others import Lookout
 from streaming.collector.probing import load
 from streaming.collector.probing.cluster import ClusterProbe, RoundReport
