@@ -226,7 +226,8 @@ class RebalanceFact(Payload, frozen=True, kw_only=True):
 class GroupFact(Payload, frozen=True, kw_only=True):
     """The group's state changed, or an hour has gone by in which it did not.
 
-    ``status`` is healthy, findings, settling, unknown, excluded or empty.
+    ``status`` is healthy, findings, settling, unknown, excluded or empty. ``refused_since``: since when events of the
+    group have been refused and no round of it was taken; None: they are taken.
     """
 
     fact: ClassVar[str] = "group"
@@ -238,6 +239,7 @@ class GroupFact(Payload, frozen=True, kw_only=True):
     brokers_known: int
     members_reporting: int
     reason: str | None = None
+    refused_since: int | None = None
 
 
 class EvaluationFailedFact(Payload, frozen=True, kw_only=True):

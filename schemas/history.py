@@ -220,7 +220,9 @@ NOTIFICATIONS = Table(
         Column("detail", "STRING", "why it failed or was missed; null when delivered"),
         Column("status", "STRING", "firing or resolved: what the sink was to be told"),
         SEVERITY,
-        Column("trouble", "STRING", "monitor_blind or monitor_late, for a trouble of evenkeel's own; else null"),
+        Column(
+            "trouble", "STRING", "monitor_blind, monitor_late or group_blind, where evenkeel sees nothing; else null"
+        ),
         Column("consumer_groups", "ARRAY<STRING>", "RocketMQ consumer groups that it is about"),
         Column("fingerprints", "ARRAY<STRING>", "the alerts that it is about"),
         Column("since", "TIMESTAMP", "since when the incident has been so"),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MINUTES = {"m": 1, "h": 60, "d": 1440}
 LONGEST_DAYS = 31
-TROUBLES = ("monitor_blind", "monitor_late")
+TROUBLES = ("monitor_blind", "monitor_late", "group_blind")
 
 
 def add_command(commands: Commands) -> None:

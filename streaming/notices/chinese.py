@@ -125,6 +125,15 @@ CHINESE = Language(
                 "作业是否重启过：中断之后要先读完 Kafka 中积压的数据",
             ),
         ),
+        "group_blind": Trouble(
+            "evenkeel 自 {since} 起看不到该消费组",
+            "evenkeel 已恢复对该消费组的监控，中断了 {age}",
+            "它的事件被拒收。在此期间该消费组的状态为 UNKNOWN，其告警既不会触发也不会恢复。",
+            (
+                "quarantine 表：拒收原因，以及这些记录在 Kafka 中的位置",
+                "生产者：采集器与作业的版本是否一致，是否有其他程序写入该 Topic",
+            ),
+        ),
     },
     units={"s": "秒", "min": "分钟", "h": "小时", "d": "天"},
     queues=Noun("{n} 个队列", "{n} 个队列"),

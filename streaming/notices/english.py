@@ -125,6 +125,15 @@ ENGLISH = Language(
                 "its restarts: after an outage it reads all that has waited in Kafka",
             ),
         ),
+        "group_blind": Trouble(
+            "evenkeel cannot see this group since {since}",
+            "evenkeel sees this group again, after {age}",
+            "Its events are refused. While this lasts the group is UNKNOWN: none of its alerts fires or resolves.",
+            (
+                "the table quarantine: the reason, and where in Kafka the records are",
+                "the producer: is the collector as new as the job, and does anybody else write to the topic?",
+            ),
+        ),
     },
     units={"s": "s", "min": "min", "h": "h", "d": "d"},
     queues=Noun("{n} queue", "{n} queues"),

@@ -131,6 +131,7 @@ _PATTERNS: dict[str, Say] = {
     r"for (\d+) minutes and longer, again and again: (.+)": _as("持续 {0} 分钟以上反复上下线：{1}"),
     # What the notifier says of evenkeel itself (``streaming.notifier.watch``).
     r"the job has told nothing of this cluster yet": _as("作业尚未报告过该集群"),
+    r"no round of it can be taken, its events are refused: (.*)": _as("收不到它的任何一轮数据，其事件被拒收：{0}"),
     r"the job tells nothing: it does not run, or cannot write its facts": _as(
         "作业没有任何输出：未运行，或无法写入 facts 表"
     ),

@@ -19,12 +19,16 @@ class OpenAlert(Struct, frozen=True):
 
 
 class MonitorTrouble(Struct, frozen=True):
-    """evenkeel itself does not see: no facts arrive (``monitor_blind``), or late ones only (``monitor_late``)."""
+    """evenkeel itself does not see: no facts arrive (``monitor_blind``), or late ones only (``monitor_late``).
 
-    kind: Literal["monitor_blind", "monitor_late"]
+    Or it does not see one ``group``, whose events are refused (``group_blind``).
+    """
+
+    kind: Literal["monitor_blind", "monitor_late", "group_blind"]
     cluster: str
     since_ts: int
     detail: str
+    group: str = ""
 
 
 class Notice(Struct, frozen=True, kw_only=True):

@@ -202,7 +202,9 @@ class _Page:
 
     def _trouble(self, trouble: MonitorTrouble) -> Iterator[Section]:
         words, said = self.words, self.words.troubles[trouble.kind]
-        yield line(words.cluster_only.format(cluster=shown(trouble.cluster), when=self._when()))
+        cluster, group, when = shown(trouble.cluster), shown(trouble.group), self._when()
+        whose = words.group_line.format(group=group, cluster=cluster, when=when) if group else None
+        yield line(whose or words.cluster_only.format(cluster=cluster, when=when))
         if trouble.detail:
             yield line(self.words.evidence(plain(trouble.detail), self.now))
         if self.is_over:

@@ -21,7 +21,8 @@ def opened(pages: Iterable[Page], view: View, now: int, manner: Manner) -> list[
         current += _begun(current, cluster, mine, now, manner)
     for name, trouble in view.troubles.items():
         if name in view.wanted and name not in held:
-            key = _key(trouble.kind, trouble.cluster, trouble.since_ts)
+            whose = (trouble.cluster, trouble.group) if trouble.group else (trouble.cluster,)
+            key = _key(trouble.kind, *whose, trouble.since_ts)
             current.append(Page(key=key, cluster=trouble.cluster, trouble=trouble, opened_ts=now, joined_ts=now))
     return current
 

@@ -88,7 +88,8 @@ class Due(NamedTuple):
 def subject_name(subject: OpenAlert | MonitorTrouble) -> str:
     """One life of an alert, or one trouble: what comes again has another name, and so another page."""
     if isinstance(subject, MonitorTrouble):
-        return f"{subject.kind}/{subject.cluster}@{subject.since_ts}"
+        whose = f"{subject.cluster}/{subject.group}" if subject.group else subject.cluster
+        return f"{subject.kind}/{whose}@{subject.since_ts}"
     return f"{subject.fact.fingerprint}@{subject.fact.fired_ts}"
 
 
@@ -136,12 +137,18 @@ def notice_of(page: Page, view: View) -> Notice:
         status="firing" if going_on else "resolved",
         severity=severity,
         cluster=page.cluster,
-        groups=tuple(sorted({alert.group for alert in shown})),
+        groups=_groups_of(page, shown),
         cause=causes.pop() if len(causes) == 1 else None,
         alerts=tuple(sorted(shown, key=lambda alert: (_RANK[alert.fact.severity], alert.group, alert.topic or ""))),
         trouble=page.trouble,
         since_ts=since,
     )
+
+
+def _groups_of(page: Page, shown: Iterable[OpenAlert]) -> tuple[str, ...]:
+    if page.trouble is not None:
+        return (page.trouble.group,) if page.trouble.group else ()
+    return tuple(sorted({alert.group for alert in shown}))
 
 
 def _why(page: Page, view: View, now: int, manner: Manner) -> Why | None:

@@ -20,9 +20,9 @@ class Route(NamedTuple):
 
 
 def sinks_for(subject: OpenAlert | MonitorTrouble, routes: Sequence[Route]) -> tuple[str, ...]:
-    """A trouble of the monitor's own is critical, and of no group: routes for certain groups pass it by."""
+    """A trouble of the monitor's own is critical; one of a whole cluster passes routes for certain groups by."""
     if isinstance(subject, MonitorTrouble):
-        group, severity = "", Severity.CRITICAL.value
+        group, severity = subject.group, Severity.CRITICAL.value
     else:
         group, severity = subject.group, subject.fact.severity
     if severity not in PAGED:

@@ -191,8 +191,7 @@ class _Post:
             self._has_news |= bool(facts)
             position = self._position
             if before is not None and before != self._tail.table_id:
-                position.standing.alerts.clear()
-                position.standing.health.clear()
+                position.standing.clear()
             position.standing.take(facts)
             position.table_id, position.version = self._tail.table_id, self._tail.version
 

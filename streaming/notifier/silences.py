@@ -25,14 +25,14 @@ class Silence(Struct, frozen=True, kw_only=True):
         return self.from_ts <= now < self.until_ts
 
     def matches(self, subject: OpenAlert | MonitorTrouble) -> bool:
-        """A trouble has no group and no cause: only patterns that match nothing, like ``*``, match it."""
+        """A trouble has no cause, and one of a whole cluster no group: patterns like ``*`` match nothing too."""
         patterns = (self.cluster, self.group, self.kind, self.cause)
         return all(map(fnmatchcase, _told(subject), patterns))
 
 
 def _told(subject: OpenAlert | MonitorTrouble) -> tuple[str, str, str, str]:
     if isinstance(subject, MonitorTrouble):
-        return subject.cluster, "", subject.kind, ""
+        return subject.cluster, subject.group, subject.kind, ""
     return subject.cluster, subject.group, subject.fact.kind, subject.fact.cause or ""
 
 

@@ -8,7 +8,7 @@ from streaming.notifier.pages import View, subject_name
 from streaming.notifier.routes import Route, sinks_for
 from streaming.notifier.silences import Silence, is_silenced
 from streaming.notifier.standing import Standing
-from streaming.notifier.watch import Limits, may_be_told, trouble_of, watched
+from streaming.notifier.watch import Limits, may_be_told, trouble_of, troubles_of_groups, watched
 
 
 class Scene(NamedTuple):
@@ -35,13 +35,19 @@ def scene_of(
     health = standing.health
     names = {*watched(configured, health, now), *(alert.cluster for alert in standing.alerts.values())}
     found = [trouble for name in sorted(names) if (trouble := trouble_of(name, health.get(name), now, limits))]
-    known = {(trouble.kind, trouble.cluster): trouble for trouble in standing.troubles}
+    unseen = {trouble.cluster for trouble in found}
+    found += troubles_of_groups(standing.refused.values(), unseen, now)
+    known = {_whose(trouble): trouble for trouble in standing.troubles}
     troubles = tuple(
-        known.get((trouble.kind, trouble.cluster), trouble)
+        known.get(_whose(trouble), trouble)
         for trouble in found
-        if (trouble.kind, trouble.cluster) in known or may_be_told(trouble, watching_since, now)
+        if _whose(trouble) in known or may_be_told(trouble, watching_since, now)
     )
-    return Scene(standing, troubles, {trouble.cluster for trouble in found}, tuple(silences))
+    return Scene(standing, troubles, unseen, tuple(silences))
+
+
+def _whose(trouble: MonitorTrouble) -> tuple[str, str, str]:
+    return trouble.kind, trouble.cluster, trouble.group
 
 
 def view_of(sink: str, scene: Scene, routes: tuple[Route, ...], now: int) -> View:

@@ -1,12 +1,13 @@
 """Whether anybody watches: a cluster of which nothing is heard, or nothing new, is not healthy but unseen."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from streaming.notices import MonitorTrouble
-from streaming.notifier.standing import ClusterHealth
+from streaming.notifier.standing import ClusterHealth, RefusedGroup
 
 FORGET_CLUSTER_MS = 7 * 86_400_000  # as the job does
+GROUP_BLIND_MS = 120_000
 STARTING_MS = 90_000  # Spark starts and makes its first batch; a notifier that has just begun accuses nobody
 
 
@@ -44,6 +45,13 @@ def trouble_of(cluster: str, health: ClusterHealth | None, now: int, limits: Lim
     return None
 
 
+def troubles_of_groups(refused: Iterable[RefusedGroup], unseen: Container[str], now: int) -> Iterator[MonitorTrouble]:
+    """Groups whose events are refused for longer than a faulty record or two explains, in clusters that are seen."""
+    for one in refused:
+        if one.cluster not in unseen and now - one.since_ts >= GROUP_BLIND_MS:
+            yield MonitorTrouble("group_blind", one.cluster, one.since_ts, one.reason, one.group)
+
+
 def may_be_told(trouble: MonitorTrouble, watching_since: int, now: int) -> bool:
     """Nothing is known to be amiss until the job has had the time to start."""
-    return trouble.kind == "monitor_late" or now - watching_since >= STARTING_MS
+    return trouble.kind != "monitor_blind" or now - watching_since >= STARTING_MS

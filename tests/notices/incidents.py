@@ -195,6 +195,10 @@ def _lives() -> dict[str, Notice]:
     late = MonitorTrouble(
         "monitor_late", "prod", SINCE, "the job reads what is 140 s old; pages wait until it has caught up"
     )
+    refused = MonitorTrouble(
+        "group_blind", "prod", SINCE,
+        "no round of it can be taken, its events are refused: too_long, 131073 bytes; the limit is 131072", "orders",
+    )  # fmt: skip
     critical = {"severity": Severity.CRITICAL}
     return {
         "stale": notice(*stale),
@@ -208,6 +212,8 @@ def _lives() -> dict[str, Notice]:
         "monitor_blind-resolved": notice(trouble=blind, status="resolved", **critical),
         "monitor_late": notice(trouble=late, **critical),
         "monitor_late-resolved": notice(trouble=late, status="resolved", **critical),
+        "group_blind": notice(trouble=refused, groups=("orders",), **critical),
+        "group_blind-resolved": notice(trouble=refused, groups=("orders",), status="resolved", **critical),
     }
 
 

@@ -42,7 +42,9 @@ FACTS = st.builds(
     oldest_ts=st.none() | TIMES,
 )
 ALERTS = st.builds(OpenAlert, NAMES, NAMES, st.none() | NAMES, TIMES, st.just(1), FACTS)
-TROUBLES = st.builds(MonitorTrouble, st.sampled_from(["monitor_blind", "monitor_late"]), NAMES, TIMES, NAMES)
+TROUBLES = st.builds(
+    MonitorTrouble, st.sampled_from(["monitor_blind", "monitor_late", "group_blind"]), NAMES, TIMES, NAMES, NAMES
+)
 
 
 @st.composite

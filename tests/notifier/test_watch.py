@@ -2,6 +2,7 @@
 
 import pytest
 
+from schemas.facts import Fact, GroupFact
 from streaming.notices.evidence import in_chinese
 from streaming.notifier.routes import Route
 from streaming.notifier.silences import Silence
@@ -182,3 +183,55 @@ def test_each_trouble_is_told_in_chinese_too(known: ClusterHealth | None) -> Non
     trouble = trouble_of("prod", known, NOW, LIMITS)
     assert trouble is not None
     assert in_chinese(trouble.detail, NOW) != trouble.detail
+
+
+def of_group(group: str = "g", *, at: int, since: int | None, seq: int) -> Fact:
+    """``since``: seconds after NOW since when its events are refused; None: a round of it was taken."""
+    payload = GroupFact(
+        status="healthy" if since is None else "unknown", members=0, queues=0, counts={}, brokers_covered=0,
+        brokers_known=0, members_reporting=0, reason=None if since is None else "its events are refused: too_long",
+        refused_since=None if since is None else NOW + since * S,
+    )  # fmt: skip
+    return Fact(seq, "c", group, None, NOW + at * S, payload)
+
+
+def told_of_groups(sink: Receiver) -> list[tuple[str, tuple[str, ...], str]]:
+    return [(one.status, one.groups, one.trouble.kind) for one in sink.told if one.trouble]
+
+
+def test_group_whose_events_are_refused_is_told_if_it_lasts_and_ends_with_its_next_round() -> None:
+    sink = watching()
+    sink.poll(40, [health(at=40), of_group(at=35, since=0, seq=7)])
+    sink.poll(119, [health(at=119)])
+    assert sink.told == [], "a producer that is restarted meanwhile may mend it"
+    sink.poll(121, [health(at=121)])
+    sink.restart()
+    sink.poll(130, [health(at=130)])
+    assert told_of_groups(sink) == [("firing", ("g",), "group_blind")]
+    sink.poll(200, [health(at=200), of_group(at=198, since=None, seq=9), of_group(at=35, since=0, seq=7)])
+    assert told_of_groups(sink)[1:] == [("resolved", ("g",), "group_blind")]
+    assert len({one.key for one in sink.told}) == 1
+
+
+def test_group_that_cannot_be_seen_holds_up_no_alert_of_others_and_is_told_apart() -> None:
+    sink = watching()
+    refused = [of_group(name, at=35, since=0, seq=1) for name in ("g", "h")]
+    sink.poll(130, [health(at=130), *refused, alert("other", at=129)])
+    assert sorted(one.groups for one in sink.told) == [("g",), ("h",), ("other",)]
+    assert len({one.key for one in sink.told}) == 3
+
+
+def test_group_that_cannot_be_seen_is_no_news_while_its_whole_cluster_is_blind() -> None:
+    sink = watching()
+    sink.poll(0, [health(at=0), of_group(at=35, since=0, seq=1)])
+    sink.poll(130)
+    assert told_of_groups(sink) == [("firing", (), "monitor_blind")]
+
+
+def test_group_that_cannot_be_seen_follows_routes_and_silences_of_its_name() -> None:
+    routes = (Route(("elsewhere",), group="payments-*"), Route(("sink",)))
+    sink = watching(routes=routes)
+    facts = [of_group(name, at=35, since=0, seq=1) for name in ("payments-1", "g", "quiet")]
+    sink.silences = [Silence(id="1", group="quiet", from_ts=NOW, until_ts=NOW + 9_000_000, by="x", why="y")]
+    sink.poll(130, [health(at=130), *facts])
+    assert [one.groups for one in sink.told] == [("g",)]
