@@ -172,7 +172,8 @@ def stalled(q: QueueEvidence) -> Verdict | None:
     in_hand = held_by(topic, q.place, q.newest)
     if in_hand is InHand.SOME or has_just_finished(topic, queue):
         return None
-    may_be_held = in_hand is InHand.NOT_KNOWN and not are_all_pulled_consumed(topic, queue)
+    was_proven = FINDING_CODES[queue.finding] is Kind.STALLED  # and nothing has moved since
+    may_be_held = in_hand is InHand.NOT_KNOWN and not was_proven and not are_all_pulled_consumed(topic, queue)
     if may_be_held and (topic.group.state.brokers[queue.broker].tells_pulls or not is_not_consumed(topic, queue)):
         return None
     is_told = not may_be_held and any(member.reports for member in topic.members.values())

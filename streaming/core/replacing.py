@@ -11,7 +11,7 @@ def note_replacing(group: Group, joined: bool, left_since: list[int]) -> None:
     """Somebody joined or left, be it under one id. ``left_since``: since when each who left had been a member."""
     state, now = group.state, group.state.now
     known = state.replacing
-    if known is None or now - known.last_ts > patience_ms(group, known):
+    if known is None or _is_over(group, known, left_since):
         known = state.replacing = Replacing(now, now)
     known.longest_ms = max(known.longest_ms, now - known.last_ts)
     known.last_ts = now
@@ -20,6 +20,19 @@ def note_replacing(group: Group, joined: bool, left_since: list[int]) -> None:
     if left_since and (not known.steps or now - known.step_ts > ONE_STEP_MS):
         known.step_ts = now
         known.steps += 1
+
+
+def _is_over(group: Group, known: Replacing, left_since: list[int]) -> bool:
+    """Nothing has changed for long; or for a while, and nobody is left whom the changes so far could replace.
+
+    All members may have started together a moment ago: what begins now is a deploy of its own.
+    """
+    state = group.state
+    rest_ms = state.now - known.last_ts
+    if rest_ms <= 2 * group.timing.grace_membership:
+        return False
+    members_since = [*left_since, *(client.since_ts for client in state.clients if any(client.entries))]
+    return rest_ms > patience_ms(group, known) or all(since_ts >= known.began_ts for since_ts in members_since)
 
 
 def forget_the_replaced(group: Group) -> None:

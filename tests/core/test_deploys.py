@@ -144,3 +144,25 @@ def test_two_processes_under_one_id_wait_for_no_deploy() -> None:
     assert ("T", "DUPLICATED") in fleet.fired()
     assert fleet.alert("DUPLICATED").cause == "SAME_CLIENT_ID"
     assert min(at for at, state, _ in fleet.alerts("DUPLICATED") if state == "firing") <= doubled + 110
+
+
+@pytest.mark.parametrize("rest", [100, 150, 240])
+@pytest.mark.parametrize("restarts", [1, 4])
+def test_a_deploy_after_all_have_started_and_some_were_restarted_is_one_too(restarts: int, rest: float) -> None:
+    """Who starts in the morning replaces nobody: what follows is judged by itself."""
+    fleet = Fleet()
+    fleet.join("night", topics=OLD)
+    fleet.run(120)
+    for n in range(8):
+        fleet.join(f"old-{n}", topics=OLD)
+        fleet.run(5)
+    for n in range(restarts):
+        fleet.run(rest)
+        fleet.leave(f"old-{n}")
+        fleet.run(10)
+        fleet.join(f"old-{n}", topics=OLD)
+    fleet.leave("night")
+    fleet.run(rest)
+    replace(fleet, list(range(8)), 15)
+    fleet.run(300)
+    assert fired_at(fleet) == []

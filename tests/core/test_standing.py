@@ -346,3 +346,40 @@ def test_topics_that_members_show_in_turn_stay_of_the_group() -> None:
         fleet.round_fields = {"subscribed": ("T", "U")[turn % 2 :][:1]}
         fleet.run(20)
     assert ("U", "STALLED") in fleet.firing()
+
+
+# --- queues that nobody consumed for another reason
+
+
+def test_queues_that_were_nobodys_are_no_slow_consumer_when_they_are_taken_over() -> None:
+    """Their new owner has a backlog in hand at once, and it has not held that for ten minutes."""
+    fleet = healthy()
+    fleet.own("x", "")
+    fleet.stick("a0-3")
+    fleet.run(600)
+    assert ("T", "ORPHANED") in fleet.firing()
+    for one in fleet.of("x"):
+        one.is_pinned = False
+    fleet.balance()
+    fleet.hang("a0-3")
+    fleet.stick("")
+    fleet.run(250)
+    assert "SLOW_CONSUMER" not in {kind for _, kind in fleet.fired()}
+    fleet.run(300)
+    assert ("T", "SLOW_CONSUMER") in fleet.fired(), "by then the new owner has"
+
+
+def test_stall_that_is_proven_is_none_of_a_client_that_joins_and_was_not_heard() -> None:
+    fleet = healthy()
+    fleet.hang("a0")
+    fleet.run(60)
+    fleet.pause("x")
+    fleet.run(160)
+    assert ("T", "STALLED") in fleet.firing()
+    fleet.leave("x")
+    for n in range(8):
+        fleet.join(f"mute-{n}", answers=False)
+        fleet.run(40)
+        fleet.leave(f"mute-{n}")
+        fleet.run(20)
+    assert "SLOW_CONSUMER" not in {kind for _, kind in fleet.fired()}
