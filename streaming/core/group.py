@@ -106,6 +106,11 @@ class Group:
         queue = self.state.queues[place]
         return MessageQueue(self.state.topics[queue.topic].name, self.state.brokers[queue.broker].name, queue.queue_id)
 
+    def has_queue(self, queue: MessageQueue) -> bool:
+        """Whether anything is known of the queue."""
+        topic, broker = self._topics.get(queue.topic), self._brokers.get(queue.broker_name)
+        return topic is not None and broker is not None and (topic, broker, queue.queue_id) in self._queues
+
     def queue_place(self, queue: MessageQueue) -> int:
         return self.queue(self.topic(queue.topic), self.broker(queue.broker_name), queue.queue_id)
 

@@ -5,7 +5,9 @@ from schemas.facts import GroupFact, Kind
 from streaming.core.group import Group
 
 BLIND_AFTER_MS = 35_000  # as long as a cluster may be without a round
-OF_THEIR_GROUP = frozenset({"too_long", "bad_field", "bad_json", "bad_utf8", "absurd_time"})  # the key is to be trusted
+OF_THEIR_GROUP = frozenset(
+    {"too_long", "bad_field", "bad_json", "bad_utf8", "absurd_time", "too_many"}
+)  # the key is to be trusted
 
 
 def note_refused(group: Group, why: Rejected, arrival_ts: int) -> None:

@@ -25,6 +25,7 @@ from schemas.events import (
 from schemas.facts import Fact
 from schemas.identity import is_retry_topic
 from streaming.core import clock
+from streaming.core.bounds import too_much
 from streaming.core.clock import Verdict
 from streaming.core.evaluation import evaluate
 from streaming.core.forgetting import take_forget
@@ -77,7 +78,9 @@ def take(group: Group, event: AnyEvent, origin: Origin = NOWHERE) -> list[Refuse
     is_new = is_first_time(group, event, _time_of(event))
     if isinstance(event, Round):
         whole = whole_rounds(group, event, is_new)
-        return [refused for one in whole for refused in _take_round(group, one, origin, is_new)]
+        return [refused for one in whole for refused in _take_whole_round(group, one, origin, is_new)]
+    if (why := too_much(group, event)) is not None:
+        return [Refused(encode_event(event), origin, why)]
     if isinstance(event, Forget):  # it waits for no clock: a retired group may have no rounds any more
         if is_new:
             take_forget(group, event)
@@ -106,6 +109,12 @@ _TAKERS: dict[type, Callable[[Group, Any], None]] = {
     AssignmentReport: take_report,
     ConsumeProgress: take_progress,
 }
+
+
+def _take_whole_round(group: Group, event: Round, origin: Origin, is_new: bool) -> list[Refused]:
+    if (why := too_much(group, event)) is not None:
+        return [Refused(encode_event(event), origin, why)]
+    return _take_round(group, event, origin, is_new)
 
 
 def _take_round(group: Group, event: Round, origin: Origin, is_new: bool) -> list[Refused]:

@@ -1,5 +1,7 @@
 """Commands that only read ask for no folder that can be written to."""
 
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,17 @@ from streaming.cli import main
 
 ROOT = Path(__file__).parents[2]
 RECORDING = ROOT / "streaming" / "demo" / "recordings" / "j_more.jsonl.gz"
+
+
+@pytest.fixture(autouse=True)
+def _restored_logging() -> Iterator[None]:
+    """Commands set up the logs of their whole process."""
+    loggers = [logging.getLogger(), logging.getLogger("streaming.collector")]
+    before = [(logger, logger.level, logger.handlers[:]) for logger in loggers]
+    yield
+    for logger, level, handlers in before:
+        logger.setLevel(level)
+        logger.handlers[:] = handlers
 
 
 @pytest.fixture
