@@ -14,6 +14,7 @@ from streaming.simulation.proof.detector import Detector
 from streaming.simulation.proof.world import TOPIC, Shape, World
 from streaming.simulation.sdk import MUTE
 
+pytestmark = pytest.mark.slow
 PHASES = (0.0, 5.0, 10.0, 15.0)
 SHAPE = Shape(clients=3, brokers=2, queues=2, strategy="AVG", orderly=False, version=5, rate=3)
 QUEUE = MessageQueue(TOPIC, "broker-0", 0)
