@@ -18,6 +18,7 @@ PERM_READ = 4  # org.apache.rocketmq.common.constant.PermName.PERM_READ
 STATIC_TOPIC_BROKER = "__syslo__"  # MixAll.LOGICAL_QUEUE_MOCK_BROKER_PREFIX
 COPIES_KEPT_MS = 600_000
 COPIES_AT_MOST = 8
+RETURNS_WITHIN_MS = 180_000  # a name server is behind for 120 s at most; an operator may well change a topic again
 ALTERNATES_AFTER = 2  # returns of copies that were given before: one may be a change that was taken back
 
 
@@ -106,7 +107,8 @@ def _remembered(group: Group, known: list[Copy], given: list[Copy], ts: int) -> 
     for copy in given:
         before = newest.get(tuple(copy.hosts))
         if before is not None:
-            is_return = before.seen_ts < max(c.seen_ts for c in known) and not _follow_a_broker(group, last, copy, ts)
+            is_return = before.seen_ts < max(c.seen_ts for c in known) and ts - before.seen_ts <= RETURNS_WITHIN_MS
+            is_return = is_return and not _follow_a_broker(group, last, copy, ts)
             copy.returns = before.returns + is_return
         newest[tuple(copy.hosts)] = copy
     kept = [copy for copy in newest.values() if copy.is_given or ts - copy.seen_ts <= COPIES_KEPT_MS]

@@ -11,6 +11,8 @@ from streaming.core.state import FINDING_CODES
 from streaming.core.topic_evidence import TopicEvidence
 
 OWN_PACE_MS = 300_000  # a client that pulls by itself, or that a broker hands messages to, may pause for so long
+ASKED_TWICE_MS = 65_000  # who did not answer is asked again after 40 s
+FEW = 100  # messages, of 1,000 that a client caches of a queue
 OFFSETS_STORED_MS = 5_000  # MQClientInstance: persistConsumerOffsetInterval
 
 
@@ -98,7 +100,21 @@ def _held_by_one(topic: TopicEvidence, place: int, owner: MemberEvidence) -> InH
     fresh = [report for report in owner.reports if report.answered_ts >= oldest]
     if not fresh:
         return InHand.NOTHING if owner.client.unanswered_ts else InHand.NOT_KNOWN
-    return InHand.SOME if any(place in report.busy for report in fresh) else InHand.NOTHING
+    if not any(place in report.busy for report in fresh):
+        return InHand.NOTHING
+    return InHand.NOTHING if _has_stopped(topic, topic.group.state.queues[place], owner) else InHand.SOME
+
+
+def _has_stopped(topic: TopicEvidence, queue: Queue, owner: MemberEvidence) -> bool:
+    """Whether a client that was asked twice in vain had room for more and still pulled none: it holds what it held.
+
+    Listeners and pulls have threads of their own: a slow listener lets pulls go on until the cache is full
+    (DefaultMQPushConsumer.pullThresholdForQueue, 1,000 messages).
+    """
+    answered_ts = max(report.answered_ts for report in owner.reports)
+    is_silent = owner.client.unanswered_ts > 0 and topic.now - answered_ts >= ASKED_TWICE_MS
+    has_room = topic.group.state.brokers[queue.broker].tells_pulls and queue.consumer_lag - queue.pull_lag < FEW
+    return is_silent and has_room and queue.still_ms > 0 and queue.pull_lag > 0
 
 
 def are_all_pulled_consumed(topic: TopicEvidence, queue: Queue) -> bool:

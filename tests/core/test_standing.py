@@ -383,3 +383,21 @@ def test_stall_that_is_proven_is_none_of_a_client_that_joins_and_was_not_heard()
         fleet.leave(f"mute-{n}")
         fleet.run(20)
     assert "SLOW_CONSUMER" not in {kind for _, kind in fleet.fired()}
+
+
+@pytest.mark.parametrize("in_hand", [0, 1, 20])
+def test_client_that_is_stopped_with_a_few_messages_in_hand_is_stalled_before_its_report_is_old(in_hand: int) -> None:
+    """A slow listener would have gone on pulling."""
+    fleet = healthy()
+    if in_hand:
+        fleet.hang("a0")
+        fleet.run(5)
+    fleet.pause("x")
+    fleet.run(105)
+    assert fleet.firing() == {("T", "STALLED")}
+    assert fleet.alert("STALLED").cause == "CLIENT_STALLED"
+    fleet.resume("x")
+    fleet.hang("")
+    fleet.run(60)
+    assert fleet.firing() == set()
+    assert len(fleet.fired()) == 1

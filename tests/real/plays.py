@@ -8,6 +8,7 @@ UNTIL_S = 400
 FOUR_EACH = {"broker-a": 4, "broker-b": 4}
 ON_THE_LOST_BROKER = {"broker-a": 4, "broker-c": 4}
 LOST_FROM_S, LOST_UNTIL_S = 100, 160
+SUBSCRIBES_WRONGLY_UNTIL_S = 230
 
 
 def scale_out(part: Part) -> Iterator[float]:
@@ -46,7 +47,7 @@ def different_subscriptions(part: Part) -> Iterator[float]:
     """Two versions of an application in one group; the second is then made to subscribe like the first."""
     part.join("c1", topics=["subs-T"])
     (wrong,) = part.join("c2", topics=["subs-U"])
-    yield 180
+    yield SUBSCRIBES_WRONGLY_UNTIL_S
     part.do("terminate", wrong)
     part.join("c3", topics=["subs-T"])
 

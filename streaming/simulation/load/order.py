@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from streaming.errors import ConfigError
 from streaming.simulation.load.mould import LASTS_S, Deed, Mould
 from streaming.simulation.load.stretch import ROUND_MS
-from streaming.simulation.proof import mishaps
 from streaming.simulation.proof.faults import FAULT_NAMED, Fault
 from streaming.simulation.proof.world import Shape, World
 
@@ -79,12 +78,12 @@ def faults_by_shape(order: Order) -> dict[Shape, list[Fault]]:
     return found
 
 
-STUCK_FOR_S = 480  # a batch may take minutes: SLOW_CONSUMER is told after 300 s, or 450 s
+# Until it is told: SLOW_CONSUMER after 300 or 450 s, since a batch may take minutes; what may be a deploy after 600 s.
+LASTS_LONGER_S = {"stuck_code": 480, "mixed_strategies": 720}
 
 
 def deed_of(fault: Fault) -> Deed:
-    lasts_s = STUCK_FOR_S if fault.bring_about is mishaps.stuck_code else LASTS_S
-    return Deed(fault.name, fault.bring_about, lasts_s)
+    return Deed(fault.name, fault.bring_about, LASTS_LONGER_S.get(fault.name, LASTS_S))
 
 
 def _join(world: World) -> Callable[[], object]:
