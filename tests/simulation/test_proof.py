@@ -203,6 +203,8 @@ def test_with_a_broken_rule_the_figures_fall(
 @pytest.mark.timeout(900)
 def test_without_patience_the_same_healthy_groups_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """What keeps everyday life silent: the graces, and that an alert fires only once all has been said again."""
+    four_groups = Order(0, 1_090)
+    assert not evaluate(four_groups, "short", Settings(), jobs=1).healthy_pages
     monkeypatch.setattr(claims, "_is_ripe", lambda *_: True)
     none = Timing(grace_membership=0, grace_route=0, grace_broker=0, grace_orderly_extra=0)
-    assert evaluate(Order(0, 60), "short", Settings(timing=none), jobs=1).healthy_pages
+    assert evaluate(four_groups, "short", Settings(timing=none), jobs=1).healthy_pages
