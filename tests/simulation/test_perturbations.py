@@ -330,12 +330,14 @@ def test_a_page_of_a_perturbed_healthy_group_is_false_unless_it_lasted(monkeypat
     assert Report(perturbed=Report(healthy=[run])).as_json()["perturbed"]["all"]["healthy_pages"] == len(run.pages)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [4, 6])
 def test_deploys_long_after_others_page_nobody(number: int) -> None:
     """Restarts at odd hours had kept what was known of an earlier deploy, so that this one was taken for none."""
     assert play_healthy(f"1/perturbed/healthy/{number}", Settings(), is_perturbed=True).pages == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [39, 64, 87, 94, 123, 144])
 def test_queues_that_were_nobodys_are_no_slow_consumer_once_they_are_taken_over(number: int) -> None:
     run = incidents.perturbed_incident("1", number, Settings())
