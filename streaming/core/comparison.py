@@ -114,12 +114,13 @@ def _judge(topic: TopicEvidence, place: int) -> Verdict:
     """
     queue = topic.group.state.queues[place]
     evidence = _evidence(topic, place)
-    is_new = queue.told_after_ms < 0 or (topic.is_converging and FINDING_CODES[queue.finding] not in STANDING_STILL)
-    is_taken_over = _is_taken_over(topic, queue, evidence)
-    if queue.still_ms > 0 and (is_new or is_taken_over):
-        queue.still_ms = STARTED_AFRESH
-    if queue.stands_ts and (is_new or is_taken_over or (evidence.newest and not queue.owners)):
-        queue.stands_ts = topic.now
+    if queue.still_ms > 0 or queue.stands_ts:
+        is_new = queue.told_after_ms < 0 or (topic.is_converging and FINDING_CODES[queue.finding] not in STANDING_STILL)
+        begins_afresh = is_new or _is_taken_over(topic, queue, evidence)
+        if queue.still_ms > 0 and begins_afresh:
+            queue.still_ms = STARTED_AFRESH
+        if queue.stands_ts and (begins_afresh or (evidence.newest and not queue.owners)):
+            queue.stands_ts = topic.now
     return judge(evidence)
 
 
