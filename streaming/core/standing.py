@@ -84,13 +84,14 @@ def held_by(topic: TopicEvidence, place: int, owners: list[int]) -> InHand:
     """By the last report of each owner, until it is too old; then by its silence, if it was asked in vain.
 
     One request that timed out says nothing. Where nobody is known to own the queue, a member that has never said
-    anything may have messages of it, unless it has only just joined.
+    anything may have messages of it. One that has only just joined counts where nobody else has said anything either.
     """
     if not owners:
         joined_before = topic.now - topic.group.timing.report_max_age
-        mutes = (member for member in topic.members.values() if not member.reports or member.is_mute)
+        mutes = [member for member in topic.members.values() if not member.reports or member.is_mute]
         has_mute = any(member.client.since_ts <= joined_before for member in mutes)
-        return InHand.NOT_KNOWN if has_mute else InHand.NOTHING
+        nobody_speaks = len(mutes) == len(topic.members) > 0
+        return InHand.NOT_KNOWN if has_mute or nobody_speaks else InHand.NOTHING
     of_each = {_held_by_one(topic, place, topic.members[owner]) for owner in owners}
     return next(what for what in (InHand.SOME, InHand.NOT_KNOWN, InHand.NOTHING) if what in of_each)
 

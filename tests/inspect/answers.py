@@ -1,7 +1,9 @@
 """What RocketMQ answered about one group up to a moment, read from the answers alone, not from events."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import NamedTuple
 
 from streaming.collector.translation.answers import (
@@ -165,18 +167,31 @@ class Answers:
         """Topics that members say they subscribe to."""
         return {topic for said in self.said.values() for one in said for topic in one.subscribes}
 
-    def stood_still_ms(self, queue: Queue) -> int:
-        """For how long messages have waited and neither offset has moved, by what was told."""
+    def not_pulled_ms(self, queue: Queue) -> int:
+        """For how long messages have waited to be pulled and neither offset has moved, by what was told."""
         samples = self.offsets.get(queue, [])
         if not samples or samples[-1].broker <= max(samples[-1].pull, samples[-1].consumer):
             return 0
-        alike = 0
-        for one in reversed(samples):
-            if (one.consumer, one.pull) != (samples[-1].consumer, samples[-1].pull):
-                break
-            alike = samples[-1].ts - one.ts
-        return alike
+        return _alike_ms(samples, lambda one: (one.consumer, one.pull))
+
+    def not_consumed_ms(self, queue: Queue) -> int:
+        """For how long messages have waited to be consumed and the group's offset has not moved, by what was told."""
+        samples = self.offsets.get(queue, [])
+        if not samples or samples[-1].broker <= samples[-1].consumer:
+            return 0
+        return _alike_ms(samples, lambda one: one.consumer)
+
+    def are_pulled(self, queue: Queue) -> bool:
+        """Whether the broker told of messages that were pulled and not consumed."""
+        samples = self.offsets.get(queue, [])
+        return bool(samples) and samples[-1].pull > samples[-1].consumer
 
     def route_of(self, queue: Queue) -> tuple[int, int, int] | None:
         topic, broker, _ = queue
         return self.routes[topic][-1].get(broker) if topic in self.routes else None
+
+
+def _alike_ms(samples: list[Offsets], of: Callable[[Offsets], object]) -> int:
+    """For how long the newest sample and those right before it have been the same."""
+    alike = takewhile(lambda one: of(one) == of(samples[-1]), reversed(samples))
+    return samples[-1].ts - min(one.ts for one in alike)

@@ -158,13 +158,15 @@ def finding(
             twins = any(listed[owner] > 1 for listed in answers.lists.values() for owner in answers.owners(key))
             if len(said) < 2 and not twins:
                 lacking = "reports of two owners"
-    elif kind in ("STALLED", "SLOW_CONSUMER", "CONSUME_DISABLED"):
-        if any(answers.stood_still_ms(key) < 60_000 for key in keys):
+    elif kind in ("STALLED", "CONSUME_DISABLED"):
+        if any(answers.not_pulled_ms(key) < 60_000 for key in keys):
             lacking = "offsets that stood still for 60 s"
-        if kind == "SLOW_CONSUMER" and not any(
-            key in one.holds for key in keys for said in answers.said.values() for one in said
-        ):
-            lacking = "an owner with messages in hand"
+    elif kind == "SLOW_CONSUMER":
+        if any(answers.not_consumed_ms(key) < 300_000 for key in keys):
+            lacking = "an offset of the group that stood still for 300 s"
+        held = {queue for said in answers.said.values() for one in said for queue in one.holds}
+        if not any(key in held or answers.are_pulled(key) for key in keys):
+            lacking = "messages in hand"
     elif kind == "PHANTOM":
         if topic not in answers.routes or not all(answers.owners(key) for key in keys):
             lacking = "a route and an owner"

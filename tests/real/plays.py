@@ -9,6 +9,7 @@ FOUR_EACH = {"broker-a": 4, "broker-b": 4}
 ON_THE_LOST_BROKER = {"broker-a": 4, "broker-c": 4}
 LOST_FROM_S, LOST_UNTIL_S = 100, 160
 SUBSCRIBES_WRONGLY_UNTIL_S = 230
+PAUSED_FROM_S, PAUSED_UNTIL_S = 90, 190
 
 
 def scale_out(part: Part) -> Iterator[float]:
@@ -60,10 +61,11 @@ def mixed_strategies(part: Part) -> Iterator[float]:
 
 
 def pause(part: Part) -> Iterator[float]:
+    """Once it has said what it owns: clients are let be for 75 s at most."""
     _, paused, _ = part.join("c1", "c2", "c3")
-    yield 30
+    yield PAUSED_FROM_S
     part.do("pause", paused)
-    yield 130
+    yield PAUSED_UNTIL_S
     part.do("resume", paused)
 
 

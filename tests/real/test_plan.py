@@ -22,7 +22,7 @@ def test_who_owns_what_after_a_client_left_is_what_was_foretold(
 
     def owners() -> Owners:
         queues = asked("inspect")["queues"]
-        return {(q["broker_name"], q["queue_id"]): q["owners"] for q in queues if q["topic"] == "planned"}
+        return {(q["broker_name"], q["queue_id"]): q["owners"] or [] for q in queues if q["topic"] == "planned"}
 
     def foretold(forecast: Any, when: str) -> Owners:
         return {(broker, number): [owner] for topic, broker, number, owner in forecast[when] if topic == "planned"}

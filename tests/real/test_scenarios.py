@@ -17,7 +17,14 @@ from tests.e2e.job import Job
 from tests.e2e.workload import PARTITIONS, end_offsets, folded, received
 from tests.real.collecting import Collecting
 from tests.real.outcome import Firing, Outcome
-from tests.real.plays import LOST_FROM_S, PLAYS, SUBSCRIBES_WRONGLY_UNTIL_S, UNTIL_S
+from tests.real.plays import (
+    LOST_FROM_S,
+    PAUSED_FROM_S,
+    PAUSED_UNTIL_S,
+    PLAYS,
+    SUBSCRIBES_WRONGLY_UNTIL_S,
+    UNTIL_S,
+)
 from tests.real.rocketmq import NEWEST, OLD_LINE, LoopbackRocketMQ
 from tests.real.stage import conduct
 
@@ -97,7 +104,8 @@ def test_same_client_id(played: Played) -> None:
 
 def test_different_subscriptions(played: Played) -> None:
     """Brokers show the topics of the last heartbeat only. Where the collector learns of one from a report, 75 s after
-    the start, it lets the clients be for 75 s once more.
+    the start, it lets the clients be for 75 s once more: then the brokers may show that queues stand still before the
+    clients say that nobody owns them.
     """
     outcome, until_s = played.of("subs"), SUBSCRIBES_WRONGLY_UNTIL_S
     for kind, topic, severity, queues, within_s in (
@@ -111,7 +119,8 @@ def test_different_subscriptions(played: Played) -> None:
         assert firing.fired_s < within_s
         assert firing.resolved_s is not None
         assert until_s < firing.resolved_s < until_s + 90
-    assert len([firing for firing in outcome.firings if firing.fired_s < until_s]) == 3
+    others = [one for one in outcome.firings if one.kind not in ("INCONSISTENT_SUBSCRIPTION", "ORPHANED")]
+    assert {(one.kind, one.causes) for one in others} <= {("STALLED", ("SUBSCRIPTION_MISMATCH",))}
     assert outcome.status(UNTIL_S) == "healthy"
 
 
@@ -146,9 +155,9 @@ def test_paused_client(played: Played) -> None:
     firing = one(outcome, "STALLED", "pause-T")
     assert firing.severity == "critical"
     assert firing.causes[-1] == "CLIENT_STALLED"
-    assert 90 < firing.fired_s < 130
+    assert PAUSED_FROM_S + 60 < firing.fired_s < PAUSED_UNTIL_S
     assert firing.resolved_s is not None
-    assert 130 < firing.resolved_s < 130 + 60
+    assert PAUSED_UNTIL_S < firing.resolved_s < PAUSED_UNTIL_S + 60
     assert len(outcome.firings) == 1
     assert outcome.status(UNTIL_S) == "healthy"
 
