@@ -6,8 +6,9 @@ to its end, which is told.
 
 import argparse
 import re
+import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timezone
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -17,10 +18,12 @@ from streaming.cli.arguments import Commands, add_config
 from streaming.errors import SetupError
 
 if TYPE_CHECKING:
+    from streaming.holding import Holder
     from streaming.notifier.silences import Silence
 
 MINUTES = {"m": 1, "h": 60, "d": 1440}
 LONGEST_DAYS = 31
+NAMES_AT_MOST = 5
 TROUBLES = ("monitor_blind", "monitor_late", "group_blind")
 
 
@@ -38,32 +41,70 @@ def add_command(commands: Commands) -> None:
     parser.add_argument("--why", metavar="TEXT", help="why, for those who wonder")
     parser.add_argument("--list", action="store_true", help="print the silences that last, and no more")
     parser.add_argument("--end", metavar="ID", help="end a silence now")
+    parser.add_argument("--ahead", action="store_true", help="write it though no notifier runs yet that would read it")
     add_config(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what was done, then 0. Raises SetupError for what is not complete, or no silence that lasts."""
+    """Print what was done, and to standard error where it stands and who reads it; then 0.
+
+    Raises SetupError for what is not complete, no silence that lasts, or one that nobody would read.
+    """
     from streaming.cli.session import configured
     from streaming.config import NOTIFIER
-    from streaming.notifier.silence_files import SilenceFiles, new_id
-    from streaming.notifier.silences import Silence
+    from streaming.notifier.silence_files import SilenceFiles
 
     config = configured(arguments, writes=() if arguments.list else (NOTIFIER,))
-    files, now = SilenceFiles(Path(config.notify.state)), time.time_ns() // 1_000_000
+    state = Path(config.notify.state).absolute()
+    files, now = SilenceFiles(state), time.time_ns() // 1_000_000
+    reader = _reader(state)
     if arguments.list:
         for one in files.all():
             if one.until_ts > now:
                 print(_line(one))
-        return 0
-    if arguments.end is not None:
+    elif arguments.end is not None:
         ended = files.end(arguments.end, now)
         if ended is None:
-            raise SetupError(f"--end {arguments.end}: no such silence lasts; --list names those that do")
+            raise SetupError(f"--end {arguments.end}: no such silence lasts in {_named(state, arguments)}; see --list")
         print(f"ended: {_line(ended)}")
-        return 0
-    _require(arguments)
-    silence = Silence(
+    else:
+        _require(arguments)
+        if reader is None and not arguments.ahead:
+            raise SetupError(
+                f"nobody would read it: no notifier delivers from {_named(state, arguments)}. Name the configuration "
+                "of the 'evenkeel run' or 'evenkeel notify' that delivers with --config; if it is yet to be started, "
+                "say --ahead"
+            )
+        silence = _silence(arguments, now)
+        files.add(silence)
+        print(_line(silence))
+        _say(_what_it_silences(silence, state))
+    read_by = f"read by {reader}" if reader else "no notifier delivers from it now: it silences nothing until one does"
+    _say(f"kept in {_named(state, arguments)}; {read_by}")
+    return 0
+
+
+def _reader(state: Path) -> "Holder | None":
+    """Raises SetupError where the folder may not be looked into: there could be silences."""
+    from streaming.notifier.keeping import notifier_of
+
+    try:
+        return notifier_of(state)
+    except OSError as error:
+        raise SetupError(f"{state} (notify.state) cannot be looked into: {error.strerror}") from error
+
+
+def _named(state: Path, arguments: argparse.Namespace) -> str:
+    given = f"of {arguments.config}" if arguments.config else "without --config"
+    return f"{state} (notify.state {given})"
+
+
+def _silence(arguments: argparse.Namespace, now: int) -> "Silence":
+    from streaming.notifier.silence_files import new_id
+    from streaming.notifier.silences import Silence
+
+    return Silence(
         id=new_id(),
         cluster=arguments.cluster or "*",
         group=arguments.group or "*",
@@ -74,9 +115,32 @@ def run(arguments: argparse.Namespace) -> int:
         by=arguments.by,
         why=arguments.why,
     )
-    files.add(silence)
-    print(_line(silence))
-    return 0
+
+
+def _what_it_silences(silence: "Silence", state: Path) -> str:
+    """A pattern that is misspelt matches nothing: so what it matches now is said."""
+    from streaming.notifier.keeping import standing_in
+
+    standing = standing_in(state)
+    clusters = sorted(name for name in standing.health if name)
+    if clusters and not any(fnmatchcase(name, silence.cluster) for name in clusters):
+        return f"no cluster is named {silence.cluster}; known: {_first(clusters)}"
+    alerts = [alert for alert in standing.alerts.values() if silence.matches(alert)]
+    if not alerts:
+        return "no alert that fires now matches"
+    groups = _first(sorted({alert.group for alert in alerts}))
+    return f"{len(alerts)} of the {len(standing.alerts)} alerts that fire now match, of {groups}"
+
+
+def _first(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMES_AT_MOST} more" if len(names) > NAMES_AT_MOST else ""
+    return ", ".join(names[:NAMES_AT_MOST]) + more
+
+
+def _say(text: str) -> None:
+    from streaming.wording.names import plain
+
+    print(plain(text), file=sys.stderr)
 
 
 def _require(arguments: argparse.Namespace) -> None:

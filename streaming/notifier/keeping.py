@@ -1,10 +1,9 @@
 """What the notifier keeps between starts: small JSON files, replaced whole, in a folder that one process uses."""
 
-import fcntl
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -12,10 +11,13 @@ import msgspec
 from msgspec import Struct, field
 
 from streaming.errors import SetupError
+from streaming.holding import CannotLock, HeldElsewhere, Holder, held, holder_of
 from streaming.notifier.pages import Page
 from streaming.notifier.standing import Standing
 
 log = logging.getLogger(__name__)
+
+LOCK, POSITION = "lock", "position.json"
 
 Kept = TypeVar("Kept", bound=Struct)
 
@@ -50,6 +52,14 @@ def load(path: Path, kind: type[Kept]) -> Kept:
         return kind()
 
 
+def standing_in(folder: Path) -> Standing:
+    """What the notifier of this folder kept last, for others to look at; nothing where that cannot be read."""
+    try:
+        return msgspec.json.decode((folder / POSITION).read_bytes(), type=Position).standing
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return Standing()
+
+
 def save(path: Path, value: Struct) -> None:
     """Whole or not at all, also when the machine fails."""
     new = path.with_suffix(".new")
@@ -79,9 +89,23 @@ def private_folder(folder: Path) -> Path:
 def folder_of_ones_own(folder: Path) -> Iterator[None]:
     """Raises InUse while another process has it."""
     private_folder(folder)
-    with (folder / "lock").open("w") as lock:
+    with ExitStack() as stack:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InUse(f"{folder} (notify.state) is in use: another notifier delivers, in 'run' or 'notify'") from None
+            stack.enter_context(held(folder / LOCK))
+        except HeldElsewhere as other:
+            raise InUse(
+                f"{folder} (notify.state) is in use: another notifier delivers, in 'run' or 'notify': {other}"
+            ) from None
+        except CannotLock:
+            raise SetupError(
+                f"{folder} (notify.state): its file system has no locks; name a folder elsewhere"
+            ) from None
         yield
+
+
+def notifier_of(folder: Path) -> Holder | None:
+    """The process that delivers from this folder; None while none does. Raises OSError where it cannot be known."""
+    try:
+        return holder_of(folder / LOCK)
+    except CannotLock:
+        return None

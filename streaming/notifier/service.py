@@ -11,7 +11,7 @@ from typing import NamedTuple
 from streaming.notices import Notice, Text, write
 from streaming.notifier.courier import Courier, Desk, Patience
 from streaming.notifier.heartbeat import Heartbeat
-from streaming.notifier.keeping import InUse, Position, folder_of_ones_own, load, private_folder, save
+from streaming.notifier.keeping import POSITION, InUse, Position, folder_of_ones_own, load, private_folder, save
 from streaming.notifier.outcomes import Outcomes
 from streaming.notifier.pages import Manner
 from streaming.notifier.routes import Route
@@ -107,7 +107,7 @@ class _Post:
 
     def __init__(self, plan: Plan, over: Event) -> None:
         self._plan, self._over = plan, over
-        self._position = load(plan.state / "position.json", Position)
+        self._position = load(plan.state / POSITION, Position)
         self._tail = Tail(f"{plan.tables}/facts", self._position.table_id, self._position.version)
         self._silences = SilenceFiles(plan.state)
         self.outcomes = Outcomes(plan.tables, private_folder(plan.state / "outcomes"))
@@ -160,7 +160,7 @@ class _Post:
             self._has_news = False
         self._saved_ts = self._plan.now_ms()
         try:
-            save(self._plan.state / "position.json", position)
+            save(self._plan.state / POSITION, position)
         except OSError as error:
             if self._unsaved is None:
                 log.error("%s cannot be written: %s; facts are read again after a restart", self._plan.state, error)

@@ -1,12 +1,14 @@
 """Silences as files: one a silence, in a folder that the notifier looks into at every turn."""
 
 import logging
+import os
 from pathlib import Path
 from secrets import token_hex
 
 import msgspec
 from msgspec.structs import replace
 
+from streaming.errors import SetupError
 from streaming.notifier.keeping import private_folder, save
 from streaming.notifier.silences import Silence
 
@@ -37,9 +39,17 @@ class SilenceFiles:
         return sorted((one for _, one in known.values() if one is not None), key=lambda one: (one.from_ts, one.id))
 
     def add(self, silence: Silence) -> None:
-        private_folder(self._folder.parent)
-        private_folder(self._folder)
-        save(self._folder / f"{silence.id}.json", silence)
+        """Raises SetupError, and keeps nothing, where the owner of the folder could not read it."""
+        state = private_folder(self._folder.parent)
+        path = private_folder(self._folder) / f"{silence.id}.json"
+        save(path, silence)
+        for made in (self._folder, path):
+            if not _is_shared(made, state):
+                path.unlink()
+                raise SetupError(
+                    f"{state} (notify.state) belongs to user {state.stat().st_uid}, as whom the notifier runs, and it "
+                    f"could not read what user {os.geteuid()} writes there: write the silence as that user"
+                )
 
     def end(self, name: str, now: int) -> Silence | None:
         """End it now; None if there is no such silence, or it is over."""
@@ -53,6 +63,15 @@ class SilenceFiles:
         for one in self.all():
             if now - one.until_ts > KEEP_MS:
                 (self._folder / f"{one.id}.json").unlink(missing_ok=True)
+
+
+def _is_shared(made: Path, state: Path) -> bool:
+    """Whether the owner of ``state`` can read it; root gives it to them."""
+    owner = state.stat()
+    if os.geteuid() == 0:
+        os.chown(made, owner.st_uid, owner.st_gid)
+    mine = made.stat()
+    return mine.st_uid == owner.st_uid or (mine.st_gid == owner.st_gid and bool(mine.st_mode & 0o040))
 
 
 def new_id() -> str:

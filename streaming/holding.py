@@ -1,0 +1,105 @@
+"""A file that one process at a time holds, and which process that is. The kernel lets go of it when the process ends.
+
+That is ``flock``: it needs no expiry, whatever ended the process, and holds for all who see the file on one machine;
+over NFS for all machines, if the server keeps locks.
+"""
+
+import errno
+import fcntl
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+TRIES, BETWEEN_S = 5, 0.05  # somebody who only looks holds it for a moment
+COMMAND_LENGTH = 200
+CANNOT_LOCK = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
+
+
+class Holder(Struct, frozen=True):
+    """``command``: what was typed; ``since_ts``: epoch milliseconds. Without a host it does not say who it is."""
+
+    host: str = ""
+    pid: int = 0
+    command: str = ""
+    since_ts: int = 0
+
+    def __str__(self) -> str:
+        if not self.host:
+            return "a process that does not say who it is"
+        since = datetime.fromtimestamp(self.since_ts / 1000, timezone.utc)
+        return f"process {self.pid} on {self.host} ('{self.command}', since {since:%Y-%m-%d %H:%M:%S} UTC)"
+
+
+class HeldElsewhere(Exception):
+    """Another process holds the file."""
+
+    def __init__(self, holder: Holder) -> None:
+        super().__init__(str(holder))
+        self.holder = holder
+
+
+class CannotLock(Exception):
+    """The file system has no locks."""
+
+
+def this_process() -> Holder:
+    command = " ".join(["evenkeel", *sys.argv[1:]])[:COMMAND_LENGTH]
+    return Holder(socket.gethostname(), os.getpid(), command, time.time_ns() // 1_000_000)
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Hold the file, made if it is not there. Raises HeldElsewhere, CannotLock, or OSError where it can't be made."""
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o660), "r+b") as file:
+        for left in reversed(range(TRIES)):
+            if _locked(file.fileno(), fcntl.LOCK_EX):
+                break
+            if not left:
+                raise HeldElsewhere(_said(file.read()))
+            time.sleep(BETWEEN_S)
+        file.truncate(0)
+        file.write(msgspec.json.encode(this_process()))
+        file.flush()
+        try:
+            yield
+        finally:
+            file.truncate(0)  # its last word must not name one that is gone
+
+
+def holder_of(path: Path) -> Holder | None:
+    """Who holds the file; None where nobody does. Raises OSError where it cannot be read."""
+    try:
+        file = path.open("rb")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    with file:
+        if _locked(file.fileno(), fcntl.LOCK_SH):
+            return None
+        return _said(file.read())
+
+
+def _locked(descriptor: int, how: int) -> bool:
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in CANNOT_LOCK:
+            raise CannotLock(os.strerror(error.errno)) from error
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            return False
+        raise
+    return True
+
+
+def _said(text: bytes) -> Holder:
+    try:
+        return msgspec.json.decode(text, type=Holder)
+    except msgspec.DecodeError:
+        return Holder()
