@@ -77,6 +77,15 @@ def test_what_is_due_goes_by_the_timers_that_the_detector_is_given() -> None:
     assert small("stopped", Settings(timing=Timing(stall=600_000))).wanted == []
 
 
+def test_clients_that_are_replaced_by_others_that_differ_may_be_a_deploy_that_goes_on() -> None:
+    no_wait = Settings(timing=Timing(deploy_wait=0))
+    at_once, later = small("mixed_strategies", no_wait).wanted[0], small("mixed_strategies").wanted[0]
+    assert later.due_ts == at_once.due_ts + DEFAULT.timing.deploy_wait
+    assert at_once.found is not None
+    assert later.found is not None
+    assert at_once.found.fired_ts < later.found.fired_ts
+
+
 def test_figures_are_none_where_there_is_nothing_to_count() -> None:
     assert Figures().as_json()["recall"] is None
     assert Report().as_json()["total"]["healthy_pages"] == 0

@@ -23,6 +23,7 @@ class Fault:
     twice, and one of the two is not asked, or is not there. ``is_alone``: it leaves no room for another beside it.
     ``also_true``: findings about the group that are true meanwhile, and need not be told.
     ``causes_of_two``: right names for it where a queue has two owners, beside ``causes``.
+    ``lasts_s``: for how long, from and below.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Fault:
     is_alone: bool = False
     causes_of_two: tuple[Cause, ...] = ()
     also_true: tuple[Kind, ...] = ()
+    lasts_s: tuple[int, int] = (240, 480)
 
     @property
     def changes_topic(self) -> bool:
@@ -73,7 +75,14 @@ FAULTS: tuple[Fault, ...] = (
         least_clients=2,
         conditions=((Kind.INCONSISTENT_SUBSCRIPTION, ""),),
     ),
-    Fault("mixed_strategies", (Cause.STRATEGY_MISMATCH,), mishaps.mixed_strategies, {"strategy": "AVG"}, 2),
+    Fault(
+        "mixed_strategies",
+        (Cause.STRATEGY_MISMATCH,),
+        mishaps.mixed_strategies,
+        {"strategy": "AVG"},
+        least_clients=2,
+        lasts_s=(840, 1_080),  # longer than a deploy may rest between two of its steps
+    ),
     Fault("cut_from_a_broker", (Cause.VIEW_DIVERGENCE, Cause.CLIENT_STALLED), mishaps.cut_from_a_broker, PLAIN, 2, 2),
     Fault(
         "room_without_consumer",

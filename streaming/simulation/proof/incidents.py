@@ -20,8 +20,8 @@ from streaming.simulation.proof.verdict import Active, Page, Wanted
 from streaming.simulation.proof.world import Shape, World, random_shape
 
 AFTERWARDS_S = 150
-LONG_S, SHORT_S = (240, 480), (5, 120)  # how long faults last
-LASTING_S = (640, 840)  # with perturbations
+SHORT_S = (5, 120)  # how long a short fault lasts
+LASTING_S = (640, 840)  # how long the others last with perturbations
 IS_SHORT, IS_DOUBLE, HAS_CHURN, LOSES_REPORTS = 0.2, 0.25, 0.3, 0.2
 
 
@@ -72,8 +72,7 @@ def play_incident(
     detector = Detector(world.fleet, settings, Pace(loses_reports=loses), keep)
     meanwhile = begin(seed, drawn, world, detector, is_healthy=False)
     world.warm_up()
-    long_s = LASTING_S if is_perturbed else LONG_S
-    active = [_inflict(world, one, random, long_s) for one in faults]
+    active = [_inflict(world, one, random, is_perturbed) for one in faults]
     if random.random() < HAS_CHURN and shape.strategy != "CONFIG":
         world.fleet.agenda.after(random.randrange(60_000), _churn, world)
     world.fleet.run(max(one.to_ts for one in active) / 1000 - world.fleet.now / 1000 + AFTERWARDS_S)
@@ -115,8 +114,9 @@ def _fits(fault: Fault, shape: Shape) -> bool:
     return has_room and all(getattr(shape, name) == value for name, value in fault.needs.items())
 
 
-def _inflict(world: World, fault: Fault, random: Random, long_s: tuple[int, int]) -> Active:
+def _inflict(world: World, fault: Fault, random: Random, is_perturbed: bool) -> Active:
     """At once, or shortly after what came before it."""
+    long_s = LASTING_S if is_perturbed else fault.lasts_s
     world.fleet.run(random.randrange(1, 40))
     lasts_s = random.randrange(*(SHORT_S if random.random() < IS_SHORT else long_s))
     from_ts = world.fleet.now

@@ -16,6 +16,7 @@ from streaming.simulation.truth import Window
 LONGEST_GRACE_MS = 240_000
 SILENT_FOR_MS = 300_000
 LOOKS_BACK_MS = 60_000  # what a page says was seen within this time before it
+MISMATCHES = {Cause.SUBSCRIPTION_MISMATCH, Cause.STRATEGY_MISMATCH}
 SEEN_FROM_MS = 10_000  # a window that lasted no longer is what every rebalance makes
 DEAD_IS_LISTED_MS = 130_000
 CONDITION_MS = {  # until a page may be expected: RocketMQ's and the collector's intervals, and how long it must hold
@@ -117,7 +118,7 @@ class Judge:
             lasted_until = window.lasted_until(self._end)
             if lasted_until < window.from_ts + self._tail_ms:
                 continue
-            due_ts = self._due(kind, window)
+            due_ts = self._once_a_deploy_has_stopped(window.from_ts, self._due(kind, window))
             if lasted_until < due_ts:
                 continue
             active = self._active_at(window.from_ts, due_ts)
@@ -177,6 +178,13 @@ class Judge:
                 due = max(due, ts + within_ms)
         return due
 
+    def _once_a_deploy_has_stopped(self, from_ts: int, due: int) -> int:
+        """Clients that differ, of which some was replaced, may be a deploy that goes on (docs/findings.md)."""
+        differ = any(MISMATCHES & set(one.fault.causes) for one in self._active_at(from_ts, due))
+        since = max(self._world.warm_ts, from_ts - self._timing.deploy_wait)
+        changes = {change.what for change in self._truth.changes if since <= change.ts <= due}
+        return due + self._timing.deploy_wait if differ and {"joined", "left"} <= changes else due
+
     def _grace(self, what: str) -> int:
         timing = self._timing
         orderly = timing.grace_orderly_extra if self._world.shape.orderly else 0
@@ -198,6 +206,7 @@ class Judge:
                 due_ts = one.from_ts + CONDITION_MS[kind]
                 if kind is Kind.INCONSISTENT_SUBSCRIPTION:
                     due_ts = self._once_the_odd_are_heard(one.from_ts, due_ts)
+                    due_ts = self._once_a_deploy_has_stopped(one.from_ts, due_ts)
                 if self._lasted_until(kind, one) >= due_ts:
                     wanted = self._new(kind, topic, one.from_ts, due_ts, [one])
                     wanted.found = self._find({kind}, topic, wanted, set())

@@ -68,7 +68,7 @@ def _magnitude(random: Random, least: int, most: int) -> int:
 
 
 class World:
-    """A fleet with clients to do something to. ``running`` are those that live and are not to be spared."""
+    """A fleet with clients to do something to. From ``warm_ts`` (epoch milliseconds) on all have joined and settled."""
 
     def __init__(self, shape: Shape, seed: str, group: str = "G") -> None:
         self.shape, self.random = shape, Random(f"{seed}/world")
@@ -80,7 +80,7 @@ class World:
         )
         self.fleet.put_topic(TOPIC, dict.fromkeys(self.brokers, shape.queues))
         self.fleet.producer.write(TOPIC, shape.rate * shape.queues * shape.brokers)
-        self.began_ts = self.fleet.now
+        self.began_ts = self.warm_ts = self.fleet.now
         self.sdk_of: Callable[[str], Sdk] | None = None  # by client id, where they differ
         self.odd_ones: set[str] = set()  # clients that subscribe to something else
         self._started = 0
@@ -109,6 +109,7 @@ class World:
         for _ in range(self.shape.clients):
             self.start()
         self.fleet.run(WARM_UP_S)
+        self.warm_ts = self.fleet.now
 
     def start(self, client_id: str | None = None, manner: Manner | None = None) -> Consumer:
         """A client joins, with an id of its own unless one is given."""
