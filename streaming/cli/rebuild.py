@@ -17,7 +17,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments)
     from streaming.spark.rebuild import rebuild
 
-    with session(config, "rebuild") as spark:
+    with session(config, "rebuild", {"tables.path": config.tables.path}) as spark:
         for table, rows in rebuild(spark, config.tables.path).items():
             print(f"{table}: {rows} rows")
     return 0

@@ -36,8 +36,9 @@ def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments, options)
     from streaming.spark.job import plan_of
     from streaming.spark.reseed import reseed
+    from streaming.spark.service import written_by
 
-    with session(config, "reseed") as spark:
+    with session(config, "reseed", written_by(config)) as spark:
         made = reseed(spark, plan_of(config), start)
     new = config.job.checkpoint
     print(f"{new}: {made.groups} groups, {made.open_alerts} open alerts, from {made.starting_offsets}")

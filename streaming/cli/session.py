@@ -5,6 +5,7 @@ import os
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from threading import Event
 from typing import Any
 
 from streaming.cli.logs import configure_logs
@@ -53,12 +54,18 @@ def configured_with_alerts(
 
 
 @contextmanager
-def session(config: Config, command: str) -> Iterator[Any]:
-    """A Spark session for one command, stopped at its end."""
+def session(config: Config, command: str, alone_in: Mapping[str, str] | None = None) -> Iterator[Any]:
+    """A Spark session for one command, stopped at its end.
+
+    ``alone_in``: folders, by key, to which nobody else may write meanwhile. Raises InUseError while somebody does.
+    """
+    from streaming.spark.lease import far_leases, near_leases
     from streaming.spark.session import build_session  # takes a second that a refused configuration need not wait for
 
-    spark = build_session(f"evenkeel {command}", config.spark.spark_settings())
-    try:
-        yield spark
-    finally:
-        spark.stop()
+    with near_leases(alone_in or {}) as far:
+        spark = build_session(f"evenkeel {command}", config.spark.spark_settings())
+        try:
+            with far_leases(spark, far, Event()):
+                yield spark
+        finally:
+            spark.stop()

@@ -10,7 +10,7 @@ from typing import BinaryIO, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from streaming.errors import SetupError
+from streaming.errors import InUseError, SetupError
 from streaming.holding import CannotLock, HeldElsewhere, Holder, held, holder_of
 from streaming.notifier.pages import Page
 from streaming.notifier.standing import Standing
@@ -36,7 +36,7 @@ class Cursor(Struct):
     pages: dict[str, Page] = field(default_factory=dict)
 
 
-class InUse(SetupError):
+class InUse(InUseError):
     """Another process has the folder."""
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from streaming.config import Config
 from streaming.spark import job
 from streaming.spark.failure import explained
+from streaming.spark.lease import far_leases, near_leases
 from streaming.spark.maintain import Upkeep, maintain_closed_days
 from streaming.spark.projections import start_projections
 from streaming.spark.session import build_session
@@ -23,31 +24,45 @@ log = logging.getLogger(__name__)
 
 
 def serve(config: Config, stop: Event | None = None, started: Callable[[], None] = lambda: None) -> None:
-    """Run until SIGTERM, SIGINT or ``stop``: then within 30 s. Raises MonitorError when detection fails.
+    """Run until SIGTERM, SIGINT or ``stop``: then within 30 s. Raises InUseError while another process writes
+    to the same tables or checkpoint, and MonitorError when detection fails.
 
     What runs beside detection never ends it: it is logged and begun again.
     """
     stop = stop or Event()
-    with _signals(stop):
+    with _signals(stop), near_leases(written_by(config)) as far:
         spark = build_session("evenkeel", config.spark.spark_settings())
-        beside = [Thread(target=work, name=work.__name__, daemon=True) for work in _beside(spark, config, stop)]
-
-        def begin() -> None:
-            for thread in beside:
-                thread.start()
-            log.info("watching %s", config.source.topic if config.source.kind == "kafka" else config.source.folder)
-            started()
-
         try:
-            if not stop.is_set():
-                job.run(spark, job.plan_of(config), stop, begin)
+            with far_leases(spark, far, stop):
+                _detect(spark, config, stop, started)
         finally:
             stop.set()
-            for thread in beside:
-                if thread.is_alive():
-                    thread.join(15)
             with _ignored(stop):
                 spark.stop()
+
+
+def written_by(config: Config) -> dict[str, str]:
+    """The folders that only one process may write to, by key."""
+    return {"tables.path": config.tables.path, "job.checkpoint": config.job.checkpoint}
+
+
+def _detect(spark: SparkSession, config: Config, stop: Event, started: Callable[[], None]) -> None:
+    beside = [Thread(target=work, name=work.__name__, daemon=True) for work in _beside(spark, config, stop)]
+
+    def begin() -> None:
+        for thread in beside:
+            thread.start()
+        log.info("watching %s", config.source.topic if config.source.kind == "kafka" else config.source.folder)
+        started()
+
+    try:
+        if not stop.is_set():
+            job.run(spark, job.plan_of(config), stop, begin)
+    finally:
+        stop.set()
+        for thread in beside:
+            if thread.is_alive():
+                thread.join(15)
 
 
 def _beside(spark: SparkSession, config: Config, stop: Event) -> list[Callable[[], None]]:

@@ -1,0 +1,188 @@
+"""One process at a time writes to a folder: a lease, taken at the start, and refused in words that name the other.
+
+Spark itself notices a second query on a checkpoint only when both have written the same batch, and then ends the one
+that came later to it, mostly the first; of tables that two checkpoints write to it notices nothing.
+
+On a file system of this machine the lease is a lock of the kernel (``streaming.holding``), which is gone with its
+process. Object stores and HDFS have none. There it is a file that its owner writes anew every ``BEAT_S``, and whoever
+finds one watches it: one that has not changed for ``EXPIRES_S`` was left by a process that is gone. So no clocks of two
+machines are compared. Its owner reads it before each time: if it is another's by then (who took it while this process
+was paused, or who began in the same moment), this process ends.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from urllib.parse import unquote, urlsplit
+from uuid import uuid4
+
+import msgspec
+from msgspec import Struct
+from pyspark.sql import SparkSession
+
+from streaming.config.faults import without_userinfo
+from streaming.errors import InUseError, MonitorError, SetupError
+from streaming.holding import CannotLock, HeldElsewhere, Holder, held, this_process
+from streaming.spark.storage import Folder
+
+log = logging.getLogger(__name__)
+
+NAME = "_lease"  # Hadoop takes a file whose name begins so for no data
+BEAT_S = 10.0
+EXPIRES_S = 40.0  # two beats may fail
+SETTLE_S = 3.0  # of two that write at the same time the later one counts
+
+
+class Lease(Struct, frozen=True):
+    """The file's content. ``beat`` makes each one differ from the one before."""
+
+    id: str
+    beat: int
+    holder: Holder
+
+
+@contextmanager
+def near_leases(folders: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """Hold those folders that this machine can lock; yields the others. By key of the configuration: path or address.
+
+    It needs no Spark, so a second process is refused before it starts one. Raises InUseError.
+    """
+    far: dict[str, str] = {}
+    with ExitStack() as stack:
+        for key, uri in folders.items():
+            path = _path(uri)
+            try:
+                if path is None:
+                    raise CannotLock
+                path.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(held(path / NAME))
+            except CannotLock:
+                far[key] = uri
+            except HeldElsewhere as other:
+                raise _in_use(key, uri, str(other)) from None
+            except OSError as error:
+                raise SetupError(f"{key} = {path}: cannot be held for this process alone: {error.strerror}") from error
+        yield far
+
+
+@contextmanager
+def far_leases(spark: SparkSession, folders: Mapping[str, str], stop: Event) -> Iterator[None]:
+    """The same for folders that no machine can lock. Sets ``stop`` when one is lost, and raises InUseError then."""
+    lost: list[InUseError] = []
+    taken: list[_Far] = []
+    over = Event()
+
+    def keep() -> None:
+        while not over.wait(BEAT_S):
+            for lease in taken:
+                try:
+                    lease.beat()
+                except InUseError as error:
+                    lost.append(error)
+                    stop.set()
+                    return
+                except Exception as error:  # a storage that is away for a moment
+                    log.warning("%s: the lease could not be renewed: %s", lease.key, str(error).split("\n", 1)[0])
+
+    thread = Thread(target=keep, name="leases", daemon=True)
+    try:
+        for key, uri in folders.items():
+            lease = _Far(spark, key, uri)
+            lease.take(stop)
+            taken.append(lease)
+        if taken:
+            thread.start()
+        yield
+    except MonitorError as error:
+        if lost:
+            raise lost[0] from error
+        raise
+    finally:
+        over.set()
+        if thread.is_alive():
+            thread.join(BEAT_S)
+        for lease in taken:
+            lease.release()
+    if lost:
+        raise lost[0]
+
+
+class _Far:
+    """A lease as a file with a heartbeat."""
+
+    def __init__(self, spark: SparkSession, key: str, uri: str) -> None:
+        self.key = key
+        self._uri = uri
+        self._folder = Folder(spark, uri)
+        self._mine = Lease(str(uuid4()), 0, this_process())
+
+    def take(self, stop: Event) -> None:
+        """Raises InUseError while another renews it."""
+        found = self._folder.read(NAME)
+        if found is not None:
+            log.info(
+                "%s: %s held it; is that process still there? Known within %.0f s", self.key, who(found), EXPIRES_S
+            )
+            self._watch(found, stop)
+        self._write()
+        if not stop.wait(SETTLE_S):
+            self._require_mine()
+
+    def beat(self) -> None:
+        self._require_mine()
+        self._write()
+
+    def release(self) -> None:
+        """Java may be gone by now; then the next one waits until the lease has expired."""
+        try:
+            self._require_mine()
+            self._folder.delete(NAME)
+        except Exception as error:
+            log.debug("%s: the lease stays behind: %s", self.key, error)
+
+    def _watch(self, found: str, stop: Event) -> None:
+        for _ in range(round(EXPIRES_S)):
+            if stop.wait(1):
+                return
+            now = self._folder.read(NAME)
+            if now is None:
+                return
+            if now != found:
+                raise _in_use(self.key, self._uri, who(now))
+
+    def _require_mine(self) -> None:
+        found = self._folder.read(NAME)
+        if found is not None and _read(found).id != self._mine.id:
+            raise _in_use(self.key, self._uri, who(found))
+
+    def _write(self) -> None:
+        self._mine = msgspec.structs.replace(self._mine, beat=self._mine.beat + 1)
+        self._folder.write(NAME, msgspec.json.encode(self._mine).decode())
+
+
+def who(text: str) -> str:
+    """Whose lease it is, as far as it says."""
+    return str(_read(text).holder)
+
+
+def _read(text: str) -> Lease:
+    try:
+        return msgspec.json.decode(text, type=Lease)
+    except msgspec.MsgspecError:
+        return Lease("", 0, Holder())
+
+
+def _path(uri: str) -> Path | None:
+    parts = urlsplit(uri)
+    if "://" not in uri and parts.scheme != "file":
+        return Path(uri)
+    return Path(unquote(parts.path)) if parts.scheme == "file" and parts.netloc in ("", "localhost") else None
+
+
+def _in_use(key: str, uri: str, other: str) -> InUseError:
+    return InUseError(
+        f"{key} = {without_userinfo(uri)} is in use by {other}. Two at once would end each other and tell everything "
+        "twice: stop that one first, or name folders of its own for this one"
+    )

@@ -1,0 +1,143 @@
+"""One process at a time writes to tables and checkpoint: a second is told of the first; a dead one holds nobody up."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from streaming.errors import InUseError, MonitorError
+from streaming.spark import lease
+from streaming.spark.lease import NAME, far_leases, near_leases
+from streaming.spark.storage import Folder
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+ROOT = Path(__file__).parents[2]
+KEY = "tables.path"
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in (("BEAT_S", 0.5), ("EXPIRES_S", 3), ("SETTLE_S", 0.2)):
+        monkeypatch.setattr(lease, name, seconds)
+
+
+def test_folder_of_this_machine_is_held_by_one(tmp_path):
+    for uri in (str(tmp_path / "a"), (tmp_path / "a b").as_uri()):
+        with near_leases({KEY: uri}) as far:
+            assert not far
+            with pytest.raises(InUseError, match=rf"{KEY} = .* is in use by process {os.getpid()} on") as refused:
+                near_leases({KEY: uri}).__enter__()
+            assert "stop that one first" in str(refused.value)
+        with near_leases({KEY: uri}) as far:
+            assert not far
+
+
+def test_address_is_left_to_a_heartbeat_and_shows_no_password():
+    with near_leases({KEY: "s3a://key:hunter2@bucket/tables"}) as far:
+        assert list(far) == [KEY]
+    assert "hunter2" not in str(lease._in_use(KEY, "s3a://key:hunter2@bucket/tables", "x"))
+
+
+def test_heartbeat_refuses_a_second_while_the_first_lives(spark, tmp_path, quick):
+    folders = {KEY: str(tmp_path)}
+    with far_leases(spark, folders, Event()):
+        began = time.monotonic()
+        with pytest.raises(InUseError, match=f"in use by process {os.getpid()}"):
+            far_leases(spark, folders, Event()).__enter__()
+        assert time.monotonic() - began < 3
+    assert not (tmp_path / NAME).exists()
+    with far_leases(spark, folders, Event()):  # one that ended well holds nobody up
+        pass
+
+
+@pytest.mark.parametrize("left", ["its own words", "{}"])
+def test_lease_that_nobody_renews_expires(left, spark, tmp_path, quick):
+    folder = Folder(spark, str(tmp_path))
+    with far_leases(spark, {KEY: str(tmp_path)}, Event()):
+        text = folder.read(NAME)
+    folder.write(NAME, left if left == "{}" else text)  # as kill -9 leaves it
+    began = time.monotonic()
+    with far_leases(spark, {KEY: str(tmp_path)}, Event()):
+        assert 2 < time.monotonic() - began < 15
+
+
+def test_one_that_was_paused_ends_when_another_has_taken_over(spark, tmp_path, quick):
+    folder, stop = Folder(spark, str(tmp_path)), Event()
+    other = '{"id":"other","beat":1,"holder":{"host":"h2","pid":7,"command":"evenkeel run","since_ts":0}}'
+
+    def work():
+        with far_leases(spark, {KEY: str(tmp_path)}, stop):
+            folder.write(NAME, other)
+            assert stop.wait(10), "it goes on beside the other"
+            raise MonitorError("what came of it")
+
+    with pytest.raises(InUseError) as lost:
+        work()
+    assert "in use by process 7 on h2 ('evenkeel run', since 1970-01-01 00:00:00 UTC)" in str(lost.value)
+    assert folder.read(NAME) == other, "what is another's is left alone"
+
+
+def test_of_two_that_begin_at_once_the_later_one_goes_on(spark, tmp_path, quick, monkeypatch):
+    monkeypatch.setattr(lease, "SETTLE_S", 3)
+    stop, first = Event(), lease._Far(spark, KEY, str(tmp_path))
+
+    def late(self, seconds):  # while the first waits, the second, who saw no lease either, writes its own
+        lease._Far(spark, KEY, str(tmp_path))._write()
+        return False
+
+    monkeypatch.setattr(Event, "wait", late)
+    with pytest.raises(InUseError):
+        first.take(stop)
+
+
+@contextmanager
+def job(folder: Path) -> Iterator[subprocess.Popen]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "streaming", "run", "--config", str(folder / "evenkeel.toml")],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=folder, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def has_said(process, words):
+    return any(words in line for line in iter(process.stderr.readline, ""))
+
+
+@pytest.mark.slow
+def test_second_job_is_refused_at_once_and_a_killed_one_holds_nobody_up(tmp_path):
+    (tmp_path / "events").mkdir()
+    (tmp_path / "evenkeel.toml").write_text(
+        f'[source]\nkind = "files"\nfolder = "{tmp_path}/events"\n[tables]\npath = "{tmp_path}/tables"\n'
+        f'[job]\ncheckpoint = "{tmp_path}/checkpoint"\nshards = 4\n[notify]\nstate = "{tmp_path}/notify"\n'
+        '[spark]\nmaster = "local[1]"\n'
+    )
+    with job(tmp_path) as first:
+        assert has_said(first, "watching")
+        for command in (["run"], ["rebuild"], ["reseed", "--checkpoint", str(tmp_path / "new")]):
+            began = time.monotonic()
+            second = subprocess.run(
+                [sys.executable, "-m", "streaming", *command, "--config", str(tmp_path / "evenkeel.toml")],
+                env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path, capture_output=True, text=True,
+            )  # fmt: skip
+            assert second.returncode == 2, second.stderr
+            assert f"in use by process {first.pid} on" in second.stderr
+            assert "run --config" in second.stderr
+            assert time.monotonic() - began < 15, "Spark was started for it"
+        assert first.poll() is None
+        first.send_signal(signal.SIGKILL)
+        first.wait(30)
+        with job(tmp_path) as next_one:
+            assert has_said(next_one, "watching")
+            next_one.send_signal(signal.SIGTERM)
+            assert next_one.wait(60) == 0
