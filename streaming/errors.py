@@ -9,6 +9,7 @@
       SetupError               something the machine should have is missing
       PublishError             an event did not get to Kafka or into a file
       CollectorError           RocketMQ cannot be asked, or its answer cannot be read
+      OutputError              standard output cannot be written
       DeliveryError            a sink did not take a page, or may not have taken it
 
 Each message says what, where, and what to do.
@@ -49,6 +50,10 @@ class PublishError(MonitorError):
 
 class CollectorError(MonitorError):
     """RocketMQ cannot be asked, or its answer cannot be read."""
+
+
+class OutputError(MonitorError):
+    """Standard output cannot be written."""
 
 
 class DeliveryError(MonitorError):

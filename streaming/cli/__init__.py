@@ -2,16 +2,21 @@
 
 import argparse
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import NamedTuple
 
-from streaming.errors import MonitorError
+from streaming.cli.streams import ReaderGone, standard_streams
+from streaming.errors import MonitorError, OutputError
 
 REFUSED = 2
 INTERRUPTED = 130
 READER_GONE = 141  # as if by SIGPIPE
+TERMINATED = 143  # as if by SIGTERM
 
 
 class Command(NamedTuple):
@@ -47,26 +52,63 @@ COMMANDS = {
 }
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 2 where evenkeel refuses, with the reason on standard error."""
-    for stream in (sys.stdout, sys.stderr):
-        if reconfigure := getattr(stream, "reconfigure", None):
-            reconfigure(errors="backslashreplace")  # names may hold what a terminal cannot show
-    try:
-        code = _run(sys.argv[1:] if argv is None else argv)
-        sys.stdout.flush()
-    except MonitorError as error:
-        from streaming.wording.names import plain_lines
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: what is open is closed as after Ctrl-C, so that no cursor stays hidden and no folder is left."""
 
-        print(f"evenkeel: {plain_lines(str(error))}", file=sys.stderr)
-        return REFUSED
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        # What is left in the buffer is written at exit: to nowhere, since nobody reads it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return READER_GONE
-    return code
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status: 2 where evenkeel refuses, with the reason on standard error."""
+    with _termination_raised():
+        try:
+            with standard_streams():
+                return _answered(sys.argv[1:] if argv is None else argv)
+        except OutputError as error:
+            return _refused(error)
+        except ReaderGone:
+            return READER_GONE
+        except Terminated:
+            return TERMINATED
+        except KeyboardInterrupt:
+            return INTERRUPTED
+
+
+def _answered(words: Sequence[str]) -> int:
+    try:
+        return _run(words)
+    except OutputError:
+        raise
+    except MonitorError as error:
+        return _refused(error)
+
+
+def _refused(error: MonitorError) -> int:
+    from streaming.wording.names import plain_lines
+
+    if sys.stderr is not None:  # it may have been closed at the start, and print() would take standard output instead
+        with suppress(OSError):
+            print(f"evenkeel: {plain_lines(str(error))}", file=sys.stderr, flush=True)
+    return REFUSED
+
+
+@contextmanager
+def _termination_raised() -> Iterator[None]:
+    """SIGTERM is raised in the main thread, once, unless it is ignored or somebody has taken it."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    process = os.getpid()
+
+    def terminate(number: int, frame: object) -> None:
+        signal.signal(number, signal.SIG_DFL)  # whoever sends it again does not want to wait
+        if os.getpid() != process:  # a process that was forked has nothing of ours to close
+            signal.raise_signal(number)
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _run(words: Sequence[str]) -> int:

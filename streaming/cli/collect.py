@@ -7,6 +7,8 @@ from streaming.cli.arguments import Commands, add_config
 from streaming.cli.session import configured
 from streaming.wording.names import plain
 
+INCOMPLETE = 2  # as ``inspect`` ends where it was not answered by all
+
 
 def add_command(commands: Commands) -> None:
     parser = commands.add_parser("collect", description=__doc__)
@@ -14,7 +16,8 @@ def add_command(commands: Commands) -> None:
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="ask once who is there, print the requests a second that collecting would mean, and end",
+        help="ask once who is there, print the requests a second that collecting would mean, and end: with 0 if all "
+        "have answered, else with 2",
     )
     parser.add_argument(
         "--record",
@@ -26,13 +29,19 @@ def add_command(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0 after a signal. Raises MonitorError for a configuration that is refused, and what cannot be set up."""
+    """0 after a signal; of a dry run 0 if everybody has answered, else 2.
+
+    Raises MonitorError for a configuration that is refused, and what cannot be set up.
+    """
     config = configured(arguments, writes=())
     from streaming.collector.service import collect, dry_run
 
     if arguments.dry_run:
-        for line in dry_run(config):
-            print(plain(line))
-        return 0
+        is_complete = True
+        for footprint in dry_run(config):
+            is_complete &= footprint.is_complete
+            for line in footprint.lines:
+                print(plain(line), flush=True)
+        return 0 if is_complete else INCOMPLETE
     collect(config, arguments.record)
     return 0

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import logging
-import signal
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -28,6 +27,7 @@ from streaming.collector.setting_up import (
     source_name,
     tls_of,
 )
+from streaming.collector.signals import Signals, run_once
 from streaming.collector.wire.client import RemotingClient
 from streaming.config import Config, producer_arguments
 
@@ -59,25 +59,36 @@ def collect(config: Config, recording: Path | None = None) -> None:
     """Until SIGTERM or SIGINT. Raises CollectorError for what cannot be set up; afterwards nothing ends it."""
     with _outputs(config, recording) as (tell, record, output):
         clusters = [watched(config, name, policy_of(config, name), tell, record) for name in name_servers(config)]
-        asyncio.run(_watch_all(config, clusters, output))
+        with Signals() as signals:
+            asyncio.run(_watch_all(config, clusters, output, signals))
 
 
-def dry_run(config: Config) -> Iterator[str]:
+class Footprint(NamedTuple):
+    """What collecting from one cluster would cost, in words; ``is_complete``: all who were asked have answered."""
+
+    lines: tuple[str, ...]
+    is_complete: bool
+
+
+def dry_run(config: Config) -> Iterator[Footprint]:
     """The requests a second that ``collect`` would make, by asking each cluster once who is there."""
 
-    async def footprint(cluster: str) -> list[str]:
+    async def footprint(cluster: str) -> Footprint:
         policy = policy_of(config, cluster)
         silent = replace(policy, running_info_ms=0, offsets_ms=0, spreads=False)
         found = watched(config, cluster, silent, _nobody, _nobody)
         try:
             report = await found.probe.round()
             said = [f"  no answer of {who}: {why}" for who, why in report.silent.items()]
-            return [*load.lines(cluster, *found.probe.load(policy)), *said]
+            return Footprint(
+                (*load.lines(cluster, *found.probe.load(policy)), *said),
+                bool(found.view.brokers.addresses) and not report.silent,
+            )
         finally:
             await found.probe.close()
 
     for cluster in name_servers(config):
-        yield from asyncio.run(footprint(cluster))
+        yield run_once(footprint(cluster))
 
 
 def _nobody(_: object) -> None:
@@ -104,11 +115,9 @@ def _outputs(config: Config, recording: Path | None) -> Iterator[tuple[Tell, Rec
         yield output.tell, record, output
 
 
-async def _watch_all(config: Config, clusters: list[Watched], output: KafkaOutput | None) -> None:
+async def _watch_all(config: Config, clusters: list[Watched], output: KafkaOutput | None, signals: Signals) -> None:
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    signals.tell(stop.set)
     over = Event()
     if output is not None:
         sources = {one.cluster: one.view.translation.source for one in clusters}

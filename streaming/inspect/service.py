@@ -2,17 +2,16 @@
 
 import asyncio
 import contextlib
-import signal
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from msgspec.structs import replace
 
 from streaming.collector.probing.cluster import RoundReport
 from streaming.collector.service import Watched, watched
 from streaming.collector.setting_up import name_servers, policy_of
+from streaming.collector.signals import Signals, run_once
 from streaming.config import Config
 from streaming.core.settings import Settings
 from streaming.errors import CollectorError
@@ -125,7 +124,7 @@ def inspect_once(config: Config, plan: Plan) -> list[ClusterPicture]:
             await asyncio.gather(*(_look_long_enough(one, plan) for one in looks))
             return [one.picture() for one in looks]
 
-    return asyncio.run(look())
+    return run_once(look())
 
 
 def inspect_until_signal(config: Config, plan: Plan, show: Show) -> list[ClusterPicture]:
@@ -133,8 +132,7 @@ def inspect_until_signal(config: Config, plan: Plan, show: Show) -> list[Cluster
 
     async def watch() -> list[ClusterPicture]:
         stop = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        signals.tell(stop.set)
         stopping = asyncio.create_task(stop.wait())
         async with _looks(config, plan) as looks:
             while not stop.is_set():
@@ -146,7 +144,8 @@ def inspect_until_signal(config: Config, plan: Plan, show: Show) -> list[Cluster
                 await asyncio.wait([stopping], timeout=max(0, left_s))
             return [one.picture() for one in looks]
 
-    return asyncio.run(watch())
+    with Signals() as signals:
+        return asyncio.run(watch())
 
 
 @contextlib.asynccontextmanager
@@ -176,13 +175,16 @@ async def _rounds_of(look: Look, plan: Plan) -> None:
 
 
 async def _rounds(looks: list[Look], stopping: "asyncio.Task[bool]") -> None:
-    """A round of each cluster, unless it is to stop."""
-    rounding = asyncio.ensure_future(asyncio.gather(*(look.round() for look in looks)))
-    both: list[asyncio.Future[Any]] = [rounding, stopping]
-    await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-    if rounding.done():
+    """A round of each cluster, unless it is to stop. Nothing of it is left running, whatever happens."""
+
+    async def rounds() -> None:
+        await asyncio.gather(*(look.round() for look in looks))
+
+    rounding = asyncio.create_task(rounds())
+    try:
+        await asyncio.wait([rounding, stopping], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        rounding.cancel()
+        await asyncio.wait([rounding])
+    if not rounding.cancelled():
         rounding.result()
-        return
-    rounding.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await rounding

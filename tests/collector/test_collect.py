@@ -111,6 +111,24 @@ def test_dry_run_asks_no_client_and_says_what_collecting_would_ask(
     assert not (tmp_path / "events.jsonl").exists()
 
 
+@pytest.mark.parametrize("silent", ["all", "one broker", "the name server"])
+def test_dry_run_that_did_not_reach_all_does_not_end_with_0(
+    silent: str, cluster: FakeCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    brokers = list(cluster.nodes.values())
+    nodes = {"all": brokers, "one broker": brokers[:1], "the name server": cluster.name_servers}[silent]
+    for node in nodes:
+        node.manner = "garbage"
+    assert main(["collect", "--config", config_file(tmp_path, cluster), "--dry-run"]) == 2
+    assert "  no answer of " in capsys.readouterr().out
+
+
+def test_dry_run_that_found_no_broker_does_not_end_with_0(cluster: FakeCluster, tmp_path: Path) -> None:
+    for node in cluster.nodes.values():
+        node.is_registered = False
+    assert main(["collect", "--config", config_file(tmp_path, cluster), "--dry-run"]) == 2
+
+
 def test_secret_is_written_nowhere(cluster: FakeCluster, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "secret").write_text(f"{SECRET}\n")
     cluster.required_key = "another key"

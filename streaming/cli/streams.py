@@ -1,0 +1,101 @@
+"""Standard output and standard error of a command, where whoever reads them may go away, and the disk may be full.
+
+Neither is a fault of the command, and neither may look like what it found: ``inspect`` ends with 1 for something wrong.
+"""
+
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from streaming.errors import OutputError
+
+_STDOUT, _STDERR = 1, 2
+
+
+class ReaderGone(Exception):
+    """Nobody reads standard output any more. No BrokenPipeError, for which rich ends the process with 1."""
+
+
+class _Output(io.FileIO):
+    """Raises ReaderGone or OutputError for the first write that fails. What comes later is dropped."""
+
+    failure: Exception | None = None
+
+    def write(self, data: Any, /) -> Any:
+        if self.failure is not None:
+            return len(data)
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            self.failure = ReaderGone()
+        except OSError as error:
+            self.failure = OutputError(f"standard output cannot be written: {error.strerror or error}")
+        raise self.failure
+
+
+class _Errors(io.FileIO):
+    """What cannot be written is dropped: there is nobody left to be told."""
+
+    def write(self, data: Any, /) -> Any:
+        try:
+            return super().write(data)
+        except OSError:
+            return len(data)
+
+
+@contextmanager
+def standard_streams() -> Iterator[None]:
+    """Both streams for the length of a command. Raises ReaderGone or OutputError where output was lost.
+
+    Streams that are no longer Python's own, as under a test, stay as they are. Both show what a terminal cannot.
+    """
+    before = sys.stdout, sys.stderr
+    output: _Output | None = None
+    if sys.stdout is sys.__stdout__:
+        output = _Output(_held(_STDOUT), "w", closefd=False)
+        sys.stdout = _text(output, sys.stdout)
+    if sys.stderr is sys.__stderr__:
+        sys.stderr = _text(_Errors(_held(_STDERR), "w", closefd=False), sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="backslashreplace")  # names may hold what a terminal cannot show
+    try:
+        yield
+        sys.stdout.flush()
+        if output is not None and output.failure is not None:
+            raise output.failure  # somebody caught it on its way
+    except SystemExit:
+        sys.stdout.flush()  # what argparse has printed
+        raise
+    finally:
+        with suppress(ReaderGone, OutputError):
+            sys.stdout.flush()
+        sys.stdout, sys.stderr = before
+
+
+def _held(number: int) -> int:
+    """The descriptor, taken if it is closed: the next file to be opened would get its number, and what is printed."""
+    try:
+        os.fstat(number)
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_RDONLY)  # to write to it fails
+        if nowhere != number:
+            os.dup2(nowhere, number)
+            os.close(nowhere)
+    return number
+
+
+def _text(raw: io.FileIO, like: Any) -> io.TextIOWrapper:
+    """As Python would have made it; ``like`` is None where the stream was closed when Python started."""
+    if like is None:
+        return io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8")
+    like.flush()
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=like.encoding,
+        line_buffering=like.line_buffering,
+        write_through=like.write_through,
+    )
