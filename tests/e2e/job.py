@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 
 ROOT = Path(__file__).parents[2]
 EVENKEEL = [sys.executable, "-m", "streaming"]
-PATIENCE_S = 300  # with a busy machine
+PATIENCE_S = 600  # with a busy machine
 # A short life is mostly compilation.
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 

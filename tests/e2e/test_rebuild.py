@@ -10,7 +10,7 @@ from tests.e2e import tables
 from tests.e2e.conftest import MakeJob
 from tests.e2e.workload import end_offsets, now_ms, recorded, send, with_bad_ones
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 def test_projections_made_again_from_compacted_days_are_the_live_ones(
