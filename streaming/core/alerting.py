@@ -8,24 +8,22 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from schemas.facts import AlertFact, AlertState, Cause, Kind, Word
-from streaming.core.claims import ALERTING, BY_OFFSETS, Claim, claims_of_conditions, claims_of_queues
+from streaming.core.claims import Claim, claims_of_conditions, claims_of_queues
 from streaming.core.comparison import TopicFindings
 from streaming.core.conditions import SHOWN_IN_TURN, Found
 from streaming.core.evidence import GroupEvidence
 from streaming.core.exclusion import STANDS
 from streaming.core.explanation import Explanation
-from streaming.core.findings import BY_OWNERS, Verdict
+from streaming.core.findings import Verdict
 from streaming.core.flapping import AT_REST_AFTER_MS, comes_and_goes, evidence_of, note_end, times_before
 from streaming.core.group import Group
+from streaming.core.kinds import ALERTING_OF_QUEUES, BY_OFFSETS, BY_REPORTS, KINDS, UNDECIDED, WRONG_OWNERS
 from streaming.core.particulars import changes_of, clients_of, queues_of, waiting_of
 from streaming.core.progress import is_seen_lately, is_seen_to_be_consumed, is_seen_to_move
 from streaming.core.state import Alert
 
-UNDECIDED = frozenset({Kind.UNKNOWN, Kind.SETTLING})
-NOT_BY_REPORTS = UNDECIDED | {Kind.NO_MEMBERS, Kind.EXCLUDED}
-NOT_BY_OFFSETS = BY_OFFSETS | {Kind.CONSUME_DISABLED}
 UNTIL_PROVEN = BY_OFFSETS | {Kind.MISPLACED}
-SAYS_MORE_THAN_STALLED = frozenset({Kind.DUPLICATED, Kind.ORPHANED})
+SAYS_MORE_THAN_STALLED = WRONG_OWNERS - {Kind.MISPLACED}
 
 
 class Reason(Word):
@@ -201,8 +199,8 @@ def _is_undecided(group: Group, alert: Alert, place: int, at: Judged) -> bool:
     if verdict is None:
         return _is_lost_with_its_broker(group, place)
     if alert.kind in BY_OFFSETS:
-        return verdict.kind not in NOT_BY_OFFSETS and not _is_seen_to_go_on(group, alert, place)
-    return (verdict.by_reports or verdict.kind) in NOT_BY_REPORTS
+        return verdict.kind not in BY_OFFSETS and not _is_seen_to_go_on(group, alert, place)
+    return (verdict.by_reports or verdict.kind) not in BY_REPORTS - UNDECIDED
 
 
 def _is_seen_to_go_on(group: Group, alert: Alert, place: int) -> bool:
@@ -225,7 +223,7 @@ def _doubt(group: Group, alert: Alert, at: Judged) -> None:
     if _is_gone(group, alert, at):
         _end(group, alert, Reason.GONE, at)
     elif (exclusion := _why_excluded(alert, at)) is not None and exclusion in STANDS:
-        if _excluded_for(group, alert) >= group.timing.hold_critical:
+        if _excluded_for(group, alert) >= _resolves_after_ms(group, alert):
             _end(group, alert, Reason.EXCLUDED, at)
     elif exclusion is not None and _excluded_for(group, alert) >= group.timing.gone_after:
         _end(group, alert, Reason.EXCLUDED, at)
@@ -246,7 +244,7 @@ def _doubt(group: Group, alert: Alert, at: Judged) -> None:
 
 def _end_if_it_stays_right(group: Group, alert: Alert, at: Judged) -> None:
     right_ms = group.state.now - alert.clear_ts
-    if right_ms < group.timing.hold_critical:
+    if right_ms < _resolves_after_ms(group, alert):
         return
     kept_open = _what_keeps_open(alert, right_ms, at)
     if kept_open is None:
@@ -254,6 +252,10 @@ def _end_if_it_stays_right(group: Group, alert: Alert, at: Judged) -> None:
     elif not alert.waits:
         alert.waits = True
         _tell(group, alert, kept_open, at)
+
+
+def _resolves_after_ms(group: Group, alert: Alert) -> int:
+    return KINDS[Kind(alert.kind)].resolves_after(group.timing)
 
 
 def _what_keeps_open(alert: Alert, right_ms: int, at: Judged) -> Reason | None:
@@ -277,7 +279,7 @@ def _follow_cause(group: Group, alert: Alert, at: Judged) -> None:
     if alert.kind not in BY_OFFSETS:
         return
     kinds = {at.verdicts[place].kind for place in alert.queues if place in at.verdicts}
-    known = [why for kind in kinds & BY_OWNERS if (why := at.why.get((alert.topic, kind))) is not None]
+    known = [why for kind in kinds & WRONG_OWNERS if (why := at.why.get((alert.topic, kind))) is not None]
     if len(kinds) == len(known) == 1 and known[0].cause != alert.cause:
         alert.cause, alert.evidence, alert.clients = known[0].cause.value, known[0].evidence, sorted(known[0].clients)
         _tell(group, alert, Reason.CAUSE_CHANGED, at)
@@ -287,7 +289,7 @@ def _is_gone(group: Group, alert: Alert, at: Judged) -> bool:
     """Absent from every covered broker for so long that nobody waits for it any more."""
     state = group.state
     is_absent = not at.evidence.members and not at.evidence.uncovered  # also where the route is not known any more
-    if alert.kind in ALERTING and alert.queues:
+    if alert.kind in ALERTING_OF_QUEUES and alert.queues:
         is_absent |= all(p in at.verdicts and at.verdicts[p].kind is Kind.NO_MEMBERS for p in alert.queues)
     needs_no_member = alert.kind in (Kind.NO_MEMBERS, Kind.UNREADABLE_QUEUES)  # seen as long as the group is empty
     since = state.empty_since if needs_no_member else max(state.empty_since, alert.seen_ts)
@@ -296,7 +298,7 @@ def _is_gone(group: Group, alert: Alert, at: Judged) -> bool:
 
 def _why_excluded(alert: Alert, at: Judged) -> str | None:
     """Why nothing that the alert is about is ours to judge any more. That it is not judged does not say it is right."""
-    if alert.kind not in ALERTING:
+    if alert.kind not in ALERTING_OF_QUEUES:
         return None if alert.kind == Kind.NO_MEMBERS else at.evidence.exclusion
     verdicts = [at.verdicts[place] for place in alert.queues if place in at.verdicts]
     is_excluded = bool(verdicts) and all(verdict.kind is Kind.EXCLUDED for verdict in verdicts)
@@ -311,7 +313,7 @@ def _excluded_for(group: Group, alert: Alert) -> int:
 
 def _is_open(group: Group, alert: Alert, at: Judged) -> bool:
     """Whether the evidence that would end the alert is lacking."""
-    if alert.kind in ALERTING:
+    if alert.kind in ALERTING_OF_QUEUES:
         return any(_is_undecided(group, alert, place, at) for place in alert.queues)
     if _why_excluded(alert, at) is not None:
         return True

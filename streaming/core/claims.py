@@ -9,17 +9,8 @@ from streaming.core.conditions import Found, severity_of
 from streaming.core.deploys import is_rolling_deploy, waits_for_deploy
 from streaming.core.evidence import GroupEvidence
 from streaming.core.group import Group
+from streaming.core.kinds import ALERTING, ALERTING_OF_QUEUES, BY_OFFSETS, KINDS, fires_after_ms
 from streaming.core.progress import how_it_waits
-
-ALERTING = (Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.SLOW_CONSUMER, Kind.PHANTOM, Kind.MISPLACED)
-ALERTING_CONDITIONS = (
-    Kind.INCONSISTENT_SUBSCRIPTION,
-    Kind.UNREADABLE_QUEUES,
-    Kind.NO_MEMBERS,
-    Kind.REBALANCE_STORM,
-)
-BY_OFFSETS = frozenset({Kind.STALLED, Kind.SLOW_CONSUMER})  # the finding itself has waited: fire at once
-NO_MEMBERS_HOLD_MS = 120_000
 
 
 class Claim(Struct, frozen=True):
@@ -43,7 +34,7 @@ def claims_of_queues(group: Group, found: list[TopicFindings]) -> dict[tuple[str
     for findings in found:
         by_kind: dict[Kind, list[int]] = {}
         for place, verdict in findings.verdicts.items():
-            if verdict.kind in ALERTING:
+            if verdict.kind in ALERTING_OF_QUEUES:
                 by_kind.setdefault(verdict.kind, []).append(place)
         for kind, queues in by_kind.items():
             if is_retry_topic(findings.evidence.topic.name) and not _messages_wait(group, queues):
@@ -95,19 +86,19 @@ def _is_ripe(group: Group, place: int, findings: TopicFindings) -> bool:
     verdict, queue, timing = findings.verdicts[place], group.state.queues[place], group.timing
     if verdict.kind in BY_OFFSETS:
         return True
-    hold = timing.hold_critical if verdict.severity is Severity.CRITICAL else timing.hold_warning
+    hold_ms = fires_after_ms(verdict.kind, verdict.severity, timing)
     if verdict.kind is Kind.DUPLICATED and verdict.oldest_ts < findings.evidence.ready_ts:
-        hold = max(hold, timing.report_max_age)
-    return group.state.now - queue.since_ts >= hold and verdict.oldest_ts >= queue.evidence_ts
+        hold_ms = max(hold_ms, timing.report_max_age)
+    return group.state.now - queue.since_ts >= hold_ms and verdict.oldest_ts >= queue.evidence_ts
 
 
 def claims_of_conditions(group: Group, evidence: GroupEvidence, held: list[Found]) -> dict[tuple[str, str], Claim]:
     claims = {}
     for found in held:
-        if found.kind not in ALERTING_CONDITIONS:
+        if found.kind not in ALERTING:
             continue
-        hold = NO_MEMBERS_HOLD_MS if found.kind is Kind.NO_MEMBERS else group.timing.hold_warning
-        is_ripe = group.state.now - found.since_ts >= hold
+        hold_ms = fires_after_ms(found.kind, KINDS[found.kind].severity, group.timing)
+        is_ripe = group.state.now - found.since_ts >= hold_ms
         waits = found.kind is Kind.INCONSISTENT_SUBSCRIPTION and is_rolling_deploy(evidence)
         severity = severity_of(evidence, found.kind)
         claims[found.topic, found.kind.value] = Claim(

@@ -7,6 +7,7 @@ from streaming.core.exclusion import STANDS
 from streaming.core.explanation import Explanation
 from streaming.core.findings import QueueEvidence, Verdict, judge, judge_outside_route
 from streaming.core.group import Group
+from streaming.core.kinds import BY_OFFSETS, BY_REPORTS, RIGHT
 from streaming.core.progress import STARTED_AFRESH
 from streaming.core.queue import Queue
 from streaming.core.standing import InHand, held_by
@@ -15,8 +16,6 @@ from streaming.core.topic_evidence import TopicEvidence
 from streaming.core.two_owners import note_two_owners
 
 EXPLAINED = frozenset(RULES)
-STANDING_STILL = frozenset({Kind.STALLED, Kind.SLOW_CONSUMER, Kind.CONSUME_DISABLED})
-SEEN_IN_REPORTS = frozenset({Kind.SETTLING, Kind.DUPLICATED, Kind.ORPHANED, Kind.MISPLACED, Kind.PHANTOM})
 
 Verdicts = dict[int, Verdict]  # place of the queue -> what was found
 
@@ -115,7 +114,7 @@ def _judge(topic: TopicEvidence, place: int) -> Verdict:
     queue = topic.group.state.queues[place]
     evidence = _evidence(topic, place)
     if queue.still_ms > 0 or queue.stands_ts:
-        is_new = queue.told_after_ms < 0 or (topic.is_converging and FINDING_CODES[queue.finding] not in STANDING_STILL)
+        is_new = queue.told_after_ms < 0 or (topic.is_converging and FINDING_CODES[queue.finding] not in BY_OFFSETS)
         begins_afresh = is_new or _is_taken_over(topic, queue, evidence)
         if queue.still_ms > 0 and begins_afresh:
             queue.still_ms = STARTED_AFRESH
@@ -225,7 +224,7 @@ def _wrong_since(group: Group, queue: Queue, verdict: Verdict) -> int:
     has_lost_its_owner = (
         verdict.kind is Kind.UNKNOWN and FINDING_CODES[queue.finding] is Kind.MATCH and not verdict.owners
     )
-    if verdict.kind in SEEN_IN_REPORTS or has_lost_its_owner:
+    if verdict.kind in BY_REPORTS - RIGHT or has_lost_its_owner:
         return queue.wrong_ts or group.state.now
     is_undecided = verdict.kind is Kind.UNKNOWN or (verdict.kind is Kind.EXCLUDED and verdict.reason not in STANDS)
     return queue.wrong_ts if is_undecided else 0

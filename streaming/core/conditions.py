@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from schemas.facts import Cause, Kind, Severity
 from schemas.identity import is_retry_topic
 from streaming.core.evidence import CLUSTERING, GroupEvidence, Subscriptions, shown
+from streaming.core.kinds import KINDS
 from streaming.core.membership import host_of, hosts_in_turn
 from streaming.core.queue import Queue
 from streaming.core.routes import is_readable
@@ -188,13 +189,7 @@ def idle_members(evidence: GroupEvidence) -> Iterator[Found]:
 
 Rule = Callable[[GroupEvidence], Iterator[Found]]
 
-RULES: dict[Kind, tuple[Rule, Severity]] = {
-    Kind.INCONSISTENT_SUBSCRIPTION: (inconsistent_subscription, Severity.WARNING),
-    Kind.UNREADABLE_QUEUES: (unreadable_queues, Severity.WARNING),
-    Kind.NO_MEMBERS: (no_members, Severity.WARNING),
-    Kind.REBALANCE_STORM: (rebalance_storm, Severity.WARNING),
-    Kind.IDLE_MEMBERS: (idle_members, Severity.INFO),
-}
+RULES: tuple[Rule, ...] = (inconsistent_subscription, unreadable_queues, no_members, rebalance_storm, idle_members)
 
 
 def find_conditions(evidence: GroupEvidence) -> list[Found]:
@@ -204,7 +199,7 @@ def find_conditions(evidence: GroupEvidence) -> list[Found]:
     since = {(condition.kind, condition.topic): condition.since_ts for condition in evidence.group.state.conditions}
     return [
         replace(found, since_ts=since.get((found.kind.value, found.topic), evidence.now))
-        for rule, _ in RULES.values()
+        for rule in RULES
         for found in rule(evidence)
     ]
 
@@ -213,4 +208,4 @@ def severity_of(evidence: GroupEvidence, kind: Kind) -> Severity:
     """NO_MEMBERS is critical for a group that is configured to be always on."""
     if kind is Kind.NO_MEMBERS and evidence.group.rule.always_on:
         return Severity.CRITICAL
-    return RULES[kind][1]
+    return KINDS[kind].severity

@@ -8,12 +8,12 @@ from streaming.core.comparison import TopicFindings
 from streaming.core.evidence import BROADCASTING, GroupEvidence
 from streaming.core.findings import Verdict
 from streaming.core.group import Group
+from streaming.core.kinds import RIGHT, WRONG_OWNERS
 from streaming.core.queue import Queue
 from streaming.core.state import Change, Episode
 
 LONGEST_EPISODE_MS = 600_000
-CALM = frozenset({Kind.MATCH, Kind.EXCLUDED, Kind.NO_MEMBERS})
-ASTIR = frozenset({Kind.DUPLICATED, Kind.ORPHANED, Kind.SETTLING, Kind.MISPLACED})
+IN_REBALANCE = WRONG_OWNERS | {Kind.SETTLING}
 
 
 def update_episode(group: Group, evidence: GroupEvidence, found: list[TopicFindings], before: int) -> None:
@@ -30,11 +30,11 @@ def update_episode(group: Group, evidence: GroupEvidence, found: list[TopicFindi
     changes = [change for change in state.changes if change.ts == state.now]
     changed = [t for t in state.topics if before < t.changed_ts <= state.now and t.previous_hosts]
     routes = [topic.name for topic in changed if not is_retry_topic(topic.name)]
-    unseen = state.at_rest and any(verdict.kind in ASTIR for verdict in verdicts)
+    unseen = state.at_rest and any(verdict.kind in IN_REBALANCE for verdict in verdicts)
     if state.episode is None and (changes or routes or unseen):
         state.episode = Episode(_trigger(changes, routes), state.now, state.now)
         state.at_rest = False
-    calm = not changes and all(verdict.kind in CALM for verdict in verdicts)
+    calm = not changes and all(verdict.kind in RIGHT for verdict in verdicts)
     if state.episode is not None:
         _widen(state.episode, changes, routes)
         _count_harm(state.episode, evidence, verdicts, state.now)

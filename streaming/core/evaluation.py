@@ -4,7 +4,7 @@ from collections import Counter
 
 from schemas.facts import AlertState, EvaluationFailedFact, GroupFact, Kind
 from streaming.core.abandoned import abandoned_topics
-from streaming.core.alerting import UNDECIDED, update_alerts
+from streaming.core.alerting import update_alerts
 from streaming.core.clock import as_text
 from streaming.core.comparison import TopicFindings, compare
 from streaming.core.conditions import RESTLESS_FOR_MS, Found, find_conditions
@@ -12,14 +12,13 @@ from streaming.core.deploys import note_mismatch
 from streaming.core.episodes import update_episode
 from streaming.core.evidence import GroupEvidence
 from streaming.core.group import Group
+from streaming.core.kinds import RIGHT, UNDECIDED
 from streaming.core.membership import hosting_brokers, is_listed
 from streaming.core.roster import KEPT_AFTER_LEAVING_MS, forget_the_gone, tell_members
 from streaming.core.state import Condition, Topic
 from streaming.core.topic_evidence import UNSUBSCRIBED_AFTER_MS
 
 STATUS_AGAIN_MS = 3_600_000  # so that a reader can tell a group at rest from one of which no round comes any more
-
-QUIET = frozenset({Kind.MATCH, Kind.EXCLUDED, Kind.NO_MEMBERS})
 
 
 def evaluate(group: Group, before: int) -> None:
@@ -109,7 +108,7 @@ def _status(evidence: GroupEvidence, found: list[TopicFindings], counts: Counter
         return "excluded"
     if not evidence.members and not evidence.uncovered:
         return "empty"
-    if any(kind not in QUIET and kind not in UNDECIDED for kind in map(Kind, counts)):
+    if not set(map(Kind, counts)) <= RIGHT | UNDECIDED:
         return "findings"
     if any(found.kind is not Kind.IDLE_MEMBERS for found in conditions):
         return "findings"
@@ -140,7 +139,7 @@ def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> i
     state, timing = group.state, group.timing
     kinds = {verdict.kind for findings in found for verdict in findings.verdicts.values()}
     restless = (
-        not kinds <= QUIET
+        not kinds <= RIGHT
         or state.episode is not None
         or any(alert.state == AlertState.PENDING.value or alert.seen_ts < state.now for alert in state.alerts)
         or any(condition.since_ts == state.now for condition in state.conditions)

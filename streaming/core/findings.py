@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from schemas.facts import Kind, Severity
+from streaming.core.kinds import KINDS, WRONG_OWNERS
 from streaming.core.progress import how_it_waits, is_seen_to_move
 from streaming.core.queue import Queue
 from streaming.core.standing import (
@@ -120,16 +121,16 @@ class QueueEvidence:
         limit = self.topic.group.timing.settle_limit * self.topic.grace_since(queue.twice_ts)
         return self.topic.now - queue.twice_ts > limit and queue.spare >= MORE_THAN_CHANGES
 
-    def seen(self, kind: Kind, severity: Severity, reason: str | None) -> Verdict:
+    def seen(self, kind: Kind, reason: str | None, severity: Severity | None = None) -> Verdict:
         """A verdict on the newest reports as they are."""
-        return Verdict(kind, severity, reason, self.newest, self.expected)
+        return Verdict(kind, severity or KINDS[kind].severity, reason, self.newest, self.expected)
 
-    def proven(self, kind: Kind, severity: Severity, reason: str | None, members: Iterable[int]) -> Verdict:
+    def proven(self, kind: Kind, reason: str | None, members: Iterable[int]) -> Verdict:
         """A verdict that rests on reports of ``members`` that count."""
         involved = [self.topic.members[place] for place in members]
         newest = max(report.answered_ts for member in involved for report in member.reports)
         oldest = min(member.as_of or newest for member in involved)
-        return Verdict(kind, severity, reason, self.counting, self.expected, oldest, newest)
+        return Verdict(kind, KINDS[kind].severity, reason, self.counting, self.expected, oldest, newest)
 
 
 def duplicated(q: QueueEvidence) -> Verdict | None:
@@ -142,7 +143,7 @@ def duplicated(q: QueueEvidence) -> Verdict | None:
     owners = q.topic.proven_owners(q.place, since)
     if len(owners) < 2:
         return None
-    return replace(q.proven(Kind.DUPLICATED, Severity.CRITICAL, None, owners), owners=owners)
+    return replace(q.proven(Kind.DUPLICATED, None, owners), owners=owners)
 
 
 def orphaned(q: QueueEvidence) -> Verdict | None:
@@ -154,10 +155,10 @@ def orphaned(q: QueueEvidence) -> Verdict | None:
         if not lacking:
             return None
         ids = ", ".join(q.topic.group.client_ids(lacking))
-        return q.proven(Kind.ORPHANED, Severity.CRITICAL, f"not consumed by {ids}", lacking)
+        return q.proven(Kind.ORPHANED, f"not consumed by {ids}", lacking)
     if q.counting or q.topic.mutes or (q.queue.settled and q.may_follow_a_newer_route):
         return None
-    return q.proven(Kind.ORPHANED, Severity.CRITICAL, None, q.topic.members)
+    return q.proven(Kind.ORPHANED, None, q.topic.members)
 
 
 def stalled(q: QueueEvidence) -> Verdict | None:
@@ -178,7 +179,7 @@ def stalled(q: QueueEvidence) -> Verdict | None:
         return None
     is_told = not may_be_held and any(member.reports for member in topic.members.values())
     severity = Severity.CRITICAL if is_told else Severity.WARNING
-    return q.seen(Kind.STALLED, severity, how_it_waits(topic.group, [queue]))
+    return q.seen(Kind.STALLED, how_it_waits(topic.group, [queue]), severity)
 
 
 def slow_consumer(q: QueueEvidence) -> Verdict | None:
@@ -188,11 +189,11 @@ def slow_consumer(q: QueueEvidence) -> Verdict | None:
         return None
     in_hand, seconds = held_by(topic, q.place, q.newest), (queue.progress_ts - queue.stands_ts) // 1000
     if in_hand is InHand.SOME or (in_hand is InHand.NOTHING and has_just_finished(topic, queue)):
-        return q.seen(Kind.SLOW_CONSUMER, Severity.WARNING, f"its owner has held messages for {seconds} s")
+        return q.seen(Kind.SLOW_CONSUMER, f"its owner has held messages for {seconds} s")
     if in_hand is InHand.NOT_KNOWN and queue.pull_lag < queue.consumer_lag:
         pulled = queue.consumer_lag - queue.pull_lag
         words = f"{pulled} messages were pulled, none consumed for {seconds} s"
-        return q.seen(Kind.SLOW_CONSUMER, Severity.WARNING, words)
+        return q.seen(Kind.SLOW_CONSUMER, words)
     return None
 
 
@@ -200,23 +201,23 @@ def consume_disabled(q: QueueEvidence) -> Verdict | None:
     """The queue stands still because the subscription group forbids consuming."""
     if q.topic.group.state.consume_enable is not False or not is_not_pulled(q.topic, q.place):
         return None
-    return q.seen(Kind.CONSUME_DISABLED, Severity.INFO, "the subscription group has consumeEnable=false")
+    return q.seen(Kind.CONSUME_DISABLED, "the subscription group has consumeEnable=false")
 
 
 def unknown(q: QueueEvidence) -> Verdict | None:
     """Evidence is missing."""
     topic = q.topic
     if topic.uncovered:
-        return q.seen(Kind.UNKNOWN, Severity.NONE, _no_answer(topic, topic.uncovered))
+        return q.seen(Kind.UNKNOWN, _no_answer(topic, topic.uncovered))
     if q.is_doubtful:
-        return q.seen(Kind.UNKNOWN, Severity.NONE, NAME_SERVERS_DIFFER)
+        return q.seen(Kind.UNKNOWN, NAME_SERVERS_DIFFER)
     if topic.of_group.message_model is None:
-        return q.seen(Kind.UNKNOWN, Severity.NONE, NO_MODEL)
+        return q.seen(Kind.UNKNOWN, NO_MODEL)
     if topic.mutes and not _is_expected_and_single(q):
-        return q.seen(Kind.UNKNOWN, Severity.NONE, topic.who_is_mute)
+        return q.seen(Kind.UNKNOWN, topic.who_is_mute)
     if topic.is_since_change or (q.is_lifted and topic.is_fresh):
         return None
-    return q.seen(Kind.UNKNOWN, Severity.NONE, topic.who_is_silent)
+    return q.seen(Kind.UNKNOWN, topic.who_is_silent)
 
 
 def _no_answer(topic: TopicEvidence, brokers: list[int]) -> str:
@@ -228,9 +229,9 @@ def settling(q: QueueEvidence) -> Verdict | None:
     if q.looks_right:
         return None
     if not q.is_complete:
-        return q.seen(Kind.SETTLING, Severity.NONE, q.topic.why_settling)
+        return q.seen(Kind.SETTLING, q.topic.why_settling)
     if not q.topic.broadcasts and q.queue.settled and q.may_follow_a_newer_route:
-        return q.seen(Kind.SETTLING, Severity.NONE, OTHER_ROUTE)
+        return q.seen(Kind.SETTLING, OTHER_ROUTE)
     return None
 
 
@@ -238,12 +239,12 @@ def misplaced(q: QueueEvidence) -> Verdict | None:
     """One owner, but not the one that the strategy gives it to."""
     if q.topic.broadcasts or q.expected is None or q.counting == q.expected or not q.is_complete:
         return None
-    return q.proven(Kind.MISPLACED, Severity.WARNING, None, q.topic.members)
+    return q.proven(Kind.MISPLACED, None, q.topic.members)
 
 
 def match(q: QueueEvidence) -> Verdict:
     """The rest."""
-    return q.seen(Kind.MATCH, Severity.NONE, None if q.expected is not None else q.topic.why_not_expected)
+    return q.seen(Kind.MATCH, None if q.expected is not None else q.topic.why_not_expected)
 
 
 Rule = Callable[[QueueEvidence], Verdict | None]
@@ -251,7 +252,6 @@ Rule = Callable[[QueueEvidence], Verdict | None]
 PROVEN_BY_REPORTS: tuple[Rule, ...] = (duplicated, orphaned)
 PROVEN_BY_OFFSETS: tuple[Rule, ...] = (stalled, slow_consumer, consume_disabled)
 THE_REST: tuple[Rule, ...] = (unknown, settling, misplaced)
-BY_OWNERS = frozenset({Kind.DUPLICATED, Kind.ORPHANED, Kind.MISPLACED})
 
 
 def judge(q: QueueEvidence) -> Verdict:
@@ -269,9 +269,9 @@ def judge(q: QueueEvidence) -> Verdict:
 def _unless_a_broker_is_silent(q: QueueEvidence, verdict: Verdict) -> Verdict:
     """In a round in which a broker of the topic is silent, what clients say anew may follow from its loss."""
     before = FINDING_CODES[q.queue.finding]
-    if not q.topic.silent or verdict.kind is before or not {verdict.kind, before} & BY_OWNERS:
+    if not q.topic.silent or verdict.kind is before or not {verdict.kind, before} & WRONG_OWNERS:
         return verdict
-    return q.seen(Kind.UNKNOWN, Severity.NONE, _no_answer(q.topic, q.topic.silent))
+    return q.seen(Kind.UNKNOWN, _no_answer(q.topic, q.topic.silent))
 
 
 def _first(rules: tuple[Rule, ...], q: QueueEvidence) -> Verdict | None:
@@ -299,7 +299,7 @@ def judge_outside_route(q: QueueEvidence) -> Verdict | None:
         return None
     is_confirmed = q.topic.route_known and q.topic.topic.confirmed_ts > q.queue.differs_ts
     if q.counting and is_confirmed and q.may_follow_a_newer_route:
-        return q.seen(Kind.SETTLING, Severity.NONE, OTHER_ROUTE)
+        return q.seen(Kind.SETTLING, OTHER_ROUTE)
     if q.counting and is_confirmed and not q.topic.uncovered:
-        return q.proven(Kind.PHANTOM, Severity.WARNING, "the topic's route does not have this queue", q.counting)
-    return q.seen(Kind.SETTLING, Severity.NONE, "held, though not in the route")
+        return q.proven(Kind.PHANTOM, "the topic's route does not have this queue", q.counting)
+    return q.seen(Kind.SETTLING, "held, though not in the route")

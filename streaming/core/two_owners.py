@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-from schemas.facts import Kind
 from streaming.core.findings import Verdict
+from streaming.core.kinds import RIGHT
 from streaming.core.topic_evidence import TopicEvidence
-
-NOTHING_TO_PROVE = frozenset({Kind.MATCH, Kind.EXCLUDED, Kind.NO_MEMBERS})
 
 
 def note_two_owners(topic: TopicEvidence, place: int, verdict: Verdict) -> None:
@@ -16,7 +14,7 @@ def note_two_owners(topic: TopicEvidence, place: int, verdict: Verdict) -> None:
     changed hands each time, and it changes hands only after a change of members or routes. Nobody else need be heard.
     """
     queue = topic.group.state.queues[place]
-    claims = () if verdict.kind in NOTHING_TO_PROVE else _claims(topic, place)
+    claims = () if verdict.kind in RIGHT else _claims(topic, place)
     if len(claims) < 2:
         if queue.unrest is not None:
             queue.twice_ts = queue.said_ts = queue.spare = 0

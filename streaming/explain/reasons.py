@@ -3,7 +3,7 @@
 from schemas.facts import AlertState, Kind
 from schemas.identity import is_retry_topic
 from streaming.core.alerting import Reason
-from streaming.core.claims import ALERTING
+from streaming.core.kinds import ALERTING_OF_QUEUES
 from streaming.wording.exclusions import why_excluded
 
 WHY: dict[str, str] = {
@@ -47,7 +47,7 @@ def why_no_alert(topic: str, finding: str, reason: str | None) -> str:
         return UNALERTED[Kind(finding)]
     if is_retry_topic(topic):
         return "a retry topic: it alerts only while messages wait in it"
-    if finding in ALERTING:
+    if finding in ALERTING_OF_QUEUES:
         return "its alert has not been told yet at that time"
     return "such a finding does not alert"
 

@@ -10,6 +10,7 @@ from streaming.core.claims import claims_of_queues
 from streaming.core.comparison import EXPLAINED, TopicFindings
 from streaming.core.evidence import GroupEvidence
 from streaming.core.findings import Verdict
+from streaming.core.kinds import RIGHT, UNDECIDED
 from streaming.inspect.picture import QueueName, Undecided
 from streaming.inspect.queues import STANDS_FROM_MS, flow_of, may_be, stands_ms
 from streaming.inspect.watching import GroupWatch
@@ -22,7 +23,6 @@ SHOWN = {
     Kind.PHANTOM: "owned, though the topic's route does not have them",
     Kind.NO_MEMBERS: "nobody to consume them",
 }
-NOTHING_WRONG = frozenset({Kind.MATCH, Kind.EXCLUDED, Kind.UNKNOWN, Kind.SETTLING, Kind.NO_MEMBERS})
 SAID_ONCE = "certain once all whom it rests on have said it again"
 NO_OFFSETS = "its brokers have not told the offsets"
 MESSAGES_NOT_KNOWN = "how many messages wait is not known: its brokers have not told the offsets"
@@ -33,7 +33,7 @@ def found_by_kind(findings: TopicFindings) -> dict[Kind, list[int]]:
     """Places of the queues of which the core finds more than that all is well, or not known."""
     found: defaultdict[Kind, list[int]] = defaultdict(list)
     for place, verdict in findings.verdicts.items():
-        if verdict.kind not in NOTHING_WRONG:
+        if verdict.kind not in RIGHT | UNDECIDED:
             found[verdict.kind].append(place)
     return found
 

@@ -8,6 +8,7 @@ import pytest
 from schemas.facts import Cause, Kind
 from streaming.core.alerting import Reason
 from streaming.core.causes import RULES
+from streaming.core.kinds import KINDS
 from streaming.core.settings import Timing
 
 PAGE = (Path(__file__).parents[2] / "docs" / "findings.md").read_text(encoding="utf-8")
@@ -24,6 +25,13 @@ def rows(heading: str) -> dict[str, list[str]]:
 def test_every_kind_of_finding_has_its_row() -> None:
     named = [*rows("Findings of a queue"), *rows("Findings of a topic or a group")]
     assert sorted({*named}) == sorted(kind.value for kind in Kind)
+
+
+def test_every_kind_has_the_severity_that_its_row_says() -> None:
+    said = {**rows("Findings of a queue"), **rows("Findings of a topic or a group")}
+    assert KINDS.keys() == set(Kind)
+    usual = {kind: said[kind.value][-1].partition(";")[0].replace("–", "none") for kind in KINDS}
+    assert usual == {kind: row.severity.value for kind, row in KINDS.items()}
 
 
 def test_every_cause_has_its_row_in_the_order_in_which_causes_are_asked() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from schemas.facts import EvaluationFailedFact, EventsLostFact, RebalanceFact
 from streaming.core.alerting import Reason
-from streaming.core.claims import ALERTING
+from streaming.core.kinds import ALERTING_OF_QUEUES
 from streaming.explain.folding import CHANGES_AT_MOST, picture_of
 from streaming.explain.picture import Monitor, View
 from streaming.explain.reasons import WHY, why_no_alert, why_of
@@ -143,7 +143,7 @@ def test_every_reason_is_spelled_out() -> None:
     assert set(WHY) >= set(Reason)
     assert why_of("of_another_version") == "of_another_version"
     assert all(why_no_alert("T", "EXCLUDED", reason) == why for reason, why in EXCLUDED.items())
-    assert {why_no_alert("T", finding, None) for finding in ALERTING} == {
+    assert {why_no_alert("T", finding, None) for finding in ALERTING_OF_QUEUES} == {
         "its alert has not been told yet at that time"
     }
 

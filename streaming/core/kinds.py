@@ -1,0 +1,106 @@
+"""Kinds of findings: one row for each, with all that the code knows of a kind."""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import NamedTuple
+
+from schemas.facts import Kind, Severity
+from streaming.core.settings import Timing
+
+NO_MEMBERS_HOLD_MS = 120_000
+
+Hold = Callable[[Timing], int]  # milliseconds
+
+
+class Scope(Enum):
+    """What a finding is about. A finding of a topic or a group may name queues."""
+
+    QUEUE = "queue"
+    TOPIC = "topic"
+    GROUP = "group"
+
+
+class Basis(Enum):
+    """What a finding rests on."""
+
+    REPORTS = "reports"  # members say which queues they own
+    OFFSETS = "offsets"  # brokers say how far the group is
+    LISTS = "lists"  # brokers say who is a member
+    ROUTES = "routes"  # name servers say which queues there are
+    EXCLUSION = "exclusion"  # RocketMQ or the operator does not let the group share out its queues
+    NOTHING = "nothing"  # evidence is missing
+
+
+class Meaning(Enum):
+    RIGHT = "right"  # for a queue; of a group without members the group's own finding tells
+    UNDECIDED = "undecided"
+    WRONG = "wrong"
+
+
+class KindRow(NamedTuple):
+    """``severity`` is the usual one; a rule may give another. ``alerts``: alerts are made of it.
+
+    ``wrong_owners``: the queue is not owned by who should own it, and by nobody else. ``fires_after``: how long it must
+    hold before its alert fires; None: as long as its severity demands. ``resolves_after``: how long it must be right
+    again before its alert is resolved.
+    """
+
+    scope: Scope
+    basis: Basis
+    meaning: Meaning
+    severity: Severity = Severity.NONE
+    alerts: bool = False
+    wrong_owners: bool = False
+    fires_after: Hold | None = None
+    resolves_after: Hold = lambda timing: timing.hold_critical
+
+
+def _at_once(_: Timing) -> int:
+    """The finding itself has waited."""
+    return 0
+
+
+_QUEUE, _TOPIC, _GROUP = Scope
+_CRITICAL, _WARNING, _INFO = Severity.CRITICAL, Severity.WARNING, Severity.INFO
+
+KINDS: dict[Kind, KindRow] = {
+    Kind.EXCLUDED: KindRow(_QUEUE, Basis.EXCLUSION, Meaning.RIGHT),
+    Kind.DUPLICATED: KindRow(_QUEUE, Basis.REPORTS, Meaning.WRONG, _CRITICAL, alerts=True, wrong_owners=True),
+    Kind.ORPHANED: KindRow(_QUEUE, Basis.REPORTS, Meaning.WRONG, _CRITICAL, alerts=True, wrong_owners=True),
+    Kind.STALLED: KindRow(_QUEUE, Basis.OFFSETS, Meaning.WRONG, _CRITICAL, alerts=True, fires_after=_at_once),
+    Kind.SLOW_CONSUMER: KindRow(_QUEUE, Basis.OFFSETS, Meaning.WRONG, _WARNING, alerts=True, fires_after=_at_once),
+    Kind.CONSUME_DISABLED: KindRow(_QUEUE, Basis.OFFSETS, Meaning.WRONG, _INFO),
+    Kind.UNKNOWN: KindRow(_QUEUE, Basis.NOTHING, Meaning.UNDECIDED),
+    Kind.SETTLING: KindRow(_QUEUE, Basis.REPORTS, Meaning.UNDECIDED),
+    Kind.PHANTOM: KindRow(_QUEUE, Basis.REPORTS, Meaning.WRONG, _WARNING, alerts=True),
+    Kind.MISPLACED: KindRow(_QUEUE, Basis.REPORTS, Meaning.WRONG, _WARNING, alerts=True, wrong_owners=True),
+    Kind.MATCH: KindRow(_QUEUE, Basis.REPORTS, Meaning.RIGHT),
+    Kind.INCONSISTENT_SUBSCRIPTION: KindRow(_GROUP, Basis.REPORTS, Meaning.WRONG, _WARNING, alerts=True),
+    Kind.UNREADABLE_QUEUES: KindRow(_TOPIC, Basis.ROUTES, Meaning.WRONG, _WARNING, alerts=True),
+    Kind.NO_MEMBERS: KindRow(
+        _GROUP, Basis.LISTS, Meaning.RIGHT, _WARNING, alerts=True, fires_after=lambda _: NO_MEMBERS_HOLD_MS
+    ),
+    Kind.REBALANCE_STORM: KindRow(_GROUP, Basis.LISTS, Meaning.WRONG, _WARNING, alerts=True),
+    Kind.IDLE_MEMBERS: KindRow(_TOPIC, Basis.LISTS, Meaning.WRONG, _INFO),
+}
+
+
+def _kinds(is_such: Callable[[KindRow], bool]) -> frozenset[Kind]:
+    return frozenset(kind for kind, row in KINDS.items() if is_such(row))
+
+
+ALERTING = _kinds(lambda row: row.alerts)
+ALERTING_OF_QUEUES = _kinds(lambda row: row.alerts and row.scope is Scope.QUEUE)
+RIGHT = _kinds(lambda row: row.meaning is Meaning.RIGHT)
+UNDECIDED = _kinds(lambda row: row.meaning is Meaning.UNDECIDED)
+BY_OFFSETS = _kinds(lambda row: row.basis is Basis.OFFSETS)
+BY_REPORTS = _kinds(lambda row: row.basis is Basis.REPORTS)
+WRONG_OWNERS = _kinds(lambda row: row.wrong_owners)
+
+
+def fires_after_ms(kind: Kind, severity: Severity, timing: Timing) -> int:
+    """How long the finding must hold before its alert fires."""
+    fires_after = KINDS[kind].fires_after
+    if fires_after is not None:
+        return fires_after(timing)
+    return timing.hold_critical if severity is Severity.CRITICAL else timing.hold_warning
