@@ -2,9 +2,11 @@
 
 import socket
 import ssl
+from collections.abc import Mapping
 from functools import lru_cache
 from os import getpid
 from pathlib import Path
+from typing import NoReturn
 
 from streaming.collector.output.kafka import KafkaOutput, make_producer
 from streaming.collector.probing.policy import Policy
@@ -69,16 +71,44 @@ def tls_of(collector: Collector) -> ssl.SSLContext | None:
         if not collector.tls_verify:
             context.verify_mode = ssl.CERT_NONE
         if collector.tls_cert_file:
-            context.load_cert_chain(collector.tls_cert_file, collector.tls_key_file or None)
+            _load_key(context, collector.tls_cert_file, collector.tls_key_file)
     except (OSError, ValueError) as error:
         raise CollectorError(f"collector.tls: the certificates cannot be used: {error}") from error
     return context
 
 
+def _load_key(context: ssl.SSLContext, certificate: str, key: str, password: str = "", option: str = "") -> None:
+    """Raises CollectorError for an encrypted key without its passphrase: OpenSSL would ask at the terminal, and a
+    service would wait for ever. ``option`` is that of the passphrase.
+    """
+    set_it = f"set {option}, or " if option else ""
+
+    def refuse() -> NoReturn:
+        raise CollectorError(
+            f"{key or certificate}: the key is encrypted and its passphrase is not known: {set_it}store the key "
+            "without one, readable for evenkeel alone (openssl pkey -in KEY -out NEW)"
+        )
+
+    context.load_cert_chain(certificate, key or None, password=password or refuse)
+
+
 def kafka_output(config: Config) -> KafkaOutput:
+    """Raises CollectorError for a key of the Kafka client that cannot be used."""
     options = producer_arguments(config.collector.kafka)
+    _check_key(options)
     servers, limit_bytes = config.source.bootstrap_servers, config.collector.memory_mb * 1024 * 1024
     return KafkaOutput(lambda: make_producer(servers, options), config.source.topic, limit_bytes)
+
+
+def _check_key(options: Mapping[str, object]) -> None:
+    """The client would load it later, in a thread of its own."""
+    certificate, key, password = (str(options.get(f"ssl_{name}") or "") for name in ("certfile", "keyfile", "password"))
+    if not certificate:
+        return
+    try:
+        _load_key(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), certificate, key, password, "collector.kafka.ssl.password")
+    except (OSError, ValueError) as error:
+        raise CollectorError(f"collector.kafka: the key and its certificate cannot be used: {error}") from error
 
 
 def source_name(now_ms: int) -> str:

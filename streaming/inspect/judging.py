@@ -20,7 +20,7 @@ def picture_of(watch: GroupWatch) -> GroupPicture:
     """As of the newest round. A group that cannot be evaluated is unknown, and no harm to others."""
     state = watch.group.state
     if not state.now:
-        return _unknown(watch, NO_ROUND)
+        return _unknown(watch, "; ".join([NO_ROUND, *(f"{told}: {why}" for told, why in watch.refused.items())]))
     try:
         return _picture(watch)
     except Exception as error:  # a fault of ours in one group must not hide the others

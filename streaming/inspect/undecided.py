@@ -179,7 +179,9 @@ def without_offsets(watch: GroupWatch, findings: list[TopicFindings]) -> Iterato
 
 
 def of_coverage(watch: GroupWatch, evidence: GroupEvidence) -> Iterator[Undecided]:
-    """Brokers that did not say who the members are, and members that did not say what they own."""
+    """Brokers that did not say who the members are, members that did not say what they own, and what was too much."""
+    for told, why in watch.refused.items():
+        yield _nothing(f"{told} was told and not taken: {why}")
     for broker in watch.brokers:
         if not broker.answered:
             yield _nothing(f"no list of members from {broker.broker_name}: {broker.error or 'no answer'}")

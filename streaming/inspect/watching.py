@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from schemas.events import AnyEvent, AssignmentReport, BrokerAnswer, ConsumeProgress, Round
+from schemas.codec import Rejected
+from schemas.events import AnyEvent, AssignmentReport, BrokerAnswer, ConsumeProgress, Round, TopicRoute
 from streaming.core.group import Group
 from streaming.core.settings import Settings
 from streaming.core.state import new_state
@@ -11,13 +12,17 @@ from streaming.inspect.offsets import OffsetHistory
 
 
 class GroupWatch:
-    """One group. ``brokers`` are the answers of its newest round, ``first_ts`` is when its first round began."""
+    """One group. ``brokers`` are the answers of its newest round, ``first_ts`` is when its first round began.
+
+    ``refused``: what was told of the group and is more than evenkeel takes, and why.
+    """
 
     def __init__(self, cluster: str, name: str, settings: Settings) -> None:
         self.name = name
         self.group = Group(new_state(cluster, name), settings)
         self.offsets = OffsetHistory()
         self.brokers: tuple[BrokerAnswer, ...] = ()
+        self.refused: dict[str, str] = {}
         self.first_ts = 0
         self._listed: set[str] = set()
         self._reported: set[str] = set()
@@ -26,14 +31,24 @@ class GroupWatch:
         self._not_asked: dict[str, str] = {}
 
     def take(self, event: AnyEvent) -> None:
-        take(self.group, event)
+        refused = [one.why for one in take(self.group, event)]
         self.group.facts.clear()
+        self._note_refused(event, refused)
         if isinstance(event, Round) and self.group.state.now >= event.ts:  # else it waits for the next to confirm it
             self._take_round(event)
         elif isinstance(event, ConsumeProgress):
             self.offsets.take(event)
         elif isinstance(event, AssignmentReport):
             self._take_report(event)
+
+    def _note_refused(self, event: AnyEvent, why: list[Rejected]) -> None:
+        """Other reasons concern times: the next round brings the same again."""
+        told = _what_it_tells(event)
+        detail = next((one.detail for one in why if one.reason == "too_many"), None)
+        if detail is None:
+            self.refused.pop(told, None)
+        else:
+            self.refused[told] = detail
 
     def _take_round(self, event: Round) -> None:
         self.first_ts = self.first_ts or event.started_ts
@@ -64,6 +79,16 @@ class GroupWatch:
     def awaits_reports(self) -> bool:
         """Whether some client that is listed has not been heard."""
         return bool(self._listed - self._reported - self._failed.keys())
+
+
+def _what_it_tells(event: AnyEvent) -> str:
+    if isinstance(event, TopicRoute):
+        return f"the route of {event.topic}"
+    if isinstance(event, AssignmentReport):
+        return f"the report of {event.client_id}"
+    if isinstance(event, ConsumeProgress):
+        return f"the offsets of {event.topic} on {event.broker_name}"
+    return "the lists of its members"
 
 
 class ClusterWatch:

@@ -1,5 +1,6 @@
 """Real bodies to answers; what cannot be read is an answer without a code, never an exception."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,8 @@ READERS: dict[str, Any] = {
     "route_standard": lambda r: bodies.topic_route(r, "prod", "T"),
     "running_info_quote": lambda r: bodies.running_info(r, ASKED, "c"),
     "consume_stats_all": lambda r: bodies.consume_stats(r, ASKED),
-    "cluster_info": bodies.broker_addresses,
-    "subscription_groups": bodies.group_settings,
+    "cluster_info": lambda r: bodies.broker_addresses(r)[0],
+    "subscription_groups": lambda r: bodies.group_settings(r)[0],
 }
 
 
@@ -92,7 +93,7 @@ def test_offsets_are_read_by_queue() -> None:
 
 
 def test_masters_are_found_by_name() -> None:
-    addresses = bodies.broker_addresses(capture("cluster_info"))
+    addresses, _ = bodies.broker_addresses(capture("cluster_info"))
     assert addresses is not None
     assert addresses["r2@broker-d"] == "127.0.0.1:22211"
     assert len(addresses) == 6
@@ -100,12 +101,13 @@ def test_masters_are_found_by_name() -> None:
 
 def test_lowest_replica_stands_in_for_a_master_that_is_away() -> None:
     body = b'{"brokerAddrTable":{"b":{"brokerAddrs":{10:"ten",2:"two"}},"gone":{"brokerAddrs":{}}}}'
-    assert bodies.broker_addresses(reply(body)) == {"b": "two"}
+    assert bodies.broker_addresses(reply(body)) == ({"b": "two"}, None)
 
 
 def test_settings_are_read_by_group() -> None:
-    settings = bodies.group_settings(capture("subscription_groups"))
+    settings, why = bodies.group_settings(capture("subscription_groups"))
     assert settings is not None
+    assert why is None
     assert settings["SELF_TEST_C_GROUP"].consume_enable is True
     assert settings["SELF_TEST_C_GROUP"].consume_message_orderly is False
 
@@ -124,6 +126,21 @@ def test_code_decides_and_no_body_is_read_with_it() -> None:
 def test_no_answer_keeps_its_reason() -> None:
     answer = bodies.consumer_list(Reply(5, 3000, None, "no answer within 3 s"), ASKED)
     assert (answer.ts, answer.code, answer.failure) == (5, None, "no answer within 3 s")
+
+
+@pytest.mark.parametrize("read", [bodies.broker_addresses, bodies.group_settings])
+def test_what_is_not_told_has_a_reason(read: Callable[[Reply], tuple[object, str | None]]) -> None:
+    assert read(reply(b"", code=16)) == (None, "code 16: not set any response code")
+    assert read(Reply(5, 3000, None, "no answer within 3 s")) == (None, "no answer within 3 s")
+    found, why = read(reply(b"<html>"))
+    assert found is None
+    assert "unreadable answer: not JSON" in str(why)
+
+
+def test_refusal_keeps_code_and_the_first_line_of_the_remark() -> None:
+    refused = Frame(16, 1, True, "no   permission\n at org.apache", b"")
+    answer = bodies.consumer_list(Reply(5, 1, refused), ASKED)
+    assert answer.failure == "code 16: no permission"
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -3,7 +3,12 @@
 import json
 import logging
 import os
+import pty
+import select
+import shutil
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -176,6 +181,46 @@ def test_unusable_certificates_are_refused(tmp_path: Path) -> None:
     assert tls_of(Collector(tls=True, tls_verify=False)) is not None
     with pytest.raises(CollectorError, match="certificates cannot be used"):
         tls_of(Collector(tls=True, tls_ca_file=str(tmp_path / "ca.pem")))
+
+
+@pytest.fixture
+def encrypted_key(tmp_path: Path) -> Path:
+    """A certificate that signs itself, and its key, which "hunter2" opens, in one file."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl makes the key")
+    key, made = tmp_path / "key.pem", tmp_path / "both.pem"
+    words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -passout pass:hunter2 -days 2 -subj /CN=me"
+    subprocess.run([openssl, *words.split(), "-keyout", str(key), "-out", str(made)], check=True, capture_output=True)
+    made.write_text(made.read_text() + key.read_text())
+    return made
+
+
+@pytest.mark.parametrize("of_kafka", [False, True])
+def test_encrypted_key_is_refused_and_no_terminal_is_asked(of_kafka: bool, encrypted_key: Path, tmp_path: Path) -> None:
+    """On a terminal of its own, since OpenSSL asks there whatever standard input is."""
+    tls = f'tls = true\ntls_cert_file = "{encrypted_key}"\n'
+    kafka = f'[collector.kafka]\nsecurity.protocol = "SSL"\nssl.certfile = "{encrypted_key}"\n'
+    (tmp_path / "x.toml").write_text(
+        f'[collector]\nclusters = {{ prod = "127.0.0.1:1" }}\nstate = "{tmp_path}"\n{kafka if of_kafka else tls}'
+    )
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(sys.executable, [sys.executable, "-m", "streaming", "collect", "--config", str(tmp_path / "x.toml")])
+    written, deadline = b"", time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if select.select([terminal], [], [], 0.1)[0]:
+            try:
+                written += os.read(terminal, 65_536)
+            except OSError:  # the other side is closed
+                break
+    else:
+        os.kill(pid, signal.SIGKILL)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 2
+    assert b"the key is encrypted and its passphrase is not known" in written
+    assert (b"set collector.kafka.ssl.password" in written) == of_kafka
+    assert b"Enter PEM" not in written
 
 
 def test_round_of_one_group_that_fails_leaves_the_others(

@@ -12,7 +12,7 @@ import pytest
 
 from streaming.cli import main
 from streaming.inspect.picture import GroupPicture
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, served
+from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode, served
 
 pytestmark = pytest.mark.slow  # a look takes its time
 
@@ -212,6 +212,35 @@ def test_what_cannot_be_asked_is_refused(words: list[str], said: str, capsys: py
 def test_second_name_server_answers_for_the_first(capsys: pytest.CaptureFixture[str]) -> None:
     with served(cluster()) as fake:
         assert main(["inspect", "--namesrv", f"127.0.0.1:1;{fake.namesrv[0]}", *SHORT]) == 0
+
+
+def test_port_of_a_broker_is_said_to_be_no_name_server(capsys: pytest.CaptureFixture[str]) -> None:
+    with served(cluster()) as fake:
+        broker = fake.nodes["broker-a"].address
+        assert main(["inspect", "--namesrv", broker, *SHORT]) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        assert f"{broker}: code 3: not set; this is no name server, but perhaps a broker" in err
+        assert "9876" in err
+        assert main(["inspect", "--namesrv", f"{broker};{fake.namesrv[0]}", *SHORT]) == 0
+
+
+def test_refusals_are_shown_with_code_and_remark(capsys: pytest.CaptureFixture[str]) -> None:
+    fake = cluster()
+    with served(fake):
+        answer = fake.answer
+
+        async def refusing(node: FakeNode, code: int, fields: dict[str, str]) -> tuple[int, bytes]:
+            refused = {106: node is fake.name_servers[0] and is_refused_by_name_servers, 203: True, 38: True}
+            return (16, b"") if refused.get(code) else await answer(node, code, fields)
+
+        fake.answer = refusing  # type: ignore[method-assign]
+        is_refused_by_name_servers = False
+        assert main(["inspect", "--namesrv", fake.namesrv[0], "--group", "g", *SHORT]) == 2
+        assert "no answer of broker-a: code 16: not set" in capsys.readouterr().out
+        is_refused_by_name_servers = True
+        assert main(["inspect", "--namesrv", fake.namesrv[0], *SHORT]) == 2
+        assert f"{fake.namesrv[0]}: code 16: not set" in capsys.readouterr().err
 
 
 def test_secret_of_the_environment_signs_and_is_not_shown(

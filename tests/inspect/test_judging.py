@@ -8,8 +8,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from schemas.events import AnyEvent, ConsumeProgress, Subscription
+from schemas.events import AnyEvent, BrokerAnswer, ConsumeProgress, Round, RouteQueues, Subscription, TopicRoute
 from streaming.core.allocation import AveragelyByCircle
+from streaming.core.bounds import CLIENTS_AT_MOST
 from streaming.core.settings import GroupRule, Settings
 from streaming.inspect import judging
 from streaming.inspect.picture import GroupPicture
@@ -50,6 +51,30 @@ def test_nobody_is_healthy_before_clients_were_asked() -> None:
     seen = picture(one)
     assert seen.status == "unknown"
     assert {m.why_not for m in seen.members} == {"not asked yet"}
+
+
+def test_route_that_is_too_large_is_named_and_the_group_is_not_healthy() -> None:
+    one = looked_at(two())
+    huge = (RouteQueues("a", 2_000_000_000, 2_000_000_000, 6),)
+    one.say(TopicRoute, one.now, topic="Huge", brokers=huge)
+    seen = picture(one)
+    assert seen.status == "unknown"
+    (question,) = seen.undecided
+    assert question.evidence.startswith("the route of Huge was told and not taken: 2000000008 queues of one group")
+    assert "the route of Huge" in page(seen)
+    one.say(TopicRoute, one.now + 1, topic="Huge", brokers=())
+    assert picture(one).undecided == ()
+
+
+def test_lists_that_are_too_long_are_why_no_round_has_ended() -> None:
+    one = fleet()
+    ids = tuple(f"{n:x}" for n in range(CLIENTS_AT_MOST + 1))
+    one.say(Round, one.now, brokers=(BrokerAnswer("a", True, ids),), started_ts=one.now)
+    seen = picture(one)
+    assert seen.status == "unknown"
+    assert seen.reason == f"{judging.NO_ROUND}; the lists of its members: {len(ids)} clients of one group; " + (
+        f"the limit is {CLIENTS_AT_MOST}"
+    )
 
 
 def test_without_a_round_nothing_is_known() -> None:

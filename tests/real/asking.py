@@ -26,7 +26,7 @@ def ask(address: str, request: Request, credentials: Credentials | None = None) 
 
 def brokers_known_to(namesrv: str) -> dict[str, str]:
     """Addresses by broker name; none of a name server that does not answer."""
-    return bodies.broker_addresses(ask(namesrv, requests.cluster_info())) or {}
+    return bodies.broker_addresses(ask(namesrv, requests.cluster_info()))[0] or {}
 
 
 def queues_of(namesrv: str, topic: str) -> dict[str, int]:
@@ -36,7 +36,7 @@ def queues_of(namesrv: str, topic: str) -> dict[str, int]:
 
 
 def is_serving(broker_address: str, credentials: Credentials | None = None) -> bool:
-    return bodies.group_settings(ask(broker_address, requests.subscription_groups(), credentials)) is not None
+    return bodies.group_settings(ask(broker_address, requests.subscription_groups(), credentials))[0] is not None
 
 
 def members_of(broker_address: str, group: str, credentials: Credentials | None = None) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from streaming.collector.translation.answers import SUCCESS, SubscriptionGroupAn
 from streaming.collector.translation.views import listed
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.bodies import Asked, GroupSettings
-from streaming.collector.wire.client import Lane, Reply
+from streaming.collector.wire.client import Lane
 
 SPREAD = 0.5  # of the interval, over which the groups of a round are begun
 FEW_GROUPS = 20  # need not be spread
@@ -123,9 +123,8 @@ class ClusterProbe:
             await asyncio.wait([self._learning])
 
     async def _learn_cluster(self) -> None:
-        reply, addresses = await self._ask_who_is_where()
-        unreadable = None if addresses is not None else reply.error or "unreadable answer"
-        self._view.note("the name servers", unreadable)
+        addresses, failure = await self._ask_who_is_where()
+        self._view.note("the name servers", failure)
         now = self._view.clock.steady_ms()
         for news in self._view.brokers.take(addresses or {}, now) if addresses is not None else ():
             log.info("%s: %s", self._view.cluster, news)
@@ -137,22 +136,24 @@ class ClusterProbe:
         if due:
             self._tell_settings()
 
-    async def _ask_who_is_where(self) -> tuple[Reply, dict[str, str] | None]:
-        """The brokers that any name server knows: one may lack a broker that cannot reach it."""
+    async def _ask_who_is_where(self) -> tuple[dict[str, str] | None, str | None]:
+        """The brokers that any name server knows: one may lack a broker that cannot reach it. If none tells, why."""
         servers = self._view.name_servers
         address, reply = await servers.ask(requests.cluster_info())
-        addresses = bodies.broker_addresses(reply)
+        addresses, failure = bodies.broker_addresses(reply)
         others = [other for other in servers.addresses if other != address] if address else []
         for besides in (await servers.ask_besides(requests.cluster_info(), others)).values():
-            addresses = {**(bodies.broker_addresses(besides) or {}), **(addresses or {})} or addresses
-        return reply, addresses
+            addresses = {**(bodies.broker_addresses(besides)[0] or {}), **(addresses or {})} or addresses
+        if addresses is not None:
+            return addresses, None
+        return None, f"{address}: {failure}" if address else failure
 
     async def _learn_groups(self, broker: str) -> None:
         """A broker that does not answer is asked again in the next round."""
         reply = await self._view.ask(broker, requests.subscription_groups(), Lane.TABLES)
-        settings = bodies.group_settings(reply)
+        settings, failure = bodies.group_settings(reply)
         if settings is None:
-            self._view.note(f"{broker} for its groups", reply.error or reply.refusal or "unreadable answer")
+            self._view.note(f"{broker} for its groups", failure)
             return
         self._learned_ts[broker] = self._view.clock.steady_ms()
         self._view.note(f"{broker} for its groups", None)

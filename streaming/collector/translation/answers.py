@@ -1,6 +1,6 @@
 """What was answered to the requests that evenkeel makes, one type a request. A line of a recording is one of these.
 
-All are judged by ``code``, never by ``remark``. ``ts`` is the moment of the request and ``dur_ms`` later is that of
+All are judged by ``code``, never by a remark. ``ts`` is the moment of the request and ``dur_ms`` later is that of
 the answer, in epoch milliseconds. ``code`` None: there was no answer, and ``error`` may say how that showed.
 Names in JSON are RocketMQ's; a field that is null counts as absent.
 """
@@ -11,9 +11,11 @@ from msgspec import Struct, field
 
 SUCCESS = 0
 SYSTEM_ERROR = 1  # to 38: no such group on this broker, so no members; to 307: no such client
+REQUEST_CODE_NOT_SUPPORTED = 3
 TOPIC_NOT_EXIST = 17
 CONSUMER_NOT_ONLINE = 206
 CONSUME_MSG_TIMEOUT = 207  # to 307: the client did not answer the broker within 10 s
+REMARK_CHARACTERS = 160  # a remark may be a whole stack trace
 
 
 class Line(Struct, tag_field="kind", frozen=True, kw_only=True, omit_defaults=True):
@@ -23,12 +25,19 @@ class Line(Struct, tag_field="kind", frozen=True, kw_only=True, omit_defaults=Tr
     cluster: str | None = None
 
 
+def refusal(code: int, remark: str | None) -> str:
+    """The code that refuses, with the first words of the remark: it tells a wrong secret from a broken broker."""
+    words = " ".join((remark or "").partition("\n")[0].split())[:REMARK_CHARACTERS]
+    return f"code {code}: {words}" if words else f"code {code}"
+
+
 class Answer(Line, frozen=True, kw_only=True, omit_defaults=True):
-    """What every answer carries."""
+    """What every answer carries. ``refusal`` has the code of one that is no success, and its remark in short."""
 
     dur_ms: float = 0
     code: int | None = None
     error: str | None = None
+    refusal: str | None = None
 
     @property
     def end_ts(self) -> int:
@@ -40,7 +49,7 @@ class Answer(Line, frozen=True, kw_only=True, omit_defaults=True):
         """How it failed, in words; for an answer that did."""
         if self.error:
             return self.error
-        return "no answer" if self.code is None else f"code {self.code}"
+        return "no answer" if self.code is None else self.refusal or f"code {self.code}"
 
 
 class Brokered(Answer, frozen=True, kw_only=True, omit_defaults=True):

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 def in_parts(marker: Round, number: Callable[[], dict[str, Any]]) -> list[Round]:
     """The marker, or its parts; ``number`` gives each further part its own ``seq``."""
-    names = len(marker.asked) + len(marker.not_asked) + sum(len(answer.client_ids) for answer in marker.brokers)
+    names = len(marker.asked) + len(marker.not_asked) + sum(1 + len(answer.client_ids) for answer in marker.brokers)
     if names <= NAMES_THAT_ALWAYS_FIT or len(encode_event(marker)) <= MAX_EVENT_BYTES:
         return [marker]
     pieces: list[dict[str, Any]] = [{"brokers": answers} for answers in _packed(_pieces(marker.brokers), _answer_bytes)]

@@ -100,21 +100,20 @@ def consume_stats(reply: Reply, asked: Asked, topic: str | None = None) -> Consu
     return ConsumeStatsAnswer(**asked.common(reply, error), topic=topic, table=table)
 
 
-def broker_addresses(reply: Reply) -> dict[str, str] | None:
+def broker_addresses(reply: Reply) -> tuple[dict[str, str] | None, str | None]:
     """The address of each broker's master, by broker name; where it has none, of its replica with the lowest id.
 
-    Clients ask a replica for their members too while there is no master.
+    Clients ask a replica for their members too while there is no master. Without an answer that can be read: why.
     """
-    brokers, _ = _read(reply, lambda body: _typed(body, _Brokers).broker_addr_table)
+    brokers, why = _read_or_why(reply, lambda body: _typed(body, _Brokers).broker_addr_table)
     if brokers is None:
-        return None
-    return {name: _foremost(one.broker_addrs) for name, one in brokers.items() if one.broker_addrs}
+        return None, why
+    return {name: _foremost(one.broker_addrs) for name, one in brokers.items() if one.broker_addrs}, None
 
 
-def group_settings(reply: Reply) -> dict[str, GroupSettings] | None:
-    """Every group's settings on one broker, by the group's name."""
-    found, _ = _read(reply, lambda body: _typed(body, _GroupTable).subscription_group_table)
-    return found
+def group_settings(reply: Reply) -> tuple[dict[str, GroupSettings] | None, str | None]:
+    """Every group's settings on one broker, by the group's name. Without an answer that can be read: why."""
+    return _read_or_why(reply, lambda body: _typed(body, _GroupTable).subscription_group_table)
 
 
 def popping_groups(reply: Reply) -> frozenset[tuple[str, str]] | None:
@@ -129,7 +128,7 @@ def popping_groups(reply: Reply) -> frozenset[tuple[str, str]] | None:
 
 def _outcome(reply: Reply, error: str | None) -> dict[str, Any]:
     code = None if reply.frame is None or error else reply.frame.code
-    return {"ts": reply.ts, "dur_ms": reply.dur_ms, "code": code, "error": error}
+    return {"ts": reply.ts, "dur_ms": reply.dur_ms, "code": code, "error": error, "refusal": reply.refusal}
 
 
 def _read(reply: Reply, read: Callable[[bytes], T]) -> tuple[T | None, str | None]:
@@ -144,6 +143,12 @@ def _read(reply: Reply, read: Callable[[bytes], T]) -> tuple[T | None, str | Non
         return None, f"unreadable answer: {error}"
     except msgspec.ValidationError as error:
         return None, f"unreadable answer: {error}"
+
+
+def _read_or_why(reply: Reply, read: Callable[[bytes], T]) -> tuple[T | None, str | None]:
+    """What a successful answer's body says; else None, and why in words."""
+    found, error = _read(reply, read)
+    return found, None if found is not None else error or reply.refusal or "unreadable answer"
 
 
 def _typed(body: bytes, kind: type[T]) -> T:

@@ -6,7 +6,7 @@ import time
 from enum import Enum
 from typing import NamedTuple
 
-from streaming.collector.translation.answers import SUCCESS
+from streaming.collector.translation.answers import SUCCESS, refusal
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.budget import Budget
 from streaming.collector.wire.clock import Clock
@@ -14,7 +14,6 @@ from streaming.collector.wire.connection import Connection, Unreachable, connect
 from streaming.collector.wire.frames import Frame
 from streaming.collector.wire.requests import Request
 
-REMARK_CHARACTERS = 160  # a remark may be a whole stack trace
 JUST_NOW = "not asked: it did not answer a moment ago"
 
 
@@ -44,11 +43,10 @@ class Reply(NamedTuple):
 
     @property
     def refusal(self) -> str | None:
-        """The code that refuses, with the first words of the remark: it tells a wrong secret from a broken broker."""
+        """The code that refuses, with the remark in short."""
         if self.frame is None or self.frame.code == SUCCESS:
             return None
-        words = " ".join((self.frame.remark or "").partition("\n")[0].split())[:REMARK_CHARACTERS]
-        return f"code {self.frame.code}: {words}" if words else f"code {self.frame.code}"
+        return refusal(self.frame.code, self.frame.remark)
 
 
 class RemotingClient:

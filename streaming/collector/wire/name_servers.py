@@ -3,10 +3,13 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 
+from streaming.collector.translation.answers import REQUEST_CODE_NOT_SUPPORTED
 from streaming.collector.wire.client import RemotingClient, Reply
 from streaming.collector.wire.requests import Request
 
 PATIENCE_S = 1  # with those that are asked besides the first that answers
+# Brokers and proxies do not know requests to name servers (``NettyRemotingAbstract.processRequestCommand``).
+NO_NAME_SERVER = "this is no name server, but perhaps a broker or proxy; name servers listen on port 9876 as a rule"
 
 
 class NameServers:
@@ -23,11 +26,12 @@ class NameServers:
         for step in range(len(self.addresses)):
             number = (first + step) % len(self.addresses)
             reply = await self._client.ask(self.addresses[number], request, self._timeout_s)
-            if reply.frame is not None:
+            if reply.frame is not None and reply.frame.code != REQUEST_CODE_NOT_SUPPORTED:
                 self._preferred = number
                 return self.addresses[number], reply
-            failures.append(f"{self.addresses[number]}: {reply.error}")
-        return None, reply._replace(error="; ".join(failures))
+            why = reply.error if reply.frame is None else f"{reply.refusal}; {NO_NAME_SERVER}"
+            failures.append(f"{self.addresses[number]}: {why}")
+        return None, reply._replace(frame=None, error="; ".join(failures))
 
     async def ask_besides(self, request: Request, addresses: Iterable[str]) -> dict[str, Reply]:
         """What these answer within a second, failures too: nobody waits longer for one that hangs."""
