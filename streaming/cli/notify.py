@@ -6,27 +6,55 @@
 import argparse
 import signal
 from threading import Event
+from typing import TYPE_CHECKING
 
 from streaming.cli.arguments import Commands, add_config
 from streaming.cli.session import configured_with_alerts
 from streaming.config import NOTIFIER, TABLES
 
+if TYPE_CHECKING:
+    from streaming.notifier.service import Plan
+
 
 def add_command(commands: Commands) -> None:
     parser = commands.add_parser("notify", description=__doc__)
+    parser.add_argument(
+        "--test",
+        action="store_true",
+        help="send a test page and its end to every destination once, say what came back, and no more",
+    )
     add_config(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0 after a signal. Raises MonitorError for what is refused, and while another notifier delivers."""
-    config, alerts = configured_with_alerts(arguments, writes=(TABLES, NOTIFIER))
+    """0 after a signal; with --test 0 if every destination took it, else 1.
+
+    Raises MonitorError for what is refused, and while another notifier delivers.
+    """
+    config, alerts = configured_with_alerts(arguments, writes=() if arguments.test else (TABLES, NOTIFIER))
     from streaming.notifier.service import keep_serving
     from streaming.notifier.setting_up import plan_of
 
-    plan = plan_of(config, alerts)
+    plan = plan_of(config, alerts, file=arguments.config)
+    if arguments.test:
+        return _test(plan)
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, frame: stop.set())
     keep_serving(plan, stop, is_alone=True)
     return 0
+
+
+def _test(plan: "Plan") -> int:
+    """It may run beside a notifier that delivers: nothing is kept of it."""
+    from streaming.notifier.testing import try_all
+    from streaming.wording.names import plain
+
+    has_failed = False
+    for one in try_all(plan):
+        has_failed |= not one.is_taken
+        outcome = "taken" if one.is_taken else "NOT TAKEN"
+        unrouted = "" if one.is_routed else "; but no route names it: no page ever goes there"
+        print(plain(f"{one.name}: {outcome}: {one.came_back}{unrouted}"), flush=True)
+    return int(has_failed)

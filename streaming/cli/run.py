@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     from streaming.notifier.setting_up import plan_of
     from streaming.spark.service import serve
 
-    plan = plan_of(config, alerts)
+    plan = plan_of(config, alerts, file=arguments.config)
     stop = Event()
     notifier = Thread(target=keep_serving, args=(plan, stop), name="notifier", daemon=True)
     try:

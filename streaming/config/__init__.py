@@ -1,5 +1,6 @@
 """What an operator sets: one TOML file (``conf/evenkeel.toml`` shows every key) and ``EVENKEEL__SECTION__KEY``."""
 
+from streaming.config.alert_rules import zone_named
 from streaming.config.alerts import Alerts, RouteSection, SinkSection
 from streaming.config.faults import ConfigFaults, Fault, KeyPath
 from streaming.config.load import Loaded, load_config, read_config
@@ -40,4 +41,5 @@ __all__ = [
     "read_config",
     "secret_at",
     "server_list",
+    "zone_named",
 ]

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from string import Formatter
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from streaming.config.alerts import SINK_NAME, Alerts, RouteSection, SecretPlace, SinkSection
 from streaming.config.faults import NO_VALUE, KeyPath
@@ -22,12 +23,26 @@ _ADDRESS = "an address that begins with https:// or http://"
 _IN_A_HEADER = re.compile(r"[!-~]+")  # RFC 6750: a bearer token is ASCII without blanks
 
 
+def zone_named(name: str) -> ZoneInfo | None:
+    """The time zone; None where this machine has none of that name."""
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        return None
+
+
 def broken_alert_rules(alerts: Alerts, config: Config, environ: Mapping[str, str]) -> Iterator[Broken]:
     """Every rule that valid values break, among themselves or beside ``config``."""
     yield from _monitor(alerts, config)
     link = alerts.pages.link
     if link and not _is_link(link):
         yield Broken((("pages", "link"),), link, f"{_ADDRESS}; {{cluster}} and {{group}} in it stand for their names")
+    if alerts.pages.docs and not _is_address(alerts.pages.docs):
+        yield Broken((("pages", "docs"),), alerts.pages.docs, f"{_ADDRESS}, where evenkeel's folder docs/ can be read")
+    if alerts.pages.time_zone and zone_named(alerts.pages.time_zone) is None:
+        yield Broken(
+            (("pages", "time_zone"),), alerts.pages.time_zone, 'a name that this machine knows: "Asia/Shanghai"'
+        )
     if alerts.heartbeat.url and not _is_address(alerts.heartbeat.url):
         yield Broken((("heartbeat", "url"),), alerts.heartbeat.url, _ADDRESS)
     names = [sink.name for sink in alerts.sinks]

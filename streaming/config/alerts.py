@@ -24,6 +24,8 @@ class Pages(Section):
     storm_seconds: float = Field(120, ge=1, le=3600, allow_inf_nan=False)
     update_seconds: float = Field(60, ge=1, le=86_400, allow_inf_nan=False)
     link: str = ""
+    docs: str = ""
+    time_zone: str = ""
 
 
 class Monitor(Section):

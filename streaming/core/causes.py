@@ -9,7 +9,7 @@ from collections.abc import Callable
 from schemas.facts import Cause, Kind
 from streaming.core.evidence import MemberEvidence
 from streaming.core.expectation import NotKnown
-from streaming.core.explanation import Explanation, ids
+from streaming.core.explanation import Explanation, ids, ids_and
 from streaming.core.membership import entries_at
 from streaming.core.reports import addresses_of
 from streaming.core.routes import readable
@@ -97,7 +97,10 @@ def subscription_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Expla
     explained = queues
     if topic.expected is not None:
         explained = frozenset(q for q in queues if set(topic.expected.get(q, ())) & set(others))
-    text = f"{ids(topic, others)} is a member but does not subscribe to {topic.topic.name}"
+    text = (
+        ids_and(topic, others, "is a member but does not", "are members but do not")
+        + f" subscribe to {topic.topic.name}"
+    )
     return Explanation(Cause.SUBSCRIPTION_MISMATCH, explained, text, frozenset(others))
 
 
@@ -109,7 +112,8 @@ def strategy_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Explanati
             by_class.setdefault(member.runs_as.strategy.rsplit(".", 1)[-1], []).append(member.place)
     if len(by_class) < 2:
         return None
-    text = "; ".join(f"{name}: {ids(topic, places)}" for name, places in sorted(by_class.items()))
+    odd_first = sorted(by_class.items(), key=lambda item: (len(item[1]), item[0]))
+    text = "; ".join(f"{name}: {ids(topic, places)}" for name, places in odd_first)
     few = min(by_class.values(), key=len)
     explained = frozenset(queue for queue in queues if len(topic.owners(queue)) != 1)
     return Explanation(Cause.STRATEGY_MISMATCH, explained, text, frozenset(few))
@@ -190,7 +194,8 @@ def lock_stuck(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | No
         return None
     explained = frozenset(q for q in queues if set(topic.expected.get(q, ())) - set(topic.owners(q)))
     owners = sorted({place for q in explained for place in topic.expected[q]})
-    text = f"orderly: {ids(topic, owners)} should own them, and has not got the broker's lock"
+    said = "should own them, and {} not got the broker's lock"
+    text = f"orderly: {ids_and(topic, owners, said.format('has'), said.format('have'))}"
     return Explanation(Cause.LOCK_STUCK, explained, text, frozenset(owners))
 
 
@@ -262,7 +267,9 @@ def member_gone(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | N
     gone = {place for place, client in enumerate(clients) if client.client_id in left and place not in topic.members}
     explained = frozenset(q for q in queues if gone & set(state_queues[q].settled))
     owners = sorted(gone & {place for q in explained for place in state_queues[q].settled})
-    text = f"{ids(topic, owners)} has left, its queues are not taken over"
+    text = ids_and(
+        topic, owners, "has left, its queues are not taken over", "have left, their queues are not taken over"
+    )
     return Explanation(Cause.MEMBER_GONE, explained, text, frozenset(owners))
 
 

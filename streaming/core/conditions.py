@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from schemas.facts import Cause, Kind, Severity
 from schemas.identity import is_retry_topic
 from streaming.core.evidence import CLUSTERING, GroupEvidence, Subscriptions, shown
+from streaming.core.explanation import first_of
 from streaming.core.kinds import KINDS
 from streaming.core.membership import host_of, hosts_in_turn
 from streaming.core.queue import Queue
@@ -48,8 +49,8 @@ def inconsistent_subscription(evidence: GroupEvidence) -> Iterator[Found]:
             )
         return
     parts = [
-        f"{', '.join(evidence.group.client_ids(places)[:3])}: {', '.join(map(shown, subscription))}"
-        for subscription, places in sorted(by_subscription.items(), key=lambda item: item[1])
+        f"{first_of(evidence.group.client_ids(places))}: {', '.join(map(shown, subscription))}"
+        for subscription, places in sorted(by_subscription.items(), key=lambda item: (len(item[1]), item[1]))
     ]
     clients = tuple(place for places in by_subscription.values() for place in places)
     yield Found(

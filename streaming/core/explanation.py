@@ -1,5 +1,7 @@
 """Why queues are as they are, in the form in which every rule says it."""
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from schemas.facts import Cause
@@ -15,7 +17,16 @@ class Explanation(Struct, frozen=True):
     clients: frozenset[int] = frozenset()
 
 
+def ids_and(topic: TopicEvidence, places: list[int], one: str, many: str) -> str:
+    """The same, and what is said of them: ``one`` of a single client, ``many`` of several."""
+    return f"{ids(topic, places)} {one if len(places) == 1 else many}"
+
+
 def ids(topic: TopicEvidence, places: list[int]) -> str:
     """The first three, and how many more."""
-    found = topic.group.client_ids(places)
-    return ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
+    return first_of(topic.group.client_ids(places))
+
+
+def first_of(names: Sequence[str]) -> str:
+    """The first three, and how many more."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

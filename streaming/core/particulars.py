@@ -1,5 +1,6 @@
 """What an alert fact says beside its finding: which clients it is about, what changed shortly before, what waits."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 from schemas.facts import AlertChange, AlertClient, AlertQueue, Kind
@@ -54,16 +55,24 @@ def waiting_of(evidence: GroupEvidence, alert: Alert) -> tuple[int | None, int |
 def clients_of(
     group: Group, alert: Alert, verdicts: dict[int, Verdict], named: Iterable[int]
 ) -> tuple[AlertClient, ...]:
-    """Those that the cause names, then the owners and the expected owners of its queues."""
+    """Those that the cause names, the odd ones among them first, then the owners and expected owners of its queues."""
     judged = [verdicts[place] for place in alert.queues if place in verdicts]
     owners = {place for verdict in judged for place in verdict.owners}
     expected = {place for verdict in judged for place in verdict.expected or ()}
-    places = dict.fromkeys((*_by_id(group, set(named)), *_by_id(group, owners), *_by_id(group, expected)))
+    places = dict.fromkeys((*_odd_ones_first(group, set(named)), *_by_id(group, owners), *_by_id(group, expected)))
     return tuple(_client(group, group.state.clients[place]) for place in list(places)[:CLIENTS_AT_MOST])
 
 
 def _by_id(group: Group, places: set[int]) -> list[int]:
     return sorted(places, key=lambda place: group.state.clients[place].client_id)
+
+
+def _odd_ones_first(group: Group, places: set[int]) -> list[int]:
+    """Of thirteen clients the one that subscribes to something else is what a reader looks for."""
+    in_order = _by_id(group, places)
+    said = {place: _client(group, group.state.clients[place]).subscriptions for place in in_order}
+    alike = Counter(said.values())
+    return sorted(in_order, key=lambda place: alike[said[place]])
 
 
 def _client(group: Group, client: Client) -> AlertClient:

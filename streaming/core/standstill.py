@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from schemas.facts import Cause
 from streaming.core.evidence import MemberEvidence
-from streaming.core.explanation import Explanation, ids
+from streaming.core.explanation import Explanation, ids, ids_and
 from streaming.core.progress import is_seen_to_move
 from streaming.core.topic_evidence import TopicEvidence
 
@@ -18,7 +18,8 @@ def client_silent(topic: TopicEvidence, queues: frozenset[int]) -> Explanation |
         return None
     owners = sorted({place for q in owned_by_silent for place in topic.owners(q)} & silent)
     since = min(_answered_ts(topic.members[place]) for place in owners)
-    text = f"{ids(topic, owners)} is listed but has not answered for {(topic.now - since) // 1000} s"
+    text = ids_and(topic, owners, "is listed but has", "are listed but have")
+    text += f" not answered for {(topic.now - since) // 1000} s"
     return Explanation(Cause.CLIENT_STALLED, owned_by_silent, text, frozenset(owners))
 
 
@@ -31,7 +32,10 @@ def pulls_refused(topic: TopicEvidence, queues: frozenset[int]) -> Explanation |
     others = topic.not_subscribers
     if not others:
         return _subscriptions_take_turns(topic, queues)
-    text = f"{ids(topic, others)} is a member but does not subscribe to {topic.topic.name}"
+    text = (
+        ids_and(topic, others, "is a member but does not", "are members but do not")
+        + f" subscribe to {topic.topic.name}"
+    )
     return Explanation(Cause.SUBSCRIPTION_MISMATCH, queues, text, frozenset(others))
 
 
@@ -63,7 +67,12 @@ def owner_is_mute(topic: TopicEvidence, queues: frozenset[int]) -> Explanation |
     """Nobody says that it owns the queue, and who should own it pulls by itself, without a word of its queues."""
     owners = _mutes_that_should_own(topic, queues, lambda exclusion: exclusion is None)
     those = sorted({place for places in owners.values() for place in places})
-    text = f"{ids(topic, those)} should own them, pulls by itself and does not say which queues it owns"
+    text = ids_and(
+        topic,
+        those,
+        "should own them, pulls by itself and does not say which queues it owns",
+        "should own them, pull by themselves and do not say which queues they own",
+    )
     return Explanation(Cause.CLIENT_STALLED, frozenset(owners), text, frozenset(those))
 
 
@@ -72,7 +81,8 @@ def owner_of_another_kind(topic: TopicEvidence, queues: frozenset[int]) -> Expla
     owners = _mutes_that_should_own(topic, queues, lambda exclusion: exclusion is not None)
     those = sorted({place for places in owners.values() for place in places})
     kinds = ", ".join(sorted({topic.members[place].exclusion or "" for place in those}))
-    text = f"the others leave them to {ids(topic, those)}, which does not share out as they do ({kinds})"
+    do = "does" if len(those) == 1 else "do"
+    text = f"the others leave them to {ids(topic, those)}, which {do} not share out as they do ({kinds})"
     return Explanation(Cause.STRATEGY_MISMATCH, frozenset(owners), text, frozenset(those))
 
 

@@ -1,7 +1,7 @@
 """The text of a page: what is told of an incident, in which words. Pure: a notice and a time in, text out."""
 
 from streaming.notices.escaping import escape
-from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert, Text
+from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert, Site, Text
 from streaming.notices.writing import write
 
-__all__ = ["MonitorTrouble", "Notice", "OpenAlert", "Text", "escape", "write"]
+__all__ = ["MonitorTrouble", "Notice", "OpenAlert", "Site", "Text", "escape", "write"]

@@ -23,6 +23,7 @@ CHINESE = Language(
             "客户端 ID 相同",
             "多个实例使用同一个客户端 ID，算出同样的队列，其余队列无人消费",
             "为每个实例设置不同的 instanceName（4.9 及以上版本的客户端默认不同），然后重启",
+            "只留一个、停掉其余实例：队列会在留下的成员中重新分配",
         ),
         "STALE_CONNECTION": Advice(
             "残留连接",
@@ -33,16 +34,19 @@ CHINESE = Language(
             "订阅关系不一致",
             "同一消费组的成员订阅了不同的 Topic 或过滤条件，但仍都参与队列分配",
             "同一消费组的订阅关系必须一致：订阅不同的成员请使用单独的消费组",
+            "停掉订阅不同的成员，或回滚引入它们的发布",
         ),
         "STRATEGY_MISMATCH": Advice(
             "分配策略不一致",
             "组内成员按不同的规则分配队列",
             "让所有成员使用相同的分配策略（AllocateMessageQueueStrategy），同一消费组只用一种 SDK",
+            "停掉策略不同的成员，或回滚引入它们的发布",
         ),
         "VIEW_DIVERGENCE": Advice(
             "各 Broker 的成员列表不一致",
             "该 Topic 所在的各个 Broker 返回的成员列表不同，客户端因此算出不同的分配结果",
             "逐个查询 Broker，找出连不上其中某个 Broker 的客户端",
+            "停掉未被某个 Broker 列出的客户端：成员列表即恢复一致",
         ),
         "ROUTE_LAG": Advice(
             "路由未更新",
@@ -52,7 +56,7 @@ CHINESE = Language(
         "CLIENT_STALLED": Advice(
             "客户端卡住",
             "持有者仍在成员列表中，但没有应答或不再拉取消息",
-            "先抓线程栈，再重启该客户端",
+            "先抓线程栈，再停掉或重启该客户端：期间其余成员会接管它的队列",
         ),
         "MEMBER_GONE": Advice(
             "队列未被接管",
@@ -73,22 +77,24 @@ CHINESE = Language(
             "配置中缺少队列",
             "按配置分配队列，而没有任何成员的配置包含这些队列",
             "把这些队列加到某个成员的配置中",
+            "若是最近一次修改配置漏掉了这些队列，回滚该修改",
         ),
         "NO_READ_PERM": Advice(
             "没有读权限",
             "Broker 上该 Topic 的权限不含读",
-            "恢复读权限，除非是有意关闭的；若各 Broker 队列数不同，请用 updateTopic -r -w -p，"
-            "因为 updateTopicPerm 会套用第一个 Broker 的队列数",
+            "恢复该 Topic 的读权限（mqadmin updateTopicPerm -p 6），除非是有意关闭的；"
+            "若各 Broker 队列数不同，请用 updateTopic -r -w -p，因为 updateTopicPerm 会套用第一个 Broker 的队列数",
         ),
         "READ_LT_WRITE": Advice(
             "读队列数小于写队列数",
             "readQueueNums 小于 writeQueueNums，多出的队列写得进却没有人读",
-            "用 mqadmin updateTopic 调大（-r 与 -w 要同时给出），除非正在缩容",
+            "用 mqadmin updateTopic 调大 readQueueNums（-r 与 -w 要同时给出），除非正在缩容",
         ),
         "UNEXPLAINED": Advice(
             "原因不明",
             "不符合任何已知原因",
             "看之前发生了什么变更，对照实际持有者与应持有者；重启的成员会重新分配",
+            "回滚最近的发布；或逐个重启成员",
         ),
     },
     do={
@@ -96,6 +102,11 @@ CHINESE = Language(
         "NO_MEMBERS": "启动消费者；若该消费组已下线不用：evenkeel forget，否则一小时后自动关闭",
         "REBALANCE_STORM": "检查这些客户端为什么反复重启或断开：崩溃、长时间 GC、网络",
         "PHANTOM": "与路由核对，重启持有这些队列的客户端",
+    },
+    now={
+        "SLOW_CONSUMER": "若消费者刚发布过，先回滚",
+        "NO_MEMBERS": "若有发布起不来，先回滚",
+        "REBALANCE_STORM": "停掉反复上下线的客户端：其余成员的队列即不再变动",
     },
     changes={
         "joined": "{subject} 上线",
@@ -106,7 +117,7 @@ CHINESE = Language(
     },
     troubles={
         "monitor_blind": Trouble(
-            "evenkeel 自 {since} 起看不到任何数据",
+            "evenkeel 自 {since} UTC 起看不到任何数据",
             "evenkeel 已恢复监控，中断了 {age}",
             "在此期间不作任何判断：该集群的告警既不会触发也不会恢复，没有告警不代表一切正常。",
             (
@@ -116,7 +127,7 @@ CHINESE = Language(
             ),
         ),
         "monitor_late": Trouble(
-            "evenkeel 自 {since} 起处理滞后",
+            "evenkeel 自 {since} UTC 起处理滞后",
             "evenkeel 已追上，滞后了 {age}",
             "追上之前告警暂缓发送，届时仍在触发的会补发；眼下的故障暂时看不到。",
             (
@@ -126,7 +137,7 @@ CHINESE = Language(
             ),
         ),
         "group_blind": Trouble(
-            "evenkeel 自 {since} 起看不到该消费组",
+            "evenkeel 自 {since} UTC 起看不到该消费组",
             "evenkeel 已恢复对该消费组的监控，中断了 {age}",
             "它的事件被拒收。在此期间该消费组的状态为 UNKNOWN，其告警既不会触发也不会恢复。",
             (
@@ -135,12 +146,24 @@ CHINESE = Language(
             ),
         ),
     },
+    test=Trouble(
+        "这是一条测试告警，一切正常",
+        "测试结束",
+        "由 evenkeel notify --test 发送。真实告警走同样的路径。",
+        (),
+    ),
     units={"s": "秒", "min": "分钟", "h": "小时", "d": "天"},
     queues=Noun("{n} 个队列", "{n} 个队列"),
     messages=Noun("{n} 条消息", "{n} 条消息"),
     groups=Noun("{n} 个消费组", "{n} 个消费组"),
     instances=Noun("{n} 个实例", "{n} 个实例"),
-    more=Noun("……另有 {n} 项", "……另有 {n} 项"),
+    more_queues=Noun("……另有 {n} 行队列", "……另有 {n} 行队列"),
+    more_clients=Noun("……另有 {n} 个客户端", "……另有 {n} 个客户端"),
+    more_changes=Noun("……另有 {n} 次变更", "……另有 {n} 次变更"),
+    more_groups=Noun("……另有 {n} 个消费组", "……另有 {n} 个消费组"),
+    more_alerts=Noun("……另有 {n} 条告警", "……另有 {n} 条告警"),
+    more_names=Noun("另有 {n} 个", "另有 {n} 个"),
+    any_cluster="任何集群：evenkeel 尚不知道任何集群",
     evidence=in_chinese,
     comma="，",
     semicolon="；",
@@ -182,10 +205,13 @@ CHINESE = Language(
         "excluded": "{kind}：evenkeel 不再判断它，故关闭，并非确认恢复",
     },
     do_line="处理：{advice}",
+    now_line="临时措施：{advice}",
     storm_do="这么多消费组同时异常，必有共同原因：先看 Broker、NameServer、网络和最近的发布",
     next_line="下一步：{command}",
     on_host="{command}   （在 {host} 上执行）",
     check_line="检查：{what}",
+    silence_line="静默：{command}",
+    about_line="说明：{address}",
     link_line="页面：{link}",
     group_in_storm="  {group}：{what}",
     because="（{causes}）",

@@ -1,4 +1,6 @@
-"""The next command to type. Capital words stand for what evenkeel does not know: NAMESRV, BROKER_ADDR, PID.
+"""The commands to type next, that can be pasted. Capital words stand for what evenkeel does not know.
+
+They are NAMESRV (of a cluster that [collector] clusters does not name), PID, and the reader's own NAME and TEXT.
 
 The options are those of mqadmin in RocketMQ 4.9.7 and 5.3.3 (org.apache.rocketmq.tools.command).
 """
@@ -9,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from schemas.facts import Cause, Kind
-from streaming.notices.notice import OpenAlert
+from streaming.notices.notice import Notice, OpenAlert, Site
 from streaming.wording.names import plain
 
 LONGEST_NAME = 255  # RocketMQ's own limit for groups; client ids are as short in practice
@@ -23,15 +25,38 @@ class Command(NamedTuple):
     host: str | None = None
 
 
-def next_command(alert: OpenAlert) -> Command:
+Next = Callable[[OpenAlert, Site], Command]
+
+
+def next_command(alert: OpenAlert, site: Site) -> Command:
     """What to look at, or do, first: by the cause, or else by the kind."""
     by_kind = _OF_KIND.get(alert.fact.kind, _explain)
-    return _OF_CAUSE.get(alert.fact.cause or "", by_kind)(alert)
+    return _OF_CAUSE.get(alert.fact.cause or "", by_kind)(alert, site)
 
 
-def inspect_command() -> Command:
-    """It needs neither Kafka nor the job."""
-    return Command("evenkeel inspect --namesrv NAMESRV")
+def inspect_command(cluster: str, site: Site, group: str = "") -> Command:
+    """It needs neither Kafka nor the job. Without a cluster it looks at all that are configured."""
+    servers = "" if not cluster and site.name_servers else f" --namesrv {_name_servers(cluster, site)}"
+    only = f" --group {_quoted(group, 'GROUP')}" if group else ""
+    return Command(f"evenkeel inspect{servers}{only}{_config(site)}")
+
+
+def silence_command(notice: Notice, site: Site) -> str:
+    """Who silences and why is for them to say."""
+    trouble, group = notice.trouble, notice.groups[0] if len(notice.groups) == 1 else ""
+    what = [f"--group {_quoted(group, 'GROUP')}"] if group else []
+    what += [f"--cluster {_quoted(notice.cluster, 'CLUSTER')}"] if notice.cluster else []
+    what += [f"--kind {trouble.kind}"] if trouble is not None else []
+    how_long = "2h" if group else "30m"  # of a whole cluster no more than it takes to mend
+    return f"evenkeel silence {' '.join(what)} --for {how_long} --by NAME --why TEXT{_config(site)}"
+
+
+def _config(site: Site) -> str:
+    return f" --config {shlex.quote(site.config)}" if site.config else ""
+
+
+def _name_servers(cluster: str, site: Site) -> str:
+    return _quoted(site.name_servers.get(cluster), "NAMESRV")
 
 
 def _quoted(name: str | None, stand_in: str) -> str:
@@ -41,24 +66,28 @@ def _quoted(name: str | None, stand_in: str) -> str:
     return shlex.quote(name)
 
 
-def _of_group(command: str) -> Callable[[OpenAlert], Command]:
-    return lambda alert: Command(f"mqadmin {command} -n NAMESRV -g {_quoted(alert.group, 'GROUP')}")
+def _mqadmin(command: str, alert: OpenAlert, site: Site) -> str:
+    return f"mqadmin {command} -n {_name_servers(alert.cluster, site)}"
 
 
-def _of_client(options: str) -> Callable[[OpenAlert], Command]:
-    def command(alert: OpenAlert) -> Command:
+def _of_group(command: str) -> Next:
+    return lambda alert, site: Command(f"{_mqadmin(command, alert, site)} -g {_quoted(alert.group, 'GROUP')}")
+
+
+def _of_client(options: str) -> Next:
+    def command(alert: OpenAlert, site: Site) -> Command:
         client = _quoted(_client_id(alert), "CLIENT_ID")
         group = _quoted(alert.group, "GROUP")
-        return Command(f"mqadmin consumerStatus -n NAMESRV -g {group} -i {client}{options}")
+        return Command(f"{_mqadmin('consumerStatus', alert, site)} -g {group} -i {client}{options}")
 
     return command
 
 
-def _of_topic(command: str) -> Callable[[OpenAlert], Command]:
-    return lambda alert: Command(command.format(topic=_quoted(alert.topic, "TOPIC")))
+def _route(alert: OpenAlert, site: Site) -> Command:
+    return Command(f"{_mqadmin('topicRoute', alert, site)} -t {_quoted(alert.topic, 'TOPIC')}")
 
 
-def _jstack(alert: OpenAlert) -> Command:
+def _jstack(alert: OpenAlert, site: Site) -> Command:
     """On the client's own host: one that is stuck may not answer a broker that asks in its place."""
     client_id = _client_id(alert) or ""
     pid = _PID.fullmatch(client_id)
@@ -77,42 +106,40 @@ def _client_id(alert: OpenAlert) -> str | None:
     return next(iter([*named, *owners, *expected]), None)
 
 
-def _explain(alert: OpenAlert) -> Command:
+def _explain(alert: OpenAlert, site: Site) -> Command:
     group, cluster = _quoted(alert.group, "GROUP"), _quoted(alert.cluster, "CLUSTER")
-    return Command(f"evenkeel explain {group} --cluster {cluster}")
+    return Command(f"evenkeel explain {group} --cluster {cluster}{_config(site)}")
+
+
+def _inspect(alert: OpenAlert, site: Site) -> Command:
+    return inspect_command(alert.cluster, site, alert.group)
 
 
 _CONNECTIONS = _of_group("consumerConnection")
 _STATUS = _of_group("consumerStatus")
-_ROUTE = _of_topic("mqadmin topicRoute -n NAMESRV -t {topic}")
 
-
-def _connections_of_each_broker(alert: OpenAlert) -> Command:
-    return Command(f"{_CONNECTIONS(alert).text} -b BROKER_ADDR")
-
-
-_OF_CAUSE: dict[str, Callable[[OpenAlert], Command]] = {
+_OF_CAUSE: dict[str, Next] = {
     Cause.SAME_CLIENT_ID: _CONNECTIONS,
     Cause.STALE_CONNECTION: _CONNECTIONS,
     Cause.SUBSCRIPTION_MISMATCH: _STATUS,
     Cause.STRATEGY_MISMATCH: _explain,
-    Cause.VIEW_DIVERGENCE: _connections_of_each_broker,
-    Cause.ROUTE_LAG: _ROUTE,
+    Cause.VIEW_DIVERGENCE: _inspect,  # it asks every broker for its list
+    Cause.ROUTE_LAG: _route,
     Cause.CLIENT_STALLED: _jstack,
     Cause.MEMBER_GONE: _of_client(" -s"),
     Cause.LOCK_STUCK: _of_client(""),
     Cause.ROOM_WITHOUT_CONSUMER: _CONNECTIONS,
     Cause.CONFIG_MISSES_QUEUE: _explain,
-    Cause.NO_READ_PERM: _of_topic("mqadmin updateTopicPerm -n NAMESRV -b BROKER_ADDR -t {topic} -p 6"),
-    Cause.READ_LT_WRITE: _ROUTE,
+    Cause.NO_READ_PERM: _route,  # it shows each broker's permission and address
+    Cause.READ_LT_WRITE: _route,
     Cause.UNEXPLAINED: _explain,
 }
-_OF_KIND: dict[str, Callable[[OpenAlert], Command]] = {
+_OF_KIND: dict[str, Next] = {
     Kind.SLOW_CONSUMER: _of_client(" -s"),
     Kind.STALLED: _jstack,
-    Kind.PHANTOM: _ROUTE,
+    Kind.PHANTOM: _route,
     Kind.INCONSISTENT_SUBSCRIPTION: _STATUS,
-    Kind.UNREADABLE_QUEUES: _ROUTE,
+    Kind.UNREADABLE_QUEUES: _route,
     Kind.NO_MEMBERS: _of_group("consumerProgress"),
     Kind.REBALANCE_STORM: _explain,
 }

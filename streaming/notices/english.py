@@ -23,6 +23,7 @@ ENGLISH = Language(
             "same client id",
             "instances share one client id, so they take the same queues and leave others to nobody",
             "give each instance an instanceName of its own (clients from 4.9 on have one), and restart it",
+            "stop all but one of them: all queues are then shared out among those who stay",
         ),
         "STALE_CONNECTION": Advice(
             "dead connection",
@@ -33,16 +34,19 @@ ENGLISH = Language(
             "subscriptions differ",
             "members subscribe to different topics or filters, while each counts as a member for all of them",
             "one group, one subscription: give those that differ a group of their own",
+            "stop the members that differ, or roll back the deploy that brought them",
         ),
         "STRATEGY_MISMATCH": Advice(
             "mixed strategies",
             "members share out the queues by different rules",
             "configure the same allocate strategy in all members, and use one SDK in a group",
+            "stop the members that differ, or roll back the deploy that brought them",
         ),
         "VIEW_DIVERGENCE": Advice(
             "brokers list different members",
             "brokers of the topic list different members, so that clients compute different shares",
             "ask each broker, and look for the client that cannot reach one of them",
+            "stop the client that some broker does not list: then the lists agree",
         ),
         "ROUTE_LAG": Advice(
             "old route",
@@ -52,7 +56,7 @@ ENGLISH = Language(
         "CLIENT_STALLED": Advice(
             "client stuck",
             "the owner is still listed, but does not answer or pulls nothing",
-            "take a thread dump, then restart it",
+            "take a thread dump, then stop or restart it: meanwhile the others take its queues over",
         ),
         "MEMBER_GONE": Advice(
             "queues not taken over",
@@ -73,22 +77,24 @@ ENGLISH = Language(
             "queue not configured",
             "queues are shared out by configuration, and no member's list names these",
             "name the queues in some member's list",
+            "roll back the last change of the lists, if it dropped these queues",
         ),
         "NO_READ_PERM": Advice(
             "no read permission",
             "the broker's permission for the topic lacks reading",
-            "give it back, unless it was taken away on purpose; if brokers have different numbers of queues, with"
-            " updateTopic -r -w -p, since updateTopicPerm takes those of the first",
+            "give the topic read permission again (mqadmin updateTopicPerm -p 6), unless it was taken on purpose; if"
+            " brokers have different numbers of queues, with updateTopic -r -w -p: updateTopicPerm takes the first's",
         ),
         "READ_LT_WRITE": Advice(
             "fewer read than write queues",
             "readQueueNums is smaller than writeQueueNums, and nobody reads what is written beyond it",
-            "raise it with mqadmin updateTopic (-r and -w together), unless the topic is being made smaller",
+            "raise readQueueNums with mqadmin updateTopic (-r and -w together), unless the topic is being made smaller",
         ),
         "UNEXPLAINED": Advice(
             "cause unknown",
             "none of the known causes fits",
             "see what changed before, and compare owners with expected owners; one that is restarted shares out anew",
+            "roll back what was deployed last; or restart the members, one after the other",
         ),
     },
     do={
@@ -96,6 +102,11 @@ ENGLISH = Language(
         "NO_MEMBERS": "start the consumers; if the group was retired: evenkeel forget, or this page ends after an hour",
         "REBALANCE_STORM": "look at why these clients restart or lose their connection: crashes, long GC, the network",
         "PHANTOM": "compare with the route, and restart the client that holds what is not there",
+    },
+    now={
+        "SLOW_CONSUMER": "roll back the consumer, if it was deployed shortly before",
+        "NO_MEMBERS": "roll back the deploy, if one does not come up",
+        "REBALANCE_STORM": "stop the client that comes and goes: the others then keep their queues",
     },
     changes={
         "joined": "{subject} joined",
@@ -106,7 +117,7 @@ ENGLISH = Language(
     },
     troubles={
         "monitor_blind": Trouble(
-            "evenkeel sees nothing since {since}",
+            "evenkeel sees nothing since {since} UTC",
             "evenkeel sees again, after {age}",
             "While this lasts nothing is judged: no alert of this cluster fires or resolves. Silence means nothing.",
             (
@@ -116,7 +127,7 @@ ENGLISH = Language(
             ),
         ),
         "monitor_late": Trouble(
-            "evenkeel lags behind since {since}",
+            "evenkeel lags behind since {since} UTC",
             "evenkeel has caught up, after {age}",
             "Alerts wait until it has caught up; what still fires then will be told. What is new is not seen yet.",
             (
@@ -126,7 +137,7 @@ ENGLISH = Language(
             ),
         ),
         "group_blind": Trouble(
-            "evenkeel cannot see this group since {since}",
+            "evenkeel cannot see this group since {since} UTC",
             "evenkeel sees this group again, after {age}",
             "Its events are refused. While this lasts the group is UNKNOWN: none of its alerts fires or resolves.",
             (
@@ -135,12 +146,24 @@ ENGLISH = Language(
             ),
         ),
     },
+    test=Trouble(
+        "this is a test page, nothing is wrong",
+        "the test is over",
+        "evenkeel notify --test sent it. Pages of real incidents come the same way.",
+        (),
+    ),
     units={"s": "s", "min": "min", "h": "h", "d": "d"},
     queues=Noun("{n} queue", "{n} queues"),
     messages=Noun("{n} message", "{n} messages"),
     groups=Noun("{n} group", "{n} groups"),
     instances=Noun("{n} instance", "{n} instances"),
-    more=Noun("... and {n} more", "... and {n} more"),
+    more_queues=Noun("... and {n} more line of queues", "... and {n} more lines of queues"),
+    more_clients=Noun("... and {n} more client", "... and {n} more clients"),
+    more_changes=Noun("... and {n} more change", "... and {n} more changes"),
+    more_groups=Noun("... and {n} more group", "... and {n} more groups"),
+    more_alerts=Noun("... and {n} more alert", "... and {n} more alerts"),
+    more_names=Noun("and {n} more", "and {n} more"),
+    any_cluster="any cluster: evenkeel knows of none yet",
     evidence=in_english,
     comma=", ",
     semicolon="; ",
@@ -182,10 +205,13 @@ ENGLISH = Language(
         "excluded": "{kind}: closed because evenkeel does not judge it any more, not because it was seen to be right",
     },
     do_line="do: {advice}",
+    now_line="for now: {advice}",
     storm_do="so many at once have something in common: look first at brokers, name servers, the network, a deploy",
     next_line="next: {command}",
     on_host="{command}   (on {host})",
     check_line="check: {what}",
+    silence_line="silence: {command}",
+    about_line="about: {address}",
     link_line="page: {link}",
     group_in_storm="  {group}: {what}",
     because=" ({causes})",

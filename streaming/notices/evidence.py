@@ -97,25 +97,27 @@ _PATTERNS: dict[str, Say] = {
     r"client id (.+) is listed (\d+) times(?: at (.+?))?; a second instance is not proven"
     r"(?:: a connection that has died is gone within (\d+) s)?": _listed_twice,
     r"(\d+) messages wait, none pulled for (\d+) s(?:; (.*))?": _stalled,
-    r"(.+) is a member but does not subscribe to (.+)": _as("{0} 是成员，但没有订阅 {1}"),
+    r"(.+) (?:is a member but does|are members but do) not subscribe to (.+)": _as("{0} 是成员，但没有订阅 {1}"),
     r"no member consumes from the room of (.+)": _as("没有成员消费 {0} 所在机房的队列"),
     r"no member's configured list names these queues": _as("没有任何成员的配置包含这些队列"),
-    r"orderly: (.+) should own them, and has not got the broker's lock": _as(
+    r"orderly: (.+) should own them, and ha(?:s|ve) not got the broker's lock": _as(
         "顺序消费：应由 {0} 持有，但没有拿到 Broker 上的锁"
     ),
     r"the route changed (\d+) s ago, and members still share out the old one": _as(
         "路由在 {0} 秒前变更，成员仍按旧路由分配"
     ),
     r"name servers differ on the route: (.+)": _copies,
-    r"(.+) is listed but has not answered for (\d+) s": _as("{0} 仍在成员列表中，但已 {1} 秒没有应答"),
-    r"(.+) should own them, pulls by itself and does not say which queues it owns": _as(
+    r"(.+) (?:is listed but has|are listed but have) not answered for (\d+) s": _as(
+        "{0} 仍在成员列表中，但已 {1} 秒没有应答"
+    ),
+    r"(.+) should own them, pulls? by (?:itself|themselves) and do(?:es)? not say which queues \w+ owns?": _as(
         "应由 {0} 持有，它自行拉取，且不上报持有的队列"
     ),
-    r"the others leave them to (.+), which does not share out as they do \((.+)\)": _as(
+    r"the others leave them to (.+), which do(?:es)? not share out as they do \((.+)\)": _as(
         "其他成员把它们留给 {0}，而它不按同样的方式分配（{1}）"
     ),
     r"every queue of (.+) stands still": _as("{0} 的所有队列都停滞"),
-    r"(.+) has left, its queues are not taken over": _as("{0} 已下线，它的队列没有被接管"),
+    r"(.+) ha(?:s|ve) left, (?:its|their) queues are not taken over": _as("{0} 已下线，它的队列没有被接管"),
     r"(\d+) of (\d+) members reported(?:, (.+))?; no known cause fits": _unexplained,
     r"(.+) own other queues than the strategy gives them, all members of other SDKs own theirs": _as(
         "{0} 持有的队列与分配策略不符，其他 SDK 的成员都相符"

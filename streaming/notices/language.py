@@ -19,11 +19,12 @@ class Noun(NamedTuple):
 
 
 class Advice(NamedTuple):
-    """A cause in a few words, in a sentence, and what to do about it."""
+    """A cause in a few words, in a sentence, and what to do about it; ``now``: what helps until then, if anything."""
 
     brief: str
     sentence: str
     do: str
+    now: str = ""
 
 
 class Trouble(NamedTuple):
@@ -36,22 +37,30 @@ class Trouble(NamedTuple):
 
 
 class Language(Struct, frozen=True, kw_only=True):
-    """``kinds``: what is wrong, with ``{queues}``; ``causes``: why; ``do``: advice of kinds that have no cause."""
+    """``kinds``: what is wrong, with ``{queues}``; ``causes``: why; ``do`` and ``now``: of kinds that have no cause."""
 
     severities: dict[str, str]
     resolved: str
     kinds: dict[str, str]
     causes: dict[str, Advice]
     do: dict[str, str]
+    now: dict[str, str]
     changes: dict[str, str]
     troubles: dict[str, Trouble]
+    test: Trouble
     units: dict[str, str]
 
     queues: Noun
     messages: Noun
     groups: Noun
     instances: Noun
-    more: Noun
+    more_queues: Noun
+    more_clients: Noun
+    more_changes: Noun
+    more_groups: Noun
+    more_alerts: Noun
+    more_names: Noun
+    any_cluster: str
 
     evidence: Callable[[str, int], str]
     comma: str
@@ -90,10 +99,13 @@ class Language(Struct, frozen=True, kw_only=True):
     change_line: str
     endings: dict[str, str]
     do_line: str
+    now_line: str
     storm_do: str
     next_line: str
     on_host: str
     check_line: str
+    silence_line: str
+    about_line: str
     link_line: str
     group_in_storm: str
     because: str
@@ -109,6 +121,10 @@ class Language(Struct, frozen=True, kw_only=True):
         if template is None:
             return f"{self.queues(queues)} {kind}" if queues else kind
         return template.format(queues=self.queues(queues))
+
+    def trouble(self, kind: str) -> Trouble:
+        """evenkeel's own trouble, or the test of a destination."""
+        return self.test if kind == "test" else self.troubles[kind]
 
     def advice(self, cause: str) -> Advice:
         """Of a cause; one that is new to the language stands for itself."""

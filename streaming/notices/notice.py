@@ -1,5 +1,7 @@
 """What is to be told to a person: one incident of one cluster, as values. Times are epoch milliseconds, UTC."""
 
+from collections.abc import Mapping
+from datetime import timezone, tzinfo
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
@@ -21,10 +23,10 @@ class OpenAlert(Struct, frozen=True):
 class MonitorTrouble(Struct, frozen=True):
     """evenkeel itself does not see: no facts arrive (``monitor_blind``), or late ones only (``monitor_late``).
 
-    Or it does not see one ``group``, whose events are refused (``group_blind``).
+    Or it does not see one ``group``, whose events are refused (``group_blind``). Or nothing is wrong (``test``).
     """
 
-    kind: Literal["monitor_blind", "monitor_late", "group_blind"]
+    kind: Literal["monitor_blind", "monitor_late", "group_blind", "test"]
     cluster: str
     since_ts: int
     detail: str
@@ -49,8 +51,21 @@ class Notice(Struct, frozen=True, kw_only=True):
     since_ts: int
 
 
+class Site(NamedTuple):
+    """What its readers have beside a page. ``config``: the configuration's file, as evenkeel's commands take it.
+
+    ``name_servers``: of each cluster, ``host:port`` with semicolons between. ``zone``: the readers' own; None is this
+    machine's. ``docs``: where the folder docs/ can be read.
+    """
+
+    config: str = ""
+    name_servers: Mapping[str, str] = {}
+    zone: tzinfo | None = timezone.utc
+    docs: str = "docs"
+
+
 class Text(NamedTuple):
-    """Plain text, not yet escaped for any channel: a title of one line, and a body of at most 20 lines."""
+    """Plain text, not yet escaped for any channel: a title of one line, and a body of at most 22 lines."""
 
     title: str
     body: str

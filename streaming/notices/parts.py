@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import tzinfo
 
 from schemas.facts import AlertClient, AlertQueue, AlertState, Cause, Kind, Severity
 from streaming.core.alerting import Reason
 from streaming.notices.language import Language
 from streaming.notices.notice import OpenAlert
-from streaming.notices.times import clock, moment
+from streaming.notices.times import clock, local, moment
 from streaming.wording.names import cut, cut_middle, plain
 from streaming.wording.numbers import by_broker, folded
 
@@ -83,8 +84,8 @@ def _named(client_ids: Iterable[str], words: Language) -> str:
 
 
 def _first(names: Sequence[str], words: Language) -> str:
-    more = [words.more(len(names) - NAMES_AT_MOST)] if len(names) > NAMES_AT_MOST else []
-    return ", ".join([*names[:NAMES_AT_MOST], *more])
+    more = f" {words.more_names(len(names) - NAMES_AT_MOST)}" if len(names) > NAMES_AT_MOST else ""
+    return ", ".join(names[:NAMES_AT_MOST]) + more
 
 
 def cause_line(cause: str, words: Language, is_over: bool = False) -> str:
@@ -156,9 +157,10 @@ def _change(what: str, subject: str, words: Language) -> str:
     )
 
 
-def since(ts: int, words: Language, now: int) -> str:
-    return words.since.format(since=moment(ts), age=words.lasting(now - ts))
+def since(ts: int, words: Language, now: int, zone: tzinfo | None) -> str:
+    return words.since.format(since=moment(ts) + local(ts, zone), age=words.lasting(now - ts))
 
 
-def lasted(ts: int, until: int, words: Language) -> str:
-    return words.lasted.format(since=moment(ts), until=clock(until, ts), age=words.lasting(until - ts))
+def lasted(ts: int, until: int, words: Language, zone: tzinfo | None) -> str:
+    since = moment(ts) + local(ts, zone)
+    return words.lasted.format(since=since, until=clock(until, ts), age=words.lasting(until - ts))

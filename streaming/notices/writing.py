@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from schemas.facts import Kind
 from streaming.notices.chinese import CHINESE
-from streaming.notices.commands import Command, inspect_command, next_command
+from streaming.notices.commands import Command, inspect_command, next_command, silence_command
 from streaming.notices.english import ENGLISH
-from streaming.notices.fitting import WIDTH, Section, fitted, line, lines, uncut
+from streaming.notices.fitting import WIDTH, Section, fitted, line, lines, lines_under, uncut
 from streaming.notices.language import Language
-from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert, Text
+from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert, Site, Text
 from streaming.notices.parts import (
     alert_line,
     cause_line,
@@ -30,16 +30,24 @@ LANGUAGES = {"en": ENGLISH, "zh": CHINESE}
 ALERTS_AT_MOST = 3
 CAUSES_AT_MOST = 2
 TITLE_WIDTH = 200
-LINES_AT_MOST = 20
+LINES_AT_MOST = 22
 LINES_WHEN_OVER = 14
 SAYS_ITS_CAUSE = Kind.INCONSISTENT_SUBSCRIPTION.value  # a title that named that too would say it twice
 
 
+NOWHERE = Site()
 MORE_LEFT_OUT = "…"
 NARROWER = (160, 100, 60)  # widths in cells, for channels that take little
 
 
-def write(notice: Notice, language: str, now: int, link: str | None = None, most_bytes: int | None = None) -> Text:
+def write(
+    notice: Notice,
+    language: str,
+    now: int,
+    link: str | None = None,
+    most_bytes: int | None = None,
+    site: Site = NOWHERE,
+) -> Text:
     """Title and body; ``now`` in epoch milliseconds. Raises ValueError for a language that is neither en nor zh.
 
     Whatever the names hold, nothing of them breaks a line or acts on a terminal; for a channel: :func:`escape`.
@@ -49,13 +57,13 @@ def write(notice: Notice, language: str, now: int, link: str | None = None, most
     words = LANGUAGES.get(language)
     if words is None:
         raise ValueError(f"no language {language!r}: {' or '.join(LANGUAGES)}")
-    page = _Page(notice, words, now)
+    page = _Page(notice, words, now, site)
     sections = [*page.sections(), *([uncut(words.link_line.format(link=link))] if link else [])]
     room = LINES_WHEN_OVER if page.is_over else LINES_AT_MOST
     title = cut(page.title(), TITLE_WIDTH)
     least = sum(section.least for section in sections)
     shapes = [(rows, WIDTH) for rows in range(room, min(room, least) - 1, -1)] + [(least, width) for width in NARROWER]
-    texts = (Text(title, "\n".join(fitted(sections, rows, words.more, width))) for rows, width in shapes)
+    texts = (Text(title, "\n".join(fitted(sections, rows, width))) for rows, width in shapes)
     for text in texts:
         if most_bytes is None or len("\n".join(text).encode()) <= most_bytes:
             return text
@@ -75,7 +83,8 @@ def _cut_to(text: Text, most_bytes: int) -> Text:
 
 
 class _Page:
-    def __init__(self, notice: Notice, words: Language, now: int) -> None:
+    def __init__(self, notice: Notice, words: Language, now: int, site: Site) -> None:
+        self.site = site
         self.notice = notice
         self.words = words
         self.now = now
@@ -101,7 +110,11 @@ class _Page:
             return words.title.format(
                 mark=mark, group=shown(notice.groups[0]), what=what, cluster=shown(notice.cluster)
             )
-        return words.cluster_title.format(mark=mark, cluster=shown(notice.cluster), what=what)
+        return words.cluster_title.format(mark=mark, cluster=self._cluster(), what=what)
+
+    def _cluster(self) -> str:
+        """A job that knows no cluster yet speaks for all."""
+        return shown(self.notice.cluster) or self.words.any_cluster
 
     def _in_short(self) -> str:
         what = what_is_wrong(self.alerts, self.words)
@@ -118,24 +131,26 @@ class _Page:
         group = shown(notice.groups[0]) if notice.groups else ""
         yield line(words.group_line.format(group=group, cluster=shown(notice.cluster), when=self._when()))
         alerts = self.alerts[:ALERTS_AT_MOST]
-        for alert in alerts:
-            yield lines([alert_line(alert, words, now), *queue_lines(alert.fact.queues, alert.fact.kind, words)])
+        for place, alert in enumerate(alerts):
+            queues = queue_lines(alert.fact.queues, alert.fact.kind, words)
+            yield lines_under(alert_line(alert, words, now), queues, words.more_queues, 1 if place else 3)
         if len(self.alerts) > len(alerts):
-            yield line(f"  {words.more(len(self.alerts) - len(alerts))}")
+            yield line(f"  {words.more_alerts(len(self.alerts) - len(alerts))}")
         yield from self._causes(self.alerts)
         waiting = waiting_line(self.alerts, words, now)
         if waiting is not None:
             yield line(waiting)
         if self.is_over:
             return
-        yield lines(client_lines(self.alerts, words, now))
-        yield lines(change_lines(self.alerts, words, now))
-        yield from self._what_to_do(self._do(), next_command(self.alerts[0]) if self.alerts else inspect_command())
+        yield lines(client_lines(self.alerts, words, now), words.more_clients)
+        yield lines(change_lines(self.alerts, words, now), words.more_changes)
+        command = next_command(self.alerts[0], self.site) if self.alerts else inspect_command(notice.cluster, self.site)
+        yield from self._what_to_do(*self._advice(), command)
 
     def _when(self) -> str:
         if self.is_over:
-            return lasted(self.notice.since_ts, self.until, self.words)
-        return since(self.notice.since_ts, self.words, self.now)
+            return lasted(self.notice.since_ts, self.until, self.words, self.site.zone)
+        return since(self.notice.since_ts, self.words, self.now, self.site.zone)
 
     def _causes(self, alerts: Sequence[OpenAlert]) -> Iterator[Section]:
         """Each cause once, with the evidence of its worst alert."""
@@ -153,20 +168,38 @@ class _Page:
             if self.is_over and alert.fact.reason in self.words.endings:
                 yield line(self.words.endings[alert.fact.reason].format(kind=shown(alert.fact.kind)))
 
-    def _do(self) -> str | None:
-        """By the cause, or else by the kind of the worst alert."""
+    def _advice(self) -> tuple[str, str]:
+        """What to do, and what helps until then: by the cause, or else by the kind of the worst alert."""
         cause = self.notice.cause or (self.alerts[0].fact.cause if self.alerts else None)
         if cause is not None:
-            return self.words.advice(cause).do
-        return self.words.do.get(self.alerts[0].fact.kind) if self.alerts else None
+            return self.words.advice(cause).do, self.words.advice(cause).now
+        kind = self.alerts[0].fact.kind if self.alerts else ""
+        return self.words.do.get(kind, ""), self.words.now.get(kind, "")
 
-    def _what_to_do(self, advice: str | None, command: Command) -> Iterator[Section]:
-        if advice is not None:
-            yield line(self.words.do_line.format(advice=advice))
+    def _about(self) -> str | None:
+        """The part of the documentation that says more."""
+        if self.notice.trouble is not None:
+            return f"{self.site.docs}/notifications.md#silence-is-not-health"
+        of_one_group = self.alerts[:1] if len(self.notice.groups) == 1 else []
+        names = [self.notice.cause, *(name for alert in of_one_group for name in (alert.fact.cause, alert.fact.kind))]
+        name = next(filter(None, names), None)
+        is_known = name in self.words.causes or name in self.words.kinds
+        return f"{self.site.docs}/findings.md#{name.lower()}" if name is not None and is_known else None
+
+    def _what_to_do(self, do: str, for_now: str, command: Command) -> Iterator[Section]:
+        words = self.words
+        if for_now:
+            yield line(words.now_line.format(advice=for_now))
+        if do:
+            yield line(words.do_line.format(advice=do))
         typed = command.text
         if command.host is not None:
-            typed = self.words.on_host.format(command=typed, host=shown(command.host))
-        yield uncut(self.words.next_line.format(command=typed))
+            typed = words.on_host.format(command=typed, host=shown(command.host))
+        yield uncut(words.next_line.format(command=typed))
+        about = self._about()
+        if about is not None:
+            yield uncut(words.about_line.format(address=about))
+        yield uncut(words.silence_line.format(command=silence_command(self.notice, self.site)))
 
     def _storm(self) -> Iterator[Section]:
         notice, words = self.notice, self.words
@@ -178,11 +211,11 @@ class _Page:
         for alert in self.alerts:
             by_group.setdefault(alert.group, []).append(alert)
         in_order = sorted(by_group.items(), key=lambda item: self._place(item[1]))
-        yield lines([self._of_group(group, alerts) for group, alerts in in_order])
+        yield lines([self._of_group(group, alerts) for group, alerts in in_order], words.more_groups)
         if self.is_over:
             return
-        yield lines(change_lines(self.alerts, words, self.now))
-        yield from self._what_to_do(words.storm_do, inspect_command())
+        yield lines(change_lines(self.alerts, words, self.now), words.more_changes)
+        yield from self._what_to_do(words.storm_do, "", inspect_command(notice.cluster, self.site))
 
     def _place(self, alerts: Sequence[OpenAlert]) -> int:
         return self.alerts.index(alerts[0]) if alerts else len(self.alerts)
@@ -195,14 +228,14 @@ class _Page:
     def _trouble_in_short(self) -> str:
         trouble = self.notice.trouble
         assert trouble is not None
-        said = self.words.troubles[trouble.kind]
+        said = self.words.trouble(trouble.kind)
         if self.is_over:
             return said.over.format(age=self.words.lasting(self.now - trouble.since_ts))
         return said.title.format(since=clock(trouble.since_ts, self.now))
 
     def _trouble(self, trouble: MonitorTrouble) -> Iterator[Section]:
-        words, said = self.words, self.words.troubles[trouble.kind]
-        cluster, group, when = shown(trouble.cluster), shown(trouble.group), self._when()
+        words, said = self.words, self.words.trouble(trouble.kind)
+        cluster, group, when = self._cluster(), shown(trouble.group), self._when()
         whose = words.group_line.format(group=group, cluster=cluster, when=when) if group else None
         yield line(whose or words.cluster_only.format(cluster=cluster, when=when))
         if trouble.detail:
@@ -212,4 +245,6 @@ class _Page:
         yield line(said.meaning)
         for check in said.checks:
             yield line(words.check_line.format(what=check))
-        yield from self._what_to_do(None, inspect_command())
+        if trouble.kind == "test":
+            return
+        yield from self._what_to_do("", "", inspect_command(trouble.cluster, self.site, trouble.group))

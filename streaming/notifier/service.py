@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import NamedTuple
 
-from streaming.notices import Notice, Text, write
+from streaming.notices import Notice, Site, Text, write
 from streaming.notifier.courier import Courier, Desk, Patience
 from streaming.notifier.heartbeat import Heartbeat
 from streaming.notifier.keeping import POSITION, InUse, Position, folder_of_ones_own, load, private_folder, save
@@ -44,7 +44,8 @@ class Addressee(NamedTuple):
 
 class Plan(NamedTuple):
     """What to watch and whom to tell. ``tables``: their folder; ``state``: the notifier's own; ``clusters``: those that
-    must be heard of; ``link`` makes an address of a notice; ``heartbeat``: the dead-man switch, if there is one.
+    must be heard of; ``link`` makes an address of a notice; ``site``: what readers have at hand; ``heartbeat``: the
+    dead-man switch, if there is one.
     """
 
     tables: str
@@ -55,6 +56,7 @@ class Plan(NamedTuple):
     limits: Limits = Limits()
     clusters: tuple[str, ...] = ()
     link: Callable[[Notice], str | None] = lambda notice: None
+    site: Site = Site()
     heartbeat: Heartbeat | None = None
     patience: Patience = Patience()
     poll_s: float = POLL_S
@@ -211,11 +213,12 @@ class _Post:
             pause = self._pause(began)
 
     def _desk(self, addressee: Addressee) -> Desk:
-        def compose(notice: Notice, now: int) -> tuple[Text, str | None]:
-            link = self._plan.link(notice)
-            return write(notice, addressee.language, now, link, addressee.sink.most_bytes), link
-
         plan = self._plan
+
+        def compose(notice: Notice, now: int) -> tuple[Text, str | None]:
+            link = plan.link(notice)
+            return write(notice, addressee.language, now, link, addressee.sink.most_bytes, plan.site), link
+
         return Desk(plan.manner, plan.routes, compose, self.outcomes.tell, plan.now_ms, plan.patience)
 
     def _is_well(self) -> bool:

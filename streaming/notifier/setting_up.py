@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-from streaming.config import Alerts, Config, SinkSection, secret_at
-from streaming.notices import Notice
+from streaming.config import Alerts, Config, SinkSection, secret_at, zone_named
+from streaming.errors import SetupError
+from streaming.notices import Notice, Site
 from streaming.notifier.heartbeat import Heartbeat
 from streaming.notifier.pages import Manner
 from streaming.notifier.routes import Route
@@ -17,10 +18,20 @@ from streaming.sinks.chat import ChatSink
 from streaming.sinks.log import LogSink
 from streaming.sinks.pagerduty import PagerDutySink
 from streaming.sinks.webhook import WebhookSink
+from streaming.tables.replayed import replayed_by
 
 
-def plan_of(config: Config, alerts: Alerts, environ: Mapping[str, str] | None = None) -> Plan:
-    """What both ask for. Raises SetupError where a sink cannot be made."""
+def plan_of(config: Config, alerts: Alerts, environ: Mapping[str, str] | None = None, file: Path | None = None) -> Plan:
+    """What both ask for. ``file``: the configuration's, for the commands in a page.
+
+    Raises SetupError where a sink cannot be made, and of tables that tell what is past.
+    """
+    maker = replayed_by(config.tables.path)
+    if maker is not None:
+        raise SetupError(
+            f"the tables in {config.tables.path} were made by '{maker}': what they tell is past, and nobody is to be "
+            "paged of it; name the tables of 'evenkeel run' in tables.path"
+        )
     pages = alerts.pages
     names = tuple(sink.name for sink in alerts.sinks)
     routes = tuple(
@@ -40,6 +51,12 @@ def plan_of(config: Config, alerts: Alerts, environ: Mapping[str, str] | None = 
         limits=Limits(_ms(alerts.monitor.blind_seconds), _ms(alerts.monitor.late_seconds)),
         clusters=tuple(config.collector.clusters),
         link=linker(pages.link),
+        site=Site(
+            config=str(file.absolute()) if file is not None else "",
+            name_servers=config.collector.clusters,
+            zone=zone_named(pages.time_zone) if pages.time_zone else None,
+            docs=pages.docs.rstrip("/") or "docs",
+        ),
         heartbeat=Heartbeat(alerts.heartbeat.url, alerts.heartbeat.every_seconds) if alerts.heartbeat.url else None,
     )
 

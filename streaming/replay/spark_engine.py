@@ -15,6 +15,7 @@ from streaming.spark.projections import run_projections
 from streaming.spark.session import SparkSession, build_session
 from streaming.spark.sources import FileSource
 from streaming.tables.facts import FactsTable
+from streaming.tables.replayed import mark_replayed
 
 # Most of a short run is Java compiling what it will hardly use: without its second compiler it takes half the time.
 SHORT_LIVED = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
@@ -33,6 +34,7 @@ def run_spark(
     ``tell`` is called once the facts are there, before the other tables are made from them.
     """
     tables = fresh_folder(tables.absolute())
+    mark_replayed(tables, "evenkeel replay")
     say("starting Spark ...")
     spark = build_session("evenkeel replay", SHORT_LIVED | config.spark.spark_settings())
     say("running the job ...")

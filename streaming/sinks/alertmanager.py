@@ -30,18 +30,19 @@ class AlertmanagerSink:
         self._timeout_s = timeout_s
         self._told: dict[str, dict[str, Any]] = {}
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Message) -> str:
         key = message.notice.key
         alert = alertmanager_alert(message)
         before = self._told.get(key)
         alerts = [alert]
         if before is not None and before["labels"] != alert["labels"]:
             alerts.append({**before, "endsAt": _time(message.now)})
-        post(self._url, msgspec.json.encode(alerts), self._headers, self._timeout_s, answers_json=True)
+        answer = post(self._url, msgspec.json.encode(alerts), self._headers, self._timeout_s, answers_json=True)
         if message.notice.status == "firing":
             self._told[key] = alert
         else:
             self._told.pop(key, None)
+        return answer
 
 
 def alertmanager_alert(message: Message) -> dict[str, Any]:

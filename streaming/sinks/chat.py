@@ -59,7 +59,7 @@ class ChatSink:
         )  # characters to apprise, bytes to WeCom and DingTalk
         _listen(sys.modules[type(target).__module__])
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Message) -> str:
         kinds = self._apprise.NotifyType
         _heard.answer = None
         is_taken = self._target.notify(
@@ -75,6 +75,7 @@ class ChatSink:
             raise DeliveryError(f"{self._kind} cannot be reached", is_passing=True, may_be_taken=True)
         if self._kind in _ANSWER_CODES and answer is not None:
             _check_answer(self._kind, answer)
+        return f"{self._kind} answered {answer.status_code}" if answer is not None else f"{self._kind} took it"
 
 
 def _check_answer(kind: str, answer: requests.Response) -> None:

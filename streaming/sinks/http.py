@@ -15,8 +15,8 @@ _LONGEST_ANSWER = 300
 _PASSING = frozenset({408, 425, 429})
 
 
-def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float, *, answers_json: bool = False) -> None:
-    """POST and be answered 2xx within ``timeout_s`` seconds, or raise DeliveryError.
+def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float, *, answers_json: bool = False) -> str:
+    """POST and be answered 2xx within ``timeout_s`` seconds, or raise DeliveryError. Returns the answer in short.
 
     The status decides: an answer whose body breaks off is still an answer. ``answers_json``: a 2xx whose body is text
     that is not JSON comes from somebody else, such as a proxy that asks for a login. The message names the host only,
@@ -39,6 +39,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float, *,
         raise refusal(f"{host}", response.status_code, response.headers, " ".join(text.split()))
     if answers_json and not _may_be_json(text):
         raise DeliveryError(f"{host} answered {response.status_code} with something else than JSON", is_passing=True)
+    return " ".join([f"{host} answered {response.status_code}", *text.split()])
 
 
 def beginning_of(response: requests.Response) -> str:

@@ -14,6 +14,7 @@ class LogSink:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Message) -> str:
         level = logging.WARNING if message.notice.status == "firing" else logging.INFO
         log.log(level, "%s", message.words)
+        return "written to the log"

@@ -22,9 +22,9 @@ class PagerDutySink:
         self._routing_key = routing_key
         self._timeout_s = timeout_s
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Message) -> str:
         event = {"routing_key": self._routing_key, **pagerduty_event(message)}
-        post(
+        return post(
             self._url,
             msgspec.json.encode(event),
             {"Content-Type": "application/json"},

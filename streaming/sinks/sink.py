@@ -29,5 +29,5 @@ class Sink(Protocol):
     resend_ms: int | None
     most_bytes: int | None
 
-    def send(self, message: Message) -> None:
-        """Returns once the sink has taken it. Raises DeliveryError. One message at a time."""
+    def send(self, message: Message) -> str | None:
+        """Returns once the sink has taken it, with what came back. Raises DeliveryError. One message at a time."""

@@ -25,7 +25,7 @@ class WebhookSink:
         self._secret = secret.encode()
         self._timeout_s = timeout_s
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Message) -> str:
         body = msgspec.json.encode(webhook_payload(message))
         timestamp = str(message.now // 1000)
         said = sha256(msgspec.json.encode(message.notice)).hexdigest()[:16]
@@ -38,7 +38,7 @@ class WebhookSink:
         if self._secret:
             signature = hmac.new(self._secret, timestamp.encode() + b"." + body, sha256).hexdigest()
             headers["X-Evenkeel-Signature"] = f"sha256={signature}"
-        post(self._url, body, headers, self._timeout_s)
+        return post(self._url, body, headers, self._timeout_s)
 
 
 def webhook_payload(message: Message) -> dict[str, Any]:

@@ -86,6 +86,10 @@ LAST = "a last route for all that is left, with neither cluster, group nor sever
     ("text", "expected"),
     [
         ("[pages]\nwait_seconds = -1", "pages.wait_seconds = -1: a number from 0 to 600"),
+        ('[pages]\ntime_zone = "Mars"', 'pages.time_zone = "Mars": a name that this machine knows: "Asia/Shanghai"'),
+        ('[pages]\ntime_zone = "Asia"', 'pages.time_zone = "Asia": a name that this machine knows: "Asia/Shanghai"'),
+        ('[pages]\ndocs = "docs"', 'pages.docs = "docs": an address that begins with https:// or http://, where '
+         "evenkeel's folder docs/ can be read"),
         ("[pages]\nwait_second = 1", "pages.wait_second = 1: unknown key; did you mean pages.wait_seconds?"),
         ("[paegs]\nx = 1", "paegs = {\"x\": 1}: unknown key; did you mean pages?"),
         ("sinks = 1", "sinks = 1: an array of tables, each written [[sinks]]"),

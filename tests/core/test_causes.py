@@ -40,6 +40,28 @@ def test_subscription_mismatch_explains_the_queues_of_members_that_do_not_subscr
     assert fleet.alert("ORPHANED", "T").evidence == "y is a member but does not subscribe to T"
 
 
+def test_several_are_spoken_of_as_several() -> None:
+    fleet = Fleet({"T": {"a": 6, "b": 6}, "U": {"a": 6, "b": 6}}, rate=0)
+    fleet.join("c0", topics={"T": "*"})
+    fleet.join(*(f"c{n}" for n in range(1, 6)), topics={"U": "*"})
+    fleet.run(90)
+    evidence = fleet.alert("ORPHANED", "T").evidence
+    assert evidence == "c1, c2, c3 and 2 more are members but do not subscribe to T"
+
+
+def test_of_thirteen_members_the_odd_one_is_told_first() -> None:
+    """Also where there are more of them than an alert names."""
+    for others in (12, 30):
+        fleet = Fleet({"T": {"a": 20, "b": 20}}, rate=0)
+        fleet.join(*(f"c{n:02}" for n in range(others) if n != 8), topics={"T": "*"})
+        fleet.join("c08", topics={"T": "paid"})
+        fleet.run(90)
+        alert = fleet.alert("INCONSISTENT_SUBSCRIPTION", None)
+        assert alert.clients[0].client_id == "c08"
+        assert alert.clients[1].client_id == "c00"
+        assert alert.evidence == f"c08: T (paid); c00, c01, c02 and {others - 4} more: T"
+
+
 def test_strategy_mismatch_is_seen_in_the_reports() -> None:
     fleet = Fleet(rate=0)
     fleet.join("x")

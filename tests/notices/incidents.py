@@ -199,6 +199,8 @@ def _lives() -> dict[str, Notice]:
         "group_blind", "prod", SINCE,
         "no round of it can be taken, its events are refused: too_long, 131073 bytes; the limit is 131072", "orders",
     )  # fmt: skip
+    test = MonitorTrouble("test", "evenkeel", NOW, "from ops-1")
+    tried: dict[str, Any] = {"trouble": test, "cluster": "evenkeel", "since_ts": NOW}
     critical = {"severity": Severity.CRITICAL}
     return {
         "stale": notice(*stale),
@@ -212,6 +214,8 @@ def _lives() -> dict[str, Notice]:
         "monitor_blind-resolved": notice(trouble=blind, status="resolved", **critical),
         "monitor_late": notice(trouble=late, **critical),
         "monitor_late-resolved": notice(trouble=late, status="resolved", **critical),
+        "test": notice(**tried),
+        "test-resolved": notice(**tried, status="resolved"),
         "group_blind": notice(trouble=refused, groups=("orders",), **critical),
         "group_blind-resolved": notice(trouble=refused, groups=("orders",), status="resolved", **critical),
     }

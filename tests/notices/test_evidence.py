@@ -14,7 +14,15 @@ from tests.scenarios.scenario import FILES, play, read
 @pytest.mark.parametrize(
     ("said", "chinese"),
     [
-        ("x and 7 more has left, its queues are not taken over", "x 等另外 7 个 已下线，它的队列没有被接管"),
+        ("x and 7 more have left, their queues are not taken over", "x 等另外 7 个 已下线，它的队列没有被接管"),
+        ("x, y and 17 more are members but do not subscribe to T", "x, y 等另外 17 个 是成员，但没有订阅 T"),
+        ("x, y are listed but have not answered for 75 s", "x, y 仍在成员列表中，但已 75 秒没有应答"),
+        ("orderly: x, y should own them, and have not got the broker's lock",
+         "顺序消费：应由 x, y 持有，但没有拿到 Broker 上的锁"),
+        ("x, y should own them, pull by themselves and do not say which queues they own",
+         "应由 x, y 持有，它自行拉取，且不上报持有的队列"),
+        ("the others leave them to x, y, which do not share out as they do (POP)",
+         "其他成员把它们留给 x, y，而它不按同样的方式分配（POP）"),
         ("a lists x; b lists nobody", "a 列出 x；b 未列出任何成员"),
         ("brokers show in turn: T; U: members overwrite each other's", "Broker 交替显示：T; U：成员互相覆盖订阅关系"),
         ("9 messages wait, none pulled for 61 s; every queue of x stands still",

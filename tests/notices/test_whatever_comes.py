@@ -119,4 +119,6 @@ def test_a_thousand_queues_and_two_hundred_clients_fit(language: str) -> None:
 )
 def test_a_command_may_be_pasted_whatever_the_group_is_called(group: str, typed: str) -> None:
     one = notice(alert("ORPHANED", "SUBSCRIPTION_MISMATCH", "-", group=group))
-    assert write(one, "en", NOW).body.split("\n")[-1] == f"next: mqadmin consumerStatus -n NAMESRV {typed}"
+    *_, command, _, silence = write(one, "en", NOW).body.split("\n")
+    assert command == f"next: mqadmin consumerStatus -n NAMESRV {typed}"
+    assert silence.startswith(f"silence: evenkeel silence -{typed.replace('-g', '-group')} --cluster")
