@@ -24,6 +24,8 @@ class MonitorTrouble(Struct, frozen=True):
     """evenkeel itself does not see: no facts arrive (``monitor_blind``), or late ones only (``monitor_late``).
 
     Or it does not see one ``group``, whose events are refused (``group_blind``). Or nothing is wrong (``test``).
+    A late job that then tells nothing, or the other way round, is one trouble: ``began_as`` and ``began_ts`` are its
+    first kind and ``since_ts``, where it is of another kind now.
     """
 
     kind: Literal["monitor_blind", "monitor_late", "group_blind", "test"]
@@ -31,6 +33,13 @@ class MonitorTrouble(Struct, frozen=True):
     since_ts: int
     detail: str
     group: str = ""
+    began_as: str = ""
+    began_ts: int = 0
+
+    @property
+    def began(self) -> tuple[str, int]:
+        """Kind and ``since_ts`` of its beginning: what stays the same of a trouble while it lasts."""
+        return (self.began_as, self.began_ts) if self.began_as else (self.kind, self.since_ts)
 
 
 class Notice(Struct, frozen=True, kw_only=True):

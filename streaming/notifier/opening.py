@@ -7,7 +7,7 @@ from hashlib import blake2b
 from msgspec.structs import replace
 
 from streaming.notices import OpenAlert
-from streaming.notifier.pages import Manner, Page, View, alive, subjects
+from streaming.notifier.pages import Manner, Page, View, alive, subject_name, subjects
 
 
 def opened(pages: Iterable[Page], view: View, now: int, manner: Manner) -> list[Page]:
@@ -22,7 +22,8 @@ def opened(pages: Iterable[Page], view: View, now: int, manner: Manner) -> list[
     for name, trouble in view.troubles.items():
         if name in view.wanted and name not in held:
             whose = (trouble.cluster, trouble.group) if trouble.group else (trouble.cluster,)
-            key = _key(trouble.kind, *whose, trouble.since_ts)
+            kind, since_ts = trouble.began
+            key = _key(kind, *whose, since_ts)
             current.append(Page(key=key, cluster=trouble.cluster, trouble=trouble, opened_ts=now, joined_ts=now))
     return current
 
@@ -30,7 +31,7 @@ def opened(pages: Iterable[Page], view: View, now: int, manner: Manner) -> list[
 def _refreshed(page: Page, view: View) -> Page:
     """With the newest facts of its alerts; of one that is over and long forgotten, the last that was known."""
     if page.trouble is not None:
-        return page
+        return replace(page, trouble=view.troubles.get(subject_name(page.trouble), page.trouble))
     newest = [view.firing.get(name) or view.ended.get(name) for name in subjects(page)]
     return replace(page, alerts=tuple(new or old for new, old in zip(newest, page.alerts, strict=True)))
 

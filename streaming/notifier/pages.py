@@ -39,11 +39,12 @@ class Manner(NamedTuple):
 
 
 class Sent(Struct, frozen=True):
-    """What the sink was last told of a page, and when."""
+    """What the sink was last told of a page, and when. ``trouble`` is the kind of a trouble of the monitor's own."""
 
     at: int
     subjects: tuple[str, ...]
     severity: str
+    trouble: str = ""
 
 
 class Page(Struct, frozen=True, kw_only=True):
@@ -89,7 +90,8 @@ def subject_name(subject: OpenAlert | MonitorTrouble) -> str:
     """One life of an alert, or one trouble: what comes again has another name, and so another page."""
     if isinstance(subject, MonitorTrouble):
         whose = f"{subject.cluster}/{subject.group}" if subject.group else subject.cluster
-        return f"{subject.kind}/{whose}@{subject.since_ts}"
+        kind, since_ts = subject.began
+        return f"{kind}/{whose}@{since_ts}"
     return f"{subject.fact.fingerprint}@{subject.fact.fired_ts}"
 
 
@@ -112,7 +114,9 @@ def due(pages: Iterable[Page], view: View, now: int, manner: Manner) -> list[Due
         if why is not None:
             notice = notice_of(page, view)
             trying = replace(page, tried=True)
-            after = None if why is Why.ENDED else replace(trying, sent=Sent(now, alive(page, view), notice.severity))
+            kind = notice.trouble.kind if notice.trouble is not None else ""
+            sent = Sent(now, alive(page, view), notice.severity, kind)
+            after = None if why is Why.ENDED else replace(trying, sent=sent)
             found.append(Due(why, notice, trying, after))
     return sorted(found, key=lambda one: (one.notice.trouble is None, _RANK[one.notice.severity], one.notice.since_ts))
 
@@ -162,7 +166,16 @@ def _why(page: Page, view: View, now: int, manner: Manner) -> Why | None:
     worst = min((_RANK[view.firing[name].fact.severity] for name in wanted if name in view.firing), default=len(_RANK))
     if worst < _RANK[page.sent.severity]:
         return Why.GROWN
+    if wanted and page.trouble is not None and _tells_more(page.trouble, page.sent, now, manner):
+        return Why.GROWN
     if set(wanted) - set(page.sent.subjects) and now - page.sent.at >= manner.update_ms:
         return Why.GROWN
     is_old = manner.resend_ms is not None and now - page.sent.at >= manner.resend_ms
     return Why.KEPT_ALIVE if is_old else None
+
+
+def _tells_more(trouble: MonitorTrouble, sent: Sent, now: int, manner: Manner) -> bool:
+    """That nothing is seen any more is told at once, that a job which saw nothing is merely late is not urgent."""
+    if not sent.trouble or trouble.kind == sent.trouble:
+        return False
+    return trouble.kind == "monitor_blind" or now - sent.at >= manner.update_ms

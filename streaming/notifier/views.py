@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from streaming.notices import MonitorTrouble, OpenAlert
 from streaming.notifier.pages import View, subject_name
 from streaming.notifier.routes import Route, sinks_for
@@ -30,24 +32,31 @@ def scene_of(
 ) -> Scene:
     """``configured``: clusters that must be heard of; ``watching_since``: when this notifier began, epoch ms.
 
-    A trouble that stood before keeps the moment since which it has.
+    A trouble that stood before keeps the moment since which it has. That a late job becomes blind, or a blind one late,
+    ends no trouble: nobody may be told in between that all is well.
     """
     health = standing.health
     names = {*watched(configured, health, now), *(alert.cluster for alert in standing.alerts.values())}
     found = [trouble for name in sorted(names) if (trouble := trouble_of(name, health.get(name), now, limits))]
     unseen = {trouble.cluster for trouble in found}
-    found += troubles_of_groups(standing.refused.values(), unseen, now)
     known = {_whose(trouble): trouble for trouble in standing.troubles}
-    troubles = tuple(
-        known.get(_whose(trouble), trouble)
-        for trouble in found
-        if _whose(trouble) in known or may_be_told(trouble, watching_since, now)
-    )
-    return Scene(standing, troubles, unseen, tuple(silences))
+    told_groups = {(trouble.cluster, trouble.group) for trouble in standing.troubles if trouble.group}
+    found += troubles_of_groups(standing.refused.values(), unseen, told_groups, now)
+    troubles = []
+    for trouble in found:
+        before, may_begin = known.get(_whose(trouble)), may_be_told(trouble, watching_since, now)
+        if before is None:
+            troubles += [trouble] if may_begin else []
+        elif trouble.kind == before.kind or not may_begin:
+            troubles.append(before)
+        else:
+            began_as, began_ts = before.began
+            troubles.append(replace(trouble, began_as=began_as, began_ts=began_ts))
+    return Scene(standing, tuple(troubles), unseen, tuple(silences))
 
 
-def _whose(trouble: MonitorTrouble) -> tuple[str, str, str]:
-    return trouble.kind, trouble.cluster, trouble.group
+def _whose(trouble: MonitorTrouble) -> tuple[str, str]:
+    return trouble.cluster, trouble.group
 
 
 def view_of(sink: str, scene: Scene, routes: tuple[Route, ...], now: int) -> View:

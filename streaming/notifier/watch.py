@@ -45,10 +45,16 @@ def trouble_of(cluster: str, health: ClusterHealth | None, now: int, limits: Lim
     return None
 
 
-def troubles_of_groups(refused: Iterable[RefusedGroup], unseen: Container[str], now: int) -> Iterator[MonitorTrouble]:
-    """Groups whose events are refused for longer than a faulty record or two explains, in clusters that are seen."""
+def troubles_of_groups(
+    refused: Iterable[RefusedGroup], unseen: Container[str], told: Container[tuple[str, str]], now: int
+) -> Iterator[MonitorTrouble]:
+    """Groups whose events are refused for longer than a faulty record or two explains, in clusters that are seen.
+
+    ``told``: (cluster, group) of those that stand. They go on while their cluster is not seen: nothing ends them.
+    """
     for one in refused:
-        if one.cluster not in unseen and now - one.since_ts >= GROUP_BLIND_MS:
+        is_new = (one.cluster, one.group) not in told
+        if not is_new or (one.cluster not in unseen and now - one.since_ts >= GROUP_BLIND_MS):
             yield MonitorTrouble("group_blind", one.cluster, one.since_ts, one.reason, one.group)
 
 

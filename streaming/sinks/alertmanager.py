@@ -48,7 +48,7 @@ class AlertmanagerSink:
 def alertmanager_alert(message: Message) -> dict[str, Any]:
     """A ``postableAlert``."""
     notice = message.notice
-    kind = notice.trouble.kind if notice.trouble else notice.alerts[0].fact.kind
+    kind = notice.trouble.began[0] if notice.trouble else notice.alerts[0].fact.kind
     labels = {
         "alertname": kind if notice.trouble or len(notice.groups) == 1 else "GROUPS_IN_TROUBLE",
         "cluster": notice.cluster,

@@ -170,6 +170,78 @@ def test_trouble_can_be_silenced() -> None:
     assert troubles(sink)[1:] == [("firing", "monitor_blind", "c")]
 
 
+def test_a_late_job_that_then_tells_nothing_is_one_trouble_without_an_all_clear() -> None:
+    sink = watching()
+    sink.poll(0, [health(at=0)])
+    sink.poll(20, [health(at=20, lag=90, status="late")])
+    sink.poll(56)
+    sink.restart()
+    sink.poll(57)
+    sink.poll(90, [health(at=90)])
+    assert troubles(sink) == [
+        ("firing", "monitor_late", "c"), ("firing", "monitor_blind", "c"), ("resolved", "monitor_blind", "c"),
+    ]  # fmt: skip
+    assert len({notice.key for notice in sink.told}) == 1
+    assert [notice.since_ts for notice in sink.told] == [NOW - 70 * S, NOW + 20 * S, NOW + 20 * S]
+
+
+def test_a_blind_job_that_then_reads_what_has_waited_is_not_well_before_it_has_caught_up() -> None:
+    sink = watching()
+    sink.poll(0, [health(at=0)])
+    sink.poll(300)
+    sink.poll(310, [health(at=310, lag=280, status="late")])
+    sink.poll(325, [health(at=325, lag=150, status="late")])
+    assert troubles(sink) == [("firing", "monitor_blind", "c")], "that it is merely late is not urgent"
+    sink.poll(361, [health(at=361, lag=70, status="late")])
+    sink.poll(376, [health(at=376)])
+    assert troubles(sink)[1:] == [("firing", "monitor_late", "c"), ("resolved", "monitor_late", "c")]
+    assert len({notice.key for notice in sink.told}) == 1
+
+
+def test_a_job_between_late_and_blind_does_not_page_each_time() -> None:
+    sink = watching()
+    sink.poll(0, [health(at=0)])
+    for at in range(20, 620, 60):  # each batch takes a minute
+        sink.poll(at, [health(at=at, lag=90, status="late")])
+        sink.poll(at + 40)
+    assert {status for status, _, _ in troubles(sink)} == {"firing"}
+    assert len(sink.told) <= 2 * 10
+    assert len({notice.key for notice in sink.told}) == 1
+
+
+def test_a_notifier_that_starts_while_a_job_is_late_gives_no_all_clear_before_it_has_heard_of_it() -> None:
+    sink = watching()
+    sink.poll(0, [health(at=0)])
+    sink.poll(20, [health(at=20, lag=90, status="late")])
+    sink.since = NOW + 100 * S
+    sink.restart()
+    sink.poll(101)
+    assert troubles(sink) == [("firing", "monitor_late", "c")]
+    sink.poll(100 + STARTING_MS // S)
+    assert troubles(sink)[1:] == [("firing", "monitor_blind", "c")]
+
+
+def test_what_is_silenced_as_late_is_told_once_it_is_blind() -> None:
+    sink = watching()
+    sink.silences = [
+        Silence(id="1", kind="monitor_late", from_ts=NOW, until_ts=NOW + 9_000 * S, by="me", why="catching up")
+    ]
+    sink.poll(0, [health(at=0)])
+    sink.poll(20, [health(at=20, lag=90, status="late")])
+    assert sink.told == []
+    sink.poll(60)
+    assert troubles(sink) == [("firing", "monitor_blind", "c")]
+
+
+def test_a_group_that_cannot_be_seen_is_not_seen_again_because_its_whole_cluster_is_blind() -> None:
+    sink = watching()
+    sink.poll(130, [health(at=130), of_group(at=35, since=0, seq=1)])
+    assert told_of_groups(sink) == [("firing", ("g",), "group_blind")]
+    sink.poll(200)
+    sink.poll(210, [health(at=210)])
+    assert told_of_groups(sink)[1:] == [("firing", (), "monitor_blind"), ("resolved", (), "monitor_blind")]
+
+
 @pytest.mark.parametrize(
     "known",
     [
