@@ -51,7 +51,7 @@ class Heartbeat(Event, tag="heartbeat", frozen=True, kw_only=True, omit_defaults
 
     ``observed``: ``listed`` when a poll saw it in the broker's list (when it last sent a heartbeat is then
     not known), ``heartbeat`` when someone saw the heartbeat itself. ``addresses``: one per channel; two
-    channels under one client id are two entries.
+    channels under one client id are two entries. ``version`` is one of ``MQVersion``: its name, or its ordinal.
     """
 
     broker_name: Name

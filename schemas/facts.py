@@ -79,7 +79,7 @@ class Payload(Struct, frozen=True, kw_only=True):
 
 
 class Interval(Struct, frozen=True, kw_only=True):
-    """What was found of a queue from one moment to another."""
+    """What was found of a queue from one moment to another. ``severity`` None: told by an older evenkeel."""
 
     finding: str
     cause: str | None
@@ -87,12 +87,14 @@ class Interval(Struct, frozen=True, kw_only=True):
     expected: tuple[str, ...] | None
     from_ts: int
     to_ts: int
+    severity: str | None = None
 
 
 class QueueFact(Payload, frozen=True, kw_only=True):
-    """A queue's finding, owners or expected owners changed. ``ended`` is what held before.
+    """A queue's finding, severity, owners or expected owners changed. ``ended`` is what held before.
 
-    ``owners`` are client ids (an id twice: two instances); ``expected`` is None where it is not known.
+    ``owners`` are client ids (an id twice: two instances); ``expected`` is None where it is not known. That ``owners``
+    is empty means that nobody owns the queue only where it is ORPHANED or NO_MEMBERS, else that owners are not known.
     ``present`` false: the queue is gone from the route and nobody holds it.
     """
 
@@ -172,7 +174,10 @@ class AlertFact(Payload, frozen=True, kw_only=True):
 
 
 class MembershipFact(Payload, frozen=True, kw_only=True):
-    """A client appeared in or disappeared from one broker's list; ``entries`` is how often it is listed now."""
+    """A client appeared in or disappeared from one broker's list; ``entries`` is how often it is listed now.
+
+    ``first_seen``: it stood in the first list that the broker gave, so when it came is not known.
+    """
 
     fact: ClassVar[str] = "membership"
     broker_name: str
@@ -181,6 +186,7 @@ class MembershipFact(Payload, frozen=True, kw_only=True):
     entries: int
     reason: str | None = None
     addresses: tuple[str, ...] = ()
+    first_seen: bool = False
 
 
 class MemberFact(Payload, frozen=True, kw_only=True):
@@ -206,7 +212,8 @@ class RebalanceFact(Payload, frozen=True, kw_only=True):
     """One episode from the first change to the moment when every queue had its expected owner again.
 
     ``queues_moved`` is how many changed owner, ``fewest_moves`` how many had to; the two durations are sums
-    over queues, in queue-milliseconds. ``converged`` false: it was given up (evidence lost, or it never ended).
+    over queues, in queue-milliseconds: ``orphaned_ms`` counts only while every member of the topic has said what it
+    owns. ``converged`` false: it was given up (evidence lost, or it never ended).
     """
 
     fact: ClassVar[str] = "rebalance"

@@ -21,8 +21,8 @@ from schemas.table import (
 
 QUEUE_FINDINGS = Table(
     name="queue_findings",
-    comment="History of message queues: one row for each interval in which a queue's finding and owners stayed the"
-    " same, written when it ended. What holds now is in queue_assignments.",
+    comment="History of message queues: one row for each interval in which a queue's finding, severity and owners"
+    " stayed the same, written when it ended. What holds now is in queue_assignments.",
     columns=(
         CLUSTER,
         GROUP,
@@ -30,6 +30,11 @@ QUEUE_FINDINGS = Table(
         BROKER,
         QUEUE_ID,
         FINDING,
+        Column(
+            "severity",
+            "STRING",
+            "critical, warning, info (of a retry topic: no message waited) or none; null in rows of an older evenkeel",
+        ),
         CAUSE,
         EXPECTED,
         ACTUAL,
@@ -55,6 +60,12 @@ MEMBERSHIP_CHANGES = Table(
         Column("change", "STRING", "appeared or disappeared"),
         Column("reason", "STRING", "registered, unregistered, expired or closed, where a producer saw it; else null"),
         Column("entries", "BIGINT", "how often the broker lists the client id now; 2: two channels under one id"),
+        Column(
+            "first_seen",
+            "BOOLEAN",
+            "true: it stood in the first list that the broker gave of the group, so when it came is not known; null in"
+            " rows of an older evenkeel",
+        ),
         Column("addresses", "ARRAY<STRING>", "ip:port of each entry, where known"),
         SEQ,
         TS,
@@ -81,7 +92,7 @@ REBALANCES = Table(
         Column("queues_moved", "BIGINT", "queues that changed owner"),
         Column("fewest_moves", "BIGINT", "the fewest queues that had to change owner; null: not known"),
         Column("duplicated_ms", "BIGINT", "queue-milliseconds in which queues had two or more owners"),
-        Column("orphaned_ms", "BIGINT", "queue-milliseconds in which queues had no owner"),
+        Column("orphaned_ms", "BIGINT", "queue-milliseconds in which queues had no owner, by all members"),
         SEQ,
         TS,
         DATE,

@@ -66,6 +66,8 @@ EXPECTED = Column(
     "expected_owners", "ARRAY<STRING>", "client ids that the allocate strategy gives the queue to; null: not known"
 )
 ACTUAL = Column(
-    "actual_owners", "ARRAY<STRING>", "client ids that report to own the queue; an id twice means two instances"
+    "actual_owners",
+    "ARRAY<STRING>",
+    "client ids that report to own the queue; an id twice means two instances; empty: nobody does; null: not known",
 )
 SEVERITY = Column("severity", "STRING", "critical, warning, info or none")

@@ -87,7 +87,7 @@ QUEUE_ASSIGNMENTS = Table(
         Column("reason", "STRING", "why it is EXCLUDED, UNKNOWN or SETTLING"),
         EXPECTED,
         ACTUAL,
-        Column("since", "TIMESTAMP", "since when finding and owners have been the same"),
+        Column("since", "TIMESTAMP", "since when the finding has been the same"),
         Column("present", "BOOLEAN", "false: the queue is gone from the route and nobody holds it"),
         SEQ,
         TS,

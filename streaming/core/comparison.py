@@ -11,7 +11,7 @@ from streaming.core.kinds import BY_OFFSETS, BY_REPORTS, RIGHT
 from streaming.core.progress import STARTED_AFRESH
 from streaming.core.queue import Queue
 from streaming.core.standing import InHand, held_by
-from streaming.core.state import FINDING_CODES
+from streaming.core.state import FINDING_CODES, SEVERITY_CODES
 from streaming.core.topic_evidence import TopicEvidence
 from streaming.core.two_owners import note_two_owners
 
@@ -173,12 +173,22 @@ def _take_over(group: Group, findings: TopicFindings) -> None:
         queue = group.state.queues[place]
         note_two_owners(findings.evidence, place, verdict)
         cause = findings.causes.get(place)
-        if _is_as_told(queue, verdict, cause) and not (has_news and verdict.kind is Kind.UNKNOWN):
+        severity = SEVERITY_CODES.index(_severity(findings, queue, verdict))
+        is_as_told = queue.severity == severity and _is_as_told(queue, verdict, cause)
+        if is_as_told and not (has_news and verdict.kind is Kind.UNKNOWN):
             continue
         ended = _ended(group, queue)
         _update(group, queue, verdict, cause)
+        queue.severity = severity
         queue.told_after_ms = group.state.now - queue.since_ts
         group.tell(_queue_fact(group, queue, verdict, ended), topic_name)
+
+
+def _severity(findings: TopicFindings, queue: Queue, verdict: Verdict) -> Severity:
+    """Of a retry topic's queue that no message waits in, a finding is worth no more than knowing: it alerts nobody."""
+    if findings.evidence.is_retry and queue.consumer_lag <= 0 and verdict.severity is not Severity.NONE:
+        return Severity.INFO
+    return verdict.severity
 
 
 def _is_as_told(queue: Queue, verdict: Verdict, cause: str | None) -> bool:
@@ -240,6 +250,7 @@ def _ended(group: Group, queue: Queue) -> Interval | None:
         expected=None if queue.expected is None else group.client_ids(queue.expected),
         from_ts=queue.since_ts + queue.told_after_ms,
         to_ts=group.state.now,
+        severity=SEVERITY_CODES[queue.severity].value,
     )
 
 
@@ -248,7 +259,7 @@ def _queue_fact(group: Group, queue: Queue, verdict: Verdict, ended: Interval | 
         broker_name=group.state.brokers[queue.broker].name,
         queue_id=queue.queue_id,
         finding=verdict.kind.value,
-        severity=verdict.severity.value,
+        severity=SEVERITY_CODES[queue.severity].value,
         cause=queue.cause,
         reason=verdict.reason,
         owners=group.client_ids(verdict.owners),
@@ -266,7 +277,8 @@ def _tell_vanished(group: Group, found: list[TopicFindings]) -> None:
         if place in judged or queue.told_after_ms < 0 or queue.topic in unknown_route:
             continue
         verdict = Verdict(Kind.MATCH, Severity.NONE, "no longer in the route", [], [])
-        fact = _queue_fact(group, queue, verdict, _ended(group, queue))
+        ended, queue.severity = _ended(group, queue), 0
+        fact = _queue_fact(group, queue, verdict, ended)
         queue.told_after_ms, queue.finding = -1, FINDING_CODES.index(Kind.MATCH)
         queue.owners, queue.expected, queue.unrest = [], None, None
         group.tell(_gone(fact), group.state.topics[queue.topic].name)

@@ -19,15 +19,17 @@ IN_REBALANCE = WRONG_OWNERS | {Kind.SETTLING}
 def update_episode(group: Group, evidence: GroupEvidence, found: list[TopicFindings], before: int) -> None:
     """Begin, go on with, or end the group's rebalance. ``before``: the marker before this one.
 
+    Who is listed at the first marker had joined before it, nobody knows when: that sets nothing off.
     Retry topics are left out: clients learn of a new one by their route poll only, and nothing waits for it.
     """
     state = group.state
     judged = [(f, v) for f in found if not f.evidence.is_retry for v in f.verdicts.values()]
-    verdicts = [verdict for findings, verdict in judged if _is_told_of(findings, verdict)]
+    told = [(findings, verdict) for findings, verdict in judged if _is_told_of(findings, verdict)]
+    verdicts = [verdict for _, verdict in told]
     if judged and not verdicts:
         state.episode = None  # nobody says who owns what, so nobody sees that it changes hands
         return
-    changes = [change for change in state.changes if change.ts == state.now]
+    changes = [change for change in state.changes if change.ts == state.now > state.began_ts]
     changed = [t for t in state.topics if before < t.changed_ts <= state.now and t.previous_hosts]
     routes = [topic.name for topic in changed if not is_retry_topic(topic.name)]
     unseen = state.at_rest and any(verdict.kind in IN_REBALANCE for verdict in verdicts)
@@ -37,7 +39,7 @@ def update_episode(group: Group, evidence: GroupEvidence, found: list[TopicFindi
     calm = not changes and all(verdict.kind in RIGHT for verdict in verdicts)
     if state.episode is not None:
         _widen(state.episode, changes, routes)
-        _count_harm(state.episode, evidence, verdicts, state.now)
+        _count_harm(state.episode, evidence, told, state.now)
         if calm or state.now - state.episode.from_ts >= LONGEST_EPISODE_MS:
             _end(group, state.episode, converged=calm)
     if calm and state.episode is None:
@@ -75,18 +77,23 @@ def _widen(episode: Episode, changes: list[Change], routes: list[str]) -> None:
     episode.topics.extend(topic for topic in routes if topic not in episode.topics)
 
 
-def _count_harm(episode: Episode, evidence: GroupEvidence, verdicts: list[Verdict], now: int) -> None:
-    """Queue-milliseconds with two owners, or with none, by the newest reports of each moment."""
+def _count_harm(
+    episode: Episode, evidence: GroupEvidence, judged: list[tuple[TopicFindings, Verdict]], now: int
+) -> None:
+    """Queue-milliseconds with two owners, or with none, by the newest reports of each moment.
+
+    While some member has not said what it owns, it may own the queue that nobody names.
+    """
     elapsed = now - episode.last_ts
     episode.last_ts = now
     if evidence.message_model == BROADCASTING:
         return
-    for verdict in verdicts:
+    for findings, verdict in judged:
         if verdict.kind in (Kind.EXCLUDED, Kind.NO_MEMBERS):
             continue
         if len(verdict.owners) > 1:
             episode.duplicated_ms += elapsed
-        elif not verdict.owners:
+        elif not verdict.owners and findings.evidence.reports_as_of:
             episode.orphaned_ms += elapsed
 
 

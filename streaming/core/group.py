@@ -71,6 +71,7 @@ class Group:
         if place is None:
             place = self._topics[name] = len(self.state.topics)
             self.state.topics.append(Topic(name))
+            self.disturb()
         return place
 
     def client(self, client_id: str) -> int:

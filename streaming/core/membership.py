@@ -30,13 +30,14 @@ def take_lists(group: Group, event: Round) -> None:
     state = group.state
     answers = {group.broker(answer.broker_name): answer for answer in event.brokers if answer.answered}
     _note_who_is_back(group, answers)
+    first = {place for place in answers if not state.brokers[place].answered_ts}
     changed = [(place, answer.client_ids) for place, answer in answers.items() if _is_new_list(group, place, answer)]
     changed += [(place, ()) for place in _give_up_silent_brokers(group, answers.keys())]
     if changed:
         present_before = {place for place, client in enumerate(state.clients) if is_listed(client)}
         left: set[str] = set()
         for place, client_ids in changed:
-            gone = _replace_list(group, place, Counter(client_ids))
+            gone = _replace_list(group, place, Counter(client_ids), first_seen=place in first)
             left |= gone if client_ids else set()  # a broker that lists nobody any more says nothing of one client
             state.brokers[place].listed = len(client_ids)
         _note_joins_and_leaves(group, present_before)
@@ -132,7 +133,7 @@ def entries_at(client: Client, place: int) -> int:
     return client.entries[place] if place < len(client.entries) else 0
 
 
-def _replace_list(group: Group, place: int, listed: Counter[str]) -> set[str]:
+def _replace_list(group: Group, place: int, listed: Counter[str], first_seen: bool) -> set[str]:
     """The ids that are no longer in it."""
     gone: set[str] = set()
     for client_id in listed:
@@ -144,13 +145,13 @@ def _replace_list(group: Group, place: int, listed: Counter[str]) -> set[str]:
         client.entries.extend([0] * (place + 1 - len(client.entries)))
         client.entries[place] = entries
         client.note_change()
-        _tell_change(group, place, client, before, entries)
+        _tell_change(group, place, client, before, entries, first_seen)
         if not entries:
             gone.add(client.client_id)
     return gone
 
 
-def _tell_change(group: Group, place: int, client: Client, before: int, entries: int) -> None:
+def _tell_change(group: Group, place: int, client: Client, before: int, entries: int, first_seen: bool) -> None:
     broker_name = group.state.brokers[place].name
     change = "appeared" if entries > before else "disappeared"
     group.tell(
@@ -161,6 +162,7 @@ def _tell_change(group: Group, place: int, client: Client, before: int, entries:
             entries=entries,
             reason=group.state.reasons.get(_reason_key(broker_name, client.client_id, change)),
             addresses=addresses_of(client, place),
+            first_seen=first_seen,
         )
     )
 

@@ -27,6 +27,7 @@ class Unrest(Packed):
     said_ts: int = 0  # when the last of them did
     spare: int = 0  # how often one did after another, less the changes since: what healthy hand-overs cannot explain
     stands_ts: int = 0  # since when the consumer offset has been seen not to move while messages wait
+    severity: int = 0  # how severe its last fact said that it is, as a severity's code
 
 
 _AT_REST = Unrest()
@@ -90,3 +91,4 @@ class Queue(Packed):
     said_ts = _OfUnrest(0)
     spare = _OfUnrest(0)
     stands_ts = _OfUnrest(0)
+    severity = _OfUnrest(0)

@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from schemas.events import AssignmentReport, Heartbeat, OwnedQueues, Subscription
+from streaming.core.client_version import named
 from streaming.core.group import Group
 from streaming.core.replacing import note_replacing
 from streaming.core.routes import note_owned
@@ -142,7 +143,7 @@ def _interned_listed_as(
     subscriptions: tuple[Subscription, ...] | None,
 ) -> ListedAs:
     pairs = None if subscriptions is None else _pairs(subscriptions)
-    return ListedAs(language, version, message_model, consume_type, pairs)
+    return ListedAs(language, named(version), message_model, consume_type, pairs)
 
 
 def _take_addresses(group: Group, client: Client, place: int, event: Heartbeat) -> None:

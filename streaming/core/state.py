@@ -8,12 +8,13 @@ A change of any class here changes the packed form: raise ``STATE_VERSION``, unl
 import msgspec
 from msgspec import field
 
-from schemas.facts import Kind
+from schemas.facts import Kind, Severity
 from streaming.core.queue import Packed, PackedValue, Queue
 from streaming.errors import StateVersionError
 
 STATE_VERSION = 2
 
+SEVERITY_CODES: tuple[Severity, ...] = (Severity.NONE, Severity.CRITICAL, Severity.WARNING, Severity.INFO)
 FINDING_CODES: tuple[Kind, ...] = (
     Kind.UNKNOWN,
     Kind.EXCLUDED,

@@ -23,6 +23,13 @@ def class_of(strategy: Strategy) -> str:
     return CLASSES.get(strategy.name, "AllocateMachineRoomNearby")
 
 
+def version_of(client: Consumer) -> str:
+    """What a broker tells of a connection: the ordinal of ``MQVersion.Version``, as the client gave it."""
+    if client.manner.sdk.language == "GO":
+        return "317"  # rocketmq-client-go, internal/remote/codec.go
+    return "479" if client.manner.version >= 5 else "407"  # V5_3_3, V4_9_7
+
+
 def addresses_by_id(channels: dict[Channel, int]) -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
     for channel in channels:

@@ -32,7 +32,7 @@ from streaming.collector.probing.clients import ClientSchedule
 from streaming.collector.probing.offsets import OffsetSchedule
 from streaming.collector.probing.policy import RETRY_ROUTE_MS, STAYS_WATCHED_MS
 from streaming.collector.probing.unread import REASON, UnreadQueues
-from streaming.simulation.answers import addresses_by_id, class_of, offsets_of, owned_queues, table_of
+from streaming.simulation.answers import addresses_by_id, class_of, offsets_of, owned_queues, table_of, version_of
 from streaming.simulation.broker import Broker
 from streaming.simulation.consumer import Consumer
 from streaming.simulation.fleet import Fleet
@@ -66,6 +66,7 @@ class Collector:
         self._views: dict[str, BrokerView] = {}
         self._answers: dict[str, BrokerAnswer] = {}
         self._languages: dict[str, dict[str, str]] = {}  # of each broker's connections, by client
+        self._versions: dict[str, dict[str, str]] = {}
         self._consume_types: dict[str, str] = {}
         self._clients, self._offsets = ClientSchedule(pace.policy), OffsetSchedule(pace.policy)
         self._unread = UnreadQueues()
@@ -130,6 +131,7 @@ class Collector:
         if group is not None and broker.answers_connections:
             self._topics.update(dict.fromkeys(group.subscriptions))
             self._languages[name] = {c.client.client_id: c.client.manner.sdk.language for c in group.channels}
+            self._versions[name] = {c.client.client_id: version_of(c.client) for c in group.channels}
             self._consume_types[name] = group.consume_type
             view.take_connections(addresses_by_id(group.channels), visible(group.subscriptions), self._fleet.now)
 
@@ -310,7 +312,7 @@ class Collector:
             observed="listed",
             addresses=addresses,
             language=language,
-            version="475" if is_told else None,
+            version=self._versions[name][client_id] if is_told else None,
             message_model=model if is_told else None,
             consume_type=self._consume_types[name] if is_told else None,
         )

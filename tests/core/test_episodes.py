@@ -22,6 +22,27 @@ def test_a_group_at_rest_has_no_rebalance() -> None:
     assert rebalances(healthy().run(300)) == []
 
 
+@pytest.mark.parametrize("late", [(), ("b",)], ids=["all brokers at once", "one broker later"])
+def test_a_group_that_is_seen_for_the_first_time_has_no_rebalance(late: tuple[str, ...]) -> None:
+    fleet = Fleet(report_every=20, rate=0)
+    fleet.no_lists.update(late)
+    fleet.join(*(f"c{number}" for number in range(40)))
+    fleet.run(10)
+    fleet.no_lists.clear()
+    fleet.run(120)
+    assert rebalances(fleet) == []
+
+
+def test_nobody_lacks_an_owner_before_every_member_was_heard() -> None:
+    fleet = healthy()
+    (z,) = fleet.join("z", answers=False)
+    fleet.run(40)
+    z.answers = True
+    fleet.run(40)
+    (told,) = rebalances(fleet)
+    assert (told.joined, told.duplicated_ms, told.orphaned_ms) == (("z",), 0, 0)
+
+
 def test_a_join_that_is_taken_up_at_once() -> None:
     fleet = healthy()
     fleet.join("z")

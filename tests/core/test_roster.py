@@ -29,6 +29,18 @@ def joined(*client_ids: str, **fields: object) -> Fleet:
 # --- membership, broker by broker
 
 
+def test_who_stands_in_a_broker_s_first_list_came_nobody_knows_when() -> None:
+    fleet = joined("x", "y").run(5)
+    fleet.join("z")
+    fleet.run(5)
+    fleet.leave("x")
+    fleet.run(5)
+    told = {(m.client_id, m.change, m.first_seen) for m in memberships(fleet)}
+    assert told == {
+        ("x", "appeared", True), ("y", "appeared", True), ("z", "appeared", False), ("x", "disappeared", False),
+    }  # fmt: skip
+
+
 def test_each_broker_tells_who_appears_and_disappears() -> None:
     fleet = joined("x").run(5)
     fleet.join("y", brokers=("b",))

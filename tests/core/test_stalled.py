@@ -278,6 +278,37 @@ def test_a_retry_queue_pages_only_if_messages_wait_in_it() -> None:
     assert quiet.told(AlertFact) == []
 
 
+def test_a_retry_queue_is_critical_only_while_messages_wait_in_it() -> None:
+    fleet = retrying(rate=0)
+    assert fleet.finding("a0", "%RETRY%g").severity == "info"
+    since_ts = fleet.finding("a0", "%RETRY%g").since_ts
+    fleet.rate = 4
+    fleet.run(60)
+    told = fleet.finding("a0", "%RETRY%g")
+    assert (told.finding, told.severity, told.since_ts) == ("ORPHANED", "critical", since_ts)
+    assert told.ended is not None
+    assert (told.ended.finding, told.ended.severity) == ("ORPHANED", "info")
+    fleet.run(60)
+    assert fleet.finding("a0", "%RETRY%g") == told
+
+
+def test_a_queue_is_told_as_severe_as_its_alert_whatever_becomes_of_it() -> None:
+    """Brokers of the 4.x line, and a client that never answers."""
+    fleet = Fleet()
+    fleet.tells_pulls = False
+    fleet.join("x")
+    fleet.join("y", answers=False, listed_as={"message_model": "CLUSTERING"})
+    fleet.run(60)
+    fleet.stick("b0-3")
+    severities = set()
+    for _ in range(100):
+        fleet.run(5)
+        if fleet.findings()["b0"] == "STALLED":
+            severities.add((fleet.finding("b0").severity, fleet.alert("STALLED").severity))
+    assert severities
+    assert all(of_queue == of_alert for of_queue, of_alert in severities)
+
+
 def test_what_another_has_just_taken_over_is_not_his_doing() -> None:
     """A client that is stopped stays listed a while after the others have shared out its queues."""
     fleet = healthy()

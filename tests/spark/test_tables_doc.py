@@ -2,6 +2,7 @@
 
 import re
 import time
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "tables.md").read_text(encoding="ut
 QUERIES = dict(re.findall(r"^```sql ([\w-]+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
 OPENING = dict(re.findall(r"^```python (\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
 MINUTE = 60 * SECOND
+NOW = time.time_ns() // 1_000_000
 
 
 def story(now):
@@ -58,25 +60,31 @@ def story(now):
 @pytest.fixture(scope="module")
 def written(spark, tmp_path_factory):
     tables = Tables(spark, tmp_path_factory.mktemp("written"))
-    tables.tell(story(time.time_ns() // 1_000_000))
+    tables.tell(story(NOW))
     run_projections(spark, tables.path)
     return tables
 
 
-def in_spark(tables):
+def in_spark(tables, now):
     exec(OPENING["spark"].replace("data/tables", tables.path), {"spark": tables.spark})
-    return lambda name: [row.asDict(recursive=True) for row in tables.spark.sql(QUERIES[name]).collect()]
+    return lambda name: [row.asDict(recursive=True) for row in tables.spark.sql(asked(name, now)).collect()]
 
 
-def in_duckdb(tables):
+def in_duckdb(tables, now):
     opened: dict[str, Any] = {}
     exec(OPENING["duckdb"].replace("data/tables", tables.path), opened)
-    return lambda name: opened["db"].sql(QUERIES[name]).to_arrow_table().to_pylist()
+    return lambda name: opened["db"].sql(asked(name, now)).to_arrow_table().to_pylist()
+
+
+def asked(name, now):
+    """The query as if it were asked at ``now`` (epoch ms), when the story ends: to write tables takes a while."""
+    then = datetime.fromtimestamp(now / 1000, timezone.utc)
+    return QUERIES[name].replace("now()", f"TIMESTAMP '{then:%Y-%m-%d %H:%M:%S.%f}'")
 
 
 @pytest.fixture(scope="module", params=[in_spark, in_duckdb], ids=["spark", "duckdb"])
 def ask(written, request):
-    return request.param(written)
+    return request.param(written, NOW)
 
 
 @pytest.mark.parametrize("name", QUERIES)

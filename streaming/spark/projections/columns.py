@@ -45,9 +45,14 @@ def _text(binary: str) -> str:
     return f"make_valid_utf8(CAST({binary} AS STRING))"
 
 
+def _owners(struct: str, kind: str) -> str:
+    """No owner means nobody only where that was proven, else that owners are not known."""
+    return f"if(size({struct}.owners) > 0 OR {kind} IN ('ORPHANED', 'NO_MEMBERS'), {struct}.owners, NULL)"
+
+
 _ALERT_QUEUES = (
     "transform(alert.queues, q -> named_struct('broker_name', q.broker_name, 'queue_id', CAST(q.queue_id AS INT),"
-    " 'actual_owners', q.owners, 'expected_owners', q.expected, 'waiting', q.waiting))"
+    f" 'actual_owners', {_owners('q', 'alert.kind')}, 'expected_owners', q.expected, 'waiting', q.waiting))"
 )
 _ALERT_CLIENTS = (
     "transform(alert.clients, c -> named_struct('client_id', c.client_id, 'addresses', c.addresses,"
@@ -64,13 +69,14 @@ SOURCES: dict[str, Source] = {
     "queue_findings": Source(
         "fact = 'queue' AND queue.ended IS NOT NULL",
         _fields("queue", "broker_name", "queue_id", next_finding="finding")
-        | _fields("queue.ended", "finding", "cause", expected_owners="expected", actual_owners="owners")
+        | _fields("queue.ended", "finding", "severity", "cause", expected_owners="expected")
+        | {"actual_owners": _owners("queue.ended", "queue.ended.finding")}
         | _times("queue.ended", from_time="from_ts", to_time="to_ts")
         | {"duration_ms": "queue.ended.to_ts - queue.ended.from_ts"},
     ),
     "membership_changes": Source(
         "fact = 'membership'",
-        _fields("membership", "broker_name", "client_id", "change", "reason", "entries", "addresses"),
+        _fields("membership", "broker_name", "client_id", "change", "reason", "entries", "addresses", "first_seen"),
     ),
     "rebalances": Source(
         "fact = 'rebalance'",
@@ -113,7 +119,8 @@ SOURCES: dict[str, Source] = {
     "queue_assignments": Source(
         "fact = 'queue'",
         _fields("queue", "broker_name", "queue_id", "finding", "severity", "cause", "reason", "present")
-        | _fields("queue", expected_owners="expected", actual_owners="owners")
+        | _fields("queue", expected_owners="expected")
+        | {"actual_owners": f"if(queue.present, {_owners('queue', 'queue.finding')}, queue.owners)"}
         | _times("queue", since="since_ts"),
     ),
     "group_members": Source(
