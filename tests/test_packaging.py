@@ -34,7 +34,7 @@ def test_every_folder_of_code_is_a_package() -> None:
 
 @pytest.mark.slow
 def test_wheel_carries_all_code_and_data(tmp_path: Path) -> None:
-    for file in ("pyproject.toml", "README.md"):
+    for file in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / file, tmp_path)
     for folder in ("streaming", "schemas", "conf"):
         shutil.copytree(ROOT / folder, tmp_path / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
@@ -45,6 +45,18 @@ def test_wheel_carries_all_code_and_data(tmp_path: Path) -> None:
     expected = {str(path.relative_to(tmp_path)) for path in files if path.is_file()}
     carried = {name.replace("streaming/conf/", "conf/") for name in ZipFile(wheel).namelist()}
     assert expected - carried == set()
+    version = distribution("evenkeel").version
+    with ZipFile(wheel) as archive:
+        told = archive.read(f"evenkeel-{version}.dist-info/METADATA").decode()
+        assert archive.read(f"evenkeel-{version}.dist-info/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
+    assert "License-Expression: Apache-2.0\n" in told
+
+
+def test_the_license_stands_there_whole() -> None:
+    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert "Version 2.0, January 2004" in text
+    assert [f"\n   {number}. " in text for number in range(1, 10)] == [True] * 9
+    assert "END OF TERMS AND CONDITIONS" in text
 
 
 def test_no_test_folder_is_a_package() -> None:
