@@ -47,6 +47,7 @@ class Fault:
 
 
 PLAIN = {"strategy": "AVG", "orderly": False}
+LONGER_S = (840, 1_080)  # longer than a batch takes, and than a deploy may rest between two of its steps
 TWIN_MS = 165_000  # a second address proves a second instance after 155 s; until then one broker asks one instance
 FAULTS: tuple[Fault, ...] = (
     Fault(
@@ -60,7 +61,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("stopped", (Cause.CLIENT_STALLED,), mishaps.stopped),
     Fault("machine_lost", (Cause.CLIENT_STALLED,), mishaps.machine_lost, least_clients=2),
     Fault("pull_service_dead", (Cause.CLIENT_STALLED,), mishaps.pull_service_dead),
-    Fault("stuck_code", (), mishaps.stuck_code, {"orderly": False}),
+    Fault("stuck_code", (), mishaps.stuck_code, {"orderly": False}, lasts_s=LONGER_S),
     Fault(
         "different_topics",
         (Cause.SUBSCRIPTION_MISMATCH,),
@@ -81,7 +82,7 @@ FAULTS: tuple[Fault, ...] = (
         mishaps.mixed_strategies,
         {"strategy": "AVG"},
         least_clients=2,
-        lasts_s=(840, 1_080),  # longer than a deploy may rest between two of its steps
+        lasts_s=LONGER_S,
     ),
     Fault("cut_from_a_broker", (Cause.VIEW_DIVERGENCE, Cause.CLIENT_STALLED), mishaps.cut_from_a_broker, PLAIN, 2, 2),
     Fault(
