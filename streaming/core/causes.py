@@ -6,6 +6,8 @@ explains any; else UNEXPLAINED. The order goes from what makes other causes appe
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from schemas.facts import Cause, Kind
 from streaming.core.evidence import MemberEvidence
 from streaming.core.expectation import NotKnown
@@ -72,21 +74,29 @@ def same_client_id(topic: TopicEvidence, queues: frozenset[int]) -> Explanation 
 
 
 def stale_connection(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
-    """A client id is listed twice, but a second instance is not proven: most likely a connection that has died."""
+    """A client id is listed twice, but a second instance is not proven: most likely a connection that has died.
+
+    Everybody shares out a list that holds the id twice, and nobody takes the share of its second place. Other members'
+    queues do not stand still because of it.
+    """
     doubled = _doubled(topic, proven=False)
     if not doubled:
         return None
-    member = doubled[0]
+    member, explained = doubled[0], queues
+    if topic.expected is not None:
+        places = {one.place for one in doubled}
+        explained = frozenset(q for q in queues if not topic.expected.get(q) or places & set(topic.expected[q]))
     text = f"client id {member.client.client_id} is listed {member.entries} times{_addresses(member)}"
     seconds = topic.group.timing.second_address_proof // 1000
     text += f"; a second instance is not proven: a connection that has died is gone within {seconds} s"
-    return Explanation(Cause.STALE_CONNECTION, queues, text, frozenset(one.place for one in doubled))
+    return Explanation(Cause.STALE_CONNECTION, explained, text, frozenset(one.place for one in doubled))
 
 
 def unproven_instance(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
     """Nothing but the report of a second instance is lacking, and there may be none."""
     is_all = topic.waits_for_a_second_instance and topic.route_known and not topic.uncovered
-    return stale_connection(topic, queues) if is_all else None
+    found = stale_connection(topic, queues) if is_all else None
+    return None if found is None else replace(found, queues=queues)
 
 
 def subscription_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:

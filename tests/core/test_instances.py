@@ -96,6 +96,18 @@ def test_a_dead_connection_that_starves_a_queue_is_stalled_by_it() -> None:
     assert fleet.fired() == set()
 
 
+def test_a_dead_connection_hides_no_other_client_that_has_stopped() -> None:
+    """It can leave nobody but its own id's share: what another client does not consume is not due to it."""
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.ghost("x")
+    (stopped,) = fleet.of("y")
+    stopped.answers = stopped.consumes = False
+    fleet.run(125)
+    assert (fleet.alert("STALLED").state, fleet.alert("STALLED").cause) == ("firing", "CLIENT_STALLED")
+
+
 def test_what_starves_a_queue_for_longer_than_a_dead_connection_can_is_a_page_whatever_the_cause() -> None:
     fleet = Fleet()
     fleet.join("x", "y")
