@@ -9,7 +9,7 @@
       SetupError               something the machine should have is missing
       PublishError             an event did not get to Kafka or into a file
       CollectorError           RocketMQ cannot be asked, or its answer cannot be read
-      OutputError              standard output cannot be written
+      OutputError              what was asked for cannot be written
       DeliveryError            a sink did not take a page, or may not have taken it
 
 Each message says what, where, and what to do.
@@ -53,7 +53,7 @@ class CollectorError(MonitorError):
 
 
 class OutputError(MonitorError):
-    """Standard output cannot be written."""
+    """What was asked for cannot be written: to standard output, or into the file that was named."""
 
 
 class DeliveryError(MonitorError):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from streaming.cli.arguments import Commands, add_config
 from streaming.cli.session import configured
-from streaming.config import Config, producer_arguments
+from streaming.config import Config
 from streaming.errors import ConfigError, PublishError
 
 ACKNOWLEDGED_WITHIN_S = 30
@@ -88,10 +88,11 @@ def _publish(config: Config, key: bytes, value: bytes) -> str:
     from kafka.errors import KafkaError
 
     from streaming.collector.output.kafka import make_producer
+    from streaming.collector.setting_up import client_options
 
     topic, servers = config.source.topic, config.source.bootstrap_servers
     try:
-        producer = make_producer(servers, producer_arguments(config.collector.kafka))
+        producer = make_producer(servers, client_options(config))
         try:
             producer.send(topic, key=key, value=value).get(timeout=ACKNOWLEDGED_WITHIN_S)
         finally:

@@ -7,6 +7,7 @@ owners, and how many messages are likely to be delivered again. It is tried on a
 import argparse
 import json
 import logging
+import re
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,12 +17,22 @@ import msgspec
 from streaming.cli.arguments import Commands, add_config
 from streaming.cli.session import configured
 from streaming.errors import SourceError
-from streaming.simulation.whatif.change import Change, checked, members_after, new_ids
+from streaming.simulation.whatif.change import (
+    MOST_CLIENTS,
+    MOST_MESSAGES_PER_S,
+    MOST_QUEUES,
+    Change,
+    checked,
+    members_after,
+    new_ids,
+)
 from streaming.simulation.whatif.present import Present, chosen, present_of, read_present
 from streaming.wording.names import plain
 
 if TYPE_CHECKING:
     from streaming.simulation.whatif.forecast import Forecast
+
+LONGEST_FILE = 256 * 1024 * 1024
 
 
 def add_command(commands: Commands) -> None:
@@ -34,9 +45,9 @@ def add_command(commands: Commands) -> None:
     parser.add_argument("--cluster", metavar="C", help="of --tables: its cluster, where several have such a group")
     parser.add_argument("--at", metavar="TIME", help="of --tables: as it was then, as 'evenkeel explain --at' takes it")
     parser.add_argument("--rate", type=_rate, metavar="N", help="so many messages a second are written to its topics")
-    parser.add_argument("--join", type=int, default=0, metavar="N", help="so many clients join")
+    parser.add_argument("--join", type=_clients, default=0, metavar="N", help="so many clients join")
     parser.add_argument("--leave", action="append", default=[], metavar="ID", help="the client stops; may be repeated")
-    parser.add_argument("--rolling", type=int, default=0, metavar="N", help="all are restarted, N at a time")
+    parser.add_argument("--rolling", type=_clients, default=0, metavar="N", help="all are restarted, N at a time")
     parser.add_argument(
         "--queues", action="append", default=[], metavar="TOPIC=N", help="the topic gets N queues on each broker"
     )
@@ -50,6 +61,10 @@ def add_command(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Raises MonitorError for what cannot be read, asked or planned."""
+    if arguments.picture is not None:
+        from streaming.simulation.whatif.picture import check
+
+        check(arguments.picture)
     present = _present(arguments)
     change = checked(_change(arguments, present), present)
     from streaming.simulation.whatif.forecast import forecasts, strategy_of
@@ -98,7 +113,13 @@ def _known(arguments: argparse.Namespace) -> Present:
 
 def _read(path: Path, group: str | None) -> Present:
     try:
-        return read_present(path.read_bytes(), group, str(path))
+        with path.open("rb") as stream:
+            text = stream.read(LONGEST_FILE + 1)
+        if len(text) > LONGEST_FILE:
+            raise SourceError(
+                f"{path}: more than {LONGEST_FILE} bytes: this is not what 'evenkeel inspect --json' prints"
+            )
+        return read_present(text, group, str(path))
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -117,9 +138,9 @@ def _look(arguments: argparse.Namespace) -> Present:
 
 def _change(arguments: argparse.Namespace, present: Present) -> Change:
     return Change(
-        join=new_ids(arguments.join, present) if arguments.join > 0 else (),
+        join=new_ids(arguments.join, present),
         leave=tuple(arguments.leave),
-        rolling=max(0, arguments.rolling),
+        rolling=arguments.rolling,
         queues=dict(map(_queues, arguments.queues)),
         lose_room=arguments.lose_room,
         strategy=arguments.strategy,
@@ -128,13 +149,20 @@ def _change(arguments: argparse.Namespace, present: Present) -> Change:
 
 def _rate(text: str) -> float:
     rate = float(text)
-    if rate < 0:
-        raise argparse.ArgumentTypeError("0 or more")
+    if not 0 <= rate <= MOST_MESSAGES_PER_S:
+        raise argparse.ArgumentTypeError(f"from 0 to {MOST_MESSAGES_PER_S:g}")
     return rate
+
+
+def _clients(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= MOST_CLIENTS:
+        raise argparse.ArgumentTypeError(f"a whole number from 0 to {MOST_CLIENTS}")
+    return number
 
 
 def _queues(text: str) -> tuple[str, int]:
     topic, equals, number = text.rpartition("=")
-    if not equals or not number.isdigit() or not int(number):
-        raise SourceError(f"--queues {text}: a topic and a number from 1 on, as in orders=16")
+    if not equals or not re.fullmatch("[0-9]{1,9}", number) or not 1 <= int(number) <= MOST_QUEUES:
+        raise SourceError(f"--queues {text}: a topic and a number from 1 to {MOST_QUEUES}, as in orders=16")
     return topic, int(number)

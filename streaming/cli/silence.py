@@ -19,6 +19,7 @@ from streaming.errors import SetupError
 
 if TYPE_CHECKING:
     from streaming.holding import Holder
+    from streaming.notifier.silence_files import SilenceFiles
     from streaming.notifier.silences import Silence
 
 MINUTES = {"m": 1, "h": 60, "d": 1440}
@@ -60,10 +61,11 @@ def run(arguments: argparse.Namespace) -> int:
     files, now = SilenceFiles(state), time.time_ns() // 1_000_000
     reader = _reader(state)
     if arguments.list:
-        for one in files.all():
+        for one in _readable(files):
             if one.until_ts > now:
                 print(_line(one))
     elif arguments.end is not None:
+        _readable(files)
         ended = files.end(arguments.end, now)
         if ended is None:
             raise SetupError(f"--end {arguments.end}: no such silence lasts in {_named(state, arguments)}; see --list")
@@ -83,6 +85,14 @@ def run(arguments: argparse.Namespace) -> int:
     read_by = f"read by {reader}" if reader else "no notifier delivers from it now: it silences nothing until one does"
     _say(f"kept in {_named(state, arguments)}; {read_by}")
     return 0
+
+
+def _readable(files: "SilenceFiles") -> "list[Silence]":
+    """Raises SetupError where nobody knows whether there are some."""
+    found = files.all()
+    if files.failure is not None:
+        raise SetupError(files.failure)
+    return found
 
 
 def _reader(state: Path) -> "Holder | None":

@@ -20,6 +20,7 @@ from streaming.collector.probing.cluster_view import ClusterView, Record, Tell
 from streaming.collector.probing.pace import Pace
 from streaming.collector.probing.policy import Policy
 from streaming.collector.setting_up import (
+    client_options,
     credentials_of,
     kafka_output,
     name_servers,
@@ -29,7 +30,7 @@ from streaming.collector.setting_up import (
 )
 from streaming.collector.signals import Signals, run_once
 from streaming.collector.wire.client import RemotingClient
-from streaming.config import Config, producer_arguments
+from streaming.config import Config
 
 SUM_UP_EVERY_S = 60
 CLOSE_WITHIN_S = 10
@@ -121,7 +122,7 @@ async def _watch_all(config: Config, clusters: list[Watched], output: KafkaOutpu
     over = Event()
     if output is not None:
         sources = {one.cluster: one.view.translation.source for one in clusters}
-        options = producer_arguments(config.collector.kafka)
+        options = client_options(config)
         Lookout(config.source.bootstrap_servers, options, config.source.topic, lambda: sources, over).start()
     try:
         await asyncio.gather(*(_watch(one, stop, output) for one in clusters))

@@ -2,7 +2,6 @@
 
 import socket
 import ssl
-from collections.abc import Mapping
 from functools import lru_cache
 from os import getpid
 from pathlib import Path
@@ -94,21 +93,24 @@ def _load_key(context: ssl.SSLContext, certificate: str, key: str, password: str
 
 def kafka_output(config: Config) -> KafkaOutput:
     """Raises CollectorError for a key of the Kafka client that cannot be used."""
-    options = producer_arguments(config.collector.kafka)
-    _check_key(options)
+    options = client_options(config)
     servers, limit_bytes = config.source.bootstrap_servers, config.collector.memory_mb * 1024 * 1024
     return KafkaOutput(lambda: make_producer(servers, options), config.source.topic, limit_bytes)
 
 
-def _check_key(options: Mapping[str, object]) -> None:
-    """The client would load it later, in a thread of its own."""
+def client_options(config: Config) -> dict[str, object]:
+    """Of the Kafka client. Raises CollectorError for a key that cannot be used: the client would find it later, in a
+    thread of its own, and ask at the terminal for the passphrase.
+    """
+    options = producer_arguments(config.collector.kafka)
     certificate, key, password = (str(options.get(f"ssl_{name}") or "") for name in ("certfile", "keyfile", "password"))
     if not certificate:
-        return
+        return options
     try:
         _load_key(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), certificate, key, password, "collector.kafka.ssl.password")
     except (OSError, ValueError) as error:
         raise CollectorError(f"collector.kafka: the key and its certificate cannot be used: {error}") from error
+    return options
 
 
 def source_name(now_ms: int) -> str:

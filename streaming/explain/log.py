@@ -16,7 +16,7 @@ from streaming.errors import SourceError
 from streaming.explain.folding import KINDS
 from streaming.explain.picture import Monitor
 from streaming.explain.standing import read_groups, read_standing
-from streaming.tables.dataset import open_dataset
+from streaming.tables.dataset import damage_said, open_dataset
 from streaming.tables.facts import KEY_COLUMNS
 from streaming.tables.rows import facts_of
 from streaming.wording.names import plain
@@ -32,6 +32,11 @@ def read_group(tables: str, group: str, cluster: str | None, until: int | None) 
     Raises SourceError where there is no table or group, or nothing of it that is as old.
     """
     log = _open(tables)
+    with damage_said(f"{tables}/{FACTS.name}"):
+        return _read_group(log, tables, group, cluster, until)
+
+
+def _read_group(log: ds.Dataset, tables: str, group: str, cluster: str | None, until: int | None) -> list[Fact]:
     wanted = pc.field("group") == group
     if cluster is not None:
         wanted &= pc.field("cluster") == cluster
@@ -52,7 +57,9 @@ def read_group(tables: str, group: str, cluster: str | None, until: int | None) 
 def read_monitor(tables: str, cluster: str, until: int | None) -> Monitor | None:
     """How evenkeel itself was doing; None where it has not said (a replay says nothing)."""
     wanted = (pc.field("fact") == HealthFact.fact) & (pc.field("cluster") == cluster) & _before(until)
-    rows = _open(tables).to_table([*KEY_COLUMNS, payload_column(HealthFact)], wanted)
+    log = _open(tables)
+    with damage_said(f"{tables}/{FACTS.name}"):
+        rows = log.to_table([*KEY_COLUMNS, payload_column(HealthFact)], wanted)
     if not len(rows):
         return None
     newest = max(facts_of(rows.filter(pc.equal(rows["ts"], pc.max(rows["ts"])))), key=lambda fact: fact.seq)

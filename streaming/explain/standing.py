@@ -15,7 +15,7 @@ from schemas.facts import AlertFact, AlertQueue, Fact, GroupFact, MemberFact, Pa
 from schemas.history import ALERTS, GROUP_STATUS
 from schemas.table import Table
 from schemas.tables import GROUP_MEMBERS, QUEUE_ASSIGNMENTS
-from streaming.tables.dataset import open_dataset
+from streaming.tables.dataset import damage_said, open_dataset
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 Row = dict[str, Any]
@@ -51,12 +51,14 @@ def _read(source: _Source, tables: str, group: str, cluster: str | None, until: 
 
 def _rows(table: Table, tables: str, names: list[str], wanted: pc.Expression | None) -> list[Row]:
     """An older table may lack columns; one that is not there has no rows."""
-    try:
-        dataset = open_dataset(f"{tables}/{table.name}")
-    except TableNotFoundError:
-        return []
-    known = [name for name in names if name in dataset.schema.names]
-    rows: list[Row] = dataset.to_table(known, wanted).to_pylist()
+    path = f"{tables}/{table.name}"
+    with damage_said(path):
+        try:
+            dataset = open_dataset(path)
+        except TableNotFoundError:
+            return []
+        known = [name for name in names if name in dataset.schema.names]
+        rows: list[Row] = dataset.to_table(known, wanted).to_pylist()
     return rows
 
 

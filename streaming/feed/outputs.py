@@ -10,7 +10,8 @@ from typing import IO, Protocol, cast
 from kafka.errors import KafkaError
 
 from streaming.collector.output.kafka import Producer, make_producer
-from streaming.config import Config, producer_arguments
+from streaming.collector.setting_up import client_options
+from streaming.config import Config
 from streaming.errors import PublishError, SetupError
 from streaming.feed.console_producer import ConsoleProducer
 from streaming.simulation.load.stamped_fleet import Record
@@ -144,7 +145,7 @@ def kafka_output(config: Config) -> Output:
     """
     topic, servers = config.source.topic, config.source.bootstrap_servers
     try:
-        producer = make_producer(servers, producer_arguments(config.collector.kafka))
+        producer = make_producer(servers, client_options(config))
     except (KafkaError, OSError) as error:
         raise PublishError(f"Kafka at {servers}: {error}; is it running?") from error
     ours = KafkaOutput(producer, topic, servers)

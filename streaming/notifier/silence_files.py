@@ -2,6 +2,7 @@
 
 import logging
 import os
+from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 
@@ -24,22 +25,38 @@ class SilenceFiles:
     def __init__(self, state: Path) -> None:
         self._folder = state / FOLDER
         self._known: dict[str, tuple[int, Silence | None]] = {}
+        self.failure: str | None = None
 
     def all(self) -> list[Silence]:
-        """Also those that are over, oldest first."""
-        known = {}
-        for path in self._folder.glob("*.json"):
-            try:
-                changed = path.stat().st_mtime_ns
-            except FileNotFoundError:
-                continue
-            before = self._known.get(path.name)
-            known[path.name] = before if before is not None and before[0] == changed else (changed, _read(path))
-        self._known = known
+        """Also those that are over, oldest first. ``failure`` then says why the folder as a whole cannot be read."""
+        known, failure = {}, None
+        try:
+            for path in [path for path in self._folder.iterdir() if path.suffix == ".json"]:
+                try:
+                    changed = path.stat().st_mtime_ns
+                except FileNotFoundError:
+                    continue
+                before = self._known.get(path.name)
+                known[path.name] = before if before is not None and before[0] == changed else (changed, _read(path))
+        except OSError as error:
+            if _is_there(self._folder):
+                failure = f"{self._folder}: its silences cannot be read: {error.strerror or error}"
+                if failure != self.failure:
+                    log.error("%s; none of them counts", failure)
+        self._known, self.failure = known, failure
         return sorted((one for _, one in known.values() if one is not None), key=lambda one: (one.from_ts, one.id))
 
     def add(self, silence: Silence) -> None:
-        """Raises SetupError, and keeps nothing, where the owner of the folder could not read it."""
+        """Raises SetupError, and keeps nothing, where it cannot be written or the folder's owner could not read it."""
+        try:
+            self._add(silence)
+        except OSError as error:
+            raise SetupError(
+                f"{self._folder}: the silence cannot be written there: {error.strerror or error}; write it as the user "
+                "that the notifier runs as"
+            ) from error
+
+    def _add(self, silence: Silence) -> None:
         state = private_folder(self._folder.parent)
         path = private_folder(self._folder) / f"{silence.id}.json"
         save(path, silence)
@@ -59,10 +76,22 @@ class SilenceFiles:
         return found
 
     def forget(self, now: int) -> None:
-        """Delete what ended long ago."""
+        """Delete what ended long ago. What cannot be deleted stays: it silences nothing any more."""
         for one in self.all():
             if now - one.until_ts > KEEP_MS:
-                (self._folder / f"{one.id}.json").unlink(missing_ok=True)
+                with suppress(OSError):
+                    (self._folder / f"{one.id}.json").unlink()
+
+
+def _is_there(folder: Path) -> bool:
+    """Whether somebody may have silenced something."""
+    try:
+        folder.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _is_shared(made: Path, state: Path) -> bool:

@@ -1,10 +1,29 @@
 """A Delta table as an Arrow dataset: filters leave out days and files that hold nothing of interest."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
+
+from streaming.errors import SourceError
+
+
+@contextmanager
+def damage_said(path: str) -> Iterator[None]:
+    """Raises SourceError for files that are missing, damaged, or not evenkeel's, and for those that may not be read."""
+    try:
+        yield
+    except (DeltaError, OSError, pa.ArrowException) as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        raise SourceError(
+            f"{path}: its files cannot be read: {why}. Tables that people read are made again by 'evenkeel rebuild'; "
+            "of lost facts only a backup has a copy"
+        ) from error
 
 
 def open_dataset(path: str) -> ds.Dataset:

@@ -18,6 +18,7 @@ from streaming.notifier.standing import Standing
 from tests.notifier.making import alert, health
 from tests.sinks.server import Server
 from tests.tables.written import commit
+from tests.unprivileged import obey_permissions, permissions_count
 
 WHO = ("--by", "Ada", "--why", "deploy of orders")
 Silence = Callable[..., tuple[int, str, str]]
@@ -207,3 +208,65 @@ def test_processes_from_other_folders(tmp_path: Path) -> None:
     assert f"no notifier delivers from {elsewhere}/data/notifier" in done[0].stderr
     assert done[2].returncode == 0, done[2].stderr
     assert f"kept in {tmp_path}/n (notify.state of {config}); read by process {notifier.pid} on" in done[2].stderr
+
+
+@pytest.fixture
+def unprivileged(tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
+    """The command, by a process that obeys the permissions of files."""
+    if not permissions_count(tmp_path):
+        pytest.skip("permissions keep nobody out here")
+
+    def run(*words: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "streaming", "silence", *words],
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=False,
+            preexec_fn=obey_permissions,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o555])
+def test_silence_that_may_not_be_written_is_refused(
+    mode: int, unprivileged: Callable[..., tuple[int, str, str]], notifier: Path
+) -> None:
+    folder = notifier / "silences"
+    folder.mkdir()
+    folder.chmod(mode)
+    code, out, err = unprivileged("--group", "a", "--for", "1h", *WHO)
+    folder.chmod(0o700)
+    assert (code, out) == (2, "")
+    assert err == (
+        f"evenkeel: {folder}: the silence cannot be written there: Permission denied; write it as the user that the "
+        "notifier runs as\n"
+    )
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o444])
+@pytest.mark.parametrize("words", [("--list",), ("--end", "abcdef")])
+def test_silences_that_may_not_be_read_are_not_said_to_be_none(
+    words: tuple[str, ...], mode: int, unprivileged: Callable[..., tuple[int, str, str]], notifier: Path
+) -> None:
+    folder = notifier / "silences"
+    folder.mkdir(mode=0o700)
+    (folder / "abcdef.json").write_text("{}")
+    folder.chmod(mode)
+    code, out, err = unprivileged(*words)
+    folder.chmod(0o700)
+    assert (code, out) == (2, "")
+    assert f"{folder}: its silences cannot be read: Permission denied" in err.splitlines()[-1]
+    assert "Traceback" not in err
+
+
+def test_file_in_place_of_the_folder_is_refused(silence: Silence, notifier: Path) -> None:
+    (notifier / "silences").touch()
+    code, _, err = silence("--group", "a", "--for", "1h", *WHO)
+    assert code == 2
+    assert "the silence cannot be written there: File exists" in err
+    code, _, err = silence("--list")
+    assert code == 2
+    assert "its silences cannot be read: Not a directory" in err

@@ -34,7 +34,7 @@ COMMANDS = {
     "simulate": ["simulate", "--groups", "1", "--seconds", "5", "--to", "{folder}/simulated.jsonl"],
     "plan": ["plan", "--from", "{folder}/group.json", "--leave", "y"],
     "plan --json": ["plan", "--from", "{folder}/group.json", "--leave", "y", "--json"],
-    "silence": ["silence", "--group", "g", "--for", "1h", "--by", "Ada", "--why", "deploy"],
+    "silence": ["silence", "--group", "g", "--for", "1h", "--by", "Ada", "--why", "deploy", "--ahead"],
     "explain": ["explain", "g", "--tables", "{folder}/tables"],
     "explain --json": ["explain", "g", "--tables", "{folder}/tables", "--json"],
     "inspect": ["inspect", "--namesrv", "{namesrv}", "--seconds", "1"],
@@ -77,6 +77,11 @@ def started(words: list[str], place: dict[str, str], **streams: object) -> "subp
     )  # type: ignore[call-overload, no-any-return]
 
 
+def complaints(err: str) -> list[str]:
+    """Less what ``silence`` says of every silence."""
+    return [line for line in err.splitlines() if not line.startswith(("kept in ", "no alert that fires now matches"))]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_reader_that_goes_away_is_no_finding(name: str, place: dict[str, str]) -> None:
@@ -85,7 +90,7 @@ def test_reader_that_goes_away_is_no_finding(name: str, place: dict[str, str]) -
     with started(COMMANDS[name], place, stdout=writing, stderr=subprocess.PIPE) as process:
         os.close(writing)
         _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (READER_GONE, "")
+    assert (process.returncode, complaints(err)) == (READER_GONE, [])
 
 
 @pytest.mark.slow
@@ -94,8 +99,8 @@ def test_reader_that_goes_away_is_no_finding(name: str, place: dict[str, str]) -
 def test_output_that_does_not_fit_on_the_disk_is_one_message(name: str, place: dict[str, str]) -> None:
     with FULL.open("w") as full, started(COMMANDS[name], place, stdout=full, stderr=subprocess.PIPE) as process:
         _, err = process.communicate(timeout=60)
-    said = "evenkeel: standard output cannot be written: No space left on device\n"
-    assert (process.returncode, err) == (REFUSED, said)
+    said = "evenkeel: standard output cannot be written: No space left on device"
+    assert (process.returncode, complaints(err)) == (REFUSED, [said])
 
 
 def test_output_that_was_closed_is_one_message_and_no_other_file_gets_it(place: dict[str, str]) -> None:

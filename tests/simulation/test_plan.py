@@ -153,6 +153,13 @@ def test_a_picture_is_drawn(file: Path, ending: str, tmp_path: Path) -> None:
     assert picture.stat().st_size > 5_000
 
 
+def test_picture_of_too_many_cells_is_refused(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would take gigabytes."""
+    monkeypatch.setattr("streaming.simulation.whatif.picture.CELLS_AT_MOST", 1)
+    assert main(["plan", "--from", str(file), "--join", "1", "--picture", str(tmp_path / "x.png")]) == 2
+    assert not (tmp_path / "x.png").exists()
+
+
 def test_another_kind_of_picture_is_refused(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--from", str(file), "--join", "1", "--picture", "plan.gif"]) == 2
     assert ".png or an .svg" in capsys.readouterr().err

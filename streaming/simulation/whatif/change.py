@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from streaming.errors import SourceError
-from streaming.simulation.whatif.present import Present
+from streaming.simulation.whatif.present import Present, rates
+
+MOST_CLIENTS, MOST_QUEUES = 2_000, 16_384
+MOST_MESSAGES_PER_S = 1e9
+SETTLED_S, WATCHED_S = 120, 150  # before the change, and after the last step of it
+STEP_S = 25  # between the steps of a rolling restart
+# Each client looks at all clients and queues again and again. So much takes a minute at most, in each of 30 trials.
+MOST_WORK = 1.5e9
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -21,6 +30,11 @@ class Change(Struct, frozen=True, kw_only=True):
     queues: dict[str, int] = {}
     lose_room: str | None = None
     strategy: str | None = None
+
+    @property
+    def at_a_time(self) -> int:
+        """So many clients are restarted at the same time; 0: none is."""
+        return self.rolling or (1 if self.strategy is not None else 0)
 
     @property
     def is_empty(self) -> bool:
@@ -56,7 +70,41 @@ def checked(change: Change, present: Present) -> Change:
         raise SourceError("nobody would be left: then there is nothing to share out")
     if not brokers_after(change, present):
         raise SourceError(f"--lose-room {change.lose_room}: no broker would be left")
+    _check_size(change, present)
     return change
+
+
+def _check_size(change: Change, present: Present) -> None:
+    """Raises SourceError for what would be tried for hours."""
+    clients = max(len(present.members), len(members_after(change, present)))
+    if clients > MOST_CLIENTS:
+        raise SourceError(f"{clients} clients: a plan is made for {MOST_CLIENTS} at most")
+    queues = max(_queues_in(present, {}), _queues_in(present, change.queues))
+    if queues > MOST_QUEUES:
+        raise SourceError(f"{queues} queues: a plan is made for {MOST_QUEUES} at most")
+    rate = sum(rates(present.shared()).values())
+    if not rate <= MOST_MESSAGES_PER_S:
+        raise SourceError(f"{rate:g} messages a second: a plan is made for {MOST_MESSAGES_PER_S:g} at most")
+    seconds = SETTLED_S + roll_s(change, clients) + WATCHED_S
+    if seconds * clients * (clients + queues) > MOST_WORK:
+        at_a_time = ", or restart more clients at a time (--rolling)" if change.at_a_time else ""
+        raise SourceError(
+            f"{clients} clients and {queues} queues for {seconds} s, in 30 trials: that takes too long; plan for a "
+            f"smaller group of the same shape{at_a_time}"
+        )
+
+
+def _queues_in(present: Present, changed: Mapping[str, int]) -> int:
+    """As they are simulated: a broker has all queues up to the largest id."""
+    numbers: dict[tuple[str, str], int] = {}
+    for topic, broker, queue_id in (queue.name for queue in present.shared()):
+        numbers[topic, broker] = max(numbers.get((topic, broker), 0), changed.get(topic, queue_id + 1))
+    return sum(numbers.values())
+
+
+def roll_s(change: Change, clients: int) -> int:
+    """How long it takes until so many clients are restarted."""
+    return -(-clients // change.at_a_time) * STEP_S if change.at_a_time else 0
 
 
 def members_after(change: Change, present: Present) -> tuple[str, ...]:

@@ -14,14 +14,21 @@ from schemas.identity import MessageQueue
 from streaming.core.allocation import Strategy
 from streaming.simulation.consumer import Manner
 from streaming.simulation.fleet import Fleet
-from streaming.simulation.whatif.change import Change, brokers_after, members_after
+from streaming.simulation.whatif.change import (
+    SETTLED_S,
+    STEP_S,
+    WATCHED_S,
+    Change,
+    brokers_after,
+    members_after,
+    roll_s,
+)
 from streaming.simulation.whatif.present import Present, rates
 from streaming.simulation.whatif.shares import NAMES, Balance, NotApplicable, Owners, balance, share_out, strategies
 
 TRIALS = 5
-SETTLED_S, WATCHED_S = 90, 150
-RESTART_S, STEP_S = 10, 25  # a client of a rolling restart is away so long, and so long apart are the steps
-
+SETTLING_S, AT_ANY_TIME_S = SETTLED_S - 30, 30  # the change comes at another moment in each trial
+RESTART_S = 10  # a client of a rolling restart is away so long
 
 CLASSES = {
     "AllocateMessageQueueAveragely": "AVG",
@@ -150,7 +157,7 @@ class Trial:
             fleet.producer.write(topic, round(rate))
         for client_id in self._present.client_ids:
             fleet.join(client_id, self._manner(self._old[client_id]))
-        fleet.run(SETTLED_S + fleet.random.random() * 30)
+        fleet.run(SETTLING_S + fleet.random.random() * AT_ANY_TIME_S)
         return fleet
 
     def _manner(self, strategy: Strategy) -> Manner:
@@ -170,18 +177,17 @@ class Trial:
             (fleet.kill if change.lose_room is not None else fleet.leave)(client)
         for name in fleet.brokers.keys() - set(brokers_after(change, self._present)):
             fleet.stop_broker(name)
-        at_a_time = change.rolling or (1 if change.strategy is not None else 0)
-        return self._roll(fleet, at_a_time) if at_a_time else 0.0
+        return self._roll(fleet) if change.at_a_time else 0.0
 
-    def _roll(self, fleet: Fleet, at_a_time: int) -> float:
+    def _roll(self, fleet: Fleet) -> float:
         """Restart those who stay, so many at a time, each under its id."""
         clients = [client for client in fleet.clients if client.client_id not in self._change.join]
         for place, client in enumerate(clients):
-            delay_ms = place // at_a_time * STEP_S * 1_000
+            delay_ms = place // self._change.at_a_time * STEP_S * 1_000
             fleet.agenda.after(delay_ms, fleet.leave, client)
             manner = self._manner(self._new[client.client_id])
             fleet.agenda.after(delay_ms + RESTART_S * 1_000, fleet.join, client.client_id, manner)
-        return float(-(-len(clients) // at_a_time) * STEP_S)
+        return float(roll_s(self._change, len(clients)))
 
 
 def strategy_of(present: Present) -> str | None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas.identity import MessageQueue
-from streaming.errors import SourceError
+from streaming.errors import OutputError, SourceError
 from streaming.simulation.whatif.forecast import Forecast
 from streaming.simulation.whatif.shares import Owners
 
@@ -12,12 +12,22 @@ ENDINGS = (".png", ".svg")
 COLOURS = ("#f7f9fc", "#7fb3d9", "#1f4e8c", "#e08a2e")
 LABELS = ("owned", "changed hands", "new")
 NAMED_AT_MOST = 30
+CELLS_AT_MOST = 2_000_000  # in one field of the picture, of which there are up to twelve
+
+
+def check(path: Path) -> None:
+    """Before work is done for a picture. Raises SourceError for a name that none can have, or a folder that is not."""
+    if path.suffix.lower() not in ENDINGS:
+        raise SourceError(f"{path}: a picture is a .png or an .svg")
+    if not path.parent.is_dir():
+        raise SourceError(f"{path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise SourceError(f"{path}: is a folder")
 
 
 def draw(forecasts: list[Forecast], path: Path, title: str) -> None:
-    """PNG or SVG, by the name's end. Raises SourceError without matplotlib, or for another ending."""
-    if path.suffix.lower() not in ENDINGS:
-        raise SourceError(f"{path}: a picture is a .png or an .svg")
+    """PNG or SVG, by the name's end. Raises SourceError without matplotlib, or where it cannot be drawn or written."""
+    check(path)
     try:
         from matplotlib.colors import ListedColormap
         from matplotlib.figure import Figure
@@ -27,6 +37,8 @@ def draw(forecasts: list[Forecast], path: Path, title: str) -> None:
     shown = [one for one in forecasts if one.balance is not None]
     clients = sorted({owner for one in shown for owner in (*one.before.values(), *one.after.values())})
     queues = sorted({queue for one in shown for queue in (*one.before, *one.after)})
+    if len(clients) * len(queues) > CELLS_AT_MOST:
+        raise SourceError(f"{path}: {len(clients)} clients and {len(queues)} queues are too many for a picture")
     height = 0.8 + min(4.0, max(1.4, 0.22 * len(clients)))
     figure = Figure(figsize=(11, 1 + height * len(shown)), layout="constrained")
     figure.suptitle(title, fontsize=11)
@@ -41,7 +53,10 @@ def draw(forecasts: list[Forecast], path: Path, title: str) -> None:
             _name_brokers(axis, queues)
     marks = [Patch(color=colour, label=label) for colour, label in zip(COLOURS[1:], LABELS, strict=True)]
     figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), fontsize=8, frameon=False)
-    figure.savefig(path)
+    try:
+        figure.savefig(path)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def _name_clients(axis: Any, clients: list[str]) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from schemas.identity import MessageQueue, is_retry_topic
@@ -23,10 +23,10 @@ class Queue(Struct, frozen=True):
 
     topic: str
     broker_name: str
-    queue_id: int
+    queue_id: Annotated[int, Meta(ge=0, lt=2**31)]
     owners: tuple[str, ...] = ()
     readable: bool = True
-    in_per_s: float | None = None
+    in_per_s: Annotated[float, Meta(ge=0)] | None = None
 
     @property
     def name(self) -> MessageQueue:
@@ -69,10 +69,10 @@ def read_present(text: bytes, group: str | None, where: str) -> Present:
     """One group out of one or several lines. Raises SourceError where it is not there, or cannot be planned for."""
     try:
         found = [present_of(msgspec.json.decode(line)) for line in text.splitlines() if line.strip()]
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         try:
             found = [present_of(msgspec.json.decode(text))]
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise SourceError(f"{where}: not what 'evenkeel inspect --json' prints: {error}") from None
     return chosen(found, group, where)
 
