@@ -2,6 +2,9 @@
 
 Each set of coordinates has a folder of its own, which appears complete or not at all. Ivy works
 in a scratch folder: a half-filled ~/.m2 or ~/.ivy2 can't disturb it, nor can two runs at once.
+
+What runs in evenkeel's name is what it was tested with: a file beside this one has the SHA-256 of every jar. They are
+compared when jars have been fetched, and before each use.
 """
 
 import fcntl
@@ -9,8 +12,9 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,6 +22,7 @@ from streaming.errors import SetupError
 from streaming.jvm.java import java_home
 
 TIME_LIMIT_S = 900
+CHECKSUMS = Path(__file__).with_name("jars.sha256")
 FILE_NAMES = "[artifact]-[revision](-[classifier]).[ext]"  # native code has one artifact a platform, by classifier
 
 
@@ -28,18 +33,63 @@ def cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "evenkeel"
 
 
-def fetch(coordinates: Sequence[str], exclude: Sequence[str] = ()) -> list[Path]:
-    """The jars of these `group:artifact:version` and all they need, less those of the excluded groups."""
-    folder = cache_dir() / "jars" / "--".join("-".join(c.split(":")[1:]) for c in coordinates)
+def fetch(coordinates: Sequence[str], exclude: Sequence[str] = (), checksums: Path = CHECKSUMS) -> list[Path]:
+    """The jars of these `group:artifact:version` and all they need, less those of the excluded groups.
+
+    Raises SetupError where they cannot be had, or are not those whose ``checksums`` are known.
+    """
+    folder = cache_dir() / "jars" / set_name(coordinates)
+    expected = _expected(checksums, folder.name)
+    if not expected:
+        raise SetupError(
+            f"no checksums of {', '.join(coordinates)} are known: evenkeel runs with the versions that constraints.txt "
+            "pins; install them with make setup"
+        )
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _locked(folder.parent / f"{folder.name}.lock"):
             if not folder.is_dir():
-                _download(coordinates, exclude, folder)
+                download(coordinates, exclude, folder, expected)
+    if fault := _difference(folder, expected):
+        raise SetupError(
+            f"{folder}: {fault}: what was fetched has been damaged or changed since. Delete the folder, and it is "
+            "fetched anew"
+        )
     return sorted(folder.glob("*.jar"))
 
 
-def _download(coordinates: Sequence[str], exclude: Sequence[str], folder: Path) -> None:
+def set_name(coordinates: Sequence[str]) -> str:
+    """The name of the folder that holds them."""
+    return "--".join("-".join(c.split(":")[1:]) for c in coordinates)
+
+
+def checksum(jar: Path) -> str:
+    return sha256(jar.read_bytes()).hexdigest()
+
+
+def _expected(checksums: Path, name: str) -> dict[str, str]:
+    """SHA-256 by file name. The file is as ``sha256sum`` writes it."""
+    pairs = (line.split() for line in checksums.read_text("utf-8").splitlines() if line and not line.startswith("#"))
+    return {path.partition("/")[2]: known for known, path in pairs if path.partition("/")[0] == name}
+
+
+def _difference(folder: Path, expected: Mapping[str, str]) -> str | None:
+    """How the jars in a folder differ from those that are expected; None if they do not."""
+    found = {jar.name: jar for jar in folder.glob("*.jar")}
+    if missing := sorted(expected.keys() - found.keys()):
+        return f"{missing[0]} is missing"
+    if more := sorted(found.keys() - expected.keys()):
+        return f"{more[0]} is not one of its jars"
+    for name, jar in sorted(found.items()):
+        if (known := checksum(jar)) != expected[name]:
+            return f"{name} has the SHA-256 {known}, and {expected[name]} is right"
+    return None
+
+
+def download(
+    coordinates: Sequence[str], exclude: Sequence[str], folder: Path, expected: Mapping[str, str] | None
+) -> None:
+    """Fetch into a folder that is not there. ``expected`` None: whatever comes, to see what is to be expected."""
     print(f"evenkeel: fetching jars into {folder} (a minute or so, once)", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as name:
         scratch = Path(name)
@@ -50,6 +100,11 @@ def _download(coordinates: Sequence[str], exclude: Sequence[str], folder: Path) 
         if settings := os.environ.get("EVENKEEL_IVY_SETTINGS"):
             command += ["-settings", settings]
         _run(command, coordinates)
+        if expected is not None and (fault := _difference(scratch / "jars", expected)):
+            raise SetupError(
+                f"What came for {', '.join(coordinates)} is not what evenkeel was tested with, and was not kept: "
+                f"{fault}. Try again; if a mirror is used (EVENKEEL_IVY_SETTINGS), compare its file to the publisher's"
+            )
         (scratch / "jars").rename(folder)
 
 

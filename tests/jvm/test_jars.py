@@ -1,5 +1,7 @@
 """Jars are fetched once, completely or not at all. A stand-in for Java plays Ivy: no network here."""
 
+import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -7,8 +9,12 @@ import pytest
 
 from streaming.errors import SetupError
 from streaming.jvm import jars
+from streaming.loopback import kafka
+from streaming.spark.packages import spark_packages
+from tests.real import rocketmq
 
 COORDINATES = ["org.example:thing_2.13:1.0"]
+OF_NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 
 @pytest.fixture
@@ -27,36 +33,94 @@ def ivy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return script
 
 
+@pytest.fixture
+def checksums(tmp_path: Path) -> Path:
+    """What the stand-in gives is right."""
+    path = tmp_path / "jars.sha256"
+    path.write_text(f"# a comment\n{OF_NOTHING}  thing_2.13-1.0/thing-1.0.jar\n{'0' * 64}  another/thing-1.0.jar\n")
+    return path
+
+
 def calls(ivy: Path) -> int:
     return len((ivy.parent.parent / "calls").read_text().splitlines())
 
 
-def test_second_fetch_reads_the_cache(ivy: Path, tmp_path: Path) -> None:
-    found = jars.fetch(COORDINATES)
+def test_second_fetch_reads_the_cache(ivy: Path, checksums: Path, tmp_path: Path) -> None:
+    found = jars.fetch(COORDINATES, checksums=checksums)
     assert found == [tmp_path / "cache" / "jars" / "thing_2.13-1.0" / "thing-1.0.jar"]
-    assert jars.fetch(COORDINATES) == found
+    assert jars.fetch(COORDINATES, checksums=checksums) == found
     assert calls(ivy) == 1
 
 
-def test_fetches_at_the_same_time_download_once(ivy: Path) -> None:
+def test_fetches_at_the_same_time_download_once(ivy: Path, checksums: Path) -> None:
     with ThreadPoolExecutor() as pool:
-        first, second = pool.map(jars.fetch, [COORDINATES, COORDINATES])
+        first, second = pool.map(lambda c: jars.fetch(c, checksums=checksums), [COORDINATES, COORDINATES])
     assert first == second
     assert calls(ivy) == 1
 
 
-def test_failed_fetch_shows_last_words_and_leaves_nothing(ivy: Path, tmp_path: Path) -> None:
+def test_failed_fetch_shows_last_words_and_leaves_nothing(ivy: Path, checksums: Path, tmp_path: Path) -> None:
     ivy.write_text("#!/bin/sh\necho org.example: not found; exit 1\n")
     with pytest.raises(SetupError, match=r"(?s)could not fetch org\.example.*EVENKEEL_IVY_SETTINGS.*not found"):
-        jars.fetch(COORDINATES)
+        jars.fetch(COORDINATES, checksums=checksums)
     assert [path.name for path in (tmp_path / "cache" / "jars").iterdir()] == ["thing_2.13-1.0.lock"]
 
 
-def test_own_ivy_settings_are_passed_on(ivy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_ivy_settings_are_passed_on(ivy: Path, checksums: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ivy.write_text('#!/bin/sh\necho "$@"; exit 1\n')
     monkeypatch.setenv("EVENKEEL_IVY_SETTINGS", "/etc/mirror.xml")
     with pytest.raises(SetupError, match=r"-settings /etc/mirror\.xml"):
-        jars.fetch(COORDINATES)
+        jars.fetch(COORDINATES, checksums=checksums)
+
+
+def write_other_bytes(folder: Path) -> None:
+    (folder / "thing-1.0.jar").write_bytes(b"something else")
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    f"thing-1.0.jar has the SHA-256 [0-9a-f]{{64}}, and {OF_NOTHING} is right": write_other_bytes,
+    "thing-1.0.jar is missing": lambda folder: (folder / "thing-1.0.jar").unlink(),
+    "more.jar is not one of its jars": lambda folder: (folder / "more.jar").touch(),
+}
+
+
+@pytest.mark.parametrize("said", DAMAGES)
+def test_jars_that_changed_in_the_cache_are_refused_until_they_are_fetched_anew(
+    said: str, ivy: Path, checksums: Path
+) -> None:
+    (jar,) = jars.fetch(COORDINATES, checksums=checksums)
+    DAMAGES[said](jar.parent)
+    for _ in range(2):
+        with pytest.raises(SetupError, match=f"{re.escape(str(jar.parent))}: {said}: .*Delete the folder"):
+            jars.fetch(COORDINATES, checksums=checksums)
+    for path in jar.parent.iterdir():
+        path.unlink()
+    jar.parent.rmdir()
+    assert jars.fetch(COORDINATES, checksums=checksums) == [jar]
+
+
+def test_jars_that_are_not_the_publishers_are_not_kept(ivy: Path, checksums: Path, tmp_path: Path) -> None:
+    ivy.write_text(ivy.read_text().replace("touch", "echo other >"))
+    with pytest.raises(SetupError, match=r"was not kept: thing-1\.0\.jar has the SHA-256 .*EVENKEEL_IVY_SETTINGS"):
+        jars.fetch(COORDINATES, checksums=checksums)
+    assert [path.name for path in (tmp_path / "cache" / "jars").iterdir()] == ["thing_2.13-1.0.lock"]
+
+
+def test_jars_without_known_checksums_are_not_fetched(ivy: Path, checksums: Path, tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=r"no checksums of org\.example:thing_2\.13:2\.0 are known"):
+        jars.fetch(["org.example:thing_2.13:2.0"], checksums=checksums)
+    assert not (tmp_path / "calls").exists()
+
+
+def test_everything_that_is_fetched_is_pinned() -> None:
+    """After a version was changed: scripts/pin_jars.py."""
+    for path, sets in (
+        (jars.CHECKSUMS, [spark_packages(), kafka.COORDINATES]),
+        (rocketmq.CHECKSUMS, [rocketmq.rocketmq_coordinates(v) for v in (rocketmq.NEWEST, rocketmq.OLD_LINE)]),
+    ):
+        lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+        assert all(re.fullmatch(r"[0-9a-f]{64}  \S+/\S+\.jar", line) for line in lines)
+        assert {line.split()[1].partition("/")[0] for line in lines} == set(map(jars.set_name, sets))
 
 
 @pytest.mark.parametrize(

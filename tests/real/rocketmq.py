@@ -25,8 +25,15 @@ LOGBACK = """<configuration>
 """  # noqa: E501
 
 
+CHECKSUMS = Path(__file__).with_name("jars.sha256")
+
+
+def rocketmq_coordinates(version: str) -> list[str]:
+    return [f"org.apache.rocketmq:rocketmq-{module}:{version}" for module in ("namesrv", "broker", "client")]
+
+
 def rocketmq_jars(version: str) -> list[Path]:
-    return fetch([f"org.apache.rocketmq:rocketmq-{module}:{version}" for module in ("namesrv", "broker", "client")])
+    return fetch(rocketmq_coordinates(version), checksums=CHECKSUMS)
 
 
 class Broker(JavaProcess):
