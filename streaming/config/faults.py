@@ -16,6 +16,7 @@ HIDDEN = "***"
 LONGEST_SHOWN_VALUE = 120
 
 _SECRET = re.compile(r"secret|passw|passphrase|token|jaas|credential|access[._]?key|private|\bsas\b|\burl\b", re.I)
+_SECRET_PROPERTY = re.compile(rf"-D[^\s=]*(?:{_SECRET.pattern})[^\s=]*=", re.I)
 _OPEN_KAFKA_OPTION = re.compile(
     r"security\.protocol|sasl\.mechanism|client\.id|group\.id|.+\.(ms|bytes|records|location|type|algorithm)"
 )
@@ -76,6 +77,17 @@ def is_secret(key: KeyPath) -> bool:
     return any(isinstance(part, str) and _SECRET.search(part) for part in key)
 
 
+def holds_secret_property(text: str) -> bool:
+    """Whether options of Java set a property that sounds like a secret, as ``-Djavax.net.ssl.keyStorePassword=...``."""
+    return _SECRET_PROPERTY.search(text) is not None
+
+
+def without_secret_properties(text: str) -> str:
+    """Options of Java up to the first value of such a property: where a quoted value ends is Java's to say."""
+    found = _SECRET_PROPERTY.search(text)
+    return text if found is None else f"{text[: found.end()]}{HIDDEN}"
+
+
 def without_userinfo(text: str) -> str:
     """Addresses without the name and password that may stand before their host."""
     return _USERINFO.sub(f"://{HIDDEN}@", text)
@@ -95,7 +107,9 @@ def _shown(key: KeyPath, value: object) -> object:
     if is_secret(key):
         return HIDDEN
     if isinstance(value, SecretStr):
-        return value.get_secret_value()
+        return without_secret_properties(value.get_secret_value())
+    if isinstance(value, str):
+        return without_secret_properties(value)
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value

@@ -24,9 +24,11 @@ from pyspark.sql import SparkSession
 
 import schemas
 import streaming
-from streaming.config.faults import is_secret
+from streaming.config.faults import holds_secret_property, is_secret, without_userinfo
 from streaming.jvm.java import java_home
 from streaming.spark.packages import spark_jars
+
+log = logging.getLogger(__name__)
 
 DETECTION_POOL, PROJECTIONS_POOL = "detection", "projections"
 POOLS = f"""<?xml version="1.0"?>
@@ -85,6 +87,7 @@ appender.stderr.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSS'Z'}{UTC} %p %c{1}:
 NEEDED_TO_START = re.compile(
     r"spark\.(master|app\.name|files|archives)$|spark\.(driver|jars|submit|yarn|kubernetes|pyspark)\b"
 )
+OWN_JAVA_OPTIONS = ("spark.driver.defaultJavaOptions", "spark.driver.extraJavaOptions")  # of the Java that we start
 NEEDED_CLASSES = ("io.delta.sql.DeltaSparkSessionExtension", "org.apache.spark.sql.kafka010.KafkaSourceProvider")
 SHIPPED = ("__init__.py", "errors.py", "core/**/*.py", "spark/**/*.py")
 
@@ -148,8 +151,8 @@ def _start_java(settings: Mapping[str, str], scratch: Path) -> dict[str, str]:
         python = settings.get("spark.pyspark.python") or _spark_defaults().get("spark.pyspark.python")
         os.environ.setdefault("PYSPARK_PYTHON", python or sys.executable)  # workers must run an equal environment
         conf = SparkConf(loadDefaults=False)
-        open_ones = {key: value for key, value in settings.items() if _is_needed_to_start(key)}
-        conf.setAll(list(open_ones.items()))
+        open_ones = {key: value for key, value in settings.items() if _is_needed_to_start(key, value)}
+        conf.setAll([(key, _without_secrets(key, value, scratch)) for key, value in open_ones.items()])
         kept_back = _without(settings, {**open_ones, **_submitted()})
     else:
         conf, kept_back = None, {}
@@ -158,8 +161,34 @@ def _start_java(settings: Mapping[str, str], scratch: Path) -> dict[str, str]:
     return kept_back
 
 
-def _is_needed_to_start(key: str) -> bool:
-    return NEEDED_TO_START.match(key) is not None and not is_secret((key,))
+def _is_needed_to_start(key: str, value: str) -> bool:
+    if NEEDED_TO_START.match(key) is None or is_secret((key,)):
+        return False
+    return key in OWN_JAVA_OPTIONS or not holds_secret_property(value)
+
+
+def _without_secrets(key: str, value: str, scratch: Path) -> str:
+    """What may stand in the command line. Options with secrets go into a file that only we can read, and that Java
+    reads for itself (``@argfiles``); of an address with a password people are told.
+    """
+    if key in OWN_JAVA_OPTIONS and holds_secret_property(value):
+        file = scratch / f"{key}.options"
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+            stream.writelines(f"{_quoted(option)}\n" for option in shlex.split(value))
+        return f'"@{file}"'
+    if without_userinfo(value) != value:
+        log.warning(
+            "%s holds a password, and everybody on this machine can read it in Java's command line: set it in "
+            "spark-defaults.conf instead",
+            key,
+        )
+    return value
+
+
+def _quoted(option: str) -> str:
+    """As a file of options wants it."""
+    escaped = option.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _submitted() -> dict[str, str]:

@@ -1,5 +1,6 @@
 """No secret is ever shown: not in faults, not in what is in effect, not where a configuration is printed."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,21 @@ def test_harmless_options_are_shown() -> None:
 @pytest.mark.parametrize("key", [("spark", "settings", "spark.driver.memory"), ("job", "shards"), ("groups", 0)])
 def test_most_keys_are_no_secrets(key: tuple[str | int, ...]) -> None:
     assert not is_secret(key)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        f"-Xss16m -Djavax.net.ssl.keyStorePassword={SECRET}",
+        f"-Dmy.Secret.word='a {SECRET}'",
+        f"'-Dmy.token=a {SECRET}' -Da=b",
+        f"'\"-Dmy.token=a\" {SECRET}'",
+    ],
+)
+def test_secret_among_options_of_java_is_not_in_what_is_printed(options: str) -> None:
+    variables = {"EVENKEEL__SPARK__SETTINGS": json.dumps({"spark.driver.extraJavaOptions": options})}
+    loaded = read_config(None, variables)
+    printed = "\n".join([*differences(loaded), *summary(loaded.config), repr(loaded.config)])
+    assert SECRET not in printed
+    assert "***" in printed
+    assert loaded.config.spark.spark_settings()["spark.driver.extraJavaOptions"] == options

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from streaming.spark.session import _without_secrets
+
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
 SAY = """
@@ -61,7 +63,7 @@ def test_nothing_is_left_where_it_was_started(tmp_path):
     assert json.loads(done.stdout)["spark.master"] == "local[*,4]"
 
 
-SECRET_SETTINGS = """
+SECRET_SETTINGS = r"""
 import json
 from pathlib import Path
 from streaming.spark.session import build_session
@@ -70,13 +72,21 @@ settings = {
     "spark.ssl.keyPassword": "hunter2",
     "spark.hadoop.my.own.word": "hunter2",
     "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": r"-Dmy.word=open -Dmy.password=hunter2 '-Dmy.token=hunter2 \ "+'"quoted"\'',
+    "spark.driver.defaultJavaOptions": "-Dmy.secret=hunter2",
+    "spark.executor.extraJavaOptions": "-Dmy.password=hunter2",
+    "spark.yarn.am.extraJavaOptions": "-Dmy.password=hunter2",
 }
 spark = build_session(settings=settings)
+get = spark.sparkContext._jvm.java.lang.System.getProperty
+properties = [get("my.word"), get("my.password"), get("my.token"), get("my.secret")]
 lines = [path.read_bytes().decode("utf-8", "replace") for path in Path("/proc").glob("[0-9]*/cmdline")]
 java = [line for line in lines if line.partition(chr(0))[0].endswith("java") and "spark.deploy.SparkSubmit" in line]
 conf = spark.sparkContext.getConf()
 hadoop = spark.sparkContext._jsc.hadoopConfiguration()
-print(json.dumps([java, conf.get("spark.ssl.keyPassword"), hadoop.get("fs.s3a.secret.key")]))
+settings = [conf.get("spark.ssl.keyPassword"), hadoop.get("fs.s3a.secret.key")]
+settings += [conf.get("spark.executor.extraJavaOptions"), conf.get("spark.yarn.am.extraJavaOptions")]
+print(json.dumps([java, settings, properties]))
 """
 
 
@@ -89,7 +99,16 @@ def test_secret_is_not_in_the_command_line_of_java(tmp_path):
         [sys.executable, "-c", SECRET_SETTINGS], env=environment, capture_output=True, text=True, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    java, *known_to_spark = json.loads(done.stdout)
+    java, known_to_spark, properties = json.loads(done.stdout)
     assert any("spark.driver.memory=1g" in line or "-Xmx1g" in line for line in java), java
     assert not any("hunter2" in line for line in java)
-    assert known_to_spark == ["hunter2", "hunter2"]
+    assert "hunter2" not in done.stderr
+    assert [text.rpartition("=")[2] for text in known_to_spark] == ["hunter2"] * 4
+    assert properties == ["open", "hunter2", 'hunter2 \\ "quoted"', "hunter2"]
+
+
+def test_password_in_an_address_that_java_needs_to_start_is_warned_of(tmp_path, caplog):
+    address = "https://me:hunter2@mirror.example/maven"
+    assert _without_secrets("spark.jars.repositories", address, tmp_path) == address
+    assert "spark.jars.repositories holds a password" in caplog.text
+    assert "hunter2" not in caplog.text
