@@ -4,6 +4,7 @@ import argparse
 
 from streaming.cli.arguments import Commands, add_config
 from streaming.cli.session import configured, session
+from streaming.progress import Progress
 
 
 def add_command(commands: Commands) -> None:
@@ -17,7 +18,14 @@ def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments)
     from streaming.spark.rebuild import rebuild
 
+    progress = Progress()
+
+    def tell(done: int, of: int) -> None:
+        progress.say(f"{done} of {of} facts")
+
     with session(config, "rebuild", {"tables.path": config.tables.path}) as spark:
-        for table, rows in rebuild(spark, config.tables.path).items():
+        with progress:
+            rebuilt = rebuild(spark, config.tables.path, tell)
+        for table, rows in rebuilt.items():
             print(f"{table}: {rows} rows")
     return 0

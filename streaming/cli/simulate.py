@@ -5,15 +5,16 @@ for a client that joins and leaves now and then, and for the faults that are ask
 """
 
 import argparse
-import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streaming.cli.arguments import Commands, add_config
 from streaming.cli.session import configured
 from streaming.errors import ConfigError
+from streaming.progress import Progress
 from streaming.wording.numbers import counted
 
 if TYPE_CHECKING:
@@ -83,15 +84,14 @@ def run(arguments: argparse.Namespace) -> int:
     from streaming.simulation.load.order import moulds_for
     from streaming.simulation.load.stamped_fleet import stamped_fleet
 
-    lasts_ms, moulds = arguments.seconds * 1000, moulds_for(order)
+    lasts_ms, progress = arguments.seconds * 1000, Progress()
+    moulds = moulds_for(order, lambda done, of: progress.say(f"{done} of {of} kinds of groups simulated"))
     start_ts = time.time_ns() // 1_000_000 - (0 if arguments.paced else lasts_ms)
     fleet = stamped_fleet(order, moulds, start_ts)
     fleet.open()
-    feed = Feed(output, _progress)
-    try:
+    feed = Feed(output, lambda fed: progress.say(_so_far(fed)))
+    with progress, suppress(KeyboardInterrupt):
         (feed.paced if arguments.paced else feed.at_once)(fleet.turns(), start_ts + lasts_ms)
-    except KeyboardInterrupt:
-        _progress(feed.fed)
     output.close()
     print(_summary(arguments, feed.fed, output.where))
     return 0
@@ -140,9 +140,8 @@ def _output(arguments: argparse.Namespace, config: "Config") -> "Output":
     return FileOutput(Path(config.source.folder, f"simulated-{time.time_ns()}.jsonl"), is_whole=True)
 
 
-def _progress(fed: "Fed") -> None:
-    if sys.stderr.isatty():
-        print(f"{counted(fed.events, 'event')} in {fed.seconds:.0f} s", file=sys.stderr)
+def _so_far(fed: "Fed") -> str:
+    return f"{counted(fed.events, 'event')}, {fed.share:.0%}"
 
 
 def _summary(arguments: argparse.Namespace, fed: "Fed", where: str) -> str:

@@ -15,11 +15,15 @@ TURNS_A_LOOK = 64  # after so many the clock is looked at
 
 
 class Fed(NamedTuple):
-    """What feeding came to: ``seconds`` it took, and by how much a round was sent after its time at most."""
+    """What feeding came to: ``seconds`` it took, and by how much a round was sent after its time at most.
+
+    ``share`` is how much of the fleet's time is done, from 0 to 1.
+    """
 
     events: int
     seconds: float
     late_s: float = 0.0
+    share: float = 0.0
 
     @property
     def events_per_s(self) -> float:
@@ -42,17 +46,15 @@ class Feed:
     def __init__(self, output: Output, tell: Callable[[Fed], None] = lambda _: None, clock: Clock = REAL) -> None:
         self._output, self._tell, self._clock = output, tell, clock
         self._began = self._told = clock.now()
-        self._events, self._late_s = 0, 0.0
+        self._events, self._late_s, self._share = 0, 0.0, 0.0
 
     @property
     def fed(self) -> Fed:
-        return Fed(self._events, self._clock.now() - self._began, self._late_s)
+        return Fed(self._events, self._clock.now() - self._began, self._late_s, self._share)
 
     def at_once(self, turns: Iterator[Turn], until_ts: int) -> Fed:
         """All rounds whose markers are told before ``until_ts``, as fast as they can be made."""
-        for number, turn in enumerate(turns):
-            if turn.ts >= until_ts:
-                break
+        for number, turn in enumerate(self._until(turns, until_ts)):
             self._send(turn)
             if number % TURNS_A_LOOK == 0:
                 self._say(self._clock.now())
@@ -60,9 +62,7 @@ class Feed:
 
     def paced(self, turns: Iterator[Turn], until_ts: int) -> Fed:
         """The same, each round when its marker's time has come. What is late is sent at once."""
-        for turn in turns:
-            if turn.ts >= until_ts:
-                break
+        for turn in self._until(turns, until_ts):
             while (wait_s := turn.ts / 1000 - (now := self._clock.now())) > 0:
                 self._output.flush()
                 self._clock.sleep(min(wait_s, NAP_S))
@@ -70,6 +70,16 @@ class Feed:
             self._send(turn)
             self._say(now)
         return self.fed
+
+    def _until(self, turns: Iterator[Turn], until_ts: int) -> Iterator[Turn]:
+        first_ts = None
+        for turn in turns:
+            if turn.ts >= until_ts:
+                break
+            first_ts = turn.ts if first_ts is None else first_ts
+            self._share = (turn.ts - first_ts) / max(1, until_ts - first_ts)
+            yield turn
+        self._share = 1.0
 
     def _send(self, turn: Turn) -> None:
         self._output.send(turn.records)

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from streaming.config import load_config
+from streaming.progress import Progress
 from streaming.replay.alerts import as_json, details, headline
 from streaming.replay.engines import Outcome, run_core
 from streaming.replay.recording import DEFAULT_CLUSTER
@@ -37,7 +38,13 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 def run(arguments: argparse.Namespace) -> int:
     """Replay, tell, and return 0. Raises MonitorError for a file or configuration that is refused."""
     config = load_config(arguments.config, writes=())
-    source = open_source(arguments.file, say, DEFAULT_CLUSTER)
+    progress = Progress()
+
+    def warn(text: str) -> None:
+        progress.clear()
+        say(text)
+
+    source = open_source(arguments.file, warn, DEFAULT_CLUSTER)
 
     def tell(outcome: Outcome) -> None:
         (_print_json if arguments.json else _print_words)(outcome, source.counts)
@@ -45,7 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.engine == "core":
         if arguments.tables is not None:
             say("--tables is of no use with --engine core, which makes none")
-        tell(run_core(source.records(), config.settings()))
+        with progress:
+            outcome = run_core(source.records(), config.settings(), progress.say)
+        tell(outcome)
         return 0
     from streaming.replay.spark_engine import run_spark  # importing Spark takes a second that --engine core need not
 

@@ -1,9 +1,9 @@
 """Two ways to the same facts: the core alone, in about a second, and the whole Spark job with its tables."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +15,14 @@ from streaming.core.shard import Record, fold
 from streaming.replay.alerts import Transition, transitions
 
 EVENTS_FILE = "events.jsonl"
+EVENTS_A_WORD = 1_000  # so often progress is told, and may be said
+
+T = TypeVar("T")
+Tell = Callable[[str], None]
+
+
+def _to_nobody(text: str) -> None:
+    pass
 
 
 class Outcome(NamedTuple):
@@ -27,15 +35,24 @@ class Outcome(NamedTuple):
     tables: Path | None = None
 
 
-def run_core(records: Iterable[bytes], settings: Settings) -> Outcome:
-    """Fold in this process, as one shard: no Spark, no tables."""
-    return outcome_of(core_facts(records, settings))
+def run_core(records: Iterable[bytes], settings: Settings, tell: Tell = _to_nobody) -> Outcome:
+    """Fold in this process, as one shard: no Spark, no tables. ``tell`` hears how far it has come."""
+    return outcome_of(core_facts(records, settings, tell))
 
 
-def core_facts(records: Iterable[bytes], settings: Settings) -> list[Fact]:
+def core_facts(records: Iterable[bytes], settings: Settings, tell: Tell = _to_nobody) -> list[Fact]:
     """The facts of events in the order that files have: that of their ``seq``."""
-    ordered = sorted(map(_numbered, records), key=lambda one: one[0])
-    return fold(None, (_record(seq, value) for seq, value in ordered), settings).facts
+    read = _counted(map(_numbered, records), lambda count: tell(f"{count} events read"))
+    ordered = sorted(read, key=lambda one: one[0])
+    judged = _counted(ordered, lambda count: tell(f"{count} of {len(ordered)} events judged"))
+    return fold(None, (_record(seq, value) for seq, value in judged), settings).facts
+
+
+def _counted(items: Iterable[T], tell: Callable[[int], None]) -> Iterator[T]:
+    for count, item in enumerate(items, 1):
+        if count % EVENTS_A_WORD == 0:
+            tell(count)
+        yield item
 
 
 class _Seq(Struct):

@@ -211,10 +211,14 @@ def test_rebuild_after_compaction_gives_the_same_rows(finished, told):
     told.spark.sql(f"DELETE FROM delta.`{told.path}/alerts` WHERE state = 'firing'")  # what a rebuild is for
     told.spark.sql(f"UPDATE delta.`{told.path}/queue_assignments` SET finding = 'MATCH', seq = 999999")
 
-    counts = rebuild(told.spark, told.path)
+    heard: list[tuple[int, int]] = []
+    counts = rebuild(told.spark, told.path, lambda done, of: heard.append((done, of)))
 
     assert_same_rows(told, finished)
     assert counts["alerts"] == 6
+    facts = told.read("facts").count()
+    assert {of for _, of in heard} == {facts}
+    assert [done for done, _ in heard] == sorted(done for done, _ in heard)
 
 
 def test_without_its_checkpoint_it_begins_anew_and_keeps_rows_whose_facts_have_expired(told):

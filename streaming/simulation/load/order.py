@@ -54,13 +54,18 @@ def faults_named(names: Iterable[str]) -> tuple[Fault, ...]:
     return tuple(FAULT_NAMED[name] for name in wanted)
 
 
-def moulds_for(order: Order) -> list[Mould]:
-    """One for each shape that is wanted. Raises ConfigError where the groups are too small for a fault."""
+def moulds_for(order: Order, tell: Callable[[int, int], None] = lambda done, of: None) -> list[Mould]:
+    """One for each shape that is wanted. Raises ConfigError where the groups are too small for a fault.
+
+    ``tell`` hears how many of them are simulated: with many faults that takes a while.
+    """
     pace = order.round_ms / ROUND_MS
-    return [
-        Mould(shape, f"{order.seed}/{number}", (*_everyday(shape), *map(deed_of, faults)), pace)
-        for number, (shape, faults) in enumerate(faults_by_shape(order).items())
-    ]
+    wanted = faults_by_shape(order)
+    moulds = []
+    for number, (shape, faults) in enumerate(wanted.items()):
+        tell(number, len(wanted))
+        moulds.append(Mould(shape, f"{order.seed}/{number}", (*_everyday(shape), *map(deed_of, faults)), pace))
+    return moulds
 
 
 def faults_by_shape(order: Order) -> dict[Shape, list[Fault]]:

@@ -5,7 +5,7 @@ or too old for the log of ``facts``, the projections begin anew: what facts stil
 """
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +30,10 @@ from streaming.spark.storage import Folder
 
 BYTES_A_BATCH = "512m"  # of compacted facts, when it begins anew
 FIRST_REAL_DAY = "2001-01-01"  # quarantined lines of files have no time: their facts are of 1970
+TELL_EVERY_S = 1
 _IDENTITY = "evenkeel/identity"
+
+Tell = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -57,11 +60,25 @@ def start_projections(spark: SparkSession, tables: str, seconds: float) -> Proje
     return Projections(query, lock)
 
 
-def run_projections(spark: SparkSession, tables: str, *, afresh: bool = False) -> None:
-    """Bring the tables up to the newest fact and return; ``afresh``: make all that facts tell again."""
+def run_projections(spark: SparkSession, tables: str, *, afresh: bool = False, tell: Tell | None = None) -> None:
+    """Bring the tables up to the newest fact and return; ``afresh``: make all that facts tell again.
+
+    ``tell`` hears every second how many facts are read, and of how many where all are.
+    """
     with _claim(tables):
         identity = _prepare(spark, tables, afresh)
-        _start(spark, tables, identity, availableNow=True).awaitTermination()
+        query = _start(spark, tables, identity, availableNow=True)
+        if tell is None:
+            query.awaitTermination()
+        else:
+            _follow(query, spark.read.format("delta").load(f"{tables}/{FACTS.name}").count(), tell)
+
+
+def _follow(query: StreamingQuery, facts: int, tell: Tell) -> None:
+    read: dict[int, int] = {}
+    while not query.awaitTermination(TELL_EVERY_S):
+        read |= {done.batchId: done.numInputRows for done in query.recentProgress}
+        tell(sum(read.values()), facts)
 
 
 @contextmanager

@@ -1,0 +1,46 @@
+"""How far a long command has come, on standard error: a line written over on a terminal, now and then one in a log."""
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TextIO
+
+ON_A_TERMINAL_S, IN_A_LOG_S = 0.5, 30.0
+_ERASE = "\r\x1b[K"
+
+
+class Progress:
+    """Say how things stand as often as you like; what is not due yet is left out. Nothing of it stays on a terminal."""
+
+    def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream or sys.stderr
+        self._clock = clock
+        self._is_terminal = self._stream.isatty()
+        self._every_s = ON_A_TERMINAL_S if self._is_terminal else IN_A_LOG_S
+        self._began = self._said = clock()
+        self._is_shown = False
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.clear()
+
+    def say(self, text: str) -> None:
+        """``text``: what is done so far, in a few words."""
+        now = self._clock()
+        if now - self._said < self._every_s:
+            return
+        self._said = now
+        line = f"{text}, {now - self._began:.0f} s"
+        self._stream.write(f"{_ERASE}{line}" if self._is_terminal else f"evenkeel: {line}\n")
+        self._stream.flush()
+        self._is_shown = self._is_terminal
+
+    def clear(self) -> None:
+        """Make room for other lines."""
+        if self._is_shown:
+            self._stream.write(_ERASE)
+            self._stream.flush()
+            self._is_shown = False

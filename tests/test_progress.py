@@ -1,0 +1,81 @@
+"""Long commands say how far they have come: over and over in one line of a terminal, now and then in a log."""
+
+import io
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from streaming.progress import IN_A_LOG_S, Progress
+
+ROOT = Path(__file__).parents[1]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+def test_a_log_gets_a_line_now_and_then() -> None:
+    log, clock = io.StringIO(), Clock()
+    with Progress(log, clock) as progress:
+        for second in range(int(2.5 * IN_A_LOG_S)):
+            clock.at = second
+            progress.say(f"{second} events")
+
+    assert log.getvalue() == "evenkeel: 30 events, 30 s\nevenkeel: 60 events, 60 s\n"
+
+
+def on_a_terminal(*command: str) -> tuple[str, str]:
+    """Standard output, and what the terminal that standard error is saw."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "streaming", *command], cwd=ROOT, stdout=subprocess.PIPE, stderr=theirs
+    )
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        seen += piece
+    os.close(ours)
+    assert process.stdout is not None
+    with process.stdout as said:
+        out = said.read().decode()
+    assert process.wait(60) == 0
+    return out, seen.decode()
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fleet") / "events.jsonl"
+
+
+def test_simulate_and_replay_tell_a_terminal_how_far_they_are_and_leave_nothing_there(events: Path) -> None:
+    order = ["--groups", "60", "--seconds", "900", "--to", str(events)]
+    made, shown = on_a_terminal("simulate", *order)
+    judged, shown_of_replay = on_a_terminal("replay", str(events), "--engine", "core")
+
+    assert "kinds of groups simulated, " in shown
+    assert "of 60 groups" in made
+    assert "events judged, " in shown_of_replay
+    assert "60 groups" in judged
+    for seen in (shown, shown_of_replay):
+        assert seen.endswith("\r\x1b[K")
+        assert "\n" not in seen
+
+
+def test_a_short_replay_says_nothing_in_a_log() -> None:
+    recording = "streaming/demo/recordings/d_sameid.jsonl.gz"
+    command = [sys.executable, "-m", "streaming", "replay", recording, "--engine", "core"]
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stderr == ""
