@@ -1,5 +1,6 @@
 """What is installed is this project: `streaming` is also the import name of another package."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -50,6 +51,16 @@ def test_wheel_carries_all_code_and_data(tmp_path: Path) -> None:
         told = archive.read(f"evenkeel-{version}.dist-info/METADATA").decode()
         assert archive.read(f"evenkeel-{version}.dist-info/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
     assert "License-Expression: Apache-2.0\n" in told
+    unpacked = tmp_path / "installed"
+    ZipFile(wheel).extractall(unpacked)
+    main = [sys.executable, unpacked / "streaming" / "__main__.py", "--version"]  # as spark-submit is given it
+    assert subprocess.run(main, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()[1] == version
+
+
+def test_the_changelog_has_a_heading_for_the_version() -> None:
+    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings[0] == "Unreleased"
+    assert headings[1] == distribution("evenkeel").version
 
 
 def test_the_license_stands_there_whole() -> None:

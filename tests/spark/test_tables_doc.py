@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
-from schemas.facts import EvaluationFailedFact, EventsLostFact
+from schemas.facts import AlertFact, EvaluationFailedFact, EventsLostFact, Severity
+from streaming.notices import Notice, OpenAlert, Text
+from streaming.notifier.outcomes import Outcome, Outcomes
+from streaming.notifier.silence_files import FOLDER, SilenceFiles
+from streaming.notifier.silences import Silence
 from streaming.spark.projections import run_projections
 from tests.spark.conftest import Tables
 from tests.spark.telling import DAY, HOUR, SECOND, Teller, health, millis, quarantined
@@ -62,17 +66,61 @@ def written(spark, tmp_path_factory):
     tables = Tables(spark, tmp_path_factory.mktemp("written"))
     tables.tell(story(NOW))
     run_projections(spark, tables.path)
+    notify(tables.path, tmp_path_factory.mktemp("outcomes"))
     return tables
 
 
-def in_spark(tables, now):
-    exec(OPENING["spark"].replace("data/tables", tables.path), {"spark": tables.spark})
+def notify(tables, folder):
+    """An hour ago the page of audit was missed, after it had failed; that of order-service was delivered after 7 s."""
+    rows = Outcomes(tables, folder)
+    orders, audit = (only_alert(group) for group in ("order-service", "audit"))
+    for alert, sink, outcome, ts in [
+        (orders, "chat", "delivered", NOW - 30 * MINUTE + 7 * SECOND),
+        (audit, "chat", "failed", NOW - HOUR),
+        (audit, "chat", "missed", NOW - HOUR + MINUTE),
+    ]:
+        notice = Notice(
+            key=f"key of {alert.group}",
+            status="firing",
+            severity=Severity.CRITICAL,
+            cluster="prod",
+            groups=(alert.group,),
+            cause=None,
+            alerts=(alert,),
+            since_ts=NOW - HOUR,
+        )
+        rows.tell(Outcome(sink, outcome, None, notice, Text(f"[CRITICAL] {alert.group}", ""), ts))
+    rows.write()
+
+
+def only_alert(group):
+    """The group's newest."""
+    fact = [f for f in story(NOW) if f.group == group and isinstance(f.payload, AlertFact)][-1]
+    return OpenAlert(fact.cluster, fact.group, fact.topic, fact.ts, fact.seq, fact.payload)
+
+
+def silence(folder):
+    """One that holds, and one that is over."""
+    kept = SilenceFiles(folder)
+    common = {"cluster": "prod", "by": "Ada", "why": "deploy"}
+    kept.add(Silence(id="on", group="orders-*", from_ts=NOW - HOUR, until_ts=NOW + HOUR, **common))
+    kept.add(Silence(id="over", group="audit", from_ts=NOW - 2 * HOUR, until_ts=NOW - HOUR, **common))
+    return str(folder / FOLDER)
+
+
+def in_spark(tables, now, silences=None):
+    opened: dict[str, Any] = {"spark": tables.spark}
+    exec(OPENING["spark"].replace("data/tables", tables.path), opened)
+    if silences:
+        exec(OPENING["silences_spark"].replace("data/notifier/silences", silences), opened)
     return lambda name: [row.asDict(recursive=True) for row in tables.spark.sql(asked(name, now)).collect()]
 
 
-def in_duckdb(tables, now):
+def in_duckdb(tables, now, silences=None):
     opened: dict[str, Any] = {}
     exec(OPENING["duckdb"].replace("data/tables", tables.path), opened)
+    if silences:
+        exec(OPENING["silences_duckdb"].replace("data/notifier/silences", silences), opened)
     return lambda name: opened["db"].sql(asked(name, now)).to_arrow_table().to_pylist()
 
 
@@ -83,8 +131,8 @@ def asked(name, now):
 
 
 @pytest.fixture(scope="module", params=[in_spark, in_duckdb], ids=["spark", "duckdb"])
-def ask(written, request):
-    return request.param(written, NOW)
+def ask(written, request, tmp_path_factory):
+    return request.param(written, NOW, silence(tmp_path_factory.mktemp("notifier")))
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -157,3 +205,36 @@ def test_reasons_of_quarantine_are_counted(ask):
 
 def test_a_group_s_newest_status_decides_whether_it_is_covered(ask):
     assert [(row["consumer_group"], row["status"]) for row in ask("poorly-covered")] == [("order-service", "findings")]
+
+
+def test_what_was_told_is_found_and_what_did_not_arrive(ask):
+    assert [(row["sink"], row["outcome"]) for row in ask("notified")] == [
+        ("chat", "delivered"), ("chat", "missed"), ("chat", "failed"),
+    ]  # fmt: skip
+    assert [(row["key"], row["outcome"]) for row in ask("undelivered")] == [("key of audit", "missed")]
+    newest, before = [row for row in ask("told-after") if row["consumer_group"] == "order-service"]
+    assert float(newest["seconds"]) == 7
+    assert (before["told_time"], before["seconds"]) == (None, None)
+
+
+def test_only_silences_that_hold_are_listed(ask):
+    assert [(row["id"], row["consumer_group"], row["who"]) for row in ask("silenced")] == [("on", "orders-*", "Ada")]
+
+
+def test_a_table_is_shown_as_it_stood(written):
+    """As the page has it, but at the time of its first commit, which made it, and of its last."""
+    path = f"{written.path}/queue_assignments"
+    made, *_, last = sorted(Path(path, "_delta_log").glob("*.json"))
+    alone = written.spark.newSession()  # its views are nobody else's
+    opened: dict[str, Any] = {"spark": alone, "tables": written.path}
+    exec(OPENING["duckdb"].replace("data/tables", written.path), opened)
+    for commit, rows in ((made, 0), (last, 4)):
+        then = datetime.fromtimestamp(commit.stat().st_mtime, timezone.utc)
+        exec(at(OPENING["time_travel_duckdb"], then), opened)
+        exec(at(OPENING["time_travel_spark"], then), opened)
+        assert len(opened["db"].sql("SELECT * FROM queue_assignments")) == rows
+        assert alone.table("queue_assignments").count() == rows
+
+
+def at(code, then):
+    return re.sub(r'(?m)^then = ".*"$', f'then = "{then:%Y-%m-%dT%H:%M:%S.%fZ}"', code)
