@@ -1,12 +1,10 @@
 """The facts of one group out of the facts table, without a JVM and without reading the table whole."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta, timezone
+from datetime import timezone
 from difflib import get_close_matches
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
 from deltalake.exceptions import DeltaError
 
 from schemas.ddl import payload_column
@@ -16,13 +14,11 @@ from streaming.errors import SourceError
 from streaming.explain.folding import KINDS
 from streaming.explain.picture import Monitor
 from streaming.explain.standing import read_groups, read_standing
-from streaming.tables.dataset import damage_said, open_dataset
-from streaming.tables.facts import KEY_COLUMNS
-from streaming.tables.rows import facts_of
+from streaming.tables.rows import KEY_COLUMNS, facts_of
+from streaming.tables.selection import Selection, is_one_of, is_told_by, quoted, text
 from streaming.wording.names import plain
 
 NAMES_AT_MOST = 10
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def read_group(tables: str, group: str, cluster: str | None, until: int | None) -> list[Fact]:
@@ -32,17 +28,11 @@ def read_group(tables: str, group: str, cluster: str | None, until: int | None) 
     Raises SourceError where there is no table or group, or nothing of it that is as old.
     """
     log = _open(tables)
-    with damage_said(f"{tables}/{FACTS.name}"):
-        return _read_group(log, tables, group, cluster, until)
-
-
-def _read_group(log: ds.Dataset, tables: str, group: str, cluster: str | None, until: int | None) -> list[Fact]:
-    wanted = pc.field("group") == group
+    wanted = f"{quoted('group')} = {text(group)}"
     if cluster is not None:
-        wanted &= pc.field("cluster") == cluster
-    facts = _in_order(
-        log.to_table(["identity", *KEY_COLUMNS, *map(payload_column, KINDS)], wanted & _of_interest(until))
-    )
+        wanted += f" AND {quoted('cluster')} = {text(cluster)}"
+    columns = ["identity", *KEY_COLUMNS, *map(payload_column, KINDS)]
+    facts = _in_order(log.rows(columns, f"{wanted} AND {_of_interest(until)}"))
     if not facts or facts[0].seq > 0:
         before = read_standing(tables, group, cluster, until)
         facts = [*(fact for fact in before if not facts or fact.seq < facts[0].seq), *facts]
@@ -56,40 +46,35 @@ def _read_group(log: ds.Dataset, tables: str, group: str, cluster: str | None, u
 
 def read_monitor(tables: str, cluster: str, until: int | None) -> Monitor | None:
     """How evenkeel itself was doing; None where it has not said (a replay says nothing)."""
-    wanted = (pc.field("fact") == HealthFact.fact) & (pc.field("cluster") == cluster) & _before(until)
-    log = _open(tables)
-    with damage_said(f"{tables}/{FACTS.name}"):
-        rows = log.to_table([*KEY_COLUMNS, payload_column(HealthFact)], wanted)
-    if not len(rows):
+    wanted = f"{is_one_of('fact', [HealthFact.fact])} AND {is_one_of('cluster', [cluster])}"
+    wanted += f" AND {is_told_by(until, by_day=True)}"
+    log, columns = _open(tables), [*KEY_COLUMNS, payload_column(HealthFact)]
+    newest = next(facts_of(log.rows(columns, wanted, "ORDER BY ts DESC, seq DESC LIMIT 1")), None)
+    if newest is None:
         return None
-    newest = max(facts_of(rows.filter(pc.equal(rows["ts"], pc.max(rows["ts"])))), key=lambda fact: fact.seq)
     told = newest.payload
     assert isinstance(told, HealthFact)
     return Monitor(newest.ts, told.status, newest.ts - (told.lag_ms or 0))
 
 
-def _open(tables: str) -> ds.Dataset:
+def _open(tables: str) -> Selection:
     path = f"{tables}/{FACTS.name}"
     try:
-        return open_dataset(path)
+        log = Selection(path)
     except (DeltaError, OSError) as error:
         why = str(error).splitlines()[0]
         raise SourceError(
             f"{path}: no facts table can be read there: name the folder of the tables with --tables, or the job's "
             f"configuration with --config ({why})"
         ) from error
+    missing = [name for name in KEY_COLUMNS if name not in log.columns]
+    if missing:
+        raise SourceError(f"{path}: its files cannot be read: No match for the column {missing[0]}: these are no facts")
+    return log
 
 
-def _of_interest(until: int | None) -> pc.Expression:
-    return pc.field("fact").isin([kind.fact for kind in KINDS]) & _before(until)
-
-
-def _before(until: int | None) -> pc.Expression:
-    """Days come first, since whole folders are left out by them."""
-    if until is None:
-        return pc.scalar(True)
-    when = _EPOCH + timedelta(milliseconds=until)
-    return (pc.field("date") <= pa.scalar(when.date())) & (pc.field("ts") <= pa.scalar(when))
+def _of_interest(until: int | None) -> str:
+    return f"{is_one_of('fact', [kind.fact for kind in KINDS])} AND {is_told_by(until, by_day=True)}"
 
 
 def _in_order(rows: pa.Table) -> list[Fact]:
@@ -104,16 +89,14 @@ def _in_order(rows: pa.Table) -> list[Fact]:
     return found
 
 
-def _why_none(
-    tables: str, log: ds.Dataset, wanted: pc.Expression, group: str, cluster: str | None, until: int | None
-) -> str:
+def _why_none(tables: str, log: Selection, wanted: str, group: str, cluster: str | None, until: int | None) -> str:
     """What there is instead: an earlier time, another cluster, a similar name."""
     if until is not None:
-        first = log.to_table(["ts"], wanted & _of_interest(None))["ts"]
+        first = log.rows(["ts"], f"{wanted} AND {_of_interest(None)}", "ORDER BY ts LIMIT 1")["ts"]
         if len(first):
-            oldest = pc.min(first).as_py()
+            oldest = first[0].as_py().replace(tzinfo=timezone.utc)
             return f"nothing was known of group {group} by then: its first fact is of {oldest:%Y-%m-%d %H:%M:%S} UTC"
-    told = log.to_table(["cluster", "group"]).group_by(["cluster", "group"]).aggregate([]).to_pylist()
+    told = log.distinct(["cluster", "group"]).to_pylist()
     known = {(row["cluster"], row["group"]) for row in told} | read_groups(tables)
     elsewhere = sorted({one for one, name in known if name == group})
     if elsewhere:

@@ -7,15 +7,13 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
 from schemas.facts import AlertFact, AlertQueue, Fact, GroupFact, MemberFact, Payload, QueueFact
 from schemas.history import ALERTS, GROUP_STATUS
 from schemas.table import Table
 from schemas.tables import GROUP_MEMBERS, QUEUE_ASSIGNMENTS
-from streaming.tables.dataset import damage_said, open_dataset
+from streaming.tables.selection import Selection, damage_said, is_told_by, quoted, text
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 Row = dict[str, Any]
@@ -29,7 +27,8 @@ def read_standing(tables: str, group: str, cluster: str | None, until: int | Non
 
 def read_groups(tables: str) -> set[tuple[str, str]]:
     """(cluster, group) of every group whose status is known."""
-    rows = _rows(GROUP_STATUS, tables, ["cluster", "consumer_group"], None)
+    known = _open(GROUP_STATUS, tables)
+    rows = known.distinct(["cluster", "consumer_group"]).to_pylist() if known else []
     return {(row["cluster"], row["consumer_group"]) for row in rows}
 
 
@@ -39,27 +38,25 @@ class _Source(NamedTuple):
 
 
 def _read(source: _Source, tables: str, group: str, cluster: str | None, until: int | None) -> Iterator[Fact]:
-    wanted = pc.field("consumer_group") == group
+    wanted = f"{quoted('consumer_group')} = {text(group)}"
     if cluster is not None:
-        wanted &= pc.field("cluster") == cluster
-    if until is not None:
-        wanted &= pc.field("ts") <= pa.scalar(_EPOCH + timedelta(milliseconds=until))
-    for row in _rows(source.table, tables, [column.name for column in source.table.columns], wanted):
+        wanted += f" AND {quoted('cluster')} = {text(cluster)}"
+    wanted += f" AND {is_told_by(until, by_day='date' in source.table.partitioned_by)}"
+    known = _open(source.table, tables)
+    names = [column.name for column in source.table.columns]
+    for row in known.rows(names, wanted).to_pylist() if known else []:
         topic = row.get("topic") or None
         yield Fact(row["seq"], row["cluster"], group, topic, _millis(row["ts"]) or 0, source.payload(row))
 
 
-def _rows(table: Table, tables: str, names: list[str], wanted: pc.Expression | None) -> list[Row]:
-    """An older table may lack columns; one that is not there has no rows."""
+def _open(table: Table, tables: str) -> Selection | None:
+    """None where there is no such table."""
     path = f"{tables}/{table.name}"
     with damage_said(path):
         try:
-            dataset = open_dataset(path)
+            return Selection(path)
         except TableNotFoundError:
-            return []
-        known = [name for name in names if name in dataset.schema.names]
-        rows: list[Row] = dataset.to_table(known, wanted).to_pylist()
-    return rows
+            return None
 
 
 def _millis(when: datetime | None) -> int | None:

@@ -16,8 +16,7 @@ from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, SubTreeFileSys
 
 from schemas.ddl import payload_column
 from schemas.facts import AlertFact, Fact, HealthFact, Payload
-from streaming.tables.facts import KEY_COLUMNS
-from streaming.tables.rows import facts_of
+from streaming.tables.rows import KEY_COLUMNS, facts_of
 
 log = logging.getLogger(__name__)
 

@@ -9,9 +9,7 @@ from deltalake import DeltaTable
 
 from schemas.ddl import payload_column
 from schemas.facts import PAYLOADS, Fact, Payload
-from streaming.tables.rows import facts_of
-
-KEY_COLUMNS = ["fact", "seq", "cluster", "group", "topic", "ts"]
+from streaming.tables.rows import KEY_COLUMNS, facts_of
 
 
 class FactsTable:

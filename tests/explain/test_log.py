@@ -55,6 +55,15 @@ def test_a_group_until_a_time_in_its_order(tables: Path) -> None:
     assert read_group(str(tables), "orders-eu", "dr", None) == told("orders-eu", "dr")
 
 
+@pytest.mark.parametrize("name", ["o'brien", "''", 'a"b', "a\\'b", "-- x", "组", "' OR 'x' = 'x"])
+def test_whatever_a_group_is_called_only_its_own_facts_are_read(tmp_path: Path, name: str) -> None:
+    commit(tmp_path / "facts", [*told(), *told(name, "it's")])
+    assert read_group(str(tmp_path), name, None, None) == told(name, "it's")
+    assert read_group(str(tmp_path), name, "it's", T0 + 1000) == told(name, "it's", n=2)
+    with pytest.raises(SourceError, match="the facts know no group"):
+        read_group(str(tmp_path), f"{name}' --", None, None)
+
+
 def test_a_reseed_goes_on_and_a_new_beginning_forgets(tmp_path: Path) -> None:
     path = tmp_path / "facts"
     commit(path, told(), "one")
