@@ -169,7 +169,8 @@ def _adopt(alert: Alert, claim: Claim, now: int) -> None:
 
 def _support(group: Group, alert: Alert, claim: Claim, at: Judged) -> None:
     """The evidence still says so. Queues that it cannot decide on at present stay in the alert."""
-    undecided = [p for p in alert.queues if p not in claim.queues and _is_undecided(group, alert, p, at)]
+    claimed = set(claim.queues)
+    undecided = [p for p in alert.queues if p not in claimed and _is_undecided(group, alert, p, at)]
     has_come_again = alert.clear_ts > 0  # of a pending alert: else it was over
     queues = sorted([*claim.queues, *undecided], key=group.message_queue)
     reason = _what_changed(alert, claim, queues)

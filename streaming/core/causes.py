@@ -180,10 +180,8 @@ def room_without_consumer(topic: TopicEvidence, queues: frozenset[int]) -> Expla
     names = {name.rsplit(".", 1)[-1] for name in topic.of_group.classes if name}
     if topic.group.rule.strategy != "MACHINE_ROOM" and names != {"AllocateMessageQueueByMachineRoom"}:
         return None
-    brokers = {topic.group.state.queues[queue].broker for queue in queues}
-    whole = [
-        b for b in brokers if all(not topic.owners(q) for q in topic.queues if topic.group.state.queues[q].broker == b)
-    ]
+    consumed = {topic.group.state.queues[queue].broker for queue in topic.queues if topic.owners(queue)}
+    whole = {topic.group.state.queues[queue].broker for queue in queues} - consumed
     explained = frozenset(q for q in queues if topic.group.state.queues[q].broker in whole)
     room = ", ".join(sorted(topic.group.state.brokers[broker].name for broker in whole))
     return Explanation(Cause.ROOM_WITHOUT_CONSUMER, explained, f"no member consumes from the room of {room}")
