@@ -187,15 +187,28 @@ def _changes(facts: Sequence[Fact], now: int) -> tuple[Change, ...]:
 
 
 def _comings_and_goings(facts: Iterable[Fact]) -> Iterator[Change]:
-    """What several brokers say at the same time of the same client is said once."""
+    """What several brokers say at the same time of the same client is said once.
+
+    Who stands in a broker's first list did not come then: of those only the number is said.
+    """
     alike: dict[tuple[int, str, str], list[MembershipFact]] = {}
+    first: dict[int, list[MembershipFact]] = {}
     for fact in facts:
         if isinstance(told := fact.payload, MembershipFact):
-            alike.setdefault((fact.ts, told.client_id, _change(told)), []).append(told)
+            if told.first_seen:
+                first.setdefault(fact.ts, []).append(told)
+            else:
+                alike.setdefault((fact.ts, told.client_id, _change(told)), []).append(told)
+    for ts, those in first.items():
+        clients = len({told.client_id for told in those})
+        yield Change(ts, f"the first {_lists(those)}: {counted(clients, 'client')} there already")
     for (ts, client_id, change), those in alike.items():
-        lists = "list" if len(those) == 1 else "lists"
-        brokers = ", ".join(sorted(told.broker_name for told in those))
-        yield Change(ts, f"{client_id} {change}: {lists} of {brokers}")
+        yield Change(ts, f"{client_id} {change}: {_lists(those)}")
+
+
+def _lists(those: Iterable[MembershipFact]) -> str:
+    brokers = sorted({told.broker_name for told in those})
+    return f"{'list' if len(brokers) == 1 else 'lists'} of {', '.join(brokers)}"
 
 
 def _change(told: MembershipFact) -> str:

@@ -46,9 +46,10 @@ class Teller:
         topic = more.pop("topic", "T")
         self.tell(QueueFact(**{**known, **more}), at_s, topic)
 
-    def listed(self, at_s: float, broker_name: str, client_id: str, entries: int) -> None:
+    def listed(self, at_s: float, broker_name: str, client_id: str, entries: int, first_seen: bool = False) -> None:
         change = "appeared" if entries else "disappeared"
-        self.tell(MembershipFact(broker_name=broker_name, client_id=client_id, change=change, entries=entries), at_s)
+        who = {"broker_name": broker_name, "client_id": client_id, "first_seen": first_seen}
+        self.tell(MembershipFact(change=change, entries=entries, **who), at_s)
 
     def member(self, at_s: float, client_id: str, present: bool = True) -> None:
         self.tell(MemberFact(client_id=client_id, present=present, since_ts=T0 + int(at_s * 1000)), at_s)

@@ -123,6 +123,20 @@ def test_what_changed_is_told_once_for_all_brokers() -> None:
     ]
 
 
+def test_who_stood_in_a_broker_s_first_list_is_no_change_each() -> None:
+    g = Teller()
+    for n in range(40):
+        g.listed(0, "a", f"x{n}", 1, first_seen=True)
+        g.listed(0, "b", f"x{n}", 2, first_seen=True)
+    g.listed(5, "c", "x0", 1, first_seen=True)
+    g.listed(5, "a", "y", 1)
+    assert [change.what for change in picture_of(g.facts).changes] == [
+        "the first lists of a, b: 40 clients there already",
+        "the first list of c: 1 client there already",
+        "y appeared: list of a",
+    ]
+
+
 def test_of_many_changes_the_last_are_told() -> None:
     g = Teller()
     for n in range(100):
