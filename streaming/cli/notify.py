@@ -4,13 +4,13 @@
 """
 
 import argparse
-import signal
 from threading import Event
 from typing import TYPE_CHECKING
 
 from streaming.cli.arguments import Commands, add_config
 from streaming.cli.session import configured_with_alerts
 from streaming.config import NOTIFIER, TABLES
+from streaming.ending import ended_by_signals
 
 if TYPE_CHECKING:
     from streaming.notifier.service import Plan
@@ -40,9 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.test:
         return _test(plan)
     stop = Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda number, frame: stop.set())
-    keep_serving(plan, stop, is_alone=True)
+    with ended_by_signals(stop):
+        keep_serving(plan, stop, is_alone=True)
     return 0
 
 

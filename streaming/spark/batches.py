@@ -112,7 +112,8 @@ def start_heartbeat(spark: SparkSession, batches: Batches, stop: Event) -> Threa
             try:
                 batches.beat(spark)
             except Exception as error:  # the query itself must say what is wrong, if anything still is
-                log.warning("no health fact could be written: %s", str(error).split("\n", 1)[0])
+                if not stop.is_set():  # Java may be gone by then, and its errors cannot even be read
+                    log.warning("no health fact could be written: %s", str(error).split("\n", 1)[0])
 
     thread = Thread(target=run, name="heartbeat", daemon=True)
     thread.start()

@@ -1,16 +1,14 @@
 """``evenkeel run``: detection, the projections and maintenance in one process, until a signal ends it."""
 
 import logging
-import os
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
-from types import FrameType
 
 from pyspark.sql import SparkSession
 
 from streaming.config import Config
+from streaming.ending import ended_by_signals
 from streaming.spark import job
 from streaming.spark.failure import explained
 from streaming.spark.lease import far_leases, near_leases
@@ -30,7 +28,7 @@ def serve(config: Config, stop: Event | None = None, started: Callable[[], None]
     What runs beside detection never ends it: it is logged and begun again.
     """
     stop = stop or Event()
-    with _signals(stop), near_leases(written_by(config)) as far:
+    with ended_by_signals(stop, END_WITHIN_S), near_leases(written_by(config)) as far:
         spark = build_session("evenkeel", config.spark.spark_settings())
         try:
             with far_leases(spark, far, stop):
@@ -38,6 +36,7 @@ def serve(config: Config, stop: Event | None = None, started: Callable[[], None]
         finally:
             stop.set()
             with _ignored(stop):
+                spark.sparkContext.setLogLevel("OFF")  # tasks that were cut short miss files that are deleted now
                 spark.stop()
 
 
@@ -97,29 +96,3 @@ def _ignored(stop: Event) -> Iterator[None]:
     except Exception as error:
         if not stop.is_set():
             log.exception("beside detection: %s", error)
-
-
-@contextmanager
-def _signals(stop: Event) -> Iterator[None]:
-    """SIGTERM and SIGINT set ``stop``."""
-
-    over = Event()
-
-    def give_up() -> None:
-        if not over.wait(END_WITHIN_S):
-            log.warning("ending in the middle of things: what was cut short is done again at the next start")
-            os._exit(0)  # Java goes with us
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        if not stop.is_set():
-            log.info("%s: stopping", signal.Signals(number).name)
-            stop.set()
-            Thread(target=give_up, name="give-up", daemon=True).start()
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        over.set()
-        for number, handler in before.items():
-            signal.signal(number, handler)

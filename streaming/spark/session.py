@@ -7,11 +7,14 @@ then ``spark-defaults.conf``. Only what none of them names is set here.
 import atexit
 import logging
 import os
+import pwd
 import re
 import shlex
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from itertools import pairwise
@@ -20,11 +23,13 @@ from typing import Any
 from zipfile import ZipFile
 
 from pyspark import SparkConf, SparkContext, SparkFiles
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 import schemas
 import streaming
 from streaming.config.faults import holds_secret_property, is_secret, without_userinfo
+from streaming.errors import SetupError
 from streaming.jvm.java import java_home
 from streaming.spark.packages import spark_jars
 
@@ -147,6 +152,7 @@ def _start_java(settings: Mapping[str, str], scratch: Path) -> dict[str, str]:
     write. So Java starts in ``scratch``, unless the user named files to it, perhaps by relative paths.
     """
     if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        _require_name_of_user()
         os.environ["JAVA_HOME"] = str(java_home())
         python = settings.get("spark.pyspark.python") or _spark_defaults().get("spark.pyspark.python")
         os.environ.setdefault("PYSPARK_PYTHON", python or sys.executable)  # workers must run an equal environment
@@ -156,9 +162,46 @@ def _start_java(settings: Mapping[str, str], scratch: Path) -> dict[str, str]:
         kept_back = _without(settings, {**open_ones, **_submitted()})
     else:
         conf, kept_back = None, {}
-    with nullcontext() if "PYSPARK_SUBMIT_ARGS" in os.environ else _working_in(scratch):
-        SparkContext._ensure_initialized(conf=conf)
+    with nullcontext() if "PYSPARK_SUBMIT_ARGS" in os.environ else _working_in(scratch), _termination_held_back():
+        try:
+            SparkContext._ensure_initialized(conf=conf)
+        except PySparkRuntimeError as error:
+            raise SetupError(
+                f"Java, in which Spark runs, ended at once: its last words stand above ({error})"
+            ) from None
     return kept_back
+
+
+def _require_name_of_user() -> None:
+    """Without one Java's home is "?", and Hadoop's login ends with a NullPointerException."""
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        raise SetupError(
+            f"user {os.getuid()} has no name: Hadoop, which Spark uses, needs an entry for it in /etc/passwd"
+        ) from None
+
+
+@contextmanager
+def _termination_held_back() -> Iterator[None]:
+    """What is started meanwhile ignores SIGTERM, for good; this process gets it at the end.
+
+    systemd, and whoever signals a whole process group, sends it to Java too. If Java ended by itself, before the query
+    is stopped, each thread that speaks to it would fail. It ends when this process closes its standard input. Only
+    signals that are ignored stay with Java (HotSpot unblocks others), and only blocked ones wait for this process.
+    """
+    if threading.current_thread() is not threading.main_thread():  # it is for the main thread to say
+        yield
+        return
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    handler = signal.getsignal(signal.SIGTERM)
+    if signal.SIGTERM not in signal.sigpending():  # to ignore it would forget it
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _is_needed_to_start(key: str, value: str) -> bool:

@@ -1,0 +1,50 @@
+"""SIGTERM and SIGINT ask a command to end. The handler only hands the signal to a thread of its own.
+
+A handler runs in the main thread, in the middle of whatever that does: there, to log would break off what is being
+logged (and the logging would swallow that, and the signal with it), and ``Event.set`` would wait for ever for a lock
+that the main thread itself holds while it waits for the event. ``SimpleQueue.put`` is made for this.
+"""
+
+import logging
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from queue import SimpleQueue
+from threading import Event, Thread
+from types import FrameType
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+log = logging.getLogger(__name__)
+
+
+@contextmanager
+def ended_by_signals(stop: Event, within_s: float | None = None) -> Iterator[None]:
+    """While the block lasts, either signal sets ``stop``. If the block then lasts longer than ``within_s`` seconds, the
+    process ends with 0 in the middle of things. For the main thread.
+    """
+    arrived: SimpleQueue[int | None] = SimpleQueue()
+    over = Event()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        arrived.put(number)
+
+    def obey() -> None:
+        number = arrived.get()
+        if number is None:
+            return
+        stop.set()
+        log.info("%s: stopping", signal.Signals(number).name)
+        if within_s is not None and not over.wait(within_s):
+            log.warning("ending in the middle of things: what was cut short is done again at the next start")
+            os._exit(0)  # Java goes with us
+
+    Thread(target=obey, name="signals", daemon=True).start()
+    before = {number: signal.signal(number, handle) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        over.set()
+        arrived.put(None)
+        for number, handler in before.items():
+            signal.signal(number, handler)
