@@ -337,6 +337,12 @@ def pack(state: GroupState) -> bytes:
     return _VERSION_BYTE + _encoder.encode(state)
 
 
+def require_version(version: int) -> None:
+    """Raises StateVersionError for another version of the state than this evenkeel reads."""
+    if version != STATE_VERSION:
+        raise _unreadable(f"of version {version:02x}")
+
+
 def unpack(packed: bytes) -> GroupState:
     """Raises StateVersionError for a state that another version wrote."""
     if packed[:1] != _VERSION_BYTE:

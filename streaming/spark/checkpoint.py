@@ -12,6 +12,8 @@ from msgspec import Struct
 from pyspark.sql import SparkSession
 
 from streaming.core.settings import Settings
+from streaming.core.shard import require_readable
+from streaming.core.state import STATE_VERSION, require_version
 from streaming.errors import CheckpointError
 from streaming.spark.storage import Folder
 
@@ -23,7 +25,10 @@ Offsets = dict[str, dict[str, int]]  # topic -> partition (JSON has only text fo
 
 
 class Identity(Struct, frozen=True, kw_only=True):
-    """Fixed for a checkpoint's life. ``source`` is the topic or folder; ``seeded``: it was made by reseed."""
+    """Fixed for a checkpoint's life. ``source`` is the topic or folder; ``seeded``: it was made by reseed.
+
+    ``state_version``: of the state in it; None where an evenkeel made it that did not say so.
+    """
 
     identity: str
     source: str
@@ -31,6 +36,7 @@ class Identity(Struct, frozen=True, kw_only=True):
     state_partitions: int
     seeded: bool = False
     starting_offsets: str | None = None
+    state_version: int | None = None
 
 
 class Checkpoint:
@@ -43,6 +49,15 @@ class Checkpoint:
     @property
     def uri(self) -> str:
         return self._folder.uri
+
+    def require_readable_state(self, spark: SparkSession) -> None:
+        """Refuse state of another version now, not in the first batch. Raises StateVersionError."""
+        if self.identity.state_version is None and self.done() >= 0:
+            kept = spark.read.format("statestore").load(self.uri).select("value.groupState.blob").head()
+            if kept is not None and kept.blob is not None:
+                require_readable(bytes(kept.blob))
+        elif self.identity.state_version is not None:
+            require_version(self.identity.state_version)
 
     def begun(self) -> int | None:
         """The newest batch whose offsets are decided; None before the first."""
@@ -125,7 +140,13 @@ def open_checkpoint(spark: SparkSession, uri: str, source: str, shards: int, fac
 
 def new_identity(source: str, shards: int, state_partitions: int) -> Identity:
     """More partitions than shards would stay empty."""
-    return Identity(identity=str(uuid4()), source=source, shards=shards, state_partitions=min(state_partitions, shards))
+    return Identity(
+        identity=str(uuid4()),
+        source=source,
+        shards=shards,
+        state_partitions=min(state_partitions, shards),
+        state_version=STATE_VERSION,
+    )
 
 
 def create(folder: Folder, identity: Identity) -> Checkpoint:

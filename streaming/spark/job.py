@@ -3,11 +3,11 @@
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from threading import Event
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
@@ -19,7 +19,7 @@ from streaming.spark.batches import Batches, start_heartbeat
 from streaming.spark.brokers import Brokers
 from streaming.spark.checkpoint import SEED_FOLDER, Checkpoint, open_checkpoint
 from streaming.spark.facts import FactsTable
-from streaming.spark.failure import explained
+from streaming.spark.failure import explained, root_of
 from streaming.spark.health import Health
 from streaming.spark.loss import LossFinder
 from streaming.spark.operator import OUTPUT_SCHEMA, STATE_SCHEMA, shard_operator
@@ -131,8 +131,11 @@ def _detection(spark: SparkSession, plan: Plan) -> Iterator[_Job]:
         yield job
     except PySparkException as error:
         raise MonitorError(f"query {QUERY_NAME} cannot run: {str(error).splitlines()[0]}") from error
+    except Py4JJavaError as error:
+        raise MonitorError(f"query {QUERY_NAME} cannot run: {root_of(error.java_exception)}") from error
     finally:
-        context.setLocalProperty("spark.scheduler.pool", before or "default")
+        with suppress(Py4JError, OSError):  # Java may be gone, and that is not what went wrong
+            context.setLocalProperty("spark.scheduler.pool", before or "default")
 
 
 def _prepare(spark: SparkSession, plan: Plan) -> _Job:
@@ -140,6 +143,7 @@ def _prepare(spark: SparkSession, plan: Plan) -> _Job:
         Brokers(spark, plan.source).require_topic()
     table = FactsTable(spark, plan.tables)
     checkpoint = open_checkpoint(spark, plan.checkpoint, name_of(plan.source), plan.shards, table.count())
+    checkpoint.require_readable_state(spark)
     table.create()
     spark.conf.set("spark.sql.shuffle.partitions", checkpoint.identity.state_partitions)
     notes = table.notes()

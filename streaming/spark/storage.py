@@ -2,17 +2,36 @@
 
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+
+from streaming.config.faults import without_userinfo
+from streaming.errors import AwayError, SetupError
+from streaming.spark.failure import root_of
+
+NO_FILE_SYSTEM = ("ClassNotFoundException", "UnsupportedFileSystemException")
 
 
 class Folder:
-    """Small text files in one folder; names are relative to it."""
+    """Small text files in one folder; names are relative to it.
+
+    Raises SetupError where Spark does not know its file system, AwayError where that cannot be opened.
+    """
 
     def __init__(self, spark: SparkSession, uri: str) -> None:
         self.uri = uri.rstrip("/")
         self._jvm: Any = spark._jvm
         self._conf: Any = spark._jsparkSession.sessionState().newHadoopConf()
-        self._files: Any = self._path("").getFileSystem(self._conf)
+        try:
+            self._files: Any = self._path("").getFileSystem(self._conf)
+        except Py4JJavaError as error:
+            why = root_of(error.java_exception)
+            if why.startswith(NO_FILE_SYSTEM):
+                raise SetupError(
+                    f"{without_userinfo(uri)}: Spark lacks the jars of this file system; name them in [spark.settings] "
+                    f"as spark.jars.packages ({why})"
+                ) from None
+            raise AwayError(f"{without_userinfo(uri)} cannot be opened: {why}") from None
 
     def read(self, name: str) -> str | None:
         """The file's text; None where there is none."""

@@ -1,0 +1,66 @@
+"""State of another version is refused when the job starts, not in its first batch."""
+
+import json
+
+import pytest
+
+from streaming.config.storages import what_storage_lacks
+from streaming.core import state
+from streaming.errors import SetupError, StateVersionError
+from streaming.spark.storage import Folder
+from tests.spark.pipeline import Pipeline, fleet, lines_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+
+@pytest.fixture
+def kept(spark, tmp_path):
+    """A job that has state, and a file that it has yet to read."""
+    pipeline = Pipeline(spark, tmp_path)
+    lines = lines_of(fleet().events)
+    pipeline.drop(lines[: len(lines) // 2])
+    pipeline.run()
+    pipeline.drop(lines[len(lines) // 2 :])
+    return pipeline
+
+
+def identity_of(pipeline):
+    return pipeline.checkpoint / "evenkeel" / "identity.json"
+
+
+def without_checksum(path, made):
+    path.write_text(json.dumps(made))
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+
+
+def test_a_checkpoint_says_the_version_of_its_state(kept):
+    made = json.loads(identity_of(kept).read_text())
+    assert made["state_version"] == state.STATE_VERSION
+    without_checksum(identity_of(kept), {**made, "state_version": 1})
+    facts = len(kept.rows())
+    with pytest.raises(
+        StateVersionError, match="state of version 01, this evenkeel reads version 02: run 'evenkeel re"
+    ):
+        kept.run()
+    assert len(kept.rows()) == facts
+
+
+def test_one_that_does_not_say_it_is_looked_into(kept, monkeypatch):
+    made = json.loads(identity_of(kept).read_text())
+    del made["state_version"]
+    without_checksum(identity_of(kept), made)
+    begun = sorted((kept.checkpoint / "offsets").iterdir())
+    with monkeypatch.context() as another:  # the next version's driver; workers are processes of their own
+        another.setattr(state, "STATE_VERSION", 3)
+        another.setattr(state, "_VERSION_BYTE", b"\x03")
+        with pytest.raises(StateVersionError, match="state of version 02, this evenkeel reads version 03"):
+            kept.run()
+    assert sorted((kept.checkpoint / "offsets").iterdir()) == begun, "a batch was begun"
+    kept.run()
+    assert len(list((kept.checkpoint / "offsets").iterdir())) > len(begun)
+
+
+def test_file_system_that_spark_lacks_is_said_in_a_line(spark):
+    assert what_storage_lacks("s3a://bucket/x", {}, {}), "the test needs a Spark without it"
+    with pytest.raises(SetupError, match=r"^s3a://\*\*\*@bucket/x: Spark lacks the jars .*S3AFileSystem"):
+        Folder(spark, "s3a://key:hunter2@bucket/x")
