@@ -4,6 +4,7 @@
       ConfigError              the configuration is refused: every fault at once
       StateVersionError        stored state was written by another version
       CheckpointError          the checkpoint and the tables or the configuration do not belong together
+      AwayError                Kafka or a storage does not answer: the same may succeed later
       InUseError               another process has what this one needs for itself
       SourceError              an input file or topic cannot be read as what it should be
       SetupError               something the machine should have is missing
@@ -30,6 +31,10 @@ class StateVersionError(MonitorError):
 
 class CheckpointError(MonitorError):
     """A checkpoint and the tables or the configuration beside it do not belong together."""
+
+
+class AwayError(MonitorError):
+    """Kafka or a storage does not answer. The same may succeed later."""
 
 
 class InUseError(MonitorError):

@@ -5,18 +5,15 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import NamedTuple
 
+from streaming.cli.exit_status import INTERRUPTED, OWN_FAULT, READER_GONE, TERMINATED, status_of
 from streaming.cli.streams import ReaderGone, standard_streams
 from streaming.errors import MonitorError, OutputError
-
-REFUSED = 2
-INTERRUPTED = 130
-READER_GONE = 141  # as if by SIGPIPE
-TERMINATED = 143  # as if by SIGTERM
 
 
 class Command(NamedTuple):
@@ -57,7 +54,7 @@ class Terminated(KeyboardInterrupt):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status: 2 where evenkeel refuses, with the reason on standard error."""
+    """Run one command and return its exit status (``exit_status``), with the reason on standard error."""
     with _termination_raised():
         try:
             with standard_streams():
@@ -75,10 +72,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _answered(words: Sequence[str]) -> int:
     try:
         return _run(words)
-    except OutputError:
+    except (OutputError, ReaderGone):
         raise
     except MonitorError as error:
         return _refused(error)
+    except Exception:  # Python itself would end with 1, which says that something looked at is not right
+        traceback.print_exc()
+        return OWN_FAULT
 
 
 def _refused(error: MonitorError) -> int:
@@ -87,7 +87,7 @@ def _refused(error: MonitorError) -> int:
     if sys.stderr is not None:  # it may have been closed at the start, and print() would take standard output instead
         with suppress(OSError):
             print(f"evenkeel: {plain_lines(str(error))}", file=sys.stderr, flush=True)
-    return REFUSED
+    return status_of(error)
 
 
 @contextmanager

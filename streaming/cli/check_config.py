@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from streaming.cli.arguments import Commands
+from streaming.cli.exit_status import REFUSED
 from streaming.config import ConfigFaults, faults_of_alerts, load_alerts, read_config
 from streaming.config.effect import differences, summary
 
@@ -15,7 +16,7 @@ def add_command(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0 if it is accepted, with the alert rules that it names; else 1, and a line for each fault of both."""
+    """0 if it is accepted, with the alert rules that it names; else 2, and a line for each fault of both."""
     try:
         loaded = read_config(arguments.file)
         load_alerts(loaded.config)
@@ -23,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(refused)
         for fault in faults_of_alerts(refused.rest):
             print(fault)
-        return 1
+        return REFUSED
     print("ok")
     print("\nOther than the defaults:")
     for line in list(differences(loaded)) or ["nothing"]:

@@ -63,13 +63,21 @@ def _record(cluster: str, group: str, now: int) -> tuple[bytes, bytes]:
             round=now,
             seq=now,  # in files it comes after what a collector has numbered
             source=f"forget {here} {os.getpid()} {now}"[:255],
-            who=f"{getpass.getuser()}@{here}"[:255],
+            who=f"{_user()}@{here}"[:255],
         )
     )
     refused = decode_record(None, value, len(value), None)
     if isinstance(refused, Rejected):
         raise ConfigError(f"{group!r} of {cluster!r} is no group that can be watched: {refused.detail}")
     return group_key(cluster, group).encode(), value
+
+
+def _user() -> str:
+    """A user that a container makes up has a number alone."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"
 
 
 def _write(folder: Path, value: bytes) -> str:

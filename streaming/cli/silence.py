@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
         silence = _silence(arguments, now)
         files.add(silence)
-        print(_line(silence))
+        print(_line(silence), flush=True)
         _say(_what_it_silences(silence, state))
     read_by = f"read by {reader}" if reader else "no notifier delivers from it now: it silences nothing until one does"
     _say(f"kept in {_named(state, arguments)}; {read_by}")

@@ -13,6 +13,7 @@ from streaming.config.faults import KeyPath
 from streaming.config.options import producer_arguments
 from streaming.config.secrets import what_text_lacks
 from streaming.config.sections import Collector, Config, Rule, Source
+from streaming.config.storages import what_storage_lacks
 from streaming.config.strategies import NAME_OF_PARAM, PARAM_KEYS
 from streaming.config.values import is_address, server_list
 from streaming.core.allocation import AllocationError, strategy_named
@@ -36,6 +37,7 @@ def broken_rules(config: Config, writes: Container[KeyPath] = EVERY_FOLDER) -> I
     """Every rule that a configuration of valid values breaks. ``writes``: keys of the folders that must be writable."""
     yield from _source(config.source)
     yield from _folders(config, writes)
+    yield from _storages(config, writes)
     yield from _timing(config)
     yield from _collector(config.collector)
     for number, rule in enumerate(config.groups):
@@ -73,6 +75,18 @@ def _folders(config: Config, writes: Container[KeyPath]) -> Iterator[Broken]:
         if _are_nested(path, other_path):
             name = ".".join(map(str, one))
             yield Broken((other, one), other_path, f"a folder apart from {name}, which is {path}")
+
+
+def _storages(config: Config, writes: Container[KeyPath]) -> Iterator[Broken]:
+    """Commands that write checkpoints start Spark, which must know the file systems of all addresses."""
+    if CHECKPOINT not in writes:
+        return
+    given: dict[KeyPath, str] = {TABLES: config.tables.path, CHECKPOINT: config.job.checkpoint}
+    if config.source.kind == "files":
+        given[("source", "folder")] = config.source.folder
+    for key, path in given.items():
+        if is_address(path) and (lacks := what_storage_lacks(path, config.spark.spark_settings())):
+            yield Broken((key, ("spark", "settings")), path, lacks)
 
 
 def _hindrance(path: Path) -> str | None:

@@ -30,7 +30,10 @@ def cache_dir() -> Path:
     """Where downloads are kept: $EVENKEEL_CACHE, else a folder in the user's cache."""
     if chosen := os.environ.get("EVENKEEL_CACHE"):
         return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "evenkeel"
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "evenkeel"
+    except RuntimeError as error:
+        raise SetupError("this user has no home folder: name a folder for jars with EVENKEEL_CACHE") from error
 
 
 def fetch(coordinates: Sequence[str], exclude: Sequence[str] = (), checksums: Path = CHECKSUMS) -> list[Path]:
@@ -38,19 +41,27 @@ def fetch(coordinates: Sequence[str], exclude: Sequence[str] = (), checksums: Pa
 
     Raises SetupError where they cannot be had, or are not those whose ``checksums`` are known.
     """
-    folder = cache_dir() / "jars" / set_name(coordinates)
+    cache = cache_dir()
+    folder = cache / "jars" / set_name(coordinates)
     expected = _expected(checksums, folder.name)
     if not expected:
         raise SetupError(
             f"no checksums of {', '.join(coordinates)} are known: evenkeel runs with the versions that constraints.txt "
             "pins; install them with make setup"
         )
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(folder.parent / f"{folder.name}.lock"):
-            if not folder.is_dir():
-                download(coordinates, exclude, folder, expected)
-    if fault := _difference(folder, expected):
+    try:
+        if not folder.is_dir():
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with _locked(folder.parent / f"{folder.name}.lock"):
+                if not folder.is_dir():
+                    download(coordinates, exclude, folder, expected)
+        fault = _difference(folder, expected)
+    except OSError as error:
+        raise SetupError(
+            f"{cache}, where jars are kept, cannot be used: {error.strerror or error}. Name a folder that this user "
+            "may write to, or that holds the jars already, with EVENKEEL_CACHE"
+        ) from error
+    if fault:
         raise SetupError(
             f"{folder}: {fault}: what was fetched has been damaged or changed since. Delete the folder, and it is "
             "fetched anew"

@@ -7,7 +7,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from streaming.errors import SourceError
+from streaming.errors import AwayError, SourceError
 from streaming.spark.failure import root_of
 from streaming.spark.sources import KafkaSource
 
@@ -64,4 +64,4 @@ class Brokers:
                 consumer.close()
         except Py4JJavaError as error:
             servers = self._settings.get("bootstrap.servers")
-            raise SourceError(f"Kafka at {servers} does not answer: {root_of(error.java_exception)}") from error
+            raise AwayError(f"Kafka at {servers} does not answer: {root_of(error.java_exception)}") from error

@@ -20,11 +20,13 @@ from uuid import uuid4
 
 import msgspec
 from msgspec import Struct
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from streaming.config.faults import without_userinfo
-from streaming.errors import InUseError, MonitorError, SetupError
+from streaming.errors import AwayError, InUseError, MonitorError, SetupError
 from streaming.holding import CannotLock, HeldElsewhere, Holder, held, this_process
+from streaming.spark.failure import root_of
 from streaming.spark.storage import Folder
 
 log = logging.getLogger(__name__)
@@ -90,7 +92,11 @@ def far_leases(spark: SparkSession, folders: Mapping[str, str], stop: Event) -> 
     try:
         for key, uri in folders.items():
             lease = _Far(spark, key, uri)
-            lease.take(stop)
+            try:
+                lease.take(stop)
+            except Py4JJavaError as error:
+                why = root_of(error.java_exception)
+                raise AwayError(f"{key} = {without_userinfo(uri)} cannot be used: {why}") from None
             taken.append(lease)
         if taken:
             thread.start()

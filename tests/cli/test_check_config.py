@@ -67,7 +67,7 @@ def test_files_source_is_told_by_its_folder(tmp_path: Path, capsys: pytest.Captu
 def test_each_fault_has_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.toml"
     path.write_text('[job]\nshards = 0\n[log]\nlevel = "a\\nb"\nformt = "a\\nb"\n')
-    assert main(["check-config", str(path)]) == 1
+    assert main(["check-config", str(path)]) == 2
     assert capsys.readouterr().out.splitlines() == [
         f"{path}: job.shards = 0: a whole number from 1 to 4096",
         f'{path}: log.level = "a\\nb": "DEBUG", "INFO", "WARNING" or "ERROR"',
@@ -77,7 +77,7 @@ def test_each_fault_has_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 def test_misspelt_variable_is_a_fault(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENKEEL__JOB__SHARDZ", "64")
-    assert main(["check-config"]) == 1
+    assert main(["check-config"]) == 2
     assert capsys.readouterr().out == "EVENKEEL__JOB__SHARDZ: matches no key; did you mean EVENKEEL__JOB__SHARDS?\n"
 
 
@@ -89,10 +89,10 @@ def test_faults_of_the_alert_rules_are_told_along_with_those_of_the_file_that_na
     told = []
     for shards in (0, 1):
         path.write_text(f'[job]\nshards = {shards}\n[notify]\nalerts = "{tmp_path}/alerts.toml"\n')
-        assert main(["check-config", str(path)]) == 1
+        assert main(["check-config", str(path)]) == 2
         told.append(capsys.readouterr().out.splitlines())
     of_alerts = f"{tmp_path}/alerts.toml: pages.storm_groups = 0: a whole number from 1 to 10000"
     assert told == [[f"{path}: job.shards = 0: a whole number from 1 to 4096", of_alerts], [of_alerts]]
     path.write_text('[notify]\nalerts = "/none.toml"\n')
-    assert main(["check-config", str(path)]) == 1
+    assert main(["check-config", str(path)]) == 2
     assert capsys.readouterr().out == "/none.toml: cannot be read: No such file or directory\n"

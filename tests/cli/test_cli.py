@@ -157,7 +157,7 @@ def test_name_that_the_terminal_cannot_show_is_no_fault(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert r"job.\u5206\u7247 = 1" in done.stdout
 
 

@@ -62,7 +62,7 @@ def test_what_cannot_be_a_group_is_refused(config: Path, words: list[str], capsy
 def test_kafka_that_is_away_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "evenkeel.toml"
     path.write_text('[source]\nbootstrap_servers = "127.0.0.1:1"\n')
-    assert main(["forget", "orders", "--cluster", "prod", "--config", str(path)]) == 2
+    assert main(["forget", "orders", "--cluster", "prod", "--config", str(path)]) == 3
     assert "topic evenkeel-events at 127.0.0.1:1: not taken: 127.0.0.1:1: Connection refused" in capsys.readouterr().err
 
 

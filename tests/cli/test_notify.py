@@ -75,7 +75,7 @@ def test_second_notifier_and_faulty_rules_are_refused(
         assert "the name of a variable that is set and not empty" in capsys.readouterr().err
     monkeypatch.setenv("HOOK_SECRET", "x")
     with folder_of_ones_own(tmp_path / "state"):
-        assert main(["notify", "--config", str(path)]) == 2
+        assert main(["notify", "--config", str(path)]) == 4
     assert "another notifier delivers" in capsys.readouterr().err
 
 

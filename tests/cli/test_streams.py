@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.cli import READER_GONE, REFUSED
+from streaming.cli.exit_status import READER_GONE, REFUSED
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, served
 from tests.explain.telling import Teller
 from tests.tables.written import commit
@@ -148,5 +148,5 @@ def test_output_keeps_its_encoding_and_shows_what_a_terminal_cannot(tmp_path: Pa
             capture_output=True,
             check=False,
         )
-        assert done.returncode == 1
+        assert done.returncode == 2
         assert shown in done.stdout

@@ -339,7 +339,7 @@ def test_checkpoint_and_tables_are_kept_apart(tables: str, checkpoint: str, key:
     assert "a folder apart from tables.path" in fault
 
 
-@pytest.mark.parametrize(("tables", "checkpoint"), [("s3a://b/t", "s3a://b/t/c"), ("s3a://b/c/t/", "s3a://b/c")])
+@pytest.mark.parametrize(("tables", "checkpoint"), [("hdfs://b/t", "hdfs://b/t/c"), ("hdfs://b/c/t/", "hdfs://b/c")])
 def test_addresses_are_kept_apart_too(tables: str, checkpoint: str, tmp_path: Path) -> None:
     (fault,) = faults(f'[tables]\npath = "{tables}"\n[job]\ncheckpoint = "{checkpoint}"\n', tmp_path)
     assert "a folder apart from tables.path" in fault

@@ -106,6 +106,9 @@ def test_master_is_left_to_spark_unless_set() -> None:
     assert load_config(None, {}).spark.spark_settings() == {}
 
 
+WITH_S3 = {"EVENKEEL__SPARK__SETTINGS": '{"spark.jars.packages": "org.apache.hadoop:hadoop-aws:3.4.1"}'}
+
+
 def test_folders_are_absolute_and_home_is_known(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -125,12 +128,12 @@ def test_folders_are_absolute_and_home_is_known(write: Write, tmp_path: Path, mo
     ],
 )
 def test_address_stays_and_this_machines_is_a_folder(written: str, read: str) -> None:
-    assert load_config(None, {"EVENKEEL__TABLES__PATH": written}).tables.path == read
+    assert load_config(None, {"EVENKEEL__TABLES__PATH": written} | WITH_S3).tables.path == read
 
 
 def test_files_may_come_from_an_address() -> None:
     variables = {"EVENKEEL__SOURCE__KIND": "files", "EVENKEEL__SOURCE__FOLDER": "s3a://bucket/events"}
-    assert load_config(None, variables).source.folder == "s3a://bucket/events"
+    assert load_config(None, variables | WITH_S3).source.folder == "s3a://bucket/events"
 
 
 def test_byte_order_mark_and_windows_line_ends_are_read(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def test_password_in_an_address_is_hidden() -> None:
     address = f"s3a://key:{SECRET}@bucket/x"
     variables = {f"EVENKEEL__{key}": address for key in ("TABLES__PATH", "SOURCE__FOLDER")}
     variables |= {"EVENKEEL__JOB__CHECKPOINT": f"{address}y", "EVENKEEL__SOURCE__KIND": "files"}
+    variables["EVENKEEL__SPARK__SETTINGS"] = '{"spark.jars.packages": "org.apache.hadoop:hadoop-aws:3.4.1"}'
     with pytest.raises(ConfigFaults) as raised:
         load_config(None, variables)  # tables and source are one folder
     assert SECRET not in str(raised.value)

@@ -139,3 +139,16 @@ def test_cache_is_where_the_environment_says(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert jars.cache_dir() == Path(expected)
+
+
+def test_cache_that_cannot_be_used_is_named_with_the_way_out(
+    tmp_path: Path, checksums: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "file" / "cache"))  # root cannot make it either
+    with pytest.raises(SetupError, match=rf"{tmp_path}/file/cache, where jars .*: Not a directory.* EVENKEEL_CACHE"):
+        jars.fetch(COORDINATES, checksums=checksums)
+    monkeypatch.delenv("EVENKEEL_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "~nobody-of-that-name/cache")  # as ~ is for who has no home
+    with pytest.raises(SetupError, match="no home folder: name a folder for jars with EVENKEEL_CACHE"):
+        jars.fetch(COORDINATES, checksums=checksums)

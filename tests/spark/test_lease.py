@@ -130,7 +130,7 @@ def test_second_job_is_refused_at_once_and_a_killed_one_holds_nobody_up(tmp_path
                 [sys.executable, "-m", "streaming", *command, "--config", str(tmp_path / "evenkeel.toml")],
                 env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path, capture_output=True, text=True,
             )  # fmt: skip
-            assert second.returncode == 2, second.stderr
+            assert second.returncode == 4, second.stderr
             assert f"in use by process {first.pid} on" in second.stderr
             assert "run --config" in second.stderr
             assert time.monotonic() - began < 15, "Spark was started for it"

@@ -1,0 +1,26 @@
+"""What every command's exit status says (docs/exit-status.md).
+
+``inspect`` and ``collect --dry-run`` use 2 also for what they could not learn, as their pages say.
+"""
+
+from streaming.errors import AwayError, InUseError, MonitorError, PublishError
+
+DONE = 0
+NOT_RIGHT = 1
+REFUSED = 2
+AWAY = 3
+IN_USE = 4
+FAILED = 5
+OWN_FAULT = 70  # as sysexits.h has it for software
+INTERRUPTED = 130
+READER_GONE = 141  # as if by SIGPIPE
+TERMINATED = 143  # as if by SIGTERM
+
+
+def status_of(error: MonitorError) -> int:
+    """Of a command that ended with an error raised on purpose."""
+    if isinstance(error, InUseError):
+        return IN_USE
+    if isinstance(error, AwayError | PublishError):
+        return AWAY
+    return FAILED if type(error) is MonitorError else REFUSED

@@ -1,0 +1,73 @@
+"""Whether Spark will find the file system of an address: it comes without those of object stores."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import urlsplit
+
+ARTIFACTS = {  # Hadoop's own, and Google's
+    "s3a": "org.apache.hadoop:hadoop-aws",
+    "abfs": "org.apache.hadoop:hadoop-azure",
+    "abfss": "org.apache.hadoop:hadoop-azure",
+    "wasb": "org.apache.hadoop:hadoop-azure",
+    "wasbs": "org.apache.hadoop:hadoop-azure",
+    "oss": "org.apache.hadoop:hadoop-aliyun",
+    "cosn": "org.apache.hadoop:hadoop-cos",
+    "obs": "org.apache.hadoop:hadoop-huaweicloud",
+    "gs": "com.google.cloud.bigdataoss:gcs-connector",
+}
+RENAMED = {"s3": "s3a", "s3n": "s3a"}
+# Where any of these is said, jars may come from places that cannot be seen from here.
+UNSEEN = ("spark.driver.extraClassPath", "--driver-class-path", "spark.jars.ivySettings")
+UNSEEN_VARIABLES = ("PYSPARK_GATEWAY_PORT", "SPARK_DIST_CLASSPATH", "SPARK_CLASSPATH")
+
+
+def what_storage_lacks(address: str, settings: Mapping[str, str], environ: Mapping[str, str] | None = None) -> str:
+    """What is to be done before Spark can open ``address``; empty where nothing is, or nobody can tell from here.
+
+    ``settings``: the ``spark.*`` of the configuration.
+    """
+    environ = os.environ if environ is None else environ
+    scheme = urlsplit(address).scheme
+    if f"spark.hadoop.fs.{scheme}.impl" in settings:
+        return ""
+    if scheme in RENAMED:
+        return f"an address that begins with {RENAMED[scheme]}://, as Hadoop calls it"
+    artifact = ARTIFACTS.get(scheme)
+    if artifact is None or any(environ.get(name) for name in UNSEEN_VARIABLES):
+        return ""
+    said = [text for pair in settings.items() for text in pair] + [environ.get("PYSPARK_SUBMIT_ARGS", "")]
+    said += [path.read_text("utf-8", "replace") for path in [_defaults(environ)] if path.is_file()]
+    jar = artifact.partition(":")[2]
+    if any(word in text for text in said for word in (jar, *UNSEEN)) or any(_jars(jar, environ)):
+        return ""
+    return (
+        f"an address whose file system Spark has; {scheme}:// needs its jars: in [spark.settings], "
+        f'"spark.jars.packages" = "{artifact}:{_hadoop_version() or "VERSION"}"'
+    )
+
+
+def _defaults(environ: Mapping[str, str]) -> Path:
+    home = environ.get("SPARK_HOME")
+    return Path(environ.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else "conf"), "spark-defaults.conf")
+
+
+def _jars(name: str, environ: Mapping[str, str]) -> Iterator[Path]:
+    for folder in _jar_folders(environ):
+        yield from folder.glob(f"{name}*.jar")
+
+
+def _jar_folders(environ: Mapping[str, str]) -> Iterator[Path]:
+    if home := environ.get("SPARK_HOME"):
+        yield Path(home, "jars")
+    spec = find_spec("pyspark")  # finds it without importing it
+    if spec is not None and spec.origin is not None:
+        yield Path(spec.origin).parent / "jars"
+
+
+def _hadoop_version() -> str | None:
+    """Of the Hadoop that comes with pyspark: its file systems must be as new."""
+    names = (path.name for path in _jars("hadoop-client-api", {}))
+    return next((found[1] for name in names if (found := re.fullmatch(r"hadoop-client-api-([\d.]+)\.jar", name))), None)

@@ -1,0 +1,116 @@
+"""The statuses that commands end with, and the page that tells of them."""
+
+import getpass
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from streaming import errors
+from streaming.cli import exit_status, main, version
+from streaming.cli.exit_status import status_of
+from streaming.errors import MonitorError
+
+ROOT = Path(__file__).parents[2]
+NOWHERE = "127.0.0.1:1"
+
+
+def test_page_tells_of_every_status_and_of_no_other() -> None:
+    page = (ROOT / "docs" / "exit-status.md").read_text("utf-8")
+    told = [number for row in re.findall(r"^\| ([\d, ]+) \|", page, re.MULTILINE) for number in row.split(", ")]
+    known = [value for name, value in vars(exit_status).items() if name.isupper()]
+    assert sorted(map(int, told)) == sorted(known)
+
+
+@pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
+def test_readme_names_the_page(readme: str) -> None:
+    assert "docs/exit-status.md" in (ROOT / readme).read_text("utf-8")
+
+
+def test_every_error_has_its_status() -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, MonitorError)]
+    by_name = {kind.__name__: status_of(kind.__new__(kind)) for kind in kinds}
+    others = {"MonitorError": 5, "AwayError": 3, "PublishError": 3, "InUseError": 4}
+    assert by_name == {**dict.fromkeys(by_name, 2), **others}
+
+
+def test_configuration_that_is_refused_ends_alike(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text("[job]\nshards = 0\n")
+    for words in (["check-config", str(path)], ["run", "--config", str(path)], ["collect", "--config", str(path)]):
+        assert main(words) == 2
+        said = capsys.readouterr()
+        assert "job.shards = 0: a whole number from 1 to 4096" in said.out + said.err
+
+
+def test_kafka_that_is_away_is_no_bad_configuration(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVENKEEL__SOURCE__BOOTSTRAP_SERVERS", NOWHERE)
+    assert main(["forget", "g", "--cluster", "c"]) == 3
+    assert f"at {NOWHERE}" in capsys.readouterr().err
+
+
+def test_fault_of_our_own_is_no_finding(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(version, "run", lambda arguments: [][0])
+    assert main(["version"]) == 70
+    assert "IndexError" in capsys.readouterr().err
+
+
+def test_user_without_a_name_can_forget(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def nobody() -> str:
+        raise KeyError("getpwuid(): uid not found: 54321")
+
+    monkeypatch.setattr(getpass, "getuser", nobody)
+    (tmp_path / "x.toml").write_text(f'[source]\nkind = "files"\nfolder = "{tmp_path}"\n')
+    assert main(["forget", "g", "--cluster", "c", "--config", str(tmp_path / "x.toml")]) == 0
+    (told,) = tmp_path.glob("forget-*.jsonl")
+    assert f"user {os.getuid()}@" in told.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_run_tells_kafka_that_is_away_from_a_bad_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(
+        f'[source]\nbootstrap_servers = "{NOWHERE}"\n[source.kafka]\ndefault.api.timeout.ms = 3000\n'
+        f'request.timeout.ms = 2000\n[tables]\npath = "{tmp_path}/t"\n[job]\ncheckpoint = "{tmp_path}/c"\n'
+        f'[notify]\nstate = "{tmp_path}/n"\n'
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "streaming", "run", "--config", str(path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 3, done.stderr
+    assert f"evenkeel: Kafka at {NOWHERE} does not answer" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_signal_to_the_whole_process_group_ends_a_job_in_order(tmp_path: Path) -> None:
+    """As systemd sends it, and a shell's kill of a job: to Java as well."""
+    (tmp_path / "events").mkdir()
+    path = tmp_path / "x.toml"
+    path.write_text(
+        f'[source]\nkind = "files"\nfolder = "{tmp_path}/events"\n[tables]\npath = "{tmp_path}/t"\n'
+        f'[job]\ncheckpoint = "{tmp_path}/c"\nshards = 4\nhealth_seconds = 1\n[notify]\nstate = "{tmp_path}/n"\n'
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "streaming", "run", "--config", str(path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    assert any("watching" in line for line in process.stderr)
+    os.killpg(process.pid, signal.SIGTERM)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    assert "Traceback" not in said
+    assert "Exception" not in said
