@@ -14,7 +14,7 @@ help:  ## Show this help
 setup: .venv/.stamp  ## Install everything into .venv; fast when up to date
 	@$(BIN)/python scripts/fetch_jars.py
 
-.venv/.stamp: pyproject.toml constraints.txt
+.venv/.stamp: pyproject.toml constraints.txt hashes.txt
 	@scripts/setup
 
 demo: setup  ## Watch a RocketMQ fleet go wrong and recover (SECONDS=90 to end by itself)

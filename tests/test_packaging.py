@@ -81,3 +81,22 @@ def test_data_is_found_through_the_package() -> None:
 def test_every_pin_is_exact() -> None:
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     assert [line for line in lines if line and not line.startswith("#") and "==" not in line.split(";")[0]] == []
+
+
+def test_every_pin_has_hashes() -> None:
+    """After a change of constraints.txt: scripts/pin_packages."""
+    pins = {line.strip() for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")}
+    hashes: dict[str, list[str]] = {}
+    lines = [line.removesuffix("\\").strip() for line in (ROOT / "hashes.txt").read_text().splitlines()]
+    pin = ""
+    for line in lines[1:]:
+        if line.startswith("--hash="):
+            hashes[pin].append(line)
+        else:
+            pin = line
+            hashes[pin] = []
+    assert lines[0].startswith("# ")
+    assert hashes.keys() == pins
+    found = [line for those in hashes.values() for line in those]
+    assert all(hashes.values())
+    assert [line for line in found if not re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", line)] == []
