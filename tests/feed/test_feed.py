@@ -12,6 +12,7 @@ from kafka import KafkaConsumer
 
 from schemas.events import Round, decode_event
 from streaming.cli import main
+from streaming.cli.exit_status import AWAY, REFUSED
 from streaming.core.settings import Settings
 from streaming.errors import PublishError
 from streaming.feed.console_producer import ConsoleProducer
@@ -130,17 +131,20 @@ def test_a_folder_that_the_job_reads_gets_one_whole_file(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("words", "status", "why"),
     [
-        (["--queues", "5"], "a multiple of the 2 brokers"),
-        (["--faults", "stopped,rain"], "no such fault: rain"),
-        (["--kafka", "127.0.0.1:1"], "Kafka at 127.0.0.1:1: .*refused"),
-        (["--to", "/proc/none"], "/proc/none: cannot be written"),
-        (["--clients", "1", "--faults", "half_open"], "half_open takes 2 clients"),
+        (["--queues", "5"], REFUSED, "a multiple of the 2 brokers"),
+        (["--faults", "stopped,rain"], REFUSED, "no such fault: rain"),
+        (["--kafka", "127.0.0.1:1"], AWAY, "Kafka at 127.0.0.1:1: .*refused"),
+        (["--to", "/proc/none"], AWAY, "/proc/none: cannot be written"),
+        (["--clients", "1", "--faults", "half_open"], REFUSED, "half_open takes 2 clients"),
     ],
 )
-def test_what_cannot_be_done_is_refused(words: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["simulate", *words, *(() if "--to" in words or "--kafka" in words else ("--to", os.devnull))]) == 2
+def test_what_cannot_be_done_is_refused(
+    words: list[str], status: int, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = () if "--to" in words or "--kafka" in words else ("--to", os.devnull)
+    assert main(["simulate", *words, *where]) == status
     assert re.search(why, capsys.readouterr().err)
 
 
@@ -173,7 +177,7 @@ def test_records_reach_kafka_under_their_keys(
 @pytest.mark.kafka
 def test_a_topic_that_is_not_there_is_an_error(kafka: LoopbackKafka, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--kafka", kafka.bootstrap_servers, "--topic", "missing"]
-    assert main(["simulate", *SMALL, "--seconds", "60", *words]) == 2
+    assert main(["simulate", *SMALL, "--seconds", "60", *words]) == AWAY
     assert "topic missing at" in capsys.readouterr().err
 
 
