@@ -11,6 +11,7 @@ from schemas.facts import AlertFact, AlertState, Cause, Kind, Word
 from streaming.core.claims import Claim, claims_of_conditions, claims_of_queues
 from streaming.core.comparison import TopicFindings
 from streaming.core.conditions import SHOWN_IN_TURN, Found
+from streaming.core.deploys import MISMATCHES
 from streaming.core.evidence import GroupEvidence
 from streaming.core.exclusion import STANDS
 from streaming.core.explanation import Explanation
@@ -125,12 +126,18 @@ def _fire_unless_held_back(
 
 
 def _what_holds_back(group: Group, alert: Alert, claim: Claim) -> Reason | None:
-    """A deploy is waited for, but not for longer than one may take since the first of the queues has been so."""
-    if claim.waits and group.state.now - min(alert.active_ts, claim.since_ts) < group.timing.deploy_wait:
+    """A deploy is waited for, but not for longer than one may take since members were first found to differ."""
+    if claim.waits and group.state.now - _differ_since(group, alert, claim) < group.timing.deploy_wait:
         return Reason.WAITS_FOR_DEPLOY
     if _may_be_over_by_itself(group, alert, claim):
         return Reason.WAITS_FOR_PROOF
     return Reason.TOLD_ALREADY if _is_told_already(group, alert, claim) else None
+
+
+def _differ_since(group: Group, alert: Alert, claim: Claim) -> int:
+    """Since when the first of the queues has been so, or of those of another alert that waits for the same."""
+    waiting = (a for a in group.state.alerts if a.state == AlertState.PENDING.value and a.cause in MISMATCHES)
+    return min(alert.active_ts, claim.since_ts, *(other.active_ts for other in waiting))
 
 
 def _may_be_over_by_itself(group: Group, alert: Alert, claim: Claim) -> bool:

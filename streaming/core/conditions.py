@@ -14,7 +14,7 @@ from streaming.core.kinds import KINDS
 from streaming.core.membership import host_of, hosts_in_turn
 from streaming.core.queue import Queue
 from streaming.core.routes import is_readable
-from streaming.core.state import HostedQueues
+from streaming.core.state import Condition, HostedQueues
 
 TWO_RESTARTS = 2  # within the window: a crash and its mending, or a deploy and the next
 RESTLESS_FOR_MS = 3_600_000
@@ -191,6 +191,17 @@ def idle_members(evidence: GroupEvidence) -> Iterator[Found]:
 Rule = Callable[[GroupEvidence], Iterator[Found]]
 
 RULES: tuple[Rule, ...] = (inconsistent_subscription, unreadable_queues, no_members, rebalance_storm, idle_members)
+
+
+def lasting_conditions(evidence: GroupEvidence, found: list[Found]) -> list[Condition]:
+    """What is kept for the next time: what holds, and what cannot be decided now and held before.
+
+    A broker that does not answer now and then does not make a group that has no member any younger.
+    """
+    held = [Condition(one.topic, one.kind.value, one.since_ts) for one in found]
+    if evidence.uncovered and not evidence.members:
+        held += [one for one in evidence.group.state.conditions if one.kind == Kind.NO_MEMBERS]
+    return held
 
 
 def find_conditions(evidence: GroupEvidence) -> list[Found]:

@@ -7,7 +7,7 @@ from streaming.core.abandoned import abandoned_topics
 from streaming.core.alerting import update_alerts
 from streaming.core.clock import as_text
 from streaming.core.comparison import TopicFindings, compare
-from streaming.core.conditions import RESTLESS_FOR_MS, Found, find_conditions
+from streaming.core.conditions import RESTLESS_FOR_MS, Found, find_conditions, lasting_conditions
 from streaming.core.deploys import note_mismatch
 from streaming.core.episodes import update_episode
 from streaming.core.evidence import GroupEvidence
@@ -15,7 +15,7 @@ from streaming.core.group import Group
 from streaming.core.kinds import RIGHT, UNDECIDED
 from streaming.core.membership import hosting_brokers, is_listed
 from streaming.core.roster import KEPT_AFTER_LEAVING_MS, forget_the_gone, tell_members
-from streaming.core.state import Condition, Topic
+from streaming.core.state import Topic
 from streaming.core.topic_evidence import UNSUBSCRIBED_AFTER_MS
 
 STATUS_AGAIN_MS = 3_600_000  # so that a reader can tell a group at rest from one of which no round comes any more
@@ -44,7 +44,7 @@ def _evaluate(group: Group, before: int) -> None:
     conditions = find_conditions(evidence)
     note_mismatch(group, _causes(found, conditions))
     update_alerts(group, evidence, found, conditions)
-    group.state.conditions = [Condition(found.topic, found.kind.value, found.since_ts) for found in conditions]
+    group.state.conditions = lasting_conditions(evidence, conditions)
     update_episode(group, evidence, found, before)
     tell_members(group, evidence)
     _tell_status(group, evidence, found, conditions)

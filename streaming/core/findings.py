@@ -13,10 +13,12 @@ from schemas.facts import Kind, Severity
 from streaming.core.kinds import KINDS, WRONG_OWNERS
 from streaming.core.progress import how_it_waits, is_seen_to_move
 from streaming.core.queue import Queue
+from streaming.core.routes import readable
 from streaming.core.standing import (
     InHand,
     are_all_pulled_consumed,
     has_just_finished,
+    has_room_for_more,
     held_by,
     is_not_consumed,
     is_not_pulled,
@@ -175,7 +177,7 @@ def stalled(q: QueueEvidence) -> Verdict | None:
         return None
     was_proven = FINDING_CODES[queue.finding] is Kind.STALLED  # and nothing has moved since
     may_be_held = in_hand is InHand.NOT_KNOWN and not was_proven and not are_all_pulled_consumed(topic, queue)
-    if may_be_held and (topic.group.state.brokers[queue.broker].tells_pulls or not is_not_consumed(topic, queue)):
+    if may_be_held and not (is_not_consumed(topic, queue) and has_room_for_more(topic, queue)):
         return None
     is_told = not may_be_held and any(member.reports for member in topic.members.values())
     severity = Severity.CRITICAL if is_told else Severity.WARNING
@@ -290,6 +292,17 @@ def _is_expected_and_single(q: QueueEvidence) -> bool:
     return len(q.newest) == 1 and q.newest == q.expected and not q.topic.broadcasts
 
 
+def _may_be_behind(q: QueueEvidence) -> bool:
+    """Whether a route that had the queue may be back, which name servers that lag do not give yet.
+
+    Somebody took it long after it had left the route: who goes by an old route never let go of it.
+    """
+    timing, differs_ts = q.topic.group.timing, q.queue.differs_ts
+    had = dict(readable(q.topic.topic.previous_hosts)).get(q.queue.broker, 0)
+    is_taken_again = q.queue.queue_id < had and differs_ts > q.topic.topic.changed_ts + timing.grace_broker
+    return is_taken_again and q.topic.now - differs_ts < timing.grace_broker
+
+
 def judge_outside_route(q: QueueEvidence) -> Verdict | None:
     """A queue that the route does not have: PHANTOM while a client holds it, by reports that count.
 
@@ -298,7 +311,7 @@ def judge_outside_route(q: QueueEvidence) -> Verdict | None:
     if not q.newest:
         return None
     is_confirmed = q.topic.route_known and q.topic.topic.confirmed_ts > q.queue.differs_ts
-    if q.counting and is_confirmed and q.may_follow_a_newer_route:
+    if q.counting and is_confirmed and (q.may_follow_a_newer_route or _may_be_behind(q)):
         return q.seen(Kind.SETTLING, OTHER_ROUTE)
     if q.counting and is_confirmed and not q.topic.uncovered:
         return q.proven(Kind.PHANTOM, "the topic's route does not have this queue", q.counting)

@@ -14,6 +14,8 @@ from streaming.core.state import Change, Client, GroupState, Restless
 
 CALM_AFTER_MS = 1_800_000  # of what leaves again and again
 
+HARDLY_ANY = 0.2  # of the members that a broker listed before
+
 
 def take_change(group: Group, event: ConsumerChange) -> None:
     """Remember why a client joined or left, where a producer saw it; the next round's list says that it did."""
@@ -80,12 +82,14 @@ def _is_whole(group: Group, place: int, client_ids: tuple[str, ...], steady: lis
 
     A broker keeps its members in memory only (ConsumerManager.consumerTable). After a restart it knows nobody of the
     group (ConsumerManageProcessor.getConsumerListByGroup: "no consumer for this group"), and learns them one by one
-    with their heartbeats, every 30 s. So one that lacks nobody whom it listed before, or lists the same as a broker
-    that answered all along, waits for nobody.
+    with their heartbeats, every 30 s. So one that lacks hardly anybody whom it listed before, or lists the same as a
+    broker that answered all along, waits for nobody: a member may just have left.
     """
     listed_before = {client.client_id for client in group.state.clients if entries_at(client, place)}
-    lacks_nobody = bool(listed_before) and listed_before.issubset(client_ids)
-    return lacks_nobody or (bool(client_ids) and Counter(client_ids) in steady)
+    lacks = len(listed_before.difference(client_ids))
+    return (bool(listed_before) and lacks <= len(listed_before) * HARDLY_ANY) or (
+        bool(client_ids) and Counter(client_ids) in steady
+    )
 
 
 def _left_a_route(state: GroupState, place: int) -> bool:

@@ -22,7 +22,7 @@ class Timing(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     view_max_age: int = 20_000
     route_max_age: int = 200_000
     progress_max_gap: int = 180_000
-    deploy_wait: int = 600_000
+    deploy_wait: int = 540_000
     second_address_proof: int = 155_000
     ahead_of_clock: int = 10_000
     storm_window: int = 300_000

@@ -114,8 +114,13 @@ def _has_stopped(topic: TopicEvidence, queue: Queue, owner: MemberEvidence) -> b
     """
     answered_ts = max(report.answered_ts for report in owner.reports)
     is_silent = owner.client.unanswered_ts > 0 and topic.now - answered_ts >= ASKED_TWICE_MS
-    has_room = topic.group.state.brokers[queue.broker].tells_pulls and queue.consumer_lag - queue.pull_lag < FEW
-    return is_silent and has_room and queue.still_ms > 0 and queue.pull_lag > 0
+    is_told = topic.group.state.brokers[queue.broker].tells_pulls and has_room_for_more(topic, queue)
+    return is_silent and is_told and queue.still_ms > 0 and queue.pull_lag > 0
+
+
+def has_room_for_more(topic: TopicEvidence, queue: Queue) -> bool:
+    """Whether whoever owns it would go on pulling: few messages are in its hands, by a broker that tells so."""
+    return not topic.group.state.brokers[queue.broker].tells_pulls or queue.consumer_lag - queue.pull_lag < FEW
 
 
 def are_all_pulled_consumed(topic: TopicEvidence, queue: Queue) -> bool:

@@ -190,6 +190,18 @@ def test_offsets_that_fail_or_leave_messages_waiting_are_asked_as_often_as_ever(
         ts += AT_ONCE.offsets_ms
 
 
+@pytest.mark.parametrize("broker", ["b0", "b1", "b2", "b3", "b4"])
+def test_a_broker_that_does_not_answer_now_and_then_keeps_its_turn(broker: str) -> None:
+    """It was given a new first turn each time, and was never asked where that came later than its next absence."""
+    policy, asked = Policy(), 0
+    schedule = OffsetSchedule(policy)
+    for second in range(0, 600, 5):
+        for name in schedule.choose("g", frozenset([broker] if second % 15 < 5 else []), NOW + second * 1_000):
+            asked += 1
+            schedule.answered("g", name, NOW + second * 1_000, (row(4),))
+    assert asked > 600_000 // policy.offsets_ms // 2
+
+
 def test_dead_group_costs_a_look_a_minute_and_is_found_when_it_lives() -> None:
     groups = GroupDirectory(AT_ONCE)
     groups.know("a", ["g"])

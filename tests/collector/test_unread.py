@@ -47,3 +47,16 @@ def test_a_topic_that_comes_later_is_new() -> None:
     queues.stored("broker-a", ["T"])
     queues.hosted({A: 4, B: 4}, 90_000)
     assert queues.are_there(90_001)
+
+
+def test_a_broker_that_answers_again_has_no_new_queues() -> None:
+    queues = watched(A, B)
+    for broker in ("broker-a", "broker-b"):
+        queues.stored(broker, ["T"])
+    queues.hosted({A: 4}, 100_000)
+    queues.hosted({A: 4, B: 4}, 125_000)
+    assert not queues.are_there(125_000)
+    queues.hosted({A: 4}, 130_000)
+    queues.hosted({A: 4}, 800_000)
+    queues.hosted({A: 4, B: 4}, 805_000)
+    assert queues.are_there(805_000)

@@ -171,3 +171,27 @@ def test_one_that_name_servers_dropped_was_restarted_though_its_members_are_back
     fleet.route("T", **hosts)
     fleet.run(5)
     assert [broker.returned_ts for broker in fleet.state.brokers if broker.name == "b"] == [T0 + 125_000]
+
+
+def test_a_group_without_members_grows_no_younger_while_a_list_is_missing() -> None:
+    fleet = healthy()
+    fleet.leave("x", "y")
+    left = fleet.now
+    with_gaps(fleet, 60, 240)
+    assert first_fired(fleet, "NO_MEMBERS") <= left + 200
+
+
+def test_one_that_lacks_one_of_many_was_not_restarted() -> None:
+    """One member left while the list was missing. A stall of another's queue is told as soon as ever."""
+    fleet = Fleet({"T": {"a": 6}})
+    fleet.join("x", "y", "z", "u", "v", "w")
+    fleet.run(60)
+    fleet.no_lists = {"a"}
+    fleet.run(20)
+    fleet.leave("w")
+    fleet.run(5)
+    fleet.no_lists = set()
+    fleet.stick("a0")
+    stuck = fleet.now
+    fleet.run(150)
+    assert first_fired(fleet, "STALLED") <= stuck + 130

@@ -211,6 +211,16 @@ def test_pull_offsets_tell_a_listener_that_hangs() -> None:
     assert "were pulled, none consumed for 3" in fleet.alert("SLOW_CONSUMER").evidence
 
 
+def test_who_has_room_for_more_and_pulls_none_has_stopped() -> None:
+    """Its owner died with a few messages in hand, and nobody has taken the queue over."""
+    fleet = mute(tells_pulls=True)
+    fleet.hang("a0")
+    fleet.run(10)
+    fleet.stick("a0")
+    fleet.run(350)
+    assert fleet.fired() == {("T", "STALLED")}
+
+
 # --- what is read in the wrong order
 
 

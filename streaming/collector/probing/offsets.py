@@ -6,6 +6,7 @@ from streaming.collector.probing.policy import Policy
 from streaming.collector.translation.answers import OffsetRow
 
 AT_REST_AFTER = 3  # answers that are all alike, with nothing left to consume
+FORGOTTEN_AFTER_MS = 600_000
 
 
 @dataclass(slots=True)
@@ -21,10 +22,11 @@ class OffsetSchedule:
         self._groups: dict[str, dict[str, _Asked]] = {}
 
     def choose(self, group: str, brokers: frozenset[str], now: int) -> list[str]:
-        """Which of the group's brokers to ask now; all others are forgotten."""
+        """Which of these brokers to ask now. Another keeps its turn for a while: it may just not have answered."""
         known = self._groups.setdefault(group, {})
         for name in known.keys() - brokers:
-            del known[name]
+            if now - known[name].due_ts > FORGOTTEN_AFTER_MS:
+                del known[name]
         for name in brokers - known.keys():
             known[name] = _Asked(now + self._policy.phase(f"{group} {name}", self._policy.offsets_ms))
         return sorted(name for name in brokers if known[name].due_ts <= now)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 # A client hears of a route within 30 s, shares it out within 20 s, and its first pull is back within 20 s.
 FIRST_PULL_MS = 75_000
+FORGOTTEN_AFTER_MS = 600_000
 REASON = (
     "its group has queues that are new to it: small clients can't answer before they have pulled from them, for which "
     f"they are given {FIRST_PULL_MS // 1000} s"
@@ -22,18 +23,25 @@ class UnreadQueues:
     """Of one group. A broker names the topics of which it has stored an offset; that queues were added it does not."""
 
     def __init__(self) -> None:
-        self._hosted: Mapping[Place, int] = {}
+        self._hosted: frozenset[Place] = frozenset()
+        self._known: dict[Place, tuple[int, int]] = {}  # number of queues, and when it was hosted last
         self._new_ts: dict[Place, int] = {}
         self._grown_ts: dict[Place, int] = {}
 
     def hosted(self, read_queue_nums: Mapping[Place, int], now: int) -> None:
-        """The queues of its topics, as the routes are now."""
+        """The queues of its topics on brokers that answer, as the routes are now.
+
+        Those of a broker that did not answer for a while are not new when it does.
+        """
         for place, number in read_queue_nums.items():
-            if place not in self._hosted:
+            if place not in self._known:
                 self._new_ts[place] = now
-            elif number > self._hosted[place]:
+            elif number > self._known[place][0]:
                 self._grown_ts[place] = now
-        self._hosted = read_queue_nums
+            self._known[place] = number, now
+        for place in [place for place, (_, ts) in self._known.items() if now - ts > FORGOTTEN_AFTER_MS]:
+            del self._known[place]
+        self._hosted = frozenset(read_queue_nums)
 
     def stored(self, broker: str, topics: Iterable[str]) -> None:
         """The topics of which the broker holds an offset of the group."""

@@ -106,6 +106,7 @@ class Report(Struct):
         return {
             "incidents": len(self.incidents),
             "lasting": sum(len(run.lasting) for run in [*self.incidents, *self.healthy]),
+            "lasting_told_late": sum(one.is_late for run in [*self.incidents, *self.healthy] for one in run.lasting),
             "lasting_without_page": len(self.untold),
             "false_in_incidents": len(self._false_of_incidents()),
             "healthy_runs": len(self.healthy),

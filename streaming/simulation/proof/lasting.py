@@ -10,9 +10,11 @@ from schemas.identity import MessageQueue
 from streaming.simulation.proof.perturbations.stage import Meanwhile
 from streaming.simulation.proof.verdict import OF_QUEUES, SEEN_AS, Active, Page, PageUntil, Wanted
 from streaming.simulation.proof.world import World
+from streaming.simulation.sdk import PULL
 from streaming.simulation.truth import Window
 
 LASTING_MS = 600_000
+SEEN_AS_CONDITION = {Kind.UNREADABLE_QUEUES: {Kind.UNREADABLE_QUEUES, Kind.STALLED}}
 TOGETHER_MS = 60_000  # queues of one topic that change hands stay one fault
 
 
@@ -26,16 +28,17 @@ class Lasting:
     # --- what had to be told
 
     def wanted(self, pages: Iterable[PageUntil]) -> list[Wanted]:
-        """Of each topic what lasted, and whether a page named one of its queues within ten minutes."""
+        """Of each topic what lasted, and whether a page named one of its queues, or the fault, while it did."""
         told = list(pages)
         found = []
         for windows in self._of_queues():
             first = windows[0]
-            found.append(self._new(first.kind, first.queue.topic, first.from_ts, {w.queue for w in windows}, told))
+            queues, to_ts = {w.queue for w in windows}, max(w.lasted_until(self._end) for w in windows)
+            found.append(self._new(first.kind, first.queue.topic, (first.from_ts, to_ts), queues, told))
         for one in self._active:
             for kind, topic in one.fault.conditions:
-                if one.to_ts - one.from_ts >= LASTING_MS and self._holds_by_itself(kind):
-                    found.append(self._new(kind, topic, one.from_ts, set(), told))
+                if one.to_ts - one.from_ts >= LASTING_MS and self._holds_by_itself(kind, one.from_ts):
+                    found.append(self._new(kind, topic, (one.from_ts, one.to_ts), set(), told))
         return found
 
     def _of_queues(self) -> list[list[Window]]:
@@ -70,11 +73,16 @@ class Lasting:
         return Window(longer.kind, first.queue, first.from_ts, longer.rate, then.to_ts)
 
     def _can_be_seen(self, window: Window) -> bool:
-        """That two own a queue can be known only where both say so (docs/findings.md)."""
+        """That two own a queue can be known only where both say so, and who pulls by itself consumes when it likes.
+
+        See docs/findings.md.
+        """
         sdk_of = self._world.sdk_of
-        if window.kind is not Kind.DUPLICATED or sdk_of is None:
+        if sdk_of is None or window.kind not in (Kind.DUPLICATED, Kind.SLOW_CONSUMER):
             return True
         sdks = [sdk_of(owner) for owner in self._owners(window)]
+        if window.kind is Kind.SLOW_CONSUMER:
+            return not any(sdk.consume_type == PULL.consume_type for sdk in sdks)
         return sum(sdk.answers and sdk.tells_queues for sdk in sdks) > 1
 
     def _owners(self, window: Window) -> tuple[str, ...]:
@@ -82,17 +90,27 @@ class Lasting:
         place = bisect_right(held, window.from_ts, key=lambda one: one.ts)
         return next((one.owners for one in reversed(held[:place]) if one.queue == window.queue), ())
 
-    def _holds_by_itself(self, kind: Kind) -> bool:
-        """Who subscribes to something else may be restarted meanwhile, as all others do."""
+    def _holds_by_itself(self, kind: Kind, from_ts: int) -> bool:
+        """Who subscribes to something else may be restarted meanwhile, and a group without members may get one."""
+        if kind is Kind.NO_MEMBERS:
+            joined = (change.ts for change in self._truth.changes if change.what == "joined")
+            return not any(from_ts <= ts < from_ts + LASTING_MS for ts in joined)
         return kind is not Kind.INCONSISTENT_SUBSCRIPTION or self._is_unlike_for_long(self._end)
 
-    def _new(self, kind: Kind, topic: str, from_ts: int, queues: set[MessageQueue], told: list[PageUntil]) -> Wanted:
+    def _new(
+        self, kind: Kind, topic: str, span: tuple[int, int], queues: set[MessageQueue], told: list[PageUntil]
+    ) -> Wanted:
+        """``due_ts`` is when it has lasted ten minutes: a page that comes later is late, and better than none."""
+        from_ts, to_ts = span
         active = [one for one in self._active if one.from_ts <= from_ts + LASTING_MS and one.to_ts >= from_ts]
         wanted = Wanted(kind, topic, from_ts, from_ts + LASTING_MS, tuple(one.fault.name for one in active), ())
+        of_faults = {condition for one in active for condition in one.fault.conditions}
+        of_faults |= {(of_group, "") for one in active for of_group in one.fault.also_true}
         for page, over_ts in told:
             names_it = page.kind is Kind.NO_MEMBERS or (page.kind in OF_QUEUES and bool(queues & page.queues))
-            is_of_it = names_it if queues else (page.kind, page.topic) == (kind, topic)
-            if is_of_it and page.fired_ts <= wanted.due_ts and over_ts >= from_ts:
+            names_it |= (page.kind, page.topic) in of_faults
+            is_of_it = names_it if queues else page.topic == topic and page.kind in SEEN_AS_CONDITION.get(kind, {kind})
+            if is_of_it and page.fired_ts <= to_ts and over_ts >= from_ts:
                 wanted.found = page
                 break
         return wanted
@@ -105,9 +123,19 @@ class Lasting:
             return True
         if page.kind is Kind.INCONSISTENT_SUBSCRIPTION:
             return self._is_unlike_for_long(page.fired_ts)
+        if page.kind is Kind.STALLED and self._is_unreadable(page):
+            return True
         kinds = SEEN_AS.get(page.kind, frozenset())
         windows = [w for w in self._truth.windows if w.kind in kinds and w.queue.topic == page.topic]
         return self._last_long([(w.from_ts, w.lasted_until(self._end)) for w in windows], page.fired_ts)
+
+    def _is_unreadable(self, page: Page) -> bool:
+        """What nobody can read stands still. Where name servers differ, no more than that can be told."""
+        return any(
+            (Kind.UNREADABLE_QUEUES, page.topic) in one.fault.conditions
+            and one.from_ts <= page.fired_ts <= one.to_ts + TOGETHER_MS
+            for one in self._active
+        )
 
     def _is_unlike_for_long(self, ts: int) -> bool:
         return self._last_long([(s, self._end if to is None else to) for s, to in self._truth.unlike], ts)

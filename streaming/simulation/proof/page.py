@@ -11,6 +11,7 @@ SHOWN = 20
 PERTURBED = (
     ("incidents", "incidents"),
     ("lasting", "lasting"),
+    ("lasting_told_late", "late"),
     ("lasting_without_page", "untold"),
     ("false_in_incidents", "false"),
     ("healthy_rebalances", "rebalances"),

@@ -64,6 +64,11 @@ class Wanted(Struct):
         return late if late is not None and late >= 0 else None
 
     @property
+    def is_late(self) -> bool:
+        """Whether it was found, but not by ``due_ts``."""
+        return self.found is not None and self.found.fired_ts > self.due_ts
+
+    @property
     def cause_is_right(self) -> bool | None:
         """None: there is nothing to be named."""
         if self.found is None or not self.causes or self.found.cause is None:
