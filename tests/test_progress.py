@@ -61,8 +61,9 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("fleet") / "events.jsonl"
 
 
+@pytest.mark.slow
 def test_simulate_and_replay_tell_a_terminal_how_far_they_are_and_leave_nothing_there(events: Path) -> None:
-    order = ["--groups", "60", "--seconds", "900", "--to", str(events)]
+    order = ["--groups", "60", "--seconds", "900", "--faults", "all", "--to", str(events)]
     made, shown = on_a_terminal("simulate", *order)
     judged, shown_of_replay = on_a_terminal("replay", str(events), "--engine", "core")
 

@@ -281,6 +281,7 @@ def test_dead_system_and_excluded_groups_are_not_told() -> None:
     play(scene, fake, Policy(timeout_ms=500, spreads=False, exclude=("test-*",)))
 
 
+@pytest.mark.slow
 def test_paused_client_holds_nobody_up_and_is_backed_off_from() -> None:
     async def scene(told: Told) -> None:
         c1 = told.fake.groups["g"].members[0]
@@ -491,6 +492,7 @@ class SetClock:
         self.clock = Clock(lambda: time.time_ns() // 1_000_000 + self.ahead_ms)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("set_by_s", [-3600, -30, 3600])
 def test_a_clock_that_is_set_stops_nothing(set_by_s: int, caplog: pytest.LogCaptureFixture) -> None:
     """Rounds, offsets, reports, routes and heartbeats go on, and their times are those of the clock as it is now."""

@@ -1,5 +1,7 @@
 """Topics and brokers that nobody needs any more are forgotten; what somebody may still need stays."""
 
+import pytest
+
 from schemas.facts import QueueFact
 from tests.core.fleet import Fleet
 
@@ -18,6 +20,7 @@ def take_up(fleet: Fleet, old: str, new: str, **brokers: int) -> None:
     fleet.balance()
 
 
+@pytest.mark.slow
 def test_a_topic_a_day_leaves_nothing_behind() -> None:
     fleet = Fleet({"T0": {"a": 4, "b": 4}})
     fleet.join("x", "y")

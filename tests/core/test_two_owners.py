@@ -73,6 +73,7 @@ def test_a_queue_that_changes_hands_each_time_is_nobodys_page(
     assert {kind for _, kind in fleet.fired()} <= {"REBALANCE_STORM"}
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     count=st.integers(2, 5),

@@ -115,6 +115,7 @@ def test_sink_that_nobody_answers_for_is_told_when_it_is_there(office: Make) -> 
         assert [action for action, _ in events(server)] == ["trigger"]
 
 
+@pytest.mark.slow
 def test_hour_away_loses_nothing_that_still_matters(office: Make, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     with Server(always=Answer(503)) as server:
