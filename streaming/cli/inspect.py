@@ -6,6 +6,8 @@ not everything could be judged or asked. Access keys and TLS: [collector] of --c
 
 import argparse
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from streaming.cli.arguments import Commands, add_config
 from streaming.cli.session import configured
@@ -50,7 +52,6 @@ def _seconds(text: str) -> float:
 def run(arguments: argparse.Namespace) -> int:
     """0, 1 or 2, as said above. Raises MonitorError for what cannot be set up or asked, which is 2 as well."""
     config = configured(arguments, writes=())
-    logging.getLogger("streaming.collector").setLevel(logging.CRITICAL)  # the page says who does not answer
     if arguments.namesrv is not None:
         config = with_name_servers(config, arguments.namesrv)
     from streaming.inspect.exit_status import exit_status
@@ -59,14 +60,27 @@ def run(arguments: argparse.Namespace) -> int:
 
     screen = Screen(Manner(arguments.json, bool(arguments.group), arguments.verbose))
     plan = Plan(tuple(arguments.group), arguments.seconds or ENOUGH_S)
-    if arguments.watch:
-        with screen.redrawn():
-            pictures = inspect_until_signal(config, plan, screen.show)
-    else:
-        with screen.waiting(f"Asking {', '.join(config.collector.clusters)} for about {plan.seconds:.0f} s"):
-            pictures = inspect_once(config, plan)
-        screen.show(pictures)
+    with _collector_is_quiet():
+        if arguments.watch:
+            with screen.redrawn():
+                pictures = inspect_until_signal(config, plan, screen.show)
+        else:
+            with screen.waiting(f"Asking {', '.join(config.collector.clusters)} for about {plan.seconds:.0f} s"):
+                pictures = inspect_once(config, plan)
+            screen.show(pictures)
     return exit_status(pictures)
+
+
+@contextmanager
+def _collector_is_quiet() -> Iterator[None]:
+    """The page says who does not answer."""
+    logger = logging.getLogger("streaming.collector")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def with_name_servers(config: Config, text: str) -> Config:
