@@ -24,6 +24,7 @@ def take_report(group: Group, event: AssignmentReport) -> None:
         return
     if known is None and _was_restarted(client, start_ts):
         note_replacing(group, joined=True, left_since=[client.since_ts])
+        _note_change_of_lists(group, client)
     owned, busy = _queue_places(group, event.owned, event.answered_ts)
     report = Report(start_ts, event.answered_ts, group.runs_as(_runs_as(event)), owned, busy)
     if known is None or known.runs_as != report.runs_as:
@@ -42,6 +43,13 @@ def _was_restarted(client: Client, start_ts: int) -> bool:
     is_single = max(client.entries, default=0) == 1
     is_new = bool(client.reports) and start_ts > max(report.start_ts for report in client.reports)
     return is_single and is_new and client.reports[0].answered_ts > client.since_ts
+
+
+def _note_change_of_lists(group: Group, client: Client) -> None:
+    """No list showed that it left and joined, and yet queues change hands as if one had."""
+    for broker, entries in zip(group.state.brokers, client.entries, strict=False):
+        if entries:
+            broker.changed_ts = max(broker.changed_ts, group.state.now)
 
 
 def _report_of(client: Client, start_ts: int) -> Report | None:

@@ -195,3 +195,22 @@ def test_one_that_lacks_one_of_many_was_not_restarted() -> None:
     stuck = fleet.now
     fleet.run(150)
     assert first_fired(fleet, "STALLED") <= stuck + 130
+
+
+def test_a_restart_that_no_list_has_shown_is_given_its_time() -> None:
+    """An orderly client owns nothing until the broker's locks of its former process have expired."""
+    fleet = Fleet({"T": {"a": 4}}, report_every=5)
+    (old,) = fleet.join("x", report={"orderly": True})
+    fleet.run(120)
+    fleet.no_lists = {"a"}
+    fleet.run(5)
+    fleet.drop(old)
+    fleet.run(10)
+    fleet.join("x", report={"orderly": True})
+    fleet.own("x", "")
+    fleet.run(10)
+    fleet.no_lists = set()
+    fleet.run(40)
+    fleet.own("x", "a0-3")
+    fleet.run(60)
+    assert fleet.fired() == set()
