@@ -7,7 +7,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from streaming.errors import AwayError, SourceError
+from streaming.errors import AwayError, ConfigError, SourceError
 from streaming.spark.failure import root_of
 from streaming.spark.sources import KafkaSource
 
@@ -63,5 +63,7 @@ class Brokers:
             finally:
                 consumer.close()
         except Py4JJavaError as error:
-            servers = self._settings.get("bootstrap.servers")
-            raise AwayError(f"Kafka at {servers} does not answer: {root_of(error.java_exception)}") from error
+            servers, root = self._settings.get("bootstrap.servers"), root_of(error.java_exception)
+            if root.startswith("ConfigException"):
+                raise ConfigError(f"[source.kafka]: Kafka's consumer refuses them: {root}") from error
+            raise AwayError(f"Kafka at {servers} does not answer: {root}") from error

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from schemas.events import encode_event
 from schemas.facts import HealthFact, QuarantineFact
 from streaming.core.settings import Settings
-from streaming.errors import SourceError
+from streaming.errors import ConfigError, SourceError
 from streaming.spark.brokers import Brokers
 from streaming.spark.sources import KafkaSource
 from tests.spark.pipeline import Pipeline, fleet, folded
@@ -127,7 +127,7 @@ def test_kafka_is_asked_with_the_options_of_the_source(spark, kafka, topic):
     assert brokers.partitions() == [0, 1]
     assert brokers.earliest([(topic, 0), (topic, 7)]) == {(topic, 0): 0}
     refused = KafkaSource(topic, kafka.bootstrap_servers, options={"kafka.security.protocol": "NO_SUCH_PROTOCOL"})
-    with pytest.raises(SourceError, match="NO_SUCH_PROTOCOL"):
+    with pytest.raises(ConfigError, match="NO_SUCH_PROTOCOL"):
         Brokers(spark, refused).partitions()
 
 
