@@ -7,8 +7,6 @@ from streaming.cli.arguments import Commands, add_config
 from streaming.cli.session import configured
 from streaming.wording.names import plain
 
-INCOMPLETE = 2  # as ``inspect`` ends where it was not answered by all
-
 
 def add_command(commands: Commands) -> None:
     parser = commands.add_parser("collect", description=__doc__)
@@ -37,11 +35,13 @@ def run(arguments: argparse.Namespace) -> int:
     from streaming.collector.service import collect, dry_run
 
     if arguments.dry_run:
+        from streaming.inspect.exit_status import HEALTHY, INCOMPLETE
+
         is_complete = True
         for footprint in dry_run(config):
             is_complete &= footprint.is_complete
             for line in footprint.lines:
                 print(plain(line), flush=True)
-        return 0 if is_complete else INCOMPLETE
+        return HEALTHY if is_complete else INCOMPLETE
     collect(config, arguments.record)
     return 0

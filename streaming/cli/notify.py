@@ -8,6 +8,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from streaming.cli.arguments import Commands, add_config
+from streaming.cli.exit_status import DONE, NOT_RIGHT
 from streaming.cli.session import configured_with_alerts
 from streaming.config import NOTIFIER, TABLES
 from streaming.ending import ended_by_signals
@@ -56,4 +57,4 @@ def _test(plan: "Plan") -> int:
         outcome = "taken" if one.is_taken else "NOT TAKEN"
         unrouted = "" if one.is_routed else "; but no route names it: no page ever goes there"
         print(plain(f"{one.name}: {outcome}: {one.came_back}{unrouted}"), flush=True)
-    return int(has_failed)
+    return NOT_RIGHT if has_failed else DONE

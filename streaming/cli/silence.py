@@ -8,7 +8,7 @@ import argparse
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -129,22 +129,18 @@ def _silence(arguments: argparse.Namespace, now: int) -> "Silence":
 
 def _what_it_silences(silence: "Silence", state: Path) -> str:
     """A pattern that is misspelt matches nothing: so what it matches now is said."""
+    from streaming.core.explanation import first_of
     from streaming.notifier.keeping import standing_in
 
     standing = standing_in(state)
     clusters = sorted(name for name in standing.health if name)
     if clusters and not any(fnmatchcase(name, silence.cluster) for name in clusters):
-        return f"no cluster is named {silence.cluster}; known: {_first(clusters)}"
+        return f"no cluster is named {silence.cluster}; known: {first_of(clusters, NAMES_AT_MOST)}"
     alerts = [alert for alert in standing.alerts.values() if silence.matches(alert)]
     if not alerts:
         return "no alert that fires now matches"
-    groups = _first(sorted({alert.group for alert in alerts}))
+    groups = first_of(sorted({alert.group for alert in alerts}), NAMES_AT_MOST)
     return f"{len(alerts)} of the {len(standing.alerts)} alerts that fire now match, of {groups}"
-
-
-def _first(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMES_AT_MOST} more" if len(names) > NAMES_AT_MOST else ""
-    return ", ".join(names[:NAMES_AT_MOST]) + more
 
 
 def _say(text: str) -> None:

@@ -18,7 +18,7 @@ from streaming.core.explanation import Explanation
 from streaming.core.findings import Verdict
 from streaming.core.flapping import AT_REST_AFTER_MS, comes_and_goes, evidence_of, note_end, times_before
 from streaming.core.group import Group
-from streaming.core.kinds import ALERTING_OF_QUEUES, BY_OFFSETS, BY_REPORTS, KINDS, UNDECIDED, WRONG_OWNERS
+from streaming.core.kinds import ALERTING_OF_QUEUES, BY_OFFSETS, DECIDED_BY_REPORTS, KINDS, WRONG_OWNERS
 from streaming.core.particulars import changes_of, clients_of, queues_of, waiting_of
 from streaming.core.progress import is_seen_lately, is_seen_to_be_consumed, is_seen_to_move
 from streaming.core.state import Alert
@@ -208,7 +208,7 @@ def _is_undecided(group: Group, alert: Alert, place: int, at: Judged) -> bool:
         return _is_lost_with_its_broker(group, place)
     if alert.kind in BY_OFFSETS:
         return verdict.kind not in BY_OFFSETS and not _is_seen_to_go_on(group, alert, place)
-    return (verdict.by_reports or verdict.kind) not in BY_REPORTS - UNDECIDED
+    return (verdict.by_reports or verdict.kind) not in DECIDED_BY_REPORTS
 
 
 def _is_seen_to_go_on(group: Group, alert: Alert, place: int) -> bool:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from schemas.facts import Cause, Kind
 from streaming.core.evidence import MemberEvidence
 from streaming.core.expectation import NotKnown
-from streaming.core.explanation import Explanation, ids, ids_and
+from streaming.core.explanation import Explanation, do_not_subscribe, ids, ids_and
 from streaming.core.membership import entries_at
 from streaming.core.reports import addresses_of
 from streaming.core.routes import readable
@@ -107,10 +107,7 @@ def subscription_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Expla
     explained = queues
     if topic.expected is not None:
         explained = frozenset(q for q in queues if set(topic.expected.get(q, ())) & set(others))
-    text = (
-        ids_and(topic, others, "is a member but does not", "are members but do not")
-        + f" subscribe to {topic.topic.name}"
-    )
+    text = do_not_subscribe(topic, others)
     return Explanation(Cause.SUBSCRIPTION_MISMATCH, explained, text, frozenset(others))
 
 

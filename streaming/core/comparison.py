@@ -7,7 +7,7 @@ from streaming.core.exclusion import STANDS
 from streaming.core.explanation import Explanation
 from streaming.core.findings import QueueEvidence, Verdict, judge, judge_outside_route
 from streaming.core.group import Group
-from streaming.core.kinds import BY_OFFSETS, BY_REPORTS, RIGHT
+from streaming.core.kinds import BY_OFFSETS, NOT_RIGHT_BY_REPORTS
 from streaming.core.progress import STARTED_AFRESH
 from streaming.core.queue import Queue
 from streaming.core.standing import InHand, held_by
@@ -234,7 +234,7 @@ def _wrong_since(group: Group, queue: Queue, verdict: Verdict) -> int:
     has_lost_its_owner = (
         verdict.kind is Kind.UNKNOWN and FINDING_CODES[queue.finding] is Kind.MATCH and not verdict.owners
     )
-    if verdict.kind in BY_REPORTS - RIGHT or has_lost_its_owner:
+    if verdict.kind in NOT_RIGHT_BY_REPORTS or has_lost_its_owner:
         return queue.wrong_ts or group.state.now
     is_undecided = verdict.kind is Kind.UNKNOWN or (verdict.kind is Kind.EXCLUDED and verdict.reason not in STANDS)
     return queue.wrong_ts if is_undecided else 0

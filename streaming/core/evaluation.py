@@ -12,7 +12,7 @@ from streaming.core.deploys import note_mismatch
 from streaming.core.episodes import update_episode
 from streaming.core.evidence import GroupEvidence
 from streaming.core.group import Group
-from streaming.core.kinds import RIGHT, UNDECIDED
+from streaming.core.kinds import RIGHT, WRONG
 from streaming.core.membership import hosting_brokers, is_listed
 from streaming.core.roster import KEPT_AFTER_LEAVING_MS, forget_the_gone, tell_members
 from streaming.core.state import Topic
@@ -108,7 +108,7 @@ def _status(evidence: GroupEvidence, found: list[TopicFindings], counts: Counter
         return "excluded"
     if not evidence.members and not evidence.uncovered:
         return "empty"
-    if not set(map(Kind, counts)) <= RIGHT | UNDECIDED:
+    if WRONG & set(map(Kind, counts)):
         return "findings"
     if any(found.kind is not Kind.IDLE_MEMBERS for found in conditions):
         return "findings"

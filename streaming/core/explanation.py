@@ -22,11 +22,16 @@ def ids_and(topic: TopicEvidence, places: list[int], one: str, many: str) -> str
     return f"{ids(topic, places)} {one if len(places) == 1 else many}"
 
 
+def do_not_subscribe(topic: TopicEvidence, places: list[int]) -> str:
+    who = ids_and(topic, places, "is a member but does not", "are members but do not")
+    return f"{who} subscribe to {topic.topic.name}"
+
+
 def ids(topic: TopicEvidence, places: list[int]) -> str:
     """The first three, and how many more."""
     return first_of(topic.group.client_ids(places))
 
 
-def first_of(names: Sequence[str]) -> str:
-    """The first three, and how many more."""
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+def first_of(names: Sequence[str], most: int = 3) -> str:
+    """The first of them, and how many more."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

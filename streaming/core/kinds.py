@@ -95,6 +95,9 @@ RIGHT = _kinds(lambda row: row.meaning is Meaning.RIGHT)
 UNDECIDED = _kinds(lambda row: row.meaning is Meaning.UNDECIDED)
 BY_OFFSETS = _kinds(lambda row: row.basis is Basis.OFFSETS)
 BY_REPORTS = _kinds(lambda row: row.basis is Basis.REPORTS)
+DECIDED_BY_REPORTS = BY_REPORTS - UNDECIDED
+NOT_RIGHT_BY_REPORTS = BY_REPORTS - RIGHT
+WRONG = _kinds(lambda row: row.meaning is Meaning.WRONG)
 WRONG_OWNERS = _kinds(lambda row: row.wrong_owners)
 
 

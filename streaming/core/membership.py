@@ -13,7 +13,6 @@ from streaming.core.reports import addresses_of
 from streaming.core.state import Change, Client, GroupState, Restless
 
 CALM_AFTER_MS = 1_800_000  # of what leaves again and again
-
 HARDLY_ANY = 0.2  # of the members that a broker listed before
 
 
@@ -86,10 +85,8 @@ def _is_whole(group: Group, place: int, client_ids: tuple[str, ...], steady: lis
     broker that answered all along, waits for nobody: a member may just have left.
     """
     listed_before = {client.client_id for client in group.state.clients if entries_at(client, place)}
-    lacks = len(listed_before.difference(client_ids))
-    return (bool(listed_before) and lacks <= len(listed_before) * HARDLY_ANY) or (
-        bool(client_ids) and Counter(client_ids) in steady
-    )
+    lacks_hardly_anybody = len(listed_before.difference(client_ids)) <= len(listed_before) * HARDLY_ANY
+    return (bool(listed_before) and lacks_hardly_anybody) or (bool(client_ids) and Counter(client_ids) in steady)
 
 
 def _left_a_route(state: GroupState, place: int) -> bool:

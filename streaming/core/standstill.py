@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from schemas.facts import Cause
 from streaming.core.evidence import MemberEvidence
-from streaming.core.explanation import Explanation, ids, ids_and
+from streaming.core.explanation import Explanation, do_not_subscribe, ids, ids_and
 from streaming.core.progress import is_seen_to_move
 from streaming.core.topic_evidence import TopicEvidence
 
@@ -32,10 +32,7 @@ def pulls_refused(topic: TopicEvidence, queues: frozenset[int]) -> Explanation |
     others = topic.not_subscribers
     if not others:
         return _subscriptions_take_turns(topic, queues)
-    text = (
-        ids_and(topic, others, "is a member but does not", "are members but do not")
-        + f" subscribe to {topic.topic.name}"
-    )
+    text = do_not_subscribe(topic, others)
     return Explanation(Cause.SUBSCRIPTION_MISMATCH, queues, text, frozenset(others))
 
 

@@ -10,6 +10,7 @@ from deltalake.exceptions import DeltaError
 from schemas.ddl import payload_column
 from schemas.facts import Fact, HealthFact
 from schemas.tables import FACTS
+from streaming.core.explanation import first_of
 from streaming.errors import SourceError
 from streaming.explain.folding import KINDS
 from streaming.explain.picture import Monitor
@@ -117,5 +118,4 @@ def _near(group: str, groups: Iterable[str]) -> list[str]:
 
 
 def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - NAMES_AT_MOST} more" if len(names) > NAMES_AT_MOST else ""
-    return ", ".join(map(plain, names[:NAMES_AT_MOST])) + more
+    return first_of([plain(name) for name in names], NAMES_AT_MOST)

@@ -7,6 +7,7 @@ from schemas.facts import Kind
 from schemas.identity import is_retry_topic
 from streaming.core.comparison import TopicFindings
 from streaming.core.evidence import GroupEvidence
+from streaming.core.explanation import first_of
 from streaming.inspect.members import total
 from streaming.inspect.picture import Member, Queue
 from streaming.wording.exclusions import why_excluded
@@ -51,12 +52,8 @@ def _mixed_strategies(evidence: GroupEvidence, people: list[Member]) -> Iterator
     for member in people:
         if member.answered and member.strategy:
             users[member.strategy].append(member.client_id)
-    parts = [f"{name}: {_some(ids)}" for name, ids in sorted(users.items())]
+    parts = [f"{name}: {first_of(ids)}" for name, ids in sorted(users.items())]
     yield f"members share queues out by different strategies, which is never right: {'; '.join(parts)}"
-
-
-def _some(ids: list[str]) -> str:
-    return ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
 
 
 def _unknown_owners(found: list[TopicFindings]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from streaming.core.claims import claims_of_queues
 from streaming.core.comparison import EXPLAINED, TopicFindings
 from streaming.core.evidence import GroupEvidence
 from streaming.core.findings import Verdict
-from streaming.core.kinds import RIGHT, UNDECIDED
+from streaming.core.kinds import WRONG
 from streaming.inspect.picture import QueueName, Undecided
 from streaming.inspect.queues import STANDS_FROM_MS, flow_of, may_be, stands_ms
 from streaming.inspect.watching import GroupWatch
@@ -33,7 +33,7 @@ def found_by_kind(findings: TopicFindings) -> dict[Kind, list[int]]:
     """Places of the queues of which the core finds more than that all is well, or not known."""
     found: defaultdict[Kind, list[int]] = defaultdict(list)
     for place, verdict in findings.verdicts.items():
-        if verdict.kind not in RIGHT | UNDECIDED:
+        if verdict.kind in WRONG:
             found[verdict.kind].append(place)
     return found
 

@@ -65,5 +65,5 @@ class Brokers:
         except Py4JJavaError as error:
             servers, root = self._settings.get("bootstrap.servers"), root_of(error.java_exception)
             if root.startswith("ConfigException"):
-                raise ConfigError(f"[source.kafka]: Kafka's consumer refuses them: {root}") from error
+                raise ConfigError(f"[source.kafka]: Kafka's consumer refuses these options: {root}") from error
             raise AwayError(f"Kafka at {servers} does not answer: {root}") from error

@@ -8,9 +8,10 @@ memory once the broker has stored one, or a first pull has come back.
 
 from collections.abc import Iterable, Mapping
 
+from streaming.collector.probing.policy import STAYS_WATCHED_MS
+
 # A client hears of a route within 30 s, shares it out within 20 s, and its first pull is back within 20 s.
 FIRST_PULL_MS = 75_000
-FORGOTTEN_AFTER_MS = 600_000
 REASON = (
     "its group has queues that are new to it: small clients can't answer before they have pulled from them, for which "
     f"they are given {FIRST_PULL_MS // 1000} s"
@@ -39,7 +40,7 @@ class UnreadQueues:
             elif number > self._known[place][0]:
                 self._grown_ts[place] = now
             self._known[place] = number, now
-        for place in [place for place, (_, ts) in self._known.items() if now - ts > FORGOTTEN_AFTER_MS]:
+        for place in [place for place, (_, ts) in self._known.items() if now - ts > STAYS_WATCHED_MS]:
             del self._known[place]
         self._hosted = frozenset(read_queue_nums)
 
