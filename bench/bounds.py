@@ -27,10 +27,10 @@ from schemas.events import (
     TopicRoute,
     encode_event,
 )
-from streaming.core.bounds import BROKERS_AT_MOST, CLIENTS_AT_MOST, QUEUES_AT_MOST, TOPICS_AT_MOST
-from streaming.core.group import Group
+from streaming.core.intake.size_limits import BROKERS_AT_MOST, CLIENTS_AT_MOST, QUEUES_AT_MOST, TOPICS_AT_MOST
 from streaming.core.settings import Settings
-from streaming.core.state import new_state, pack, unpack
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import new_state, pack, unpack
 from streaming.core.step import take
 
 T0 = 1_790_000_000_000

@@ -10,9 +10,9 @@ from bench.results import Results
 from schemas.codec import Rejected, decode_record
 from schemas.events import AnyEvent
 from streaming.core.evaluation import evaluate
-from streaming.core.group import Group
 from streaming.core.settings import Settings
-from streaming.core.state import GroupState, new_state, pack, unpack
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import GroupState, new_state, pack, unpack
 from streaming.core.step import take
 from streaming.simulation.load.order import Order, moulds_for
 from streaming.simulation.load.stamped_fleet import stamped_fleet
@@ -83,7 +83,7 @@ def _evaluate(group: Group) -> None:
 
 
 def _evaluate_all(group: Group) -> None:
-    group.disturb()
+    group.request_evaluation()
     _evaluate(group)
 
 

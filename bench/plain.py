@@ -9,9 +9,9 @@ from types import TracebackType
 
 from schemas.codec import Rejected, decode_record
 from schemas.identity import group_key
-from streaming.core.group import Group
 from streaming.core.settings import Settings
-from streaming.core.state import new_state
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import new_state
 from streaming.core.step import take
 from streaming.simulation.load.stamped_fleet import Record
 

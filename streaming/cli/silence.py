@@ -129,7 +129,7 @@ def _silence(arguments: argparse.Namespace, now: int) -> "Silence":
 
 def _what_it_silences(silence: "Silence", state: Path) -> str:
     """A pattern that is misspelt matches nothing: so what it matches now is said."""
-    from streaming.core.explanation import first_of
+    from streaming.core.causes.explanation import first_of
     from streaming.notifier.keeping import standing_in
 
     standing = standing_in(state)

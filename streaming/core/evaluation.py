@@ -3,20 +3,25 @@
 from collections import Counter
 
 from schemas.facts import AlertState, EvaluationFailedFact, GroupFact, Kind
-from streaming.core.abandoned import abandoned_topics
-from streaming.core.alerting import update_alerts
-from streaming.core.clock import as_text
-from streaming.core.comparison import TopicFindings, compare
-from streaming.core.conditions import RESTLESS_FOR_MS, Found, find_conditions, lasting_conditions
-from streaming.core.deploys import note_mismatch
-from streaming.core.episodes import update_episode
-from streaming.core.evidence import GroupEvidence
-from streaming.core.group import Group
-from streaming.core.kinds import RIGHT, WRONG
-from streaming.core.membership import hosting_brokers, is_listed
-from streaming.core.roster import KEPT_AFTER_LEAVING_MS, forget_the_gone, tell_members
-from streaming.core.state import Topic
-from streaming.core.topic_evidence import UNSUBSCRIBED_AFTER_MS
+from streaming.core.alerts.deploy_wait import note_mismatch
+from streaming.core.alerts.lifecycle import update_alerts
+from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.evidence.topic_evidence import UNSUBSCRIBED_AFTER_MS
+from streaming.core.findings.group_findings import (
+    FLAPPING_FOR_MS,
+    GroupFinding,
+    find_group_findings,
+    lasting_group_findings,
+)
+from streaming.core.findings.kinds import RIGHT, WRONG
+from streaming.core.findings.queue_findings import TopicFindings, update_queue_findings
+from streaming.core.intake.clock import as_text
+from streaming.core.intake.membership import hosting_brokers, is_listed
+from streaming.core.member_facts import emit_member_facts
+from streaming.core.rebalances import update_rebalance
+from streaming.core.retention import KEPT_AFTER_LEAVING_MS, abandoned_topics, forget_what_is_gone
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import Topic
 
 STATUS_AGAIN_MS = 3_600_000  # so that a reader can tell a group at rest from one of which no round comes any more
 
@@ -27,33 +32,33 @@ def evaluate(group: Group, before: int) -> None:
     A group whose evaluation raises is UNKNOWN until it succeeds again: a fact, and no harm to others.
     """
     state = group.state
-    if state.now < state.due_ts:
+    if state.now < state.evaluation_due_ts:
         return
     try:
         _evaluate(group, before)
         state.failed = False
     except Exception as error:  # a fault of ours in one group must not end the query for all
         _tell_failure(group, error)
-        state.due_ts = 0
+        state.evaluation_due_ts = 0
 
 
 def _evaluate(group: Group, before: int) -> None:
     group.abandoned = abandoned_topics(group)
     evidence = GroupEvidence(group)
-    found = compare(group, evidence)
-    conditions = find_conditions(evidence)
-    note_mismatch(group, _causes(found, conditions))
-    update_alerts(group, evidence, found, conditions)
-    group.state.conditions = lasting_conditions(evidence, conditions)
-    update_episode(group, evidence, found, before)
-    tell_members(group, evidence)
-    _tell_status(group, evidence, found, conditions)
-    group.state.due_ts = _due(group, evidence, found)
-    forget_the_gone(group)
+    found = update_queue_findings(group, evidence)
+    group_findings = find_group_findings(evidence)
+    note_mismatch(group, _causes(found, group_findings))
+    update_alerts(group, evidence, found, group_findings)
+    group.state.group_findings = lasting_group_findings(evidence, group_findings)
+    update_rebalance(group, evidence, found, before)
+    emit_member_facts(group, evidence)
+    _tell_status(group, evidence, found, group_findings)
+    group.state.evaluation_due_ts = _due(group, evidence, found)
+    forget_what_is_gone(group)
 
 
-def _causes(found: list[TopicFindings], conditions: list[Found]) -> set[str]:
-    named = {condition.cause for condition in conditions if condition.cause is not None}
+def _causes(found: list[TopicFindings], group_findings: list[GroupFinding]) -> set[str]:
+    named = {condition.cause for condition in group_findings if condition.cause is not None}
     return named | {why.cause.value for findings in found for why in findings.why.values()}
 
 
@@ -65,9 +70,9 @@ def _tell_failure(group: Group, error: Exception) -> None:
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
     where = "" if frame is None else f"{frame.tb_frame.f_code.co_name}:{frame.tb_lineno}"
-    group.tell(EvaluationFailedFact(error=f"{type(error).__name__}: {error}"[:500], where=where))
+    group.emit(EvaluationFailedFact(error=f"{type(error).__name__}: {error}"[:500], where=where))
     group.state.status, group.state.status_ts = "evaluation failed", group.state.now
-    group.tell(
+    group.emit(
         GroupFact(
             status="unknown",
             members=0,
@@ -81,12 +86,14 @@ def _tell_failure(group: Group, error: Exception) -> None:
     )
 
 
-def _tell_status(group: Group, evidence: GroupEvidence, found: list[TopicFindings], conditions: list[Found]) -> None:
+def _tell_status(
+    group: Group, evidence: GroupEvidence, found: list[TopicFindings], group_findings: list[GroupFinding]
+) -> None:
     state = group.state
     counts = Counter(verdict.kind.value for findings in found for verdict in findings.verdicts.values())
-    kinds = Counter(condition.kind.value for condition in conditions)
+    kinds = Counter(condition.kind.value for condition in group_findings)
     fact = GroupFact(
-        status=_status(evidence, found, counts, conditions),
+        status=_status(evidence, found, counts, group_findings),
         members=sum(member.entries for member in evidence.members.values()),
         queues=sum(counts.values()),
         counts=dict(sorted((counts + kinds).items())),
@@ -100,17 +107,19 @@ def _tell_status(group: Group, evidence: GroupEvidence, found: list[TopicFinding
         shown += f" {fact.reason}"  # it lasts
     if shown != state.status or state.now - state.status_ts >= STATUS_AGAIN_MS:
         state.status, state.status_ts = shown, state.now
-        group.tell(fact)
+        group.emit(fact)
 
 
-def _status(evidence: GroupEvidence, found: list[TopicFindings], counts: Counter[str], conditions: list[Found]) -> str:
+def _status(
+    evidence: GroupEvidence, found: list[TopicFindings], counts: Counter[str], group_findings: list[GroupFinding]
+) -> str:
     if evidence.exclusion is not None:
         return "excluded"
     if not evidence.members and not evidence.uncovered:
         return "empty"
     if WRONG & set(map(Kind, counts)):
         return "findings"
-    if any(found.kind is not Kind.IDLE_MEMBERS for found in conditions):
+    if any(found.kind is not Kind.IDLE_MEMBERS for found in group_findings):
         return "findings"
     if evidence.uncovered or not counts or any(_is_unknown(findings) for findings in found):
         return "unknown"
@@ -138,27 +147,31 @@ def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> i
     """Until when, without news, evaluating would find the same; 0: evaluate at the next marker."""
     state, timing = group.state, group.timing
     kinds = {verdict.kind for findings in found for verdict in findings.verdicts.values()}
-    restless = (
+    flapping_clients = (
         not kinds <= RIGHT
-        or state.episode is not None
+        or state.rebalance is not None
         or any(alert.state == AlertState.PENDING.value or alert.seen_ts < state.now for alert in state.alerts)
-        or any(condition.since_ts == state.now for condition in state.conditions)
+        or any(condition.since_ts == state.now for condition in state.group_findings)
         or state.empty_since
-        or any(state.brokers[place].lost_ts for place in hosting_brokers(state))
+        or any(state.brokers[index].lost_ts for index in hosting_brokers(state))
     )
-    if restless:
+    if flapping_clients:
         return 0
     due = [m.as_of + timing.report_max_age for m in evidence.members.values() if m.as_of]
     due.append(state.status_ts + STATUS_AGAIN_MS)
     due += [topic.confirmed_ts + timing.route_max_age for topic in state.topics if topic.confirmed_ts]
     due += [f.evidence.ready_ts for f in found if f.evidence.ready_ts > state.now]
-    due += [m.client.double_ts + timing.second_address_proof for m in evidence.members.values() if m.entries > 1]
+    due += [
+        m.client.two_addresses_since_ts + timing.second_address_proof
+        for m in evidence.members.values()
+        if m.entries > 1
+    ]
     due += [
         topic.unsubscribed_ts + UNSUBSCRIBED_AFTER_MS for topic in state.topics if _is_soon_given_up(topic, state.now)
     ]
     due += [change.ts + timing.storm_window for change in state.changes[:1]]
-    often = [one for one in state.restless if one.times > timing.storm_changes]
-    due += [one.since_ts + RESTLESS_FOR_MS for one in often if one.since_ts + RESTLESS_FOR_MS > state.now]
+    often = [one for one in state.flapping_clients if one.times > timing.storm_changes]
+    due += [one.since_ts + FLAPPING_FOR_MS for one in often if one.since_ts + FLAPPING_FOR_MS > state.now]
     due += [client.since_ts + KEPT_AFTER_LEAVING_MS for client in state.clients if not is_listed(client)]
     return min(due)
 

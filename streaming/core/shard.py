@@ -15,11 +15,11 @@ from schemas.codec import QUARANTINED_BYTES, Rejected, decode_record
 from schemas.events import AnyEvent, Round
 from schemas.facts import Fact, QuarantineFact
 from schemas.identity import group_key
-from streaming.core.group import Group
-from streaming.core.refusals import OF_THEIR_GROUP, note_refused
-from streaming.core.seed import SEED_TOPIC, plant
+from streaming.core.intake.refused_events import OF_THEIR_GROUP, note_refused
 from streaming.core.settings import Settings
-from streaming.core.state import husk, is_forgettable, new_state, pack, unpack
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import can_be_compacted, compacted, new_state, pack, unpack
+from streaming.core.state.restore import SEED_TOPIC, restore
 from streaming.core.step import Origin, Refused, take
 from streaming.errors import StateVersionError
 
@@ -43,7 +43,7 @@ class Record(NamedTuple):
     offset: int | None
 
 
-class Tally(Struct):
+class ClusterCounts(Struct):
     """What one fold saw of one cluster."""
 
     cluster: str
@@ -58,7 +58,7 @@ class Tally(Struct):
 class Folded(NamedTuple):
     blob: bytes
     facts: list[Fact]
-    tallies: list[Tally]
+    cluster_counts: list[ClusterCounts]
 
 
 class _Kept(Struct, array_like=True):
@@ -103,11 +103,11 @@ class _Fold:
         self.kept: dict[str, _Kept] = {} if blob is None else _unpack(blob)
         self.groups: dict[str, Group] = {}
         self.facts: list[Fact] = []
-        self.tallies: dict[str, Tally] = {}
+        self.cluster_counts: dict[str, ClusterCounts] = {}
 
     def take(self, record: Record) -> None:
         if record.topic == SEED_TOPIC:
-            self._plant(record)
+            self._restore(record)
             return
         event = decode_record(record.key, record.value, record.length, record.arrival_ts)
         if isinstance(event, Rejected):
@@ -127,17 +127,17 @@ class _Fold:
         self._tally(cluster).groups += 1
         return opened
 
-    def _plant(self, record: Record) -> None:
+    def _restore(self, record: Record) -> None:
         """A seed of ``reseed``: it counts only where nothing has grown yet."""
-        state = plant(record.value or b"")
+        state = restore(record.value or b"")
         key = group_key(state.cluster, state.group)
         if key not in self.kept and key not in self.groups:
             self.groups[key] = Group(state, self.settings)
 
-    def _tally(self, cluster: str) -> Tally:
-        tally = self.tallies.get(cluster)
+    def _tally(self, cluster: str) -> ClusterCounts:
+        tally = self.cluster_counts.get(cluster)
         if tally is None:
-            tally = self.tallies[cluster] = Tally(cluster)
+            tally = self.cluster_counts[cluster] = ClusterCounts(cluster)
         return tally
 
     def _count(self, event: AnyEvent) -> None:
@@ -175,7 +175,7 @@ class _Fold:
                 continue  # nothing was said of it
             self.kept[key] = _Kept(group.state.now, pack(group.state))
         self._forget_silent_groups()
-        return Folded(_encode(self.kept), self.facts, list(self.tallies.values()))
+        return Folded(_encode(self.kept), self.facts, list(self.cluster_counts.values()))
 
     def _forget_silent_groups(self) -> None:
         """By the time of their own cluster; each is looked at once, and forgotten if it can be."""
@@ -188,12 +188,12 @@ class _Fold:
         for key in [key for key, kept in self.kept.items() if 0 < kept.clock < limit]:
             kept = self.kept[key]
             if kept.clock < clocks.get(key.partition("/")[0], 0) - silence:
-                self.kept[key] = _Kept(0, _without_the_forgettable(kept.packed))
+                self.kept[key] = _Kept(0, _compacted(kept.packed))
 
 
-def _without_the_forgettable(packed: bytes) -> bytes:
+def _compacted(packed: bytes) -> bytes:
     state = unpack(packed)
-    return pack(husk(state)) if is_forgettable(state) else packed
+    return pack(compacted(state)) if can_be_compacted(state) else packed
 
 
 def _record_of(refused: Refused, key: str, now: int) -> Record:

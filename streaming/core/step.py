@@ -24,21 +24,21 @@ from schemas.events import (
 )
 from schemas.facts import Fact
 from schemas.identity import is_retry_topic
-from streaming.core import clock
-from streaming.core.bounds import too_much
-from streaming.core.clock import Verdict
 from streaming.core.evaluation import evaluate
-from streaming.core.forgetting import take_forget
-from streaming.core.group import Group
-from streaming.core.losses import give_up_old_gaps, is_first_time, take_changes
-from streaming.core.membership import take_change, take_lists
-from streaming.core.parts import whole_rounds
-from streaming.core.progress import take_progress
-from streaming.core.refusals import note_round
-from streaming.core.reports import take_heartbeat, take_report
-from streaming.core.routes import take_route
+from streaming.core.forget_command import take_forget
+from streaming.core.intake import clock
+from streaming.core.intake.client_reports import take_heartbeat, take_report
+from streaming.core.intake.clock import Verdict
+from streaming.core.intake.consume_offsets import take_progress
+from streaming.core.intake.lost_events import give_up_old_gaps, is_first_time, take_changes
+from streaming.core.intake.membership import take_change, take_lists
+from streaming.core.intake.refused_events import note_round
+from streaming.core.intake.round_parts import whole_rounds
+from streaming.core.intake.size_limits import too_much
+from streaming.core.intake.topic_routes import take_route
 from streaming.core.settings import Settings
-from streaming.core.state import GroupState, Held, is_forgettable
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import GroupState, HeldEvent, can_be_compacted
 
 HELD_AT_MOST = 4096
 MARKERS_HELD_BESIDES = 16
@@ -129,7 +129,7 @@ def _take_round(group: Group, event: Round, origin: Origin, is_new: bool) -> lis
         return []
     if verdict is Verdict.SET_BACK:
         clock.set_back(state, event.ts - 1)
-    elif state.now and event.ts - state.now > timing.forget_after and is_forgettable(state):
+    elif state.now and event.ts - state.now > timing.forget_after and can_be_compacted(state):
         group.renew()  # the shard may have done so meanwhile or not, which depends on its batches
     refused = _release(group, event.ts)
     _accept(group, event)
@@ -167,7 +167,7 @@ def _take_group_settings(group: Group, event: Round) -> None:
     if event.subscribed is not None:
         _take_subscriptions(group, event.subscribed)
     if told != (state.consume_enable, state.orderly, state.rival_subscriptions, state.pop_topics):
-        group.disturb()
+        group.request_evaluation()
 
 
 def _take_subscriptions(group: Group, subscribed: Container[str]) -> None:
@@ -176,19 +176,19 @@ def _take_subscriptions(group: Group, subscribed: Container[str]) -> None:
             topic.unsubscribed_ts = 0
         elif not topic.unsubscribed_ts:
             topic.unsubscribed_ts = group.state.now
-            group.disturb()
+            group.request_evaluation()
 
 
 def _hold(group: Group, event: AnyEvent, origin: Origin) -> list[Refused]:
     """Ahead of the clock: let it wait for the next marker. A marker has room even then: on it the others wait."""
-    held = Held(encode_event(event), origin.topic, origin.partition, origin.offset)
+    held = HeldEvent(encode_event(event), origin.topic, origin.partition, origin.offset)
     if len(group.state.held) >= HELD_AT_MOST + (MARKERS_HELD_BESIDES if isinstance(event, Round) else 0):
         return [_refuse(held, f"and {HELD_AT_MOST} events already wait for the clock")]
     group.state.held.append(held)
     return []
 
 
-def _refuse(held: Held, detail: str) -> Refused:
+def _refuse(held: HeldEvent, detail: str) -> Refused:
     why = Rejected("ahead_of_clock", f"its time is ahead of the cluster's clock, {detail}")
     return Refused(held.event, Origin(held.topic, held.partition, held.offset), why)
 

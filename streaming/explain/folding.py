@@ -17,7 +17,7 @@ from schemas.facts import (
     QueueFact,
     RebalanceFact,
 )
-from streaming.core.alerting import Reason
+from streaming.core.alerts.lifecycle import Reason
 from streaming.explain.picture import Alert, Change, GroupPicture, Monitor, Queue, Transition, Unalerted, View
 from streaming.explain.reasons import is_open, why_no_alert, why_of
 from streaming.wording.numbers import age, counted

@@ -10,7 +10,7 @@ from deltalake.exceptions import DeltaError
 from schemas.ddl import payload_column
 from schemas.facts import Fact, HealthFact
 from schemas.tables import FACTS
-from streaming.core.explanation import first_of
+from streaming.core.causes.explanation import first_of
 from streaming.errors import SourceError
 from streaming.explain.folding import KINDS
 from streaming.explain.picture import Monitor

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from schemas.facts import Kind, Severity
 from schemas.identity import is_retry_topic
-from streaming.core.claims import claims_of_queues
-from streaming.core.comparison import TopicFindings, judge_all
-from streaming.core.conditions import find_conditions, severity_of
-from streaming.core.evidence import GroupEvidence
+from streaming.core.alerts.candidates import candidates_of_queues
+from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.findings.group_findings import find_group_findings, severity_of
+from streaming.core.findings.queue_findings import TopicFindings, judge_topics
 from streaming.inspect import members, queues, undecided
 from streaming.inspect.notes import notes_on
 from streaming.inspect.picture import Broker, Finding, GroupPicture, Queue, Undecided
@@ -29,7 +29,7 @@ def picture_of(watch: GroupWatch) -> GroupPicture:
 
 def _picture(watch: GroupWatch) -> GroupPicture:
     group, evidence = watch.group, GroupEvidence(watch.group)
-    found = judge_all(group, evidence)
+    found = judge_topics(group, evidence)
     findings = (*_of_group(evidence), *(finding for topic in found for finding in _of_topic(topic)))
     open_questions = tuple(_undecided(watch, evidence, found, findings))
     rows = [row for topic in found for row in queues.rows_of(topic, watch.offsets)]
@@ -57,7 +57,7 @@ def _picture(watch: GroupWatch) -> GroupPicture:
 def _orderly(evidence: GroupEvidence) -> bool | None:
     """None where neither the group's settings nor a member have said it."""
     is_told = evidence.group.state.orderly is not None or any(
-        member.runs_as is not None and member.runs_as.orderly is not None for member in evidence.members.values()
+        member.running is not None and member.running.orderly is not None for member in evidence.members.values()
     )
     return evidence.orderly if is_told or evidence.orderly else None
 
@@ -88,12 +88,12 @@ def _undecided(
 
 
 def _of_group(evidence: GroupEvidence) -> Iterator[Finding]:
-    for one in find_conditions(evidence):
+    for one in find_group_findings(evidence):
         yield Finding(
             kind=one.kind.value,
             severity=severity_of(evidence, one.kind).value,
             topic=one.topic or None,
-            queues=tuple(evidence.group.message_queue(place)[1:] for place in one.queues),
+            queues=tuple(evidence.group.message_queue(index)[1:] for index in one.queues),
             cause=one.cause,
             evidence=one.evidence,
         )
@@ -101,19 +101,19 @@ def _of_group(evidence: GroupEvidence) -> Iterator[Finding]:
 
 def _of_topic(findings: TopicFindings) -> Iterator[Finding]:
     """One finding a kind, with all its queues. Of retry queues it is worth no more than knowing, while none waits."""
-    claims = claims_of_queues(findings.evidence.group, [findings])
-    for kind, places in undecided.found_by_kind(findings).items():
-        claim = claims.get((findings.evidence.topic.name, kind.value))
-        if claim is not None and not claim.is_ripe:
+    candidates = candidates_of_queues(findings.evidence.group, [findings])
+    for kind, indices in undecided.found_by_kind(findings).items():
+        candidate = candidates.get((findings.evidence.topic.name, kind.value))
+        if candidate is not None and not candidate.is_ripe:
             continue
         why = findings.why.get(kind)
         cause, words = (None, "") if why is None else (why.cause.value, why.evidence)
-        reason = findings.verdicts[places[0]].reason
+        reason = findings.verdicts[indices[0]].reason
         yield Finding(
             kind=kind.value,
-            severity=Severity.INFO.value if claim is None else claim.severity.value,
+            severity=Severity.INFO.value if candidate is None else candidate.severity.value,
             topic=findings.evidence.topic.name,
-            queues=undecided.named(findings, places),
+            queues=undecided.named(findings, indices),
             cause=cause,
             evidence="; ".join(part for part in (reason, words) if part),
         )

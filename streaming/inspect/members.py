@@ -7,9 +7,9 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from schemas.identity import is_retry_topic
-from streaming.core.evidence import GroupEvidence, MemberEvidence
-from streaming.core.membership import entries_at
-from streaming.core.reports import addresses_of
+from streaming.core.evidence.group_evidence import GroupEvidence, MemberEvidence
+from streaming.core.intake.client_reports import addresses_of
+from streaming.core.intake.membership import entries_at
 from streaming.inspect.picture import Member, Queue
 from streaming.inspect.queues import BUSY_PER_S
 from streaming.inspect.watching import GroupWatch
@@ -40,21 +40,21 @@ def rows_of(watch: GroupWatch, evidence: GroupEvidence, queues: Sequence[Queue])
 def _row(watch: GroupWatch, evidence: GroupEvidence, member: MemberEvidence, owned: dict[str, list[Queue]]) -> Member:
     client, state = member.client, watch.group.state
     newest = member.reports[0] if member.reports else None
-    listed_as = state.listed_as[client.listed_as] if client.listed_as >= 0 else None
+    heartbeat = state.heartbeat[client.heartbeat] if client.heartbeat >= 0 else None
     load = _load(owned.get(client.client_id, []))
     subscriptions = evidence.subscriptions(member)
     return Member(
         client_id=client.client_id,
         instances=member.entries,
         addresses=addresses_of(client) or None,
-        brokers=tuple(broker.name for place, broker in enumerate(state.brokers) if entries_at(client, place)),
-        answered=newest is not None and not client.unanswered_ts,
-        why_not=None if newest and not client.unanswered_ts else watch.why_silent(client.client_id),
+        brokers=tuple(broker.name for index, broker in enumerate(state.brokers) if entries_at(client, index)),
+        answered=newest is not None and not client.unanswered_since_ts,
+        why_not=None if newest and not client.unanswered_since_ts else watch.why_silent(client.client_id),
         answer_age_s=None if newest is None else round(max(0, state.now - newest.answered_ts) / 1000, 1),
         started_ts=(newest.start_ts or None) if newest else None,
-        language=listed_as.language if listed_as else None,
-        version=listed_as.version if listed_as else None,
-        strategy=member.runs_as.strategy if member.runs_as else None,
+        language=heartbeat.language if heartbeat else None,
+        version=heartbeat.version if heartbeat else None,
+        strategy=member.running.strategy if member.running else None,
         subscriptions=None if subscriptions is None else tuple(s for s in subscriptions if not is_retry_topic(s[0])),
         queues=load.queues if newest else None,
         in_per_s=load.in_per_s if newest else None,

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
-from streaming.core.comparison import TopicFindings
-from streaming.core.evidence import GroupEvidence
-from streaming.core.explanation import first_of
+from streaming.core.causes.explanation import first_of
+from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.findings.queue_findings import TopicFindings
 from streaming.inspect.members import total
 from streaming.inspect.picture import Member, Queue
 from streaming.wording.exclusions import why_excluded

@@ -5,12 +5,12 @@ from statistics import fmean
 from msgspec.structs import replace
 
 from schemas.facts import Kind
-from streaming.core.comparison import TopicFindings
-from streaming.core.findings import Verdict
-from streaming.core.queue import Queue as CoreQueue
-from streaming.core.routes import is_readable
-from streaming.core.state import HostedQueues
-from streaming.core.topic_evidence import TopicEvidence
+from streaming.core.evidence.topic_evidence import TopicEvidence
+from streaming.core.findings.queue_findings import TopicFindings
+from streaming.core.findings.queue_rules import Verdict
+from streaming.core.intake.topic_routes import is_readable
+from streaming.core.state.group_state import HostedQueues
+from streaming.core.state.queue_state import Queue as CoreQueue
 from streaming.inspect.offsets import Flow, OffsetHistory
 from streaming.inspect.picture import Queue
 
@@ -22,15 +22,15 @@ BUSY_PER_S = 1.0  # with fewer messages than that nothing is hot
 
 def rows_of(findings: TopicFindings, offsets: OffsetHistory) -> list[Queue]:
     """In the order of brokers and numbers; those that can be written and not read stand among them."""
-    rows = {place: _judged(findings, place, verdict, offsets) for place, verdict in findings.verdicts.items()}
-    for place in _only_writable(findings.evidence):
-        rows.setdefault(place, _not_judged(findings.evidence, place, offsets))
+    rows = {index: _judged(findings, index, verdict, offsets) for index, verdict in findings.verdicts.items()}
+    for index in _only_writable(findings.evidence):
+        rows.setdefault(index, _not_judged(findings.evidence, index, offsets))
     return _hot_ones_marked(sorted(rows.values(), key=lambda row: (row.broker_name, row.queue_id)))
 
 
-def may_be(topic: TopicEvidence, place: int, kind: Kind) -> Kind | None:
+def may_be(topic: TopicEvidence, index: int, kind: Kind) -> Kind | None:
     """What the newest reports show of a queue that cannot be judged yet, however young they are."""
-    owners = topic.owners(place)
+    owners = topic.owners(index)
     if kind not in (Kind.SETTLING, Kind.UNKNOWN):
         return None
     if topic.broadcasts:
@@ -43,18 +43,18 @@ def may_be(topic: TopicEvidence, place: int, kind: Kind) -> Kind | None:
         return Kind.NO_MEMBERS
     if not owners:
         return Kind.ORPHANED
-    return Kind.MISPLACED if place in topic.queues else Kind.PHANTOM
+    return Kind.MISPLACED if index in topic.queues else Kind.PHANTOM
 
 
-def _judged(findings: TopicFindings, place: int, verdict: Verdict, offsets: OffsetHistory) -> Queue:
+def _judged(findings: TopicFindings, index: int, verdict: Verdict, offsets: OffsetHistory) -> Queue:
     group = findings.evidence.group
-    supposed = may_be(findings.evidence, place, verdict.kind)
-    row = _not_judged(findings.evidence, place, offsets)
+    supposed = may_be(findings.evidence, index, verdict.kind)
+    row = _not_judged(findings.evidence, index, offsets)
     return replace(
         row,
         finding=verdict.kind.value,
         may_be=None if supposed is None else supposed.value,
-        cause=findings.causes.get(place),
+        cause=findings.causes.get(index),
         reason=verdict.reason if verdict.kind in (Kind.EXCLUDED, Kind.UNKNOWN, Kind.SETTLING) else None,
         owners=group.client_ids(verdict.owners) if verdict.kind is Kind.ORPHANED else row.owners,
         expected=None if verdict.expected is None else group.client_ids(verdict.expected),
@@ -63,13 +63,13 @@ def _judged(findings: TopicFindings, place: int, verdict: Verdict, offsets: Offs
 
 def stands_ms(queue: CoreQueue) -> int:
     """For how long messages have waited without one being consumed."""
-    return queue.progress_ts - queue.stands_ts if queue.stands_ts and queue.consumer_lag > 0 else 0
+    return queue.progress_ts - queue.unconsumed_since_ts if queue.unconsumed_since_ts and queue.consumer_lag > 0 else 0
 
 
-def _not_judged(topic: TopicEvidence, place: int, offsets: OffsetHistory) -> Queue:
-    queue, name = topic.group.state.queues[place], topic.group.message_queue(place)
+def _not_judged(topic: TopicEvidence, index: int, offsets: OffsetHistory) -> Queue:
+    queue, name = topic.group.state.queues[index], topic.group.message_queue(index)
     hosted = next((one for one in topic.topic.hosts if one.broker == queue.broker), HostedQueues(queue.broker, 0, 0, 0))
-    flow = flow_of(topic, place, offsets)
+    flow = flow_of(topic, index, offsets)
     return Queue(
         topic=name.topic,
         broker_name=name.broker_name,
@@ -78,22 +78,22 @@ def _not_judged(topic: TopicEvidence, place: int, offsets: OffsetHistory) -> Que
         may_be=None,
         cause=None,
         reason=None,
-        owners=owners_of(topic, place),
+        owners=owners_of(topic, index),
         expected=None,
         readable=is_readable(hosted) and queue.queue_id < hosted.read,
         writable=bool(hosted.perm & PERM_WRITE) and queue.queue_id < hosted.write,
         in_per_s=flow.in_per_s,
         out_per_s=flow.out_per_s,
         lag=flow.lag,
-        still_s=max(0, queue.still_ms) // 1000 if queue.pull_lag > 0 and queue.still_ms else None,
+        still_s=max(0, queue.stalled_ms) // 1000 if queue.pull_lag > 0 and queue.stalled_ms else None,
         stands_s=stands_ms(queue) // 1000 if stands_ms(queue) >= STANDS_FROM_MS else None,
         hot=False,
     )
 
 
-def owners_of(topic: TopicEvidence, place: int) -> tuple[str, ...] | None:
+def owners_of(topic: TopicEvidence, index: int) -> tuple[str, ...] | None:
     """Who says that it owns the queue. That nobody does is known once every member has spoken since the last change."""
-    said = topic.group.client_ids(topic.owners(place))
+    said = topic.group.client_ids(topic.owners(index))
     if said:
         return said
     if topic.exclusion is not None or topic.uncovered or not topic.route_known:
@@ -101,16 +101,16 @@ def owners_of(topic: TopicEvidence, place: int) -> tuple[str, ...] | None:
     return () if topic.is_since_change or not topic.members else None
 
 
-def flow_of(topic: TopicEvidence, place: int, offsets: OffsetHistory) -> Flow:
+def flow_of(topic: TopicEvidence, index: int, offsets: OffsetHistory) -> Flow:
     """How many messages go through a queue and wait in it, where its broker answers and tells that."""
-    if topic.group.state.brokers[topic.group.state.queues[place].broker].lost_ts:
+    if topic.group.state.brokers[topic.group.state.queues[index].broker].lost_ts:
         return Flow()
-    return offsets.flow(topic.group.message_queue(place), topic.now)
+    return offsets.flow(topic.group.message_queue(index), topic.now)
 
 
 def _only_writable(topic: TopicEvidence) -> list[int]:
     return [
-        topic.group.queue(topic.place, hosted.broker, queue_id)
+        topic.group.queue(topic.index, hosted.broker, queue_id)
         for hosted in topic.topic.hosts
         for queue_id in range(hosted.read if is_readable(hosted) else 0, hosted.write)
     ]

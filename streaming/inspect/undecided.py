@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 from schemas.facts import Cause, Kind
 from schemas.identity import is_retry_topic
-from streaming.core.causes import explain
-from streaming.core.claims import claims_of_queues
-from streaming.core.comparison import EXPLAINED, TopicFindings
-from streaming.core.evidence import GroupEvidence
-from streaming.core.findings import Verdict
-from streaming.core.kinds import WRONG
+from streaming.core.alerts.candidates import candidates_of_queues
+from streaming.core.causes.rules import explain
+from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.findings.kinds import WRONG
+from streaming.core.findings.queue_findings import EXPLAINED, TopicFindings
+from streaming.core.findings.queue_rules import Verdict
 from streaming.inspect.picture import QueueName, Undecided
 from streaming.inspect.queues import STANDS_FROM_MS, flow_of, may_be, stands_ms
 from streaming.inspect.watching import GroupWatch
@@ -32,9 +32,9 @@ NO_TOPIC = "no topic is known that its members subscribe to"
 def found_by_kind(findings: TopicFindings) -> dict[Kind, list[int]]:
     """Places of the queues of which the core finds more than that all is well, or not known."""
     found: defaultdict[Kind, list[int]] = defaultdict(list)
-    for place, verdict in findings.verdicts.items():
+    for index, verdict in findings.verdicts.items():
         if verdict.kind in WRONG:
-            found[verdict.kind].append(place)
+            found[verdict.kind].append(index)
     return found
 
 
@@ -66,46 +66,46 @@ def of_topic(findings: TopicFindings) -> Iterator[Undecided]:
     """First what looks wrong, then what nothing can be said of, then queues that may stand still."""
     yield from _said_once(findings)
     unclear: defaultdict[tuple[Kind, str], list[int]] = defaultdict(list)
-    for place, verdict in findings.verdicts.items():
+    for index, verdict in findings.verdicts.items():
         if verdict.kind in (Kind.SETTLING, Kind.UNKNOWN):
-            supposed = may_be(findings.evidence, place, verdict.kind)
-            unclear[supposed or Kind.UNKNOWN, _why_unknown(verdict)].append(place)
-    for (kind, why), places in sorted(unclear.items(), key=lambda item: item[0][0] is Kind.UNKNOWN):
-        yield _unclear(findings, kind, places, why)
+            supposed = may_be(findings.evidence, index, verdict.kind)
+            unclear[supposed or Kind.UNKNOWN, _why_unknown(verdict)].append(index)
+    for (kind, why), indices in sorted(unclear.items(), key=lambda item: item[0][0] is Kind.UNKNOWN):
+        yield _unclear(findings, kind, indices, why)
     yield from _may_stand_still(findings)
     yield from _may_be_slow(findings)
 
 
 def _said_once(findings: TopicFindings) -> Iterator[Undecided]:
     """Clients are asked at different instants: a queue that moves between two of them looks lost, or owned twice."""
-    claims = claims_of_queues(findings.evidence.group, [findings])
-    for kind, places in found_by_kind(findings).items():
-        claim = claims.get((findings.evidence.topic.name, kind.value))
-        if claim is not None and not claim.is_ripe:
-            yield _unclear(findings, kind, places, SAID_ONCE)
+    candidates = candidates_of_queues(findings.evidence.group, [findings])
+    for kind, indices in found_by_kind(findings).items():
+        candidate = candidates.get((findings.evidence.topic.name, kind.value))
+        if candidate is not None and not candidate.is_ripe:
+            yield _unclear(findings, kind, indices, SAID_ONCE)
 
 
 def _why_unknown(verdict: Verdict) -> str:
     return verdict.reason or "" if verdict.kind is Kind.UNKNOWN else ""
 
 
-def _unclear(findings: TopicFindings, kind: Kind, places: list[int], why: str) -> Undecided:
+def _unclear(findings: TopicFindings, kind: Kind, indices: list[int], why: str) -> Undecided:
     topic = findings.evidence
-    cause, words = _cause(findings, kind, places)
+    cause, words = _cause(findings, kind, indices)
     wait_ms = topic.ready_ts - topic.now
     return Undecided(
         kind=kind.value,
         topic=topic.topic.name,
-        queues=named(findings, places),
+        queues=named(findings, indices),
         cause=cause,
         evidence="; ".join(part for part in (SHOWN.get(kind), why, words) if part),
         judged_in_s=-(-wait_ms // 1000) if wait_ms > 0 and not why else None,
     )
 
 
-def _cause(findings: TopicFindings, kind: Kind, places: list[int]) -> tuple[str | None, str]:
+def _cause(findings: TopicFindings, kind: Kind, indices: list[int]) -> tuple[str | None, str]:
     """A cause is named only where one fits: what looks wrong for a moment needs none."""
-    found = explain(findings.evidence, kind, frozenset(places)) if kind in EXPLAINED else None
+    found = explain(findings.evidence, kind, frozenset(indices)) if kind in EXPLAINED else None
     return (None, "") if found is None or found.cause is Cause.UNEXPLAINED else (found.cause.value, found.evidence)
 
 
@@ -113,20 +113,20 @@ def _may_stand_still(findings: TopicFindings) -> Iterator[Undecided]:
     """Messages wait, and none has been seen to be pulled: only time tells whether the queue stands still."""
     topic = findings.evidence
     queues, timing = topic.group.state.queues, topic.group.timing
-    places = [
-        place
-        for place, verdict in findings.verdicts.items()
-        if verdict.kind in (Kind.MATCH, Kind.MISPLACED) and queues[place].pull_lag > 0 and queues[place].still_ms
+    indices = [
+        index
+        for index, verdict in findings.verdicts.items()
+        if verdict.kind in (Kind.MATCH, Kind.MISPLACED) and queues[index].pull_lag > 0 and queues[index].stalled_ms
     ]
-    if not places or topic.broadcasts:
+    if not indices or topic.broadcasts:
         return
     stall = timing.stall + (timing.grace_orderly_extra if topic.of_group.orderly else 0)
-    waiting = sum(queues[place].pull_lag for place in places)
-    longest = max(0, *(queues[place].still_ms for place in places))
+    waiting = sum(queues[index].pull_lag for index in indices)
+    longest = max(0, *(queues[index].stalled_ms for index in indices))
     yield Undecided(
         kind=Kind.STALLED.value,
         topic=topic.topic.name,
-        queues=named(findings, places),
+        queues=named(findings, indices),
         cause=None,
         evidence=f"{waiting} messages wait, none seen to be pulled for {longest // 1000} s; "
         f"STALLED: judged after {stall // 1000} s",
@@ -138,22 +138,22 @@ def _may_be_slow(findings: TopicFindings) -> Iterator[Undecided]:
     """Messages are pulled, and none has been seen to be consumed: a batch that takes long, or a listener that hangs."""
     topic = findings.evidence
     queues, timing = topic.group.state.queues, topic.group.timing
-    places = [
-        place
-        for place, verdict in findings.verdicts.items()
+    indices = [
+        index
+        for index, verdict in findings.verdicts.items()
         if verdict.kind in (Kind.MATCH, Kind.MISPLACED)
-        and stands_ms(queues[place]) >= STANDS_FROM_MS
-        and not (queues[place].pull_lag > 0 and queues[place].still_ms)
+        and stands_ms(queues[index]) >= STANDS_FROM_MS
+        and not (queues[index].pull_lag > 0 and queues[index].stalled_ms)
     ]
-    if not places or topic.broadcasts:
+    if not indices or topic.broadcasts:
         return
     enough = timing.consume_stall + (timing.grace_orderly_extra if topic.of_group.orderly else 0)
-    waiting = sum(queues[place].consumer_lag for place in places)
-    longest = max(stands_ms(queues[place]) for place in places)
+    waiting = sum(queues[index].consumer_lag for index in indices)
+    longest = max(stands_ms(queues[index]) for index in indices)
     yield Undecided(
         kind=Kind.SLOW_CONSUMER.value,
         topic=topic.topic.name,
-        queues=named(findings, places),
+        queues=named(findings, indices),
         cause=None,
         evidence=f"{waiting} messages wait, none seen to be consumed for {longest // 1000} s; "
         f"SLOW_CONSUMER: judged after {enough // 1000} s",
@@ -165,8 +165,8 @@ def without_offsets(watch: GroupWatch, findings: list[TopicFindings]) -> Iterato
     """Whether a queue stands still is told by its offsets alone."""
     for one in findings:
         topic = one.evidence
-        judged = [place for place, verdict in one.verdicts.items() if verdict.kind in (Kind.MATCH, Kind.MISPLACED)]
-        unseen = [place for place in judged if flow_of(topic, place, watch.offsets).lag is None]
+        judged = [index for index, verdict in one.verdicts.items() if verdict.kind in (Kind.MATCH, Kind.MISPLACED)]
+        unseen = [index for index in judged if flow_of(topic, index, watch.offsets).lag is None]
         if unseen and not is_retry_topic(topic.topic.name) and not topic.broadcasts:
             yield Undecided(
                 kind=Kind.STALLED.value,
@@ -201,12 +201,12 @@ def of_unknown_brokers(watch: GroupWatch, findings: list[TopicFindings]) -> Iter
     hosting = {broker.broker_name for broker in watch.brokers}
     for one in findings:
         state = one.evidence.group.state
-        hosting |= {state.brokers[place].name for place in one.evidence.hosts}
+        hosting |= {state.brokers[index].name for index in one.evidence.hosts}
     owned: defaultdict[str, int] = defaultdict(int)
     for one in findings:
         group = one.evidence.group
-        for place in one.verdicts:
-            name = group.message_queue(place).broker_name
+        for index in one.verdicts:
+            name = group.message_queue(index).broker_name
             if name not in hosting:
                 owned[name] += 1
     for name, number in sorted(owned.items()):
@@ -220,6 +220,6 @@ def _nothing(evidence: str) -> Undecided:
     return Undecided(kind=Kind.UNKNOWN.value, topic=None, queues=(), cause=None, evidence=evidence, judged_in_s=None)
 
 
-def named(findings: TopicFindings, places: list[int]) -> tuple[QueueName, ...]:
-    names = sorted(map(findings.evidence.group.message_queue, places))
+def named(findings: TopicFindings, indices: list[int]) -> tuple[QueueName, ...]:
+    names = sorted(map(findings.evidence.group.message_queue, indices))
     return tuple((name.broker_name, name.queue_id) for name in names)

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from schemas.codec import Rejected
 from schemas.events import AnyEvent, AssignmentReport, BrokerAnswer, ConsumeProgress, Round, TopicRoute
-from streaming.core.group import Group
 from streaming.core.settings import Settings
-from streaming.core.state import new_state
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import new_state
 from streaming.core.step import take
 from streaming.inspect.offsets import OffsetHistory
 

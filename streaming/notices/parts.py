@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import tzinfo
 
 from schemas.facts import AlertClient, AlertQueue, AlertState, Cause, Kind, Severity
-from streaming.core.alerting import Reason
+from streaming.core.alerts.lifecycle import Reason
 from streaming.notices.language import Language
 from streaming.notices.notice import OpenAlert
 from streaming.notices.times import clock, local, moment

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from schemas.identity import MessageQueue
-from streaming.core.routes import PERM_READ
+from streaming.core.intake.topic_routes import PERM_READ
 from streaming.simulation.message_queue import MessageLog, Progress
 from streaming.simulation.name_server import QueueData
 

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from schemas.identity import MessageQueue
 from streaming.core.allocation import sort_queues
-from streaming.core.routes import PERM_READ
+from streaming.core.intake.topic_routes import PERM_READ
 
 BROKER_EXPIRED_MS = 120_000  # NamesrvConfig, RouteInfoManager.DEFAULT_BROKER_CHANNEL_EXPIRED_TIME
 SCAN_MS = 5_000

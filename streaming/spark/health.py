@@ -7,7 +7,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from schemas.facts import Fact, HealthFact
-from streaming.core.shard import Tally
+from streaming.core.shard import ClusterCounts
 from streaming.spark.loss import Loss
 from streaming.spark.operator import ShardReport
 
@@ -85,7 +85,7 @@ class Health:
             self._told_ms, self._sums, self._loss = now_ms, {}, Loss()
             return found
 
-    def _take(self, tally: Tally) -> None:
+    def _take(self, tally: ClusterCounts) -> None:
         total = self._sums.setdefault(tally.cluster, _Sum())
         total.events += tally.events
         total.rounds += tally.rounds
@@ -129,11 +129,11 @@ class Health:
         return "late" if lag_ms is not None and lag_ms > LATE_MS else "ok"
 
 
-def _by_cluster(reports: Iterable[ShardReport]) -> list[Tally]:
+def _by_cluster(reports: Iterable[ShardReport]) -> list[ClusterCounts]:
     """The shards' tallies of a batch added up: a group is in one shard, so that groups add up too."""
-    totals: dict[str, Tally] = {}
-    for tally in (tally for report in reports for tally in report.tallies):
-        total = totals.setdefault(tally.cluster, Tally(tally.cluster))
+    totals: dict[str, ClusterCounts] = {}
+    for tally in (tally for report in reports for tally in report.cluster_counts):
+        total = totals.setdefault(tally.cluster, ClusterCounts(tally.cluster))
         for name in ("events", "rounds", "groups", "quarantined", "brokers_unanswered"):
             setattr(total, name, getattr(total, name) + getattr(tally, name))
         total.newest_round_ts = max(tally.newest_round_ts or 0, total.newest_round_ts or 0) or None

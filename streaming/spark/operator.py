@@ -14,7 +14,7 @@ import pandas as pd
 from msgspec import Struct
 
 from streaming.core.settings import Settings
-from streaming.core.shard import Folded, Record, Tally, fold
+from streaming.core.shard import ClusterCounts, Folded, Record, fold
 from streaming.spark.worker import break_habits
 
 STATE_SCHEMA = "blob BINARY"  # one binary column: array-typed state fails on the second batch
@@ -43,7 +43,7 @@ class ShardReport(Struct, frozen=True):
     state_bytes: int
     facts: int
     spans: list[Span]
-    tallies: list[Tally]
+    cluster_counts: list[ClusterCounts]
 
 
 def shard_operator(settings: Settings) -> Callable[[Any, Iterable[pd.DataFrame], Any], Iterator[pd.DataFrame]]:
@@ -82,7 +82,7 @@ def _spans(records: list[Record]) -> list[Span]:
 
 
 def _output(shard: int, folded: Folded, spans: list[Span]) -> pd.DataFrame:
-    report = ShardReport(shard, len(folded.blob), len(folded.facts), spans, folded.tallies)
+    report = ShardReport(shard, len(folded.blob), len(folded.facts), spans, folded.cluster_counts)
     rows = [
         ("fact", shard, f.seq, f.payload.fact, f.cluster, f.group, f.topic, f.ts, _encode(f.payload).decode())
         for f in folded.facts

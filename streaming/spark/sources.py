@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemas.codec import MAX_EVENT_BYTES, QUARANTINED_BYTES
-from streaming.core.seed import SEED_TOPIC
+from streaming.core.state.restore import SEED_TOPIC
 from streaming.errors import SourceError
 
 SEED_PARTITION = -2  # before every record of Kafka (0 and up) and of files (-1)

@@ -33,10 +33,10 @@ from schemas.events import (
 from schemas.facts import AlertFact, Fact, GroupFact, Payload, QueueFact
 from schemas.identity import MessageQueue
 from streaming.core.allocation import AllocationError, Averagely, Strategy, sort_client_ids, sort_queues
-from streaming.core.group import Group
 from streaming.core.settings import Settings
 from streaming.core.shard import Record
-from streaming.core.state import GroupState, new_state, pack, unpack
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import GroupState, new_state, pack, unpack
 from streaming.core.step import take
 
 T0 = 1_700_000_000_000
@@ -64,7 +64,7 @@ class Instance:
     """One JVM of one client id. ``brokers`` list it (None: all); ``asks`` is the broker whose list it goes by."""
 
     client_id: str
-    place: int
+    index: int
     start_ts: int
     topics: dict[str, str]
     strategy: Strategy
@@ -78,11 +78,11 @@ class Instance:
     is_pinned: bool = False
     owned: set[MessageQueue] = field(default_factory=set)
     busy: int = 0  # messages in hand, per queue
-    listed_as: dict[str, Any] = field(default_factory=dict)  # what heartbeats say of it
+    heartbeat: dict[str, Any] = field(default_factory=dict)  # what heartbeats say of it
 
     @property
     def address(self) -> str:
-        return f"10.0.0.{self.place + 1}:5000"
+        return f"10.0.0.{self.index + 1}:5000"
 
 
 @dataclass
@@ -122,7 +122,7 @@ class Fleet:
         self.forgetful: set[str] = set()  # brokers that know no members
         self.stuck: set[MessageQueue] = set()
         self.hung: set[MessageQueue] = set()
-        self.tells_pulls = True  # brokers of the 4.x line do not
+        self.reports_pull_offsets = True  # brokers of the 4.x line do not
         self.static_topics: set[str] = set()
         self.round_fields: dict[str, Any] = {}
         self.events: list[AnyEvent] = []
@@ -283,8 +283,8 @@ class Fleet:
         self.rounds += 1
         return self
 
-    def _is_time_for(self, interval: float, place: int = 0) -> bool:
-        return interval > 0 and (self.rounds + place) % max(1, round(interval / self.every)) == 0
+    def _is_time_for(self, interval: float, index: int = 0) -> bool:
+        return interval > 0 and (self.rounds + index) % max(1, round(interval / self.every)) == 0
 
     def _ts(self, at: float | None = None) -> int:
         return T0 + round((self.now if at is None else at) * 1000)
@@ -353,7 +353,7 @@ class Fleet:
 
     def _say_heartbeat(self, broker: str, client_id: str) -> None:
         listed = [one for one in self.of(client_id) if one.brokers is None or broker in one.brokers]
-        said = {"message_model": listed[0].report.get("message_model", "CLUSTERING"), **listed[0].listed_as}
+        said = {"message_model": listed[0].report.get("message_model", "CLUSTERING"), **listed[0].heartbeat}
         profile = (tuple(one.address for one in listed), said)
         told, told_at = self._told_profiles.get((broker, client_id), (None, 0.0))
         if told == profile and self.now - told_at < 30:
@@ -375,7 +375,7 @@ class Fleet:
             if one.client_id in seen:
                 continue
             seen.add(one.client_id)
-            if self._is_time_for(self.report_every, one.place):
+            if self._is_time_for(self.report_every, one.index):
                 living = [i for i in self.of(one.client_id) if not i.is_ghost]
                 turn = int(self.rounds * self.every // max(self.report_every, self.every))
                 self.report(living[turn % len(living)] if living else one, self.now - 1)
@@ -426,7 +426,7 @@ class Fleet:
             if queue.broker_name in self.down | self.no_offsets:
                 continue
             if queue.queue_id < max(numbers[:2]):
-                pulled = max(o.pulled, o.consumer) if self.tells_pulls else -1
+                pulled = max(o.pulled, o.consumer) if self.reports_pull_offsets else -1
                 progress = QueueProgress(queue.queue_id, o.broker, o.consumer, pulled, o.consumed_ts)
                 by_host.setdefault((queue.topic, queue.broker_name), []).append(progress)
         for (topic, broker), progress in by_host.items():

@@ -8,11 +8,11 @@ import pytest
 from schemas.events import Subscription
 from schemas.facts import AlertFact
 from streaming.core.allocation import AveragelyByCircle, ByConfig, ByMachineRoom
-from streaming.core.causes import view_divergence
-from streaming.core.evidence import GroupEvidence
-from streaming.core.group import Group
+from streaming.core.causes.rules import view_divergence
+from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.settings import GroupRule, Settings
-from streaming.core.topic_evidence import TopicEvidence
+from streaming.core.state.group import Group
 from tests.core.fleet import Fleet, queues
 
 ROOMS = {"T": {"r1@a": 2, "r2@b": 2}}
@@ -74,13 +74,13 @@ def test_strategy_mismatch_is_seen_in_the_reports() -> None:
     assert evidence == "AllocateMessageQueueAveragely: x; AllocateMessageQueueAveragelyByCircle: y"
 
 
-GO: dict[str, Any] = {"listed_as": {"language": "GO"}, "report": {"strategy": None}}  # it names no strategy
+GO: dict[str, Any] = {"heartbeat": {"language": "GO"}, "report": {"strategy": None}}  # it names no strategy
 
 
 def mixed(rate: int = 0) -> Fleet:
     """Java clients w and x, Go clients y and z."""
     fleet = Fleet(rate=rate)
-    fleet.join("w", "x", listed_as={"language": "JAVA"})
+    fleet.join("w", "x", heartbeat={"language": "JAVA"})
     fleet.join("y", "z", **GO)
     return fleet.run(60)
 
@@ -104,7 +104,7 @@ def w_is_in_one_list_only(fleet: Fleet) -> None:
 
 
 def x_is_there_twice(fleet: Fleet) -> None:
-    fleet.join("x", listed_as={"language": "JAVA"})
+    fleet.join("x", heartbeat={"language": "JAVA"})
 
 
 def z_does_not_subscribe(fleet: Fleet) -> None:
@@ -118,7 +118,7 @@ def x_leaves_and_nobody_notices(fleet: Fleet) -> None:
 
 
 def y_joins_under_another_strategy(fleet: Fleet) -> None:
-    fleet.join("v", strategy=AveragelyByCircle(), listed_as={"language": "JAVA"})
+    fleet.join("v", strategy=AveragelyByCircle(), heartbeat={"language": "JAVA"})
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_fault_in_a_group_of_two_sdks_has_its_own_cause(fault: Callable[[Fleet
 
 def test_a_go_client_that_takes_no_part_is_not_one_that_sorts_differently() -> None:
     fleet = Fleet(rate=0)
-    fleet.join("x", listed_as={"language": "JAVA"})
+    fleet.join("x", heartbeat={"language": "JAVA"})
     fleet.join("y", **GO)
     fleet.own("y", "")
     fleet.run(90)
@@ -150,8 +150,8 @@ def test_a_go_client_that_takes_no_part_is_not_one_that_sorts_differently() -> N
 def of_two_sdks(java: str, go: str, **fields: Any) -> Fleet:
     """x and y are a Java and a Go client; each owns what is said, where x should own a and y should own b."""
     fleet = Fleet()
-    fleet.join("x", listed_as={"language": "JAVA"})
-    fleet.join("y", **{"listed_as": {"language": "GO"}} | fields)
+    fleet.join("x", heartbeat={"language": "JAVA"})
+    fleet.join("y", **{"heartbeat": {"language": "GO"}} | fields)
     fleet.own("x", java)
     fleet.own("y", go)
     return fleet.run(90)

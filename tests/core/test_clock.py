@@ -4,11 +4,11 @@ import pytest
 
 from schemas.events import AnyEvent, AssignmentReport, ConsumeProgress, QueueProgress, Round, TopicRoute, decode_event
 from schemas.facts import AlertFact
-from streaming.core import clock
-from streaming.core.clock import Verdict
-from streaming.core.group import Group
+from streaming.core.intake import clock
+from streaming.core.intake.clock import Verdict
 from streaming.core.settings import Settings, Timing
-from streaming.core.state import new_state
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import new_state
 from streaming.core.step import HELD_AT_MOST, Origin, Refused, take
 from tests.core.fleet import T0, Fleet
 
@@ -260,18 +260,22 @@ def test_after_a_setting_back_nothing_is_from_a_time_to_come() -> None:
     fleet = wrong_by_an_hour()
     fleet.run(15)
     state = fleet.state
-    told = [queue.since_ts + max(0, queue.told_after_ms) for queue in state.queues]
+    told = [queue.since_ts + max(0, queue.publish_delay_ms) for queue in state.queues]
     times = [
-        *(time for alert in state.alerts for time in (alert.seen_ts, alert.clear_ts, alert.since_ts)),
+        *(time for alert in state.alerts for time in (alert.seen_ts, alert.right_since_ts, alert.since_ts)),
         *(time for b in state.brokers for time in (b.answered_ts, b.changed_ts, b.lost_ts, b.returned_ts)),
-        *(time for c in state.clients for time in (c.since_ts, c.double_ts, c.unanswered_ts)),
-        *(time for t in state.topics for time in (t.confirmed_ts, t.changed_ts, t.hosts_changed_ts, t.alive_ts)),
-        *(time for q in state.queues for time in (q.since_ts, q.differs_ts, q.evidence_ts, q.progress_ts)),
-        *(condition.since_ts for condition in state.conditions),
+        *(time for c in state.clients for time in (c.since_ts, c.two_addresses_since_ts, c.unanswered_since_ts)),
+        *(
+            time
+            for t in state.topics
+            for time in (t.confirmed_ts, t.changed_ts, t.hosts_changed_ts, t.has_members_since_ts)
+        ),
+        *(time for q in state.queues for time in (q.since_ts, q.mismatch_since_ts, q.evidence_ts, q.progress_ts)),
+        *(condition.since_ts for condition in state.group_findings),
         *(change.ts for change in state.changes),
         *told,
         state.empty_since,
-        state.floor_ts,
+        state.valid_from_ts,
     ]
     assert max(times) <= state.now
     assert all(

@@ -56,7 +56,7 @@ def test_an_open_alert_outlives_a_fault_of_ours(monkeypatch: pytest.MonkeyPatch)
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(evaluation, "find_conditions", fault)
+        patch.setattr(evaluation, "find_group_findings", fault)
         fleet.run(60)
     assert fleet.firing() == {("T", "DUPLICATED")}
     fleet.run(30)
@@ -66,15 +66,15 @@ def test_an_open_alert_outlives_a_fault_of_ours(monkeypatch: pytest.MonkeyPatch)
 
 def evaluations(fleet: Fleet, seconds: float, monkeypatch: pytest.MonkeyPatch) -> int:
     count = 0
-    compare = evaluation.compare
+    update_queue_findings = evaluation.update_queue_findings
 
     def counted(*args: object) -> object:
         nonlocal count
         count += 1
-        return compare(*args)  # type: ignore[arg-type]
+        return update_queue_findings(*args)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr(evaluation, "compare", counted)
+        patch.setattr(evaluation, "update_queue_findings", counted)
         fleet.run(seconds)
     return count
 

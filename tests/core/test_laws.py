@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from schemas.events import AnyEvent, AssignmentReport, ConsumerChange, Forget, Round
 from schemas.facts import AlertFact, Fact, QuarantineFact
-from streaming.core.group import Group
 from streaming.core.settings import Settings, Timing
 from streaming.core.shard import fold
-from streaming.core.state import new_state
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import new_state
 from streaming.core.step import step, take
 from streaming.demo import RECORDINGS
 from streaming.replay.recording import Recording
@@ -107,15 +107,15 @@ def mishandled(events: list[AnyEvent], mishaps: list[tuple[str, int, int]]) -> l
     """What arrives of them: some twice, some later than others, some never, whole rounds missing."""
     arriving = list(events)
     for what, number, later in mishaps:
-        place = number % len(arriving)
+        index = number % len(arriving)
         if what == "double":
-            arriving.insert(place + later, arriving[place])
+            arriving.insert(index + later, arriving[index])
         elif what == "delay":
-            arriving.insert(place + later, arriving.pop(place))
+            arriving.insert(index + later, arriving.pop(index))
         elif what == "drop":
-            del arriving[place]
+            del arriving[index]
         else:
-            arriving = [event for event in arriving if event.round != arriving[place].round]
+            arriving = [event for event in arriving if event.round != arriving[index].round]
         arriving = arriving or [events[0]]
     return arriving
 
@@ -233,7 +233,7 @@ def facts_of(events: list[AnyEvent], timers: Settings, forced: bool = False) -> 
     group = Group(new_state(events[0].cluster, events[0].group), timers)
     for event in events:
         if forced:
-            group.state.due_ts = 0
+            group.state.evaluation_due_ts = 0
         take(group, event)
     return group.facts
 

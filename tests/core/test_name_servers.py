@@ -3,8 +3,8 @@
 import pytest
 
 from schemas.facts import AlertFact, GroupFact
-from streaming.core.routes import COPIES_KEPT_MS
-from streaming.core.state import pack, unpack
+from streaming.core.intake.topic_routes import COPIES_KEPT_MS
+from streaming.core.state.group_state import pack, unpack
 from tests.core.fleet import Fleet
 
 MORE, LESS = {"a": 4, "b": 4}, {"a": 2, "b": 2}

@@ -11,7 +11,7 @@ from schemas.events import AnyEvent, decode_event
 from schemas.facts import EventsLostFact, Fact, QuarantineFact
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
-from streaming.core.state import STATE_VERSION, new_state, pack, unpack
+from streaming.core.state.group_state import STATE_VERSION, new_state, pack, unpack
 from streaming.errors import StateVersionError
 from tests.core.fleet import T0, Fleet, record_of
 
@@ -67,11 +67,13 @@ def test_tallies_count_per_cluster() -> None:
     two.down.add("b")
     two.run(10)
     broken = kafka(b"{", key=b"one/g")
-    tallies = {t.cluster: t for t in fold(None, [*records_of(one.events + two.events), broken], SETTINGS).tallies}
-    assert tallies["one"].events == len(one.events)
-    assert (tallies["one"].rounds, tallies["one"].groups, tallies["one"].quarantined) == (12, 1, 1)
-    assert tallies["one"].newest_round_ts == T0 + 60_000
-    assert (tallies["two"].rounds, tallies["two"].brokers_unanswered) == (8, 2)
+    cluster_counts = {
+        t.cluster: t for t in fold(None, [*records_of(one.events + two.events), broken], SETTINGS).cluster_counts
+    }
+    assert cluster_counts["one"].events == len(one.events)
+    assert (cluster_counts["one"].rounds, cluster_counts["one"].groups, cluster_counts["one"].quarantined) == (12, 1, 1)
+    assert cluster_counts["one"].newest_round_ts == T0 + 60_000
+    assert (cluster_counts["two"].rounds, cluster_counts["two"].brokers_unanswered) == (8, 2)
 
 
 # --- groups that are gone

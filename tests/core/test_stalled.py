@@ -295,9 +295,9 @@ def test_a_retry_queue_is_critical_only_while_messages_wait_in_it() -> None:
 def test_a_queue_is_told_as_severe_as_its_alert_whatever_becomes_of_it() -> None:
     """Brokers of the 4.x line, and a client that never answers."""
     fleet = Fleet()
-    fleet.tells_pulls = False
+    fleet.reports_pull_offsets = False
     fleet.join("x")
-    fleet.join("y", answers=False, listed_as={"message_model": "CLUSTERING"})
+    fleet.join("y", answers=False, heartbeat={"message_model": "CLUSTERING"})
     fleet.run(60)
     fleet.stick("b0-3")
     severities = set()

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.core.comparison import judge_all
-from streaming.core.evidence import GroupEvidence
+from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.findings.queue_findings import judge_topics
 from tests.core.fleet import T0, Fleet
 
 PHASES = [0, pytest.param(5, marks=pytest.mark.slow), 10, pytest.param(15, marks=pytest.mark.slow)]
@@ -113,17 +113,17 @@ def test_to_judge_twice_at_one_marker_counts_nothing_twice() -> None:
     crash_loop(fleet, 20, 20, 80)
     fleet.join("10.0.0.9@99")
     fleet.run(5)
-    spare = [queue.spare for queue in fleet.state.queues]
+    unexplained_reports = [queue.unexplained_reports for queue in fleet.state.queues]
     for _ in range(3):
-        judge_all(fleet.group, GroupEvidence(fleet.group))
-    assert [queue.spare for queue in fleet.state.queues] == spare
-    assert max(spare) > 0
+        judge_topics(fleet.group, GroupEvidence(fleet.group))
+    assert [queue.unexplained_reports for queue in fleet.state.queues] == unexplained_reports
+    assert max(unexplained_reports) > 0
 
 
 def test_one_who_gives_it_up_ends_the_count() -> None:
     fleet = both_own_a0(group())
     crash_loop(fleet, 20, 20, 60)
-    assert max(queue.twice_ts for queue in fleet.state.queues) > T0
+    assert max(queue.two_owners_since_ts for queue in fleet.state.queues) > T0
     fleet.own("10.0.0.2@1", "b0-1")
     fleet.run(25)
-    assert {queue.twice_ts for queue in fleet.state.queues} == {0}
+    assert {queue.two_owners_since_ts for queue in fleet.state.queues} == {0}

@@ -11,13 +11,13 @@ from tests.core.fleet import Fleet
 
 ACTIVELY, PASSIVELY = "CONSUME_ACTIVELY", "CONSUME_PASSIVELY"
 PULLS: dict[str, Any] = {"report": {"owned": (), "consume_type": ACTIVELY}}  # DefaultMQPullConsumer: no queues
-PULLS_BY_HEARTBEAT: dict[str, Any] = {"report": {"owned": ()}, "listed_as": {"consume_type": ACTIVELY}}
+PULLS_BY_HEARTBEAT: dict[str, Any] = {"report": {"owned": ()}, "heartbeat": {"consume_type": ACTIVELY}}
 TOOL: dict[str, Any] = {  # it pulls queues that it assigns itself, under the name of the group
     "report": {"owned": (), "subscriptions": (), "consume_type": ACTIVELY},
     "consumes": False,
 }
 POPS: dict[str, Any] = {"pop": (OwnedQueues("T", "a", (OwnedQueue(0),)),), "owned": (), "client_rebalance": False}
-GO: dict[str, Any] = {"report": {"strategy": None, "message_model": None}, "listed_as": {"message_model": None}}
+GO: dict[str, Any] = {"report": {"strategy": None, "message_model": None}, "heartbeat": {"message_model": None}}
 
 
 def kinds(fleet: Fleet, topic: str = "T") -> set[str]:
@@ -92,7 +92,7 @@ def test_pull_clients_that_list_their_queues_are_judged() -> None:
 def test_what_a_push_client_says_counts_whatever_the_last_heartbeat_of_the_group_was() -> None:
     """ConsumerGroupInfo.updateChannel: the type that a broker tells of all is that of the group's last heartbeat."""
     fleet = Fleet(rate=0)
-    fleet.join("x", "y", report={"consume_type": PASSIVELY}, listed_as={"consume_type": ACTIVELY})
+    fleet.join("x", "y", report={"consume_type": PASSIVELY}, heartbeat={"consume_type": ACTIVELY})
     fleet.own("x", "")
     fleet.run(90)
     assert fleet.firing() == {("T", "ORPHANED")}
@@ -133,7 +133,7 @@ def test_a_group_whose_offsets_move_at_brokers_does_not_broadcast() -> None:
 
 def test_a_report_that_names_the_model_is_enough() -> None:
     fleet = Fleet(rate=0)
-    fleet.join("x", "y", listed_as={"message_model": None})
+    fleet.join("x", "y", heartbeat={"message_model": None})
     fleet.own("y", "a0 b0-3")
     fleet.run(60)
     assert fleet.firing() == {("T", "DUPLICATED")}

@@ -72,7 +72,7 @@ def test_queues_that_nobody_consumes_are_found_with_their_cause(twice: bool, cau
 def test_standing_still_since_the_start_of_clients_that_were_not_asked_is_no_proof() -> None:
     """Brokers of the 4.x line do not tell whether messages were pulled, and nobody has said anything."""
     fleet = unasked(progress_every=20)
-    fleet.tells_pulls = False
+    fleet.reports_pull_offsets = False
     fleet.join("x", "y")
     fleet.stuck.update(queues("a0-3"))
     fleet.run(100)

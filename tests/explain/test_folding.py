@@ -3,8 +3,8 @@
 import pytest
 
 from schemas.facts import EvaluationFailedFact, EventsLostFact, RebalanceFact
-from streaming.core.alerting import Reason
-from streaming.core.kinds import ALERTING_OF_QUEUES
+from streaming.core.alerts.lifecycle import Reason
+from streaming.core.findings.kinds import ALERTING_OF_QUEUES
 from streaming.explain.folding import CHANGES_AT_MOST, picture_of
 from streaming.explain.picture import Monitor, View
 from streaming.explain.reasons import WHY, why_no_alert, why_of

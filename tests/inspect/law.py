@@ -155,8 +155,8 @@ def finding(
     elif kind == "DUPLICATED":
         for key in keys:
             said = [one for them in answers.said.values() for one in them if key in one.owns]
-            twins = any(listed[owner] > 1 for listed in answers.lists.values() for owner in answers.owners(key))
-            if len(said) < 2 and not twins:
+            duplicates = any(listed[owner] > 1 for listed in answers.lists.values() for owner in answers.owners(key))
+            if len(said) < 2 and not duplicates:
                 lacking = "reports of two owners"
     elif kind in ("STALLED", "CONSUME_DISABLED"):
         if any(answers.not_pulled_ms(key) < 60_000 for key in keys):

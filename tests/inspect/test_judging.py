@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from schemas.events import AnyEvent, BrokerAnswer, ConsumeProgress, Round, RouteQueues, Subscription, TopicRoute
 from streaming.core.allocation import AveragelyByCircle
-from streaming.core.bounds import CLIENTS_AT_MOST
+from streaming.core.intake.size_limits import CLIENTS_AT_MOST
 from streaming.core.settings import GroupRule, Settings
 from streaming.inspect import judging
 from streaming.inspect.picture import GroupPicture
@@ -367,7 +367,7 @@ def test_fault_of_ours_hides_no_other_group(monkeypatch: pytest.MonkeyPatch) -> 
     def fails(*_: object) -> None:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr(judging, "judge_all", fails)
+    monkeypatch.setattr(judging, "judge_topics", fails)
     seen = picture(looked_at(two()))
     assert (seen.status, seen.reason) == ("unknown", "evaluation failed: RuntimeError: boom")
 

@@ -21,9 +21,9 @@ from streaming.collector.translation.answers import (
     RouteAnswer,
     RunningInfoAnswer,
 )
-from streaming.core.group import Group
 from streaming.core.settings import Settings
-from streaming.core.state import new_state
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import new_state
 from streaming.core.step import take
 from streaming.inspect.judging import picture_of
 from streaming.inspect.picture import GroupPicture
@@ -152,11 +152,11 @@ def ways(lines: list[Line]) -> Iterator[tuple[str, Withhold]]:
         yield f"reports of {client}", without(RunningInfoAnswer, lambda line, c=client: line.client_id == c)  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("place", range(len(RECORDINGS)), ids=lambda place: RECORDINGS[place].name.partition(".")[0])
-def test_every_statement_follows_from_an_answer(place: int) -> None:
+@pytest.mark.parametrize("index", range(len(RECORDINGS)), ids=lambda index: RECORDINGS[index].name.partition(".")[0])
+def test_every_statement_follows_from_an_answer(index: int) -> None:
     """Each recording with some kinds of answers withheld; all kinds have their turn."""
-    lines = lines_of(RECORDINGS[place])
-    chosen = [("nothing", everything), *list(ways(lines))[1 + place % 5 :: 5]]
+    lines = lines_of(RECORDINGS[index])
+    chosen = [("nothing", everything), *list(ways(lines))[1 + index % 5 :: 5]]
     found = {f"without {what}: {law}" for what, way in chosen for law in broken_laws(lines, way, 23)}
     assert sorted(found)[:20] == []
 

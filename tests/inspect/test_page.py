@@ -67,8 +67,8 @@ def test_healthy_groups_take_a_line_unless_they_are_asked_for() -> None:
 
 def test_what_is_wrong_comes_first() -> None:
     shown = page(healthy("a"), unheard(), young(), mixed())
-    places = [shown.index(name) for name in ("orders", "shipping", "audit", "healthy   a")]
-    assert places == sorted(places)
+    indices = [shown.index(name) for name in ("orders", "shipping", "audit", "healthy   a")]
+    assert indices == sorted(indices)
 
 
 def large(strategy: AveragelyByCircle | None = None) -> Fleet:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.facts import AlertChange, AlertClient, AlertFact, AlertQueue, Cause, Severity
-from streaming.core.kinds import ALERTING
+from streaming.core.findings.kinds import ALERTING
 from streaming.notices import MonitorTrouble, Notice, OpenAlert, write
 from streaming.notices.parts import shown
 from streaming.notices.writing import LINES_AT_MOST

@@ -3,7 +3,7 @@
 from typing import Any
 
 from schemas.facts import AlertFact, AlertQueue, Fact, HealthFact
-from streaming.core.alerting import fingerprint
+from streaming.core.alerts.lifecycle import fingerprint
 
 NOW = 1_700_000_000_000
 S = 1_000

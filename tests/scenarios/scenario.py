@@ -58,7 +58,7 @@ class Doing(Struct, forbid_unknown_fields=True):
     strategy: str = "AVG"
     params: dict[str, Any] = field(default_factory=dict)
     report: dict[str, Any] = field(default_factory=dict)
-    listed_as: dict[str, Any] = field(default_factory=dict)  # what heartbeats say: language, version
+    heartbeat: dict[str, Any] = field(default_factory=dict)  # what heartbeats say: language, version
     brokers: tuple[str, ...] | None = None  # those that list it
     asks: str | None = None  # the broker whose list it goes by
     leave: tuple[str, ...] = ()
@@ -159,7 +159,7 @@ def _do(fleet: Fleet, doing: Doing) -> None:
     if doing.join:
         strategy = strategy_named(doing.strategy, doing.params)
         fields = {"topics": doing.topics, "report": doing.report, "brokers": doing.brokers, "asks": doing.asks}
-        fields["listed_as"] = doing.listed_as
+        fields["heartbeat"] = doing.heartbeat
         fleet.join(*doing.join, strategy=strategy, **fields)
     for topic, hosts in doing.route.items():
         fleet.route(topic, **hosts)

@@ -7,8 +7,8 @@ import pytest
 
 from schemas.events import decode_event
 from schemas.facts import Cause, Kind
-from streaming.core.group import Group
-from streaming.core.state import new_state
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import new_state
 from streaming.core.step import take
 from tests.core.fleet import queues
 from tests.scenarios.scenario import FILES, check, event_lines, lines_of, play, read

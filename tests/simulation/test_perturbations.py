@@ -9,7 +9,7 @@ import pytest
 from schemas.events import AnyEvent, AssignmentReport, ConsumeProgress, ConsumerChange, Heartbeat, Round
 from schemas.facts import Kind
 from schemas.identity import MessageQueue
-from streaming.core import findings
+from streaming.core.findings import queue_rules as findings
 from streaming.core.settings import Settings
 from streaming.simulation.pace import LIVE
 from streaming.simulation.proof import healthy, incidents, lasting

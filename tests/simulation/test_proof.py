@@ -11,10 +11,13 @@ from msgspec.structs import replace
 
 from schemas.facts import Cause, Kind
 from streaming.cli import main
-from streaming.core import causes, claims, comparison, findings
-from streaming.core.explanation import Explanation
+from streaming.core.alerts import candidates
+from streaming.core.causes import rules as causes
+from streaming.core.causes.explanation import Explanation
+from streaming.core.evidence.topic_evidence import TopicEvidence
+from streaming.core.findings import queue_findings as comparison
+from streaming.core.findings import queue_rules as findings
 from streaming.core.settings import Settings, Timing
-from streaming.core.topic_evidence import TopicEvidence
 from streaming.simulation.proof import evaluation, incidents
 from streaming.simulation.proof.detector import Detector
 from streaming.simulation.proof.evaluation import Order, evaluate
@@ -214,6 +217,6 @@ def test_without_patience_the_same_healthy_groups_page(monkeypatch: pytest.Monke
     """What keeps everyday life silent: the graces, and that an alert fires only once all has been said again."""
     four_groups = Order(0, 1_090)
     assert not evaluate(four_groups, "short", Settings(), jobs=1).healthy_pages
-    monkeypatch.setattr(claims, "_is_ripe", lambda *_: True)
+    monkeypatch.setattr(candidates, "_is_ripe", lambda *_: True)
     none = Timing(grace_membership=0, grace_route=0, grace_broker=0, grace_orderly_extra=0)
     assert evaluate(four_groups, "short", Settings(timing=none), jobs=1).healthy_pages

@@ -7,9 +7,9 @@ import pytest
 from schemas.events import decode_event, encode_event
 from schemas.facts import Fact
 from streaming.config import load_config
-from streaming.core.group import Group
 from streaming.core.settings import Settings
-from streaming.core.state import new_state
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import new_state
 from streaming.core.step import take
 from streaming.replay.engines import core_facts
 from streaming.simulation.proof.faults import FAULT_NAMED

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from schemas.facts import Fact
-from streaming.core.shard import Tally
+from streaming.core.shard import ClusterCounts
 from streaming.spark.health import BatchAccount, Health
 from streaming.spark.loss import Loss
 from streaming.spark.operator import ShardReport
@@ -34,8 +34,10 @@ def watch(
     for at in range(from_ts + BEAT_MS, to_ts + 1, BEAT_MS):
         is_dead, is_late = dead[0] <= at < dead[1], late[0] <= at < late[1]
         newest = at - (5 * MINUTE if is_late else SECOND)
-        tallies = [] if is_dead else [Tally(cluster, events=30, rounds=3, groups=1, newest_round_ts=newest)]
-        health.add(BatchAccount(at // BEAT_MS, 400, [ShardReport(0, 5000, 0, [], tallies)], Loss()))
+        cluster_counts = (
+            [] if is_dead else [ClusterCounts(cluster, events=30, rounds=3, groups=1, newest_round_ts=newest)]
+        )
+        health.add(BatchAccount(at // BEAT_MS, 400, [ShardReport(0, 5000, 0, [], cluster_counts)], Loss()))
         facts += health.facts(at, working=not is_dead)
     return facts
 
@@ -52,9 +54,9 @@ def joined(now: int) -> list[Fact]:
     """A third member joins, on both brokers."""
     with ending(now, 300):
         fleet = Fleet(cluster="prod", group="joined")
-        fleet.join("x", "y", listed_as={"language": "JAVA", "version": "407"})
+        fleet.join("x", "y", heartbeat={"language": "JAVA", "version": "407"})
         fleet.run(120)
-        fleet.join("z", listed_as={"language": "GO", "version": "317"})
+        fleet.join("z", heartbeat={"language": "GO", "version": "317"})
         return fleet.run(180).facts
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming.core.shard import Tally
+from streaming.core.shard import ClusterCounts
 from streaming.spark.health import BatchAccount, Health
 from streaming.spark.loss import Loss
 from streaming.spark.operator import ShardReport
@@ -10,12 +10,12 @@ from streaming.spark.operator import ShardReport
 T0 = 1_700_000_000_000
 
 
-def account(*tallies, batch_id=0, loss=None, state_bytes=100, shard=0):
-    return BatchAccount(batch_id, 40, [ShardReport(shard, state_bytes, 0, [], list(tallies))], loss or Loss())
+def account(*cluster_counts, batch_id=0, loss=None, state_bytes=100, shard=0):
+    return BatchAccount(batch_id, 40, [ShardReport(shard, state_bytes, 0, [], list(cluster_counts))], loss or Loss())
 
 
 def tally(cluster="c", events=10, rounds=2, groups=2, newest=T0, **fields):
-    return Tally(cluster, events=events, rounds=rounds, groups=groups, newest_round_ts=newest, **fields)
+    return ClusterCounts(cluster, events=events, rounds=rounds, groups=groups, newest_round_ts=newest, **fields)
 
 
 @pytest.fixture

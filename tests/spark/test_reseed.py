@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from schemas.facts import AlertFact
-from streaming.core.seed import GroupSeed
+from streaming.core.state.restore import GroupSeed
 from streaming.errors import CheckpointError, SourceError
 from streaming.spark.facts import FactsTable
 from streaming.spark.reseed import reseed

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from streaming.config.storages import what_storage_lacks
-from streaming.core import state
+from streaming.core.state import group_state as state
 from streaming.errors import SetupError, StateVersionError
 from streaming.spark.storage import Folder
 from tests.spark.pipeline import Pipeline, fleet, lines_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from streaming.collector.probing.policy import GAP_MS, LONGEST_BACK_OFF_MS, SETTLE_IN_MS, SLOW_MS, Policy
-from streaming.core.exclusion import is_proxy_client
+from streaming.core.evidence.exclusions import is_proxy_client
 
 SWITCHED_OFF = "running info is switched off"
 GRPC_CLIENT = "a gRPC client: its proxy answers for it"

@@ -25,7 +25,7 @@ from streaming.collector.translation.views import listed as listed_ids
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.bodies import Asked
 from streaming.collector.wire.client import JUST_NOW, Lane, Reply
-from streaming.core.exclusion import is_proxy_client
+from streaming.core.evidence.exclusions import is_proxy_client
 
 BROADCASTING = "BROADCASTING"
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from schemas.events import AnyEvent
 from schemas.facts import AlertFact, AlertState, Fact, Kind
-from streaming.core.group import Group
 from streaming.core.settings import Settings
-from streaming.core.state import new_state
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import new_state
 from streaming.core.step import take
 from streaming.simulation.collector import Collector
 from streaming.simulation.fleet import Fleet

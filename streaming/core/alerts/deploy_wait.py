@@ -1,0 +1,45 @@
+"""Rolling deploys: what is found because members differ waits while they are replaced by others that are alike."""
+
+from collections.abc import Set
+
+from schemas.facts import Cause
+from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.intake.deploy_tracking import patience_ms
+from streaming.core.state.group import Group
+
+MISMATCHES = frozenset({Cause.SUBSCRIPTION_MISMATCH.value, Cause.STRATEGY_MISMATCH.value})
+OF_ITS_OWN = frozenset({Cause.SAME_CLIENT_ID.value})  # proven, and no consequence of members that differ
+
+
+def is_rolling_deploy(evidence: GroupEvidence) -> bool:
+    """Members come, others that had been there go, and it has neither stopped nor come to its end."""
+    group, known = evidence.group, evidence.group.state.deploy
+    if known is None or not (known.joined and known.left):
+        return False
+    patience = patience_ms(group, known)
+    if all(member.client.since_ts >= known.began_ts for member in evidence.members.values()):
+        patience = min(patience, _to_settle_ms(evidence))
+    return evidence.now - known.last_ts <= patience
+
+
+def _to_settle_ms(evidence: GroupEvidence) -> int:
+    """How long the last share-out of a deploy may take to be seen: its grace, and once more for the reports."""
+    timing = evidence.group.timing
+    return 2 * timing.grace_membership + (timing.grace_orderly_extra if evidence.orderly else 0)
+
+
+def note_mismatch(group: Group, causes: Set[str]) -> None:
+    """Members were found to differ: what else is found while they are being replaced mostly follows from that."""
+    if group.state.deploy is not None and causes & MISMATCHES:
+        group.state.deploy.mismatched = True
+
+
+def waits_for_deploy(evidence: GroupEvidence, cause: str | None) -> bool:
+    """Whether it is what members that differ bring about, and they are being replaced by others that are alike.
+
+    Not only where that is the cause named: when the last of the old ones has left, nobody differs any more, but the
+    queues that were nobody's have yet to be taken over.
+    """
+    known = evidence.group.state.deploy
+    follows = cause in MISMATCHES or (known is not None and known.mismatched and cause not in OF_ITS_OWN)
+    return follows and is_rolling_deploy(evidence)

@@ -1,0 +1,135 @@
+"""What an alert fact says beside its finding: which clients it is about, what changed shortly before, what waits."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from schemas.facts import AlertChange, AlertClient, AlertQueue, Kind
+from schemas.identity import is_retry_topic
+from streaming.core.evidence.group_evidence import BROADCASTING, GroupEvidence, shown
+from streaming.core.findings.queue_rules import Verdict
+from streaming.core.intake.client_reports import addresses_of
+from streaming.core.intake.membership import is_listed
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import Alert, Client, HeartbeatProfile, RunningProfile
+from streaming.core.state.queue_state import Queue
+
+CLIENTS_AT_MOST = 20
+MOST_WAITING = 2**63 - 1  # what a table's BIGINT holds: offsets may be anything up to it
+CHANGES_AT_MOST = 10
+CHANGES_BEFORE_MS = 600_000
+
+_NOTHING_LISTED = HeartbeatProfile()
+_NOTHING_RUN = RunningProfile()
+
+
+def queues_of(evidence: GroupEvidence, alert: Alert, verdicts: dict[int, Verdict]) -> tuple[AlertQueue, ...]:
+    """The alert's queues, each with who owns it, who should, and how much waits in it."""
+    return tuple(_queue(evidence, index, verdicts.get(index)) for index in alert.queues)
+
+
+def _queue(evidence: GroupEvidence, index: int, verdict: Verdict | None) -> AlertQueue:
+    group = evidence.group
+    queue = group.message_queue(index)
+    owners = () if verdict is None else group.client_ids(verdict.owners)
+    expected = None if verdict is None or verdict.expected is None else group.client_ids(verdict.expected)
+    waiting = _waiting(evidence, group.state.queues[index])
+    return AlertQueue(queue.broker_name, queue.queue_id, owners, expected, waiting)
+
+
+def _waiting(evidence: GroupEvidence, queue: Queue) -> int | None:
+    """Broadcasting clients keep their offsets to themselves."""
+    if not queue.progress_ts or evidence.message_model == BROADCASTING:
+        return None
+    return min(max(0, queue.consumer_lag), MOST_WAITING)
+
+
+def waiting_of(evidence: GroupEvidence, alert: Alert) -> tuple[int | None, int | None]:
+    """Messages not consumed, and after when the oldest of them came; each None where it is not known."""
+    every = evidence.group.state.queues
+    queues = every if alert.kind == Kind.NO_MEMBERS else [every[index] for index in alert.queues]
+    known = [waiting for queue in queues if (waiting := _waiting(evidence, queue)) is not None]
+    dated = [queue.consumed_ts for queue in queues if queue.consumed_ts]
+    return (min(sum(known), MOST_WAITING) if known else None), min(dated, default=None)
+
+
+def clients_of(
+    group: Group, alert: Alert, verdicts: dict[int, Verdict], named: Iterable[int]
+) -> tuple[AlertClient, ...]:
+    """Those that the cause names, the odd ones among them first, then the owners and expected owners of its queues."""
+    judged = [verdicts[index] for index in alert.queues if index in verdicts]
+    owners = {index for verdict in judged for index in verdict.owners}
+    expected = {index for verdict in judged for index in verdict.expected or ()}
+    indices = dict.fromkeys((*_odd_ones_first(group, set(named)), *_by_id(group, owners), *_by_id(group, expected)))
+    return tuple(_client(group, group.state.clients[index]) for index in list(indices)[:CLIENTS_AT_MOST])
+
+
+def _by_id(group: Group, indices: set[int]) -> list[int]:
+    return sorted(indices, key=lambda index: group.state.clients[index].client_id)
+
+
+def _odd_ones_first(group: Group, indices: set[int]) -> list[int]:
+    """Of thirteen clients the one that subscribes to something else is what a reader looks for."""
+    in_order = _by_id(group, indices)
+    said = {index: _client(group, group.state.clients[index]).subscriptions for index in in_order}
+    alike = Counter(said.values())
+    return sorted(in_order, key=lambda index: alike[said[index]])
+
+
+def _client(group: Group, client: Client) -> AlertClient:
+    state = group.state
+    heartbeat = state.heartbeat[client.heartbeat] if client.heartbeat >= 0 else _NOTHING_LISTED
+    running = state.running[client.reports[0].running] if client.reports else _NOTHING_RUN
+    subscriptions = running.subscriptions or heartbeat.subscriptions or ()
+    return AlertClient(
+        client_id=client.client_id,
+        addresses=addresses_of(client),
+        brokers=tuple(b.name for b, entries in zip(state.brokers, client.entries, strict=False) if entries),
+        version=heartbeat.version,
+        strategy=running.strategy,
+        subscriptions=tuple(shown(pair) for pair in subscriptions if not is_retry_topic(pair[0])),
+        start_ts=tuple(sorted(report.start_ts for report in client.reports if report.start_ts)),
+        answered_ts=client.reports[0].answered_ts if client.reports else None,
+    )
+
+
+def changes_of(group: Group, alert: Alert) -> tuple[AlertChange, ...]:
+    """What changed from ten minutes before the alert until now, as far as it is kept."""
+    since = min(alert.active_ts, group.state.now) - CHANGES_BEFORE_MS  # a clock may have been set back since
+    changes = {*_of_clients(group), *_of_routes(group, alert), *_of_brokers(group, alert)}
+    in_order = sorted(change for change in changes if change[0] >= since)
+    return tuple(AlertChange(*change) for change in in_order[-CHANGES_AT_MOST:])
+
+
+_Change = tuple[int, str, str]
+
+
+def _of_clients(group: Group) -> Iterable[_Change]:
+    """Who was there when evenkeel began to look had not joined then. A second instance joins under a known id."""
+    state = group.state
+    were_members = [client for client in state.clients if client.entries]
+    happened = [(change.ts, change.joined, change.client_id) for change in state.changes]
+    happened += [(client.since_ts, is_listed(client), client.client_id) for client in were_members]
+    happened += [
+        (client.two_addresses_since_ts, True, client.client_id) for client in were_members if max(client.entries) > 1
+    ]
+    for ts, joined, client_id in happened:
+        if ts > state.began_ts:
+            yield ts, "joined" if joined else "left", client_id
+
+
+def _of_routes(group: Group, alert: Alert) -> Iterable[_Change]:
+    for topic in group.state.topics:
+        if topic.changed_ts and alert.topic in ("", topic.name):
+            yield topic.changed_ts, "route_changed", topic.name
+
+
+def _of_brokers(group: Group, alert: Alert) -> Iterable[_Change]:
+    state = group.state
+    of_topic = [topic for topic in state.topics if alert.topic in ("", topic.name)]
+    hosting = {hosted.broker for topic in of_topic for hosted in (*topic.hosts, *topic.previous_hosts)}
+    for index in hosting:
+        broker = state.brokers[index]
+        if broker.lost_ts and 0 < broker.answered_ts < state.now - group.timing.view_max_age:
+            yield broker.lost_ts, "broker_lost", broker.name
+        if broker.returned_ts:
+            yield broker.returned_ts, "broker_returned", broker.name

@@ -1,0 +1,51 @@
+"""What is not ours to judge: members whose queues do not follow from their own arithmetic, and groups of only such."""
+
+import re
+
+from streaming.core.state.group_state import HeartbeatProfile, RunningProfile
+
+PULLS, PUSHES = "CONSUME_ACTIVELY", "CONSUME_PASSIVELY"  # ConsumeType of pull and of push consumers
+
+CONFIGURED, STATIC_TOPIC, NOT_SUBSCRIBED = "CONFIGURED", "STATIC_TOPIC", "NOT_SUBSCRIBED"
+POP, BROKER_ALLOCATED, LITE_ASSIGN, PROXY_CLIENT = "POP", "BROKER_ALLOCATED", "LITE_ASSIGN", "PROXY_CLIENT"
+STANDS = frozenset({CONFIGURED, STATIC_TOPIC, NOT_SUBSCRIBED})  # no matter which members come and go
+
+_GRPC_CLIENT_ID = re.compile(r"[^@]+@[0-9]+@[0-9]+@[0-9a-z]+")
+
+
+def why_excluded(client_id: str, running: RunningProfile | None, heartbeat: HeartbeatProfile | None) -> str | None:
+    """Why a member is not ours to judge. It stands in the brokers' lists all the same, and is given a share by others.
+
+    RebalanceImpl.rebalanceByTopic shares out among all ids of MQClientInstance.findConsumerIdList, whatever they run.
+    """
+    if running is not None and running.pops:
+        return POP
+    if running is not None and running.client_rebalance is False:
+        return BROKER_ALLOCATED
+    if running is not None and not running.subscriptions and _pulls_only(running, heartbeat):
+        return LITE_ASSIGN
+    return PROXY_CLIENT if is_proxy_client(client_id) else None
+
+
+def _pulls_only(running: RunningProfile, heartbeat: HeartbeatProfile | None) -> bool:
+    if running.consume_type is not None or heartbeat is None:
+        return running.consume_type == PULLS
+    return heartbeat.consume_type == PULLS and not heartbeat.subscriptions
+
+
+def tells_when_it_owns_nothing(running: RunningProfile, heartbeat: HeartbeatProfile | None) -> bool:
+    """Whether a report without queues says that the client owns none. Pull consumers mostly do not list theirs:
+
+    DefaultMQPullConsumerImpl.consumerRunningInfo never does, DefaultLitePullConsumerImpl's only from 5.1.1 on. The type
+    that a broker knows is that of the group's last heartbeat (ConsumerGroupInfo.updateChannel): it may be another's.
+    """
+    if running.consume_type is not None:
+        return running.consume_type != PULLS
+    if not running.subscriptions:
+        return False
+    return heartbeat is None or heartbeat.consume_type != PULLS
+
+
+def is_proxy_client(client_id: str) -> bool:
+    """Whether an id is that of a gRPC client: host@process@index@time, where others have at most host@instance@unit."""
+    return client_id.count("@") == 3 and _GRPC_CLIENT_ID.fullmatch(client_id) is not None

@@ -1,0 +1,111 @@
+"""Who should own what: every member's own arithmetic, done once for all of them."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from schemas.identity import MessageQueue
+from streaming.core.allocation import AllocationError, Strategy, allocate_all, strategy_named, strategy_of_class
+from streaming.core.settings import GroupRule
+
+KEPT_BYTES = 64 * 1024 * 1024  # of expected owners, in each process
+SELF_SUFFICIENT = ("AVG", "AVG_BY_CIRCLE")  # the class name alone says what the client computes
+
+Hosts = tuple[tuple[str, int], ...]  # (broker name, readable queues)
+Owners = Mapping[tuple[str, int], tuple[str, ...]]  # (broker name, queue id) -> client ids
+
+
+class NotKnown(Exception):
+    """The expected owners cannot be known; the message says why."""
+
+
+def strategy_key(rule: GroupRule, classes: frozenset[str | None]) -> tuple[str, bytes]:
+    """Name and parameters of the configured strategy, else of the one that every report names. Raises NotKnown.
+
+    None among ``classes`` is a member that does not name its own: rocketmq-client-go's ConsumerRunningInfo does not.
+    """
+    if rule.strategy is not None:
+        return rule.strategy, msgspec.json.encode(rule.params)
+    named = classes - {None}
+    if not named:
+        raise NotKnown("no report names a strategy")
+    if len(named) > 1:
+        raise NotKnown("members run different strategies")
+    if None in classes:
+        raise NotKnown("some members do not name their strategy")
+    (java_class,) = named
+    name = strategy_of_class(java_class or "")
+    if name is None:
+        raise NotKnown(f"strategy {java_class} is not one of RocketMQ's own")
+    if name not in SELF_SUFFICIENT:
+        raise NotKnown(f"the parameters of {name} cannot be seen from outside: configure them")
+    return name, b"{}"
+
+
+@lru_cache(maxsize=1024)
+def _configured(name: str, params: bytes) -> Strategy:
+    decoded: dict[str, Any] = msgspec.json.decode(params)
+    return strategy_named(name, decoded)
+
+
+def expected_owners(strategy_key: tuple[str, bytes], topic: str, hosts: Hosts, client_ids: tuple[str, ...]) -> Owners:
+    """Owner ids of each queue, a doubled id twice. Raises NotKnown where the clients' own code throws."""
+    return _kept.get((strategy_key, topic, hosts, client_ids))
+
+
+def _shared_out(strategy_key: tuple[str, bytes], topic: str, hosts: Hosts, client_ids: tuple[str, ...]) -> Owners:
+    queues = [MessageQueue(topic, broker_name, queue_id) for broker_name, count in hosts for queue_id in range(count)]
+    owners: dict[tuple[str, int], tuple[str, ...]] = {(q.broker_name, q.queue_id): () for q in queues}
+    if not queues:
+        return owners
+    try:
+        allocation = allocate_all(_configured(*strategy_key), queues, client_ids)
+    except AllocationError as error:
+        raise NotKnown(f"{strategy_key[0]} throws {error.java_class}: {error.message}") from error
+    for client_id, share in zip(allocation.client_ids, allocation.shares, strict=True):
+        for queue in dict.fromkeys(share):  # RocketMQ makes a set of it, and CONFIG may name a queue twice
+            if queue.topic == topic:
+                index = (queue.broker_name, queue.queue_id)
+                owners[index] = (*owners.get(index, ()), client_id)
+    return owners
+
+
+Asked = tuple[tuple[str, bytes], str, Hosts, tuple[str, ...]]
+
+
+class KeptOwners:
+    """What was computed lately, the latest used last, within ``most`` bytes, about.
+
+    The share-out of a thousand clients and queues takes some 300 KB, that of a small group 3 KB: a number of entries
+    says little of the memory.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._weight = 0
+        self._owners: dict[Asked, Owners] = {}
+
+    def get(self, asked: Asked) -> Owners:
+        owners = self._owners.pop(asked, None)
+        if owners is None:
+            owners = _shared_out(*asked)
+            self._weight += _weight(asked, owners)
+        self._owners[asked] = owners
+        while self._weight > self._most and len(self._owners) > 1:
+            oldest = next(iter(self._owners))
+            self._weight -= _weight(oldest, self._owners.pop(oldest))
+        return owners
+
+    @property
+    def weight(self) -> int:
+        return self._weight
+
+
+def _weight(asked: Asked, owners: Owners) -> int:
+    """Bytes, about: a queue's two tuples and its place in the dict, a client's id, and the rest."""
+    return 1_000 + 200 * len(owners) + 100 * len(asked[3])
+
+
+_kept = KeptOwners(KEPT_BYTES)

@@ -1,0 +1,201 @@
+"""What the evidence at hand amounts to, before anything is judged: per member, and of the whole group."""
+
+from functools import cached_property
+
+from streaming.core.evidence.exclusions import CONFIGURED, LITE_ASSIGN, PUSHES, tells_when_it_owns_nothing, why_excluded
+from streaming.core.intake.lost_events import reports_count_after
+from streaming.core.intake.membership import hosting_brokers, is_listed
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import Client, HeartbeatProfile, Report, RunningProfile
+
+CLUSTERING, BROADCASTING = "CLUSTERING", "BROADCASTING"
+Subscriptions = tuple[tuple[str, str | None], ...]
+
+
+class MemberEvidence:
+    """What one listed client has said. ``as_of``: the moment from which all of its instances have; 0: not all have.
+
+    ``exclusion``: why evenkeel does not judge it. ``is_non_reporting``: it does not say which queues it owns, or it is
+    excluded.
+    """
+
+    __slots__ = (
+        "as_of",
+        "client",
+        "entries",
+        "exclusion",
+        "heartbeat",
+        "index",
+        "is_non_reporting",
+        "reports",
+        "running",
+        "second_instance_proven",
+        "weight",
+    )
+
+    def __init__(self, group: Group, index: int, client: Client) -> None:
+        state, timing = group.state, group.timing
+        self.index = index
+        self.client = client
+        self.entries = max(client.entries)
+        fresh = [r for r in client.reports if r.answered_ts > reports_count_after(state)]
+        both_answer = _two_instances_answer(group, client, fresh)
+        both_connected = (
+            client.two_addresses_since_ts > 0
+            and state.now - client.two_addresses_since_ts >= timing.second_address_proof
+        )
+        counts_twice = self.entries > 1 and (both_answer or both_connected)
+        self.second_instance_proven = counts_twice or (self.entries > 1 and _two_instances_at_once(group, fresh))
+        only_one_is_heard = counts_twice and not both_answer
+        self.reports: list[Report] = fresh[: 1 if only_one_is_heard else self.entries]
+        lacking = len(self.reports) < self.entries and not (counts_twice and self.reports)
+        self.as_of = 0 if lacking or not self.reports else min(r.answered_ts for r in self.reports)
+        self.weight = self.entries if counts_twice and len(self.reports) == 1 else 1  # twins compute the same share
+        self.running: RunningProfile | None = state.running[fresh[0].running] if fresh else None
+        self.heartbeat: HeartbeatProfile | None = state.heartbeat[client.heartbeat] if client.heartbeat >= 0 else None
+        self.exclusion = why_excluded(client.client_id, self.running, self.heartbeat)
+        self.is_non_reporting = self.exclusion is not None or not self._says_what_it_owns()
+
+    def _says_what_it_owns(self) -> bool:
+        """Also of one that has not reported: what it will say is not known."""
+        if self.running is None or all(report.owned for report in self.reports):
+            return True
+        return tells_when_it_owns_nothing(self.running, self.heartbeat)
+
+
+def _doubled_since(group: Group, client: Client) -> int:
+    """When a list that holds the id twice last changed: what was said before is of no use as proof."""
+    brokers = zip(group.state.brokers, client.entries, strict=False)
+    return max((broker.changed_ts for broker, entries in brokers if entries > 1), default=0)
+
+
+def _two_instances_answer(group: Group, client: Client, reports: list[Report]) -> bool:
+    """Two start times under one client id, both heard lately: two instances."""
+    not_before = max(group.state.now - group.timing.report_max_age, _doubled_since(group, client))
+    return len(reports) > 1 and all(report.answered_ts > not_before for report in reports)
+
+
+def _two_instances_at_once(group: Group, reports: list[Report]) -> bool:
+    """Whether the one that started first still answered after the other had started: it was no restart."""
+    if len(reports) < 2 or not all(report.start_ts for report in reports):
+        return False
+    first, second = sorted(reports, key=lambda report: report.start_ts)
+    not_before = group.state.now - group.timing.second_address_proof
+    return first.answered_ts > max(not_before, second.start_ts + group.timing.ahead_of_clock)
+
+
+class GroupEvidence:
+    """All members, and what they have in common."""
+
+    def __init__(self, group: Group) -> None:
+        state = group.state
+        self.group = group
+        self.now = state.now
+        self.members = {
+            index: MemberEvidence(group, index, client)
+            for index, client in enumerate(state.clients)
+            if is_listed(client)
+        }
+        hosting = hosting_brokers(state)
+        self.uncovered = {
+            index
+            for index, broker in enumerate(state.brokers)
+            if state.now - broker.answered_ts > group.timing.view_max_age and (index in hosting or not hosting)
+        }
+        self.balancing = [member for member in self.members.values() if member.exclusion is None]
+        self.classes = frozenset(m.running.strategy for m in self.balancing if m.running is not None)
+        self.named_classes = self.classes - {None}  # Go, for one, names none
+        self.holders: dict[int, list[tuple[MemberEvidence, int]]] = {}  # queue -> who says so, and when
+        for member in self.members.values():
+            for report in member.reports:
+                for queue in report.owned:
+                    self.holders.setdefault(queue, []).extend([(member, report.answered_ts)] * member.weight)
+
+    @cached_property
+    def orderly(self) -> bool:
+        """From configuration, else the subscription group's settings, else the reports."""
+        configured = self.group.rule.orderly
+        if configured is not None:
+            return configured
+        return bool(self.group.state.orderly) or any(m.running.orderly for m in self.members.values() if m.running)
+
+    @cached_property
+    def message_model(self) -> str | None:
+        """CLUSTERING or BROADCASTING, by the newest reports, else by heartbeats; None where nothing says.
+
+        Go names it in heartbeats only. A group whose offsets brokers see to move does not broadcast.
+        """
+        for member in self.balancing:
+            if member.running is not None and member.running.message_model is not None:
+                return member.running.message_model
+        for member in self.members.values():
+            if member.heartbeat is not None and member.heartbeat.message_model is not None:
+                return member.heartbeat.message_model
+        return CLUSTERING if any(topic.is_committed for topic in self.group.state.topics) else None
+
+    @cached_property
+    def consumes(self) -> str | None:
+        """CONSUME_PASSIVELY (push) or CONSUME_ACTIVELY (pull), by reports, else by heartbeats; None where nobody says.
+
+        Push if any member does: the others then pull beside it.
+        """
+        reported = {member.running.consume_type for member in self.balancing if member.running is not None} - {None}
+        listed = {member.heartbeat.consume_type for member in self.members.values() if member.heartbeat is not None}
+        return max(reported or listed - {None}, default=None, key=lambda kind: kind == PUSHES)
+
+    @cached_property
+    def subscribed(self) -> dict[str, set[int]]:
+        """Topic -> places of the members known to subscribe to it."""
+        topics: dict[str, set[int]] = {}
+        for member in self.members.values():
+            for topic, _ in self.subscriptions(member) or ():
+                topics.setdefault(topic, set()).add(member.index)
+        return topics
+
+    def may_subscribe(self, topic: str) -> bool:
+        """Whether somebody is known to subscribe to the topic, or nobody is known to subscribe to anything.
+
+        A broker shows one table a group, that of the last heartbeat: a topic that is in none of them now may be of a
+        member whose turn comes again, but then it is seen again.
+        """
+        return topic in self.subscribed or not (self.subscribed or topic in self._not_shown)
+
+    @cached_property
+    def _not_shown(self) -> set[str]:
+        return {topic.name for topic in self.group.state.topics if topic.unsubscribed_ts}
+
+    def subscriptions(self, member: MemberEvidence) -> Subscriptions | None:
+        """What a member subscribes to; None where it is not known. A report that names nothing does not say."""
+        if member.running is not None and member.running.subscriptions:
+            return member.running.subscriptions
+        if member.exclusion == LITE_ASSIGN:
+            return ()
+        return None if member.heartbeat is None else member.heartbeat.subscriptions
+
+    def language(self, member: MemberEvidence) -> str | None:
+        """JAVA, GO, ...: which SDK the member runs, by its heartbeats."""
+        return None if member.heartbeat is None else member.heartbeat.language
+
+    @cached_property
+    def is_balanced_by_clients(self) -> bool:
+        """Whether a member says that it shares out queues itself, which then counts, not what brokers are set to."""
+        return any(member.running is not None and member.running.client_rebalance for member in self.members.values())
+
+    @cached_property
+    def exclusion(self) -> str | None:
+        """Why the whole group is not ours to judge: a rule says so, or no member that is heard of is.
+
+        Of one that was not asked yet it is not known what it runs.
+        """
+        if self.group.rule.excluded:
+            return CONFIGURED
+        heard = [
+            m for m in self.members.values() if m.exclusion or m.running is not None or m.client.unanswered_since_ts
+        ]
+        return heard[0].exclusion if all(member.exclusion for member in heard) and heard else None
+
+
+def shown(pair: tuple[str, str | None]) -> str:
+    """A subscription as people write it: the topic, and its filter where it has one."""
+    topic, expression = pair
+    return topic if expression in (None, "*") else f"{topic} ({expression})"

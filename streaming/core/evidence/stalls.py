@@ -1,0 +1,135 @@
+"""Whether a queue stands still, for as long as counts, and whether somebody has messages of it in hand."""
+
+from enum import Enum
+
+from schemas.facts import Kind
+from streaming.core.evidence.exclusions import PULLS
+from streaming.core.evidence.group_evidence import BROADCASTING, MemberEvidence
+from streaming.core.evidence.topic_evidence import TopicEvidence
+from streaming.core.intake.consume_offsets import is_seen_lately
+from streaming.core.state.group_state import FINDING_CODES
+from streaming.core.state.queue_state import Queue
+
+OWN_PACE_MS = 300_000  # a client that pulls by itself, or that a broker hands messages to, may pause for so long
+ASKED_TWICE_MS = 65_000  # who did not answer is asked again after 40 s
+FEW = 100  # messages, of 1,000 that a client caches of a queue
+OFFSETS_STORED_MS = 5_000  # MQClientInstance: persistConsumerOffsetInterval
+
+
+class InHand(Enum):
+    """Whether the queue's owner has messages of it that are pulled and not consumed."""
+
+    SOME = "some"
+    NOTHING = "nothing"
+    NOT_KNOWN = "not known"
+
+
+def is_not_pulled(topic: TopicEvidence, index: int) -> bool:
+    """Messages wait to be pulled, and neither offset has moved for as long as counts, seen without a gap.
+
+    Members that do not say what they own pull when they like, and may keep their offsets elsewhere.
+    """
+    queue, enough_ms = topic.group.state.queues[index], topic.group.timing.stall + _orderly_extra(topic)
+    if queue.stalled_ms <= 0 or queue.pull_lag <= 0 or not _counts(topic, queue):
+        return False
+    if topic.is_left_to_non_reporting(index):
+        if not topic.topic.is_committed:
+            return False
+        enough_ms = max(enough_ms, OWN_PACE_MS)
+    return min(queue.stalled_ms, _has_members_for_ms(topic, queue)) >= enough_ms
+
+
+def is_not_consumed(topic: TopicEvidence, queue: Queue) -> bool:
+    """Messages wait, and the group's offset has not moved for longer than a batch takes.
+
+    A batch that a rebalance interrupts begins again with another owner: if anything has changed meanwhile, it must be
+    half as long again. Who pulls actively stores its offset when it likes, so there the pull offset must stand too.
+    """
+    if not queue.unconsumed_since_ts or queue.consumer_lag <= 0 or not _counts(topic, queue):
+        return False
+    enough_ms = topic.group.timing.consume_stall
+    if topic.of_group.consumes == PULLS and queue.stalled_ms < enough_ms:
+        return False
+    enough_ms += enough_ms // 2 if topic.change_ts > queue.unconsumed_since_ts else 0
+    returned_ts = topic.group.state.brokers[queue.broker].returned_ts
+    stands_ms = queue.progress_ts - max(queue.unconsumed_since_ts, returned_ts)
+    return min(stands_ms, _has_members_for_ms(topic, queue)) >= enough_ms + _orderly_extra(topic)
+
+
+def _counts(topic: TopicEvidence, queue: Queue) -> bool:
+    """Whether the queue's offsets say something of the group as it is now."""
+    if topic.of_group.message_model in (None, BROADCASTING):
+        return False  # broadcasting clients keep their offsets to themselves
+    if not topic.of_group.may_subscribe(topic.topic.name):
+        return False  # the offsets of a topic that was consumed once stand still for ever
+    is_seen = queue.broker not in topic.uncovered and is_seen_lately(topic.group, queue)
+    return is_seen and not _may_wait_for_its_broker(topic, queue)
+
+
+def _may_wait_for_its_broker(topic: TopicEvidence, queue: Queue) -> bool:
+    """Whether its broker was away so lately that its members may not have come back to it."""
+    returned_ts = topic.group.state.brokers[queue.broker].returned_ts
+    return returned_ts > 0 and queue.progress_ts - returned_ts < topic.group.timing.grace_broker
+
+
+def _has_members_for_ms(topic: TopicEvidence, queue: Queue) -> int:
+    return queue.progress_ts - topic.topic.has_members_since_ts if topic.topic.has_members_since_ts else 0
+
+
+def _orderly_extra(topic: TopicEvidence) -> int:
+    return topic.group.timing.grace_orderly_extra if topic.of_group.orderly else 0
+
+
+def held_by(topic: TopicEvidence, index: int, owners: list[int]) -> InHand:
+    """By the last report of each owner, until it is too old; then by its silence, if it was asked in vain.
+
+    One request that timed out says nothing. Where nobody is known to own the queue, a member that has never said
+    anything may have messages of it. One that has only just joined counts where nobody else has said anything either.
+    """
+    if not owners:
+        joined_before = topic.now - topic.group.timing.report_max_age
+        non_reporting = [member for member in topic.members.values() if not member.reports or member.is_non_reporting]
+        has_non_reporting = any(member.client.since_ts <= joined_before for member in non_reporting)
+        nobody_speaks = len(non_reporting) == len(topic.members) > 0
+        return InHand.NOT_KNOWN if has_non_reporting or nobody_speaks else InHand.NOTHING
+    of_each = {_held_by_one(topic, index, topic.members[owner]) for owner in owners}
+    return next(what for what in (InHand.SOME, InHand.NOT_KNOWN, InHand.NOTHING) if what in of_each)
+
+
+def _held_by_one(topic: TopicEvidence, index: int, owner: MemberEvidence) -> InHand:
+    oldest = topic.now - topic.group.timing.report_max_age
+    fresh = [report for report in owner.reports if report.answered_ts >= oldest]
+    if not fresh:
+        return InHand.NOTHING if owner.client.unanswered_since_ts else InHand.NOT_KNOWN
+    if not any(index in report.busy for report in fresh):
+        return InHand.NOTHING
+    return InHand.NOTHING if _has_stopped(topic, topic.group.state.queues[index], owner) else InHand.SOME
+
+
+def _has_stopped(topic: TopicEvidence, queue: Queue, owner: MemberEvidence) -> bool:
+    """Whether a client that was asked twice in vain had room for more and still pulled none: it holds what it held.
+
+    Listeners and pulls have threads of their own: a slow listener lets pulls go on until the cache is full
+    (DefaultMQPushConsumer.pullThresholdForQueue, 1,000 messages).
+    """
+    answered_ts = max(report.answered_ts for report in owner.reports)
+    is_silent = owner.client.unanswered_since_ts > 0 and topic.now - answered_ts >= ASKED_TWICE_MS
+    is_told = topic.group.state.brokers[queue.broker].reports_pull_offsets and has_room_for_more(topic, queue)
+    return is_silent and is_told and queue.stalled_ms > 0 and queue.pull_lag > 0
+
+
+def has_room_for_more(topic: TopicEvidence, queue: Queue) -> bool:
+    """Whether whoever owns it would go on pulling: few messages are in its hands, by a broker that tells so."""
+    return not topic.group.state.brokers[queue.broker].reports_pull_offsets or queue.consumer_lag - queue.pull_lag < FEW
+
+
+def are_all_pulled_consumed(topic: TopicEvidence, queue: Queue) -> bool:
+    """Whether nobody can have any in hand, by a broker that tells what was pulled."""
+    return topic.group.state.brokers[queue.broker].reports_pull_offsets and queue.pull_lag == queue.consumer_lag
+
+
+def has_just_finished(topic: TopicEvidence, queue: Queue) -> bool:
+    """Whether the offsets are older than what the owner did last: it may have stored newer ones since."""
+    if FINDING_CODES[queue.finding] is not Kind.SLOW_CONSUMER and are_all_pulled_consumed(topic, queue):
+        return False
+    return queue.progress_ts < queue.idle_since_ts + OFFSETS_STORED_MS

@@ -1,0 +1,307 @@
+"""What concerns one topic of a group: its members, when evidence counts, and who should own what."""
+
+from functools import cached_property
+
+from schemas.identity import is_retry_topic
+from streaming.core.evidence.exclusions import LITE_ASSIGN, NOT_SUBSCRIBED, POP, STATIC_TOPIC
+from streaming.core.evidence.expected_owners import NotKnown, expected_owners, strategy_key
+from streaming.core.evidence.group_evidence import BROADCASTING, GroupEvidence
+from streaming.core.intake.clock import as_text
+from streaming.core.intake.membership import entries_at
+from streaming.core.intake.topic_routes import is_known, readable, standing
+from streaming.core.state.group_state import RouteCopy, Topic
+from streaming.core.state.queue_state import Queue
+
+NAME_SERVERS_DIFFER = "name servers differ on the route"
+
+UNSUBSCRIBED_AFTER_MS = 120_000  # heartbeats come every 30 s
+_PULLS_BY_ITSELF = "pulls by itself"
+
+
+class TopicEvidence:
+    """What concerns one topic: its members, when evidence counts, and who should own what."""
+
+    def __init__(self, of_group: GroupEvidence, index: int, topic: Topic) -> None:
+        group, state = of_group.group, of_group.group.state
+        self.of_group = of_group
+        self.group = group
+        self.now = of_group.now
+        self.index = index
+        self.topic = topic
+        self.is_retry = is_retry_topic(topic.name)
+        self.route_known = is_known(state, topic, group.timing) and not self._went_with_brokers()
+        self.hosts = [hosted.broker for hosted in topic.hosts]
+        self.uncovered = [broker for broker in self.hosts if broker in of_group.uncovered]
+        self.silent = [b for b in self.hosts if state.brokers[b].lost_ts and b not in of_group.uncovered]
+        self.members = {
+            index: member
+            for index, member in of_group.members.items()
+            if any(entries_at(member.client, broker) for broker in self.hosts)
+        }
+        self.non_reporting = [member for member in self.members.values() if member.is_non_reporting]
+        self._time_the_evidence()
+
+    def _went_with_brokers(self) -> bool:
+        """Whether the route is empty because the brokers that hosted the topic are away: it was not deleted."""
+        state, oldest = self.group.state, self.now - self.group.timing.view_max_age
+        hosts = () if self.topic.hosts else self.topic.previous_hosts
+        return any(state.brokers[hosted.broker].answered_ts < oldest for hosted in hosts)
+
+    def _time_the_evidence(self) -> None:
+        """When the topic last changed, from when on reports count, and how far they reach."""
+        timing, brokers, topic = self.group.timing, self.group.state.brokers, self.topic
+        hosts = [brokers[index] for index in self.hosts]
+        listed_ts = self.listed_ts = max((broker.changed_ts for broker in hosts), default=0)
+        away_ts = max((broker.returned_ts for broker in hosts), default=0)  # one still away is not covered
+        away_ts = max(away_ts, topic.hosts_changed_ts)
+        differ_ts = topic.copies.differ_ts if topic.copies is not None else 0
+        self.change_ts = max(listed_ts, topic.changed_ts, away_ts)
+        extra = timing.grace_orderly_extra if self.of_group.orderly else 0
+        waits = (
+            (listed_ts, timing.grace_membership),
+            (topic.changed_ts, timing.grace_route),
+            (away_ts, timing.grace_broker),
+            (differ_ts, timing.grace_broker),
+        )
+        self._graces = [(ts, grace + extra) for ts, grace in waits if ts]
+        self.ready_ts = max((ts + grace for ts, grace in self._graces), default=extra)
+        self.reports_as_of = min((m.as_of for m in self.members.values() if not m.is_non_reporting), default=0)
+        self.is_fresh = self.reports_as_of > 0 and self.now - self.reports_as_of <= timing.report_max_age
+        self.is_complete = self.is_fresh and self.reports_as_of >= self.ready_ts
+        self.is_since_change = self.is_fresh and self.reports_as_of > self.change_ts
+
+    def grace_since(self, ts: int) -> int:
+        """The longest grace, in milliseconds, of the changes that were still in theirs at ``ts``, or came later."""
+        last = self.ready_ts - self.change_ts
+        return max((grace for changed_ts, grace in self._graces if changed_ts + grace > ts), default=last)
+
+    @property
+    def broadcasts(self) -> bool:
+        return self.of_group.message_model == BROADCASTING
+
+    @cached_property
+    def copies(self) -> list[RouteCopy]:
+        """The copies of the route that name servers hold at the same time, where they differ."""
+        copies = self.topic.copies
+        return list(standing(copies)) if copies is not None and copies.differ_ts else []
+
+    @cached_property
+    def _in_every_copy(self) -> dict[int, int]:
+        """Place of a broker -> how many of its queues all copies have."""
+        known = [dict(readable(copy.hosts)) for copy in self.copies]
+        return {broker: min(one.get(broker, 0) for one in known) for broker, _ in self.readable} if known else {}
+
+    def is_doubtful(self, queue: Queue) -> bool:
+        """Whether some name server's copy lacks the queue: then a client may rightly not know it, or still hold it."""
+        return bool(self.copies) and queue.queue_id >= self._in_every_copy.get(queue.broker, 0)
+
+    @cached_property
+    def is_converging(self) -> bool:
+        """Whether name servers began to differ, or ceased to, so lately that clients may rightly differ too."""
+        timing, copies = self.group.timing, self.topic.copies
+        if copies is None:
+            return False
+        if copies.differ_ts:
+            return self.now - copies.differ_ts < timing.grace_broker
+        return copies.agreed_ts > 0 and self.now - copies.agreed_ts < timing.grace_route
+
+    @cached_property
+    def follows_another_route(self) -> bool:
+        """Whether all members share out exactly some other route, and not the one before: they may know a newer one.
+
+        It is not asked where every name server has given the route that is known.
+        """
+        if self.topic.all_asked or self.broadcasts or not self.is_fresh or self.expected is None:
+            return False
+        owned = {
+            (queue.broker, queue.queue_id): sorted(
+                member.index for member, _ in holders if member.index in self.members
+            )
+            for index, holders in self.of_group.holders.items()
+            if (queue := self.group.state.queues[index]).topic == self.index
+        }
+        route = [(broker, 1 + max(i for b, i in owned if b == broker)) for broker in sorted({b for b, _ in owned})]
+        if not route or route in (sorted(self.readable), sorted(readable(self.topic.previous_hosts))):
+            return False
+        try:
+            return {index: sorted(owners) for index, owners in self.share_out(route).items()} == owned
+        except NotKnown:
+            return False
+
+    @cached_property
+    def has_broker_back(self) -> bool:
+        """Whether one of its brokers was away so lately that its list may still be growing."""
+        oldest = self.now - self.group.timing.grace_broker
+        return any(0 < oldest < self.group.state.brokers[index].returned_ts for index in self.hosts)
+
+    @cached_property
+    def views_differ(self) -> bool:
+        """Whether brokers that host the topic list different members."""
+        covered = [broker for broker in self.hosts if broker not in self.of_group.uncovered]
+        return any(
+            len({entries_at(member.client, broker) for broker in covered}) > 1 for member in self.members.values()
+        )
+
+    @cached_property
+    def who_is_silent(self) -> str:
+        """Members that have not said what they own, recently and since the last change."""
+        oldest = max(self.change_ts + 1, self.now - self.group.timing.report_max_age)
+        silent = [m.index for m in self.members.values() if m.as_of < oldest and not m.is_non_reporting]
+        ids = self.group.client_ids(silent[:3])
+        more = f" and {len(silent) - 3} more" if len(silent) > 3 else ""
+        return f"no report since the last change from {', '.join(ids)}{more}"
+
+    @property
+    def who_does_not_report(self) -> str:
+        """Members that do not say what they own, or that are not ours to judge."""
+        ids = self.group.client_ids(member.index for member in self.non_reporting[:3])
+        more = f" and {len(self.non_reporting) - 3} more" if len(self.non_reporting) > 3 else ""
+        kinds = ", ".join(sorted({m.exclusion or _PULLS_BY_ITSELF for m in self.non_reporting}))
+        what = "it owns" if len(self.non_reporting) == 1 else "they own"
+        return f"{', '.join(ids)}{more}: what {what} is not known ({kinds})"
+
+    @property
+    def untold(self) -> int:
+        """What lasts of that which nobody says: of how many members what they own; -1: the group's message model."""
+        return -1 if self.of_group.message_model is None else len(self.non_reporting)
+
+    def is_left_to_non_reporting(self, queue: int) -> bool:
+        """Whether nobody says that it owns the queue, and a member that does not say may do so."""
+        if not self.non_reporting or self.owners(queue):
+            return False
+        return self.expected is None or any(
+            self.members[index].is_non_reporting for index in self.expected.get(queue, ())
+        )
+
+    @cached_property
+    def why_settling(self) -> str:
+        """What changed last, and from when on reports count."""
+        state = self.group.state
+        changes = [(self.topic.changed_ts, "the route changed"), (self.topic.hosts_changed_ts, "its brokers changed")]
+        for broker in (state.brokers[index] for index in self.hosts):
+            changes.append((broker.changed_ts, f"the list of {broker.name} changed"))
+            changes.append((broker.returned_ts, f"{broker.name} came back"))
+        ts, what = max(changes)
+        return f"{what} at {as_text(ts)}; reports count from {as_text(self.ready_ts)} on"
+
+    @cached_property
+    def has_an_id_twice(self) -> bool:
+        """Whether a broker lists some id more than once."""
+        return any(member.entries > 1 for member in self.members.values())
+
+    @cached_property
+    def waits_for_a_second_instance(self) -> bool:
+        """Whether all that is lacking are reports of ids that are listed twice and heard once."""
+        lacking = [member for member in self.members.values() if not member.as_of and not member.is_non_reporting]
+        return bool(lacking) and all(member.entries > len(member.reports) > 0 for member in lacking)
+
+    @cached_property
+    def not_subscribers(self) -> list[int]:
+        """Members that have said what they subscribe to, and not to this topic."""
+        subscribers, said = self.of_group.subscribed.get(self.topic.name, set()), self.of_group.subscriptions
+        told = [m for m in self.members.values() if said(m) or m.exclusion == LITE_ASSIGN]
+        return [member.index for member in told if member.index not in subscribers]
+
+    @cached_property
+    def exclusion(self) -> str | None:
+        """Why this topic is not ours to judge."""
+        if self.of_group.exclusion is not None:
+            return self.of_group.exclusion
+        if self.topic.is_static:
+            return STATIC_TOPIC
+        if self.topic.name in self.group.state.pop_topics and not self.of_group.is_balanced_by_clients:
+            return POP
+        everybody_told = all(self.of_group.subscriptions(m) is not None for m in self.members.values())
+        if (everybody_told or self._is_given_up) and self.members and not self.of_group.subscribed.get(self.topic.name):
+            return NOT_SUBSCRIBED
+        return None
+
+    @property
+    def _is_given_up(self) -> bool:
+        """Whether no heartbeat has named the topic for as long as any subscriber of it would have sent several."""
+        since_ts = self.topic.unsubscribed_ts
+        return since_ts > 0 and self.now - since_ts >= UNSUBSCRIBED_AFTER_MS
+
+    @cached_property
+    def readable(self) -> list[tuple[int, int]]:
+        """(place of the broker, number of readable queues), brokers without read permission left out."""
+        return readable(self.topic.hosts)
+
+    @cached_property
+    def queues(self) -> list[int]:
+        """Places of the queues that the route says can be read."""
+        queue = self.group.queue
+        return [queue(self.index, broker, queue_id) for broker, count in self.readable for queue_id in range(count)]
+
+    @cached_property
+    def expected(self) -> dict[int, list[int]] | None:
+        """Place of each queue -> places of the members that should own it; None where that is not known."""
+        return None if isinstance(self._expectation, str) else self._expectation
+
+    @property
+    def why_not_expected(self) -> str:
+        """Why the expected owners are not known."""
+        return self._expectation if isinstance(self._expectation, str) else ""
+
+    @cached_property
+    def _expectation(self) -> dict[int, list[int]] | str:
+        if self.uncovered:
+            return "not every broker of the topic has said who its members are"
+        if self.broadcasts:
+            everybody = sorted(self.members)
+            return dict.fromkeys(self.queues, everybody)
+        if any(self._in_every_copy[broker] < count for broker, count in self.readable if self.copies):
+            return NAME_SERVERS_DIFFER
+        if self.views_differ:
+            return "brokers list different members"
+        try:
+            return self._allocated()
+        except NotKnown as why:
+            return str(why)
+
+    @cached_property
+    def expected_as_named(self) -> dict[int, list[int]] | None:
+        """The same; where some members do not name their strategy, what is expected if it is that of the others."""
+        if self.expected is not None or self.views_differ:
+            return self.expected
+        try:
+            return self._allocated(self.of_group.named_classes)
+        except NotKnown:
+            return None
+
+    def _allocated(self, classes: frozenset[str | None] | None = None) -> dict[int, list[int]]:
+        shares = self.share_out(self.readable, classes)
+        indices = [(broker, queue_id) for broker, count in self.readable for queue_id in range(count)]
+        return {queue: shares[index] for queue, index in zip(self.queues, indices, strict=True)}
+
+    def share_out(
+        self, readable: list[tuple[int, int]], classes: frozenset[str | None] | None = None
+    ) -> dict[tuple[int, int], list[int]]:
+        """(place of the broker, queue id) -> who should own it, were these the readable queues. Raises NotKnown.
+
+        ``classes``: strategies to go by instead of those that the reports name.
+        """
+        state, group = self.group.state, self.group
+        key = strategy_key(group.rule, self.of_group.classes if classes is None else classes)
+        hosts = tuple((state.brokers[broker].name, count) for broker, count in readable)
+        ids = tuple(sorted(m.client.client_id for m in self.members.values() for _ in range(m.entries)))
+        place_of = {member.client.client_id: index for index, member in self.members.items()}
+        owners = expected_owners(key, self.topic.name, hosts, ids)
+        return {
+            (broker, queue_id): [place_of[owner] for owner in owners.get((name, queue_id), ())]
+            for (broker, count), (name, _) in zip(readable, hosts, strict=True)
+            for queue_id in range(count)
+        }
+
+    def owners(self, queue: int, since: int = 0) -> list[int]:
+        """Members that say they own the queue, by reports answered at ``since`` or later; two instances stand twice."""
+        return [
+            member.index
+            for member, answered_ts in self.of_group.holders.get(queue, ())
+            if answered_ts >= since and member.index in self.members
+        ]
+
+    def proven_owners(self, queue: int, since: int) -> list[int]:
+        """The same, without members that are not ours to judge."""
+        owners = self.owners(queue, since)
+        return [index for index in owners if self.members[index].exclusion is None] if self.non_reporting else owners

@@ -1,0 +1,227 @@
+"""Findings about a topic or the whole group, one small rule each."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from schemas.facts import Cause, Kind, Severity
+from schemas.identity import is_retry_topic
+from streaming.core.causes.explanation import first_of
+from streaming.core.evidence.group_evidence import CLUSTERING, GroupEvidence, Subscriptions, shown
+from streaming.core.findings.kinds import KINDS
+from streaming.core.intake.membership import host_of, hosts_in_turn
+from streaming.core.intake.topic_routes import is_readable
+from streaming.core.state.group_state import HostedQueues, KeptFinding
+from streaming.core.state.queue_state import Queue
+
+TWO_RESTARTS = 2  # within the window: a crash and its mending, or a deploy and the next
+FLAPPING_FOR_MS = 3_600_000
+SHOWN_IN_TURN = "brokers show in turn: "
+
+
+class GroupFinding(Struct, frozen=True):
+    """What a rule found of a topic (``""``: of the group), and, once it is known, since when it holds."""
+
+    kind: Kind
+    topic: str
+    evidence: str
+    cause: str | None = None
+    queues: tuple[int, ...] = ()
+    clients: tuple[int, ...] = ()  # those that it is about, where it is not about all
+    since_ts: int = 0
+
+
+def inconsistent_subscription(evidence: GroupEvidence) -> Iterator[GroupFinding]:
+    """Members subscribe to different topics or filters: RocketMQ then loses messages in silence."""
+    by_subscription: dict[Subscriptions, list[int]] = {}
+    for index, subscription in _comparable(evidence).items():
+        by_subscription.setdefault(subscription, []).append(index)
+    if len(by_subscription) < 2:
+        if len(evidence.group.state.rival_subscriptions) > 1 and not _all_have_said(evidence):
+            sets = "; ".join(", ".join(topics) or "nothing" for topics in evidence.group.state.rival_subscriptions)
+            yield GroupFinding(
+                Kind.INCONSISTENT_SUBSCRIPTION,
+                "",
+                f"{SHOWN_IN_TURN}{sets}: members overwrite each other's",
+                Cause.SUBSCRIPTION_MISMATCH.value,
+            )
+        return
+    parts = [
+        f"{first_of(evidence.group.client_ids(indices))}: {', '.join(map(shown, subscription))}"
+        for subscription, indices in sorted(by_subscription.items(), key=lambda item: (len(item[1]), item[1]))
+    ]
+    clients = tuple(index for indices in by_subscription.values() for index in indices)
+    yield GroupFinding(
+        Kind.INCONSISTENT_SUBSCRIPTION, "", "; ".join(parts), Cause.SUBSCRIPTION_MISMATCH.value, clients=clients
+    )
+
+
+def _all_have_said(evidence: GroupEvidence) -> bool:
+    """Whether every member has reported what it subscribes to."""
+    return all(member.as_of and member.running and member.running.subscriptions for member in evidence.members.values())
+
+
+def _comparable(evidence: GroupEvidence) -> dict[int, Subscriptions]:
+    """What each member that has reported subscribes to, filters left out where one of them does not say its own.
+
+    Of an id that is listed twice one report is enough: that they differ is so, whatever the other instance says.
+    """
+    said = {
+        member.index: tuple(pair for pair in member.running.subscriptions if not is_retry_topic(pair[0]))
+        for member in evidence.members.values()
+        if member.reports and member.running is not None
+    }
+    unfiltered = {topic for subscription in said.values() for topic, expression in subscription if expression is None}
+    return {
+        index: tuple((topic, None if topic in unfiltered else expression) for topic, expression in subscription)
+        for index, subscription in said.items()
+        if subscription
+    }
+
+
+def unreadable_queues(evidence: GroupEvidence) -> Iterator[GroupFinding]:
+    """Messages arrive in queues that nobody can read: no read permission, or fewer read than write queues."""
+    state = evidence.group.state
+    if not evidence.members and not evidence.uncovered and not _left_lately(evidence):
+        return  # there is nobody who would read them
+    judged = [(index, topic) for index, topic in enumerate(state.topics) if not topic.is_static]
+    hosts = {(index, hosted.broker): hosted for index, topic in judged for hosted in topic.hosts}
+    by_topic: dict[int, dict[str, list[int]]] = {}
+    for index, queue in enumerate(state.queues):
+        hosted = hosts.get((queue.topic, queue.broker)) if queue.consumer_lag > 0 else None
+        cause = None if hosted is None else _why_unreadable(hosted, queue.queue_id)
+        if cause is not None:
+            by_topic.setdefault(queue.topic, {}).setdefault(cause.value, []).append(index)
+    for topic, by_cause in sorted(by_topic.items()):
+        name = state.topics[topic].name
+        if evidence.may_subscribe(name):
+            text = "; ".join(f"{cause}: {_named(evidence, indices)}" for cause, indices in sorted(by_cause.items()))
+            indices = sorted((p for indices in by_cause.values() for p in indices), key=evidence.group.message_queue)
+            yield GroupFinding(Kind.UNREADABLE_QUEUES, name, text, min(by_cause), tuple(indices))
+
+
+def _why_unreadable(hosted: HostedQueues, queue_id: int) -> Cause | None:
+    if queue_id >= hosted.write:
+        return None
+    if not is_readable(hosted):
+        return Cause.NO_READ_PERM
+    return Cause.READ_LT_WRITE if queue_id >= hosted.read else None
+
+
+def _named(evidence: GroupEvidence, indices: list[int]) -> str:
+    queues = sorted(map(evidence.group.message_queue, indices))
+    return ", ".join(f"{queue.broker_name}/{queue.queue_id}" for queue in queues)
+
+
+def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
+    """Every broker answered, and none lists a member, though there were some and messages wait."""
+    state = evidence.group.state
+    if evidence.members or evidence.uncovered or not state.brokers:
+        return
+    told = [queue for queue in state.queues if queue.progress_ts]
+    waiting = sum(queue.consumer_lag for queue in told if queue.consumer_lag > 0)
+    if evidence.group.rule.always_on or (waiting and _left_lately(evidence)):
+        left = {change.client_id for change in state.changes if not change.joined}
+        wait = f"{waiting} messages wait" if told else "how many messages wait is not known"
+        least = "at least " if told and any(_lacks_offsets(evidence, queue) for queue in state.queues) else ""
+        yield GroupFinding(
+            Kind.NO_MEMBERS, "", f"no broker lists a member; {least}{wait}", clients=_places(evidence, left)
+        )
+
+
+def _lacks_offsets(evidence: GroupEvidence, queue: Queue) -> bool:
+    """Whether nobody has told a queue's offsets. A retry topic may have none: nothing was ever consumed again."""
+    return not queue.progress_ts and not is_retry_topic(evidence.group.state.topics[queue.topic].name)
+
+
+def _left_lately(evidence: GroupEvidence) -> bool:
+    """Whether the last member left so lately that one waits for the group to come back."""
+    empty_since = evidence.group.state.empty_since
+    return empty_since > 0 and evidence.now - empty_since <= evidence.group.timing.gone_after
+
+
+def _places(evidence: GroupEvidence, names: set[str]) -> tuple[int, ...]:
+    clients = enumerate(evidence.group.state.clients)
+    return tuple(p for p, client in clients if {client.client_id, host_of(client.client_id)} & names)
+
+
+def rebalance_storm(evidence: GroupEvidence) -> Iterator[GroupFinding]:
+    """Some client comes and goes again and again: more changes than a deploy makes, or fewer, and for hours."""
+    state, timing = evidence.group.state, evidence.group.timing
+    changes = [c for c in state.changes if c.ts >= evidence.now - timing.storm_window]
+    left_ids = Counter(change.client_id for change in changes if not change.joined)
+    left_hosts = Counter(host_of(change.client_id) for change in changes if not change.joined)
+    members = [member.client.client_id for member in evidence.members.values()]
+    limit = TWO_RESTARTS + _deploys(left_ids, members)
+    flapping_clients = {client_id for client_id, times in left_ids.items() if times > limit}
+    limit = TWO_RESTARTS + _deploys(left_hosts, map(host_of, members))
+    flapping_clients |= {host for host in hosts_in_turn(changes) if left_hosts[host] > limit}
+    lasting = {
+        one.who
+        for one in state.flapping_clients
+        if one.times > timing.storm_changes and evidence.now - one.since_ts >= FLAPPING_FOR_MS
+    }
+    if flapping_clients and len(changes) > timing.storm_changes:
+        text = f"{len(changes)} membership changes in {timing.storm_window // 1000} s; again and again"
+    elif lasting:
+        flapping_clients, text = lasting, f"for {FLAPPING_FOR_MS // 60_000} minutes and longer, again and again"
+    else:
+        return
+    names = sorted(flapping_clients)
+    yield GroupFinding(
+        Kind.REBALANCE_STORM, "", f"{text}: {', '.join(names[:3])}", clients=_places(evidence, flapping_clients)
+    )
+
+
+def _deploys(left: Counter[str], members: Iterable[str]) -> int:
+    """How often everybody was restarted, up to a deploy and its rollback: most left at least so often."""
+    times = sorted(left[name] for name in {*left, *members})
+    return min(TWO_RESTARTS, times[(len(times) - 1) // 2]) if len(times) > 2 else 0
+
+
+def idle_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
+    """More members than queues: some will never own any."""
+    if evidence.message_model != CLUSTERING:
+        return
+    for topic in evidence.group.state.topics:
+        queues = sum(hosted.read for hosted in topic.hosts if is_readable(hosted))
+        subscribers = len(evidence.subscribed.get(topic.name, ()))
+        if queues and subscribers > queues and not (topic.is_static or is_retry_topic(topic.name)):
+            yield GroupFinding(Kind.IDLE_MEMBERS, topic.name, f"{subscribers} members share {queues} queues")
+
+
+Rule = Callable[[GroupEvidence], Iterator[GroupFinding]]
+
+RULES: tuple[Rule, ...] = (inconsistent_subscription, unreadable_queues, no_members, rebalance_storm, idle_members)
+
+
+def lasting_group_findings(evidence: GroupEvidence, found: list[GroupFinding]) -> list[KeptFinding]:
+    """What is kept for the next time: what holds, and what cannot be decided now and held before.
+
+    A broker that does not answer now and then does not make a group that has no member any younger.
+    """
+    held = [KeptFinding(one.topic, one.kind.value, one.since_ts) for one in found]
+    if evidence.uncovered and not evidence.members:
+        held += [one for one in evidence.group.state.group_findings if one.kind == Kind.NO_MEMBERS]
+    return held
+
+
+def find_group_findings(evidence: GroupEvidence) -> list[GroupFinding]:
+    """What holds now, each with the time since when."""
+    if evidence.exclusion is not None:
+        return []
+    since = {(condition.kind, condition.topic): condition.since_ts for condition in evidence.group.state.group_findings}
+    return [
+        replace(found, since_ts=since.get((found.kind.value, found.topic), evidence.now))
+        for rule in RULES
+        for found in rule(evidence)
+    ]
+
+
+def severity_of(evidence: GroupEvidence, kind: Kind) -> Severity:
+    """NO_MEMBERS is critical for a group that is configured to be always on."""
+    if kind is Kind.NO_MEMBERS and evidence.group.rule.always_on:
+        return Severity.CRITICAL
+    return KINDS[kind].severity

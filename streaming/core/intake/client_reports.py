@@ -1,0 +1,178 @@
+"""Reports: what each instance of a client says it owns."""
+
+from functools import lru_cache
+
+from schemas.events import AssignmentReport, Heartbeat, OwnedQueues, Subscription
+from streaming.core.intake.client_versions import named
+from streaming.core.intake.deploy_tracking import note_deploy_change
+from streaming.core.intake.topic_routes import note_owned
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import Client, HeartbeatProfile, Report, RunningProfile
+
+INSTANCES_KEPT = 2
+
+
+def take_report(group: Group, event: AssignmentReport) -> None:
+    """A snapshot of the moment it was answered, or that a client was asked in vain. Older than known: ignored."""
+    client = group.state.clients[group.client(event.client_id)]
+    if not event.answered:
+        _take_silence(group, client, event)
+        return
+    start_ts = event.start_ts or 0
+    known = _report_of(client, start_ts)
+    if known is not None and known.answered_ts >= event.answered_ts:
+        return
+    if known is None and _was_restarted(client, start_ts):
+        note_deploy_change(group, joined=True, left_since=[client.since_ts])
+        _note_change_of_lists(group, client)
+    owned, busy = _queue_places(group, event.owned, event.answered_ts)
+    report = Report(start_ts, event.answered_ts, group.running(_running(event)), owned, busy)
+    if known is None or known.running != report.running:
+        client.note_change()
+        group.request_evaluation()
+    elif known.owned != owned:
+        group.request_evaluation()
+    _keep(client, report, known)
+    if client.unanswered_since_ts and client.unanswered_since_ts <= report.answered_ts:
+        client.unanswered_since_ts = 0
+        group.request_evaluation()
+
+
+def _was_restarted(client: Client, start_ts: int) -> bool:
+    """Whether another process answers under the id of one that was heard, so quickly that no list was without it."""
+    is_single = max(client.entries, default=0) == 1
+    is_new = bool(client.reports) and start_ts > max(report.start_ts for report in client.reports)
+    return is_single and is_new and client.reports[0].answered_ts > client.since_ts
+
+
+def _note_change_of_lists(group: Group, client: Client) -> None:
+    """No list showed that it left and joined, and yet queues change hands as if one had."""
+    for broker, entries in zip(group.state.brokers, client.entries, strict=False):
+        if entries:
+            broker.changed_ts = max(broker.changed_ts, group.state.now)
+
+
+def _report_of(client: Client, start_ts: int) -> Report | None:
+    for report in client.reports:
+        if report.start_ts == start_ts:
+            return report
+    return None
+
+
+def _keep(client: Client, report: Report, known: Report | None) -> None:
+    """Newest answer first, one an instance."""
+    if known is not None and len(client.reports) == 1:
+        client.reports[0] = report
+        return
+    others = [other for other in client.reports if other is not known]
+    client.reports = sorted([report, *others], key=lambda r: -r.answered_ts)[:INSTANCES_KEPT]
+
+
+def _take_silence(group: Group, client: Client, event: AssignmentReport) -> None:
+    newest = client.reports[0].answered_ts if client.reports else 0
+    if event.answered_ts > newest and not client.unanswered_since_ts:
+        client.unanswered_since_ts = event.answered_ts
+        group.request_evaluation()
+
+
+def _queue_places(group: Group, owned: tuple[OwnedQueues, ...], ts: int) -> tuple[list[int], list[int]]:
+    """Places of the queues it owns, and of those of them with messages in hand. A dropped queue is not owned."""
+    indices, busy = [], []
+    for queues in owned:
+        topic, broker = group.topic(queues.topic), group.broker(queues.broker_name)
+        note_owned(group, group.state.topics[topic], queues.broker_name, ts)
+        for queue in queues.queues:
+            if queue.dropped:
+                continue
+            index = group.queue(topic, broker, queue.queue_id)
+            indices.append(index)
+            if queue.cached_msg_count:
+                busy.append(index)
+    indices.sort()
+    return indices, busy
+
+
+def _running(event: AssignmentReport) -> RunningProfile:
+    return _interned_running(
+        event.strategy,
+        event.orderly,
+        event.message_model,
+        event.client_rebalance,
+        bool(event.pop),
+        event.subscriptions,
+        event.consume_type,
+    )
+
+
+@lru_cache(maxsize=16_384)
+def _interned_running(
+    strategy: str | None,
+    orderly: bool | None,
+    message_model: str | None,
+    client_rebalance: bool | None,
+    pops: bool,
+    subscriptions: tuple[Subscription, ...],
+    consume_type: str | None,
+) -> RunningProfile:
+    """Many clients of many groups run alike; sorting their subscriptions once is enough."""
+    pairs = _pairs(subscriptions)
+    return RunningProfile(strategy, orderly, message_model, client_rebalance, pops, pairs, consume_type)
+
+
+def _pairs(subscriptions: tuple[Subscription, ...]) -> tuple[tuple[str, str | None], ...]:
+    return tuple(sorted(((s.topic, s.expression) for s in subscriptions), key=lambda pair: (pair[0], pair[1] or "")))
+
+
+def take_heartbeat(group: Group, event: Heartbeat) -> None:
+    """What a broker knows of a client. That it is a member is said by the round's lists, not here.
+
+    One that belongs to a round already over is outdated: the next one repeats what still holds.
+    """
+    if event.round < group.state.round:
+        return
+    index = group.broker(event.broker_name)
+    client = group.state.clients[group.client(event.client_id)]
+    heartbeat = group.heartbeat(
+        _interned_heartbeat(event.language, event.version, event.message_model, event.consume_type, event.subscriptions)
+    )
+    if client.heartbeat != heartbeat:
+        client.heartbeat = heartbeat
+        client.note_change()
+        group.request_evaluation()
+    _take_addresses(group, client, index, event)
+
+
+@lru_cache(maxsize=4096)
+def _interned_heartbeat(
+    language: str | None,
+    version: str | None,
+    message_model: str | None,
+    consume_type: str | None,
+    subscriptions: tuple[Subscription, ...] | None,
+) -> HeartbeatProfile:
+    pairs = None if subscriptions is None else _pairs(subscriptions)
+    return HeartbeatProfile(language, named(version), message_model, consume_type, pairs)
+
+
+def _take_addresses(group: Group, client: Client, index: int, event: Heartbeat) -> None:
+    client.addresses.extend([""] * (index + 1 - len(client.addresses)))
+    addresses = " ".join(sorted(_shortened(address, event.client_id) for address in event.addresses))
+    if client.addresses[index] == addresses:
+        return
+    client.addresses[index] = addresses
+    client.note_change()
+    client.two_addresses_since_ts = event.ts if any(" " in known for known in client.addresses) else 0
+    group.request_evaluation()
+
+
+def _shortened(address: str, client_id: str) -> str:
+    """Most client ids begin with their host (``ip@instance``): of such an address only the port is kept."""
+    host, colon, port = address.rpartition(":")
+    return f":{port}" if colon and host == client_id.partition("@")[0] else address
+
+
+def addresses_of(client: Client, index: int | None = None) -> tuple[str, ...]:
+    """Where the client connects from, as one broker sees it, or as all do."""
+    known = client.addresses if index is None else client.addresses[index : index + 1]
+    host = client.client_id.partition("@")[0]
+    return tuple(sorted({host + a if a.startswith(":") else a for seen in known for a in seen.split()}))

@@ -1,0 +1,137 @@
+"""The group's clock: its newest round marker that can be believed.
+
+It never runs backwards because of one late marker, nor forwards because of one wrong one: a marker far ahead waits
+until the next one stands beside it, and only a series of markers far behind shows that the clock itself was wrong.
+"""
+
+from datetime import datetime, timezone
+from enum import Enum, auto
+
+from streaming.core.settings import Timing
+from streaming.core.state.group_state import GroupState
+
+MARKERS_TO_SET_BACK = 3
+MARKERS_TO_BELIEVE = 3
+FIRST_INTERVAL_MS = 5_000
+LONGEST_INTERVAL_MS = 60_000
+LAST_SECOND = 253_402_300_799  # of the year 9999, the last that Python knows
+
+
+class Verdict(Enum):
+    """What to do with a marker."""
+
+    ACCEPT = auto()
+    LATE = auto()
+    HOLD = auto()
+    SET_BACK = auto()
+
+
+def judge_marker(state: GroupState, ts: int, timing: Timing, believed: bool = False) -> Verdict:
+    """``believed``: an earlier marker stands beside this one, so it is no longer alone in being ahead."""
+    if state.now == 0:
+        return Verdict.ACCEPT
+    if ts <= state.now:
+        return _judge_late(state, ts, timing)
+    if not believed and ts > horizon(state, timing):
+        return Verdict.HOLD
+    return Verdict.ACCEPT
+
+
+def _judge_late(state: GroupState, ts: int, timing: Timing) -> Verdict:
+    """Several markers in order, all far behind: it was the clock that was ahead."""
+    if ts > state.now - timing.ahead_of_clock or (state.behind and ts <= state.behind[-1]):
+        return Verdict.LATE
+    if len(state.behind) + 1 < MARKERS_TO_SET_BACK:
+        state.behind.append(ts)
+        return Verdict.LATE
+    return Verdict.SET_BACK
+
+
+def horizon(state: GroupState, timing: Timing) -> int:
+    """The latest time that an event may carry and be believed at once: two rounds and the tolerance ahead."""
+    return state.now + timing.ahead_of_clock + 2 * (state.interval or FIRST_INTERVAL_MS)
+
+
+def is_borne_out(waiting: list[int], ts: int) -> bool:
+    """Whether markers that wait ahead of the clock bear this one out: one shortly before it, or two at any distance."""
+    before = [earlier for earlier in waiting if earlier < ts]
+    return len(before) + 1 >= MARKERS_TO_BELIEVE or any(ts - earlier <= LONGEST_INTERVAL_MS for earlier in before)
+
+
+def start(state: GroupState, ts: int, timing: Timing) -> None:
+    """The first marker: until now there was no clock to go by, and what claims to be from later is not believed."""
+    state.began_ts = ts
+    latest = ts + timing.ahead_of_clock
+    for client in state.clients:
+        client.reports = [report for report in client.reports if report.answered_ts <= latest]
+        client.unanswered_since_ts = client.unanswered_since_ts if client.unanswered_since_ts <= latest else 0
+        client.two_addresses_since_ts = min(client.two_addresses_since_ts, latest)
+    for topic in state.topics:
+        if topic.confirmed_ts > latest:
+            topic.hosts, topic.copies = [], None
+            topic.confirmed_ts = topic.changed_ts = topic.hosts_changed_ts = 0
+    for queue in state.queues:
+        if queue.progress_ts > latest:
+            queue.progress_ts = queue.consumer_lag = queue.pull_lag = queue.stalled_ms = queue.unconsumed_since_ts = 0
+
+
+def as_text(ts: int) -> str:
+    """Epoch milliseconds as people write a moment."""
+    return datetime.fromtimestamp(min(ts // 1000, LAST_SECOND), timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def advance(state: GroupState, ts: int) -> None:
+    """Move the clock to ``ts``."""
+    if state.now and ts > state.now:
+        state.interval = min(ts - state.now, LONGEST_INTERVAL_MS)
+    state.now = ts
+    state.behind = []
+
+
+def set_back(state: GroupState, ts: int) -> None:
+    """The clock had been ahead: nothing may stay that claims to be from a time that has not come yet.
+
+    Reports, routes and offsets start afresh; membership and open alerts stay, no younger than ``ts``. When an alert
+    fired is what its page is known by: that stays as it was told.
+    """
+    state.now = state.valid_from_ts = ts
+    state.lost_ts, state.routes_changed_ts = min(state.lost_ts, ts), -1
+    for gap in state.missing:
+        gap.ts = min(gap.ts, ts)
+    state.evaluation_due_ts = 0
+    state.changes, state.flapping_clients, state.ended, state.rebalance, state.deploy = [], [], [], None, None
+    for broker in state.brokers:
+        broker.answered_ts, broker.changed_ts = min(broker.answered_ts, ts), min(broker.changed_ts, ts)
+        broker.lost_ts, broker.returned_ts = min(broker.lost_ts, ts), min(broker.returned_ts, ts)
+    for topic in state.topics:
+        topic.confirmed_ts = topic.changed_ts = topic.hosts_changed_ts = 0
+        topic.copies = None
+        topic.has_members_since_ts, topic.unsubscribed_ts = (
+            min(topic.has_members_since_ts, ts),
+            min(topic.unsubscribed_ts, ts),
+        )
+    for client in state.clients:
+        client.reports, client.unanswered_since_ts = [], 0
+        client.since_ts, client.two_addresses_since_ts = (
+            min(client.since_ts, ts),
+            min(client.two_addresses_since_ts, ts),
+        )
+    for queue in state.queues:
+        queue.progress_ts = queue.stalled_ms = queue.mismatch_since_ts = queue.evidence_ts = queue.idle_since_ts = (
+            queue.proven
+        ) = 0
+        queue.two_owners_since_ts = queue.newest_owner_report_ts = queue.unexplained_reports = 0
+        queue.unconsumed_since_ts = 0
+        queue.unhealthy_since_ts = min(queue.unhealthy_since_ts, ts)
+        told_ts = min(queue.since_ts + queue.publish_delay_ms, ts)
+        queue.since_ts = min(queue.since_ts, ts)
+        queue.publish_delay_ms = told_ts - queue.since_ts if queue.publish_delay_ms >= 0 else -1
+    for alert in state.alerts:
+        if not alert.fired_ts:
+            alert.active_ts = min(alert.active_ts, ts)
+        alert.seen_ts, alert.right_since_ts = min(alert.seen_ts, ts), 0
+        alert.since_ts = min(alert.since_ts, ts)
+    for condition in state.group_findings:
+        condition.since_ts = min(condition.since_ts, ts)
+    state.status_ts = min(state.status_ts, ts)
+    state.empty_since, state.began_ts = min(state.empty_since, ts), min(state.began_ts, ts)

@@ -1,0 +1,153 @@
+"""Offsets: how far the group has pulled and consumed each queue, and for how long it has stood still."""
+
+from collections.abc import Iterable
+
+from schemas.events import ConsumeProgress, QueueProgress
+from streaming.core.intake.topic_routes import is_readable
+from streaming.core.settings import Timing
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import Broker
+from streaming.core.state.queue_state import Queue
+
+STARTED_AFRESH = -1  # of Queue.still_ms: messages wait, and it is not known since when nothing has moved
+
+
+def take_progress(group: Group, event: ConsumeProgress) -> None:
+    """Offsets of some queues of one topic on one broker."""
+    topic, index = group.topic(event.topic), group.broker(event.broker_name)
+    broker = group.state.brokers[index]
+    for progress in event.queues:
+        queue = group.state.queues[group.queue(topic, index, progress.queue_id)]
+        if event.ts <= queue.progress_ts:
+            continue
+        _observe(group, queue, progress, event.ts, broker)
+
+
+def _observe(group: Group, queue: Queue, progress: QueueProgress, ts: int, broker: Broker) -> None:
+    # 4.x brokers report no pull offset
+    pulled = progress.consumer_offset if progress.pull_offset < 0 else progress.pull_offset
+    consumer_lag, pull_lag = progress.broker_offset - progress.consumer_offset, progress.broker_offset - pulled
+    moved = queue.progress_ts > 0 and (
+        queue.broker_offset - queue.pull_lag != pulled
+        or queue.broker_offset - queue.consumer_lag != progress.consumer_offset
+    )
+    if queue.progress_ts and progress.consumer_offset > queue.broker_offset - queue.consumer_lag:
+        _note_commit(group, queue)
+    before, waited, stood_ms = queue.stalled_ms, queue.pull_lag > 0, _unconsumed_ms(queue)
+    is_undecided = is_away(broker, ts, group.timing)
+    _note_standing(group, queue, progress, ts)
+    if moved or pull_lag <= 0:
+        queue.stalled_ms = 0
+    elif is_undecided and waited:
+        ts = queue.progress_ts  # it neither goes on standing still nor begins anew before the broker's list is back
+    elif not is_undecided and _seen_without_a_gap(group, queue, ts, broker, waited):
+        queue.stalled_ms = max(0, before) + ts - queue.progress_ts
+    else:
+        queue.stalled_ms = STARTED_AFRESH
+    is_unread = _begins_or_ends_to_wait_unread(group, queue, consumer_lag)
+    queue.broker_offset, queue.consumer_lag, queue.pull_lag = progress.broker_offset, consumer_lag, pull_lag
+    queue.progress_ts = ts
+    if queue.anomaly is not None and queue.stalled_ms <= 0 and not queue.unconsumed_since_ts:
+        queue.idle_since_ts = 0
+    broker.reports_pull_offsets = broker.reports_pull_offsets or progress.pull_offset >= 0
+    stands_for_long = max(stood_ms, _unconsumed_ms(queue)) >= group.timing.consume_stall
+    if is_unread or stands_for_long or max(before, queue.stalled_ms) >= group.timing.stall:
+        group.request_evaluation()
+    _note_the_oldest(group, queue, progress)
+
+
+def _note_commit(group: Group, queue: Queue) -> None:
+    """Broadcasting clients keep their offsets to themselves (LocalFileOffsetStore): this group does not broadcast."""
+    topic = group.state.topics[queue.topic]
+    if not topic.is_committed:
+        topic.is_committed = True
+        group.request_evaluation()
+
+
+def _note_standing(group: Group, queue: Queue, progress: QueueProgress, ts: int) -> None:
+    """The same offset twice, and messages beyond it both times: nothing was consumed meanwhile, whatever was lost."""
+    has_consumed = queue.broker_offset - queue.consumer_lag != progress.consumer_offset
+    if queue.consumer_lag <= 0 or progress.broker_offset <= progress.consumer_offset or has_consumed:
+        if queue.anomaly is not None:
+            queue.unconsumed_since_ts = 0
+    elif ts - queue.progress_ts > group.timing.progress_max_gap:
+        queue.unconsumed_since_ts = ts
+    elif not queue.unconsumed_since_ts:
+        queue.unconsumed_since_ts = queue.progress_ts
+
+
+def _unconsumed_ms(queue: Queue) -> int:
+    return queue.progress_ts - queue.unconsumed_since_ts if queue.unconsumed_since_ts else 0
+
+
+def _note_the_oldest(group: Group, queue: Queue, progress: QueueProgress) -> None:
+    """Keep when the last consumed message came, for as long as others wait that are not pulled, or for long."""
+    waits = (
+        queue.stalled_ms != 0
+        or queue.unconsumed_since_ts
+        or progress.consumed_ts < queue.progress_ts - group.timing.stall
+    )
+    if progress.consumed_ts and queue.consumer_lag > 0 and waits:
+        queue.consumed_ts = progress.consumed_ts
+    elif queue.anomaly is not None:
+        queue.consumed_ts = 0
+
+
+def _begins_or_ends_to_wait_unread(group: Group, queue: Queue, consumer_lag: int) -> bool:
+    if (consumer_lag > 0) == (queue.consumer_lag > 0):
+        return False
+    hosts = group.state.topics[queue.topic].hosts
+    return not any(h.broker == queue.broker and is_readable(h) and queue.queue_id < h.read for h in hosts)
+
+
+def is_away(broker: Broker, ts: int, timing: Timing) -> bool:
+    """Whether the broker has given no list for so long that the one known is no longer believed."""
+    return broker.lost_ts > 0 and ts - broker.lost_ts > timing.view_max_age
+
+
+def _seen_without_a_gap(group: Group, queue: Queue, ts: int, broker: Broker, waited: bool) -> bool:
+    """A broker that was restarted in between makes two looks say nothing together.
+
+    Nor do two looks far apart if nothing waited at the first: what waits now may have come just before the second.
+    Events that got lost in between do not matter: offsets that are equal at both ends have not moved.
+    """
+    timing, apart_ms = group.timing, ts - queue.progress_ts
+    if not waited and apart_ms > timing.view_max_age:
+        return False
+    return queue.progress_ts > broker.returned_ts and apart_ms <= timing.progress_max_gap
+
+
+def leave_out(group: Group, index: int, ms: int) -> None:
+    """The broker gave no list for ``ms`` that it was not believed for: in that time its queues did not stand still.
+
+    It was not restarted, so what had stood still before goes on doing so; it may have moved if no look says otherwise.
+    """
+    state = group.state
+    for queue in state.queues:
+        is_lately = state.now - queue.progress_ts <= group.timing.progress_max_gap
+        if queue.broker == index and queue.pull_lag > 0 and is_lately:
+            queue.stalled_ms = queue.stalled_ms or STARTED_AFRESH
+            queue.progress_ts = min(queue.progress_ts + ms, state.now)
+
+
+def is_seen_lately(group: Group, queue: Queue) -> bool:
+    """Whether the offsets are recent."""
+    return queue.progress_ts > 0 and group.state.now - queue.progress_ts <= group.timing.progress_max_gap
+
+
+def is_seen_to_move(group: Group, queue: Queue) -> bool:
+    """Whether the newest offsets show that the queue moves, or that nothing waits in it."""
+    return is_seen_lately(group, queue) and (queue.stalled_ms == 0 or queue.pull_lag <= 0)
+
+
+def is_seen_to_be_consumed(group: Group, queue: Queue) -> bool:
+    """Whether the newest offsets show that the group consumes the queue, or that nothing waits in it."""
+    return is_seen_lately(group, queue) and not queue.unconsumed_since_ts
+
+
+def how_it_waits(group: Group, queues: Iterable[Queue]) -> str:
+    """How many messages wait in queues that stand still, and for how long the first has: by what brokers tell."""
+    stalled = list(queues)
+    messages, longest = sum(queue.pull_lag for queue in stalled), max(queue.stalled_ms for queue in stalled) // 1000
+    reports_pull_offsets = all(group.state.brokers[queue.broker].reports_pull_offsets for queue in stalled)
+    return f"{messages} messages wait, none {'pulled' if reports_pull_offsets else 'consumed'} for {longest} s"

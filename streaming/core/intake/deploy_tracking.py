@@ -1,0 +1,53 @@
+"""Joins and leaves that follow one another, as in a rolling deploy, and the pace at which they do."""
+
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import DeployChanges
+
+ONE_STEP_MS = 35_000  # pods that are stopped at once have 30 s to end (Kubernetes), and a round finds out
+STEPS_TO_KNOW_THE_PACE = 2
+
+
+def note_deploy_change(group: Group, joined: bool, left_since: list[int]) -> None:
+    """Somebody joined or left, be it under one id. ``left_since``: since when each who left had been a member."""
+    state, now = group.state, group.state.now
+    known = state.deploy
+    if known is None or _is_over(group, known, left_since):
+        known = state.deploy = DeployChanges(now, now)
+    known.longest_ms = max(known.longest_ms, now - known.last_ts)
+    known.last_ts = now
+    known.joined |= joined
+    known.left |= any(since_ts < known.began_ts for since_ts in left_since)
+    if left_since and (not known.steps or now - known.step_ts > ONE_STEP_MS):
+        known.step_ts = now
+        known.steps += 1
+
+
+def _is_over(group: Group, known: DeployChanges, left_since: list[int]) -> bool:
+    """Nothing has changed for long; or for a while, and nobody is left whom the changes so far could replace.
+
+    All members may have started together a moment ago: what begins now is a deploy of its own.
+    """
+    state = group.state
+    rest_ms = state.now - known.last_ts
+    if rest_ms <= 2 * group.timing.grace_membership:
+        return False
+    members_since = [*left_since, *(client.since_ts for client in state.clients if any(client.entries))]
+    return rest_ms > patience_ms(group, known) or all(since_ts >= known.began_ts for since_ts in members_since)
+
+
+def forget_finished_deploy(group: Group) -> None:
+    """Drop what is known of a deploy that is over."""
+    state = group.state
+    if state.deploy is not None and state.now - state.deploy.last_ts > patience_ms(group, state.deploy):
+        state.deploy = None
+
+
+def patience_ms(group: Group, known: DeployChanges) -> int:
+    """How long nothing may change before it counts as stopped: clearly longer than from one change to the next.
+
+    From its first step nobody knows how long a deploy rests between two: then as long as one waits for it at all.
+    """
+    timing = group.timing
+    if known.steps < STEPS_TO_KNOW_THE_PACE:
+        return timing.deploy_wait
+    return min(timing.deploy_wait, 2 * known.longest_ms + timing.grace_membership)

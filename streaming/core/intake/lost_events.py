@@ -1,0 +1,121 @@
+"""Events that get lost on the way: which numbers of a producer are missing, and what evidence that makes doubtful.
+
+A number that is missing may still come: events that arrive in another order are no loss. What a lost event can hide:
+a report is true of its moment whatever was lost; two offsets that are equal prove that nothing moved between them; the
+lists of members come whole with the next marker, which tells since when they are as they are; a route's copy may have
+told a change, and the marker tells when a route last changed. So only a producer whose markers do not tell that makes
+older reports and routes doubtful.
+"""
+
+from schemas.events import AnyEvent, Round
+from schemas.facts import EventsLostFact
+from streaming.core.intake import clock
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import GroupState, MissingEvents, Topic
+
+SOURCES_KEPT = 8
+GAPS_KEPT = 16
+LOST_AFTER_MARKERS = 2
+
+
+def is_first_time(group: Group, event: AnyEvent, ts: int) -> bool:
+    """Whether the event is not one that came before. Notes the numbers between it and the last one as missing.
+
+    ``ts`` is the event's time. What is missing may be as young as this event; one of a wrong clock must not set aside
+    what is yet to come.
+    """
+    state = group.state
+    last = state.sources.pop(event.source, None)
+    state.sources[event.source] = event.seq if last is None else max(last, event.seq)  # the latest heard stand last
+    if last is None:
+        _forget_a_source(group)
+        return True
+    if event.seq <= last:
+        return bool(state.missing) and _fill(group, event)
+    if event.seq > last + 1:
+        youngest = max(state.now, min(ts - 1, clock.horizon(state, group.timing)))
+        state.missing.append(MissingEvents(event.source, last + 1, event.seq - 1, youngest))
+        group.request_evaluation()
+        if len(state.missing) > GAPS_KEPT:
+            _give_up(group, state.missing.pop(0))
+    return True
+
+
+def give_up_old_gaps(group: Group) -> None:
+    """At each marker: numbers that are still missing at the second one are lost."""
+    state = group.state
+    if not state.missing:
+        return
+    for gap in state.missing:
+        gap.markers += 1
+    lost = [gap for gap in state.missing if gap.markers >= LOST_AFTER_MARKERS]
+    state.missing = [gap for gap in state.missing if gap.markers < LOST_AFTER_MARKERS]
+    for gap in lost:
+        _give_up(group, gap)
+
+
+def take_changes(group: Group, routes_changed_ts: int | None) -> None:
+    """What the marker says of changes. What claims to be from later than the marker is not believed."""
+    state = group.state
+    told = -1 if routes_changed_ts is None else min(routes_changed_ts, state.now)
+    if told != state.routes_changed_ts:
+        state.routes_changed_ts = told
+        if _doubt_ts(state):
+            group.request_evaluation()
+
+
+def reports_count_after(state: GroupState) -> int:
+    """Reports answered up to then do not count. A marker that tells of all changes makes none of them doubtful."""
+    return state.valid_from_ts if state.routes_changed_ts >= 0 else max(state.valid_from_ts, _doubt_ts(state))
+
+
+def is_route_doubtful(state: GroupState, topic: Topic) -> bool:
+    """Whether the topic's route may have changed without our knowledge: in events that are lost, or before them."""
+    if topic.confirmed_ts <= state.valid_from_ts:
+        return True
+    is_after_changes = 0 <= state.routes_changed_ts <= topic.confirmed_ts
+    return topic.confirmed_ts <= _doubt_ts(state) and not is_after_changes
+
+
+def _doubt_ts(state: GroupState) -> int:
+    """Up to when events are missing or lost."""
+    return max([state.lost_ts, *(gap.ts for gap in state.missing)])
+
+
+def _forget_a_source(group: Group) -> None:
+    state = group.state
+    if len(state.sources) <= SOURCES_KEPT:
+        return
+    oldest = next(iter(state.sources))
+    del state.sources[oldest]
+    for gap in [gap for gap in state.missing if gap.source == oldest]:
+        state.missing.remove(gap)
+        _give_up(group, gap)
+
+
+def _fill(group: Group, event: AnyEvent) -> bool:
+    """Whether the number was missing; the gap that it was in closes, or falls in two.
+
+    A marker that comes too late to be taken is as good as lost.
+    """
+    state = group.state
+    for index, gap in enumerate(state.missing):
+        if gap.source == event.source and gap.first <= event.seq <= gap.last:
+            parts = [(gap.first, event.seq - 1), (event.seq + 1, gap.last)]
+            state.missing[index : index + 1] = [
+                MissingEvents(gap.source, first, last, gap.ts, gap.markers) for first, last in parts if first <= last
+            ]
+            if isinstance(event, Round) and event.ts <= state.now:
+                state.lost_ts = max(state.lost_ts, gap.ts)
+            group.request_evaluation()
+            return True
+    return False
+
+
+def _give_up(group: Group, gap: MissingEvents) -> None:
+    state = group.state
+    state.lost_ts = max(state.lost_ts, gap.ts)
+    group.request_evaluation()
+    group.emit(
+        EventsLostFact(source=gap.source, expected_seq=gap.first, received_seq=gap.last + 1), ts=state.now or gap.ts
+    )

@@ -1,0 +1,273 @@
+"""Membership as each broker sees it: the lists of a round, and what changed in them."""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
+from hashlib import blake2b
+
+from schemas.events import BrokerAnswer, ConsumerChange, Round
+from schemas.facts import MembershipFact
+from streaming.core.intake.client_reports import addresses_of
+from streaming.core.intake.consume_offsets import is_away, leave_out
+from streaming.core.intake.deploy_tracking import forget_finished_deploy, note_deploy_change
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import Change, Client, FlappingClient, GroupState
+
+STABLE_AFTER_MS = 1_800_000  # of what leaves again and again
+HARDLY_ANY = 0.2  # of the members that a broker listed before
+
+
+def take_change(group: Group, event: ConsumerChange) -> None:
+    """Remember why a client joined or left, where a producer saw it; the next round's list says that it did."""
+    if event.reason is not None:
+        group.state.reasons[_reason_key(event.broker_name, event.client_id, event.change)] = event.reason
+
+
+def _reason_key(broker_name: str, client_id: str, change: str) -> str:
+    return f"{broker_name}\n{client_id}\n{change}"
+
+
+def take_lists(group: Group, event: Round) -> None:
+    """Each broker's whole list of the group's clients, at the round's end."""
+    state = group.state
+    answers = {group.broker(answer.broker_name): answer for answer in event.brokers if answer.answered}
+    _note_who_is_back(group, answers)
+    first = {index for index in answers if not state.brokers[index].answered_ts}
+    changed = [(index, answer.client_ids) for index, answer in answers.items() if _is_new_list(group, index, answer)]
+    changed += [(index, ()) for index in _give_up_silent_brokers(group, answers.keys())]
+    if changed:
+        present_before = {index for index, client in enumerate(state.clients) if is_listed(client)}
+        left: set[str] = set()
+        for index, client_ids in changed:
+            gone = _replace_list(group, index, Counter(client_ids), first_seen=index in first)
+            left |= gone if client_ids else set()  # a broker that lists nobody any more says nothing of one client
+            state.brokers[index].listed = len(client_ids)
+        _note_joins_and_leaves(group, present_before)
+        left.update(state.clients[index].client_id for index in present_before if not is_listed(state.clients[index]))
+        _note_flapping_clients(group, left)
+        group.request_evaluation()
+    state.reasons.clear()
+    oldest = state.now - group.timing.storm_window
+    if state.changes and state.changes[0].ts < oldest:
+        state.changes = [change for change in state.changes if change.ts >= oldest]
+        group.request_evaluation()
+    _forget_stable_clients(group)
+    forget_finished_deploy(group)
+
+
+def is_listed(client: Client) -> bool:
+    return any(client.entries)
+
+
+def _note_who_is_back(group: Group, answers: Mapping[int, BrokerAnswer]) -> None:
+    """Of brokers that give a list again after a time: whether they were restarted, or only could not be asked."""
+    state = group.state
+    known = [index for index in answers if state.brokers[index].answered_ts and not state.brokers[index].lost_ts]
+    steady = [Counter(answers[index].client_ids) for index in known]
+    for index, answer in answers.items():
+        broker = state.brokers[index]
+        if not broker.lost_ts:
+            continue
+        if is_away(broker, state.now, group.timing):
+            if _is_whole(group, index, answer.client_ids, steady) and not _left_a_route(state, index):
+                leave_out(group, index, state.now - broker.answered_ts - group.timing.view_max_age)
+            else:
+                broker.returned_ts = state.now
+        broker.lost_ts = 0
+        group.request_evaluation()
+
+
+def _is_whole(group: Group, index: int, client_ids: tuple[str, ...], steady: list[Counter[str]]) -> bool:
+    """Whether a broker that gives a list again was not restarted, or has learnt all of its members since.
+
+    A broker keeps its members in memory only (ConsumerManager.consumerTable). After a restart it knows nobody of the
+    group (ConsumerManageProcessor.getConsumerListByGroup: "no consumer for this group"), and learns them one by one
+    with their heartbeats, every 30 s. So one that lacks hardly anybody whom it listed before, or lists the same as a
+    broker that answered all along, waits for nobody: a member may just have left.
+    """
+    listed_before = {client.client_id for client in group.state.clients if entries_at(client, index)}
+    lacks_hardly_anybody = len(listed_before.difference(client_ids)) <= len(listed_before) * HARDLY_ANY
+    return (bool(listed_before) and lacks_hardly_anybody) or (bool(client_ids) and Counter(client_ids) in steady)
+
+
+def _left_a_route(state: GroupState, index: int) -> bool:
+    """Whether name servers have dropped the broker since it last answered: they do so as soon as its process is gone.
+
+    (RouteInfoManager.onChannelDestroy.) It may have learnt its members by the time that it is asked again.
+    """
+    since = state.brokers[index].answered_ts
+    for topic in state.topics:
+        before, now = (index in {h.broker for h in hosts} for hosts in (topic.previous_hosts, topic.hosts))
+        if before != now and topic.changed_ts >= since:
+            return True
+    return False
+
+
+def _is_new_list(group: Group, index: int, answer: BrokerAnswer) -> bool:
+    """Whether the list differs from the one known; notes that the broker answered."""
+    state = group.state
+    broker = state.brokers[index]
+    first = not broker.answered_ts
+    heard_ts, broker.answered_ts = broker.answered_ts, state.now
+    if not first and _is_same_list(group, index, answer.client_ids):
+        if heard_ts < answer.listed_since <= state.now:  # it was another one meanwhile, in a marker that is lost
+            broker.changed_ts = answer.listed_since
+            group.request_evaluation()
+        return False
+    if not first or answer.client_ids:
+        broker.changed_ts = state.now
+    return True
+
+
+def _is_same_list(group: Group, index: int, client_ids: tuple[str, ...]) -> bool:
+    """By its digest, else, where it came in another order, entry by entry."""
+    broker = group.state.brokers[index]
+    digest = blake2b("\n".join(client_ids).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    if digest == broker.list_digest:
+        return True
+    broker.list_digest = digest
+    listed = {client.client_id: n for client in group.state.clients if (n := entries_at(client, index))}
+    return listed == Counter(client_ids)
+
+
+def entries_at(client: Client, index: int) -> int:
+    """How often the broker at ``index`` lists the client."""
+    return client.entries[index] if index < len(client.entries) else 0
+
+
+def _replace_list(group: Group, index: int, listed: Counter[str], first_seen: bool) -> set[str]:
+    """The ids that are no longer in it."""
+    gone: set[str] = set()
+    for client_id in listed:
+        group.client(client_id)
+    for client in group.state.clients:
+        before, entries = entries_at(client, index), listed.get(client.client_id, 0)
+        if before == entries:
+            continue
+        client.entries.extend([0] * (index + 1 - len(client.entries)))
+        client.entries[index] = entries
+        client.note_change()
+        _tell_change(group, index, client, before, entries, first_seen)
+        if not entries:
+            gone.add(client.client_id)
+    return gone
+
+
+def _tell_change(group: Group, index: int, client: Client, before: int, entries: int, first_seen: bool) -> None:
+    broker_name = group.state.brokers[index].name
+    change = "appeared" if entries > before else "disappeared"
+    group.emit(
+        MembershipFact(
+            broker_name=broker_name,
+            client_id=client.client_id,
+            change=change,
+            entries=entries,
+            reason=group.state.reasons.get(_reason_key(broker_name, client.client_id, change)),
+            addresses=addresses_of(client, index),
+            first_seen=first_seen,
+        )
+    )
+
+
+def _give_up_silent_brokers(group: Group, answered: Container[int]) -> list[int]:
+    """Places of brokers whose list no longer stands: they do not answer, and no route names them any more.
+
+    Where no route is known, none says so: what such a broker listed last was not taken back by anybody.
+    """
+    state = group.state
+    silent = [(index, broker) for index, broker in enumerate(state.brokers) if index not in answered]
+    if not silent:
+        return []
+    hosting = hosting_brokers(state)
+    given_up = []
+    for index, broker in silent:
+        broker.lost_ts = broker.lost_ts or state.now
+        broker.list_digest = b""
+        if not hosting or index in hosting or state.now - broker.lost_ts <= group.timing.view_max_age:
+            group.request_evaluation()
+        elif broker.listed:
+            given_up.append(index)
+    return given_up
+
+
+def hosting_brokers(state: GroupState) -> set[int]:
+    """Places of the brokers that host some topic of the group."""
+    return {hosted.broker for topic in state.topics for hosted in topic.hosts}
+
+
+def host_of(client_id: str) -> str:
+    """Client ids are ``ip@instance``: a process that is started again keeps its host, and mostly takes a new id."""
+    return client_id.partition("@")[0]
+
+
+def hosts_in_turn(changes: Iterable[Change]) -> set[str]:
+    """Hosts whose members came one after the other, never two of them at once: one process that is started again.
+
+    Members that did not change do not matter: one container of many that show the same address may restart again and
+    again. Several that were there at once and have all left are no such host.
+    """
+    here: dict[str, set[str]] = {}
+    crowded: set[str] = set()
+    for change in sorted(changes, key=lambda change: (change.ts, change.joined)):
+        host = host_of(change.client_id)
+        if host not in here:
+            here[host] = {change.client_id} if change.joined else set()
+        elif change.joined:
+            here[host].add(change.client_id)
+        elif change.client_id in here[host]:
+            here[host].remove(change.client_id)
+        else:
+            crowded.add(host)  # it had been there all along, beside the others
+        if len(here[host]) > 1:
+            crowded.add(host)
+    return here.keys() - crowded
+
+
+def _note_flapping_clients(group: Group, left: set[str]) -> None:
+    """Who leaves, be it but one broker's list, and goes on leaving without a rest of half an hour between."""
+    state = group.state
+    members = Counter(host_of(client.client_id) for client in state.clients if is_listed(client))
+    alone = {host for host in hosts_in_turn(state.changes) if members[host] <= 1}
+    known = {one.who: one for one in state.flapping_clients}
+    for name in sorted({_name(client_id, alone) for client_id in left}):
+        one = known.get(name)
+        if one is None:
+            state.flapping_clients.append(FlappingClient(name, state.now, state.now))
+        else:
+            one.last_ts = state.now
+            one.times += 1
+
+
+def _name(client_id: str, alone: set[str]) -> str:
+    host = host_of(client_id)
+    return host if host in alone else client_id
+
+
+def _forget_stable_clients(group: Group) -> None:
+    state = group.state
+    oldest = state.now - STABLE_AFTER_MS
+    calm = [one for one in state.flapping_clients if one.last_ts < oldest]
+    if calm:
+        state.flapping_clients = [one for one in state.flapping_clients if one.last_ts >= oldest]
+    if any(one.times > group.timing.storm_changes for one in calm):
+        group.request_evaluation()  # of all others nothing was said
+
+
+def _note_joins_and_leaves(group: Group, present_before: set[int]) -> None:
+    state = group.state
+    joined, left_since = False, []
+    for index, client in enumerate(state.clients):
+        listed = is_listed(client)
+        if listed != (index in present_before):
+            state.changes.append(Change(state.now, client.client_id, listed))
+            joined |= listed
+            left_since += [] if listed else [client.since_ts]
+            client.since_ts = state.now
+        if not listed:
+            client.two_addresses_since_ts = client.unanswered_since_ts = 0
+            client.addresses = []
+    if (joined or left_since) and state.now > state.began_ts:  # who was there at the first marker had joined before
+        note_deploy_change(group, joined, left_since)
+    if any(is_listed(client) for client in state.clients):
+        state.empty_since = 0
+    elif present_before:
+        state.empty_since = state.now

@@ -1,0 +1,43 @@
+"""A group whose events are refused, so that no round of it is taken any more: it is UNKNOWN, and that is told."""
+
+from schemas.codec import Rejected
+from schemas.facts import GroupFact, Kind
+from streaming.core.state.group import Group
+
+BLIND_AFTER_MS = 35_000  # as long as a cluster may be without a round
+OF_THEIR_GROUP = frozenset(
+    {"too_long", "bad_field", "bad_json", "bad_utf8", "absurd_time", "too_many"}
+)  # the key is to be trusted
+
+
+def note_refused(group: Group, why: Rejected, arrival_ts: int) -> None:
+    """A record under the group's key was refused. Told once, if that goes on while no round is taken."""
+    state = group.state
+    if not state.refused_since or arrival_ts < state.refused_since:
+        state.refused_since = arrival_ts
+    shown = f"refused {why.reason}"
+    if arrival_ts - state.refused_since < BLIND_AFTER_MS or state.status == shown:
+        return
+    state.status = shown
+    queues = len(state.queues)
+    group.emit(
+        GroupFact(
+            status="unknown",
+            members=0,
+            queues=queues,
+            counts={Kind.UNKNOWN.value: queues} if queues else {},
+            brokers_covered=0,
+            brokers_known=len(state.brokers),
+            members_reporting=0,
+            reason=f"no round of it can be taken, its events are refused: {why.reason}, {why.detail}",
+            refused_since=state.refused_since,
+        ),
+        ts=arrival_ts,
+    )
+
+
+def note_round(group: Group) -> None:
+    """A round was taken: what it finds is told anew."""
+    if group.state.refused_since:
+        group.state.refused_since = 0
+        group.request_evaluation()

@@ -1,0 +1,82 @@
+"""How large a group may be: what goes beyond is refused, so that no record keeps everybody waiting.
+
+A route of two kilobytes may claim 2^31 queues. RocketMQ sets no limits. These are far above what its users report, and
+a group of that size is evaluated within a second (docs/performance.md, `bounds`).
+"""
+
+from collections.abc import Iterable, Sequence
+
+from schemas.codec import Rejected
+from schemas.events import (
+    AnyEvent,
+    AssignmentReport,
+    ConsumeProgress,
+    ConsumerChange,
+    Heartbeat,
+    OwnedQueues,
+    Round,
+    TopicRoute,
+)
+from schemas.identity import MessageQueue
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import HostedQueues
+
+QUEUES_AT_MOST = 16_384  # in the routes of all topics of a group
+KNOWN_QUEUES_AT_MOST = 2 * QUEUES_AT_MOST  # those that reports and offsets name besides included
+TOPICS_AT_MOST = 1_024
+BROKERS_AT_MOST = 1_024
+CLIENTS_AT_MOST = 16_384
+
+
+def too_much(group: Group, event: AnyEvent) -> Rejected | None:
+    """Why the group would become too large with this event; None if it would not."""
+    what = _what_is_too_many(group, event)
+    return None if what is None else Rejected("too_many", what)
+
+
+def _what_is_too_many(group: Group, event: AnyEvent) -> str | None:
+    state = group.state
+    if isinstance(event, Round):
+        clients = sum(len(answer.client_ids) for answer in event.brokers)
+        if clients > CLIENTS_AT_MOST:
+            clients = len({client_id for answer in event.brokers for client_id in answer.client_ids})
+        return _over(clients, CLIENTS_AT_MOST, "clients") or _over(len(event.brokers), BROKERS_AT_MOST, "brokers")
+    if isinstance(event, TopicRoute):
+        return _too_many_by_route(group, event)
+    if isinstance(event, AssignmentReport | ConsumeProgress):
+        named = [event] if isinstance(event, ConsumeProgress) else event.owned
+        found = _too_many_named(group, named) or _over(len(state.topics), TOPICS_AT_MOST, "topics")
+        if found is not None or isinstance(event, ConsumeProgress):
+            return found
+    if isinstance(event, AssignmentReport | Heartbeat | ConsumerChange):
+        return _over(len(state.clients), 2 * CLIENTS_AT_MOST, "clients")
+    return None
+
+
+def _too_many_named(group: Group, named: Sequence[OwnedQueues | ConsumeProgress]) -> str | None:
+    """Queues are looked up one by one only where there might be too many."""
+    known = len(group.state.queues)
+    if known + sum(len(one.queues) for one in named) <= KNOWN_QUEUES_AT_MOST:
+        return None
+    queues = (MessageQueue(one.topic, one.broker_name, queue.queue_id) for one in named for queue in one.queues)
+    return _over(known + sum(not group.has_queue(queue) for queue in queues), KNOWN_QUEUES_AT_MOST, "queues")
+
+
+def _too_many_by_route(group: Group, event: TopicRoute) -> str | None:
+    """The group's other topics count too."""
+    copies = [event.brokers, *(copy.brokers for copy in event.others or ())]
+    hosted = max(sum(max(q.read_queue_nums, q.write_queue_nums) for q in copy) for copy in copies)
+    others = (topic.hosts for topic in group.state.topics if topic.name != event.topic)
+    return (
+        _over(hosted + sum(map(_queues_in, others)), QUEUES_AT_MOST, "queues")
+        or _over(max(map(len, copies)), BROKERS_AT_MOST, "brokers")
+        or _over(len(group.state.topics), TOPICS_AT_MOST, "topics")
+    )
+
+
+def _queues_in(hosts: Iterable[HostedQueues]) -> int:
+    return sum(max(hosted.read, hosted.write) for hosted in hosts)
+
+
+def _over(found: int, limit: int, what: str) -> str | None:
+    return f"{found} {what} of one group; the limit is {limit}" if found > limit else None

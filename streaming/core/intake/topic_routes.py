@@ -1,0 +1,163 @@
+"""Routes: which queues a topic has on which broker.
+
+Name servers do not talk to each other: each holds what brokers last registered with it (``BrokerController``,
+``registerBrokerAll``), a broker that fails to for up to 120 s (``RouteInfoManager.scanNotActiveBroker``). A client asks
+one of its own choice (``NettyRemotingClient.getAndCreateNameserverChannel``), a Go client each in turn. So where their
+copies differ, none of them is *the* route: a topic then has every queue that some copy has.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from schemas.events import RouteQueues, TopicRoute
+from streaming.core.intake.lost_events import is_route_doubtful
+from streaming.core.settings import Timing
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import GroupState, HostedQueues, RouteCopies, RouteCopy, Topic
+
+PERM_READ = 4  # org.apache.rocketmq.common.constant.PermName.PERM_READ
+STATIC_TOPIC_BROKER = "__syslo__"  # MixAll.LOGICAL_QUEUE_MOCK_BROKER_PREFIX
+COPIES_KEPT_MS = 600_000
+COPIES_AT_MOST = 8
+RETURNS_WITHIN_MS = 180_000  # a name server is behind for 120 s at most; an operator may well change a topic again
+ALTERNATES_AFTER = 2  # returns of copies that were given before: one may be a change that was taken back
+
+
+def take_route(group: Group, event: TopicRoute) -> None:
+    """A full snapshot of a topic's route; an older copy than the one known is ignored."""
+    topic = group.state.topics[group.topic(event.topic)]
+    if event.ts <= topic.confirmed_ts:
+        return
+    given = _copies_in(group, event)
+    if not topic.confirmed_ts:
+        hosts = _union(copy.hosts for copy in given)
+        if group.state.now and hosts != topic.hosts:
+            topic.changed_ts = topic.changed_ts or event.ts  # new to the group: its members learn of it one by one
+        topic.hosts = hosts
+        topic.copies = RouteCopies(given, differ_ts=event.ts) if len(given) > 1 else None
+        group.request_evaluation()
+    elif len(given) > 1 or topic.copies is not None or given[0].hosts != topic.hosts:
+        _take_copies(group, topic, given, event.ts)
+    if is_route_doubtful(group.state, topic) or topic.all_asked != (event.others is not None):
+        group.request_evaluation()
+    topic.all_asked = event.others is not None
+    topic.confirmed_ts = event.ts
+    _note_static(group, topic, event)
+
+
+def _note_static(group: Group, topic: Topic, event: TopicRoute) -> None:
+    """Producers of older versions do not say it: what a client's queues have shown holds until the topic is gone."""
+    is_static = event.static or (topic.is_static and bool(topic.hosts))
+    if is_static != topic.is_static:
+        topic.is_static = is_static
+        group.request_evaluation()
+
+
+def note_owned(group: Group, topic: Topic, broker_name: str, ts: int) -> None:
+    """A member owns queues of a topic of which no route has come yet: from then on the others learn of it.
+
+    Those of a static topic lie on a broker that name servers never name (TopicQueueMappingUtils.getMockBrokerName).
+    """
+    if broker_name.startswith(STATIC_TOPIC_BROKER) and not topic.is_static:
+        topic.is_static = True
+        group.request_evaluation()
+    if group.state.now and not topic.confirmed_ts and not topic.hosts and not topic.changed_ts:
+        topic.changed_ts = ts
+
+
+def _copies_in(group: Group, event: TopicRoute) -> list[RouteCopy]:
+    copies = [RouteCopy(_hosted(group, event.brokers), event.ts, list(event.name_servers))]
+    for other in event.others or ():
+        hosts = _hosted(group, other.brokers)
+        same = next((copy for copy in copies if copy.hosts == hosts), None)
+        if same is None:
+            copies.append(RouteCopy(hosts, event.ts, list(other.name_servers)))
+        else:
+            same.name_servers.extend(other.name_servers)
+    return copies
+
+
+def _hosted(group: Group, brokers: Iterable[RouteQueues]) -> list[HostedQueues]:
+    hosts = [HostedQueues(group.broker(b.broker_name), b.read_queue_nums, b.write_queue_nums, b.perm) for b in brokers]
+    return sorted(hosts, key=lambda hosted: hosted.broker)
+
+
+def _take_copies(group: Group, topic: Topic, given: list[RouteCopy], ts: int) -> None:
+    """What comes and goes between copies that are known is no news: it must not begin a grace again and again."""
+    before = topic.copies or RouteCopies([RouteCopy(topic.hosts, topic.confirmed_ts)])
+    stood = {tuple(copy.hosts) for copy in standing(before)}
+    copies = topic.copies = RouteCopies(_remembered(group, before.given, given, ts), before.differ_ts, before.agreed_ts)
+    stand = standing(copies)
+    if {tuple(copy.hosts) for copy in stand} != stood:
+        _change(topic, _union(copy.hosts for copy in stand), ts)
+        if len(stand) > 1:
+            copies.differ_ts = copies.differ_ts or ts
+        elif copies.differ_ts:
+            copies.differ_ts, copies.agreed_ts = 0, ts
+        group.request_evaluation()
+    if len(copies.given) == 1:
+        topic.copies = None
+
+
+def _remembered(group: Group, known: list[RouteCopy], given: list[RouteCopy], ts: int) -> list[RouteCopy]:
+    """The copies given now, and those that were lately; the newest of them, should there be many."""
+    newest = {tuple(copy.hosts): copy for copy in known}
+    last = {index for copy in known if copy.is_given for index in copy.hosts}
+    for copy in known:
+        copy.is_given = False
+    for copy in given:
+        before = newest.get(tuple(copy.hosts))
+        if before is not None:
+            is_return = before.seen_ts < max(c.seen_ts for c in known) and ts - before.seen_ts <= RETURNS_WITHIN_MS
+            is_return = is_return and not _follow_a_broker(group, last, copy, ts)
+            copy.returns = before.returns + is_return
+        newest[tuple(copy.hosts)] = copy
+    kept = [copy for copy in newest.values() if copy.is_given or ts - copy.seen_ts <= COPIES_KEPT_MS]
+    return sorted(kept, key=lambda copy: -copy.seen_ts)[:COPIES_AT_MOST]
+
+
+def _follow_a_broker(group: Group, last: set[HostedQueues], copy: RouteCopy, ts: int) -> bool:
+    """Whether the copy differs from the last by a broker that was away itself."""
+    brokers = [group.state.brokers[hosted.broker] for hosted in last ^ set(copy.hosts)]
+    return any(broker.lost_ts or 0 < ts - COPIES_KEPT_MS < broker.returned_ts for broker in brokers)
+
+
+def standing(copies: RouteCopies) -> Sequence[RouteCopy]:
+    """The copies that some client may go by now: those given last, and, once they alternate, all."""
+    if sum(copy.returns for copy in copies.given) >= ALTERNATES_AFTER:
+        return copies.given
+    return [copy for copy in copies.given if copy.is_given]
+
+
+def _union(copies: Iterable[list[HostedQueues]]) -> list[HostedQueues]:
+    """Every queue that some copy has."""
+    hosts: dict[int, HostedQueues] = {}
+    for hosted in (hosted for copy in copies for hosted in copy):
+        known = hosts.get(hosted.broker, hosted)
+        read, write = max(known.read, hosted.read), max(known.write, hosted.write)
+        hosts[hosted.broker] = HostedQueues(hosted.broker, read, write, known.perm | hosted.perm)
+    return [hosts[broker] for broker in sorted(hosts)]
+
+
+def _change(topic: Topic, hosts: list[HostedQueues], ts: int) -> None:
+    """A broker that comes or goes is more than a new number of queues: members appear there only by heartbeat."""
+    topic.changed_ts = ts
+    if hosts == topic.hosts:
+        return
+    if topic.hosts and hosts and {h.broker for h in hosts} != {h.broker for h in topic.hosts}:
+        topic.hosts_changed_ts = ts
+    topic.previous_hosts = topic.hosts
+    topic.hosts = hosts
+
+
+def is_known(state: GroupState, topic: Topic, timing: Timing) -> bool:
+    """Whether a copy of the route is recent enough to go by, and no newer one can have got lost."""
+    return not is_route_doubtful(state, topic) and state.now - topic.confirmed_ts <= timing.route_max_age
+
+
+def is_readable(hosted: HostedQueues) -> bool:
+    return bool(hosted.perm & PERM_READ)
+
+
+def readable(hosts: Iterable[HostedQueues]) -> list[tuple[int, int]]:
+    """(place of the broker, number of readable queues), brokers without read permission left out."""
+    return [(hosted.broker, hosted.read) for hosted in hosts if is_readable(hosted)]

@@ -1,0 +1,90 @@
+"""How long clients, queues, topics and brokers are kept that a group no longer has."""
+
+from streaming.core.intake.membership import hosting_brokers, is_listed
+from streaming.core.member_facts import absent_member
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import NOT_EMITTED, Client, GroupState
+
+KEPT_MS = 3_600_000  # of topics and brokers: a group that uses a new topic each day must not keep them all
+KEPT_AFTER_LEAVING_MS = 900_000
+
+
+def abandoned_topics(group: Group) -> set[int]:
+    """Places of those of which no route has come for long, and that no member, report, alert or offset names."""
+    state = group.state
+    oldest = state.now - KEPT_MS
+    left = {p for p, topic in enumerate(state.topics) if max(topic.confirmed_ts, topic.changed_ts) < oldest}
+    if not left:
+        return left
+    needed = {queue.topic for queue in state.queues if queue.progress_ts >= oldest}
+    owned = {queue for client in state.clients for report in client.reports for queue in report.owned}
+    needed |= {state.queues[index].topic for index in owned.union(*(alert.queues for alert in state.alerts))}
+    names = _subscribed(state) | {alert.topic for alert in state.alerts}
+    return {index for index in left - needed if state.topics[index].name not in names}
+
+
+def _subscribed(state: GroupState) -> set[str]:
+    members = [client for client in state.clients if is_listed(client)]
+    said = [state.running[report.running].subscriptions for client in members for report in client.reports]
+    said += [state.heartbeat[client.heartbeat].subscriptions or () for client in members if client.heartbeat >= 0]
+    return {topic for subscriptions in said for topic, _ in subscriptions}
+
+
+def _abandoned_brokers(state: GroupState, topics: set[int], queues: set[int]) -> set[int]:
+    """Places of those that have listed nobody for long, and host nothing of what stays."""
+    oldest = state.now - KEPT_MS
+    left = {p for p, broker in enumerate(state.brokers) if broker.answered_ts < oldest and not broker.listed}
+    if not left or not hosting_brokers(state):
+        return set()  # where no route is known, each of them may host something
+    for index, topic in enumerate(state.topics):
+        if index not in topics:
+            copies = topic.copies.given if topic.copies is not None else []
+            for hosts in (topic.hosts, topic.previous_hosts, *(copy.hosts for copy in copies)):
+                left -= {hosted.broker for hosted in hosts}
+    left -= {queue.broker for index, queue in enumerate(state.queues) if index not in queues}
+    return left
+
+
+def forget_absent_clients(group: Group) -> None:
+    """Drop every client that no broker lists, now, and that the group had members lately."""
+    state = group.state
+    absent = {index for index, client in enumerate(state.clients) if not is_listed(client)}
+    for index in sorted(absent):
+        if state.clients[index].emitted != NOT_EMITTED:
+            group.emit(absent_member(state.clients[index]))
+    state.changes, state.flapping_clients, state.ended = [change for change in state.changes if change.joined], [], []
+    state.empty_since, state.deploy = 0, None
+    group.forget(absent, set())
+
+
+def forget_what_is_gone(group: Group) -> None:
+    """Drop clients that left long ago, and queues that are in no route, with no owner, in no alert."""
+    state = group.state
+    gone = {index for index, client in enumerate(state.clients) if _is_gone(client, state.now)}
+    held = {queue for index, c in enumerate(state.clients) if index not in gone for r in c.reports for queue in r.owned}
+    held.update(queue for alert in state.alerts for queue in alert.queues)
+    routed = {
+        (topic, hosted.broker, queue_id)
+        for topic, of in enumerate(state.topics)
+        if topic not in group.abandoned
+        for hosted in of.hosts
+        for queue_id in range(max(hosted.read, hosted.write))
+    }
+    stray = {
+        index
+        for index, q in enumerate(state.queues)
+        if index not in held and q.publish_delay_ms < 0 and (q.topic, q.broker, q.queue_id) not in routed
+    }
+    topics = group.abandoned - {queue.topic for index, queue in enumerate(state.queues) if index not in stray}
+    brokers = _abandoned_brokers(state, topics, stray)
+    if gone or stray:
+        group.forget(gone, stray)
+    if topics or brokers:
+        group.forget_places(topics, brokers)
+    group.abandoned = set()
+
+
+def _is_gone(client: Client, now: int) -> bool:
+    if not client.since_ts:
+        client.since_ts = now
+    return not is_listed(client) and client.emitted == NOT_EMITTED and now - client.since_ts > KEPT_AFTER_LEAVING_MS

@@ -1,0 +1,197 @@
+"""A group at work: its state, and the way from names to places.
+
+The only module that knows that the state refers to things by their place in a list.
+"""
+
+from collections.abc import Iterable
+
+from schemas.facts import Fact, Payload
+from schemas.identity import MessageQueue
+from streaming.core.settings import GroupRule, Settings, Timing
+from streaming.core.state.group_state import (
+    Broker,
+    Client,
+    GroupState,
+    HeartbeatProfile,
+    HostedQueues,
+    RunningProfile,
+    Topic,
+    compacted,
+)
+from streaming.core.state.queue_state import Queue
+
+
+class Group:
+    """One consumer group while events are folded into it; ``facts`` collects what is to be told."""
+
+    __slots__ = (
+        "_brokers",
+        "_clients",
+        "_heartbeats",
+        "_queues",
+        "_running",
+        "_topics",
+        "abandoned",
+        "facts",
+        "rule",
+        "settings",
+        "state",
+        "timing",
+    )
+
+    def __init__(self, state: GroupState, settings: Settings) -> None:
+        self.state = state
+        self.settings = settings
+        self.timing: Timing = settings.timing
+        self.rule: GroupRule = settings.rule_for(state.cluster, state.group)
+        self.facts: list[Fact] = []
+        self.abandoned: set[int] = set()  # places of topics that the evaluation under way leaves out, then drops
+        self._index()
+
+    def _index(self) -> None:
+        state = self.state
+        self._brokers = {broker.name: index for index, broker in enumerate(state.brokers)}
+        self._topics = {topic.name: index for index, topic in enumerate(state.topics)}
+        self._clients = {client.client_id: index for index, client in enumerate(state.clients)}
+        self._queues = {(q.topic, q.broker, q.queue_id): index for index, q in enumerate(state.queues)}
+        self._heartbeats = {value: index for index, value in enumerate(state.heartbeat)}
+        self._running = {value: index for index, value in enumerate(state.running)}
+
+    def emit(self, payload: Payload, topic: str | None = None, ts: int | None = None) -> None:
+        """Add a fact under the group's next number."""
+        state = self.state
+        when = state.now if ts is None else ts
+        self.facts.append(Fact(state.next_seq, state.cluster, state.group, topic, when, payload))
+        state.next_seq += 1
+
+    def request_evaluation(self) -> None:
+        """Something that evaluation goes by has changed: evaluate at the next marker."""
+        self.state.evaluation_due_ts = 0
+
+    def broker(self, name: str) -> int:
+        index = self._brokers.get(name)
+        if index is None:
+            index = self._brokers[name] = len(self.state.brokers)
+            self.state.brokers.append(Broker(name))
+        return index
+
+    def topic(self, name: str) -> int:
+        index = self._topics.get(name)
+        if index is None:
+            index = self._topics[name] = len(self.state.topics)
+            self.state.topics.append(Topic(name))
+            self.request_evaluation()
+        return index
+
+    def client(self, client_id: str) -> int:
+        index = self._clients.get(client_id)
+        if index is None:
+            index = self._clients[client_id] = len(self.state.clients)
+            self.state.clients.append(Client(client_id))
+        return index
+
+    def queue(self, topic: int, broker: int, queue_id: int) -> int:
+        key = (topic, broker, queue_id)
+        index = self._queues.get(key)
+        if index is None:
+            index = self._queues[key] = len(self.state.queues)
+            self.state.queues.append(Queue(topic, broker, queue_id))
+        return index
+
+    def heartbeat(self, value: HeartbeatProfile) -> int:
+        index = self._heartbeats.get(value)
+        if index is None:
+            index = self._heartbeats[value] = len(self.state.heartbeat)
+            self.state.heartbeat.append(value)
+        return index
+
+    def running(self, value: RunningProfile) -> int:
+        index = self._running.get(value)
+        if index is None:
+            index = self._running[value] = len(self.state.running)
+            self.state.running.append(value)
+        return index
+
+    def message_queue(self, index: int) -> MessageQueue:
+        queue = self.state.queues[index]
+        return MessageQueue(self.state.topics[queue.topic].name, self.state.brokers[queue.broker].name, queue.queue_id)
+
+    def has_queue(self, queue: MessageQueue) -> bool:
+        """Whether anything is known of the queue."""
+        topic, broker = self._topics.get(queue.topic), self._brokers.get(queue.broker_name)
+        return topic is not None and broker is not None and (topic, broker, queue.queue_id) in self._queues
+
+    def queue_index(self, queue: MessageQueue) -> int:
+        return self.queue(self.topic(queue.topic), self.broker(queue.broker_name), queue.queue_id)
+
+    def client_ids(self, indices: Iterable[int]) -> tuple[str, ...]:
+        clients = self.state.clients
+        return tuple(sorted(clients[index].client_id for index in indices))
+
+    def renew(self) -> None:
+        """Forget everything but what outlives a group."""
+        kept = compacted(self.state)
+        for name in kept.__struct_fields__:
+            setattr(self.state, name, getattr(kept, name))
+        self._index()
+
+    def forget_places(self, topics: set[int], brokers: set[int]) -> None:
+        """Drop topics and brokers of which no queue is left; everything else moves up."""
+        state = self.state
+        new_topic, new_broker = _places(len(state.topics), topics), _places(len(state.brokers), brokers)
+        state.topics = [topic for index, topic in enumerate(state.topics) if index not in topics]
+        state.brokers = [broker for index, broker in enumerate(state.brokers) if index not in brokers]
+        for queue in state.queues:
+            queue.topic, queue.broker = new_topic[queue.topic], new_broker[queue.broker]
+        for topic in state.topics:
+            topic.hosts = _hosted(topic.hosts, new_broker)
+            topic.previous_hosts = _hosted(topic.previous_hosts, new_broker)
+            for copy in topic.copies.given if topic.copies is not None else ():
+                copy.hosts = _hosted(copy.hosts, new_broker)
+        for client in state.clients:
+            client.entries = [n for index, n in enumerate(client.entries) if index not in brokers]
+            client.addresses = [a for index, a in enumerate(client.addresses) if index not in brokers]
+        self._index()
+
+    def forget(self, clients: set[int], queues: set[int]) -> None:
+        """Drop clients and queues, and what nobody refers to any more; everything else moves up."""
+        state = self.state
+        new_client = _places(len(state.clients), clients)
+        new_queue = _places(len(state.queues), queues)
+        state.clients = [client for index, client in enumerate(state.clients) if index not in clients]
+        state.queues = [queue for index, queue in enumerate(state.queues) if index not in queues]
+        for queue in state.queues:
+            queue.owners = _moved(queue.owners, new_client)
+            queue.last_stable_owners = _moved(queue.last_stable_owners, new_client)
+            queue.expected = None if queue.expected is None else _moved(queue.expected, new_client)
+        self._move_reports(new_queue)
+        for alert in state.alerts:
+            alert.queues = _moved(alert.queues, new_queue)
+            alert.clients = _moved(alert.clients, new_client)
+        self._index()
+
+    def _move_reports(self, new_queue: dict[int, int]) -> None:
+        state = self.state
+        running, heartbeat = state.running, state.heartbeat
+        state.running, state.heartbeat = [], []
+        self._running, self._heartbeats = {}, {}
+        for client in state.clients:
+            if client.heartbeat >= 0:
+                client.heartbeat = self.heartbeat(heartbeat[client.heartbeat])
+            for report in client.reports:
+                report.running = self.running(running[report.running])
+                report.owned = _moved(report.owned, new_queue)
+                report.busy = _moved(report.busy, new_queue)
+
+
+def _places(count: int, dropped: set[int]) -> dict[int, int]:
+    kept = (index for index in range(count) if index not in dropped)
+    return {old: new for new, old in enumerate(kept)}
+
+
+def _hosted(hosts: list[HostedQueues], new: dict[int, int]) -> list[HostedQueues]:
+    return [HostedQueues(new[h.broker], h.read, h.write, h.perm) for h in hosts if h.broker in new]
+
+
+def _moved(indices: list[int], new: dict[int, int]) -> list[int]:
+    return [new[index] for index in indices if index in new]

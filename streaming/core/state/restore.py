@@ -1,0 +1,101 @@
+"""Seeds: what a new checkpoint starts with, so that open alerts and known members outlive the old one."""
+
+import msgspec
+from msgspec import Struct
+
+from schemas.facts import AlertFact, MemberFact, QueueFact
+from schemas.identity import MessageQueue
+from streaming.core.settings import Settings
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import FINDING_CODES, OUTDATED, Alert, GroupState, new_state
+
+SEED_TOPIC = "__seed__"
+
+
+class SeedAlert(Struct, frozen=True):
+    """An alert that was open, with the topic that its fact carries beside it."""
+
+    topic: str
+    alert: AlertFact
+
+
+class SeedQueue(Struct, frozen=True):
+    """The newest fact of a queue, with its topic."""
+
+    topic: str
+    queue: QueueFact
+
+
+class GroupSeed(Struct, frozen=True, kw_only=True):
+    """What the tables know of a group. ``now`` is the time of its newest fact, ``next_seq`` the number after it."""
+
+    cluster: str
+    group: str
+    now: int
+    next_seq: int
+    alerts: tuple[SeedAlert, ...] = ()
+    members: tuple[MemberFact, ...] = ()
+    queues: tuple[SeedQueue, ...] = ()
+
+
+encode_seed = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(GroupSeed).decode
+
+
+def restore(value: bytes) -> GroupState:
+    """The state that a seed grows into. Evidence is not carried over: alerts stay open until new evidence decides."""
+    seed = _decode(value)
+    state = new_state(seed.cluster, seed.group)
+    state.now, state.next_seq, state.valid_from_ts = seed.now, seed.next_seq, seed.now
+    group = Group(state, Settings())
+    for member in seed.members:
+        _restore_member(group, member)
+    for known in seed.queues:
+        _restore_queue(group, known)
+    for opened in seed.alerts:
+        _restore_alert(group, opened)
+    return state
+
+
+def _restore_member(group: Group, member: MemberFact) -> None:
+    client = group.state.clients[group.client(member.client_id)]
+    client.since_ts = member.since_ts
+    client.emitted = OUTDATED  # it is told again with the first new evidence
+    for name in member.brokers:
+        index = group.broker(name)
+        broker = group.state.brokers[index]
+        broker.answered_ts = broker.changed_ts = group.state.now
+        broker.listed += member.instances
+        client.entries.extend([0] * (index + 1 - len(client.entries)))
+        client.entries[index] = member.instances
+
+
+def _restore_queue(group: Group, known: SeedQueue) -> None:
+    fact = known.queue
+    queue = group.state.queues[group.queue_index(MessageQueue(known.topic, fact.broker_name, fact.queue_id))]
+    queue.finding = next(code for code, kind in enumerate(FINDING_CODES) if kind.value == fact.finding)
+    queue.cause = fact.cause
+    queue.since_ts, queue.publish_delay_ms = fact.since_ts, max(0, group.state.now - fact.since_ts)
+    queue.owners = sorted(group.client(owner) for owner in fact.owners)
+    queue.expected = None if fact.expected is None else [group.client(owner) for owner in fact.expected]
+
+
+def _restore_alert(group: Group, opened: SeedAlert) -> None:
+    fact = opened.alert
+    queues = [MessageQueue(opened.topic, queue.broker_name, queue.queue_id) for queue in fact.queues]
+    group.state.alerts.append(
+        Alert(
+            opened.topic,
+            fact.kind,
+            fact.state,
+            fact.severity,
+            fact.active_ts,
+            fired_ts=fact.fired_ts or 0,
+            seen_ts=group.state.now,
+            cause=fact.cause,
+            evidence=fact.evidence,
+            queues=[group.queue_index(queue) for queue in queues],
+            stale=fact.stale,
+            since_ts=fact.since_ts or fact.active_ts,
+        )
+    )

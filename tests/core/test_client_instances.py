@@ -1,0 +1,179 @@
+"""A client id listed twice: two instances, or one and a connection that has died. Only proof makes it a fault."""
+
+import pytest
+
+from schemas.facts import MemberFact
+from tests.core.fleet import Fleet
+
+WITHOUT_MESSAGES = {"rate": 0}
+
+
+def fired(fleet: Fleet) -> set[str]:
+    return {kind for _, kind in fleet.fired()}
+
+
+def test_two_start_times_prove_two_instances() -> None:
+    fleet = Fleet(**WITHOUT_MESSAGES)
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.join("x")
+    fleet.run(100)
+    assert fleet.firing() == {("T", "DUPLICATED"), ("T", "ORPHANED")}
+    duplicated, orphaned = fleet.alert("DUPLICATED"), fleet.alert("ORPHANED")
+    assert duplicated.cause == orphaned.cause == "SAME_CLIENT_ID"
+    assert [(q.broker_name, q.queue_id, q.owners) for q in duplicated.queues] == [
+        ("a", 0, ("x", "x")), ("a", 1, ("x", "x")), ("a", 2, ("x", "x")),
+    ]  # fmt: skip
+    assert [(q.broker_name, q.queue_id) for q in orphaned.queues] == [("a", 3), ("b", 0), ("b", 1)]
+    assert "10.0.0.1:5000, 10.0.0.3:5000" in duplicated.evidence
+    assert "started at" in duplicated.evidence
+
+
+def test_the_double_entry_counts_in_the_allocation() -> None:
+    fleet = Fleet(**WITHOUT_MESSAGES)
+    fleet.join("x", "x", "y")
+    fleet.run(60)
+    assert fleet.finding("a0").expected == ("x", "x")
+    assert fleet.finding("a3").expected == ()
+    assert fleet.finding("b3").expected == ("y",)
+
+
+def asked_always_through_one_broker(fleet: Fleet) -> None:
+    """307 reaches only one of two instances with one id, and always the same one."""
+    first, second = fleet.of("x")
+    first.answers = second.answers = True
+    fleet.instances.remove(first)
+    fleet.instances.append(first)
+    fleet._say_reports = lambda: [  # type: ignore[method-assign]
+        fleet.report(one, fleet.now - 1)
+        for one in fleet.instances
+        if one is not first and fleet._is_time_for(fleet.report_every, one.index)
+    ]
+
+
+def test_two_addresses_prove_two_instances_after_155_s() -> None:
+    """Though only one of them is ever heard, and the other was heard while it was alone."""
+    fleet = Fleet(**WITHOUT_MESSAGES)
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.join("x")
+    asked_always_through_one_broker(fleet)
+    fleet.run(160)
+    assert fired(fleet) == set()
+    fleet.run(40)
+    assert fleet.firing() == {("T", "DUPLICATED"), ("T", "ORPHANED")}
+    assert fleet.alert("DUPLICATED").cause == "SAME_CLIENT_ID"
+    assert fleet.alert("DUPLICATED").queues[0].owners == ("x", "x")
+
+
+@pytest.mark.parametrize("listed_for", [30, 60, 125])
+def test_a_dead_connection_is_no_second_instance(listed_for: int) -> None:
+    """After a network blip a broker lists the id twice for up to 130 s; nothing fires, and it says why it waits."""
+    fleet = Fleet(**WITHOUT_MESSAGES)
+    fleet.join("x", "y")
+    fleet.run(60)
+    ghost = fleet.ghost("x")
+    fleet.run(listed_for)
+    assert {fleet.finding(queue).cause for queue in ("a0", "a3", "b3")} == {"STALE_CONNECTION"}
+    assert set(fleet.findings().values()) == {"UNKNOWN"}
+    fleet.drop(ghost)
+    fleet.run(120)
+    assert fleet.fired() == set()
+    assert set(fleet.findings().values()) == {"MATCH"}
+
+
+def test_a_dead_connection_that_starves_a_queue_is_stalled_by_it() -> None:
+    """The share of its second place is nobody's for as long as it is listed. It is over before anybody could help."""
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(60)
+    ghost = fleet.ghost("x")
+    fleet.run(125)
+    assert set(fleet.findings().values()) >= {"STALLED"}
+    assert (fleet.alert("STALLED").state, fleet.alert("STALLED").cause) == ("pending", "STALE_CONNECTION")
+    fleet.drop(ghost)
+    fleet.run(60)
+    assert fleet.fired() == set()
+
+
+def test_a_dead_connection_hides_no_other_client_that_has_stopped() -> None:
+    """It can leave nobody but its own id's share: what another client does not consume is not due to it."""
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.ghost("x")
+    (stopped,) = fleet.of("y")
+    stopped.answers = stopped.consumes = False
+    fleet.run(125)
+    assert (fleet.alert("STALLED").state, fleet.alert("STALLED").cause) == ("firing", "CLIENT_STALLED")
+
+
+def test_what_starves_a_queue_for_longer_than_a_dead_connection_can_is_a_page_whatever_the_cause() -> None:
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.ghost("x")
+    fleet.run(240)
+    assert fleet.alert("STALLED").fired_ts is not None or ("T", "ORPHANED") in fleet.firing()
+
+
+def test_a_restart_under_the_same_id_is_no_second_instance() -> None:
+    """kill -9 in a container: the old connection is still listed, and the old start time was heard before."""
+    fleet = Fleet(**WITHOUT_MESSAGES)
+    fleet.join("x", "y")
+    fleet.run(60)
+    (old,) = fleet.of("x")
+    old.is_ghost, old.answers = True, False
+    fleet.join("x")
+    fleet.run(125)
+    assert fleet.fired() == set()
+    fleet.drop(old)
+    fleet.run(120)
+    assert fleet.fired() == set()
+    assert set(fleet.findings().values()) == {"MATCH"}
+
+
+def test_a_restart_under_the_same_id_goes_by_the_new_instance() -> None:
+    fleet = Fleet(**WITHOUT_MESSAGES)
+    fleet.join("x", "y")
+    fleet.run(60)
+    (old,) = fleet.of("x")
+    fleet.drop(old)
+    (new,) = fleet.join("x")
+    fleet.run(120)
+    assert set(fleet.findings().values()) == {"MATCH"}
+    (*_, member) = [f.payload for f in fleet.told(MemberFact) if f.payload.client_id == "x"]
+    assert member.start_ts == new.start_ts
+
+
+def test_three_instances_are_told_from_two_start_times() -> None:
+    fleet = Fleet(**WITHOUT_MESSAGES)
+    fleet.join("x", "x", "x", "y")
+    fleet.run(120)
+    assert fleet.firing() == {("T", "DUPLICATED"), ("T", "ORPHANED")}
+    assert fleet.alert("DUPLICATED").cause == "SAME_CLIENT_ID"
+
+
+def test_a_second_instance_that_stops_answering_leaves_the_alert_open_and_stale_at_most() -> None:
+    """Evidence that is lost in the middle never resolves an alert; two addresses go on proving it."""
+    fleet = Fleet(**WITHOUT_MESSAGES)
+    fleet.join("x", "y")
+    fleet.run(60)
+    _, second = [*fleet.of("x"), *fleet.join("x")]
+    fleet.run(100)
+    second.answers = False
+    fleet.run(300)
+    assert fleet.firing() == {("T", "DUPLICATED"), ("T", "ORPHANED")}
+    assert "resolved" not in {state for _, state, _ in fleet.alerts()}
+    assert fleet.finding("a0").finding == "DUPLICATED"
+
+
+def test_members_are_told_with_their_instances_and_addresses() -> None:
+    fleet = Fleet(**WITHOUT_MESSAGES)
+    fleet.join("10.0.0.1@a")
+    fleet.join("10.0.0.1@a")
+    fleet.run(30)
+    (*_, member) = [f.payload for f in fleet.told(MemberFact)]
+    assert member.instances == 2
+    assert member.addresses == ("10.0.0.1:5000", "10.0.0.2:5000")
+    assert member.brokers == ("a", "b")

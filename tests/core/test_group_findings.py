@@ -1,0 +1,394 @@
+"""Findings about a topic or the whole group: what makes each hold, and what does not."""
+
+import pytest
+
+from schemas.events import Subscription
+from schemas.facts import GroupFact
+from streaming.core.settings import GroupRule, Settings
+from tests.core.fleet import Fleet
+
+ALWAYS_ON = Settings(groups=(GroupRule(group="g", always_on=True),))
+
+
+def healthy(seconds: float = 60, **fields: object) -> Fleet:
+    fleet = Fleet(**fields)
+    fleet.join("x", "y")
+    return fleet.run(seconds)
+
+
+def group_findings(fleet: Fleet) -> set[tuple[str, str]]:
+    return {(condition.topic, condition.kind) for condition in fleet.state.group_findings}
+
+
+# --- INCONSISTENT_SUBSCRIPTION
+
+
+@pytest.mark.parametrize(
+    ("of_x", "of_y", "differs"),
+    [
+        ({"T": "*"}, {"T": "*"}, False),
+        ({"T": "a"}, {"T": "b"}, True),
+        ({"T": "*", "U": "*"}, {"T": "*"}, True),
+        ({"T": "*", "%RETRY%g": "*"}, {"T": "*"}, False),
+        ({"T": "a || b"}, {"T": "a || b"}, False),
+    ],
+)
+def test_members_must_subscribe_to_the_same_topics_with_the_same_filters(
+    of_x: dict[str, str], of_y: dict[str, str], differs: bool
+) -> None:
+    fleet = Fleet()
+    fleet.join("x", topics=of_x)
+    fleet.join("y", topics=of_y)
+    fleet.run(60)
+    assert group_findings(fleet) == ({("", "INCONSISTENT_SUBSCRIPTION")} if differs else set())
+
+
+def test_an_inconsistent_subscription_fires_after_30_s_and_says_who_wants_what() -> None:
+    fleet = healthy()
+    fleet.of("x")[0].topics = {"T": "a"}
+    fleet.run(90)
+    alert = fleet.alert("INCONSISTENT_SUBSCRIPTION", None)
+    assert (alert.state, alert.severity, alert.cause) == ("firing", "warning", "SUBSCRIPTION_MISMATCH")
+    assert alert.evidence == "x: T (a); y: T"
+    (pending, firing) = fleet.alerts("INCONSISTENT_SUBSCRIPTION")
+    assert firing[0] - pending[0] == 30
+
+
+def test_every_queue_may_match_while_messages_are_lost() -> None:
+    fleet = healthy()
+    fleet.of("x")[0].topics = {"T": "a"}
+    fleet.run(90)
+    assert set(fleet.findings().values()) == {"MATCH"}
+    assert fleet.status().status == "findings"
+    assert fleet.status().counts == {"INCONSISTENT_SUBSCRIPTION": 1, "MATCH": 8}
+
+
+def test_a_filter_that_one_member_does_not_say_is_not_compared() -> None:
+    fleet = Fleet()
+    fleet.join("x", topics={"T": "a"})
+    fleet.join("y", report={"subscriptions": (Subscription("T"),)})
+    fleet.run(60)
+    assert group_findings(fleet) == set()
+
+
+def test_members_that_have_not_reported_are_not_compared() -> None:
+    fleet = Fleet()
+    fleet.join("x", topics={"T": "a"})
+    fleet.join("y", topics={"T": "b"}, answers=False)
+    fleet.run(60)
+    assert group_findings(fleet) == set()
+
+
+# --- UNREADABLE_QUEUES
+
+
+@pytest.mark.parametrize(
+    ("route", "cause", "queues"),
+    [
+        ({"a": (2, 4, 6), "b": 4}, "READ_LT_WRITE", [("a", 2), ("a", 3)]),
+        ({"a": 4, "b": (1, 1, 2)}, "NO_READ_PERM", [("b", 0)]),
+        ({"a": (3, 4, 6), "b": (1, 1, 2)}, "NO_READ_PERM", [("a", 3), ("b", 0)]),
+        ({"a": (4, 2, 6), "b": 4}, None, []),
+    ],
+)
+def test_queues_that_are_written_and_cannot_be_read(
+    route: dict[str, int | tuple[int, int, int]], cause: str | None, queues: list[tuple[str, int]]
+) -> None:
+    fleet = healthy()
+    fleet.route("T", **route)
+    fleet.run(120)
+    if cause is None:
+        assert fleet.alerts("UNREADABLE_QUEUES") == []
+        return
+    alert = fleet.alert("UNREADABLE_QUEUES")
+    assert (alert.state, alert.severity, alert.cause) == ("firing", "warning", cause)
+    assert [(q.broker_name, q.queue_id) for q in alert.queues] == queues
+    assert fleet.fired() == {("T", "UNREADABLE_QUEUES")}
+
+
+def test_queues_that_cannot_be_read_do_no_harm_without_messages() -> None:
+    fleet = healthy(rate=0)
+    fleet.route("T", a=(2, 4, 6), b=4)
+    fleet.run(120)
+    assert group_findings(fleet) == set()
+    fleet.rate = 4
+    fleet.run(60)
+    assert group_findings(fleet) == {("T", "UNREADABLE_QUEUES")}
+
+
+def test_unreadable_queues_resolve_when_they_can_be_read_and_are() -> None:
+    fleet = healthy()
+    fleet.route("T", a=(2, 4, 6), b=4)
+    fleet.run(120)
+    fleet.route("T", a=4, b=4)
+    fleet.run(30)
+    assert fleet.alerts("UNREADABLE_QUEUES")[-1][1:] == ("resolved", "right_again")
+
+
+def test_a_topic_that_nobody_subscribes_to_any_more_may_be_unreadable() -> None:
+    fleet = Fleet({"T": {"a": 4}, "U": {"a": (2, 4, 6)}})
+    fleet.join("x", topics={"T": "*"})
+    fleet.run(120)
+    assert group_findings(fleet) == set()
+
+
+def test_unreadable_queues_of_a_group_that_is_gone_are_nobodys_concern() -> None:
+    fleet = healthy()
+    fleet.route("T", a=(2, 4, 6), b=4)
+    fleet.run(120)
+    fleet.leave("x", "y")
+    fleet.idle(3600)
+    assert ("T", "UNREADABLE_QUEUES") in fleet.firing()
+    fleet.idle(60)
+    assert fleet.alerts("UNREADABLE_QUEUES")[-1][1:] == ("resolved", "gone")
+    assert fleet.firing() == set()
+    known = len(fleet.facts)
+    fleet.idle(3600)
+    assert {type(fact.payload) for fact in fleet.facts[known:]} <= {GroupFact}  # the status, once an hour
+    fleet.join("x", "y")
+    fleet.run(120)
+    assert fleet.firing() == {("T", "UNREADABLE_QUEUES")}
+
+
+def test_nor_are_those_of_a_group_that_was_gone_before_it_was_first_seen() -> None:
+    fleet = Fleet({"T": {"a": (2, 4, 6), "b": 4}}).run(120)
+    assert fleet.fired() == set()
+
+
+def test_while_a_broker_is_silent_a_group_is_not_known_to_be_gone() -> None:
+    fleet = healthy()
+    fleet.route("T", a=(2, 4, 6), b=4)
+    fleet.run(120)
+    fleet.leave("x", "y")
+    fleet.down = {"b"}
+    fleet.idle(4000)
+    assert ("T", "UNREADABLE_QUEUES") in fleet.firing()
+
+
+# --- NO_MEMBERS
+
+
+def test_a_group_whose_members_all_left_is_a_warning_while_messages_wait() -> None:
+    fleet = healthy()
+    fleet.leave("x", "y")
+    fleet.run(200)
+    alert = fleet.alert("NO_MEMBERS", None)
+    assert (alert.state, alert.severity) == ("firing", "warning")
+    (pending, firing) = fleet.alerts("NO_MEMBERS")
+    assert firing[0] - pending[0] == 120
+    assert fleet.status().status == "empty"
+
+
+def test_a_group_without_messages_may_be_empty() -> None:
+    fleet = healthy(rate=0)
+    fleet.leave("x", "y")
+    fleet.run(200)
+    assert group_findings(fleet) == set()
+
+
+def test_a_group_that_never_had_members_may_be_empty() -> None:
+    fleet = Fleet()
+    fleet.run(200)
+    assert group_findings(fleet) == set()
+
+
+def test_a_group_that_is_always_on_may_not_be_empty() -> None:
+    fleet = Fleet(settings=ALWAYS_ON, rate=0)
+    fleet.run(200)
+    alert = fleet.alert("NO_MEMBERS", None)
+    assert (alert.state, alert.severity) == ("firing", "critical")
+
+
+def test_an_empty_group_is_no_news_after_an_hour() -> None:
+    fleet = healthy()
+    fleet.leave("x", "y")
+    fleet.idle(3600)
+    assert fleet.firing() == {("", "NO_MEMBERS")}
+    fleet.run(30)
+    assert fleet.alerts("NO_MEMBERS")[-1][1:] == ("resolved", "gone")
+
+
+def test_a_group_that_is_always_on_is_news_for_ever() -> None:
+    fleet = healthy(settings=ALWAYS_ON)
+    fleet.leave("x", "y")
+    fleet.idle(2 * 3600)
+    assert fleet.firing() == {("", "NO_MEMBERS")}
+
+
+def test_no_members_resolves_when_somebody_comes() -> None:
+    fleet = healthy()
+    fleet.leave("x", "y")
+    fleet.run(200)
+    fleet.join("x")
+    fleet.run(10)
+    assert fleet.alerts("NO_MEMBERS")[-1][1:] == ("resolved", "right_again")
+
+
+def test_nobody_is_missed_while_a_broker_is_not_covered() -> None:
+    fleet = healthy()
+    fleet.down.add("b")
+    fleet.run(30)
+    fleet.leave("x", "y")
+    fleet.run(300)
+    assert group_findings(fleet) == set()
+
+
+def test_no_members_without_evidence_is_stale() -> None:
+    fleet = healthy()
+    fleet.leave("x", "y")
+    fleet.run(200)
+    fleet.down.add("b")
+    fleet.run(60)
+    assert fleet.alerts("NO_MEMBERS")[-1][1:] == ("firing", "evidence_lost")
+
+
+# --- REBALANCE_STORM
+
+
+def come_and_go(fleet: Fleet, times: int) -> None:
+    for _ in range(times):
+        fleet.join("z")
+        fleet.run(10)
+        fleet.leave("z")
+        fleet.run(10)
+
+
+def test_more_than_six_changes_in_five_minutes_are_a_storm() -> None:
+    fleet = healthy(320)
+    come_and_go(fleet, 3)
+    assert group_findings(fleet) == set()
+    fleet.join("z")
+    fleet.run(35)
+    assert fleet.firing() == {("", "REBALANCE_STORM")}
+    assert "z" in fleet.alert("REBALANCE_STORM", None).evidence
+
+
+def test_a_storm_is_over_when_five_minutes_have_passed() -> None:
+    fleet = healthy(320)
+    come_and_go(fleet, 5)
+    assert fleet.firing() == {("", "REBALANCE_STORM")}
+    fleet.run(320)
+    assert fleet.alerts("REBALANCE_STORM")[-1][1:] == ("resolved", "right_again")
+
+
+def test_a_deploy_of_many_is_no_storm() -> None:
+    """Many change, each of them once: who comes and goes again and again makes a storm."""
+    fleet = Fleet()
+    fleet.join(*(f"old-{n}" for n in range(8)))
+    fleet.run(320)
+    for n in range(8):
+        fleet.join(f"new-{n}")
+        fleet.run(10)
+        fleet.leave(f"old-{n}")
+        fleet.run(10)
+    fleet.run(120)
+    assert fleet.alerts() == []
+
+
+def test_a_deploy_and_its_rollback_after_a_restart_are_no_storm() -> None:
+    """All leave twice, under their own ids, and one three times; one that goes on leaving is a storm."""
+    fleet = Fleet()
+    ids = [f"c{n}" for n in range(4)]
+    fleet.join(*ids)
+    fleet.run(320)
+    for client_id in [ids[0], *ids, *ids]:
+        restart(fleet, client_id)
+    assert fleet.alerts("REBALANCE_STORM") == []
+    for _ in range(2):
+        restart(fleet, ids[0])
+    fleet.run(35)
+    assert ("", "REBALANCE_STORM") in fleet.firing()
+
+
+@pytest.mark.parametrize("up", [30, 150, 320])
+@pytest.mark.parametrize("pause", [0, 5, 20])
+@pytest.mark.parametrize("count", [4, 8])
+def test_a_plain_shutdown_of_clients_of_one_address_is_no_storm(count: int, pause: float, up: float) -> None:
+    """Each left once: no process of theirs came back."""
+    fleet = Fleet()
+    ids = [f"172.17.0.1@{n}" for n in range(count)]
+    fleet.join(*ids)
+    fleet.run(up)
+    for client_id in ids:
+        fleet.leave(client_id)
+        fleet.run(pause)
+    fleet.run(320)
+    assert ("", "REBALANCE_STORM") not in fleet.fired()
+
+
+@pytest.mark.parametrize("others", [0, 1, 5])
+def test_one_process_that_is_started_again_and_again_is_a_storm_whoever_shares_its_address(others: int) -> None:
+    fleet = Fleet()
+    fleet.join("10.0.0.9@1", "10.0.0.9@2", *(f"172.17.0.1@{n}" for n in range(others)))
+    fleet.run(320)
+    for turn in range(4):
+        fleet.join(f"172.17.0.1@{turn + 100}")
+        fleet.run(30)
+        fleet.leave(f"172.17.0.1@{turn + 100}")
+        fleet.run(30)
+    assert ("", "REBALANCE_STORM") in fleet.fired()
+
+
+def test_a_deploy_and_its_rollback_of_containers_of_one_address_are_no_storm_when_all_are_stopped_then() -> None:
+    fleet = Fleet()
+    fleet.join("172.17.0.1@0", "172.17.0.1@1")
+    fleet.run(320)
+    for n in range(4):
+        fleet.leave(f"172.17.0.1@{n}")
+        fleet.run(10)
+        fleet.join(f"172.17.0.1@{n + 2}")
+        fleet.run(20)
+    fleet.leave("172.17.0.1@4", "172.17.0.1@5")
+    fleet.run(320)
+    assert ("", "REBALANCE_STORM") not in fleet.fired()
+
+
+def restart(fleet: Fleet, client_id: str) -> None:
+    fleet.leave(client_id)
+    fleet.run(10)
+    fleet.join(client_id)
+    fleet.run(10)
+
+
+# --- IDLE_MEMBERS
+
+
+def test_more_members_than_queues_are_idle() -> None:
+    fleet = Fleet({"T": {"a": 1, "b": 1}})
+    fleet.join("x", "y", "z")
+    fleet.run(60)
+    assert group_findings(fleet) == {("T", "IDLE_MEMBERS")}
+    assert fleet.status().counts["IDLE_MEMBERS"] == 1
+    assert fleet.status().status == "healthy"
+    assert fleet.alerts() == []
+
+
+def test_as_many_members_as_queues_are_not_idle() -> None:
+    fleet = Fleet({"T": {"a": 2, "b": 1}})
+    fleet.join("x", "y", "z")
+    fleet.run(60)
+    assert group_findings(fleet) == set()
+
+
+def test_broadcasting_members_are_never_idle() -> None:
+    fleet = Fleet({"T": {"a": 1}})
+    fleet.join("x", "y", "z", report={"message_model": "BROADCASTING"})
+    fleet.run(60)
+    assert group_findings(fleet) == set()
+
+
+def test_nothing_is_said_of_a_group_that_is_excluded() -> None:
+    fleet = Fleet({"T": {"a": 1}}, settings=Settings(groups=(GroupRule(excluded=True),)))
+    fleet.join("x", "y", "z")
+    fleet.run(60)
+    assert group_findings(fleet) == set()
+
+
+def test_of_an_id_that_is_listed_twice_one_report_tells_what_it_subscribes_to() -> None:
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(40)
+    fleet.ghost("y")
+    fleet.of("y")[0].topics = {"T": "TagA"}
+    fleet.run(60)
+    assert ("", "INCONSISTENT_SUBSCRIPTION") in fleet.firing()
