@@ -43,7 +43,7 @@ def policy_of(config: Config, cluster: str) -> Policy:
         include=tuple(collector.include),
         exclude=tuple(collector.exclude),
         is_always_on=is_always_on,
-        tells_empty_ms=settings.timing.gone_after + EMPTY_IS_TOLD_BEYOND_MS,
+        tells_empty_ms=settings.timing.gone_after_ms + EMPTY_IS_TOLD_BEYOND_MS,
     )
 
 

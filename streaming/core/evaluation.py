@@ -157,19 +157,19 @@ def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> i
     )
     if flapping_clients:
         return 0
-    due = [m.as_of + timing.report_max_age for m in evidence.members.values() if m.as_of]
+    due = [m.as_of + timing.report_max_age_ms for m in evidence.members.values() if m.as_of]
     due.append(state.status_ts + STATUS_AGAIN_MS)
-    due += [topic.confirmed_ts + timing.route_max_age for topic in state.topics if topic.confirmed_ts]
+    due += [topic.confirmed_ts + timing.route_max_age_ms for topic in state.topics if topic.confirmed_ts]
     due += [f.evidence.ready_ts for f in found if f.evidence.ready_ts > state.now]
     due += [
-        m.client.two_addresses_since_ts + timing.second_address_proof
+        m.client.two_addresses_since_ts + timing.second_address_proof_ms
         for m in evidence.members.values()
         if m.entries > 1
     ]
     due += [
         topic.unsubscribed_ts + UNSUBSCRIBED_AFTER_MS for topic in state.topics if _is_soon_given_up(topic, state.now)
     ]
-    due += [change.ts + timing.storm_window for change in state.changes[:1]]
+    due += [change.ts + timing.storm_window_ms for change in state.changes[:1]]
     often = [one for one in state.flapping_clients if one.times > timing.storm_changes]
     due += [one.since_ts + FLAPPING_FOR_MS for one in often if one.since_ts + FLAPPING_FOR_MS > state.now]
     due += [client.since_ts + KEPT_AFTER_LEAVING_MS for client in state.clients if not is_listed(client)]

@@ -7,28 +7,28 @@ from msgspec import Struct, field
 
 
 class Timing(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All in milliseconds. The defaults follow RocketMQ's own timers (see docs/findings.md)."""
+    """Times in milliseconds, and two counts. The defaults follow RocketMQ's own timers (see docs/findings.md)."""
 
-    grace_membership: int = 25_000  # rebalance every 20 s
-    grace_route: int = 55_000  # route poll every 30 s, then the rebalance timer
-    grace_broker: int = 175_000  # name server drops a broker after 120 s; heartbeats come back within 30 s
-    grace_orderly_extra: int = 60_000  # a dead client's queue locks expire after 60 s
+    grace_membership_ms: int = 25_000  # rebalance every 20 s
+    grace_route_ms: int = 55_000  # route poll every 30 s, then the rebalance timer
+    grace_broker_ms: int = 175_000  # name server drops a broker after 120 s; heartbeats come back within 30 s
+    grace_orderly_extra_ms: int = 60_000  # a dead client's queue locks expire after 60 s
     settle_limit: int = 3  # times grace: how long a queue may differ and still count as settling
-    hold_critical: int = 5_000
-    hold_warning: int = 30_000
-    stall: int = 60_000
-    consume_stall: int = 300_000  # longer than a batch takes; consumers store their offset every 5 s
-    report_max_age: int = 90_000
-    view_max_age: int = 20_000
-    route_max_age: int = 200_000
-    progress_max_gap: int = 180_000
-    deploy_wait: int = 540_000
-    second_address_proof: int = 155_000
-    ahead_of_clock: int = 10_000
-    storm_window: int = 300_000
+    hold_critical_ms: int = 5_000
+    hold_warning_ms: int = 30_000
+    stall_ms: int = 60_000
+    consume_stall_ms: int = 300_000  # longer than a batch takes; consumers store their offset every 5 s
+    report_max_age_ms: int = 90_000
+    view_max_age_ms: int = 20_000
+    route_max_age_ms: int = 200_000
+    progress_max_gap_ms: int = 180_000
+    deploy_wait_ms: int = 540_000
+    second_address_proof_ms: int = 155_000
+    ahead_of_clock_ms: int = 10_000
+    storm_window_ms: int = 300_000
     storm_changes: int = 6
-    gone_after: int = 3_600_000
-    forget_after: int = 7 * 86_400_000
+    gone_after_ms: int = 3_600_000
+    forget_after_ms: int = 7 * 86_400_000
 
 
 class GroupRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

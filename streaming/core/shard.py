@@ -183,7 +183,7 @@ class _Fold:
         for group in self.groups.values():
             state = group.state
             clocks[state.cluster] = max(clocks.get(state.cluster, 0), state.now)
-        silence = self.settings.timing.forget_after + CLOCKS_DIFFER_MS
+        silence = self.settings.timing.forget_after_ms + CLOCKS_DIFFER_MS
         limit = max(clocks.values(), default=0) - silence
         for key in [key for key, kept in self.kept.items() if 0 < kept.clock < limit]:
             kept = self.kept[key]

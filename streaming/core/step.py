@@ -129,7 +129,7 @@ def _take_round(group: Group, event: Round, origin: Origin, is_new: bool) -> lis
         return []
     if verdict is Verdict.SET_BACK:
         clock.set_back(state, event.ts - 1)
-    elif state.now and event.ts - state.now > timing.forget_after and can_be_compacted(state):
+    elif state.now and event.ts - state.now > timing.forget_after_ms and can_be_compacted(state):
         group.renew()  # the shard may have done so meanwhile or not, which depends on its batches
     refused = _release(group, event.ts)
     _accept(group, event)
@@ -200,7 +200,7 @@ def _release(group: Group, now: int) -> list[Refused]:
     for held in waiting:
         event = decode_event(held.event)
         ahead_ms = _time_of(event) - now
-        if ahead_ms > group.timing.ahead_of_clock:
+        if ahead_ms > group.timing.ahead_of_clock_ms:
             refused.append(_refuse(held, f"by {ahead_ms} ms at the round that followed"))
         elif not isinstance(event, Round):
             _TAKERS[type(event)](group, event)

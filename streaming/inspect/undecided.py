@@ -120,7 +120,7 @@ def _may_stand_still(findings: TopicFindings) -> Iterator[Undecided]:
     ]
     if not indices or topic.broadcasts:
         return
-    stall = timing.stall + (timing.grace_orderly_extra if topic.of_group.orderly else 0)
+    stall = timing.stall_ms + (timing.grace_orderly_extra_ms if topic.of_group.orderly else 0)
     waiting = sum(queues[index].pull_lag for index in indices)
     longest = max(0, *(queues[index].stalled_ms for index in indices))
     yield Undecided(
@@ -147,7 +147,7 @@ def _may_be_slow(findings: TopicFindings) -> Iterator[Undecided]:
     ]
     if not indices or topic.broadcasts:
         return
-    enough = timing.consume_stall + (timing.grace_orderly_extra if topic.of_group.orderly else 0)
+    enough = timing.consume_stall_ms + (timing.grace_orderly_extra_ms if topic.of_group.orderly else 0)
     waiting = sum(queues[index].consumer_lag for index in indices)
     longest = max(stands_ms(queues[index]) for index in indices)
     yield Undecided(

@@ -144,7 +144,7 @@ def test_byte_order_mark_and_windows_line_ends_are_read(tmp_path: Path) -> None:
 
 def test_seconds_become_the_cores_milliseconds(write: Write) -> None:
     file = write("[timing]\ngrace_route_seconds = 0.5\nstall_seconds = 61\nsettle_limit = 4\n")
-    assert load_config(file, {}).settings().timing == Timing(grace_route=500, stall=61_000, settle_limit=4)
+    assert load_config(file, {}).settings().timing == Timing(grace_route_ms=500, stall_ms=61_000, settle_limit=4)
 
 
 def test_rules_become_the_cores_rules_in_their_order(write: Write) -> None:

@@ -322,7 +322,7 @@ def test_members_that_only_join_or_only_leave_are_no_deploy(change: str) -> None
 
 
 def test_timers_of_alerts_come_from_the_settings() -> None:
-    fleet = duplicated(settings=Settings(timing=Timing(hold_critical=20_000, gone_after=120_000)))
+    fleet = duplicated(settings=Settings(timing=Timing(hold_critical_ms=20_000, gone_after_ms=120_000)))
     fleet.leave("x", "y")
     fleet.run(130)
     assert reasons(fleet, "DUPLICATED")[-1] == ("resolved", "gone")

@@ -1,11 +1,11 @@
 """Client versions by RocketMQ's own names. The numbers stand in MQVersion.java of 4.9.7 and 5.3.3 alike."""
 
 import pytest
-from tests.core.test_member_facts import members
 
 from schemas.facts import AlertFact
 from streaming.core.intake.client_versions import NAMES, named
 from tests.core.fleet import Fleet
+from tests.core.test_member_facts import members
 
 
 @pytest.mark.parametrize(

@@ -48,12 +48,13 @@ def test_every_reason_is_named() -> None:
     assert named == {reason.value for reason in Reason}
 
 
-@pytest.mark.parametrize("name", Timing.__struct_fields__)
-def test_every_timer_is_named_with_its_default(name: str) -> None:
+@pytest.mark.parametrize("field", Timing.__struct_fields__)
+def test_every_timer_is_named_with_its_default(field: str) -> None:
+    name = field.removesuffix("_ms")
     (row,) = [(first, cells[0]) for first, cells in rows("Grace and other timers").items() if name in first.split(", ")]
     default = row[1].split(", ")[row[0].split(", ").index(name)]
     number, unit = re.match(r"(\d+) ?(\w*)", default).groups()  # type: ignore[union-attr]
-    assert int(number) * UNITS.get(unit, 1) == getattr(Timing(), name)
+    assert int(number) * UNITS.get(unit, 1) == getattr(Timing(), field)
 
 
 def test_every_kind_and_every_cause_has_a_section_for_those_who_are_called() -> None:

@@ -295,7 +295,7 @@ def test_the_settle_limit_is_counted_from_when_the_queue_was_last_judged_by_evid
 
 
 def test_timers_come_from_the_settings() -> None:
-    fleet = Fleet(settings=Settings(timing=Timing(grace_membership=1_000, hold_critical=0)), **SILENT)
+    fleet = Fleet(settings=Settings(timing=Timing(grace_membership_ms=1_000, hold_critical_ms=0)), **SILENT)
     fleet.join("x", "y")
     fleet.own("y", "a0 b0-3")
     fleet.run(5)

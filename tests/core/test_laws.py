@@ -25,7 +25,9 @@ from streaming.replay.recording import Recording
 from tests.core.fleet import Fleet, record_of
 
 SETTINGS = Settings()
-HASTY = Settings(timing=Timing(grace_membership=4_000, grace_route=8_000, grace_broker=12_000, stall=15_000))
+HASTY = Settings(
+    timing=Timing(grace_membership_ms=4_000, grace_route_ms=8_000, grace_broker_ms=12_000, stall_ms=15_000)
+)
 BY_REPORTS = {"DUPLICATED", "ORPHANED", "PHANTOM", "MISPLACED"}
 few = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 paths = sorted(RECORDINGS.glob("*.jsonl.gz"))
@@ -168,7 +170,7 @@ def without_delays(mishaps: list[tuple[str, int, int]]) -> list[tuple[str, int, 
 EVERYBODY_LEAVES = [("leave", "x"), ("leave", "y"), ("leave", "z"), ("run", 10), ("run", 10), ("run", 10)]
 SILENCES = st.sampled_from([1_000, 9_000, 50_000]).map(lambda seconds: [*EVERYBODY_LEAVES, ("outage", seconds)])
 WITH_SILENCES = st.lists(st.one_of(HAPPENINGS.filter(is_onward).map(lambda one: [one]), SILENCES), max_size=8)
-FORGETFUL = Settings(timing=msgspec.structs.replace(HASTY.timing, gone_after=60_000, forget_after=3_600_000))
+FORGETFUL = Settings(timing=msgspec.structs.replace(HASTY.timing, gone_after_ms=60_000, forget_after_ms=3_600_000))
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from tests.e2e.workload import Sent, end_offsets, folded, now_ms, recorded, send
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
 
-STRICT = Settings(timing=Timing(hold_critical=0, grace_membership=0))
+STRICT = Settings(timing=Timing(hold_critical_ms=0, grace_membership_ms=0))
 AS_CONFIGURED = {"timing": {"hold_critical_seconds": 0, "grace_membership_seconds": 0}}
 STOPS_WITHIN_S = 30
 REFUSED = 2

@@ -77,13 +77,13 @@ def test_without_the_rule_that_finds_it_it_is_missed(monkeypatch: pytest.MonkeyP
 def test_what_is_due_goes_by_the_timers_that_the_detector_is_given() -> None:
     (wanted,) = small("stopped").wanted
     assert wanted.found is not None
-    assert small("stopped", Settings(timing=Timing(stall=600_000))).wanted == []
+    assert small("stopped", Settings(timing=Timing(stall_ms=600_000))).wanted == []
 
 
 def test_clients_that_are_replaced_by_others_that_differ_may_be_a_deploy_that_goes_on() -> None:
-    no_wait = Settings(timing=Timing(deploy_wait=0))
+    no_wait = Settings(timing=Timing(deploy_wait_ms=0))
     at_once, later = small("mixed_strategies", no_wait).wanted[0], small("mixed_strategies").wanted[0]
-    assert later.due_ts == at_once.due_ts + DEFAULT.timing.deploy_wait
+    assert later.due_ts == at_once.due_ts + DEFAULT.timing.deploy_wait_ms
     assert at_once.found is not None
     assert later.found is not None
     assert at_once.found.fired_ts < later.found.fired_ts
@@ -218,5 +218,5 @@ def test_without_patience_the_same_healthy_groups_page(monkeypatch: pytest.Monke
     four_groups = Order(0, 1_090)
     assert not evaluate(four_groups, "short", Settings(), jobs=1).healthy_pages
     monkeypatch.setattr(candidates, "_is_ripe", lambda *_: True)
-    none = Timing(grace_membership=0, grace_route=0, grace_broker=0, grace_orderly_extra=0)
+    none = Timing(grace_membership_ms=0, grace_route_ms=0, grace_broker_ms=0, grace_orderly_extra_ms=0)
     assert evaluate(four_groups, "short", Settings(timing=none), jobs=1).healthy_pages

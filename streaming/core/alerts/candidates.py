@@ -88,7 +88,7 @@ def _is_ripe(group: Group, index: int, findings: TopicFindings) -> bool:
         return True
     hold_ms = fires_after_ms(verdict.kind, verdict.severity, timing)
     if verdict.kind is Kind.DUPLICATED and verdict.oldest_ts < findings.evidence.ready_ts:
-        hold_ms = max(hold_ms, timing.report_max_age)
+        hold_ms = max(hold_ms, timing.report_max_age_ms)
     return group.state.now - queue.since_ts >= hold_ms and verdict.oldest_ts >= queue.evidence_ts
 
 

@@ -25,7 +25,7 @@ def is_rolling_deploy(evidence: GroupEvidence) -> bool:
 def _to_settle_ms(evidence: GroupEvidence) -> int:
     """How long the last share-out of a deploy may take to be seen: its grace, and once more for the reports."""
     timing = evidence.group.timing
-    return 2 * timing.grace_membership + (timing.grace_orderly_extra if evidence.orderly else 0)
+    return 2 * timing.grace_membership_ms + (timing.grace_orderly_extra_ms if evidence.orderly else 0)
 
 
 def note_mismatch(group: Group, causes: Set[str]) -> None:

@@ -129,7 +129,7 @@ def _of_brokers(group: Group, alert: Alert) -> Iterable[_Change]:
     hosting = {hosted.broker for topic in of_topic for hosted in (*topic.hosts, *topic.previous_hosts)}
     for index in hosting:
         broker = state.brokers[index]
-        if broker.lost_ts and 0 < broker.answered_ts < state.now - group.timing.view_max_age:
+        if broker.lost_ts and 0 < broker.answered_ts < state.now - group.timing.view_max_age_ms:
             yield broker.lost_ts, "broker_lost", broker.name
         if broker.returned_ts:
             yield broker.returned_ts, "broker_returned", broker.name

@@ -127,7 +127,7 @@ def _fire_unless_held_back(
 
 def _what_holds_back(group: Group, alert: Alert, candidate: AlertCandidate) -> Reason | None:
     """A deploy is waited for, but not for longer than one may take since members were first found to differ."""
-    if candidate.waits and group.state.now - _differ_since(group, alert, candidate) < group.timing.deploy_wait:
+    if candidate.waits and group.state.now - _differ_since(group, alert, candidate) < group.timing.deploy_wait_ms:
         return Reason.WAITS_FOR_DEPLOY
     if _may_be_over_by_itself(group, alert, candidate):
         return Reason.WAITS_FOR_PROOF
@@ -143,7 +143,7 @@ def _differ_since(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
 def _may_be_over_by_itself(group: Group, alert: Alert, candidate: AlertCandidate) -> bool:
     """An id is listed twice. A dead connection goes by itself; what does not is a second instance, and then proven."""
     is_unproven = candidate.cause == Cause.STALE_CONNECTION and alert.kind in UNTIL_PROVEN
-    return is_unproven and group.state.now - alert.active_ts < group.timing.second_address_proof
+    return is_unproven and group.state.now - alert.active_ts < group.timing.second_address_proof_ms
 
 
 def _is_told_already(group: Group, alert: Alert, candidate: AlertCandidate) -> bool:
@@ -222,7 +222,7 @@ def _is_seen_to_go_on(group: Group, alert: Alert, index: int) -> bool:
 def _is_lost_with_its_broker(group: Group, index: int) -> bool:
     """Name servers drop a broker that is down from the routes: that its queues vanish then says nothing of them."""
     lost_ts = group.state.brokers[group.state.queues[index].broker].lost_ts
-    return lost_ts > 0 and group.state.now - lost_ts < group.timing.gone_after
+    return lost_ts > 0 and group.state.now - lost_ts < group.timing.gone_after_ms
 
 
 def _doubt(group: Group, alert: Alert, at: Judged) -> None:
@@ -233,7 +233,7 @@ def _doubt(group: Group, alert: Alert, at: Judged) -> None:
     elif (exclusion := _why_excluded(alert, at)) is not None and exclusion in STANDS:
         if _excluded_for(group, alert) >= _resolves_after_ms(group, alert):
             _end(group, alert, Reason.EXCLUDED, at)
-    elif exclusion is not None and _excluded_for(group, alert) >= group.timing.gone_after:
+    elif exclusion is not None and _excluded_for(group, alert) >= group.timing.gone_after_ms:
         _end(group, alert, Reason.EXCLUDED, at)
     elif _is_open(group, alert, at):
         alert.right_since_ts = 0
@@ -301,7 +301,7 @@ def _is_gone(group: Group, alert: Alert, at: Judged) -> bool:
         is_absent |= all(p in at.verdicts and at.verdicts[p].kind is Kind.NO_MEMBERS for p in alert.queues)
     needs_no_member = alert.kind in (Kind.NO_MEMBERS, Kind.UNREADABLE_QUEUES)  # seen as long as the group is empty
     since = state.empty_since if needs_no_member else max(state.empty_since, alert.seen_ts)
-    return is_absent and state.now - since >= group.timing.gone_after
+    return is_absent and state.now - since >= group.timing.gone_after_ms
 
 
 def _why_excluded(alert: Alert, at: Judged) -> str | None:

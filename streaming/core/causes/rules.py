@@ -89,7 +89,7 @@ def stale_connection(topic: TopicEvidence, queues: frozenset[int]) -> Explanatio
         indices = {one.index for one in doubled}
         explained = frozenset(q for q in queues if not topic.expected.get(q) or indices & set(topic.expected[q]))
     text = f"client id {member.client.client_id} is listed {member.entries} times{_addresses(member)}"
-    seconds = topic.group.timing.second_address_proof // 1000
+    seconds = topic.group.timing.second_address_proof_ms // 1000
     text += f"; a second instance is not proven: a connection that has died is gone within {seconds} s"
     return Explanation(Cause.STALE_CONNECTION, explained, text, frozenset(one.index for one in doubled))
 
@@ -160,7 +160,7 @@ def view_divergence(topic: TopicEvidence, queues: frozenset[int]) -> Explanation
 
     Each broker drops a silent client in its own time, so lists differ for a while whenever one has changed.
     """
-    is_young = topic.now - topic.listed_ts < topic.group.timing.grace_membership
+    is_young = topic.now - topic.listed_ts < topic.group.timing.grace_membership_ms
     if not topic.views_differ or topic.has_broker_back or is_young:
         return None
     brokers = topic.group.state.brokers

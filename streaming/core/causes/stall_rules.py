@@ -11,7 +11,7 @@ from streaming.core.intake.consume_offsets import is_seen_to_move
 
 def client_silent(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
     """The owner has answered before, is still listed, and has not answered for as long as a stall takes."""
-    latest = topic.now - topic.group.timing.stall
+    latest = topic.now - topic.group.timing.stall_ms
     silent = {m.index for m in topic.members.values() if m.client.unanswered_since_ts and 0 < _answered_ts(m) <= latest}
     owned_by_silent = frozenset(q for q in queues if silent & set(topic.owners(q)))
     if not owned_by_silent:
@@ -99,7 +99,7 @@ def _moving(topic: TopicEvidence) -> list[int]:
 
     Brokers tell their offsets at different instants, so a queue that has not yet stood still for long is none of these.
     """
-    not_before = topic.listed_ts + topic.group.timing.grace_membership
+    not_before = topic.listed_ts + topic.group.timing.grace_membership_ms
     queues = topic.group.state.queues
     return [q for q in topic.queues if queues[q].progress_ts >= not_before and is_seen_to_move(topic.group, queues[q])]
 

@@ -42,7 +42,7 @@ class MemberEvidence:
         both_answer = _two_instances_answer(group, client, fresh)
         both_connected = (
             client.two_addresses_since_ts > 0
-            and state.now - client.two_addresses_since_ts >= timing.second_address_proof
+            and state.now - client.two_addresses_since_ts >= timing.second_address_proof_ms
         )
         counts_twice = self.entries > 1 and (both_answer or both_connected)
         self.second_instance_proven = counts_twice or (self.entries > 1 and _two_instances_at_once(group, fresh))
@@ -71,7 +71,7 @@ def _doubled_since(group: Group, client: Client) -> int:
 
 def _two_instances_answer(group: Group, client: Client, reports: list[Report]) -> bool:
     """Two start times under one client id, both heard lately: two instances."""
-    not_before = max(group.state.now - group.timing.report_max_age, _doubled_since(group, client))
+    not_before = max(group.state.now - group.timing.report_max_age_ms, _doubled_since(group, client))
     return len(reports) > 1 and all(report.answered_ts > not_before for report in reports)
 
 
@@ -80,8 +80,8 @@ def _two_instances_at_once(group: Group, reports: list[Report]) -> bool:
     if len(reports) < 2 or not all(report.start_ts for report in reports):
         return False
     first, second = sorted(reports, key=lambda report: report.start_ts)
-    not_before = group.state.now - group.timing.second_address_proof
-    return first.answered_ts > max(not_before, second.start_ts + group.timing.ahead_of_clock)
+    not_before = group.state.now - group.timing.second_address_proof_ms
+    return first.answered_ts > max(not_before, second.start_ts + group.timing.ahead_of_clock_ms)
 
 
 class GroupEvidence:
@@ -100,7 +100,7 @@ class GroupEvidence:
         self.uncovered = {
             index
             for index, broker in enumerate(state.brokers)
-            if state.now - broker.answered_ts > group.timing.view_max_age and (index in hosting or not hosting)
+            if state.now - broker.answered_ts > group.timing.view_max_age_ms and (index in hosting or not hosting)
         }
         self.balancing = [member for member in self.members.values() if member.exclusion is None]
         self.classes = frozenset(m.running.strategy for m in self.balancing if m.running is not None)

@@ -29,7 +29,7 @@ def is_not_pulled(topic: TopicEvidence, index: int) -> bool:
 
     Members that do not say what they own pull when they like, and may keep their offsets elsewhere.
     """
-    queue, enough_ms = topic.group.state.queues[index], topic.group.timing.stall + _orderly_extra(topic)
+    queue, enough_ms = topic.group.state.queues[index], topic.group.timing.stall_ms + _orderly_extra(topic)
     if queue.stalled_ms <= 0 or queue.pull_lag <= 0 or not _counts(topic, queue):
         return False
     if topic.is_left_to_non_reporting(index):
@@ -47,7 +47,7 @@ def is_not_consumed(topic: TopicEvidence, queue: Queue) -> bool:
     """
     if not queue.unconsumed_since_ts or queue.consumer_lag <= 0 or not _counts(topic, queue):
         return False
-    enough_ms = topic.group.timing.consume_stall
+    enough_ms = topic.group.timing.consume_stall_ms
     if topic.of_group.consumes == PULLS and queue.stalled_ms < enough_ms:
         return False
     enough_ms += enough_ms // 2 if topic.change_ts > queue.unconsumed_since_ts else 0
@@ -69,7 +69,7 @@ def _counts(topic: TopicEvidence, queue: Queue) -> bool:
 def _may_wait_for_its_broker(topic: TopicEvidence, queue: Queue) -> bool:
     """Whether its broker was away so lately that its members may not have come back to it."""
     returned_ts = topic.group.state.brokers[queue.broker].returned_ts
-    return returned_ts > 0 and queue.progress_ts - returned_ts < topic.group.timing.grace_broker
+    return returned_ts > 0 and queue.progress_ts - returned_ts < topic.group.timing.grace_broker_ms
 
 
 def _has_members_for_ms(topic: TopicEvidence, queue: Queue) -> int:
@@ -77,7 +77,7 @@ def _has_members_for_ms(topic: TopicEvidence, queue: Queue) -> int:
 
 
 def _orderly_extra(topic: TopicEvidence) -> int:
-    return topic.group.timing.grace_orderly_extra if topic.of_group.orderly else 0
+    return topic.group.timing.grace_orderly_extra_ms if topic.of_group.orderly else 0
 
 
 def held_by(topic: TopicEvidence, index: int, owners: list[int]) -> InHand:
@@ -87,7 +87,7 @@ def held_by(topic: TopicEvidence, index: int, owners: list[int]) -> InHand:
     anything may have messages of it. One that has only just joined counts where nobody else has said anything either.
     """
     if not owners:
-        joined_before = topic.now - topic.group.timing.report_max_age
+        joined_before = topic.now - topic.group.timing.report_max_age_ms
         non_reporting = [member for member in topic.members.values() if not member.reports or member.is_non_reporting]
         has_non_reporting = any(member.client.since_ts <= joined_before for member in non_reporting)
         nobody_speaks = len(non_reporting) == len(topic.members) > 0
@@ -97,7 +97,7 @@ def held_by(topic: TopicEvidence, index: int, owners: list[int]) -> InHand:
 
 
 def _held_by_one(topic: TopicEvidence, index: int, owner: MemberEvidence) -> InHand:
-    oldest = topic.now - topic.group.timing.report_max_age
+    oldest = topic.now - topic.group.timing.report_max_age_ms
     fresh = [report for report in owner.reports if report.answered_ts >= oldest]
     if not fresh:
         return InHand.NOTHING if owner.client.unanswered_since_ts else InHand.NOT_KNOWN

@@ -43,7 +43,7 @@ class TopicEvidence:
 
     def _went_with_brokers(self) -> bool:
         """Whether the route is empty because the brokers that hosted the topic are away: it was not deleted."""
-        state, oldest = self.group.state, self.now - self.group.timing.view_max_age
+        state, oldest = self.group.state, self.now - self.group.timing.view_max_age_ms
         hosts = () if self.topic.hosts else self.topic.previous_hosts
         return any(state.brokers[hosted.broker].answered_ts < oldest for hosted in hosts)
 
@@ -56,17 +56,17 @@ class TopicEvidence:
         away_ts = max(away_ts, topic.hosts_changed_ts)
         differ_ts = topic.copies.differ_ts if topic.copies is not None else 0
         self.change_ts = max(listed_ts, topic.changed_ts, away_ts)
-        extra = timing.grace_orderly_extra if self.of_group.orderly else 0
+        extra = timing.grace_orderly_extra_ms if self.of_group.orderly else 0
         waits = (
-            (listed_ts, timing.grace_membership),
-            (topic.changed_ts, timing.grace_route),
-            (away_ts, timing.grace_broker),
-            (differ_ts, timing.grace_broker),
+            (listed_ts, timing.grace_membership_ms),
+            (topic.changed_ts, timing.grace_route_ms),
+            (away_ts, timing.grace_broker_ms),
+            (differ_ts, timing.grace_broker_ms),
         )
         self._graces = [(ts, grace + extra) for ts, grace in waits if ts]
         self.ready_ts = max((ts + grace for ts, grace in self._graces), default=extra)
         self.reports_as_of = min((m.as_of for m in self.members.values() if not m.is_non_reporting), default=0)
-        self.is_fresh = self.reports_as_of > 0 and self.now - self.reports_as_of <= timing.report_max_age
+        self.is_fresh = self.reports_as_of > 0 and self.now - self.reports_as_of <= timing.report_max_age_ms
         self.is_complete = self.is_fresh and self.reports_as_of >= self.ready_ts
         self.is_since_change = self.is_fresh and self.reports_as_of > self.change_ts
 
@@ -102,8 +102,8 @@ class TopicEvidence:
         if copies is None:
             return False
         if copies.differ_ts:
-            return self.now - copies.differ_ts < timing.grace_broker
-        return copies.agreed_ts > 0 and self.now - copies.agreed_ts < timing.grace_route
+            return self.now - copies.differ_ts < timing.grace_broker_ms
+        return copies.agreed_ts > 0 and self.now - copies.agreed_ts < timing.grace_route_ms
 
     @cached_property
     def follows_another_route(self) -> bool:
@@ -131,7 +131,7 @@ class TopicEvidence:
     @cached_property
     def has_broker_back(self) -> bool:
         """Whether one of its brokers was away so lately that its list may still be growing."""
-        oldest = self.now - self.group.timing.grace_broker
+        oldest = self.now - self.group.timing.grace_broker_ms
         return any(0 < oldest < self.group.state.brokers[index].returned_ts for index in self.hosts)
 
     @cached_property
@@ -145,7 +145,7 @@ class TopicEvidence:
     @cached_property
     def who_is_silent(self) -> str:
         """Members that have not said what they own, recently and since the last change."""
-        oldest = max(self.change_ts + 1, self.now - self.group.timing.report_max_age)
+        oldest = max(self.change_ts + 1, self.now - self.group.timing.report_max_age_ms)
         silent = [m.index for m in self.members.values() if m.as_of < oldest and not m.is_non_reporting]
         ids = self.group.client_ids(silent[:3])
         more = f" and {len(silent) - 3} more" if len(silent) > 3 else ""

@@ -139,7 +139,7 @@ def _lacks_offsets(evidence: GroupEvidence, queue: Queue) -> bool:
 def _left_lately(evidence: GroupEvidence) -> bool:
     """Whether the last member left so lately that one waits for the group to come back."""
     empty_since = evidence.group.state.empty_since
-    return empty_since > 0 and evidence.now - empty_since <= evidence.group.timing.gone_after
+    return empty_since > 0 and evidence.now - empty_since <= evidence.group.timing.gone_after_ms
 
 
 def _places(evidence: GroupEvidence, names: set[str]) -> tuple[int, ...]:
@@ -150,7 +150,7 @@ def _places(evidence: GroupEvidence, names: set[str]) -> tuple[int, ...]:
 def rebalance_storm(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     """Some client comes and goes again and again: more changes than a deploy makes, or fewer, and for hours."""
     state, timing = evidence.group.state, evidence.group.timing
-    changes = [c for c in state.changes if c.ts >= evidence.now - timing.storm_window]
+    changes = [c for c in state.changes if c.ts >= evidence.now - timing.storm_window_ms]
     left_ids = Counter(change.client_id for change in changes if not change.joined)
     left_hosts = Counter(host_of(change.client_id) for change in changes if not change.joined)
     members = [member.client.client_id for member in evidence.members.values()]
@@ -164,7 +164,7 @@ def rebalance_storm(evidence: GroupEvidence) -> Iterator[GroupFinding]:
         if one.times > timing.storm_changes and evidence.now - one.since_ts >= FLAPPING_FOR_MS
     }
     if flapping_clients and len(changes) > timing.storm_changes:
-        text = f"{len(changes)} membership changes in {timing.storm_window // 1000} s; again and again"
+        text = f"{len(changes)} membership changes in {timing.storm_window_ms // 1000} s; again and again"
     elif lasting:
         flapping_clients, text = lasting, f"for {FLAPPING_FOR_MS // 60_000} minutes and longer, again and again"
     else:

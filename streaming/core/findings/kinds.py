@@ -52,7 +52,7 @@ class KindRow(NamedTuple):
     alerts: bool = False
     wrong_owners: bool = False
     fires_after: Hold | None = None
-    resolves_after: Hold = lambda timing: timing.hold_critical
+    resolves_after: Hold = lambda timing: timing.hold_critical_ms
 
 
 def _at_once(_: Timing) -> int:
@@ -106,4 +106,4 @@ def fires_after_ms(kind: Kind, severity: Severity, timing: Timing) -> int:
     fires_after = KINDS[kind].fires_after
     if fires_after is not None:
         return fires_after(timing)
-    return timing.hold_critical if severity is Severity.CRITICAL else timing.hold_warning
+    return timing.hold_critical_ms if severity is Severity.CRITICAL else timing.hold_warning_ms

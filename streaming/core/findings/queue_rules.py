@@ -72,7 +72,7 @@ class QueueEvidence:
         self.expected = None if topic.expected is None else topic.expected.get(index)
         self.is_doubtful = topic.is_doubtful(self.queue)
         self.is_lifted = self._has_settled_too_long()
-        self.recent = topic.now - topic.group.timing.report_max_age
+        self.recent = topic.now - topic.group.timing.report_max_age_ms
         self.since = self.recent if self.is_lifted else max(topic.ready_ts, self.recent)
         all_count = topic.reports_as_of >= self.since and not topic.non_reporting
         self.counting = self.newest if all_count else topic.proven_owners(index, self.since)
@@ -99,10 +99,10 @@ class QueueEvidence:
         """Whether members may know a route that the events do not tell yet; name servers hold an old one 120 s long."""
         queue, now, timing = self.queue, self.topic.now, self.topic.group.timing
         found = FINDING_CODES[queue.finding]
-        if found is Kind.ORPHANED and queue.stalled_ms >= timing.stall:
+        if found is Kind.ORPHANED and queue.stalled_ms >= timing.stall_ms:
             return False  # it was STALLED for as long
         unhealthy_since_ts = queue.since_ts if found is Kind.STALLED else queue.unhealthy_since_ts or now
-        return now - unhealthy_since_ts < timing.grace_broker and self.topic.follows_another_route
+        return now - unhealthy_since_ts < timing.grace_broker_ms and self.topic.follows_another_route
 
     def _has_settled_too_long(self) -> bool:
         if self.queue.anomaly is None:
@@ -299,8 +299,8 @@ def _may_be_behind(q: QueueEvidence) -> bool:
     """
     timing, mismatch_since_ts = q.topic.group.timing, q.queue.mismatch_since_ts
     had = dict(readable(q.topic.topic.previous_hosts)).get(q.queue.broker, 0)
-    is_taken_again = q.queue.queue_id < had and mismatch_since_ts > q.topic.topic.changed_ts + timing.grace_broker
-    return is_taken_again and q.topic.now - mismatch_since_ts < timing.grace_broker
+    is_taken_again = q.queue.queue_id < had and mismatch_since_ts > q.topic.topic.changed_ts + timing.grace_broker_ms
+    return is_taken_again and q.topic.now - mismatch_since_ts < timing.grace_broker_ms
 
 
 def judge_outside_route(q: QueueEvidence) -> Verdict | None:

@@ -36,5 +36,5 @@ def _claims(topic: TopicEvidence, index: int) -> Sequence[int]:
     holders = topic.of_group.holders.get(index, ())
     if len(holders) < 2:
         return ()
-    oldest = topic.now - topic.group.timing.report_max_age
+    oldest = topic.now - topic.group.timing.report_max_age_ms
     return [ts for member, ts in holders if ts >= oldest and member.index in topic.members]

@@ -39,7 +39,7 @@ def judge_marker(state: GroupState, ts: int, timing: Timing, believed: bool = Fa
 
 def _judge_late(state: GroupState, ts: int, timing: Timing) -> Verdict:
     """Several markers in order, all far behind: it was the clock that was ahead."""
-    if ts > state.now - timing.ahead_of_clock or (state.behind and ts <= state.behind[-1]):
+    if ts > state.now - timing.ahead_of_clock_ms or (state.behind and ts <= state.behind[-1]):
         return Verdict.LATE
     if len(state.behind) + 1 < MARKERS_TO_SET_BACK:
         state.behind.append(ts)
@@ -49,7 +49,7 @@ def _judge_late(state: GroupState, ts: int, timing: Timing) -> Verdict:
 
 def horizon(state: GroupState, timing: Timing) -> int:
     """The latest time that an event may carry and be believed at once: two rounds and the tolerance ahead."""
-    return state.now + timing.ahead_of_clock + 2 * (state.interval or FIRST_INTERVAL_MS)
+    return state.now + timing.ahead_of_clock_ms + 2 * (state.interval or FIRST_INTERVAL_MS)
 
 
 def is_borne_out(waiting: list[int], ts: int) -> bool:
@@ -61,7 +61,7 @@ def is_borne_out(waiting: list[int], ts: int) -> bool:
 def start(state: GroupState, ts: int, timing: Timing) -> None:
     """The first marker: until now there was no clock to go by, and what claims to be from later is not believed."""
     state.began_ts = ts
-    latest = ts + timing.ahead_of_clock
+    latest = ts + timing.ahead_of_clock_ms
     for client in state.clients:
         client.reports = [report for report in client.reports if report.answered_ts <= latest]
         client.unanswered_since_ts = client.unanswered_since_ts if client.unanswered_since_ts <= latest else 0

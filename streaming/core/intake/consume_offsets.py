@@ -50,8 +50,8 @@ def _observe(group: Group, queue: Queue, progress: QueueProgress, ts: int, broke
     if queue.anomaly is not None and queue.stalled_ms <= 0 and not queue.unconsumed_since_ts:
         queue.idle_since_ts = 0
     broker.reports_pull_offsets = broker.reports_pull_offsets or progress.pull_offset >= 0
-    stands_for_long = max(stood_ms, _unconsumed_ms(queue)) >= group.timing.consume_stall
-    if is_unread or stands_for_long or max(before, queue.stalled_ms) >= group.timing.stall:
+    stands_for_long = max(stood_ms, _unconsumed_ms(queue)) >= group.timing.consume_stall_ms
+    if is_unread or stands_for_long or max(before, queue.stalled_ms) >= group.timing.stall_ms:
         group.request_evaluation()
     _note_the_oldest(group, queue, progress)
 
@@ -70,7 +70,7 @@ def _note_standing(group: Group, queue: Queue, progress: QueueProgress, ts: int)
     if queue.consumer_lag <= 0 or progress.broker_offset <= progress.consumer_offset or has_consumed:
         if queue.anomaly is not None:
             queue.unconsumed_since_ts = 0
-    elif ts - queue.progress_ts > group.timing.progress_max_gap:
+    elif ts - queue.progress_ts > group.timing.progress_max_gap_ms:
         queue.unconsumed_since_ts = ts
     elif not queue.unconsumed_since_ts:
         queue.unconsumed_since_ts = queue.progress_ts
@@ -85,7 +85,7 @@ def _note_the_oldest(group: Group, queue: Queue, progress: QueueProgress) -> Non
     waits = (
         queue.stalled_ms != 0
         or queue.unconsumed_since_ts
-        or progress.consumed_ts < queue.progress_ts - group.timing.stall
+        or progress.consumed_ts < queue.progress_ts - group.timing.stall_ms
     )
     if progress.consumed_ts and queue.consumer_lag > 0 and waits:
         queue.consumed_ts = progress.consumed_ts
@@ -102,7 +102,7 @@ def _begins_or_ends_to_wait_unread(group: Group, queue: Queue, consumer_lag: int
 
 def is_away(broker: Broker, ts: int, timing: Timing) -> bool:
     """Whether the broker has given no list for so long that the one known is no longer believed."""
-    return broker.lost_ts > 0 and ts - broker.lost_ts > timing.view_max_age
+    return broker.lost_ts > 0 and ts - broker.lost_ts > timing.view_max_age_ms
 
 
 def _seen_without_a_gap(group: Group, queue: Queue, ts: int, broker: Broker, waited: bool) -> bool:
@@ -112,9 +112,9 @@ def _seen_without_a_gap(group: Group, queue: Queue, ts: int, broker: Broker, wai
     Events that got lost in between do not matter: offsets that are equal at both ends have not moved.
     """
     timing, apart_ms = group.timing, ts - queue.progress_ts
-    if not waited and apart_ms > timing.view_max_age:
+    if not waited and apart_ms > timing.view_max_age_ms:
         return False
-    return queue.progress_ts > broker.returned_ts and apart_ms <= timing.progress_max_gap
+    return queue.progress_ts > broker.returned_ts and apart_ms <= timing.progress_max_gap_ms
 
 
 def leave_out(group: Group, index: int, ms: int) -> None:
@@ -124,7 +124,7 @@ def leave_out(group: Group, index: int, ms: int) -> None:
     """
     state = group.state
     for queue in state.queues:
-        is_lately = state.now - queue.progress_ts <= group.timing.progress_max_gap
+        is_lately = state.now - queue.progress_ts <= group.timing.progress_max_gap_ms
         if queue.broker == index and queue.pull_lag > 0 and is_lately:
             queue.stalled_ms = queue.stalled_ms or STARTED_AFRESH
             queue.progress_ts = min(queue.progress_ts + ms, state.now)
@@ -132,7 +132,7 @@ def leave_out(group: Group, index: int, ms: int) -> None:
 
 def is_seen_lately(group: Group, queue: Queue) -> bool:
     """Whether the offsets are recent."""
-    return queue.progress_ts > 0 and group.state.now - queue.progress_ts <= group.timing.progress_max_gap
+    return queue.progress_ts > 0 and group.state.now - queue.progress_ts <= group.timing.progress_max_gap_ms
 
 
 def is_seen_to_move(group: Group, queue: Queue) -> bool:

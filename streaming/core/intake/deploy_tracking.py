@@ -29,7 +29,7 @@ def _is_over(group: Group, known: DeployChanges, left_since: list[int]) -> bool:
     """
     state = group.state
     rest_ms = state.now - known.last_ts
-    if rest_ms <= 2 * group.timing.grace_membership:
+    if rest_ms <= 2 * group.timing.grace_membership_ms:
         return False
     members_since = [*left_since, *(client.since_ts for client in state.clients if any(client.entries))]
     return rest_ms > patience_ms(group, known) or all(since_ts >= known.began_ts for since_ts in members_since)
@@ -49,5 +49,5 @@ def patience_ms(group: Group, known: DeployChanges) -> int:
     """
     timing = group.timing
     if known.steps < STEPS_TO_KNOW_THE_PACE:
-        return timing.deploy_wait
-    return min(timing.deploy_wait, 2 * known.longest_ms + timing.grace_membership)
+        return timing.deploy_wait_ms
+    return min(timing.deploy_wait_ms, 2 * known.longest_ms + timing.grace_membership_ms)

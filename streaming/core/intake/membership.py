@@ -46,7 +46,7 @@ def take_lists(group: Group, event: Round) -> None:
         _note_flapping_clients(group, left)
         group.request_evaluation()
     state.reasons.clear()
-    oldest = state.now - group.timing.storm_window
+    oldest = state.now - group.timing.storm_window_ms
     if state.changes and state.changes[0].ts < oldest:
         state.changes = [change for change in state.changes if change.ts >= oldest]
         group.request_evaluation()
@@ -69,7 +69,7 @@ def _note_who_is_back(group: Group, answers: Mapping[int, BrokerAnswer]) -> None
             continue
         if is_away(broker, state.now, group.timing):
             if _is_whole(group, index, answer.client_ids, steady) and not _left_a_route(state, index):
-                leave_out(group, index, state.now - broker.answered_ts - group.timing.view_max_age)
+                leave_out(group, index, state.now - broker.answered_ts - group.timing.view_max_age_ms)
             else:
                 broker.returned_ts = state.now
         broker.lost_ts = 0
@@ -182,7 +182,7 @@ def _give_up_silent_brokers(group: Group, answered: Container[int]) -> list[int]
     for index, broker in silent:
         broker.lost_ts = broker.lost_ts or state.now
         broker.list_digest = b""
-        if not hosting or index in hosting or state.now - broker.lost_ts <= group.timing.view_max_age:
+        if not hosting or index in hosting or state.now - broker.lost_ts <= group.timing.view_max_age_ms:
             group.request_evaluation()
         elif broker.listed:
             given_up.append(index)

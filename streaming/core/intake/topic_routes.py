@@ -151,7 +151,7 @@ def _change(topic: Topic, hosts: list[HostedQueues], ts: int) -> None:
 
 def is_known(state: GroupState, topic: Topic, timing: Timing) -> bool:
     """Whether a copy of the route is recent enough to go by, and no newer one can have got lost."""
-    return not is_route_doubtful(state, topic) and state.now - topic.confirmed_ts <= timing.route_max_age
+    return not is_route_doubtful(state, topic) and state.now - topic.confirmed_ts <= timing.route_max_age_ms
 
 
 def is_readable(hosted: HostedQueues) -> bool:

@@ -35,10 +35,12 @@ class Judge:
         self._active = list(active)
         self._truth, self._end = world.fleet.truth, world.fleet.now
         pace = detector.collector.pace
-        self._tail_ms = 2 * pace.running_info_ms + pace.interval_ms + timing.hold_critical
+        self._tail_ms = 2 * pace.running_info_ms + pace.interval_ms + timing.hold_critical_ms
         seen_ms = 2 * pace.offsets_ms + pace.interval_ms
-        self._stall_ms = max(timing.stall, timing.report_max_age) + seen_ms  # the last report may name messages in hand
-        self._slow_ms = timing.consume_stall * 3 // 2 + seen_ms
+        self._stall_ms = (
+            max(timing.stall_ms, timing.report_max_age_ms) + seen_ms
+        )  # the last report may name messages in hand
+        self._slow_ms = timing.consume_stall_ms * 3 // 2 + seen_ms
         self._report_ms = pace.running_info_ms
         changes = [(c.ts, c.what) for c in self._truth.changes] + [(c.ts, "listed") for c in self._truth.listings]
         seconds = {(ts // 1_000, what): ts for ts, what in sorted(changes)}  # the last of each kind in a second
@@ -138,7 +140,7 @@ class Judge:
     def _due(self, kind: Kind, window: Window) -> int:
         """Grace, two report intervals and a round after the last change, as docs/findings.md promises."""
         extra = max((one.fault.extra_ms for one in self._active_at(window.from_ts, window.from_ts)), default=0)
-        orderly = self._timing.grace_orderly_extra if self._world.shape.orderly else 0
+        orderly = self._timing.grace_orderly_extra_ms if self._world.shape.orderly else 0
         if kind in (Kind.STALLED, Kind.SLOW_CONSUMER):
             stands_ms = self._slow_ms if kind is Kind.SLOW_CONSUMER else self._stall_ms
             return window.from_ts + stands_ms + orderly + extra
@@ -150,7 +152,7 @@ class Judge:
             grace = self._grace(what)
             due, longest = max(due, ts + grace + self._tail_ms), max(longest, grace)
         settles_ms = (
-            self._timing.settle_limit * longest + self._timing.report_max_age
+            self._timing.settle_limit * longest + self._timing.report_max_age_ms
         )  # where there is no end to changes
         due = min(due, window.from_ts + settles_ms + self._tail_ms) + extra
         lost = sum(window.from_ts <= ts <= due for ts in self._detector.lost_reports)
@@ -165,7 +167,7 @@ class Judge:
         """Who did not answer is asked again within three report intervals; dead connections are listed for 130 s."""
         for one in self._active_at(from_ts, due):
             if one.fault.is_unheard:
-                due = max(due, one.from_ts + DEAD_IS_LISTED_MS + self._timing.grace_membership + self._tail_ms)
+                due = max(due, one.from_ts + DEAD_IS_LISTED_MS + self._timing.grace_membership_ms + self._tail_ms)
         for ts, _ in self._detector.silences:
             if from_ts - self._report_ms <= ts <= due:
                 due = max(due, ts + 3 * self._report_ms + self._tail_ms)
@@ -181,16 +183,16 @@ class Judge:
     def _once_a_deploy_has_stopped(self, from_ts: int, due: int) -> int:
         """Clients that differ, of which some was replaced, may be a deploy that goes on (docs/findings.md)."""
         differ = any(MISMATCHES & set(one.fault.causes) for one in self._active_at(from_ts, due))
-        since = max(self._world.warm_ts, from_ts - self._timing.deploy_wait)
+        since = max(self._world.warm_ts, from_ts - self._timing.deploy_wait_ms)
         changes = {change.what for change in self._truth.changes if since <= change.ts <= due}
-        return due + self._timing.deploy_wait if differ and {"joined", "left"} <= changes else due
+        return due + self._timing.deploy_wait_ms if differ and {"joined", "left"} <= changes else due
 
     def _grace(self, what: str) -> int:
         timing = self._timing
-        orderly = timing.grace_orderly_extra if self._world.shape.orderly else 0
+        orderly = timing.grace_orderly_extra_ms if self._world.shape.orderly else 0
         if what == "route":
-            return timing.grace_route + orderly + self._detector.collector.pace.route_ms
-        return (timing.grace_broker if what == "broker" else timing.grace_membership) + orderly
+            return timing.grace_route_ms + orderly + self._detector.collector.pace.route_ms
+        return (timing.grace_broker_ms if what == "broker" else timing.grace_membership_ms) + orderly
 
     def _is_silent(self, from_ts: int, to_ts: int) -> bool:
         """Whether some instance was not heard: then it cannot be known what it owns, and only offsets can tell."""
@@ -225,7 +227,7 @@ class Judge:
 
     def _once_the_odd_are_heard(self, from_ts: int, due: int) -> int:
         """What a client subscribes to it says itself, and while it does not answer nobody else does."""
-        within_ms = self._tail_ms + self._timing.hold_warning
+        within_ms = self._tail_ms + self._timing.hold_warning_ms
         due = self._once_clients_are_asked(from_ts, due, within_ms)
         for ts, client_id in self._detector.silences:
             if client_id in self._world.odd_ones and from_ts <= ts <= due:
