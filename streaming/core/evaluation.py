@@ -1,7 +1,5 @@
 """One evaluation of a group, at a round marker: evidence, findings, conditions, alerts, rebalance, members, status."""
 
-from collections import Counter
-
 from schemas.facts import AlertState, EvaluationFailedFact, GroupFact, Kind
 from streaming.core.alerts.deploy_wait import note_mismatch
 from streaming.core.alerts.lifecycle import update_alerts
@@ -13,17 +11,15 @@ from streaming.core.findings.group_findings import (
     find_group_findings,
     lasting_group_findings,
 )
-from streaming.core.findings.kinds import RIGHT, WRONG
+from streaming.core.findings.kinds import RIGHT
 from streaming.core.findings.queue_findings import TopicFindings, update_queue_findings
-from streaming.core.intake.clock import as_text
+from streaming.core.group_status import STATUS_AGAIN_MS, emit_group_status
 from streaming.core.intake.membership import hosting_brokers, is_listed
 from streaming.core.member_facts import emit_member_facts
 from streaming.core.rebalances import update_rebalance
 from streaming.core.retention import KEPT_AFTER_LEAVING_MS, abandoned_topics, forget_what_is_gone
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Topic
-
-STATUS_AGAIN_MS = 3_600_000  # so that a reader can tell a group at rest from one of which no round comes any more
 
 
 def evaluate(group: Group, before: int) -> None:
@@ -52,7 +48,7 @@ def _evaluate(group: Group, before: int) -> None:
     group.state.group_findings = lasting_group_findings(evidence, group_findings)
     update_rebalance(group, evidence, found, before)
     emit_member_facts(group, evidence)
-    _tell_status(group, evidence, found, group_findings)
+    emit_group_status(group, evidence, found, group_findings)
     group.state.evaluation_due_ts = _due(group, evidence, found)
     forget_what_is_gone(group)
 
@@ -84,63 +80,6 @@ def _tell_failure(group: Group, error: Exception) -> None:
             reason="evaluation failed",
         )
     )
-
-
-def _tell_status(
-    group: Group, evidence: GroupEvidence, found: list[TopicFindings], group_findings: list[GroupFinding]
-) -> None:
-    state = group.state
-    counts = Counter(verdict.kind.value for findings in found for verdict in findings.verdicts.values())
-    kinds = Counter(condition.kind.value for condition in group_findings)
-    fact = GroupFact(
-        status=_status(evidence, found, counts, group_findings),
-        members=sum(member.entries for member in evidence.members.values()),
-        queues=sum(counts.values()),
-        counts=dict(sorted((counts + kinds).items())),
-        brokers_covered=len(state.brokers) - len(evidence.uncovered),
-        brokers_known=len(state.brokers),
-        members_reporting=sum(1 for member in evidence.members.values() if member.as_of),
-        reason=_why(evidence, found),
-    )
-    shown = f"{fact.status} {fact.members} {fact.counts} {fact.brokers_covered}"
-    if any(findings.evidence.untold for findings in found):
-        shown += f" {fact.reason}"  # it lasts
-    if shown != state.status or state.now - state.status_ts >= STATUS_AGAIN_MS:
-        state.status, state.status_ts = shown, state.now
-        group.emit(fact)
-
-
-def _status(
-    evidence: GroupEvidence, found: list[TopicFindings], counts: Counter[str], group_findings: list[GroupFinding]
-) -> str:
-    if evidence.exclusion is not None:
-        return "excluded"
-    if not evidence.members and not evidence.uncovered:
-        return "empty"
-    if WRONG & set(map(Kind, counts)):
-        return "findings"
-    if any(found.kind is not Kind.IDLE_MEMBERS for found in group_findings):
-        return "findings"
-    if evidence.uncovered or not counts or any(_is_unknown(findings) for findings in found):
-        return "unknown"
-    return "settling" if counts[Kind.SETTLING.value] or counts[Kind.UNKNOWN.value] else "healthy"
-
-
-def _why(evidence: GroupEvidence, found: list[TopicFindings]) -> str | None:
-    """Why nothing more can be said: of the whole group, or of its first queue that is UNKNOWN, else SETTLING."""
-    if evidence.exclusion is not None:
-        return evidence.exclusion
-    if not evidence.members and not evidence.uncovered:
-        since = evidence.group.state.empty_since
-        return f"no broker has listed a member since {as_text(since)}" if since else "no broker lists a member"
-    reasons = {v.kind: v.reason for f in reversed(found) for v in reversed(f.verdicts.values())}
-    return reasons.get(Kind.UNKNOWN) or reasons.get(Kind.SETTLING)
-
-
-def _is_unknown(findings: TopicFindings) -> bool:
-    """Some queue is UNKNOWN, and not merely because the topic has just changed."""
-    is_settling = findings.evidence.route_known and findings.evidence.now < findings.evidence.ready_ts
-    return not is_settling and any(verdict.kind is Kind.UNKNOWN for verdict in findings.verdicts.values())
 
 
 def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> int:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from schemas.facts import AlertState, Kind, MemberFact
 from schemas.identity import is_retry_topic
 from streaming.core.allocation import strategy_of_class
-from streaming.core.evaluation import STATUS_AGAIN_MS
+from streaming.core.group_status import STATUS_AGAIN_MS
 from streaming.explain.moments import clock, full
 from streaming.explain.picture import Alert, GroupPicture, Queue, Unalerted, View
 from streaming.notices.evidence import with_times

@@ -8,6 +8,7 @@ from streaming.core.alerts.candidates import candidates_of_queues
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.findings.group_findings import find_group_findings, severity_of
 from streaming.core.findings.queue_findings import TopicFindings, judge_topics
+from streaming.core.group_status import GroupStatus, StatusEvidence, group_status
 from streaming.inspect import members, queues, undecided
 from streaming.inspect.notes import notes_on
 from streaming.inspect.picture import Broker, Finding, GroupPicture, Queue, Undecided
@@ -39,7 +40,7 @@ def _picture(watch: GroupWatch) -> GroupPicture:
         group=watch.name,
         ts=group.state.now,
         looked_s=_looked_s(watch),
-        status=_status(evidence, found, findings, open_questions),
+        status=_status(evidence, found, findings, open_questions).value,
         reason=_exclusion(evidence, found),
         message_model=evidence.message_model,
         orderly=_orderly(evidence),
@@ -124,21 +125,22 @@ def _status(
     found: list[TopicFindings],
     findings: tuple[Finding, ...],
     open_questions: tuple[Undecided, ...],
-) -> str:
-    """As the core's own, but whatever is not judged counts: to be healthy, all must have been."""
-    if evidence.exclusion is not None:
-        return "excluded"
-    if any(finding.severity in ("critical", "warning") for finding in findings):
-        return "findings"
-    if any(one.kind == Kind.UNKNOWN.value for one in open_questions):
-        return "unknown"
-    if not evidence.members:
-        return "unknown" if evidence.uncovered else "empty"
-    if _exclusion(evidence, found) is not None:
-        return "excluded"
-    if not any(verdict.kind is Kind.MATCH for topic in found for verdict in topic.verdicts.values()):
-        return "unknown" if not open_questions else "settling"
-    return "settling" if open_questions else "healthy"
+) -> GroupStatus:
+    """By the core's order. To be healthy, everything must have been judged, so what is undecided counts too."""
+    wrong = any(finding.severity in ("critical", "warning") for finding in findings)
+    unknown = any(one.kind == Kind.UNKNOWN.value for one in open_questions)
+    empty = not evidence.members and not wrong and not unknown and not evidence.uncovered
+    says_nothing = not wrong and not unknown and bool(evidence.members)
+    judged = any(verdict.kind is Kind.MATCH for topic in found for verdict in topic.verdicts.values())
+    return group_status(
+        StatusEvidence(
+            excluded=evidence.exclusion is not None or (says_nothing and _exclusion(evidence, found) is not None),
+            empty=empty,
+            wrong=wrong,
+            unknown=unknown or not (evidence.members or empty) or not (judged or open_questions),
+            undecided=bool(open_questions),
+        )
+    )
 
 
 def _exclusion(evidence: GroupEvidence, found: list[TopicFindings]) -> str | None:

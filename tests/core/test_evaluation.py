@@ -4,7 +4,7 @@ import pytest
 
 from schemas.facts import EvaluationFailedFact, GroupFact
 from streaming.core import evaluation
-from streaming.core.evaluation import STATUS_AGAIN_MS
+from streaming.core.group_status import STATUS_AGAIN_MS
 from streaming.core.settings import GroupRule, Settings
 from streaming.core.shard import fold
 from tests.core.fleet import Fleet, record_of

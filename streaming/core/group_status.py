@@ -1,0 +1,105 @@
+"""The status of a group: one word for what was found of it, and one fact when it changes."""
+
+from collections import Counter
+from typing import NamedTuple
+
+from schemas.facts import GroupFact, Kind, Word
+from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.findings.group_findings import GroupFinding
+from streaming.core.findings.kinds import WRONG
+from streaming.core.findings.queue_findings import TopicFindings
+from streaming.core.intake.clock import as_text
+from streaming.core.state.group import Group
+
+STATUS_AGAIN_MS = 3_600_000  # so that a reader can tell a group at rest from one of which no round comes any more
+
+
+class GroupStatus(Word):
+    EXCLUDED = "excluded"
+    EMPTY = "empty"
+    FINDINGS = "findings"
+    UNKNOWN = "unknown"
+    SETTLING = "settling"
+    HEALTHY = "healthy"
+
+
+class StatusEvidence(NamedTuple):
+    """What a status follows from. ``empty``: no broker lists a member. ``undecided``: it is too early to judge."""
+
+    excluded: bool
+    empty: bool
+    wrong: bool
+    unknown: bool
+    undecided: bool
+
+
+def group_status(evidence: StatusEvidence) -> GroupStatus:
+    """The first status that applies: a group is healthy only where everything was judged."""
+    if evidence.excluded:
+        return GroupStatus.EXCLUDED
+    if evidence.empty:
+        return GroupStatus.EMPTY
+    if evidence.wrong:
+        return GroupStatus.FINDINGS
+    if evidence.unknown:
+        return GroupStatus.UNKNOWN
+    return GroupStatus.SETTLING if evidence.undecided else GroupStatus.HEALTHY
+
+
+def emit_group_status(
+    group: Group, evidence: GroupEvidence, found: list[TopicFindings], group_findings: list[GroupFinding]
+) -> None:
+    """One fact when the status, or what it counts, has changed, and one an hour while it has not."""
+    state = group.state
+    counts = Counter(verdict.kind.value for findings in found for verdict in findings.verdicts.values())
+    kinds = Counter(finding.kind.value for finding in group_findings)
+    fact = GroupFact(
+        status=group_status(_status_evidence(evidence, found, counts, group_findings)).value,
+        members=sum(member.entries for member in evidence.members.values()),
+        queues=sum(counts.values()),
+        counts=dict(sorted((counts + kinds).items())),
+        brokers_covered=len(state.brokers) - len(evidence.uncovered),
+        brokers_known=len(state.brokers),
+        members_reporting=sum(1 for member in evidence.members.values() if member.as_of),
+        reason=_reason(evidence, found),
+    )
+    shown = f"{fact.status} {fact.members} {fact.counts} {fact.brokers_covered}"
+    if any(findings.evidence.untold for findings in found):
+        shown += f" {fact.reason}"  # it lasts
+    if shown != state.status or state.now - state.status_ts >= STATUS_AGAIN_MS:
+        state.status, state.status_ts = shown, state.now
+        group.emit(fact)
+
+
+def _status_evidence(
+    evidence: GroupEvidence, found: list[TopicFindings], counts: Counter[str], group_findings: list[GroupFinding]
+) -> StatusEvidence:
+    return StatusEvidence(
+        excluded=evidence.exclusion is not None,
+        empty=_is_empty(evidence),
+        wrong=bool(WRONG & set(map(Kind, counts)))
+        or any(finding.kind is not Kind.IDLE_MEMBERS for finding in group_findings),
+        unknown=bool(evidence.uncovered) or not counts or any(_is_unknown(findings) for findings in found),
+        undecided=bool(counts[Kind.SETTLING.value] or counts[Kind.UNKNOWN.value]),
+    )
+
+
+def _is_empty(evidence: GroupEvidence) -> bool:
+    return not evidence.members and not evidence.uncovered
+
+
+def _reason(evidence: GroupEvidence, found: list[TopicFindings]) -> str | None:
+    """Why nothing more can be said: of the whole group, or of its first queue that is UNKNOWN, else SETTLING."""
+    if evidence.exclusion is not None:
+        return evidence.exclusion
+    if _is_empty(evidence):
+        since = evidence.group.state.empty_since
+        return f"no broker has listed a member since {as_text(since)}" if since else "no broker lists a member"
+    reasons = {v.kind: v.reason for f in reversed(found) for v in reversed(f.verdicts.values())}
+    return reasons.get(Kind.UNKNOWN) or reasons.get(Kind.SETTLING)
+
+
+def _is_unknown(findings: TopicFindings) -> bool:
+    """Some queue is UNKNOWN, and not merely because the topic has just changed."""
+    is_settling = findings.evidence.route_known and findings.evidence.now < findings.evidence.ready_ts
+    return not is_settling and any(verdict.kind is Kind.UNKNOWN for verdict in findings.verdicts.values())
