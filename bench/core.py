@@ -14,8 +14,8 @@ from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import GroupState, new_state, pack, unpack
 from streaming.core.step import take
-from streaming.simulation.load.order import Order, moulds_for
-from streaming.simulation.load.stamped_fleet import stamped_fleet
+from streaming.simulation.load.fleet_spec import Order, moulds_for
+from streaming.simulation.load.generated_fleet import stamped_fleet
 
 GROUPS, EVENTS = 300, 60_000
 START_TS = 1_790_000_000_000

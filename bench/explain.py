@@ -25,8 +25,8 @@ from schemas.facts import Fact
 from schemas.tables import FACTS
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
-from streaming.simulation.load.order import Order, moulds_for
-from streaming.simulation.load.stamped_fleet import stamped_fleet
+from streaming.simulation.load.fleet_spec import Order, moulds_for
+from streaming.simulation.load.generated_fleet import stamped_fleet
 from streaming.spark.facts import FactsTable, rows_of, typed
 from streaming.spark.maintain import maintain
 from streaming.spark.session import build_session

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from streaming.feed.console_producer import ConsoleProducer, as_lines
 from streaming.feed.feeding import Clock, Fed, Feed
-from streaming.simulation.load.order import Order, moulds_for
-from streaming.simulation.load.stamped_fleet import Record, stamped_fleet
+from streaming.simulation.load.fleet_spec import Order, moulds_for
+from streaming.simulation.load.generated_fleet import Record, stamped_fleet
 
 RECORDS_A_WRITE = 20_000
 

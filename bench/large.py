@@ -8,7 +8,7 @@ from bench.ground import Running, Trigger, ground, tell
 from bench.plain import PlainLoop
 from bench.results import Results
 from bench.throughput import BEHIND_MS, FULL, CatchUp, Effort
-from streaming.simulation.load.order import Order, stretched_round_ms
+from streaming.simulation.load.fleet_spec import Order, stretched_round_ms
 
 GROUPS = 10_000
 TOPIC = "groups-10000"

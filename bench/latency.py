@@ -9,7 +9,7 @@ from bench.ground import Ground, Running, ground, tell
 from bench.results import Results
 from bench.tables import seconds_to_commit
 from bench.throughput import CatchUp
-from streaming.simulation.load.order import Order, stretched_round_ms
+from streaming.simulation.load.fleet_spec import Order, stretched_round_ms
 from streaming.spark.projections.query import start_projections
 
 GROUPS, EVENTS_PER_S = 1_000, 2_000

@@ -8,7 +8,7 @@ from bench.keyed import catch_up_keyed_by_group
 from bench.plain import PlainLoop
 from bench.results import SKIPPED, Results
 from bench.throughput import BEHIND_MS, FULL, QUICK, CatchUp, Effort
-from streaming.simulation.load.order import Order
+from streaming.simulation.load.fleet_spec import Order
 
 GROUPS = 1_000
 TOPIC = "groups-1000"

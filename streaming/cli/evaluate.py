@@ -43,8 +43,8 @@ def _count(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments, writes=())
-    from streaming.simulation.proof.evaluation import Order, evaluate
-    from streaming.simulation.proof.page import lines
+    from streaming.simulation.evaluation.report_text import lines
+    from streaming.simulation.evaluation.runner import Order, evaluate
 
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)

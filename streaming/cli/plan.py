@@ -17,7 +17,7 @@ import msgspec
 from streaming.cli.arguments import Commands, add_config
 from streaming.cli.session import configured
 from streaming.errors import SourceError
-from streaming.simulation.whatif.change import (
+from streaming.simulation.planning.change import (
     MOST_CLIENTS,
     MOST_MESSAGES_PER_S,
     MOST_QUEUES,
@@ -26,11 +26,11 @@ from streaming.simulation.whatif.change import (
     members_after,
     new_ids,
 )
-from streaming.simulation.whatif.present import Present, chosen, present_of, read_present
+from streaming.simulation.planning.current_group import Present, chosen, present_of, read_present
 from streaming.wording.names import plain
 
 if TYPE_CHECKING:
-    from streaming.simulation.whatif.forecast import Forecast
+    from streaming.simulation.planning.forecast import Forecast
 
 LONGEST_FILE = 256 * 1024 * 1024
 
@@ -62,18 +62,18 @@ def add_command(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Raises MonitorError for what cannot be read, asked or planned."""
     if arguments.picture is not None:
-        from streaming.simulation.whatif.picture import check
+        from streaming.simulation.planning.chart import check
 
         check(arguments.picture)
     present = _present(arguments)
     change = checked(_change(arguments, present), present)
-    from streaming.simulation.whatif.forecast import forecasts, strategy_of
-    from streaming.simulation.whatif.page import lines
+    from streaming.simulation.planning.forecast import forecasts, strategy_of
+    from streaming.simulation.planning.forecast_text import lines
 
     found = forecasts(present, change)
     title = _title(present, change, found)
     if arguments.picture is not None:
-        from streaming.simulation.whatif.picture import draw
+        from streaming.simulation.planning.chart import draw
 
         draw(found, arguments.picture, title)
     if arguments.json:
@@ -103,7 +103,7 @@ def _present(arguments: argparse.Namespace) -> Present:
 
 def _known(arguments: argparse.Namespace) -> Present:
     from streaming.explain.moments import parse_moment
-    from streaming.simulation.whatif.from_tables import read_tables
+    from streaming.simulation.planning.from_tables import read_tables
 
     if arguments.group is None:
         raise SourceError(f"{arguments.tables}: which group? name it with --group")

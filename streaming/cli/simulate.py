@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from streaming.config import Config
     from streaming.feed.feeding import Fed
     from streaming.feed.outputs import Output
-    from streaming.simulation.load.order import Order
+    from streaming.simulation.load.fleet_spec import Order
 
 MOST_GROUPS, MOST_CLIENTS, MOST_QUEUES, MOST_BROKERS = 100_000, 1_000, 1_024, 64
 FAULTY, MOST_FAULTY = 0.05, 0.4
@@ -81,8 +81,8 @@ def run(arguments: argparse.Namespace) -> int:
     order = _order(arguments)
     output = _output(arguments, config)
     from streaming.feed.feeding import Feed
-    from streaming.simulation.load.order import moulds_for
-    from streaming.simulation.load.stamped_fleet import stamped_fleet
+    from streaming.simulation.load.fleet_spec import moulds_for
+    from streaming.simulation.load.generated_fleet import stamped_fleet
 
     lasts_ms, progress = arguments.seconds * 1000, Progress()
     moulds = moulds_for(order, lambda done, of: progress.say(f"{done} of {of} kinds of groups simulated"))
@@ -110,7 +110,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, tuple[str, str]]:
 
 def _order(arguments: argparse.Namespace) -> "Order":
     """Raises ConfigError for queues that brokers cannot share evenly, and for faults that cannot be had."""
-    from streaming.simulation.load.order import Order, faults_by_shape, faults_named
+    from streaming.simulation.load.fleet_spec import Order, faults_by_shape, faults_named
 
     if arguments.queues % arguments.brokers:
         raise ConfigError(f"--queues {arguments.queues}: a multiple of the {arguments.brokers} brokers (--brokers)")

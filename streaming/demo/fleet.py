@@ -7,12 +7,12 @@ from itertools import count
 from random import Random
 
 from streaming.demo.player import CLUSTER, Played
-from streaming.simulation.load.cast import Part
-from streaming.simulation.load.mould import REST, Excursion, Mould
-from streaming.simulation.load.order import JOIN, Order, faults_named, moulds_for
-from streaming.simulation.load.stamped_fleet import StampedFleet
-from streaming.simulation.load.stamped_group import StampedGroup
-from streaming.simulation.load.stretch import ROUND_MS
+from streaming.simulation.load.fleet_spec import JOIN, Order, faults_named, moulds_for
+from streaming.simulation.load.generated_fleet import StampedFleet
+from streaming.simulation.load.generated_group import StampedGroup
+from streaming.simulation.load.group_template import REST, Excursion, Mould
+from streaming.simulation.load.renaming import Part
+from streaming.simulation.load.segment import ROUND_MS
 
 GROUPS = (
     "billing", "carts", "catalog", "coupons", "invoices", "ledger",

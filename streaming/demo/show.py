@@ -25,7 +25,7 @@ from streaming.demo.publisher import Publisher
 from streaming.demo.scenarios import Scenario
 from streaming.demo.terminal import Terminal
 from streaming.replay.spark_engine import SHORT_LIVED
-from streaming.simulation.load.mould import Mould
+from streaming.simulation.load.group_template import Mould
 from streaming.spark.service import serve
 from streaming.tables.facts import FactsTable
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from schemas.identity import MessageQueue, retry_topic
 from streaming.core.allocation import Averagely, Strategy
 from streaming.simulation.broker import Broker, Channel
+from streaming.simulation.client_sdk import JAVA, Sdk
 from streaming.simulation.message_queue import MessageLog, Progress
 from streaming.simulation.name_server import TopicRouteData
 from streaming.simulation.process_queue import PERSIST_FIRST_MS, PERSIST_MS, SPEED, ProcessQueue
 from streaming.simulation.rebalance import Rebalance
-from streaming.simulation.sdk import JAVA, Sdk
 
 if TYPE_CHECKING:
     from streaming.simulation.fleet import Fleet

@@ -5,16 +5,16 @@ from functools import partial
 from random import Random
 
 from schemas.identity import MessageQueue, retry_topic
-from streaming.simulation.agenda import Agenda
-from streaming.simulation.allocations import Allocations
+from streaming.simulation.allocation_cache import Allocations
 from streaming.simulation.broker import REGISTER_MS, SCAN_MS, Broker
 from streaming.simulation.consumer import Consumer, Manner
+from streaming.simulation.ground_truth import Truth
 from streaming.simulation.message_queue import Progress
 from streaming.simulation.name_server import SCAN_MS as NAME_SERVER_SCAN_MS
 from streaming.simulation.name_server import NameServer, NameServers, OneNameServer, QueueData, TopicRouteData
 from streaming.simulation.process_queue import ProcessQueue
 from streaming.simulation.producer import ISOLATED_LATENCY_MS, Producer
-from streaming.simulation.truth import Truth
+from streaming.simulation.virtual_clock import Agenda
 
 LATENCY_MS = (2, 60)  # of a notification or a closed connection
 PULL_AGAIN_MS = 3_000  # DefaultMQPushConsumerImpl.pullTimeDelayMillsWhenException

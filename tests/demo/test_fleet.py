@@ -11,9 +11,9 @@ from streaming.demo.account import Account
 from streaming.demo.fleet import APART_MS, GROUPS, WORDS, simulated_schedule
 from streaming.demo.player import CLUSTER, Played
 from streaming.replay.engines import core_facts
-from streaming.simulation.load.mould import Mould
-from streaming.simulation.load.order import JOIN, Order, faults_named, moulds_for
-from streaming.simulation.proof.faults import FAULT_NAMED
+from streaming.simulation.faults import FAULT_NAMED
+from streaming.simulation.load.fleet_spec import JOIN, Order, faults_named, moulds_for
+from streaming.simulation.load.group_template import Mould
 
 START = 1_800_000_000_000
 FAULTS = ("no_read_permission", "different_filters")

@@ -21,10 +21,10 @@ from streaming.feed.outputs import FileOutput
 from streaming.loopback import LoopbackKafka
 from streaming.replay.engines import run_core
 from streaming.replay.source import open_source
-from streaming.simulation.load.mould import Mould
-from streaming.simulation.load.order import Order
-from streaming.simulation.load.stamped_fleet import Record, StampedFleet, stamped_fleet
-from streaming.simulation.proof.world import Shape
+from streaming.simulation.load.fleet_spec import Order
+from streaming.simulation.load.generated_fleet import Record, StampedFleet, stamped_fleet
+from streaming.simulation.load.group_template import Mould
+from streaming.simulation.simulated_group import Shape
 
 START_TS = 1_790_000_000_000
 SMALL = ("--groups", "3", "--clients", "3", "--queues", "4")

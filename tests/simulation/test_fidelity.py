@@ -15,10 +15,10 @@ from schemas.facts import Kind
 from schemas.identity import is_retry_topic
 from streaming.core.settings import Settings
 from streaming.demo import RECORDINGS
+from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.fleet import Fleet
 from streaming.simulation.pace import Pace
-from streaming.simulation.proof.detector import Detector
-from streaming.simulation.scripts import SCRIPTS, Stage
+from tests.simulation.measured_faults import SCRIPTS, Stage
 
 AS_RECORDED = Pace(interval_ms=1_000, running_info_ms=1_000, offsets_ms=5_000, route_ms=1_000, spares_clients=False)
 SEEDS = (1, 2, 3)

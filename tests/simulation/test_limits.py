@@ -8,11 +8,11 @@ import pytest
 from schemas.facts import AlertFact, AlertState
 from schemas.identity import MessageQueue
 from streaming.core.settings import Settings
+from streaming.simulation.client_sdk import MUTE
 from streaming.simulation.consumer import Consumer
+from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.pace import LIVE
-from streaming.simulation.proof.detector import Detector
-from streaming.simulation.proof.world import TOPIC, Shape, World
-from streaming.simulation.sdk import MUTE
+from streaming.simulation.simulated_group import TOPIC, Shape, World
 
 pytestmark = pytest.mark.slow
 PHASES = (0.0, 5.0, 10.0, 15.0)

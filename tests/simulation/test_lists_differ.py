@@ -6,9 +6,9 @@ import pytest
 
 from schemas.facts import AlertFact
 from streaming.core.settings import Settings
+from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.pace import LIVE
-from streaming.simulation.proof.detector import Detector
-from streaming.simulation.proof.world import Shape, World
+from streaming.simulation.simulated_group import Shape, World
 
 CUT_S, MENDED_S = 900, 300
 

@@ -15,15 +15,15 @@ from schemas.identity import group_key, retry_topic
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
 from streaming.errors import ConfigError
-from streaming.simulation.load.cast import Part, cast
-from streaming.simulation.load.gaps import NameKind
-from streaming.simulation.load.mould import REST, Mould
-from streaming.simulation.load.order import JOINS, Order, deed_of, faults_named, moulds_for, stretched_round_ms
-from streaming.simulation.load.stamped_fleet import StampedFleet, stamped_fleet
-from streaming.simulation.load.stamped_group import StampedGroup
-from streaming.simulation.load.stretch import ROUND_MS, Watched
-from streaming.simulation.proof.faults import FAULT_NAMED, FAULTS, Fault
-from streaming.simulation.proof.world import Shape, World
+from streaming.simulation.faults import FAULT_NAMED, FAULTS, Fault
+from streaming.simulation.load.event_template import NameKind
+from streaming.simulation.load.fleet_spec import JOINS, Order, deed_of, faults_named, moulds_for, stretched_round_ms
+from streaming.simulation.load.generated_fleet import StampedFleet, stamped_fleet
+from streaming.simulation.load.generated_group import StampedGroup
+from streaming.simulation.load.group_template import REST, Mould
+from streaming.simulation.load.renaming import Part, cast
+from streaming.simulation.load.segment import ROUND_MS, Watched
+from streaming.simulation.simulated_group import Shape, World
 
 START_TS = 1_790_000_000_000
 PART = Part("stamped-cluster", "stamped-source", "orders-consumer", "orders-events")

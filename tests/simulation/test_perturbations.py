@@ -11,19 +11,19 @@ from schemas.facts import Kind
 from schemas.identity import MessageQueue
 from streaming.core.findings import queue_rules as findings
 from streaming.core.settings import Settings
+from streaming.simulation.evaluation import healthy_operations, incidents, lasting_faults
+from streaming.simulation.evaluation.detector import Detector
+from streaming.simulation.evaluation.healthy_operations import play_healthy
+from streaming.simulation.evaluation.incidents import Run, play_incident
+from streaming.simulation.evaluation.lasting_faults import LASTING_MS, Lasting
+from streaming.simulation.evaluation.perturbations import catalog, client_sdks, deploys_and_crashes
+from streaming.simulation.evaluation.perturbations.catalog import PERTURBATION_NAMED, PERTURBATIONS, draw, fit
+from streaming.simulation.evaluation.report import Report
+from streaming.simulation.evaluation.results import Page
+from streaming.simulation.faults import ANY_FAULT_NAMED, FAULT_NAMED, MORE_FAULTS
+from streaming.simulation.ground_truth import Window
 from streaming.simulation.pace import LIVE
-from streaming.simulation.proof import healthy, incidents, lasting
-from streaming.simulation.proof.detector import Detector
-from streaming.simulation.proof.faults import ANY_FAULT_NAMED, FAULT_NAMED, MORE_FAULTS
-from streaming.simulation.proof.figures import Report
-from streaming.simulation.proof.healthy import play_healthy
-from streaming.simulation.proof.incidents import Run, play_incident
-from streaming.simulation.proof.lasting import LASTING_MS, Lasting
-from streaming.simulation.proof.perturbations import clients, drawing, fleet_life
-from streaming.simulation.proof.perturbations.drawing import PERTURBATION_NAMED, PERTURBATIONS, draw, fit
-from streaming.simulation.proof.verdict import Page
-from streaming.simulation.proof.world import TOPIC, Shape, World
-from streaming.simulation.truth import Window
+from streaming.simulation.simulated_group import TOPIC, Shape, World
 
 SHAPE = Shape(clients=3, brokers=2, queues=2, strategy="AVG", orderly=False, version=5, rate=3)
 DEFAULT = Settings()
@@ -38,7 +38,7 @@ class Played:
         self.world = World(SHAPE, seed)
         self.detector = Detector(self.world.fleet, DEFAULT, LIVE, self.events.append)
         drawn = [PERTURBATION_NAMED[name]] if name else []
-        self.meanwhile = drawing.begin(seed, drawn, self.world, self.detector, is_healthy)
+        self.meanwhile = catalog.begin(seed, drawn, self.world, self.detector, is_healthy)
         self.world.warm_up()
         self.world.fleet.run(seconds)
 
@@ -175,7 +175,7 @@ def test_batches_last_and_are_committed_at_their_end() -> None:
 def test_a_slow_deploy_replaces_everybody() -> None:
     played = Played("slow_deploy", 0, seed="d")
     before = set(played.world.clients)
-    played.world.fleet.run(fleet_life.DEPLOY_S + 200)
+    played.world.fleet.run(deploys_and_crashes.DEPLOY_S + 200)
     assert len(played.world.clients) == 3
     assert not before & set(played.world.clients)
     assert len({client.manner for client in played.world.clients}) == 1
@@ -223,7 +223,7 @@ def test_half_of_a_group_runs_another_sdk_the_same_after_a_restart() -> None:
     world = played.world
     assert world.sdk_of is not None
     ids = [f"10.0.0.{n}@1" for n in range(200)]
-    share = sum(world.sdk_of(client_id) is clients.GO for client_id in ids)
+    share = sum(world.sdk_of(client_id) is client_sdks.GO for client_id in ids)
     assert share == 200 or 70 < share < 130
     assert [world.sdk_of(client_id) for client_id in ids] == [world.sdk_of(client_id) for client_id in ids]
 
@@ -311,7 +311,7 @@ def test_only_ten_minutes_of_truth_bear_out_a_page_of_a_healthy_group() -> None:
 def test_two_owners_that_do_not_say_so_are_not_wanted() -> None:
     world = World(SHAPE, "mute")
     world.warm_up()
-    world.sdk_of = lambda client_id: clients.MUTE
+    world.sdk_of = lambda client_id: client_sdks.MUTE
     world.start("0.0.0.0@a")
     world.fleet.run(60)
     queue, t0 = MessageQueue(TOPIC, "broker-0", 0), world.fleet.now - LASTING_MS
@@ -322,8 +322,8 @@ def test_two_owners_that_do_not_say_so_are_not_wanted() -> None:
 
 
 def test_a_page_of_a_perturbed_healthy_group_is_false_unless_it_lasted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lasting.Lasting, "bears_out", lambda *_: False)
-    monkeypatch.setattr(healthy, "healthy_shape", lambda _: SHAPE)
+    monkeypatch.setattr(lasting_faults.Lasting, "bears_out", lambda *_: False)
+    monkeypatch.setattr(healthy_operations, "healthy_shape", lambda _: SHAPE)
     run = play_healthy("x", Settings(), is_perturbed=True)
     assert run.perturbations
     assert all(not told.is_true for told in run.pages)

@@ -12,11 +12,11 @@ from schemas.identity import MessageQueue
 from streaming.cli import main
 from streaming.errors import SourceError
 from streaming.inspect.picture import GroupPicture
-from streaming.simulation.whatif.change import Change, checked, members_after, new_ids
-from streaming.simulation.whatif.forecast import Trial, forecasts, mean
-from streaming.simulation.whatif.from_tables import read_tables
-from streaming.simulation.whatif.present import Member, Present, Queue, read_present
-from streaming.simulation.whatif.shares import NotApplicable, balance
+from streaming.simulation.planning.change import Change, checked, members_after, new_ids
+from streaming.simulation.planning.current_group import Member, Present, Queue, read_present
+from streaming.simulation.planning.forecast import Trial, forecasts, mean
+from streaming.simulation.planning.from_tables import read_tables
+from streaming.simulation.planning.queue_moves import NotApplicable, balance
 from tests.explain.telling import T0, Teller
 from tests.tables.written import commit
 
@@ -155,7 +155,7 @@ def test_a_picture_is_drawn(file: Path, ending: str, tmp_path: Path) -> None:
 
 def test_picture_of_too_many_cells_is_refused(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would take gigabytes."""
-    monkeypatch.setattr("streaming.simulation.whatif.picture.CELLS_AT_MOST", 1)
+    monkeypatch.setattr("streaming.simulation.planning.chart.CELLS_AT_MOST", 1)
     assert main(["plan", "--from", str(file), "--join", "1", "--picture", str(tmp_path / "x.png")]) == 2
     assert not (tmp_path / "x.png").exists()
 

@@ -9,9 +9,9 @@ from schemas.facts import AlertFact
 from streaming.core.allocation import AveragelyByCircle
 from streaming.core.settings import Settings
 from streaming.simulation.consumer import Consumer, Manner
+from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.pace import LIVE
-from streaming.simulation.proof.detector import Detector
-from streaming.simulation.proof.world import TOPIC, Shape, World
+from streaming.simulation.simulated_group import TOPIC, Shape, World
 
 MANNERS = ("another topic", "another strategy", "another filter")
 WAYS = ("stop, then start", "start, then stop", "two at a time", "under its own id")

@@ -12,8 +12,8 @@ from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import take
 from streaming.replay.engines import core_facts
-from streaming.simulation.proof.faults import FAULT_NAMED
-from streaming.simulation.proof.incidents import play_incident
+from streaming.simulation.evaluation.incidents import play_incident
+from streaming.simulation.faults import FAULT_NAMED
 
 SAMPLE = ("not_taken_over", "same_client_id", "stopped", "different_topics")
 

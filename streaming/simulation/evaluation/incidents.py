@@ -1,0 +1,134 @@
+"""One incident: a random group, a fault or two in it, everyday life around them, and what the detector made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+
+from msgspec import Struct
+
+from schemas.events import AnyEvent
+from streaming.core.settings import Settings
+from streaming.simulation.evaluation.detector import Detector
+from streaming.simulation.evaluation.judge import Judge
+from streaming.simulation.evaluation.lasting_faults import Lasting
+from streaming.simulation.evaluation.perturbations.catalog import begin, draw, fit
+from streaming.simulation.evaluation.results import Active, Page, Wanted
+from streaming.simulation.faults import ANY_FAULT_NAMED, FAULTS, Fault
+from streaming.simulation.pace import Pace
+from streaming.simulation.simulated_group import Shape, World, random_shape
+
+AFTERWARDS_S = 150
+SHORT_S = (5, 120)  # how long a short fault lasts
+LASTING_S = (640, 840)  # how long the others last with perturbations
+IS_SHORT, IS_DOUBLE, HAS_CHURN, LOSES_REPORTS = 0.2, 0.25, 0.3, 0.2
+
+
+class Run(Struct):
+    """What came of one seed: ``seconds`` of the group's time, ``rebalances`` in it."""
+
+    seed: str
+    shape: str
+    faults: tuple[str, ...]
+    seconds: float
+    rebalances: int
+    wanted: list[Wanted]
+    pages: list[Page]
+    perturbations: tuple[str, ...] = ()
+    lasting: list[Wanted] = []
+
+
+def incident(seed: str, number: int, settings: Settings) -> Run:
+    """The faults take turns, so that each comes up as often."""
+    return play_incident(f"{seed}/{number}", FAULTS[number % len(FAULTS)], settings)
+
+
+def perturbed_incident(seed: str, number: int, settings: Settings) -> Run:
+    """The same with perturbations. Most faults last for longer than ten minutes."""
+    faults = tuple(ANY_FAULT_NAMED.values())
+    return play_incident(f"{seed}/perturbed/{number}", faults[number % len(faults)], settings, is_perturbed=True)
+
+
+def play_incident(
+    seed: str,
+    fault: Fault,
+    settings: Settings,
+    group: str = "G",
+    keep: Callable[[AnyEvent], object] = lambda _: None,
+    is_perturbed: bool = False,
+) -> Run:
+    """``keep`` is given every event."""
+    random = Random(f"{seed}/incident")
+    shape = shape_for(fault, random)
+    faults = [fault]
+    if random.random() < IS_DOUBLE and not fault.is_alone:
+        others = [other for other in FAULTS if other is not fault and _fits(other, shape)]
+        faults += random.sample([other for other in others if not (fault.changes_topic and other.changes_topic)], 1)
+    drawn = draw(seed, shape, is_healthy=False) if is_perturbed else []
+    shape = fit(shape, drawn)
+    world = World(shape, seed, group)
+    loses = 0.03 if random.random() < LOSES_REPORTS else 0.0
+    detector = Detector(world.fleet, settings, Pace(loses_reports=loses), keep)
+    meanwhile = begin(seed, drawn, world, detector, is_healthy=False)
+    world.warm_up()
+    active = [_inflict(world, one, random, is_perturbed) for one in faults]
+    if random.random() < HAS_CHURN and shape.strategy != "CONFIG":
+        world.fleet.agenda.after(random.randrange(60_000), _churn, world)
+    world.fleet.run(max(one.to_ts for one in active) / 1000 - world.fleet.now / 1000 + AFTERWARDS_S)
+    judge, lasting = Judge(world, detector, active, settings.timing), Lasting(world, active, meanwhile)
+    verdict = judge.verdict()
+    pages = [
+        page._replace(is_true=page.is_true or bool(drawn and lasting.bears_out(page)), was_so=page.is_true)
+        for page in verdict.pages
+    ]
+    names = tuple(one.name for one in faults)
+    seconds = (world.fleet.now - world.began_ts) / 1000
+    return Run(
+        seed,
+        str(shape),
+        names,
+        seconds,
+        len(world.fleet.truth.changes),
+        verdict.wanted,
+        pages,
+        tuple(one.name for one in drawn),
+        lasting.wanted(judge.pages) if drawn else [],
+    )
+
+
+def shape_for(fault: Fault, random: Random) -> Shape:
+    shape = random_shape(random, **fault.needs)
+    return replace(
+        shape,
+        clients=max(shape.clients, fault.least_clients),
+        brokers=max(shape.brokers, fault.least_brokers),
+        queues=max(shape.queues, 2),
+    )
+
+
+def _fits(fault: Fault, shape: Shape) -> bool:
+    if fault.is_alone:
+        return False
+    has_room = shape.clients >= fault.least_clients and shape.brokers >= fault.least_brokers
+    return has_room and all(getattr(shape, name) == value for name, value in fault.needs.items())
+
+
+def _inflict(world: World, fault: Fault, random: Random, is_perturbed: bool) -> Active:
+    """At once, or shortly after what came before it."""
+    long_s = LASTING_S if is_perturbed else fault.lasts_s
+    world.fleet.run(random.randrange(1, 40))
+    lasts_s = random.randrange(*(SHORT_S if random.random() < IS_SHORT else long_s))
+    from_ts = world.fleet.now
+    heal = fault.bring_about(world)
+    to_ts = from_ts + lasts_s * 1000
+    world.fleet.agenda.at(to_ts, heal)
+    return Active(fault, from_ts, to_ts)
+
+
+def _churn(world: World) -> None:
+    """Somebody comes or goes meanwhile."""
+    if len(world.clients) > 2 and world.random.random() < 0.5:
+        world.fleet.leave(world.pick())
+    elif world.clients:
+        world.start()

@@ -1,0 +1,153 @@
+"""What was wrong for ten minutes and longer: somebody must be called for it, and may be, whatever else went on."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from schemas.facts import Kind
+from schemas.identity import MessageQueue
+from streaming.simulation.client_sdk import PULL
+from streaming.simulation.evaluation.perturbations.context import Meanwhile
+from streaming.simulation.evaluation.results import OF_QUEUES, SEEN_AS, Active, Page, PageUntil, Wanted
+from streaming.simulation.ground_truth import Window
+from streaming.simulation.simulated_group import World
+
+LASTING_MS = 600_000
+SEEN_AS_CONDITION = {Kind.UNREADABLE_QUEUES: {Kind.UNREADABLE_QUEUES, Kind.STALLED}}
+TOGETHER_MS = 60_000  # queues of one topic that change hands stay one fault
+
+
+class Lasting:
+    """Of one run, once it is over."""
+
+    def __init__(self, world: World, active: Iterable[Active], meanwhile: Iterable[Meanwhile]) -> None:
+        self._world, self._truth, self._end = world, world.fleet.truth, world.fleet.now
+        self._active, self._meanwhile = list(active), list(meanwhile)
+
+    # --- what had to be told
+
+    def wanted(self, pages: Iterable[PageUntil]) -> list[Wanted]:
+        """Of each topic what lasted, and whether a page named one of its queues, or the fault, while it did."""
+        told = list(pages)
+        found = []
+        for windows in self._of_queues():
+            first = windows[0]
+            queues, to_ts = {w.queue for w in windows}, max(w.lasted_until(self._end) for w in windows)
+            found.append(self._new(first.kind, first.queue.topic, (first.from_ts, to_ts), queues, told))
+        for one in self._active:
+            for kind, topic in one.fault.conditions:
+                if one.to_ts - one.from_ts >= LASTING_MS and self._holds_by_itself(kind, one.from_ts):
+                    found.append(self._new(kind, topic, (one.from_ts, one.to_ts), set(), told))
+        return found
+
+    def _of_queues(self) -> list[list[Window]]:
+        """Windows of ten minutes and longer, those of a topic that overlap as one."""
+        groups: list[list[Window]] = []
+        long = [w for w in self._in_trouble() if w.lasted_until(self._end) - w.from_ts >= LASTING_MS]
+        for window in sorted(long, key=lambda w: (w.queue.topic, w.from_ts)):
+            last = groups[-1][-1] if groups else window
+            is_same = last.queue.topic == window.queue.topic and window.from_ts <= last.from_ts + LASTING_MS
+            if groups and is_same:
+                groups[-1].append(window)
+            else:
+                groups.append([window])
+        return groups
+
+    def _in_trouble(self) -> list[Window]:
+        """Each queue's windows, those that follow upon one another as one, whatever is wrong with it."""
+        by_queue: dict[MessageQueue, list[Window]] = {}
+        for window in self._truth.windows:
+            if window.kind not in OF_QUEUES or not self._can_be_seen(window):
+                continue
+            known = by_queue.setdefault(window.queue, [])
+            if known and known[-1].to_ts == window.from_ts:
+                known[-1] = self._as_one(known[-1], window)
+            else:
+                known.append(window)
+        return [window for windows in by_queue.values() for window in windows]
+
+    def _as_one(self, first: Window, then: Window) -> Window:
+        """Named for the longer of the two."""
+        longer = max(first, then, key=lambda window: window.lasted_until(self._end) - window.from_ts)
+        return Window(longer.kind, first.queue, first.from_ts, longer.rate, then.to_ts)
+
+    def _can_be_seen(self, window: Window) -> bool:
+        """That two own a queue can be known only where both say so, and who pulls by itself consumes when it likes.
+
+        See docs/findings.md.
+        """
+        sdk_of = self._world.sdk_of
+        if sdk_of is None or window.kind not in (Kind.DUPLICATED, Kind.SLOW_CONSUMER):
+            return True
+        sdks = [sdk_of(owner) for owner in self._owners(window)]
+        if window.kind is Kind.SLOW_CONSUMER:
+            return not any(sdk.consume_type == PULL.consume_type for sdk in sdks)
+        return sum(sdk.answers and sdk.tells_queues for sdk in sdks) > 1
+
+    def _owners(self, window: Window) -> tuple[str, ...]:
+        held = self._truth.held
+        place = bisect_right(held, window.from_ts, key=lambda one: one.ts)
+        return next((one.owners for one in reversed(held[:place]) if one.queue == window.queue), ())
+
+    def _holds_by_itself(self, kind: Kind, from_ts: int) -> bool:
+        """Who subscribes to something else may be restarted meanwhile, and a group without members may get one."""
+        if kind is Kind.NO_MEMBERS:
+            joined = (change.ts for change in self._truth.changes if change.what == "joined")
+            return not any(from_ts <= ts < from_ts + LASTING_MS for ts in joined)
+        return kind is not Kind.INCONSISTENT_SUBSCRIPTION or self._is_unlike_for_long(self._end)
+
+    def _new(
+        self, kind: Kind, topic: str, span: tuple[int, int], queues: set[MessageQueue], told: list[PageUntil]
+    ) -> Wanted:
+        """``due_ts`` is when it has lasted ten minutes: a page that comes later is late, and better than none."""
+        from_ts, to_ts = span
+        active = [one for one in self._active if one.from_ts <= from_ts + LASTING_MS and one.to_ts >= from_ts]
+        wanted = Wanted(kind, topic, from_ts, from_ts + LASTING_MS, tuple(one.fault.name for one in active), ())
+        of_faults = {condition for one in active for condition in one.fault.conditions}
+        of_faults |= {(of_group, "") for one in active for of_group in one.fault.also_true}
+        for page, over_ts in told:
+            names_it = page.kind is Kind.NO_MEMBERS or (page.kind in OF_QUEUES and bool(queues & page.queues))
+            names_it |= (page.kind, page.topic) in of_faults
+            is_of_it = names_it if queues else page.topic == topic and page.kind in SEEN_AS_CONDITION.get(kind, {kind})
+            if is_of_it and page.fired_ts <= to_ts and over_ts >= from_ts:
+                wanted.found = page
+                break
+        return wanted
+
+    # --- what may be told
+
+    def bears_out(self, page: Page) -> bool:
+        """Whether what the page says of the topic, or the group, was so for ten minutes and longer."""
+        if any(one.kind is page.kind and one.from_ts <= page.fired_ts for one in self._meanwhile):
+            return True
+        if page.kind is Kind.INCONSISTENT_SUBSCRIPTION:
+            return self._is_unlike_for_long(page.fired_ts)
+        if page.kind is Kind.STALLED and self._is_unreadable(page):
+            return True
+        kinds = SEEN_AS.get(page.kind, frozenset())
+        windows = [w for w in self._truth.windows if w.kind in kinds and w.queue.topic == page.topic]
+        return self._last_long([(w.from_ts, w.lasted_until(self._end)) for w in windows], page.fired_ts)
+
+    def _is_unreadable(self, page: Page) -> bool:
+        """What nobody can read stands still. Where name servers differ, no more than that can be told."""
+        return any(
+            (Kind.UNREADABLE_QUEUES, page.topic) in one.fault.conditions
+            and one.from_ts <= page.fired_ts <= one.to_ts + TOGETHER_MS
+            for one in self._active
+        )
+
+    def _is_unlike_for_long(self, ts: int) -> bool:
+        return self._last_long([(s, self._end if to is None else to) for s, to in self._truth.unlike], ts)
+
+    @staticmethod
+    def _last_long(spans: list[tuple[int, int]], ts: int) -> bool:
+        """Whether spans without a gap, of ten minutes in all, are about ``ts``."""
+        began, until = 0, -TOGETHER_MS
+        for from_ts, to_ts in [*sorted(spans), (1 << 62, 1 << 62)]:
+            if from_ts > until + TOGETHER_MS:
+                if until - began >= LASTING_MS and began <= ts <= until + TOGETHER_MS:
+                    return True
+                began = from_ts
+            until = max(until, to_ts)
+        return False

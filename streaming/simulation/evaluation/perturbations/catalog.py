@@ -1,0 +1,92 @@
+"""Which perturbations a run meets with: drawn by its seed, at the rates given here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+
+from streaming.simulation.evaluation.detector import Detector
+from streaming.simulation.evaluation.perturbations import (
+    batch_consumers,
+    client_sdks,
+    collectors,
+    event_delivery,
+    member_lists,
+    name_servers,
+)
+from streaming.simulation.evaluation.perturbations import deploys_and_crashes as deploys
+from streaming.simulation.evaluation.perturbations.context import Meanwhile, Stage
+from streaming.simulation.simulated_group import MOST_CLIENTS, Shape, World
+
+MORE_THAN_ONE = (0.6, 0.3, 0.1)  # how many runs have one, two, three
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """``weight``: how often it is drawn, as against the others. ``family``: no two of one family come together."""
+
+    name: str
+    family: str
+    begin: Callable[[Stage], None]
+    weight: int = 2
+    when_healthy: bool = True
+    in_incidents: bool = True
+    least_brokers: int = 1
+    most_clients: int = MOST_CLIENTS
+    may_be_listed: bool = True  # also where each client's queues are written down (CONFIG)
+
+
+PERTURBATIONS = (
+    Perturbation("lagging_name_server", "name servers", name_servers.lagging),
+    Perturbation("alternating_name_servers", "name servers", name_servers.alternating),
+    Perturbation("list_lacks_someone", "lists", member_lists.lack_someone, least_brokers=2),
+    Perturbation("list_times_out", "lists", member_lists.time_out),
+    Perturbation("slow_deploy", "deploy", deploys.slow_deploy, 3, may_be_listed=False, most_clients=12),
+    Perturbation("mute_sdk", "sdk", client_sdks.mute),
+    Perturbation("foreign_sdk", "sdk", client_sdks.foreign),
+    Perturbation("pull_consumers", "sdk", client_sdks.pull_consumers),
+    Perturbation("old_brokers", "brokers", client_sdks.old_brokers),
+    Perturbation("second_collector", "collectors", collectors.second),
+    Perturbation("collector_restarted", "collectors", collectors.restarted),
+    Perturbation("events_lost", "events", event_delivery.some_lost),
+    Perturbation("event_lost_every_20s", "events", event_delivery.one_lost_every_20s),
+    Perturbation("events_reordered", "events", event_delivery.reordered),
+    Perturbation("clock_set_back", "clock", event_delivery.clock_set_back),
+    Perturbation("batches", "work", batch_consumers.batches, in_incidents=False),
+    Perturbation("crash_loop", "crash loop", deploys.crash_loop, 3, when_healthy=False, may_be_listed=False),
+    Perturbation("shut_down_together", "together", deploys.shut_down_together, may_be_listed=False),
+)
+PERTURBATION_NAMED = {one.name: one for one in PERTURBATIONS}
+
+
+def draw(seed: str, shape: Shape, is_healthy: bool) -> list[Perturbation]:
+    """One to three."""
+    random = Random(f"{seed}/perturbations")
+    fitting = [
+        one
+        for one in PERTURBATIONS
+        if (one.when_healthy if is_healthy else one.in_incidents)
+        and shape.brokers >= one.least_brokers
+        and (one.may_be_listed or shape.strategy != "CONFIG")
+    ]
+    drawn: list[Perturbation] = []
+    for _ in range(random.choices((1, 2, 3), MORE_THAN_ONE)[0]):
+        families = {one.family for one in drawn}
+        left = [one for one in fitting if one.family not in families]
+        drawn += random.choices(left, [one.weight for one in left])
+    return drawn
+
+
+def fit(shape: Shape, drawn: list[Perturbation]) -> Shape:
+    """The shape, with as many clients at most as the perturbations have room for."""
+    return replace(shape, clients=min([shape.clients, *(one.most_clients for one in drawn)]))
+
+
+def begin(seed: str, drawn: list[Perturbation], world: World, detector: Detector, is_healthy: bool) -> list[Meanwhile]:
+    """Before the group's first client starts. What is true of the group because of them."""
+    meanwhile: list[Meanwhile] = []
+    for one in drawn:
+        stage = Stage(world, detector, Random(f"{seed}/{one.name}"), is_healthy, meanwhile)
+        one.begin(stage)
+    return meanwhile

@@ -1,0 +1,38 @@
+"""A group that is about to be played, for perturbations to change before its first client starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import exp, log
+from random import Random
+from typing import NamedTuple
+
+from schemas.facts import Kind
+from streaming.simulation.evaluation.detector import Detector
+from streaming.simulation.simulated_group import World
+
+
+class Meanwhile(NamedTuple):
+    """What is true of the group from ``from_ts`` on because of a perturbation: a page that says so is right."""
+
+    kind: Kind
+    from_ts: int
+
+
+@dataclass
+class Stage:
+    """``random`` is a perturbation's own, so that one more or less changes nothing in the others."""
+
+    world: World
+    detector: Detector
+    random: Random
+    is_healthy: bool
+    meanwhile: list[Meanwhile] = field(default_factory=list)
+
+    def now_and_then(self, seconds: tuple[float, float]) -> int:
+        """Milliseconds until the next time."""
+        return round(self.random.uniform(*seconds) * 1_000)
+
+    def magnitude(self, least: float, most: float) -> float:
+        """Small ones are as likely as large ones, by order of magnitude."""
+        return exp(self.random.uniform(log(least), log(most)))

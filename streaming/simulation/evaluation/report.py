@@ -1,0 +1,194 @@
+"""The figures of many runs: how much was found, how soon, with which cause, and how often nobody had to be called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec import Struct, field
+
+from streaming.simulation.evaluation.incidents import Run
+from streaming.simulation.evaluation.results import Page, Wanted
+from streaming.simulation.faults import ANY_FAULT_NAMED
+from streaming.simulation.fleet import T0
+
+
+class Figures(Struct):
+    """Of a number of incidents. What there was nothing of is None, never 0 or 100 %."""
+
+    incidents: int = 0
+    wanted: int = 0
+    found: int = 0
+    pages: int = 0
+    true_pages: int = 0
+    causes: int = 0
+    causes_right: int = 0
+    delays_ms: list[int] = field(default_factory=list)
+
+    def take(self, wanted: Iterable[Wanted], pages: Iterable[Page]) -> None:
+        for one in wanted:
+            self.wanted += 1
+            self.found += one.found is not None
+            self.causes += one.cause_is_right is not None
+            self.causes_right += one.cause_is_right is True
+            if one.delay_ms is not None:
+                self.delays_ms.append(one.delay_ms)
+        for page in pages:
+            self.pages += 1
+            self.true_pages += page.is_true
+
+    def as_json(self) -> dict[str, Any]:
+        delays = sorted(self.delays_ms)
+        return {
+            "incidents": self.incidents,
+            "wanted": self.wanted,
+            "recall": _share(self.found, self.wanted),
+            "precision": _share(self.true_pages, self.pages),
+            "cause_right": _share(self.causes_right, self.causes),
+            "delay_s_p50": _percentile(delays, 50),
+            "delay_s_p99": _percentile(delays, 99),
+        }
+
+
+def _share(part: int, whole: int) -> float | None:
+    return round(part / whole, 4) if whole else None
+
+
+def _percentile(delays: list[int], percent: int) -> float | None:
+    """The nearest rank, in seconds."""
+    return delays[max(0, -(-len(delays) * percent // 100) - 1)] / 1_000 if delays else None
+
+
+class Report(Struct):
+    """All runs of an evaluation. ``missed`` and ``false`` say with which seed each can be seen again."""
+
+    incidents: list[Run] = field(default_factory=list)
+    healthy: list[Run] = field(default_factory=list)
+    perturbed: Report | None = None
+
+    @property
+    def healthy_pages(self) -> list[tuple[Run, Page]]:
+        """Every page in healthy operation is one too many, whatever it says, unless it was so for ten minutes."""
+        return [(run, page) for run in self.healthy for page in run.pages if not page.is_true]
+
+    @property
+    def untold(self) -> list[tuple[Run, Wanted]]:
+        """What was wrong for ten minutes without a page."""
+        runs = [*self.incidents, *self.healthy]
+        return [(run, one) for run in runs for one in run.lasting if one.found is None]
+
+    @property
+    def is_bad(self) -> bool:
+        """Something was missed, or a healthy group paged; with perturbations only what lasts must not be missed."""
+        missed = any(one.found is None for run in self.incidents for one in run.wanted)
+        perturbed = self.perturbed is not None and (self.perturbed.untold or self.perturbed.healthy_pages)
+        return bool(missed or self.healthy_pages or perturbed)
+
+    def as_json(self) -> dict[str, Any]:
+        found = self._as_json()
+        if self.perturbed is not None:
+            found["perturbed"] = {**self.perturbed._as_json(), **self.perturbed._of_perturbations()}
+        return found
+
+    def _of_perturbations(self) -> dict[str, Any]:
+        names = sorted({name for run in [*self.incidents, *self.healthy] for name in run.perturbations})
+        return {
+            "all": self._lasting_figures(),
+            "perturbations": {name: self._with(name)._lasting_figures() for name in names},
+            "lasting_without_page": [_missed(run, one) for run, one in self.untold],
+        }
+
+    def _with(self, name: str) -> Report:
+        incidents = [run for run in self.incidents if name in run.perturbations]
+        return Report(incidents, [run for run in self.healthy if name in run.perturbations])
+
+    def _lasting_figures(self) -> dict[str, int]:
+        return {
+            "incidents": len(self.incidents),
+            "lasting": sum(len(run.lasting) for run in [*self.incidents, *self.healthy]),
+            "lasting_told_late": sum(one.is_late for run in [*self.incidents, *self.healthy] for one in run.lasting),
+            "lasting_without_page": len(self.untold),
+            "false_in_incidents": len(self._false_of_incidents()),
+            "healthy_runs": len(self.healthy),
+            "healthy_rebalances": sum(run.rebalances for run in self.healthy),
+            "healthy_pages": len(self.healthy_pages),
+            "healthy_true_pages": sum(page.is_true for run in self.healthy for page in run.pages),
+        }
+
+    def _as_json(self) -> dict[str, Any]:
+        total = self._figures(lambda _: True, lambda _: True)
+        rebalances = sum(run.rebalances for run in self.healthy)
+        return {
+            "total": {
+                **total,
+                "healthy_rebalances": rebalances,
+                "healthy_pages": len(self.healthy_pages),
+                "simulated_s": round(sum(run.seconds for run in [*self.incidents, *self.healthy])),
+            },
+            "kinds": {kind: self._of_kind(kind) for kind in self._kinds()},
+            "causes": {cause: self._of_faults(names) for cause, names in self._causes().items()},
+            "faults": {name: self._of_faults({name}) for name in self._faults()},
+            "missed": [_missed(run, one) for run in self.incidents for one in run.wanted if one.found is None],
+            "false": [*self._false_of_incidents(), *(_page(run, page) for run, page in self.healthy_pages)],
+        }
+
+    def _kinds(self) -> list[str]:
+        found = {one.kind.value for run in self.incidents for one in run.wanted}
+        return sorted(found | {page.kind.value for run in self.incidents for page in run.pages})
+
+    def _faults(self) -> list[str]:
+        return sorted({run.faults[0] for run in self.incidents})
+
+    def _of_kind(self, kind: str) -> dict[str, Any]:
+        return self._figures(lambda one: one.kind == kind, lambda page: page.kind == kind)
+
+    def _causes(self) -> dict[str, set[str]]:
+        """The cause that is the best name of faults, and these."""
+        found: dict[str, set[str]] = {}
+        for name in self._faults():
+            for cause in ANY_FAULT_NAMED[name].causes[:1]:
+                found.setdefault(cause.value, set()).add(name)
+        return dict(sorted(found.items()))
+
+    def _of_faults(self, names: set[str]) -> dict[str, Any]:
+        """Of the incidents of which one of them was the first fault."""
+        runs = [run for run in self.incidents if run.faults[0] in names]
+        return Report(runs)._figures(lambda _: True, lambda _: True)
+
+    def _figures(self, counts: Callable[[Wanted], bool], is_of: Callable[[Page], bool]) -> dict[str, Any]:
+        figures = Figures()
+        for run in self.incidents:
+            wanted, pages = [one for one in run.wanted if counts(one)], [page for page in run.pages if is_of(page)]
+            figures.incidents += 1
+            figures.take(wanted, pages)
+        return figures.as_json()
+
+    def _false_of_incidents(self) -> list[dict[str, Any]]:
+        return [_page(run, page) for run in self.incidents for page in run.pages if not page.is_true]
+
+
+def _of_run(run: Run) -> dict[str, Any]:
+    found: dict[str, Any] = {"seed": run.seed, "faults": run.faults, "shape": run.shape}
+    return {**found, "perturbations": run.perturbations} if run.perturbations else found
+
+
+def _missed(run: Run, one: Wanted) -> dict[str, Any]:
+    return {
+        **_of_run(run),
+        "kind": one.kind.value,
+        "topic": one.topic,
+        "from_s": (one.from_ts - T0) / 1_000,
+        "due_s": (one.due_ts - T0) / 1_000,
+    }
+
+
+def _page(run: Run, page: Page) -> dict[str, Any]:
+    return {
+        **_of_run(run),
+        **({"was_so": page.was_so} if run.perturbations else {}),
+        "kind": page.kind.value,
+        "topic": page.topic,
+        "cause": page.cause,
+        "severity": page.severity,
+        "fired_s": (page.fired_ts - T0) / 1_000,
+    }

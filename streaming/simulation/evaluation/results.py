@@ -1,0 +1,81 @@
+"""What an incident comes to: what was wrong for long enough, and what was said."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from schemas.facts import Kind
+from schemas.identity import MessageQueue
+from streaming.simulation.faults import Fault
+
+OF_QUEUES = (Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.SLOW_CONSUMER)
+SEEN_AS: dict[Kind, frozenset[Kind]] = {  # which truths make a page of this kind true
+    Kind.DUPLICATED: frozenset({Kind.DUPLICATED}),
+    Kind.ORPHANED: frozenset({Kind.ORPHANED}),
+    Kind.STALLED: frozenset({Kind.STALLED, Kind.ORPHANED, Kind.SLOW_CONSUMER}),
+    Kind.SLOW_CONSUMER: frozenset({Kind.SLOW_CONSUMER, Kind.STALLED}),
+    Kind.PHANTOM: frozenset({Kind.PHANTOM}),
+}
+
+
+class Active(NamedTuple):
+    """A fault of an incident, from when to when."""
+
+    fault: Fault
+    from_ts: int
+    to_ts: int
+
+
+class Page(NamedTuple):
+    """An alert that began to fire. ``is_true``: the truth bears it out. ``was_so``: it did for a moment at least."""
+
+    kind: Kind
+    topic: str
+    cause: str | None
+    severity: str
+    fired_ts: int
+    queues: frozenset[MessageQueue]
+    is_true: bool
+    was_so: bool = False
+
+
+class PageUntil(NamedTuple):
+    page: Page
+    over_ts: int
+
+
+class Wanted(Struct):
+    """Something that was wrong for long enough to be found by ``due_ts``. ``found`` None: it was missed."""
+
+    kind: Kind
+    topic: str
+    from_ts: int
+    due_ts: int
+    faults: tuple[str, ...]
+    causes: tuple[str, ...]
+    found: Page | None = None
+
+    @property
+    def delay_ms(self) -> int | None:
+        """Not of what a page was open for already."""
+        late = None if self.found is None else self.found.fired_ts - self.from_ts
+        return late if late is not None and late >= 0 else None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it was found, but not by ``due_ts``."""
+        return self.found is not None and self.found.fired_ts > self.due_ts
+
+    @property
+    def cause_is_right(self) -> bool | None:
+        """None: there is nothing to be named."""
+        if self.found is None or not self.causes or self.found.cause is None:
+            return None
+        return self.found.cause in self.causes
+
+
+class Verdict(NamedTuple):
+    wanted: list[Wanted]
+    pages: list[Page]

@@ -1,0 +1,126 @@
+"""As many incidents and healthy rebalances as are asked for, on as many processors as there are."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import count, islice
+from typing import NamedTuple
+
+from streaming.core.settings import Settings
+from streaming.simulation.evaluation.healthy_operations import play_healthy
+from streaming.simulation.evaluation.incidents import Run, incident, perturbed_incident
+from streaming.simulation.evaluation.report import Report
+
+AT_ONCE = 16  # runs that are begun before the first of them is waited for
+SAY_EVERY = 25
+
+
+class Order(NamedTuple):
+    """How much is played: incidents and healthy rebalances, and as many of each with perturbations."""
+
+    incidents: int
+    healthy: int
+    perturbed_incidents: int = 0
+    perturbed_healthy: int = 0
+
+
+def evaluate(
+    order: Order,
+    seed: str,
+    settings: Settings,
+    jobs: int | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Report:
+    """The same seed gives the same report, however many processes (``jobs``) make it.
+
+    When it is interrupted (Ctrl-C) the report is of what had been played by then.
+    """
+    report = Report()
+    with _Runner(jobs or os.cpu_count() or 1) as runner:
+        try:
+            _play(runner, report, order.incidents, order.healthy, (_incident, _healthy), (seed, settings), say)
+            if order.perturbed_incidents or order.perturbed_healthy:
+                report.perturbed = Report()
+                counts = order.perturbed_incidents, order.perturbed_healthy
+                say("with perturbations:")
+                plays = _perturbed_incident, _perturbed_healthy
+                _play(runner, report.perturbed, *counts, plays, (seed, settings), say)
+        except KeyboardInterrupt:
+            say("interrupted: these are the figures of what was played by now")
+    return report
+
+
+Play = Callable[[str, Settings, int], Run]
+
+
+def _play(
+    runner: _Runner,
+    report: Report,
+    incidents: int,
+    healthy: int,
+    plays: tuple[Play, Play],
+    given: tuple[str, Settings],
+    say: Callable[[str], None],
+) -> None:
+    play_incident, play_healthy = plays
+    for run in runner.runs(partial(play_incident, *given), range(incidents)):
+        report.incidents.append(run)
+        if len(report.incidents) % SAY_EVERY == 0:
+            say(f"{len(report.incidents)} of {incidents} incidents")
+    rebalances = 0
+    for run in runner.runs(partial(play_healthy, *given), count() if healthy else ()):
+        report.healthy.append(run)
+        rebalances += run.rebalances
+        say(f"{min(rebalances, healthy)} of {healthy} healthy rebalances")
+        if rebalances >= healthy:
+            break
+
+
+def _incident(seed: str, settings: Settings, number: int) -> Run:
+    return incident(seed, number, settings)
+
+
+def _healthy(seed: str, settings: Settings, number: int) -> Run:
+    return play_healthy(f"{seed}/healthy/{number}", settings)
+
+
+def _perturbed_incident(seed: str, settings: Settings, number: int) -> Run:
+    return perturbed_incident(seed, number, settings)
+
+
+def _perturbed_healthy(seed: str, settings: Settings, number: int) -> Run:
+    return play_healthy(f"{seed}/perturbed/healthy/{number}", settings, is_perturbed=True)
+
+
+def _leave_interrupts() -> None:
+    """Ctrl-C reaches the whole group of processes: the one that counts decides what follows."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+class _Runner:
+    """Runs side by side, their results in order; with one job, in this process."""
+
+    def __init__(self, jobs: int) -> None:
+        self._pool = ProcessPoolExecutor(jobs, initializer=_leave_interrupts) if jobs > 1 else None
+
+    def __enter__(self) -> _Runner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def runs(self, play: Callable[[int], Run], numbers: range | Iterator[int] | tuple[int, ...]) -> Iterator[Run]:
+        waiting = iter(numbers)
+        if self._pool is None:
+            yield from map(play, waiting)
+            return
+        pending = [self._pool.submit(play, number) for number in islice(waiting, AT_ONCE)]
+        while pending:
+            run = pending.pop(0).result()
+            pending += [self._pool.submit(play, number) for number in islice(waiting, 1)]
+            yield run

@@ -1,0 +1,141 @@
+"""What goes wrong, as RocketMQ lets it go wrong and as users have reported it: each with how it is brought about.
+
+Nothing here knows the detector's rules. What is then wrong with which queue is read from the truth; a fault only says
+which causes are right names for it, the best first, and which findings about a topic or the group are true meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from schemas.facts import Cause, Kind
+from streaming.simulation import fault_injection as inject
+from streaming.simulation.simulated_group import TOPIC, World
+
+
+@dataclass(frozen=True)
+class Fault:
+    """``bring_about`` does it and gives back how it is mended. ``needs`` are fields of the shape that it takes.
+
+    ``conditions``: (kind, topic) that are true meanwhile, beside what the truth says of queues. ``extra_ms`` is what
+    the evidence needs beyond the usual, for a reason that docs/simulation.md gives. ``is_unheard``: an id is listed
+    twice, and one of the two is not asked, or is not there. ``is_alone``: it leaves no room for another beside it.
+    ``also_true``: findings about the group that are true meanwhile, and need not be told.
+    ``causes_of_two``: right names for it where a queue has two owners, beside ``causes``.
+    ``lasts_s``: for how long, from and below.
+    """
+
+    name: str
+    causes: tuple[Cause, ...]
+    bring_about: Callable[[World], inject.Heal]
+    needs: dict[str, object] = field(default_factory=dict)
+    least_clients: int = 1
+    least_brokers: int = 1
+    conditions: tuple[tuple[Kind, str], ...] = ()
+    extra_ms: int = 0
+    is_unheard: bool = False
+    is_alone: bool = False
+    causes_of_two: tuple[Cause, ...] = ()
+    also_true: tuple[Kind, ...] = ()
+    lasts_s: tuple[int, int] = (240, 480)
+
+    @property
+    def changes_topic(self) -> bool:
+        """Two of these would undo each other."""
+        return self.bring_about in inject.CHANGE_TOPIC
+
+
+PLAIN = {"strategy": "AVG", "orderly": False}
+LONGER_S = (840, 1_080)  # longer than a batch takes, and than a deploy may rest between two of its steps
+TWIN_MS = 165_000  # a second address proves a second instance after 155 s; until then one broker asks one instance
+FAULTS: tuple[Fault, ...] = (
+    Fault(
+        "same_client_id",
+        (Cause.SAME_CLIENT_ID, Cause.STALE_CONNECTION),
+        inject.same_client_id,
+        extra_ms=TWIN_MS,
+        is_unheard=True,
+    ),
+    Fault("half_open", (Cause.STALE_CONNECTION,), inject.half_open, least_clients=2, is_unheard=True),
+    Fault("stopped", (Cause.CLIENT_STALLED,), inject.stopped),
+    Fault("machine_lost", (Cause.CLIENT_STALLED,), inject.machine_lost, least_clients=2),
+    Fault("pull_service_dead", (Cause.CLIENT_STALLED,), inject.pull_service_dead),
+    Fault("stuck_code", (), inject.stuck_code, {"orderly": False}, lasts_s=LONGER_S),
+    Fault(
+        "different_topics",
+        (Cause.SUBSCRIPTION_MISMATCH,),
+        inject.different_topics,
+        PLAIN,
+        conditions=((Kind.INCONSISTENT_SUBSCRIPTION, ""),),
+    ),
+    Fault(
+        "different_filters",
+        (Cause.SUBSCRIPTION_MISMATCH,),
+        inject.different_filters,
+        least_clients=2,
+        conditions=((Kind.INCONSISTENT_SUBSCRIPTION, ""),),
+    ),
+    Fault(
+        "mixed_strategies",
+        (Cause.STRATEGY_MISMATCH,),
+        inject.mixed_strategies,
+        {"strategy": "AVG"},
+        least_clients=2,
+        lasts_s=LONGER_S,
+    ),
+    Fault("cut_from_a_broker", (Cause.VIEW_DIVERGENCE, Cause.CLIENT_STALLED), inject.cut_from_a_broker, PLAIN, 2, 2),
+    Fault(
+        "room_without_consumer",
+        (Cause.ROOM_WITHOUT_CONSUMER,),
+        inject.room_without_consumer,
+        {"strategy": "MACHINE_ROOM"},
+        least_brokers=2,
+    ),
+    Fault("config_misses_queue", (Cause.CONFIG_MISSES_QUEUE,), inject.config_misses_queue, {"strategy": "CONFIG"}),
+    Fault("old_route", (Cause.ROUTE_LAG,), inject.old_route, PLAIN),
+    Fault("queues_taken_away", (Cause.ROUTE_LAG,), inject.queues_taken_away, PLAIN, 2),
+    Fault("lock_stuck", (Cause.LOCK_STUCK,), inject.lock_stuck, {"strategy": "AVG", "orderly": True, "version": 4}, 2),
+    Fault(
+        "not_taken_over",
+        (Cause.MEMBER_GONE,),
+        inject.not_taken_over,
+        PLAIN,
+        least_clients=2,
+        causes_of_two=(Cause.UNEXPLAINED,),  # they keep what is another's once somebody joins
+    ),
+    Fault("clings", (Cause.UNEXPLAINED,), inject.clings, PLAIN, 2),
+    Fault(
+        "no_read_permission",
+        (Cause.NO_READ_PERM,),
+        inject.no_read_permission,
+        PLAIN,
+        least_brokers=2,
+        conditions=((Kind.UNREADABLE_QUEUES, TOPIC),),
+    ),
+    Fault(
+        "fewer_to_read",
+        (Cause.READ_LT_WRITE,),
+        inject.fewer_to_read,
+        PLAIN,
+        least_brokers=2,
+        conditions=((Kind.UNREADABLE_QUEUES, TOPIC),),
+    ),
+    Fault("all_gone", (), inject.all_gone, conditions=((Kind.NO_MEMBERS, ""),), is_alone=True),
+    Fault("flapping", (), inject.flapping, least_clients=2, conditions=((Kind.REBALANCE_STORM, ""),)),
+)
+FAULT_NAMED = {fault.name: fault for fault in FAULTS}
+MORE_FAULTS: tuple[Fault, ...] = (  # they are played where there are perturbations, and beside no other
+    Fault("stuck_at_a_low_rate", (), inject.stuck_at_a_low_rate, {"orderly": False}, is_alone=True),
+    Fault("pull_tool", (), inject.pull_tool, PLAIN, is_unheard=True, is_alone=True),
+    Fault(
+        "lite_assign",
+        (),
+        inject.lite_assign,
+        PLAIN,
+        is_unheard=True,
+        is_alone=True,
+        also_true=(Kind.INCONSISTENT_SUBSCRIPTION,),
+    ),
+)
+ANY_FAULT_NAMED = FAULT_NAMED | {fault.name: fault for fault in MORE_FAULTS}

@@ -1,0 +1,65 @@
+"""Who plays a stamped group: names of its own in place of those of the simulated one, in the same order.
+
+The order of client ids and of topics is kept, since the strategies go by it. A strategy that goes by the names
+themselves (CONSISTENT_HASH, or rooms in client ids) cannot be stamped.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import NamedTuple
+
+from schemas.identity import is_retry_topic, java_order, retry_topic
+from streaming.simulation.load.event_template import NameKind, Slots
+
+_HOSTS = 254 * 256 * 256  # addresses in 10.0.0.0/8 whose last number is 1 to 254
+
+
+class Part(NamedTuple):
+    """What a group is called, and where. ``source`` is the producer of its events.
+
+    ``has_nanos``: client ids are ``ip@pid#nanoseconds``, as clients from 4.9 on make them, else ``ip@pid``.
+    """
+
+    cluster: str
+    source: str
+    group: str
+    topic: str
+    has_nanos: bool = True
+
+
+def cast(slots: Slots, part: Part, random: Random) -> list[bytes]:
+    """The group's names, as ``Template.fill`` takes them."""
+    clients = _by_kind(slots, NameKind.CLIENT)
+    found = dict(zip(clients, _client_ids(len(clients), part.has_nanos, random), strict=True))
+    hosts = {_host(old): _host(new) for old, new in found.items()}
+    topics = [topic for topic in _by_kind(slots, NameKind.TOPIC) if not is_retry_topic(topic)]
+    others = {topic: f"{part.topic}-{place + 1}" if place else part.topic for place, topic in enumerate(topics)}
+
+    def named(kind: NameKind, text: str) -> str:
+        if kind is NameKind.TOPIC:
+            return others.get(text) or retry_topic(part.group)
+        if kind is NameKind.CLIENT:
+            return found[text]
+        return hosts[text] if kind is NameKind.HOST else str(getattr(part, kind.value))
+
+    return [named(kind, text).replace("%", "%%").encode() for kind, text in slots.names]
+
+
+def _by_kind(slots: Slots, wanted: NameKind) -> list[str]:
+    return sorted((text for kind, text in slots.names if kind is wanted), key=java_order)
+
+
+def _client_ids(count: int, has_nanos: bool, random: Random) -> list[str]:
+    """In their order, each on a host of its own."""
+    made = []
+    for number in random.sample(range(_HOSTS), count):
+        high, low = divmod(number, 254)
+        address = f"10.{high >> 8}.{high & 255}.{low + 1}"
+        nanos = f"#{random.randrange(10**14, 8 * 10**14)}" if has_nanos else ""
+        made.append(f"{address}@{random.randrange(1, 65_536)}{nanos}")
+    return sorted(made, key=java_order)
+
+
+def _host(client_id: str) -> str:
+    return client_id.partition("@")[0]

@@ -1,0 +1,123 @@
+"""What is to be done to a group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from streaming.errors import SourceError
+from streaming.simulation.planning.current_group import Present, rates
+
+MOST_CLIENTS, MOST_QUEUES = 2_000, 16_384
+MOST_MESSAGES_PER_S = 1e9
+SETTLED_S, WATCHED_S = 120, 150  # before the change, and after the last step of it
+STEP_S = 25  # between the steps of a rolling restart
+# Each client looks at all clients and queues again and again. So much takes a minute at most, in each of 30 trials.
+MOST_WORK = 1.5e9
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """``queues``: topic -> queues on each broker. ``rolling``: so many at a time are restarted, 0: none.
+
+    ``lose_room``: what stands before ``-`` or ``@`` in the names of brokers and ids of clients that are lost.
+    ``strategy``: what all clients share out by afterwards.
+    """
+
+    join: tuple[str, ...] = ()
+    leave: tuple[str, ...] = ()
+    rolling: int = 0
+    queues: dict[str, int] = {}
+    lose_room: str | None = None
+    strategy: str | None = None
+
+    @property
+    def at_a_time(self) -> int:
+        """So many clients are restarted at the same time; 0: none is."""
+        return self.rolling or (1 if self.strategy is not None else 0)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.join or self.leave or self.rolling or self.queues or self.lose_room or self.strategy)
+
+    def __str__(self) -> str:
+        """In words, as a title has it."""
+        parts = [f"{len(self.join)} more clients" if len(self.join) > 1 else "one more client"] if self.join else []
+        parts += [f"without {', '.join(self.leave)}"] if self.leave else []
+        parts += [f"{topic} with {count} queues on each broker" for topic, count in self.queues.items()]
+        parts += [f"without room {self.lose_room}"] if self.lose_room else []
+        parts += [f"restarted with {self.strategy}"] if self.strategy else []
+        parts += [f"restarted {self.rolling} at a time"] if self.rolling else []
+        return ", ".join(parts)
+
+
+def room_of(name: str) -> str:
+    """The room that a broker's name or a client id begins with."""
+    return name.replace("@", "-").partition("-")[0]
+
+
+def checked(change: Change, present: Present) -> Change:
+    """The change, if it can be made to the group. Raises SourceError, with what is there."""
+    if change.is_empty:
+        raise SourceError("nothing to plan: name a change, as --join 2, --leave ID, --queues TOPIC=16 or --rolling 1")
+    unknown = sorted(set(change.leave) - set(present.client_ids))
+    if unknown:
+        raise SourceError(f"--leave {unknown[0]}: not in the group; there are {', '.join(present.client_ids)}")
+    topics = {queue.topic for queue in present.shared()}
+    if missing := sorted(set(change.queues) - topics):
+        raise SourceError(f"--queues {missing[0]}: the group has {', '.join(sorted(topics))}")
+    if not members_after(change, present):
+        raise SourceError("nobody would be left: then there is nothing to share out")
+    if not brokers_after(change, present):
+        raise SourceError(f"--lose-room {change.lose_room}: no broker would be left")
+    _check_size(change, present)
+    return change
+
+
+def _check_size(change: Change, present: Present) -> None:
+    """Raises SourceError for what would be tried for hours."""
+    clients = max(len(present.members), len(members_after(change, present)))
+    if clients > MOST_CLIENTS:
+        raise SourceError(f"{clients} clients: a plan is made for {MOST_CLIENTS} at most")
+    queues = max(_queues_in(present, {}), _queues_in(present, change.queues))
+    if queues > MOST_QUEUES:
+        raise SourceError(f"{queues} queues: a plan is made for {MOST_QUEUES} at most")
+    rate = sum(rates(present.shared()).values())
+    if not rate <= MOST_MESSAGES_PER_S:
+        raise SourceError(f"{rate:g} messages a second: a plan is made for {MOST_MESSAGES_PER_S:g} at most")
+    seconds = SETTLED_S + roll_s(change, clients) + WATCHED_S
+    if seconds * clients * (clients + queues) > MOST_WORK:
+        at_a_time = ", or restart more clients at a time (--rolling)" if change.at_a_time else ""
+        raise SourceError(
+            f"{clients} clients and {queues} queues for {seconds} s, in 30 trials: that takes too long; plan for a "
+            f"smaller group of the same shape{at_a_time}"
+        )
+
+
+def _queues_in(present: Present, changed: Mapping[str, int]) -> int:
+    """As they are simulated: a broker has all queues up to the largest id."""
+    numbers: dict[tuple[str, str], int] = {}
+    for topic, broker, queue_id in (queue.name for queue in present.shared()):
+        numbers[topic, broker] = max(numbers.get((topic, broker), 0), changed.get(topic, queue_id + 1))
+    return sum(numbers.values())
+
+
+def roll_s(change: Change, clients: int) -> int:
+    """How long it takes until so many clients are restarted."""
+    return -(-clients // change.at_a_time) * STEP_S if change.at_a_time else 0
+
+
+def members_after(change: Change, present: Present) -> tuple[str, ...]:
+    gone = {one for one in present.client_ids if change.lose_room is not None and room_of(one) == change.lose_room}
+    return tuple(one for one in present.client_ids if one not in gone and one not in change.leave) + change.join
+
+
+def brokers_after(change: Change, present: Present) -> tuple[str, ...]:
+    names = dict.fromkeys(queue.broker_name for queue in present.shared())
+    return tuple(name for name in names if change.lose_room is None or room_of(name) != change.lose_room)
+
+
+def new_ids(count: int, present: Present) -> tuple[str, ...]:
+    """Ids for clients that join: where they stand among the others is not known, so they are dealt out evenly."""
+    known = sorted(present.client_ids)
+    return tuple(f"{known[place * len(known) // count]}-new{place + 1}" for place in range(count))

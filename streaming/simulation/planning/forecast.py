@@ -1,0 +1,231 @@
+"""What a change will do: the shares by arithmetic, and what getting there costs by trying it on a simulated group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from statistics import fmean
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from schemas.facts import Kind
+from schemas.identity import MessageQueue
+from streaming.core.allocation import Strategy
+from streaming.simulation.consumer import Manner
+from streaming.simulation.fleet import Fleet
+from streaming.simulation.planning.change import (
+    SETTLED_S,
+    STEP_S,
+    WATCHED_S,
+    Change,
+    brokers_after,
+    members_after,
+    roll_s,
+)
+from streaming.simulation.planning.current_group import Present, rates
+from streaming.simulation.planning.queue_moves import (
+    NAMES,
+    Balance,
+    NotApplicable,
+    Owners,
+    balance,
+    share_out,
+    strategies,
+)
+
+TRIALS = 5
+SETTLING_S, AT_ANY_TIME_S = SETTLED_S - 30, 30  # the change comes at another moment in each trial
+RESTART_S = 10  # a client of a rolling restart is away so long
+
+CLASSES = {
+    "AllocateMessageQueueAveragely": "AVG",
+    "AllocateMessageQueueAveragelyByCircle": "AVG_BY_CIRCLE",
+    "AllocateMessageQueueConsistentHash": "CONSISTENT_HASH",
+    "AllocateMessageQueueByConfig": "CONFIG",
+    "AllocateMessageQueueByMachineRoom": "MACHINE_ROOM",
+    "AllocateMachineRoomNearby": "MACHINE_ROOM_NEARBY",
+}
+
+
+class Cost(Struct, frozen=True, kw_only=True):
+    """Of one trial, or on average. Seconds are summed over queues, but for the longest of one queue."""
+
+    unowned_queue_s: float
+    unowned_longest_s: float
+    doubled_queue_s: float
+    doubled_longest_s: float
+    repeated: float
+
+
+class Forecast(Struct, frozen=True, kw_only=True):
+    """By one strategy. ``why_not``: it does not apply, and all else is None.
+
+    ``error``: how far a single run lies from what the others forecast, on average. Without rates nobody knows how many
+    messages are delivered again.
+    """
+
+    strategy: str
+    why_not: str | None = None
+    balance: Balance | None = None
+    cost: Cost | None = None
+    error: Cost | None = None
+    knows_rates: bool = True
+    before: Owners = {}
+    after: Owners = {}
+
+    def as_json(self) -> dict[str, Any]:
+        shown: dict[str, Any] = {"strategy": self.strategy, "why_not": self.why_not}
+        if self.balance is not None and self.cost is not None and self.error is not None:
+            unknown = {} if self.knows_rates else {"repeated": None}
+            shown |= self.balance._asdict() | asdict(self.cost) | unknown
+            shown["error"] = asdict(self.error) | unknown
+            shown["before"] = [[*queue, owner] for queue, owner in sorted(self.before.items())]
+            shown["after"] = [[*queue, owner] for queue, owner in sorted(self.after.items())]
+        return shown
+
+
+def forecasts(present: Present, change: Change, seed: str = "plan") -> list[Forecast]:
+    """By each of the six strategies, were it the group's."""
+    return [_forecast(present, change, name, seed) for name in NAMES]
+
+
+def _forecast(present: Present, change: Change, name: str, seed: str) -> Forecast:
+    try:
+        trial = Trial(present, change, name)
+    except NotApplicable as why:
+        return Forecast(strategy=name, why_not=str(why))
+    costs = [trial.run(f"{seed}/{number}") for number in range(TRIALS)]
+    return Forecast(
+        strategy=name,
+        balance=trial.balance,
+        cost=mean(costs),
+        error=mean(distance(cost, mean(costs[:n] + costs[n + 1 :])) for n, cost in enumerate(costs)),
+        knows_rates=present.knows_rates,
+        before=trial.before,
+        after=trial.after,
+    )
+
+
+def distance(one: Cost, other: Cost) -> Cost:
+    """How far apart they are, figure by figure."""
+    found, forecast = asdict(one), asdict(other)
+    return Cost(**{name: abs(found[name] - forecast[name]) for name in found})
+
+
+def mean(costs: Iterable[Cost]) -> Cost:
+    found = [asdict(cost) for cost in costs]
+    return Cost(**{name: round(fmean(one[name] for one in found), 3) for name in found[0]})
+
+
+class Trial:
+    """The group by one strategy, to which the change can be made again and again. Raises NotApplicable.
+
+    With another strategy than the group's, the group is taken to have had it before, unless that is the change.
+    """
+
+    def __init__(self, present: Present, change: Change, name: str) -> None:
+        self._present, self._change = present, change
+        self._members = members_after(change, present)
+        ids = dict.fromkeys((*present.client_ids, *self._members))
+        self._new = strategies(name, present, ids)
+        is_the_change = change.strategy == name
+        self._old = strategies(strategy_of(present) or "AVG", present, ids) if is_the_change else self._new
+        queues = self._queues_after()
+        self.before = share_out({one: self._old[one] for one in present.client_ids}, [q.name for q in present.shared()])
+        self.after = share_out({one: self._new[one] for one in self._members}, queues)
+        self.balance = balance(self.before, self.after, queues, self._members)
+
+    def _queues_after(self) -> list[MessageQueue]:
+        left, change = set(brokers_after(self._change, self._present)), self._change
+        kept = [q.name for q in self._present.shared() if q.broker_name in left]
+        grown = [
+            MessageQueue(topic, broker, queue_id)
+            for topic, count in change.queues.items()
+            for broker in sorted({queue.broker_name for queue in kept if queue.topic == topic})
+            for queue_id in range(count)
+        ]
+        return [queue for queue in kept if queue.topic not in change.queues] + grown
+
+    def run(self, seed: str) -> Cost:
+        """Make the change to a simulated group that had settled, and watch it settle again."""
+        fleet = self._settled(seed)
+        from_ts = fleet.now
+        repeats_before = _repeats(fleet)
+        seconds = self._make_change(fleet)
+        fleet.run(seconds + WATCHED_S)
+        return _cost(fleet, from_ts, _repeats(fleet) - repeats_before)
+
+    def _settled(self, seed: str) -> Fleet:
+        shared = self._present.shared()
+        fleet = Fleet("G", dict.fromkeys(queue.broker_name for queue in shared), seed)
+        for topic in dict.fromkeys(queue.topic for queue in shared):
+            fleet.put_topic(topic, _numbers(queue.name for queue in shared if queue.topic == topic))
+        for topic, rate in rates(shared).items():
+            fleet.producer.write(topic, round(rate))
+        for client_id in self._present.client_ids:
+            fleet.join(client_id, self._manner(self._old[client_id]))
+        fleet.run(SETTLING_S + fleet.random.random() * AT_ANY_TIME_S)
+        return fleet
+
+    def _manner(self, strategy: Strategy) -> Manner:
+        topics = dict.fromkeys((queue.topic, "*") for queue in self._present.shared())
+        return Manner(tuple(topics), strategy, self._present.orderly)
+
+    def _make_change(self, fleet: Fleet) -> float:
+        """Gives how long it takes until all of it is done."""
+        change = self._change
+        for topic, count in change.queues.items():
+            names = brokers_after(change, self._present)
+            fleet.put_topic(topic, {name: count for name in names if topic in fleet.brokers[name].topics})
+        for client_id in change.join:
+            fleet.join(client_id, self._manner(self._new[client_id]))
+        staying = set(self._members)
+        for client in [client for client in fleet.clients if client.client_id not in staying]:
+            (fleet.kill if change.lose_room is not None else fleet.leave)(client)
+        for name in fleet.brokers.keys() - set(brokers_after(change, self._present)):
+            fleet.stop_broker(name)
+        return self._roll(fleet) if change.at_a_time else 0.0
+
+    def _roll(self, fleet: Fleet) -> float:
+        """Restart those who stay, so many at a time, each under its id."""
+        clients = [client for client in fleet.clients if client.client_id not in self._change.join]
+        for place, client in enumerate(clients):
+            delay_ms = place // self._change.at_a_time * STEP_S * 1_000
+            fleet.agenda.after(delay_ms, fleet.leave, client)
+            manner = self._manner(self._new[client.client_id])
+            fleet.agenda.after(delay_ms + RESTART_S * 1_000, fleet.join, client.client_id, manner)
+        return float(roll_s(self._change, len(clients)))
+
+
+def strategy_of(present: Present) -> str | None:
+    """The strategy that all members report; None where they report none, or several."""
+    named = {member.strategy.rsplit(".", 1)[-1] for member in present.members if member.strategy}
+    return CLASSES.get(named.pop()) if len(named) == 1 else None
+
+
+def _numbers(queues: Iterable[MessageQueue]) -> Mapping[str, int]:
+    counts: dict[str, int] = {}
+    for queue in queues:
+        counts[queue.broker_name] = max(counts.get(queue.broker_name, 0), queue.queue_id + 1)
+    return counts
+
+
+def _repeats(fleet: Fleet) -> int:
+    return sum(one.repeats.overlap + one.repeats.old_offset for one in fleet.progresses())
+
+
+def _cost(fleet: Fleet, from_ts: int, repeated: int) -> Cost:
+    def lasting(kind: Kind) -> list[float]:
+        windows = (one for one in fleet.truth.windows if one.kind is kind and one.lasted_until(fleet.now) > from_ts)
+        return [(one.lasted_until(fleet.now) - max(one.from_ts, from_ts)) / 1_000 for one in windows]
+
+    longest: Callable[[list[float]], float] = lambda found: max(found, default=0.0)  # noqa: E731
+    unowned, doubled = lasting(Kind.ORPHANED), lasting(Kind.DUPLICATED)
+    return Cost(
+        unowned_queue_s=sum(unowned),
+        unowned_longest_s=longest(unowned),
+        doubled_queue_s=sum(doubled),
+        doubled_longest_s=longest(doubled),
+        repeated=repeated,
+    )

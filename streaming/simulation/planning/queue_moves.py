@@ -1,0 +1,107 @@
+"""Shares before and after a change, and what of them had to move."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from schemas.identity import MessageQueue
+from streaming.core.allocation import (
+    AllocationError,
+    Averagely,
+    AveragelyByCircle,
+    ByConfig,
+    ByMachineRoom,
+    ConsistentHash,
+    MachineRoomNearby,
+    Strategy,
+    allocate_all,
+)
+from streaming.simulation.planning.change import room_of
+from streaming.simulation.planning.current_group import Present
+
+Owners = Mapping[MessageQueue, str]
+NAMES = ("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH", "CONFIG", "MACHINE_ROOM", "MACHINE_ROOM_NEARBY")
+
+
+class NotApplicable(Exception):
+    """Why the group cannot be shared out by a strategy."""
+
+
+class Balance(NamedTuple):
+    """``fewest``: how many queues had to move, given how many each client ends up with."""
+
+    moved: int
+    fewest: int
+    most: int
+    least: int
+    idle: int
+    unowned: int
+
+
+def strategies(name: str, present: Present, ids: Iterable[str]) -> dict[str, Strategy]:
+    """Each client's strategy. By configuration each keeps the queues that it has now."""
+    brokers = {queue.broker_name for queue in present.shared()}
+    if name == "CONFIG":
+        owners = present.owners()
+        return {one: ByConfig(tuple(queue for queue, owner in owners.items() if owner == one)) for one in ids}
+    if name == "MACHINE_ROOM":
+        if not all(broker.count("@") == 1 for broker in brokers):
+            raise NotApplicable("brokers are not named room@broker")
+        strategy: Strategy = ByMachineRoom(frozenset(map(room_of, brokers)))
+    elif name == "MACHINE_ROOM_NEARBY":
+        if not {room_of(broker) for broker in brokers} & {room_of(one) for one in present.client_ids}:
+            raise NotApplicable("no client's id begins with a broker's room")
+        rooms = {one: room_of(one) for one in (*brokers, *present.client_ids, *ids)}
+        strategy = MachineRoomNearby(Averagely(), rooms, rooms)
+    else:
+        plain: dict[str, Strategy] = {
+            "AVG": Averagely(),
+            "AVG_BY_CIRCLE": AveragelyByCircle(),
+            "CONSISTENT_HASH": ConsistentHash(),
+        }
+        strategy = plain[name]
+    return dict.fromkeys(ids, strategy)
+
+
+def share_out(by_client: Mapping[str, Strategy], queues: Iterable[MessageQueue]) -> dict[MessageQueue, str]:
+    """Topic by topic, as clients do. Raises NotApplicable where the strategy throws."""
+    by_topic: dict[str, list[MessageQueue]] = {}
+    for queue in queues:
+        by_topic.setdefault(queue.topic, []).append(queue)
+    owners: dict[MessageQueue, str] = {}
+    for topic, of_topic in by_topic.items():
+        for strategy in {id(one): one for one in by_client.values()}.values():
+            try:
+                allocation = allocate_all(strategy, of_topic, by_client)
+            except AllocationError as error:
+                raise NotApplicable(f"{error.java_class}: {error.message}") from None
+            for client_id, share in zip(allocation.client_ids, allocation.shares, strict=True):
+                if by_client[client_id] is strategy:
+                    owners |= {queue: client_id for queue in share if queue.topic == topic}
+    return owners
+
+
+def balance(before: Owners, after: Owners, queues: Iterable[MessageQueue], members: Iterable[str]) -> Balance:
+    """What has changed hands of the queues that are there before and after, and how even it is."""
+    queues, members = list(queues), list(members)
+    counts = Counter(dict.fromkeys(members, 0))
+    counts.update(owner for queue in queues if (owner := after.get(queue)) is not None)
+    stayed = [queue for queue in queues if queue in before]
+    moved = sum(after.get(queue) != before[queue] for queue in stayed)
+    return Balance(
+        moved=moved,
+        fewest=_fewest(Counter(before[queue] for queue in stayed), counts),
+        most=max(counts.values()),
+        least=min(counts.values()),
+        idle=sum(not count for count in counts.values()),
+        unowned=sum(queue not in after for queue in queues),
+    )
+
+
+def _fewest(held: Counter[str], wanted: Counter[str]) -> int:
+    """Clients are interchangeable: who holds most keeps as much of it as the largest share allows."""
+    staying = sorted((held[one] for one in wanted), reverse=True)
+    kept = sum(map(min, staying, sorted(wanted.values(), reverse=True)))
+    return sum(held.values()) - kept

@@ -1,0 +1,147 @@
+"""A random group: its size, strategy and manner, running and settled, on which something can then be tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import exp, log
+from random import Random
+
+from schemas.identity import MessageQueue
+from streaming.core.allocation import (
+    Averagely,
+    AveragelyByCircle,
+    ByConfig,
+    ByMachineRoom,
+    ConsistentHash,
+    MachineRoomNearby,
+    Strategy,
+)
+from streaming.simulation.client_sdk import Sdk
+from streaming.simulation.consumer import Consumer, Manner
+from streaming.simulation.fleet import Fleet
+
+TOPIC, OTHER_TOPIC = "T", "U"
+MOST_CLIENTS, MOST_QUEUES, MOST_BROKERS = 200, 1_024, 8
+ROOMS = ("r1", "r2")
+WARM_UP_S = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """``queues`` are those on each broker, ``rate`` the messages a second of each queue."""
+
+    clients: int
+    brokers: int
+    queues: int
+    strategy: str
+    orderly: bool
+    version: int
+    rate: int
+
+    def __str__(self) -> str:
+        manner = " orderly" if self.orderly else ""
+        return f"{self.clients} clients, {self.brokers} x {self.queues} queues, {self.strategy}{manner}"
+
+
+STRATEGIES = ("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH", "CONFIG", "MACHINE_ROOM", "MACHINE_ROOM_NEARBY")
+WEIGHTS = (6, 3, 3, 1, 1, 1)
+
+
+def random_shape(random: Random, **fixed: object) -> Shape:
+    """Small groups are as likely as large ones, by order of magnitude. ``fixed`` fields are taken as given."""
+    brokers = min(MOST_BROKERS, _magnitude(random, 1, MOST_BROKERS))
+    shape = {
+        "clients": _magnitude(random, 1, MOST_CLIENTS),
+        "brokers": brokers,
+        "queues": max(1, _magnitude(random, 1, MOST_QUEUES) // brokers),
+        "strategy": random.choices(STRATEGIES, WEIGHTS)[0],
+        "orderly": random.random() < 0.12,
+        "version": 5 if random.random() < 0.7 else 4,
+        "rate": _magnitude(random, 1, 50),
+    }
+    return Shape(**(shape | fixed))  # type: ignore[arg-type]
+
+
+def _magnitude(random: Random, least: int, most: int) -> int:
+    return min(most, int(exp(random.uniform(log(least), log(most + 1)))))
+
+
+class World:
+    """A fleet with clients to do something to. From ``warm_ts`` (epoch milliseconds) on all have joined and settled."""
+
+    def __init__(self, shape: Shape, seed: str, group: str = "G") -> None:
+        self.shape, self.random = shape, Random(f"{seed}/world")
+        self.brokers = [self._broker_name(n) for n in range(shape.brokers)]
+        self.fleet = Fleet(group, self.brokers, seed)
+        self.strategy = self._strategy()
+        self.manner = Manner(
+            ((TOPIC, "*"),), self.strategy, shape.orderly, version=shape.version, speed=max(2_000, 4 * shape.rate)
+        )
+        self.fleet.put_topic(TOPIC, dict.fromkeys(self.brokers, shape.queues))
+        self.fleet.producer.write(TOPIC, shape.rate * shape.queues * shape.brokers)
+        self.began_ts = self.warm_ts = self.fleet.now
+        self.sdk_of: Callable[[str], Sdk] | None = None  # by client id, where they differ
+        self.odd_ones: set[str] = set()  # clients that subscribe to something else
+        self._started = 0
+
+    def _broker_name(self, number: int) -> str:
+        room = f"{ROOMS[number % 2]}@" if self.shape.strategy == "MACHINE_ROOM" else ""
+        return f"{room}broker-{number}"
+
+    def _strategy(self) -> Strategy:
+        made: dict[str, Strategy] = {
+            "AVG": Averagely(),
+            "AVG_BY_CIRCLE": AveragelyByCircle(),
+            "CONSISTENT_HASH": ConsistentHash(),
+            "MACHINE_ROOM": ByMachineRoom(frozenset(ROOMS)),
+            "MACHINE_ROOM_NEARBY": MachineRoomNearby(Averagely(), by_prefix="-"),
+            "CONFIG": Averagely(),
+        }
+        return made[self.shape.strategy]
+
+    @property
+    def clients(self) -> list[Consumer]:
+        """Those that live."""
+        return self.fleet.clients
+
+    def warm_up(self) -> None:
+        for _ in range(self.shape.clients):
+            self.start()
+        self.fleet.run(WARM_UP_S)
+        self.warm_ts = self.fleet.now
+
+    def start(self, client_id: str | None = None, manner: Manner | None = None) -> Consumer:
+        """A client joins, with an id of its own unless one is given."""
+        self._started += 1
+        number = self._started
+        made = f"10.{number >> 8}.{number & 255}.{self.random.randrange(1, 255)}@{self.random.randrange(1, 65_536)}"
+        name, given = client_id or made, manner or self._own_manner()
+        client = self.fleet.join(name, replace(given, sdk=self.sdk_of(name)) if self.sdk_of is not None else given)
+        if self.random.random() < 0.2:
+            client.clock_is_off_ms = self.random.randrange(-600_000, 600_000)
+        return client
+
+    def _own_manner(self) -> Manner:
+        """By configuration, each client has a list of its own."""
+        if self.shape.strategy != "CONFIG":
+            return self.manner
+        place = (self._started - 1) % self.shape.clients
+        queues = [MessageQueue(TOPIC, name, n) for name in self.brokers for n in range(self.shape.queues)]
+        mine = tuple(queue for n, queue in enumerate(queues) if n % self.shape.clients == place)
+        return Manner(self.manner.topics, ByConfig(mine), self.manner.orderly, version=self.shape.version)
+
+    def manner_of(self, client: Consumer) -> Manner:
+        """How it runs when it is started again: as all do by now, unless it has a list of its own."""
+        return client.manner if self.shape.strategy == "CONFIG" else self.manner
+
+    def restart(self, client: Consumer, delay_ms: int, manner: Manner | None = None) -> None:
+        """It is gone, and comes back under its id after a while."""
+        self.fleet.agenda.after(delay_ms, self.start, client.client_id, manner or client.manner)
+
+    def pick(self) -> Consumer:
+        return self.random.choice(self.clients)
+
+    def with_queues(self) -> list[Consumer]:
+        """Clients that own something of the topic."""
+        return [client for client in self.clients if any(queue.topic == TOPIC for queue in client.owned())]

@@ -1,0 +1,222 @@
+"""The proof itself: it judges by the truth, gives the same figures again, and falls when the detector is broken."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from schemas.facts import Cause, Kind
+from streaming.cli import main
+from streaming.core.alerts import candidates
+from streaming.core.causes import rules as causes
+from streaming.core.causes.explanation import Explanation
+from streaming.core.evidence.topic_evidence import TopicEvidence
+from streaming.core.findings import queue_findings as comparison
+from streaming.core.findings import queue_rules as findings
+from streaming.core.settings import Settings, Timing
+from streaming.simulation.evaluation import incidents, runner
+from streaming.simulation.evaluation.detector import Detector
+from streaming.simulation.evaluation.incidents import Run, play_incident, shape_for
+from streaming.simulation.evaluation.report import Figures, Report
+from streaming.simulation.evaluation.results import Page, Wanted
+from streaming.simulation.evaluation.runner import Order, evaluate
+from streaming.simulation.faults import FAULT_NAMED, FAULTS
+
+
+def test_every_cause_has_a_fault_that_brings_it_about() -> None:
+    assert {cause for fault in FAULTS for cause in fault.causes} == set(Cause)
+
+
+def test_every_alerting_kind_is_true_of_some_fault() -> None:
+    conditions = {kind for fault in FAULTS for kind, _ in fault.conditions}
+    assert conditions == {
+        Kind.INCONSISTENT_SUBSCRIPTION,
+        Kind.UNREADABLE_QUEUES,
+        Kind.NO_MEMBERS,
+        Kind.REBALANCE_STORM,
+    }
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_fault_gets_a_group_that_it_can_strike(fault: Any) -> None:
+    for seed in range(20):
+        shape = shape_for(fault, Random(seed))
+        assert shape.clients >= fault.least_clients
+        assert shape.brokers >= fault.least_brokers
+        assert all(getattr(shape, name) == value for name, value in fault.needs.items())
+
+
+SEED = "s5"  # it makes small groups, and faults that last
+DEFAULT = Settings()
+
+
+def small(name: str, settings: Settings = DEFAULT) -> Run:
+    return play_incident(SEED, FAULT_NAMED[name], settings)
+
+
+def test_the_same_seed_is_the_same_incident() -> None:
+    assert small("not_taken_over") == small("not_taken_over")
+
+
+def test_a_fault_that_lasts_is_found_with_its_cause() -> None:
+    run = small("not_taken_over")
+    assert run.wanted
+    assert all(one.found is not None and one.cause_is_right for one in run.wanted)
+    assert all(page.is_true for page in run.pages)
+
+
+def test_without_the_rule_that_finds_it_it_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(findings, "PROVEN_BY_REPORTS", (findings.duplicated,))
+    assert any(one.found is None for one in small("not_taken_over").wanted if one.kind is Kind.ORPHANED)
+
+
+def test_what_is_due_goes_by_the_timers_that_the_detector_is_given() -> None:
+    (wanted,) = small("stopped").wanted
+    assert wanted.found is not None
+    assert small("stopped", Settings(timing=Timing(stall_ms=600_000))).wanted == []
+
+
+def test_clients_that_are_replaced_by_others_that_differ_may_be_a_deploy_that_goes_on() -> None:
+    no_wait = Settings(timing=Timing(deploy_wait_ms=0))
+    at_once, later = small("mixed_strategies", no_wait).wanted[0], small("mixed_strategies").wanted[0]
+    assert later.due_ts == at_once.due_ts + DEFAULT.timing.deploy_wait_ms
+    assert at_once.found is not None
+    assert later.found is not None
+    assert at_once.found.fired_ts < later.found.fired_ts
+
+
+def test_figures_are_none_where_there_is_nothing_to_count() -> None:
+    assert Figures().as_json()["recall"] is None
+    assert Report().as_json()["total"]["healthy_pages"] == 0
+
+
+def test_figures_count() -> None:
+    page = Page(Kind.ORPHANED, "T", "MEMBER_GONE", "critical", 90_000, frozenset(), True)
+    found = Wanted(Kind.ORPHANED, "T", 30_000, 100_000, ("x",), ("MEMBER_GONE",), page)
+    misnamed = Wanted(Kind.ORPHANED, "T", 50_000, 100_000, ("x",), ("ROUTE_LAG",), page)
+    missed = Wanted(Kind.STALLED, "T", 30_000, 100_000, ("x",), ("ROUTE_LAG",))
+    figures = Figures()
+    figures.take([found, misnamed, missed], [page, page._replace(is_true=False)])
+    assert figures.as_json() == {
+        "incidents": 0,
+        "wanted": 3,
+        "recall": 0.6667,
+        "precision": 0.5,
+        "cause_right": 0.5,
+        "delay_s_p50": 40.0,
+        "delay_s_p99": 60.0,
+    }
+
+
+def test_an_evaluation_that_is_interrupted_tells_what_was_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    played: list[int] = []
+
+    def play(seed: str, number: int, settings: Settings) -> Run:
+        if number == 2:
+            raise KeyboardInterrupt
+        played.append(number)
+        return Run(f"{seed}/{number}", "", ("stopped",), 1.0, 0, [], [])
+
+    monkeypatch.setattr(runner, "incident", play)
+    said: list[str] = []
+    report = evaluate(Order(5, 100), "1", DEFAULT, jobs=1, say=said.append)
+    assert [run.seed for run in report.incidents] == ["1/0", "1/1"]
+    assert said[-1].startswith("interrupted")
+
+
+def command(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, str]:
+    code = main(["evaluate", *options])
+    return code, capsys.readouterr().out
+
+
+def test_the_command_prints_one_object(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    nothing = ("--incidents", "0", "--healthy", "0", "--perturbed-incidents", "0", "--perturbed-healthy", "0")
+    code, out = command(capsys, *nothing, "--json")
+    report = json.loads(out)
+    assert code == 0
+    assert set(report) == {"total", "kinds", "causes", "faults", "missed", "false"}
+    assert report["total"]["healthy_rebalances"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_in_short_all_is_found_and_nobody_is_called_for_nothing() -> None:
+    report = evaluate(Order(len(FAULTS), 60), "short", Settings(), jobs=2)
+    total = report.as_json()["total"]
+    assert total["recall"] == 1.0
+    assert total["precision"] >= 0.95  # of so few pages and causes: not one may be wrong
+    assert total["cause_right"] >= 0.95
+    assert report.healthy_pages == []
+
+
+def total_of_some() -> dict[str, Any]:
+    """The figures of one seed that makes faults last; all of them are 1.0 as long as nothing is broken."""
+    names = ("clings", "same_client_id", "stopped", "not_taken_over", "pull_service_dead")
+    runs = [play_incident("broken/1", FAULT_NAMED[name], Settings()) for name in names]
+    total: dict[str, Any] = Report(runs).as_json()["total"]
+    return total
+
+
+def two_owners_are_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(findings, "PROVEN_BY_REPORTS", (findings.orphaned,))
+
+
+def no_owner_is_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(findings, "PROVEN_BY_REPORTS", (findings.duplicated,))
+
+
+def standing_still_is_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(findings, "PROVEN_BY_OFFSETS", ())
+
+
+def all_is_waited_for_three_times_as_long(patch: pytest.MonkeyPatch) -> None:
+    """The detector takes its time; what is due is due as before."""
+    usual = Timing()
+    timers = ("grace_membership", "grace_route", "grace_broker", "stall")
+    late = Settings(timing=Timing(**{name: 3 * getattr(usual, name) for name in timers}))
+    patch.setattr(incidents, "Detector", lambda fleet, _, *rest: Detector(fleet, late, *rest))
+
+
+def two_causes_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
+    other = {Cause.CLIENT_STALLED: Cause.MEMBER_GONE, Cause.MEMBER_GONE: Cause.CLIENT_STALLED}
+
+    def explain(topic: TopicEvidence, kind: Kind, queues: frozenset[int]) -> Explanation | None:
+        why = causes.explain(topic, kind, queues)
+        return why and replace(why, cause=other.get(why.cause, why.cause))
+
+    patch.setattr(comparison, "explain", explain)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("breaking", "figure"),
+    [
+        (two_owners_are_nothing, "recall"),
+        (no_owner_is_nothing, "recall"),
+        (standing_still_is_nothing, "recall"),
+        (all_is_waited_for_three_times_as_long, "recall"),
+        (two_causes_are_mixed_up, "cause_right"),
+    ],
+)
+def test_with_a_broken_rule_the_figures_fall(
+    breaking: Callable[[pytest.MonkeyPatch], None], figure: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert total_of_some()[figure] == 1.0
+    breaking(monkeypatch)
+    assert total_of_some()[figure] < 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_without_patience_the_same_healthy_groups_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What keeps everyday life silent: the graces, and that an alert fires only once all has been said again."""
+    four_groups = Order(0, 1_090)
+    assert not evaluate(four_groups, "short", Settings(), jobs=1).healthy_pages
+    monkeypatch.setattr(candidates, "_is_ripe", lambda *_: True)
+    none = Timing(grace_membership_ms=0, grace_route_ms=0, grace_broker_ms=0, grace_orderly_extra_ms=0)
+    assert evaluate(four_groups, "short", Settings(timing=none), jobs=1).healthy_pages
