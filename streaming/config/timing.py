@@ -13,7 +13,7 @@ def _seconds(milliseconds: int) -> float:
 
 
 class TimingSection(Section):
-    """Every timer of ``core.settings.Timing``. The defaults follow RocketMQ's own timers."""
+    """The timers of ``core.settings.Timing`` that can be set. The defaults follow RocketMQ's own timers."""
 
     grace_membership_seconds: Seconds = _seconds(_DEFAULT.grace_membership_ms)
     grace_route_seconds: Seconds = _seconds(_DEFAULT.grace_route_ms)

@@ -23,8 +23,6 @@ from streaming.core.state.restore import SEED_TOPIC, restore
 from streaming.core.step import Origin, Refused, take
 from streaming.errors import StateVersionError
 
-CLOCKS_DIFFER_MS = 3_600_000  # between groups of one cluster, at most: none becomes a husk before its own time
-
 
 class Record(NamedTuple):
     """One Kafka record or file line, in order of arrival.
@@ -183,7 +181,8 @@ class _Fold:
         for group in self.groups.values():
             state = group.state
             clocks[state.cluster] = max(clocks.get(state.cluster, 0), state.now)
-        silence = self.settings.timing.forget_after_ms + CLOCKS_DIFFER_MS
+        timing = self.settings.timing
+        silence = timing.forget_after_ms + timing.clocks_differ_ms
         limit = max(clocks.values(), default=0) - silence
         for key in [key for key, kept in self.kept.items() if 0 < kept.clock < limit]:
             kept = self.kept[key]

@@ -119,7 +119,7 @@ def _take_whole_round(group: Group, event: Round, origin: Origin, is_new: bool) 
 
 def _take_round(group: Group, event: Round, origin: Origin, is_new: bool) -> list[Refused]:
     state, timing = group.state, group.timing
-    believed = bool(state.held) and clock.is_borne_out(_waiting_markers(state), event.ts)
+    believed = bool(state.held) and clock.is_borne_out(_waiting_markers(state), event.ts, timing)
     if not is_new and event.ts <= state.now:
         return []  # it came before, and says nothing about the clock now
     verdict = clock.judge_marker(state, event.ts, timing, believed)
@@ -141,7 +141,7 @@ def _accept(group: Group, event: Round) -> None:
     before = state.now
     if not before:
         clock.start(state, event.ts, group.timing)
-    clock.advance(state, event.ts)
+    clock.advance(state, event.ts, group.timing)
     state.round = event.round
     take_changes(group, event.routes_changed_ts)
     give_up_old_gaps(group)

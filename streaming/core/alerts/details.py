@@ -16,7 +16,6 @@ from streaming.core.state.queue_state import Queue
 CLIENTS_AT_MOST = 20
 MOST_WAITING = 2**63 - 1  # what a table's BIGINT holds: offsets may be anything up to it
 CHANGES_AT_MOST = 10
-CHANGES_BEFORE_MS = 600_000
 
 _NOTHING_LISTED = HeartbeatProfile()
 _NOTHING_RUN = RunningProfile()
@@ -94,7 +93,8 @@ def _client(group: Group, client: Client) -> AlertClient:
 
 def changes_of(group: Group, alert: Alert) -> tuple[AlertChange, ...]:
     """What changed from ten minutes before the alert until now, as far as it is kept."""
-    since = min(alert.active_ts, group.state.now) - CHANGES_BEFORE_MS  # a clock may have been set back since
+    active_ts = min(alert.active_ts, group.state.now)  # a clock may have been set back since
+    since = active_ts - group.timing.changes_before_alert_ms
     changes = {*_of_clients(group), *_of_routes(group, alert), *_of_brokers(group, alert)}
     in_order = sorted(change for change in changes if change[0] >= since)
     return tuple(AlertChange(*change) for change in in_order[-CHANGES_AT_MOST:])

@@ -12,8 +12,6 @@ from streaming.core.state.group_state import GroupState
 
 MARKERS_TO_SET_BACK = 3
 MARKERS_TO_BELIEVE = 3
-FIRST_INTERVAL_MS = 5_000
-LONGEST_INTERVAL_MS = 60_000
 LAST_SECOND = 253_402_300_799  # of the year 9999, the last that Python knows
 
 
@@ -49,13 +47,14 @@ def _judge_late(state: GroupState, ts: int, timing: Timing) -> Verdict:
 
 def horizon(state: GroupState, timing: Timing) -> int:
     """The latest time that an event may carry and be believed at once: two rounds and the tolerance ahead."""
-    return state.now + timing.ahead_of_clock_ms + 2 * (state.interval or FIRST_INTERVAL_MS)
+    return state.now + timing.ahead_of_clock_ms + 2 * (state.interval or timing.first_round_interval_ms)
 
 
-def is_borne_out(waiting: list[int], ts: int) -> bool:
+def is_borne_out(waiting: list[int], ts: int, timing: Timing) -> bool:
     """Whether markers that wait ahead of the clock bear this one out: one shortly before it, or two at any distance."""
     before = [earlier for earlier in waiting if earlier < ts]
-    return len(before) + 1 >= MARKERS_TO_BELIEVE or any(ts - earlier <= LONGEST_INTERVAL_MS for earlier in before)
+    is_near = any(ts - earlier <= timing.longest_round_interval_ms for earlier in before)
+    return is_near or len(before) + 1 >= MARKERS_TO_BELIEVE
 
 
 def start(state: GroupState, ts: int, timing: Timing) -> None:
@@ -80,10 +79,10 @@ def as_text(ts: int) -> str:
     return datetime.fromtimestamp(min(ts // 1000, LAST_SECOND), timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def advance(state: GroupState, ts: int) -> None:
+def advance(state: GroupState, ts: int, timing: Timing) -> None:
     """Move the clock to ``ts``."""
     if state.now and ts > state.now:
-        state.interval = min(ts - state.now, LONGEST_INTERVAL_MS)
+        state.interval = min(ts - state.now, timing.longest_round_interval_ms)
     state.now = ts
     state.behind = []
 

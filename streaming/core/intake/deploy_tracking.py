@@ -3,7 +3,6 @@
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import DeployChanges
 
-ONE_STEP_MS = 35_000  # pods that are stopped at once have 30 s to end (Kubernetes), and a round finds out
 STEPS_TO_KNOW_THE_PACE = 2
 
 
@@ -17,7 +16,7 @@ def note_deploy_change(group: Group, joined: bool, left_since: list[int]) -> Non
     known.last_ts = now
     known.joined |= joined
     known.left |= any(since_ts < known.began_ts for since_ts in left_since)
-    if left_since and (not known.steps or now - known.step_ts > ONE_STEP_MS):
+    if left_since and (not known.steps or now - known.step_ts > group.timing.deploy_step_ms):
         known.step_ts = now
         known.steps += 1
 

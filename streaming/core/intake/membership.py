@@ -12,7 +12,6 @@ from streaming.core.intake.deploy_tracking import forget_finished_deploy, note_d
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Change, Client, FlappingClient, GroupState
 
-STABLE_AFTER_MS = 1_800_000  # of what leaves again and again
 HARDLY_ANY = 0.2  # of the members that a broker listed before
 
 
@@ -244,7 +243,7 @@ def _name(client_id: str, alone: set[str]) -> str:
 
 def _forget_stable_clients(group: Group) -> None:
     state = group.state
-    oldest = state.now - STABLE_AFTER_MS
+    oldest = state.now - group.timing.stable_client_ms
     calm = [one for one in state.flapping_clients if one.last_ts < oldest]
     if calm:
         state.flapping_clients = [one for one in state.flapping_clients if one.last_ts >= oldest]

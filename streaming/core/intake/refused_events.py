@@ -4,7 +4,6 @@ from schemas.codec import Rejected
 from schemas.facts import GroupFact, Kind
 from streaming.core.state.group import Group
 
-BLIND_AFTER_MS = 35_000  # as long as a cluster may be without a round
 OF_THEIR_GROUP = frozenset(
     {"too_long", "bad_field", "bad_json", "bad_utf8", "absurd_time", "too_many"}
 )  # the key is to be trusted
@@ -16,7 +15,7 @@ def note_refused(group: Group, why: Rejected, arrival_ts: int) -> None:
     if not state.refused_since or arrival_ts < state.refused_since:
         state.refused_since = arrival_ts
     shown = f"refused {why.reason}"
-    if arrival_ts - state.refused_since < BLIND_AFTER_MS or state.status == shown:
+    if arrival_ts - state.refused_since < group.timing.unknown_after_refused_ms or state.status == shown:
         return
     state.status = shown
     queues = len(state.queues)
