@@ -1,8 +1,9 @@
 """The events, one typed definition each: six of what is known of a cluster, and one of its operator.
 
 JSON, one event a record, under the Kafka key ``cluster/group``. Times are epoch milliseconds, UTC.
-Unknown fields are ignored, so that a newer producer does not break an older reader; what is defined
-here is checked strictly. ``schemas/json/`` holds the JSON Schema files made from these definitions.
+Unknown fields are ignored: a newer producer does not break an older reader, and fields that only older producers
+write do no harm. What is defined here is checked strictly. ``schemas/json/`` holds the JSON Schema files made from
+these definitions.
 """
 
 from typing import Annotated, Literal
@@ -43,7 +44,6 @@ class Subscription(Struct, frozen=True, omit_defaults=True, gc=False):
 
     topic: Name
     expression: str | None = None
-    expression_type: str | None = None
 
 
 class Heartbeat(Event, tag="heartbeat", frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -103,7 +103,6 @@ class TopicRoute(Event, tag="topic_route", frozen=True, kw_only=True, omit_defau
 
     topic: Name
     brokers: tuple[RouteQueues, ...]
-    order_topic_conf: str | None = None
     static: bool = False
     name_servers: tuple[Name, ...] = ()
     others: tuple[RouteCopy, ...] | None = None
@@ -113,12 +112,8 @@ class OwnedQueue(Struct, frozen=True, omit_defaults=True, gc=False):
     """One process queue of a client (``ProcessQueueInfo``)."""
 
     queue_id: Annotated[int, Meta(ge=-1, le=2**31 - 1)]
-    commit_offset: Offset = -1
     cached_msg_count: Count = 0
-    locked: bool = False
     dropped: bool = False
-    last_pull_ts: Millis = 0
-    last_consume_ts: Millis = 0
 
 
 class OwnedQueues(Struct, frozen=True, gc=False):
@@ -141,14 +136,12 @@ class AssignmentReport(Event, tag="assignment_report", frozen=True, kw_only=True
     client_id: Name
     answered: bool
     answered_ts: Millis
-    asked_through: str | None = None
     reason: str | None = None
     start_ts: Millis | None = None
     strategy: str | None = None
     orderly: bool | None = None
     client_rebalance: bool | None = None
     message_model: MessageModel | None = None
-    version: str | None = None
     subscriptions: tuple[Subscription, ...] = ()
     owned: tuple[OwnedQueues, ...] = ()
     pop: tuple[OwnedQueues, ...] = ()

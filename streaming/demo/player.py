@@ -18,7 +18,6 @@ from streaming.collector.translation.answers import (
     ConsumeStatsAnswer,
     Line,
     OffsetRow,
-    ProcessQueue,
     RunningInfoAnswer,
 )
 from streaming.collector.translation.reports import start_ts
@@ -107,17 +106,8 @@ def shifted(line: Line, by_ms: int, life_by_ms: int) -> Line:
         line,
         ts=line.ts + by_ms,
         start_timestamp=None if started_ts is None else started_ts + life_by_ms,
-        mq_table=tuple(_shifted_queue(queue, by_ms) for queue in line.mq_table or ()),
     )
 
 
 def _shifted_row(row: OffsetRow, by_ms: int) -> OffsetRow:
     return structs.replace(row, last_timestamp=row.last_timestamp and row.last_timestamp + by_ms)
-
-
-def _shifted_queue(queue: ProcessQueue, by_ms: int) -> ProcessQueue:
-    return structs.replace(
-        queue,
-        last_pull_timestamp=(queue.last_pull_timestamp or 0) + by_ms,
-        last_consume_timestamp=(queue.last_consume_timestamp or 0) + by_ms,
-    )

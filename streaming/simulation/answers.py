@@ -45,9 +45,7 @@ def owned_queues(client: Consumer) -> tuple[OwnedQueues, ...]:
         queue = held.progress.log.queue
         held.progress.settle(now)
         found.setdefault((queue.topic, queue.broker_name), []).append(
-            OwnedQueue(
-                queue.queue_id, max(-1, held.progress.committed), held.in_hand, held.locked, held.dropped, now, now
-            )
+            OwnedQueue(queue.queue_id, held.in_hand, held.dropped)
         )
     return tuple(
         OwnedQueues(topic, broker_name, tuple(sorted(queues, key=lambda q: q.queue_id)))

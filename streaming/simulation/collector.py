@@ -184,9 +184,9 @@ class Collector:
         self._asked_now[client_id] = None
         client = self._instance(client_id, through)
         if client is not None and client.is_running and not client.is_paused and client.manner.sdk.answers:
-            agenda.after(self._random.randrange(5, 250), self._take_report, client, through, self._round, now)
+            agenda.after(self._random.randrange(5, 250), self._take_report, client, self._round, now)
             return False
-        agenda.after(TIMEOUT_MS, self._take_silence, client_id, through, self._round, now)
+        agenda.after(TIMEOUT_MS, self._take_silence, client_id, self._round, now)
         return True
 
     def _instance(self, client_id: str, through: str) -> Consumer | None:
@@ -199,16 +199,15 @@ class Collector:
         is_dead = chosen.number != max(c.number for c in channels if c.client is chosen.client)
         return None if is_dead else chosen.client
 
-    def _take_silence(self, client_id: str, through: str, round_ts: int, asked_ts: int) -> None:
+    def _take_silence(self, client_id: str, round_ts: int, asked_ts: int) -> None:
         now = self._fleet.now
         self._clients.answered(self._fleet.group, client_id, asked_ts, now - asked_ts, "no answer within 10 s")
         self.silences.append((now, client_id))
         self._say(
-            AssignmentReport, round_ts, client_id=client_id, answered=False, answered_ts=now, asked_through=through,
-            reason="timeout",
+            AssignmentReport, round_ts, client_id=client_id, answered=False, answered_ts=now, reason="timeout",
         )  # fmt: skip
 
-    def _take_report(self, client: Consumer, through: str, round_ts: int, asked_ts: int) -> None:
+    def _take_report(self, client: Consumer, round_ts: int, asked_ts: int) -> None:
         now, is_there = self._fleet.now, client.is_running and not client.is_paused
         trouble = "" if is_there else "no answer"
         self._clients.answered(self._fleet.group, client.client_id, asked_ts, now - asked_ts, trouble)
@@ -223,14 +222,12 @@ class Collector:
             client_id=client.client_id,
             answered=True,
             answered_ts=self._fleet.now,
-            asked_through=through,
             start_ts=client.start_ts + client.clock_is_off_ms,
             strategy=class_of(manner.strategy) if sdk.tells_strategy else None,
             orderly=client.orderly if sdk.tells_queues else None,
             client_rebalance=True if sdk.tells_strategy and sdk.tells_queues else None,
             message_model=model if sdk.tells_model else None,
-            version="V5_3_3" if manner.version >= 5 else "V4_9_7",
-            subscriptions=tuple(Subscription(t, e, "TAG") for t, e in sorted(client.topics.items())),
+            subscriptions=tuple(Subscription(t, e) for t, e in sorted(client.topics.items())),
             owned=owned_queues(client) if sdk.tells_queues else (),
             consume_type=sdk.consume_type,
         )
@@ -270,8 +267,7 @@ class Collector:
             self._routes_told[topic] = (queues, ts)
             if told != queues:
                 self._routes_changed_ts = max(self._routes_changed_ts, ts)
-            conf = None if route is None else route.order_topic_conf
-            self._say(TopicRoute, at=ts, topic=topic, brokers=queues, order_topic_conf=conf, others=())
+            self._say(TopicRoute, at=ts, topic=topic, brokers=queues, others=())
 
     # --- telling
 

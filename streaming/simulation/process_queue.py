@@ -30,7 +30,6 @@ class ProcessQueue:
         "dropped",
         "is_refused",
         "lock_is_kept",
-        "locked",
         "offset",
         "progress",
         "pulled",
@@ -43,7 +42,6 @@ class ProcessQueue:
         self.offset = self.pulled = progress.start_offset()
         self.speed = client.speed
         self.dropped = self.is_refused = self.lock_is_kept = False
-        self.locked = client.orderly
         self._begun_at = progress.consumed
         self._pulls_from = now + FIRST_PULL_AFTER_MS
         self._last_ts = now

@@ -73,12 +73,12 @@ def test_running_info_says_what_the_client_owns_and_how_it_runs() -> None:
     assert answer.mq_table
     queue = next(q for q in answer.mq_table if q.topic == "T_cap_49915")
     assert isinstance(queue, ProcessQueue)
-    assert (queue.locked, queue.droped, queue.commit_offset) == (True, False, 19)
+    assert (queue.queue_id, queue.droped) == (0, False)
     assert answer.mq_pop_table == ()
     assert str(answer.strategy).startswith("org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAver")
     assert (answer.orderly, answer.client_rebalance, answer.message_model) == ("false", "true", "CLUSTERING")
     assert answer.consume_type == "CONSUME_PASSIVELY"
-    assert (answer.client_version, str(answer.start_timestamp)[:3]) == ("V5_3_3", "179")
+    assert str(answer.start_timestamp).startswith("179")
     assert {one.topic for one in answer.subscriptions or () if not isinstance(one, str)} >= {"T_cap_49915"}
 
 

@@ -106,7 +106,6 @@ class TopicRouteData(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """``topic_queue_mapping_by_broker`` of a static topic says where its logical queues lie; only 5.x knows it."""
 
     queue_datas: tuple[QueueData, ...] | None = None
-    order_topic_conf: str | None = None
     topic_queue_mapping_by_broker: dict[str, TopicQueueMapping] | None = None
 
 
@@ -127,18 +126,13 @@ class ProcessQueue(Struct, frozen=True, omit_defaults=True, rename="camel"):
     topic: str
     broker_name: str
     queue_id: int
-    commit_offset: int | None = None
     cached_msg_count: int | None = None
     droped: bool = False
-    locked: bool = False
-    last_pull_timestamp: int | None = None
-    last_consume_timestamp: int | None = None
 
 
 class SubscriptionData(Struct, frozen=True, omit_defaults=True, rename="camel"):
     topic: str
     sub_string: str | None = None
-    expression_type: str | None = None
 
 
 class RunningInfoAnswer(Brokered, tag="running_info", frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -158,7 +152,6 @@ class RunningInfoAnswer(Brokered, tag="running_info", frozen=True, kw_only=True,
     orderly: str | bool | None = None
     client_rebalance: str | bool | None = None
     message_model: str | None = None
-    client_version: str | None = None
     consume_type: str | None = None
 
 

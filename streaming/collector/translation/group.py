@@ -246,7 +246,6 @@ class GroupTranslation:
             "ts": answer.end_ts,
             "answered_ts": answer.end_ts,
             "client_id": answer.client_id,
-            "asked_through": answer.broker,
         }
         if answer.code != SUCCESS:
             return AssignmentReport(**common, answered=False, reason=reports.why_unanswered(answer))
@@ -258,7 +257,6 @@ class GroupTranslation:
             orderly=reports.flag(answer.orderly),
             client_rebalance=reports.flag(answer.client_rebalance),
             message_model=reports.message_model(answer.message_model),
-            version=answer.client_version,
             subscriptions=reports.subscriptions(answer),
             owned=reports.owned_queues(answer.mq_table),
             pop=reports.owned_queues(answer.mq_pop_table),
@@ -266,7 +264,7 @@ class GroupTranslation:
         )
         self._name(subscription.topic for subscription in report.subscriptions)
         self._name(queues.topic for queues in report.owned)
-        return reports.fit(report)
+        return report
 
     def _progress(self, answer: ConsumeStatsAnswer) -> list[AnyEvent]:
         if answer.code != SUCCESS:
@@ -310,7 +308,6 @@ class GroupTranslation:
             ts=ts,
             topic=topic,
             brokers=_route_queues(route.queues),
-            order_topic_conf=route.order_topic_conf,
             static=route.static,
             name_servers=route.name_servers,
             others=others,

@@ -1,16 +1,11 @@
 """Running info (307) and offsets (208), as events say them."""
 
-import msgspec
-
-from schemas.codec import MAX_EVENT_BYTES
 from schemas.events import (
-    AssignmentReport,
     MessageModel,
     OwnedQueue,
     OwnedQueues,
     QueueProgress,
     Subscription,
-    encode_event,
 )
 from streaming.collector.translation.answers import (
     CONSUME_MSG_TIMEOUT,
@@ -25,7 +20,6 @@ from streaming.collector.translation.answers import (
 LATEST_MILLIS = 253_402_300_799_999
 LARGEST_COUNT = 2**31 - 1
 ROCKETMQ_PACKAGE = "org.apache.rocketmq."
-QUEUES_THAT_ALWAYS_FIT = 250
 QUEUES_TOLD_TOGETHER = 500  # offsets of so many fit in a record, however large they are
 
 
@@ -75,7 +69,7 @@ def subscriptions(answer: RunningInfoAnswer) -> tuple[Subscription, ...]:
 def _subscription(one: str | SubscriptionData) -> Subscription:
     if isinstance(one, str):
         return Subscription(one)
-    return Subscription(one.topic, one.sub_string, one.expression_type)
+    return Subscription(one.topic, one.sub_string)
 
 
 def owned_queues(table: tuple[ProcessQueue, ...] | None) -> tuple[OwnedQueues, ...]:
@@ -92,33 +86,9 @@ def owned_queues(table: tuple[ProcessQueue, ...] | None) -> tuple[OwnedQueues, .
 def _owned_queue(queue: ProcessQueue) -> OwnedQueue:
     return OwnedQueue(
         queue_id=queue.queue_id,
-        commit_offset=max(-1, -1 if queue.commit_offset is None else queue.commit_offset),
         cached_msg_count=min(max(0, queue.cached_msg_count or 0), LARGEST_COUNT),
-        locked=queue.locked,
         dropped=queue.droped,
-        last_pull_ts=_millis(queue.last_pull_timestamp),
-        last_consume_ts=_millis(queue.last_consume_timestamp),
     )
-
-
-def _millis(value: int | None) -> int:
-    return value if value is not None and 0 <= value <= LATEST_MILLIS else 0
-
-
-def fit(report: AssignmentReport) -> AssignmentReport:
-    """The report, without the queues' offsets and times where it would otherwise be too long for a record.
-
-    Who owns what is then still said: a client with thousands of queues must not fall silent.
-    """
-    count = sum(len(one.queues) for one in report.owned)
-    if count <= QUEUES_THAT_ALWAYS_FIT or len(encode_event(report)) <= MAX_EVENT_BYTES:
-        return report
-    lean = tuple(OwnedQueues(one.topic, one.broker_name, tuple(map(_lean, one.queues))) for one in report.owned)
-    return msgspec.structs.replace(report, owned=lean)
-
-
-def _lean(queue: OwnedQueue) -> OwnedQueue:
-    return OwnedQueue(queue.queue_id, cached_msg_count=queue.cached_msg_count, dropped=queue.dropped)
 
 
 def progress(answer: ConsumeStatsAnswer) -> list[tuple[str, str, tuple[QueueProgress, ...]]]:

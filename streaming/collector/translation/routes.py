@@ -24,7 +24,6 @@ class KnownRoute(NamedTuple):
     """
 
     queues: Queues
-    order_topic_conf: str | None
     static: bool = False
     name_servers: tuple[str, ...] = ()
     others: tuple[OtherCopy, ...] | None = None
@@ -40,7 +39,6 @@ class KnownRoute(NamedTuple):
 
 class _Copy(NamedTuple):
     queues: Queues
-    order_topic_conf: str | None
     static: bool
     ts: int
 
@@ -97,7 +95,7 @@ class Routes:
 
 def _copy_in(answer: RouteAnswer) -> _Copy | None:
     if answer.code == TOPIC_NOT_EXIST:
-        return _Copy((), None, False, answer.end_ts)
+        return _Copy((), False, answer.end_ts)
     if answer.code != SUCCESS or answer.body is None:
         return None
     queues = sorted(
@@ -106,7 +104,7 @@ def _copy_in(answer: RouteAnswer) -> _Copy | None:
     )
     # MQClientInstance.topicRouteData2TopicSubscribeInfo asks for no more than that the mapping is not empty
     is_static = bool(answer.body.topic_queue_mapping_by_broker)
-    return _Copy(tuple(queues), answer.body.order_topic_conf or None, is_static, answer.end_ts)
+    return _Copy(tuple(queues), is_static, answer.end_ts)
 
 
 def _known(copies: dict[str, _Copy]) -> tuple[KnownRoute, int]:
@@ -115,9 +113,9 @@ def _known(copies: dict[str, _Copy]) -> tuple[KnownRoute, int]:
     for name in sorted(copies):
         by_queues.setdefault(copies[name].queues, []).append(name)
     (queues, names), *others = by_queues.items()
-    conf, ts = copies[names[0]].order_topic_conf, max(copy.ts for copy in copies.values())
+    ts = max(copy.ts for copy in copies.values())
     static = any(copy.static for copy in copies.values())
     if "" in copies:
-        return KnownRoute(queues, conf, static), ts
+        return KnownRoute(queues, static), ts
     differing = tuple(OtherCopy(tuple(those), other) for other, those in others)
-    return KnownRoute(queues, conf, static, tuple(names) if differing else (), differing), ts
+    return KnownRoute(queues, static, tuple(names) if differing else (), differing), ts

@@ -189,7 +189,6 @@ def _running_info(body: bytes) -> dict[str, Any]:
         "orderly": _text(properties.get("PROP_CONSUMEORDERLY")),
         "client_rebalance": _text(properties.get("clientRebalance")),
         "message_model": _text(properties.get("messageModel")),
-        "client_version": _text(properties.get("PROP_CLIENT_VERSION")),
         "consume_type": _text(properties.get("PROP_CONSUME_TYPE")),
     }
 

@@ -18,10 +18,10 @@ _NUMBER, _NAME = 888_888_888_888_888, "\N{SNOWMAN}"  # stand for a gap until the
 _ENCODED_NUMBER, _ENCODED_NAME = str(_NUMBER).encode(), _NAME.encode()
 SEQ, TS = 0, 1  # the first two numbers: the event's seq, and when the stretch began
 _TIMES = frozenset({
-    "ts", "round", "started_ts", "answered_ts", "last_pull_ts", "last_consume_ts", "consumed_ts", "listed_since",
+    "ts", "round", "started_ts", "answered_ts", "consumed_ts", "listed_since",
     "routes_changed_ts",
 })  # fmt: skip
-_OFFSETS = frozenset({"commit_offset", "broker_offset", "consumer_offset", "pull_offset"})
+_OFFSETS = frozenset({"broker_offset", "consumer_offset", "pull_offset"})
 
 
 class NameKind(Enum):
