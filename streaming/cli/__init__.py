@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from streaming.cli.exit_status import INTERRUPTED, OWN_FAULT, READER_GONE, TERMINATED, status_of
-from streaming.cli.streams import ReaderGone, standard_streams
+from streaming.cli.standard_streams import ReaderGone, standard_streams
 from streaming.errors import MonitorError, OutputError
 
 
@@ -32,9 +32,9 @@ COMMANDS = {
     "notify": Command("streaming.cli.notify", "tell people of alerts, in a process apart from the job"),
     "silence": Command("streaming.cli.silence", "be told nothing of some groups for a while"),
     "demo": Command(
-        "streaming.demo.command", "watch recordings of a real RocketMQ and a simulated fleet, live on a real Kafka"
+        "streaming.cli.demo", "watch recordings of a real RocketMQ and a simulated fleet, live on a real Kafka"
     ),
-    "replay": Command("streaming.replay.command", "play a recording or a file of events to its end"),
+    "replay": Command("streaming.cli.replay", "play a recording or a file of events to its end"),
     "explain": Command("streaming.cli.explain", "say what was known of a group at a time, and why it alerted or not"),
     "check-config": Command("streaming.cli.check_config", "name every fault of a configuration, or what is in effect"),
     "conformance": Command("streaming.cli.conformance", "check the allocation strategies against RocketMQ's answers"),

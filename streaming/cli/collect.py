@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from streaming.cli.arguments import Commands, add_config
-from streaming.cli.session import configured
+from streaming.cli.configuration import configured
 from streaming.wording.names import plain
 
 

@@ -12,7 +12,7 @@ import json
 import sys
 
 from streaming.cli.arguments import Commands, add_config
-from streaming.cli.session import configured
+from streaming.cli.configuration import configured
 
 
 def add_command(commands: Commands) -> None:

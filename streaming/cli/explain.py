@@ -7,7 +7,7 @@ import argparse
 from datetime import datetime, timezone
 
 from streaming.cli.arguments import Commands, add_config
-from streaming.cli.session import configured
+from streaming.cli.configuration import configured
 
 
 def add_command(commands: Commands) -> None:
@@ -30,9 +30,9 @@ def run(arguments: argparse.Namespace) -> int:
     """0. Raises MonitorError for a time, table or group that there is none of."""
     config = configured(arguments, writes=())
     from streaming.explain.folding import picture_of
-    from streaming.explain.log import read_group, read_monitor
-    from streaming.explain.moments import parse_moment
+    from streaming.explain.read_facts import read_group, read_monitor
     from streaming.explain.screen import show
+    from streaming.explain.times import parse_moment
 
     at = parse_moment(arguments.at, datetime.now(timezone.utc)) if arguments.at else None
     tables = arguments.tables or config.tables.path

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from streaming.cli.arguments import Commands, add_config
-from streaming.cli.session import configured
+from streaming.cli.configuration import configured
 from streaming.config import Config
 from streaming.errors import ConfigError, PublishError
 

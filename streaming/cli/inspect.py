@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from streaming.cli.arguments import Commands, add_config
-from streaming.cli.session import configured
+from streaming.cli.configuration import configured
 from streaming.config import Config, server_list
 from streaming.errors import CollectorError
 
@@ -55,8 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.namesrv is not None:
         config = with_name_servers(config, arguments.namesrv)
     from streaming.inspect.exit_status import exit_status
+    from streaming.inspect.inspection import ENOUGH_S, Plan, inspect_once, inspect_until_signal
     from streaming.inspect.screen import Manner, Screen
-    from streaming.inspect.service import ENOUGH_S, Plan, inspect_once, inspect_until_signal
 
     screen = Screen(Manner(arguments.json, bool(arguments.group), arguments.verbose))
     plan = Plan(tuple(arguments.group), arguments.seconds or ENOUGH_S)

@@ -8,13 +8,13 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from streaming.cli.arguments import Commands, add_config
+from streaming.cli.configuration import configured_with_alerts
 from streaming.cli.exit_status import DONE, NOT_RIGHT
-from streaming.cli.session import configured_with_alerts
 from streaming.config import NOTIFIER, TABLES
 from streaming.ending import ended_by_signals
 
 if TYPE_CHECKING:
-    from streaming.notifier.service import Plan
+    from streaming.notifier.threads import Plan
 
 
 def add_command(commands: Commands) -> None:
@@ -34,8 +34,8 @@ def run(arguments: argparse.Namespace) -> int:
     Raises MonitorError for what is refused, and while another notifier delivers.
     """
     config, alerts = configured_with_alerts(arguments, writes=() if arguments.test else (TABLES, NOTIFIER))
-    from streaming.notifier.service import keep_serving
-    from streaming.notifier.setting_up import plan_of
+    from streaming.notifier.from_config import plan_of
+    from streaming.notifier.threads import keep_serving
 
     plan = plan_of(config, alerts, file=arguments.config)
     if arguments.test:
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _test(plan: "Plan") -> int:
     """It may run beside a notifier that delivers: nothing is kept of it."""
-    from streaming.notifier.testing import try_all
+    from streaming.notifier.send_test_page import try_all
     from streaming.wording.names import plain
 
     has_failed = False

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from streaming.cli.arguments import Commands, add_config
-from streaming.cli.session import configured
+from streaming.cli.configuration import configured
 from streaming.errors import SourceError
 from streaming.simulation.planning.change import (
     MOST_CLIENTS,
@@ -102,7 +102,7 @@ def _present(arguments: argparse.Namespace) -> Present:
 
 
 def _known(arguments: argparse.Namespace) -> Present:
-    from streaming.explain.moments import parse_moment
+    from streaming.explain.times import parse_moment
     from streaming.simulation.planning.from_tables import read_tables
 
     if arguments.group is None:
@@ -126,7 +126,7 @@ def _read(path: Path, group: str | None) -> Present:
 
 def _look(arguments: argparse.Namespace) -> Present:
     from streaming.cli.inspect import with_name_servers
-    from streaming.inspect.service import Plan, inspect_once
+    from streaming.inspect.inspection import Plan, inspect_once
 
     config = with_name_servers(configured(arguments, writes=()), arguments.namesrv)
     logging.getLogger("streaming.collector").setLevel(logging.WARNING)

@@ -3,7 +3,7 @@
 import argparse
 
 from streaming.cli.arguments import Commands, add_config
-from streaming.cli.session import configured, session
+from streaming.cli.configuration import configured, session
 from streaming.progress import Progress
 
 

@@ -7,7 +7,7 @@ afterwards set job.checkpoint to the new folder and start it.
 import argparse
 
 from streaming.cli.arguments import Commands, add_config
-from streaming.cli.session import configured, session
+from streaming.cli.configuration import configured, session
 from streaming.config.environment import variable
 
 AUTO = "auto"

@@ -4,7 +4,7 @@ import argparse
 from threading import Event, Thread
 
 from streaming.cli.arguments import Commands, add_config
-from streaming.cli.session import configured_with_alerts
+from streaming.cli.configuration import configured_with_alerts
 
 ENDING_S = 10
 
@@ -21,8 +21,8 @@ def run(arguments: argparse.Namespace) -> int:
     The notifier reads what detection has written and nothing else: whatever becomes of it, detection goes on.
     """
     config, alerts = configured_with_alerts(arguments)
-    from streaming.notifier.service import keep_serving
-    from streaming.notifier.setting_up import plan_of
+    from streaming.notifier.from_config import plan_of
+    from streaming.notifier.threads import keep_serving
     from streaming.spark.service import serve
 
     plan = plan_of(config, alerts, file=arguments.config)

@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises SetupError for what is not complete, no silence that lasts, or one that nobody would read.
     """
-    from streaming.cli.session import configured
+    from streaming.cli.configuration import configured
     from streaming.config import NOTIFIER
     from streaming.notifier.silence_files import SilenceFiles
 
@@ -97,7 +97,7 @@ def _readable(files: "SilenceFiles") -> "list[Silence]":
 
 def _reader(state: Path) -> "Holder | None":
     """Raises SetupError where the folder may not be looked into: there could be silences."""
-    from streaming.notifier.keeping import notifier_of
+    from streaming.notifier.state_files import notifier_of
 
     try:
         return notifier_of(state)
@@ -130,7 +130,7 @@ def _silence(arguments: argparse.Namespace, now: int) -> "Silence":
 def _what_it_silences(silence: "Silence", state: Path) -> str:
     """A pattern that is misspelt matches nothing: so what it matches now is said."""
     from streaming.core.causes.explanation import first_of
-    from streaming.notifier.keeping import standing_in
+    from streaming.notifier.state_files import standing_in
 
     standing = standing_in(state)
     clusters = sorted(name for name in standing.health if name)

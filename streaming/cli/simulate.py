@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streaming.cli.arguments import Commands, add_config
-from streaming.cli.session import configured
+from streaming.cli.configuration import configured
 from streaming.errors import ConfigError
 from streaming.progress import Progress
 from streaming.wording.numbers import counted

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from random import Random
 
-from streaming.demo.player import CLUSTER, Played
+from streaming.demo.schedule import CLUSTER, Played
 from streaming.simulation.load.fleet_spec import JOIN, Order, faults_named, moulds_for
 from streaming.simulation.load.generated_fleet import StampedFleet
 from streaming.simulation.load.generated_group import StampedGroup

@@ -7,7 +7,7 @@ from queue import SimpleQueue
 
 from kafka import KafkaProducer
 
-from streaming.demo.player import Played
+from streaming.demo.schedule import Played
 
 LOOK_S = 0.2
 

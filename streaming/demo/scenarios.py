@@ -10,7 +10,7 @@ from msgspec import Struct
 from streaming.collector.translation.answers import Answer, Line, Meta
 from streaming.demo import RECORDINGS
 from streaming.errors import SourceError
-from streaming.replay.lines import read_lines
+from streaming.replay.input_lines import read_lines
 from streaming.replay.recording import decode_line
 
 STAGGER_MS = 700

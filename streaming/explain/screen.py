@@ -5,9 +5,9 @@ from datetime import tzinfo
 import msgspec
 from rich.console import Console
 
-from streaming.explain.page import lines_of
+from streaming.explain.group_text import lines_of
 from streaming.explain.picture import GroupPicture
-from streaming.wording.rows import laid_on_screen, width_of
+from streaming.snapshots.lines import laid_on_screen, width_of
 
 
 def show(picture: GroupPicture, zone: tzinfo | None, as_json: bool, console: Console | None = None) -> None:

@@ -10,9 +10,9 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from streaming.inspect.page import lines_of
+from streaming.inspect.cluster_text import lines_of
 from streaming.inspect.picture import ClusterPicture
-from streaming.wording.rows import laid_on_screen, width_of
+from streaming.snapshots.lines import laid_on_screen, width_of
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import take
-from streaming.inspect.offsets import OffsetHistory
+from streaming.inspect.message_rates import OffsetHistory
 
 
 class GroupWatch:

@@ -131,7 +131,7 @@ _PATTERNS: dict[str, Say] = {
     r"no broker lists a member; (\d+) messages wait": _as("没有任何 Broker 列出成员；积压 {0} 条消息"),
     r"(\d+) membership changes in (\d+) s; again and again: (.+)": _as("{1} 秒内成员变更 {0} 次；反复上下线的：{2}"),
     r"for (\d+) minutes and longer, again and again: (.+)": _as("持续 {0} 分钟以上反复上下线：{1}"),
-    # What the notifier says of evenkeel itself (``streaming.notifier.watch``).
+    # What the notifier says of evenkeel itself (``streaming.notifier.monitor_health``).
     r"the job has told nothing of this cluster yet": _as("作业尚未报告过该集群"),
     r"no round of it can be taken, its events are refused: (.*)": _as("收不到它的任何一轮数据，其事件被拒收：{0}"),
     r"the job tells nothing: it does not run, or cannot write its facts": _as(

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import requests
 
-from streaming.sinks import deadline
+from streaming.sinks import http_deadline
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class Heartbeat:
         host = urlsplit(self._url).hostname
         try:
             with (
-                deadline.session(TIMEOUT_S) as session,
+                http_deadline.session(TIMEOUT_S) as session,
                 session.get(self._url, timeout=TIMEOUT_S, stream=True) as response,
             ):
                 if not response.ok:

@@ -10,8 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from streaming.errors import SetupError
-from streaming.notifier.keeping import private_folder, save
 from streaming.notifier.silences import Silence
+from streaming.notifier.state_files import private_folder, save
 
 log = logging.getLogger(__name__)
 

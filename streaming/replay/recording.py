@@ -24,7 +24,7 @@ from streaming.collector.translation.answers import (
 from streaming.collector.translation.cluster import ClusterTranslation
 from streaming.collector.translation.group import GroupTranslation
 from streaming.errors import SourceError
-from streaming.replay.lines import FileLine, read_lines
+from streaming.replay.input_lines import FileLine, read_lines
 
 DEFAULT_CLUSTER = "recording"
 SKIPPED_KINDS = frozenset({"truth", "consumed"})

@@ -8,14 +8,14 @@ from tempfile import TemporaryDirectory
 from schemas.facts import Fact
 from schemas.tables import FACTS
 from streaming.config import Config
-from streaming.replay.engines import EVENTS_FILE, Outcome, outcome_of
-from streaming.replay.folders import fresh_folder
+from streaming.replay.core_engine import EVENTS_FILE, Outcome, outcome_of
+from streaming.replay.output_folder import fresh_folder
 from streaming.spark.job import plan_of, run_to_end
 from streaming.spark.projections import run_projections
 from streaming.spark.session import SparkSession, build_session
 from streaming.spark.sources import FileSource
-from streaming.tables.facts import FactsTable
-from streaming.tables.replayed import mark_replayed
+from streaming.tables.facts_table import FactsTable
+from streaming.tables.replayed_mark import mark_replayed
 
 # Most of a short run is Java compiling what it will hardly use: without its second compiler it takes half the time.
 SHORT_LIVED = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}

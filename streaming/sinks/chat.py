@@ -14,7 +14,7 @@ import requests
 
 from streaming.errors import DeliveryError, SetupError
 from streaming.notices import escape
-from streaming.sinks import deadline
+from streaming.sinks import http_deadline
 from streaming.sinks.http import refusal
 from streaming.sinks.sink import Message
 
@@ -99,7 +99,7 @@ class _Listening(ModuleType):
         return getattr(requests, name)
 
     def request(self, method: str, url: str, **options: Any) -> requests.Response:
-        with deadline.session(_LIMIT_S) as session:
+        with http_deadline.session(_LIMIT_S) as session:
             answer = session.request(method, url, **{**options, "stream": True})
             with answer:
                 _read(answer)

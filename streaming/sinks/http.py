@@ -9,7 +9,7 @@ import requests
 from urllib3.exceptions import HTTPError, MaxRetryError, NameResolutionError, NewConnectionError
 
 from streaming.errors import DeliveryError
-from streaming.sinks import deadline
+from streaming.sinks import http_deadline
 
 _LONGEST_ANSWER = 300
 _PASSING = frozenset({408, 425, 429})
@@ -25,7 +25,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float, *,
     host = urlsplit(url).hostname
     began = time.monotonic()
     try:
-        with deadline.session(timeout_s) as session:
+        with http_deadline.session(timeout_s) as session:
             response = session.post(
                 url, data=body, headers=dict(headers), timeout=timeout_s, allow_redirects=False, stream=True
             )

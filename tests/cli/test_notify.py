@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from streaming.cli import main
 from streaming.config import load_alerts, load_config
 from streaming.notices import Site
-from streaming.notifier.keeping import folder_of_ones_own
-from streaming.notifier.setting_up import plan_of
-from streaming.tables.replayed import mark_replayed
+from streaming.notifier.from_config import plan_of
+from streaming.notifier.state_files import folder_of_ones_own
+from streaming.tables.replayed_mark import mark_replayed
 from tests.notifier.making import alert, health
 from tests.sinks.server import Answer, Server
 from tests.tables.written import commit

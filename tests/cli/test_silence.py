@@ -12,9 +12,9 @@ import pytest
 from msgspec.structs import replace
 
 from streaming.cli import main
-from streaming.notifier.keeping import POSITION, Position, folder_of_ones_own, save
+from streaming.notifier.open_alerts import Standing
 from streaming.notifier.silence_files import SilenceFiles
-from streaming.notifier.standing import Standing
+from streaming.notifier.state_files import POSITION, Position, folder_of_ones_own, save
 from tests.notifier.making import alert, health
 from tests.sinks.server import Server
 from tests.tables.written import commit

@@ -23,9 +23,9 @@ from streaming.collector.setting_up import credentials_of, tls_of
 from streaming.config import Collector
 from streaming.core.settings import Settings
 from streaming.errors import CollectorError
-from streaming.replay.engines import core_facts
+from streaming.replay.core_engine import core_facts
+from streaming.replay.input_file import open_source
 from streaming.replay.recording import Recording
-from streaming.replay.source import open_source
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, served
 from tests.collector.test_cluster_probe import Told, play, two_clients
 

@@ -7,10 +7,10 @@ import pytest
 from schemas.events import decode_event
 from schemas.facts import AlertFact, AlertState, GroupFact
 from streaming.core.settings import Settings
-from streaming.demo.account import Account
 from streaming.demo.fleet import APART_MS, GROUPS, WORDS, simulated_schedule
-from streaming.demo.player import CLUSTER, Played
-from streaming.replay.engines import core_facts
+from streaming.demo.live_output import Account
+from streaming.demo.schedule import CLUSTER, Played
+from streaming.replay.core_engine import core_facts
 from streaming.simulation.faults import FAULT_NAMED
 from streaming.simulation.load.fleet_spec import JOIN, Order, faults_named, moulds_for
 from streaming.simulation.load.group_template import Mould

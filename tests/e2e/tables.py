@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 from schemas.ddl import payload_column
 from schemas.facts import PAYLOADS, Fact
 from schemas.tables import PROJECTIONS
-from streaming.tables.rows import built
+from streaming.tables.fact_rows import built
 
 Row = dict[str, Any]
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from streaming.demo.player import CLUSTER, schedule
 from streaming.demo.publisher import Publisher
 from streaming.demo.scenarios import Scenario, load_scenarios
+from streaming.demo.schedule import CLUSTER, schedule
 from streaming.loopback import LoopbackKafka
 from tests.e2e.conftest import MakeJob
 from tests.e2e.hook import RULES, Told, until

@@ -14,8 +14,8 @@ from schemas.facts import Fact, QuarantineFact
 from schemas.identity import group_key
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
-from streaming.demo.player import shifted
 from streaming.demo.scenarios import Scenario, end_of, load_scenarios
+from streaming.demo.schedule import shifted
 from streaming.loopback import LoopbackKafka
 from streaming.replay.recording import RecordingTranslation
 from tests.e2e.tables import fact_order

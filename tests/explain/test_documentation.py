@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from streaming.explain.picture import Alert, Change, GroupPicture, Monitor, Queue, Transition, Unalerted, View
-from tests.explain.test_page import GOLDEN
+from tests.explain.test_group_text import GOLDEN
 
 TEXT = (Path(__file__).parents[2] / "docs" / "explain.md").read_text("utf-8")
 

@@ -19,8 +19,8 @@ from streaming.feed.console_producer import ConsoleProducer
 from streaming.feed.feeding import Clock, Fed, Feed
 from streaming.feed.outputs import FileOutput
 from streaming.loopback import LoopbackKafka
-from streaming.replay.engines import run_core
-from streaming.replay.source import open_source
+from streaming.replay.core_engine import run_core
+from streaming.replay.input_file import open_source
 from streaming.simulation.load.fleet_spec import Order
 from streaming.simulation.load.generated_fleet import Record, StampedFleet, stamped_fleet
 from streaming.simulation.load.group_template import Mould

@@ -4,8 +4,8 @@ from typing import Any
 
 from schemas.events import NotAsked
 from streaming.core.settings import Settings
-from streaming.inspect.judging import picture_of
-from streaming.inspect.page import lines_of
+from streaming.inspect.cluster_text import lines_of
+from streaming.inspect.group_evaluation import picture_of
 from streaming.inspect.picture import ClusterPicture, Empty, GroupPicture
 from streaming.inspect.watching import GroupWatch
 from tests.core.fleet import Fleet

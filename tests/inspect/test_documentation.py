@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from streaming.inspect.picture import Broker, Finding, GroupPicture, Member, Queue, Undecided
-from tests.inspect.test_page import GOLDEN
+from tests.inspect.test_cluster_text import GOLDEN
 
 TEXT = (Path(__file__).parents[2] / "docs" / "inspect.md").read_text("utf-8")
 

@@ -4,8 +4,8 @@ import pytest
 
 from streaming.config import Config
 from streaming.inspect.exit_status import exit_status
+from streaming.inspect.inspection import Plan, expecting
 from streaming.inspect.picture import ClusterPicture, Empty, GroupPicture
-from streaming.inspect.service import Plan, expecting
 
 
 def test_group_that_is_named_keeps_its_rules() -> None:

@@ -25,10 +25,10 @@ from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import take
-from streaming.inspect.judging import picture_of
+from streaming.inspect.group_evaluation import picture_of
 from streaming.inspect.picture import GroupPicture
 from streaming.inspect.watching import GroupWatch
-from streaming.replay.lines import read_lines
+from streaming.replay.input_lines import read_lines
 from streaming.replay.recording import RecordingTranslation, decode_line
 from tests.inspect.answers import Answers
 from tests.inspect.law import unfounded, unfounded_facts

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.events import Round
 from streaming.core.settings import Settings
-from streaming.inspect.judging import picture_of
+from streaming.inspect.group_evaluation import picture_of
 from streaming.inspect.watching import ClusterWatch
 from streaming.replay.recording import Recording
 

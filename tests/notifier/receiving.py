@@ -6,13 +6,13 @@ import msgspec
 
 from schemas.facts import Fact
 from streaming.notices import Notice
-from streaming.notifier.opening import opened
+from streaming.notifier.grouping import opened
+from streaming.notifier.monitor_health import Limits
+from streaming.notifier.open_alerts import Standing
 from streaming.notifier.pages import Due, Manner, Page, View, due, is_unheard
 from streaming.notifier.routes import Route
 from streaming.notifier.silences import Silence
-from streaming.notifier.standing import Standing
-from streaming.notifier.views import Scene, scene_of, view_of
-from streaming.notifier.watch import Limits
+from streaming.notifier.sink_view import Scene, scene_of, view_of
 from tests.notifier.making import NOW, S
 
 AT_ONCE = Manner(wait_ms=0)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from schemas.facts import Fact, GroupFact
 from streaming.notices import Notice
 from streaming.notifier.pages import Manner
-from streaming.replay.alerts import Transition, details, headline, transitions
+from streaming.replay.alert_transitions import Transition, details, headline, transitions
 from streaming.wording.numbers import ranges
 from tests.notifier.making import NOW, S
 from tests.notifier.receiving import Receiver

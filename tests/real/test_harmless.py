@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from streaming.collector.translation.answers import RunningInfoAnswer
-from streaming.replay.lines import read_lines
+from streaming.replay.input_lines import read_lines
 from streaming.replay.recording import decode_line
 from tests.e2e.job import Job
 from tests.real.collecting import Collecting

@@ -21,15 +21,15 @@ from deltalake import DeltaTable
 
 from schemas.facts import Fact
 from schemas.identity import is_retry_topic
+from streaming.cli.replay import add_command
 from streaming.config import load_config
 from streaming.demo import RECORDINGS
+from streaming.explain.expired_facts import read_standing
 from streaming.explain.folding import picture_of
-from streaming.explain.log import read_group
-from streaming.explain.standing import read_standing
-from streaming.replay.alerts import as_json, transitions
-from streaming.replay.command import add_command
-from streaming.replay.engines import core_facts
-from streaming.replay.source import ReplaySource, open_source
+from streaming.explain.read_facts import read_group
+from streaming.replay.alert_transitions import as_json, transitions
+from streaming.replay.core_engine import core_facts
+from streaming.replay.input_file import ReplaySource, open_source
 
 EXPECTED: dict[str, Any] = json.loads((Path(__file__).parent / "expect.json").read_text())
 

@@ -11,8 +11,8 @@ import pytest
 from schemas.facts import AlertFact
 from schemas.identity import is_retry_topic
 from streaming.core.settings import Settings
-from streaming.replay.engines import core_facts
-from streaming.replay.source import open_source
+from streaming.replay.core_engine import core_facts
+from streaming.replay.input_file import open_source
 
 FOLDER = Path(__file__).parent / "clusters"
 ILL = {"same", "subs", "mixed", "pause"}

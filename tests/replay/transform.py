@@ -18,7 +18,7 @@ import msgspec
 from schemas.events import encode_event
 from schemas.facts import Fact
 from streaming.core.settings import Settings
-from streaming.replay.engines import core_facts
+from streaming.replay.core_engine import core_facts
 from streaming.replay.recording import RecordingTranslation, decode_line
 
 Line = dict[str, Any]

@@ -29,7 +29,7 @@ from msgspec import Struct, field
 from schemas.events import encode_event
 from streaming.core.allocation import strategy_named
 from streaming.core.settings import GroupRule, Settings
-from streaming.replay.alerts import as_json, transitions
+from streaming.replay.alert_transitions import as_json, transitions
 from tests.core.fleet import T0, Fleet, queues
 
 if sys.version_info >= (3, 11):

@@ -10,8 +10,8 @@ from schemas.events import decode_event, encode_event
 from schemas.facts import Fact
 from streaming.config import load_config
 from streaming.config.sections import Rule
-from streaming.replay.alerts import as_json, transitions
-from streaming.replay.engines import core_facts
+from streaming.replay.alert_transitions import as_json, transitions
+from streaming.replay.core_engine import core_facts
 from tests.core.fleet import T0
 from tests.scenarios.scenario import FILES, check, event_lines, read
 

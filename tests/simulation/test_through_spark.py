@@ -11,7 +11,7 @@ from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import take
-from streaming.replay.engines import core_facts
+from streaming.replay.core_engine import core_facts
 from streaming.simulation.evaluation.incidents import play_incident
 from streaming.simulation.faults import FAULT_NAMED
 

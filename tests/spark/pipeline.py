@@ -17,7 +17,7 @@ from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
 from streaming.spark.job import Plan, run_to_end
 from streaming.spark.sources import FileSource, Source
-from streaming.tables.rows import built
+from streaming.tables.fact_rows import built
 from tests.core.fleet import Fleet
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

@@ -10,7 +10,7 @@ import pytest
 
 from schemas.facts import AlertFact, EvaluationFailedFact, EventsLostFact, Severity
 from streaming.notices import Notice, OpenAlert, Text
-from streaming.notifier.outcomes import Outcome, Outcomes
+from streaming.notifier.notifications_table import Outcome, Outcomes
 from streaming.notifier.silence_files import FOLDER, SilenceFiles
 from streaming.notifier.silences import Silence
 from streaming.spark.projections import run_projections

@@ -3,7 +3,7 @@
 import pytest
 from rich.cells import cell_len
 
-from streaming.wording import columns
+from streaming.snapshots import columns
 from streaming.wording.names import cut, cut_middle, plain, wrapped
 from streaming.wording.numbers import age, folded, ranges, rate, short
 

@@ -2,8 +2,8 @@
 
 from schemas.facts import Kind
 from streaming.explain.folding import picture_of
-from streaming.explain.log import read_group
 from streaming.explain.picture import GroupPicture
+from streaming.explain.read_facts import read_group
 from streaming.simulation.planning.current_group import Member, Present, Queue, chosen
 
 

@@ -1,0 +1,71 @@
+"""What the commands that need Spark begin and end with."""
+
+import argparse
+import os
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from threading import Event
+from typing import Any
+
+from streaming.cli.log_format import configure_logs
+from streaming.config import (
+    EVERY_FOLDER,
+    Alerts,
+    Config,
+    ConfigFaults,
+    KeyPath,
+    faults_of_alerts,
+    load_alerts,
+    load_config,
+)
+
+
+def configured(
+    arguments: argparse.Namespace,
+    options: Mapping[str, tuple[str, str]] | None = None,
+    writes: Container[KeyPath] = EVERY_FOLDER,
+) -> Config:
+    """The configuration that ``--config`` names; logs are as it says from here on. Raises ConfigError.
+
+    ``options`` of the command line win over all: by option, the variable that it stands for and its value.
+    ``writes``: keys of the folders that the command writes to; the others need not be writable, nor be there.
+    """
+    options = options or {}
+    try:
+        config = load_config(arguments.config, os.environ | dict(options.values()), writes)
+    except ConfigFaults as refused:
+        option_of = {variable: option for option, (variable, _) in options.items()}
+        faults = [replace(fault, where=option_of.get(fault.where, fault.where)) for fault in refused.faults]
+        raise ConfigFaults(faults, refused.rest) from None
+    configure_logs(config.log)
+    return config
+
+
+def configured_with_alerts(
+    arguments: argparse.Namespace, writes: Container[KeyPath] = EVERY_FOLDER
+) -> tuple[Config, Alerts]:
+    """The configuration and the alert rules that it names. Raises ConfigError with every fault of both."""
+    try:
+        config = configured(arguments, writes=writes)
+    except ConfigFaults as refused:
+        raise ConfigFaults([*refused.faults, *faults_of_alerts(refused.rest)]) from None
+    return config, load_alerts(config)
+
+
+@contextmanager
+def session(config: Config, command: str, alone_in: Mapping[str, str] | None = None) -> Iterator[Any]:
+    """A Spark session for one command, stopped at its end.
+
+    ``alone_in``: folders, by key, to which nobody else may write meanwhile. Raises InUseError while somebody does.
+    """
+    from streaming.spark.lease import far_leases, near_leases
+    from streaming.spark.session import build_session  # takes a second that a refused configuration need not wait for
+
+    with near_leases(alone_in or {}) as far:
+        spark = build_session(f"evenkeel {command}", config.spark.spark_settings())
+        try:
+            with far_leases(spark, far, Event()):
+                yield spark
+        finally:
+            spark.stop()

@@ -1,0 +1,70 @@
+"""``evenkeel demo``: a real Kafka and the real job, recordings of a real RocketMQ and a simulated fleet."""
+
+import argparse
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from streaming.demo.example_queries import invitation
+from streaming.demo.fleet import simulated_moulds
+from streaming.demo.live_run import TOPIC, Show
+from streaming.demo.scenarios import load_scenarios
+from streaming.demo.schedule import CLUSTER
+from streaming.demo.terminal import Terminal
+from streaming.loopback.kafka import LoopbackKafka, kafka_jars
+from streaming.replay.output_folder import fresh_folder
+from streaming.spark.packages import spark_jars
+from streaming.wording.numbers import counted
+
+FOLDER = Path("data", "demo")
+PARTITIONS = 4
+
+
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add ``demo`` to the command line; the parsed arguments' ``run`` runs it and returns the exit code."""
+    parser = commands.add_parser("demo", description=__doc__)
+    parser.add_argument("--seconds", type=_positive, metavar="N", help="end N seconds after the first event is played")
+    parser.add_argument("--keep", type=Path, metavar="DIR", default=FOLDER, help=f"where the tables go ({FOLDER})")
+    parser.set_defaults(run=run)
+
+
+def _positive(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < 1e9:
+        raise argparse.ArgumentTypeError("a number of seconds above 0")
+    return seconds
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Set up, play, sum up, and return 0; Ctrl-C is an end like any other. Raises MonitorError where it cannot."""
+    terminal = Terminal()
+    began = time.monotonic()
+    folder = fresh_folder(arguments.keep.absolute())
+    scenarios = load_scenarios(terminal.say)
+    with ExitStack() as stack:
+        with terminal.step("Looking for the jars of Spark's connectors and of Kafka (the first time, fetching them)"):
+            spark_jars()
+            kafka_jars()
+        with terminal.step("Simulating a dozen groups, and what may befall them"):
+            moulds = simulated_moulds()
+        kafka = LoopbackKafka()
+        with terminal.step("Starting Kafka"):
+            stack.callback(kafka.stop)
+            kafka.start()
+            kafka.create_topic(TOPIC, PARTITIONS)
+        show = Show(terminal, scenarios, moulds, kafka.bootstrap_servers, folder, arguments.seconds)
+        show.perform()
+    _sum_up(terminal, show, time.monotonic() - began)
+    return 0
+
+
+def _sum_up(terminal: Terminal, show: Show, took_s: float) -> None:
+    if show.account is None:
+        terminal.say("Stopped before anything was played.")
+        return
+    terminal.say(f"\nHow the groups of cluster {CLUSTER} stand:", "bold")
+    terminal.table(["group", "what it is about", "status", "open alerts"], show.account.summary())
+    played = counted(show.records, "event")
+    fired = counted(show.account.alerts_fired, "alert")
+    terminal.say(f"\n{played} played, {fired} fired, {took_s:.0f} s in all. Tables: {show.tables}\n")
+    terminal.say(invitation(show.tables))

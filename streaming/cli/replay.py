@@ -1,0 +1,103 @@
+"""``evenkeel replay``: a recording or a file of events through the pipeline, and what would have been paged."""
+
+import argparse
+import sys
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from streaming.config import load_config
+from streaming.progress import Progress
+from streaming.replay.alert_transitions import as_json, details, headline
+from streaming.replay.core_engine import Outcome, run_core
+from streaming.replay.input_file import Counts, open_source
+from streaming.replay.recording import DEFAULT_CLUSTER
+from streaming.wording.names import plain, plain_lines
+from streaming.wording.numbers import counted
+
+STYLES = {"pending": "yellow", "firing": "bold red", "resolved": "green"}
+
+
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add ``replay`` to the command line; the parsed arguments' ``run`` runs it and returns the exit code."""
+    parser = commands.add_parser("replay", help="play a recording or a file of events to its end", description=__doc__)
+    parser.add_argument("file", type=Path, metavar="FILE", help="JSON lines, also compressed with gzip")
+    parser.add_argument(
+        "--tables", type=Path, metavar="DIR", help="where to make the tables (default: data/replay/NAME)"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object for each alert transition, nothing else")
+    parser.add_argument("--config", type=Path, metavar="F", help="the configuration to judge by")
+    parser.add_argument(
+        "--engine", choices=("spark", "core"), default="spark", help="core: the same alerts without Spark and tables"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Replay, tell, and return 0. Raises MonitorError for a file or configuration that is refused."""
+    config = load_config(arguments.config, writes=())
+    progress = Progress()
+
+    def warn(text: str) -> None:
+        progress.clear()
+        say(text)
+
+    source = open_source(arguments.file, warn, DEFAULT_CLUSTER)
+
+    def tell(outcome: Outcome) -> None:
+        (_print_json if arguments.json else _print_words)(outcome, source.counts)
+
+    if arguments.engine == "core":
+        if arguments.tables is not None:
+            say("--tables is of no use with --engine core, which makes none")
+        with progress:
+            outcome = run_core(source.records(), config.settings(), progress.say)
+        tell(outcome)
+        return 0
+    from streaming.replay.spark_engine import run_spark  # importing Spark takes a second that --engine core need not
+
+    name = arguments.file.name.split(".", 1)[0] or "replay"
+    tables = arguments.tables or Path("data", "replay", name)
+    run_spark(source.records(), config, tables, say, tell)
+    if not arguments.json:
+        print(f"Tables: {tables}")
+    return 0
+
+
+def say(text: str) -> None:
+    """Warnings and progress: beside the results, never among them."""
+    print(plain_lines(text), file=sys.stderr, flush=True)
+
+
+def _print_json(outcome: Outcome, counts: Counts) -> None:
+    for transition in outcome.transitions:
+        sys.stdout.write(msgspec.json.encode(as_json(transition, counts.first_ts or 0)).decode() + "\n")
+    sys.stdout.flush()
+
+
+def _print_words(outcome: Outcome, counts: Counts) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    for transition in outcome.transitions:
+        at_s = (transition.ts - (counts.first_ts or 0)) / 1000
+        console.print(Text(f"{at_s:8.1f} s  {plain(headline(transition))}", style=STYLES[transition.alert.state]))
+        for line in details(transition):
+            console.print(Text(" " * 12 + plain(line)))
+    console.print(Text(summary(outcome, counts)))
+
+
+def summary(outcome: Outcome, counts: Counts) -> str:
+    """What was read and what came of it, in a line."""
+    last = {transition.alert.fingerprint: transition.alert.state for transition in outcome.transitions}
+    fired = {t.alert.fingerprint for t in outcome.transitions if t.alert.state == "firing"}
+    still = sum(last[fingerprint] == "firing" for fingerprint in fired)
+    parts = [
+        f"{counted(counts.rounds, 'round')} and {counted(counts.events, 'event')}"
+        f" of {counted(outcome.groups, 'group')}",
+        f"{counted(outcome.quarantined, 'record')} quarantined",
+        f"{counted(len(fired), 'alert')} fired, {still} of them still firing at the end",
+    ]
+    if outcome.failed_evaluations:
+        parts.append(f"evaluation failed {counted(outcome.failed_evaluations, 'time')}: this is evenkeel's own fault")
+    return "; ".join(parts)

@@ -1,0 +1,230 @@
+"""The show: what is played goes into Kafka, the job runs in this process, and what it commits is told as it comes."""
+
+import heapq
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Event, Thread
+from types import FrameType
+
+import msgspec
+from deltalake import DeltaTable
+from msgspec import Struct, field
+
+from schemas.facts import AlertFact, GroupFact
+from schemas.history import ALERTS
+from schemas.tables import FACTS
+from streaming.config import Config, Job, Source, Spark, Tables
+from streaming.demo.fleet import GROUPS, simulated_schedule
+from streaming.demo.live_output import Account
+from streaming.demo.publisher import Publisher
+from streaming.demo.scenarios import Scenario
+from streaming.demo.schedule import CLUSTER, Played, schedule
+from streaming.demo.terminal import Terminal
+from streaming.replay.spark_engine import SHORT_LIVED
+from streaming.simulation.load.group_template import Mould
+from streaming.spark.service import serve
+from streaming.tables.facts_table import FactsTable
+
+TOPIC = "evenkeel-events"
+LOOK_S = 0.5
+FIRST_EVENT_MS = 500
+FINISH_WITHIN_S = 300  # a machine that is busy with other things may need minutes
+STDERR = 2  # what a process inherits, whatever sys.stderr has become
+
+
+class Show:
+    """One performance. ``folder`` gets ``tables``, ``checkpoint`` and what Spark has to say, in ``spark.log``."""
+
+    def __init__(
+        self,
+        terminal: Terminal,
+        scenarios: list[Scenario],
+        moulds: list[Mould],
+        bootstrap_servers: str,
+        folder: Path,
+        seconds: float | None,
+    ) -> None:
+        self.tables = folder / "tables"
+        self.account: Account | None = None
+        self.records = 0
+        self._terminal = terminal
+        self._scenarios = scenarios
+        self._moulds = moulds
+        self._bootstrap_servers = bootstrap_servers
+        self._folder = folder
+        self._seconds = seconds
+        self._ready = Event()
+        self._stop = Event()
+        self._java_says = JavaSays(folder / "spark.log")
+        self._failure: BaseException | None = None
+        self._facts = FactsTable(self.tables / FACTS.name, [AlertFact, GroupFact])
+        self._alerts_told = 0
+
+    def perform(self) -> None:
+        """Until the time is over or a signal comes. Raises MonitorError where the job fails."""
+        teller = Thread(target=self._tell_all, name="teller", daemon=True)
+        teller.start()
+        try:
+            self._java_says.begin()
+            serve(self._config(), self._stop, self._on_ready)
+        finally:
+            self._java_says.end()
+            self._stop.set()
+            teller.join()
+        if self._failure is not None:
+            raise self._failure
+        self._tell()
+
+    def _config(self) -> Config:
+        return Config(
+            source=Source(topic=TOPIC, bootstrap_servers=self._bootstrap_servers),
+            tables=Tables(path=str(self.tables)),
+            job=Job(
+                checkpoint=str(self._folder / "checkpoint"),
+                shards=8,
+                trigger_seconds=1,
+                projection_seconds=15,  # whoever watches wants to query what has just been shown
+                maintenance=False,
+            ),
+            spark=Spark.model_validate({"settings": SHORT_LIVED}),
+        )
+
+    def _on_ready(self) -> None:
+        """Called in the main thread once the query runs: pyspark has put its own handler of Ctrl-C in place by now."""
+
+        def interrupt(number: int, frame: FrameType | None) -> None:
+            self._stop.set()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, interrupt)
+        self._java_says.end()
+        self._ready.set()
+
+    def _tell_all(self) -> None:
+        try:
+            with self._terminal.step("Starting Spark and the streaming job"):
+                while not (self._ready.is_set() or self._stop.is_set()):
+                    self._ready.wait(LOOK_S)
+            if self._ready.is_set():
+                self._play()
+        except BaseException as error:
+            self._failure = error
+        finally:
+            self._stop.set()
+
+    def _play(self) -> None:
+        start_ms = time.time_ns() // 1_000_000 + FIRST_EVENT_MS
+        self.account = account = Account(self._scenarios, start_ms, GROUPS)
+        self._introduce(start_ms)
+        publisher = Publisher(self._bootstrap_servers, TOPIC, self._programme(start_ms))
+        publisher.start()
+        try:
+            while not self._stop.wait(LOOK_S) and not self._is_over(start_ms):
+                publisher.check()
+                while not publisher.deeds.empty():
+                    deed = publisher.deeds.get()
+                    self._terminal.tell(*account.deed(deed.due_ms, deed.group, deed.deed))
+                self._tell()
+        finally:
+            publisher.stop()
+            self.records = publisher.records
+        self._finish()
+
+    def _programme(self, start_ms: int) -> Iterator[Played]:
+        """The recordings, and the simulated fleet beside them."""
+        both = schedule(self._scenarios, start_ms), simulated_schedule(self._moulds, start_ms)
+        return heapq.merge(*both, key=lambda played: played.due_ms)
+
+    def _introduce(self, start_ms: int) -> None:
+        self._terminal.say()
+        for scenario in self._scenarios:
+            self._terminal.say(f"{CLUSTER}/{scenario.group}: {scenario.plan.about}")
+        first, last = GROUPS[0], GROUPS[-1]
+        self._terminal.say(
+            f"{CLUSTER}/{first} to {last}: {len(GROUPS)} simulated groups; each minute something befalls one"
+        )
+        until = "Ctrl-C ends it" if self._seconds is None else f"It ends after {self._seconds:g} s"
+        clock = time.strftime("%H:%M:%S", time.localtime(start_ms / 1000))
+        self._terminal.say(f"Playing from {clock} on. {until}. (done) is what was really done.\n")
+
+    def _is_over(self, start_ms: int) -> bool:
+        return self._seconds is not None and time.time() * 1000 >= start_ms + self._seconds * 1000
+
+    def _tell(self) -> None:
+        """Whatever was committed since the last time."""
+        facts = self._facts.new()
+        self._alerts_told += sum(isinstance(fact.payload, AlertFact) for fact in facts)
+        if self.account is not None:
+            for spoken in self.account.hear(facts):
+                self._terminal.tell(*spoken)
+
+    def _finish(self) -> None:
+        """The facts of everything played, and the tables made from them; one who presses Ctrl-C does not wait."""
+        if not self._stop.is_set():
+            with self._terminal.step("Waiting for the job to catch up"):
+                self._wait_until(self._is_all_read)
+        if not self._stop.is_set():
+            with self._terminal.step("Bringing the tables up to date"):
+                self._wait_until(self._are_tables_made)
+        self._terminal.say("Stopping ...", "dim")
+
+    def _wait_until(self, is_done: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + FINISH_WITHIN_S
+        while not is_done() and not self._stop.wait(LOOK_S):
+            self._tell()
+            if time.monotonic() > deadline:
+                self._terminal.say(f"not done within {FINISH_WITHIN_S} s: going on without", "yellow")
+                return
+
+    def _is_all_read(self) -> bool:
+        """Whether the newest commit says that the job has read every record; a health fact brings one in time."""
+        self._tell()
+        return records_read(self.tables / FACTS.name) >= self.records
+
+    def _are_tables_made(self) -> bool:
+        path = str(self.tables / ALERTS.name)
+        return DeltaTable.is_deltatable(path) and DeltaTable(path).count() >= self._alerts_told
+
+
+class _Note(Struct):
+    offsets: dict[str, dict[str, int]] = field(default_factory=dict)
+
+
+_note_decoder = msgspec.json.Decoder(_Note)
+
+
+def records_read(facts: Path) -> int:
+    """How many records the job had read when it last committed facts, by its own note in Delta's log."""
+    if not DeltaTable.is_deltatable(str(facts)):
+        return 0
+    said = DeltaTable(str(facts)).history(1)[0].get("userMetadata")
+    return 0 if said is None else sum(_note_decoder.decode(said).offsets.get(TOPIC, {}).values())
+
+
+class JavaSays:
+    """While this holds, standard error is a file, which Java then inherits for its whole life.
+
+    What Spark says while starting is of no use to a watcher.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._own: int | None = None
+
+    def begin(self) -> None:
+        sys.stderr.flush()
+        self._own = os.dup(STDERR)
+        with self._path.open("ab") as log:
+            os.dup2(log.fileno(), STDERR)
+
+    def end(self) -> None:
+        """Give this process its own back. Ending twice does no harm."""
+        if self._own is not None:
+            sys.stderr.flush()
+            os.dup2(self._own, STDERR)
+            os.close(self._own)
+            self._own = None

@@ -1,0 +1,121 @@
+"""The facts of one group out of the facts table, without a JVM and without reading the table whole."""
+
+from collections.abc import Iterable
+from datetime import timezone
+from difflib import get_close_matches
+
+import pyarrow as pa
+from deltalake.exceptions import DeltaError
+
+from schemas.ddl import payload_column
+from schemas.facts import Fact, HealthFact
+from schemas.tables import FACTS
+from streaming.core.causes.explanation import first_of
+from streaming.errors import SourceError
+from streaming.explain.expired_facts import read_groups, read_standing
+from streaming.explain.folding import KINDS
+from streaming.explain.picture import Monitor
+from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
+from streaming.tables.query import Selection, is_one_of, is_told_by, quoted, text
+from streaming.wording.names import plain
+
+NAMES_AT_MOST = 10
+
+
+def read_group(tables: str, group: str, cluster: str | None, until: int | None) -> list[Fact]:
+    """Its facts in their order, at least one, and before them what still holds of those that have expired.
+
+    ``until``: epoch milliseconds, inclusive. Without ``cluster``, only one may have a group of this name.
+    Raises SourceError where there is no table or group, or nothing of it that is as old.
+    """
+    log = _open(tables)
+    wanted = f"{quoted('group')} = {text(group)}"
+    if cluster is not None:
+        wanted += f" AND {quoted('cluster')} = {text(cluster)}"
+    columns = ["identity", *KEY_COLUMNS, *map(payload_column, KINDS)]
+    facts = _in_order(log.rows(columns, f"{wanted} AND {_of_interest(until)}"))
+    if not facts or facts[0].seq > 0:
+        before = read_standing(tables, group, cluster, until)
+        facts = [*(fact for fact in before if not facts or fact.seq < facts[0].seq), *facts]
+    clusters = sorted({fact.cluster for fact in facts})
+    if not clusters:
+        raise SourceError(_why_none(tables, log, wanted, group, cluster, until))
+    if len(clusters) > 1:
+        raise SourceError(f"group {group} is in several clusters: name one with --cluster: {_listed(clusters)}")
+    return facts
+
+
+def read_monitor(tables: str, cluster: str, until: int | None) -> Monitor | None:
+    """How evenkeel itself was doing; None where it has not said (a replay says nothing)."""
+    wanted = f"{is_one_of('fact', [HealthFact.fact])} AND {is_one_of('cluster', [cluster])}"
+    wanted += f" AND {is_told_by(until, by_day=True)}"
+    log, columns = _open(tables), [*KEY_COLUMNS, payload_column(HealthFact)]
+    newest = next(facts_of(log.rows(columns, wanted, "ORDER BY ts DESC, seq DESC LIMIT 1")), None)
+    if newest is None:
+        return None
+    told = newest.payload
+    assert isinstance(told, HealthFact)
+    return Monitor(newest.ts, told.status, newest.ts - (told.lag_ms or 0))
+
+
+def _open(tables: str) -> Selection:
+    path = f"{tables}/{FACTS.name}"
+    try:
+        log = Selection(path)
+    except (DeltaError, OSError) as error:
+        why = str(error).splitlines()[0]
+        raise SourceError(
+            f"{path}: no facts table can be read there: name the folder of the tables with --tables, or the job's "
+            f"configuration with --config ({why})"
+        ) from error
+    missing = [name for name in KEY_COLUMNS if name not in log.columns]
+    if missing:
+        raise SourceError(f"{path}: its files cannot be read: No match for the column {missing[0]}: these are no facts")
+    return log
+
+
+def _of_interest(until: int | None) -> str:
+    return f"{is_one_of('fact', [kind.fact for kind in KINDS])} AND {is_told_by(until, by_day=True)}"
+
+
+def _in_order(rows: pa.Table) -> list[Fact]:
+    """By number, which goes on with a reseed. A checkpoint that began from nothing begins at 0, and knows nothing."""
+    by_identity: dict[str, list[Fact]] = {}
+    for identity, fact in zip(rows["identity"].to_pylist(), facts_of(rows), strict=True):
+        by_identity.setdefault(identity, []).append(fact)
+    found: list[Fact] = []
+    for facts in sorted(by_identity.values(), key=lambda facts: max(fact.ts for fact in facts)):
+        facts.sort(key=lambda fact: fact.seq)
+        found = facts if facts[0].seq == 0 else [*found, *facts]
+    return found
+
+
+def _why_none(tables: str, log: Selection, wanted: str, group: str, cluster: str | None, until: int | None) -> str:
+    """What there is instead: an earlier time, another cluster, a similar name."""
+    if until is not None:
+        first = log.rows(["ts"], f"{wanted} AND {_of_interest(None)}", "ORDER BY ts LIMIT 1")["ts"]
+        if len(first):
+            oldest = first[0].as_py().replace(tzinfo=timezone.utc)
+            return f"nothing was known of group {group} by then: its first fact is of {oldest:%Y-%m-%d %H:%M:%S} UTC"
+    told = log.distinct(["cluster", "group"]).to_pylist()
+    known = {(row["cluster"], row["group"]) for row in told} | read_groups(tables)
+    elsewhere = sorted({one for one, name in known if name == group})
+    if elsewhere:
+        return f"group {group} is not in cluster {cluster}, but in {_listed(elsewhere)}"
+    groups = {name for _, name in known if name}
+    near = _near(group, groups)
+    hint = f"did you mean {_listed(near)}?" if near else f"it knows {len(groups)}: {_listed(sorted(groups))}"
+    return f"the facts know no group {group}; {hint}" if groups else "the facts table holds no group yet"
+
+
+def _near(group: str, groups: Iterable[str]) -> list[str]:
+    """Those that are written alike, or hold it."""
+    asked = group.lower()
+    by_lower = {name.lower(): name for name in groups}
+    holding = sorted(name for lower, name in by_lower.items() if asked in lower or lower in asked)
+    alike = [by_lower[lower] for lower in get_close_matches(asked, by_lower, n=5, cutoff=0.6)]
+    return list(dict.fromkeys([*alike, *holding]))
+
+
+def _listed(names: list[str]) -> str:
+    return first_of([plain(name) for name in names], NAMES_AT_MOST)

@@ -1,0 +1,190 @@
+"""A look at clusters: rounds of the collector in this process, until enough is known, or until a signal."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from streaming.collector.probing.cluster import RoundReport
+from streaming.collector.service import Watched, watched
+from streaming.collector.setting_up import name_servers, policy_of
+from streaming.collector.signals import Signals, run_once
+from streaming.config import Config
+from streaming.core.settings import Settings
+from streaming.errors import CollectorError
+from streaming.inspect.group_evaluation import absent, picture_of
+from streaming.inspect.picture import ClusterPicture, Empty, GroupPicture
+from streaming.inspect.request_policy import INTERVAL_MS, look_policy
+from streaming.inspect.watching import ClusterWatch
+
+ENOUGH_S = 6.0  # clients commit offsets every 5 s: over less time, queues that move seem to stand still
+LATE_INTERVAL_S = 0.7  # between rounds in which only those are awaited who have not been heard
+LATEST_S = 8.0  # then the answer is given, whoever still owes one
+
+Show = Callable[[list[ClusterPicture]], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``groups`` are shell patterns; none: all that the configuration names."""
+
+    groups: tuple[str, ...] = ()
+    seconds: float = ENOUGH_S
+
+    @property
+    def latest_s(self) -> float:
+        return self.seconds + LATEST_S - ENOUGH_S
+
+
+class Look:
+    """One cluster under inspection."""
+
+    def __init__(self, config: Config, cluster: str, plan: Plan) -> None:
+        self.watch = ClusterWatch(cluster, expecting(config.settings(), cluster, plan.groups))
+        policy = look_policy(policy_of(config, cluster), plan.groups)
+        self._watched: Watched = watched(config, cluster, policy, self.watch.take, lambda _: None)
+        self._names = set(named(plan.groups))
+        self._began_s = time.monotonic()
+        self._report: RoundReport | None = None
+
+    async def round(self) -> None:
+        """Raises CollectorError where no name server has ever answered."""
+        self._report = await self._watched.probe.round()
+        view = self._watched.view
+        if not view.brokers.addresses and (why := view.silent.get("the name servers")):
+            raise CollectorError(f"no answer of the name servers of {self.watch.cluster}: {why}")
+
+    @property
+    def lasted_s(self) -> float:
+        return time.monotonic() - self._began_s
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether another round may hear some client, or what waits for groups without members."""
+        awaits_reports = any(group.awaits_reports for group in self.watch.groups.values())
+        return awaits_reports or self._watched.view.groups.empty().not_asked > 0
+
+    def picture(self) -> ClusterPicture:
+        view = self._watched.view
+        silent = dict(view.silent) if self._report is not None else {"the cluster": "no round has ended"} | view.silent
+        empty = view.groups.empty()
+        return ClusterPicture(
+            cluster=self.watch.cluster,
+            ts=view.clock.now_ms(),
+            looked_s=round(self.lasted_s, 1),
+            brokers=tuple(sorted(view.brokers.addresses)),
+            untold=self._watched.probe.have_not_told_groups,
+            empty=Empty(number=empty.number, not_known=empty.not_known, not_asked=empty.not_asked),
+            silent=silent,
+            groups=(*(picture_of(group) for _, group in sorted(self.watch.groups.items())), *self._absent()),
+        )
+
+    def _absent(self) -> Iterator[GroupPicture]:
+        """Groups that were asked for by their names, and that no broker has told of."""
+        view, untold = self._watched.view, self._watched.probe.have_not_told_groups
+        for name in self._names - self.watch.groups.keys():
+            if not view.policy.covers(name):
+                why = "evenkeel leaves it out: a group of RocketMQ's own, or in [collector] exclude"
+            elif view.groups.knows(name):
+                why = "no round of it has ended"
+            elif untold or not view.brokers.addresses:
+                why = f"no broker that answered knows it; no answer from {', '.join(untold) or 'the name servers'}"
+            else:
+                why = f"no broker knows it: {', '.join(sorted(view.brokers.addresses))}"
+            is_certain = view.policy.covers(name) and not untold and not view.groups.knows(name)
+            yield absent(
+                self.watch.cluster, name, view.clock.now_ms(), why, is_certain and bool(view.brokers.addresses)
+            )
+
+    async def close(self) -> None:
+        await self._watched.probe.close()
+
+
+def expecting(settings: Settings, cluster: str, groups: Iterable[str]) -> Settings:
+    """A group that is asked for by its name is expected to have members."""
+    rules = [
+        replace(settings.rule_for(cluster, group), cluster="*", group=group, always_on=True) for group in named(groups)
+    ]
+    return replace(settings, groups=(*rules, *settings.groups))
+
+
+def named(groups: Iterable[str]) -> list[str]:
+    """Those that are names, not patterns."""
+    return [group for group in groups if not set(group) & set("*?[")]
+
+
+def inspect_once(config: Config, plan: Plan) -> list[ClusterPicture]:
+    """One answer. Raises CollectorError where a cluster cannot be asked at all."""
+
+    async def look() -> list[ClusterPicture]:
+        async with _looks(config, plan) as looks:
+            await asyncio.gather(*(_look_long_enough(one, plan) for one in looks))
+            return [one.picture() for one in looks]
+
+    return run_once(look())
+
+
+def inspect_until_signal(config: Config, plan: Plan, show: Show) -> list[ClusterPicture]:
+    """A picture after each round, until SIGINT or SIGTERM; the last one is given back."""
+
+    async def watch() -> list[ClusterPicture]:
+        stop = asyncio.Event()
+        signals.tell(stop.set)
+        stopping = asyncio.create_task(stop.wait())
+        async with _looks(config, plan) as looks:
+            while not stop.is_set():
+                began_s = time.monotonic()
+                await _rounds(looks, stopping)
+                if not stop.is_set():
+                    show([one.picture() for one in looks])
+                left_s = INTERVAL_MS / 1000 - (time.monotonic() - began_s)
+                await asyncio.wait([stopping], timeout=max(0, left_s))
+            return [one.picture() for one in looks]
+
+    with Signals() as signals:
+        return asyncio.run(watch())
+
+
+@contextlib.asynccontextmanager
+async def _looks(config: Config, plan: Plan) -> AsyncIterator[list[Look]]:
+    looks = [Look(config, cluster, plan) for cluster in name_servers(config)]
+    try:
+        yield looks
+    finally:
+        await asyncio.gather(*(one.close() for one in looks))
+
+
+async def _look_long_enough(look: Look, plan: Plan) -> None:
+    """Until it is long enough and everybody has been heard; at the latest when the answer is due."""
+    with contextlib.suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(_rounds_of(look, plan), plan.latest_s)
+
+
+async def _rounds_of(look: Look, plan: Plan) -> None:
+    while True:
+        began_s = look.lasted_s
+        await look.round()
+        is_enough = began_s >= plan.seconds
+        if is_enough and not look.is_waiting:
+            return
+        interval_s = LATE_INTERVAL_S if is_enough else INTERVAL_MS / 1000
+        await asyncio.sleep(max(0, interval_s - (look.lasted_s - began_s)))
+
+
+async def _rounds(looks: list[Look], stopping: "asyncio.Task[bool]") -> None:
+    """A round of each cluster, unless it is to stop. Nothing of it is left running, whatever happens."""
+
+    async def rounds() -> None:
+        await asyncio.gather(*(look.round() for look in looks))
+
+    rounding = asyncio.create_task(rounds())
+    try:
+        await asyncio.wait([rounding, stopping], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        rounding.cancel()
+        await asyncio.wait([rounding])
+    if not rounding.cancelled():
+        rounding.result()

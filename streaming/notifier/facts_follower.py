@@ -1,0 +1,134 @@
+"""The facts table followed by its commits, without a JVM; from a snapshot where its log has been cut off."""
+
+import json
+import logging
+from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.fs import DeltaStorageHandler
+from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, SubTreeFileSystem
+
+from schemas.ddl import payload_column
+from schemas.facts import AlertFact, Fact, HealthFact, Payload
+from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
+
+log = logging.getLogger(__name__)
+
+KINDS: tuple[type[Payload], ...] = (AlertFact, HealthFact)
+MOST_COMMITS = 500  # of more than these a snapshot is read sooner
+LOOK_EVERY = 30  # polls without a commit until it is asked whether the log goes on elsewhere
+HEALTH_DAYS = 1  # older health facts say nothing of now
+_COLUMNS = [*KEY_COLUMNS, *map(payload_column, KINDS)]
+_WANTED = pc.field("fact").isin([kind.fact for kind in KINDS])
+
+
+class Tail:
+    """``version``: up to which commit it has read, None for nothing; ``table_id``: of which table."""
+
+    def __init__(self, path: str, table_id: str | None = None, version: int | None = None) -> None:
+        self.table_id = table_id
+        self.version = version
+        self._path = path.replace("s3a://", "s3://", 1)
+        self._files: FileSystem | None = None
+        self._polls = 0
+
+    def read(self) -> list[Fact]:
+        """Alerts and health told since the last time, oldest commit first; of a snapshot the newest of each alert.
+
+        While there is no table, nothing. Raises what deltalake and pyarrow raise; then nothing counts as read.
+        """
+        if self._files is None:
+            if not DeltaTable.is_deltatable(self._path):
+                return []
+            self._files = _files_in(self._path)
+            return self._read_on_elsewhere()
+        facts = self._read_commits()
+        self._polls = 0 if facts else self._polls + 1
+        if self._polls >= LOOK_EVERY:
+            self._polls = 0
+            facts += self._read_on_elsewhere()
+        return facts
+
+    def _read_on_elsewhere(self) -> list[Fact]:
+        """At the start, and now and then: the table may be another, or its log may no longer hold the next commit."""
+        table = DeltaTable(self._path)
+        version, table_id = table.version(), str(table.metadata().id)
+        is_same = self.table_id == table_id and self.version is not None and self.version <= version
+        if is_same and (self.version == version or self._has_next()):
+            return self._read_commits()
+        if not is_same and self.table_id is not None:
+            log.warning("%s is another table than before: what stood in that is over", self._path)
+        facts = list(newest_only(self._snapshot(table)))
+        self.table_id, self.version = table_id, version
+        return facts
+
+    def _read_commits(self) -> list[Fact]:
+        facts: list[Fact] = []
+        version = self.version
+        for _ in range(MOST_COMMITS):
+            if version is None or (actions := self._commit(version + 1)) is None:
+                break
+            for added in (action["add"] for action in actions if "add" in action):
+                if added.get("dataChange", True):
+                    facts += self._rows(unquote(added["path"]))
+            version += 1
+        self.version = version
+        return facts
+
+    def _has_next(self) -> bool:
+        return self.version is not None and self._commit(self.version + 1) is not None
+
+    def _commit(self, version: int) -> list[dict[str, Any]] | None:
+        assert self._files is not None
+        try:
+            with self._files.open_input_stream(f"_delta_log/{version:020}.json") as stream:
+                return [json.loads(line) for line in stream.read().splitlines() if line.strip()]
+        except FileNotFoundError:
+            return None
+
+    def _rows(self, file: str) -> Iterator[Fact]:
+        rows = pq.read_table(file, columns=_COLUMNS, filters=_WANTED, filesystem=self._files, partitioning=None)
+        return facts_of(rows)
+
+    def _snapshot(self, table: DeltaTable) -> Iterator[Fact]:
+        """Files that can't hold what is wanted are not opened."""
+        actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+        days = [day for action in actions if (day := str(action.get("partition.date") or ""))]
+        newest = max(days, default="1970-01-01")
+        recent = str(date.fromisoformat(newest) - timedelta(days=HEALTH_DAYS))
+        for action in actions:
+            is_recent = str(action.get("partition.date") or newest) >= recent
+            if _may_hold(action, AlertFact.fact) or (is_recent and _may_hold(action, HealthFact.fact)):
+                yield from self._rows(unquote(action["path"]))
+
+
+def _files_in(path: str) -> FileSystem:
+    """Of this machine by pyarrow, which lets other threads go on while a disk hangs; deltalake's holds them all."""
+    return PyFileSystem(DeltaStorageHandler(path)) if "://" in path else SubTreeFileSystem(path, LocalFileSystem())
+
+
+def newest_only(facts: Iterable[Fact]) -> Iterator[Fact]:
+    """Of each alert its newest fact; of each cluster its newest health fact, and the newest that tells of a round."""
+    newest: dict[tuple[str, str], Fact] = {}
+    for fact in facts:
+        names: list[tuple[str, str]] = []
+        if isinstance(fact.payload, AlertFact):
+            names = [("alert", fact.payload.fingerprint)]
+        elif isinstance(fact.payload, HealthFact):
+            names = [("health", fact.cluster)] + ([("rounds", fact.cluster)] if fact.payload.rounds else [])
+        for name in names:
+            if name not in newest or newest[name].seq < fact.seq:
+                newest[name] = fact
+    yield from {id(fact): fact for fact in newest.values()}.values()
+
+
+def _may_hold(action: dict[str, Any], kind: str) -> bool:
+    """By the smallest and largest name of a fact in the file, where the log knows them."""
+    least, most = action.get("min.fact"), action.get("max.fact")
+    return least is None or most is None or least <= kind <= most

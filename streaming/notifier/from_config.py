@@ -1,0 +1,90 @@
+"""From the configuration and the alert rules to a plan."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from urllib.parse import quote
+
+from streaming.config import Alerts, Config, SinkSection, secret_at, zone_named
+from streaming.errors import SetupError
+from streaming.notices import Notice, Site
+from streaming.notifier.heartbeat import Heartbeat
+from streaming.notifier.monitor_health import Limits
+from streaming.notifier.pages import Manner
+from streaming.notifier.routes import Route
+from streaming.notifier.threads import Addressee, Plan
+from streaming.sinks import Sink
+from streaming.sinks.alertmanager import AlertmanagerSink
+from streaming.sinks.chat import ChatSink
+from streaming.sinks.log import LogSink
+from streaming.sinks.pagerduty import PagerDutySink
+from streaming.sinks.webhook import WebhookSink
+from streaming.tables.replayed_mark import replayed_by
+
+
+def plan_of(config: Config, alerts: Alerts, environ: Mapping[str, str] | None = None, file: Path | None = None) -> Plan:
+    """What both ask for. ``file``: the configuration's, for the commands in a page.
+
+    Raises SetupError where a sink cannot be made, and of tables that tell what is past.
+    """
+    maker = replayed_by(config.tables.path)
+    if maker is not None:
+        raise SetupError(
+            f"the tables in {config.tables.path} were made by '{maker}': what they tell is past, and nobody is to be "
+            "paged of it; name the tables of 'evenkeel run' in tables.path"
+        )
+    pages = alerts.pages
+    names = tuple(sink.name for sink in alerts.sinks)
+    routes = tuple(
+        Route(tuple(route.sinks), route.cluster, route.group, frozenset(route.severities)) for route in alerts.routes
+    )
+    return Plan(
+        tables=config.tables.path,
+        state=Path(config.notify.state),
+        addressees=[Addressee(sink_of(section, environ), section.language) for section in alerts.sinks],
+        routes=routes or (Route(names),),
+        manner=Manner(
+            wait_ms=_ms(pages.wait_seconds),
+            storm_groups=pages.storm_groups,
+            storm_ms=_ms(pages.storm_seconds),
+            update_ms=_ms(pages.update_seconds),
+        ),
+        limits=Limits(_ms(alerts.monitor.blind_seconds), _ms(alerts.monitor.late_seconds)),
+        clusters=tuple(config.collector.clusters),
+        link=linker(pages.link),
+        site=Site(
+            config=str(file.absolute()) if file is not None else "",
+            name_servers=config.collector.clusters,
+            zone=zone_named(pages.time_zone) if pages.time_zone else None,
+            docs=pages.docs.rstrip("/") or "docs",
+        ),
+        heartbeat=Heartbeat(alerts.heartbeat.url, alerts.heartbeat.every_seconds) if alerts.heartbeat.url else None,
+    )
+
+
+def sink_of(section: SinkSection, environ: Mapping[str, str] | None = None) -> Sink:
+    """The sink that a section describes, with its secret."""
+    name, url, timeout = section.name, section.url, section.timeout_seconds
+    secret = secret_at(section.secret, environ)
+    if section.kind == "log":
+        return LogSink(name)
+    if section.kind == "webhook":
+        return WebhookSink(name, url, secret, timeout)
+    if section.kind == "alertmanager":
+        return AlertmanagerSink(name, url, secret, timeout)
+    if section.kind == "pagerduty":
+        return PagerDutySink(name, url, secret, timeout)
+    return ChatSink(name, section.kind, secret)
+
+
+def linker(template: str) -> Callable[[Notice], str | None]:
+    """Makes a notice's address; of several groups none is named."""
+
+    def link(notice: Notice) -> str | None:
+        group = notice.groups[0] if len(notice.groups) == 1 else ""
+        return template.format(cluster=quote(notice.cluster, safe=""), group=quote(group, safe="")) or None
+
+    return link
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -1,0 +1,86 @@
+"""Two ways to the same facts: the core alone, in about a second, and the whole Spark job with its tables."""
+
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from schemas.codec import MAX_EVENT_BYTES, QUARANTINED_BYTES
+from schemas.facts import EvaluationFailedFact, Fact, QuarantineFact
+from streaming.core.settings import Settings
+from streaming.core.shard import Record, fold
+from streaming.replay.alert_transitions import Transition, transitions
+
+EVENTS_FILE = "events.jsonl"
+EVENTS_A_WORD = 1_000  # so often progress is told, and may be said
+
+T = TypeVar("T")
+Tell = Callable[[str], None]
+
+
+def _to_nobody(text: str) -> None:
+    pass
+
+
+class Outcome(NamedTuple):
+    """What came of a replay."""
+
+    transitions: list[Transition]
+    groups: int
+    quarantined: int
+    failed_evaluations: int
+    tables: Path | None = None
+
+
+def run_core(records: Iterable[bytes], settings: Settings, tell: Tell = _to_nobody) -> Outcome:
+    """Fold in this process, as one shard: no Spark, no tables. ``tell`` hears how far it has come."""
+    return outcome_of(core_facts(records, settings, tell))
+
+
+def core_facts(records: Iterable[bytes], settings: Settings, tell: Tell = _to_nobody) -> list[Fact]:
+    """The facts of events in the order that files have: that of their ``seq``."""
+    read = _counted(map(_numbered, records), lambda count: tell(f"{count} events read"))
+    ordered = sorted(read, key=lambda one: one[0])
+    judged = _counted(ordered, lambda count: tell(f"{count} of {len(ordered)} events judged"))
+    return fold(None, (_record(seq, value) for seq, value in judged), settings).facts
+
+
+def _counted(items: Iterable[T], tell: Callable[[int], None]) -> Iterator[T]:
+    for count, item in enumerate(items, 1):
+        if count % EVENTS_A_WORD == 0:
+            tell(count)
+        yield item
+
+
+class _Seq(Struct):
+    seq: int = -1
+
+
+_seq_decoder = msgspec.json.Decoder(_Seq)
+
+
+def _numbered(value: bytes) -> tuple[int, bytes]:
+    """A line without a readable number comes before all others, as in Spark: it is only to be quarantined."""
+    try:
+        return _seq_decoder.decode(value).seq, value
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return -1, value
+
+
+def _record(seq: int, value: bytes) -> Record:
+    whole = len(value) <= MAX_EVENT_BYTES
+    kept, digest = (value, None) if whole else (value[:QUARANTINED_BYTES], sha256(value).hexdigest())
+    return Record(None, kept, len(value), digest, None, EVENTS_FILE, None, seq)
+
+
+def outcome_of(facts: list[Fact], tables: Path | None = None) -> Outcome:
+    return Outcome(
+        transitions=transitions(facts),
+        groups=len({(fact.cluster, fact.group) for fact in facts if not isinstance(fact.payload, QuarantineFact)}),
+        quarantined=sum(isinstance(fact.payload, QuarantineFact) for fact in facts),
+        failed_evaluations=sum(isinstance(fact.payload, EvaluationFailedFact) for fact in facts),
+        tables=tables,
+    )

@@ -1,0 +1,78 @@
+"""Parts of the show that need neither Spark nor a watcher."""
+
+import json
+import os
+import time
+from itertools import takewhile
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, write_deltalake
+from kafka import KafkaConsumer
+
+from streaming.demo.live_run import JavaSays, records_read
+from streaming.demo.publisher import Publisher
+from streaming.demo.scenarios import load_scenarios
+from streaming.demo.schedule import schedule
+from streaming.loopback import LoopbackKafka
+
+
+def commit(path: Path, note: str | None) -> None:
+    said = CommitProperties(custom_metadata={"userMetadata": note}) if note else None
+    write_deltalake(path, pa.table({"a": [1]}), mode="append", commit_properties=said)
+
+
+def test_how_much_was_read_is_said_by_the_newest_commit(tmp_path: Path) -> None:
+    path = tmp_path / "facts"
+    assert records_read(path) == 0, "there is no table yet"
+    commit(path, None)
+    assert records_read(path) == 0
+    commit(path, json.dumps({"identity": "x", "offsets": {"evenkeel-events": {"0": 3, "1": 4}, "other": {"0": 9}}}))
+    assert records_read(path) == 7
+
+
+def test_what_java_says_goes_to_a_file_and_ours_does_not(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    java_says = JavaSays(tmp_path / "log")
+    java_says.begin()
+    os.write(2, b"WARN nothing of interest\n")
+    java_says.end()
+    java_says.end()
+    os.write(2, b"ours\n")
+    assert (tmp_path / "log").read_text() == "WARN nothing of interest\n"
+    assert capfd.readouterr().err == "ours\n"
+
+
+@pytest.mark.kafka
+def test_records_reach_kafka_under_their_keys_and_deeds_do_not(kafka: LoopbackKafka) -> None:
+    kafka.create_topic("played", 3)
+    start_ms = int(time.time() * 1000) - 30_000  # due already
+    scenarios = load_scenarios(pytest.fail)
+    played = list(takewhile(lambda one: one.due_ms < start_ms + 20_000, schedule(scenarios, start_ms)))
+    publisher = Publisher(kafka.bootstrap_servers, "played", iter(played))
+    publisher.start()
+    time.sleep(1)
+    publisher.stop()
+    publisher.check()
+    deeds = [publisher.deeds.get() for _ in range(publisher.deeds.qsize())]
+    assert deeds == [one for one in played if one.value is None]
+    consumer = KafkaConsumer(
+        "played", bootstrap_servers=kafka.bootstrap_servers, auto_offset_reset="earliest", consumer_timeout_ms=5000
+    )
+    arrived = [(record.key, record.value) for record in consumer]
+    consumer.close()
+    assert len(arrived) == publisher.records
+    for scenario in scenarios:
+        key = f"demo/{scenario.group}".encode()
+        assert [v for k, v in arrived if k == key] == [one.value for one in played if one.key == key and one.value]
+
+
+@pytest.mark.kafka
+def test_a_stopped_show_plays_no_more(kafka: LoopbackKafka) -> None:
+    kafka.create_topic("stopped", 1)
+    publisher = Publisher(kafka.bootstrap_servers, "stopped", schedule(load_scenarios(pytest.fail), 2**50))
+    publisher.start()
+    began = time.monotonic()
+    publisher.stop()
+    assert time.monotonic() - began < 5
+    assert publisher.records == 0

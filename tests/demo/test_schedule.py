@@ -1,0 +1,116 @@
+"""The recordings as they are played: moved in time, kept alive, and begun again."""
+
+from collections import Counter
+from itertools import pairwise, takewhile
+
+import msgspec
+import pytest
+
+from schemas.codec import Rejected, decode_record
+from schemas.events import AnyEvent, AssignmentReport, ConsumeProgress, Round, TopicRoute
+from streaming.core.settings import Settings
+from streaming.demo.scenarios import PLANS, Scenario, load_scenarios
+from streaming.demo.schedule import CLUSTER, Played, schedule
+from streaming.replay.alert_transitions import transitions
+from streaming.replay.core_engine import core_facts
+
+START = 1_800_000_000_000
+
+
+@pytest.fixture(scope="module")
+def scenarios() -> list[Scenario]:
+    return load_scenarios(pytest.fail)
+
+
+def play(scenarios: list[Scenario], seconds: int) -> list[Played]:
+    return list(takewhile(lambda one: one.due_ms <= START + 1000 * seconds, schedule(scenarios, START)))
+
+
+def events_of(played: list[Played], group: str) -> list[AnyEvent]:
+    events = []
+    for one in played:
+        if one.value is None or one.group != group:
+            continue
+        event = decode_record(one.key, one.value, len(one.value), one.due_ms)
+        assert not isinstance(event, Rejected), event
+        events.append(event)
+    return events
+
+
+def test_what_is_due_comes_in_order_and_starts_at_the_start(scenarios: list[Scenario]) -> None:
+    due = [one.due_ms for one in play(scenarios, 30)]
+    assert due == sorted(due)
+    assert START <= due[0] < START + 2000
+
+
+@pytest.mark.slow
+def test_every_group_has_a_round_a_second_for_minutes(scenarios: list[Scenario]) -> None:
+    played = play(scenarios, 400)
+    for scenario in scenarios:
+        events = events_of(played, scenario.group)
+        assert [event.seq for event in events] == list(range(len(events)))
+        markers = [event for event in events if isinstance(event, Round)]
+        assert len(markers) == pytest.approx(400, rel=0.07)
+        assert all(a.ts < b.ts <= a.ts + 5000 and a.round < b.round for a, b in pairwise(markers))
+        assert markers[0].ts >= START
+        assert all(broker.answered for marker in markers for broker in marker.brokers)
+
+
+def test_no_event_is_ahead_of_the_moment_at_which_it_is_played(scenarios: list[Scenario]) -> None:
+    for one in play(scenarios, 120):
+        if one.value is not None:
+            assert msgspec.json.decode(one.value)["ts"] <= one.due_ms
+
+
+def test_messages_that_wait_are_no_older_than_the_recording(scenarios: list[Scenario]) -> None:
+    (scenario,) = [one for one in scenarios if one.plan.name == "e_subscriptions"]
+    progress = [e for e in events_of(play(scenarios, 120), scenario.group) if isinstance(e, ConsumeProgress)]
+    consumed = [queue.consumed_ts for event in progress for queue in event.queues if queue.consumed_ts]
+    assert consumed
+    assert all(ts > START - 600_000 for ts in consumed)
+
+
+def test_a_client_keeps_its_start_time_while_its_group_is_kept_alive(scenarios: list[Scenario]) -> None:
+    (scenario,) = [one for one in scenarios if one.plan.name == "b_kill9"]
+    reports = [e for e in events_of(play(scenarios, 200), scenario.group) if isinstance(e, AssignmentReport)]
+    starts = Counter((report.client_id, report.start_ts) for report in reports if report.answered)
+    assert len(starts) == 3
+
+
+@pytest.mark.slow
+def test_routes_are_repeated_while_a_group_is_kept_alive(scenarios: list[Scenario]) -> None:
+    routes = [e for e in events_of(play(scenarios, 400), scenarios[0].group) if isinstance(e, TopicRoute)]
+    assert max(b.ts - a.ts for a, b in pairwise(routes)) < 70_000
+
+
+@pytest.mark.slow
+def test_only_what_is_broken_fires_and_it_gets_well_when_it_begins_again(scenarios: list[Scenario]) -> None:
+    played = play(scenarios, 180)
+    fired, resolved = set(), set()
+    for scenario in scenarios:
+        values = [one.value for one in played if one.value is not None and one.group == scenario.group]
+        for one in transitions(core_facts(values, Settings())):
+            if one.alert.state == "firing":
+                fired.add((scenario.plan.name, one.alert.kind))
+            elif one.alert.state == "resolved" and one.alert.fired_ts:
+                resolved.add((scenario.plan.name, one.alert.kind))
+    assert fired == {
+        ("d_sameid", "DUPLICATED"),
+        ("d_sameid", "ORPHANED"),
+        ("e_subscriptions", "INCONSISTENT_SUBSCRIPTION"),
+        ("e_subscriptions", "ORPHANED"),
+    }
+    assert resolved == {("d_sameid", "DUPLICATED"), ("d_sameid", "ORPHANED")}
+
+
+def test_deeds_are_those_of_the_recordings(scenarios: list[Scenario]) -> None:
+    deeds = [one.deed for one in play(scenarios, 60) if one.value is None]
+    assert "kill -9 b_kill9-c2" in deeds
+    assert "expand 4->8 on every broker" in deeds
+    assert "start d_sameid-c2, instance same on T_d_sameid_50573" in deeds
+    assert not any("add third" in deed for deed in deeds), "the line after it says more"
+
+
+def test_every_recording_has_a_plan_and_the_cluster_a_name(scenarios: list[Scenario]) -> None:
+    assert len({scenario.group for scenario in scenarios}) == len(PLANS) == 7
+    assert {e.cluster for e in events_of(play(scenarios, 5), scenarios[0].group)} == {CLUSTER}

@@ -1,0 +1,132 @@
+"""The facts table followed without a JVM."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from schemas.facts import Fact, GroupFact
+from streaming.notifier import facts_follower
+from streaming.notifier.facts_follower import Tail
+from tests.notifier.making import alert, health
+from tests.tables.written import commit
+
+OTHER = Fact(1, "c", "g", None, alert().ts, GroupFact(
+    status="healthy", members=1, queues=1, counts={}, brokers_covered=1, brokers_known=1, members_reporting=1,
+))  # fmt: skip
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    return tmp_path / "tables of mine" / "facts"
+
+
+def drop_log(table: Path, until: int) -> None:
+    """As if maintenance had made a checkpoint and shortened the log."""
+    DeltaTable(table).create_checkpoint()
+    for version in range(until + 1):
+        (table / "_delta_log" / f"{version:020}.json").unlink()
+
+
+def test_facts_come_once_and_only_those_that_matter(table: Path) -> None:
+    tail = Tail(str(table))
+    assert tail.read() == [], "there is no table yet"
+    commit(table, [alert(), OTHER, health()])
+    assert tail.read() == [alert(), health()]
+    assert tail.read() == []
+    commit(table, [OTHER])
+    commit(table, [alert(seq=2, state="resolved", at=5, fired=0)])
+    commit(table, [alert("h")])
+    assert tail.read() == [alert(seq=2, state="resolved", at=5, fired=0), alert("h")]
+
+
+def test_restart_goes_on_where_it_stopped(table: Path) -> None:
+    commit(table, [alert()])
+    tail = Tail(str(table))
+    tail.read()
+    commit(table, [alert("h")])
+    assert Tail(str(table), tail.table_id, tail.version).read() == [alert("h")]
+
+
+def test_compaction_tells_nothing(table: Path) -> None:
+    for seq in range(1, 4):
+        commit(table, [alert(seq=seq, at=seq)])
+    tail = Tail(str(table))
+    tail.read()
+    DeltaTable(table).optimize.compact()
+    assert tail.read() == []
+    commit(table, [alert("h")])
+    assert tail.read() == [alert("h")]
+
+
+def test_what_is_compacted_before_it_was_read_is_read_from_where_it_was(table: Path) -> None:
+    commit(table, [alert()])
+    tail = Tail(str(table))
+    tail.read()
+    commit(table, [alert(seq=2, at=1)])
+    DeltaTable(table).optimize.compact()
+    assert tail.read() == [alert(seq=2, at=1)]
+
+
+def test_log_that_was_cut_off_is_caught_up_with_from_a_snapshot(table: Path) -> None:
+    commit(table, [alert()])
+    tail = Tail(str(table))
+    tail.read()
+    commit(table, [alert(seq=2, at=1), alert("h")])
+    commit(table, [alert(seq=3, at=2, state="resolved", fired=0), health(), health(at=15), OTHER])
+    drop_log(table, 1)
+    late = Tail(str(table), tail.table_id, tail.version)
+    told = [alert(seq=3, at=2, state="resolved", fired=0), alert("h"), health(at=15)]
+    assert sorted(late.read(), key=lambda fact: fact.seq) == sorted(told, key=lambda fact: fact.seq)
+    assert late.version == 2
+
+
+def test_log_that_is_cut_off_while_it_watches_is_noticed(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facts_follower, "LOOK_EVERY", 2)
+    commit(table, [alert()])
+    tail = Tail(str(table))
+    tail.read()
+    commit(table, [alert(seq=2, at=1)])
+    commit(table, [alert(seq=3, at=2)])
+    drop_log(table, 1)
+    assert [tail.read() for _ in range(2)] == [[], [alert(seq=3, at=2)]]
+
+
+def test_first_look_at_a_table_is_a_snapshot_of_what_is_newest(table: Path) -> None:
+    day = 86_400
+    commit(table, [alert(at=0), alert("old", at=-40 * day)])
+    commit(table, [health(at=-3 * day), health(at=-30), health(at=0, rounds=0, lag=30), alert(seq=2, at=1)])
+    told = Tail(str(table)).read()
+    assert sorted(told, key=lambda fact: (fact.payload.fact, fact.ts)) == [
+        alert("old", at=-40 * day), alert(seq=2, at=1), health(at=-30), health(at=0, rounds=0, lag=30),
+    ]  # fmt: skip
+
+
+def test_another_table_in_its_place_is_read_afresh(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facts_follower, "LOOK_EVERY", 1)
+    commit(table, [alert()])
+    commit(table, [alert(seq=2, at=1)])
+    tail = Tail(str(table))
+    tail.read()
+    known = tail.table_id
+    shutil.rmtree(table)
+    commit(table, [alert("h")])
+    assert tail.read() == [alert("h")]
+    assert tail.table_id != known
+    assert Tail(str(table), known, 1).read() == [alert("h")]
+
+
+def test_what_cannot_be_read_is_read_the_next_time(table: Path) -> None:
+    commit(table, [alert()])
+    tail = Tail(str(table))
+    tail.read()
+    before = set(table.rglob("*.parquet"))
+    commit(table, [alert("f")])
+    commit(table, [alert("h")])
+    file = max(set(table.rglob("*.parquet")) - before, key=lambda path: path.stat().st_mtime_ns)
+    away = file.rename(file.with_suffix(".away"))
+    with pytest.raises(FileNotFoundError):
+        tail.read()
+    away.rename(file)
+    assert tail.read() == [alert("f"), alert("h")]

@@ -1,0 +1,309 @@
+"""Silence is not health: when evenkeel itself is accused, and what waits meanwhile."""
+
+import pytest
+
+from schemas.facts import Fact, GroupFact
+from streaming.notices.evidence import in_chinese
+from streaming.notifier.monitor_health import STARTING_MS, Limits, trouble_of
+from streaming.notifier.open_alerts import ClusterHealth
+from streaming.notifier.routes import Route
+from streaming.notifier.silences import Silence
+from tests.notifier.making import NOW, S, alert, health
+from tests.notifier.receiving import AT_ONCE, Receiver
+
+HEALTH_S = 15
+LIMITS = Limits()
+
+
+def watching(*clusters: str, routes: tuple[Route, ...] = (Route(("sink",)),)) -> Receiver:
+    """It has been running for long."""
+    sink = Receiver(AT_ONCE, routes, LIMITS, clusters)
+    sink.since = NOW - 10 * STARTING_MS
+    return sink
+
+
+def troubles(sink: Receiver) -> list[tuple[str, str, str]]:
+    return [(notice.status, notice.trouble.kind, notice.cluster) for notice in sink.told if notice.trouble]
+
+
+def first_told(sink: Receiver, facts: dict[int, list], until: int = 120) -> float | None:
+    """Seconds after NOW until a trouble is told, polled every second; facts come 2 s after they were told."""
+    for at in range(until):
+        sink.poll(at, facts.get(at - 2, []))
+        if troubles(sink):
+            return at
+    return None
+
+
+@pytest.mark.parametrize("stopped_at", range(15))
+def test_stopped_job_is_noticed_within_a_minute(stopped_at: int) -> None:
+    sink = watching()
+    sink.poll(0, [health(at=0)])
+    at = first_told(sink, {1: [health(at=1)]} if stopped_at else {})
+    assert at is not None
+    assert at - min(stopped_at, 1) < 60
+    assert troubles(sink) == [("firing", "monitor_blind", "c")]
+
+
+@pytest.mark.parametrize("status", ["idle", "late"])
+@pytest.mark.parametrize("stopped_at", range(15))
+def test_collector_or_kafka_that_stops_is_noticed_within_a_minute(stopped_at: int, status: str) -> None:
+    """The newest health fact that still tells of a round comes up to 15 s after it."""
+    sink = watching()
+    sink.poll(0, [health(at=0)])
+    facts = {HEALTH_S: [health(at=HEALTH_S, lag=HEALTH_S - stopped_at, rounds=1)]}
+    facts |= {at: [health(at=at, rounds=0, lag=at - stopped_at, status=status)] for at in range(30, 120, HEALTH_S)}
+    at = first_told(sink, facts)
+    assert at is not None
+    assert at - stopped_at < 60
+    assert troubles(sink) == [("firing", "monitor_blind", "c")]
+
+
+def test_one_dead_cluster_of_five_is_noticed_and_the_others_go_on() -> None:
+    sink = watching()
+    names = [f"c{number}" for number in range(5)]
+    for at in range(0, 90, HEALTH_S):
+        dead = at > 0
+        sink.poll(
+            at, [health(n, at=at, rounds=0 if dead and n == "c3" else 3, lag=at if n == "c3" else 1) for n in names]
+        )
+        sink.poll(at + 1, [alert(f"g{at}", cluster="c1", at=at + 1)])
+    assert troubles(sink) == [("firing", "monitor_blind", "c3")]
+    assert len([notice for notice in sink.told if notice.cluster == "c1"]) == 6
+
+
+def test_watch_that_goes_on_says_nothing() -> None:
+    sink = watching()
+    for at in range(0, 600, HEALTH_S):
+        sink.poll(at + 2, [health(at=at)])
+        sink.poll(at + HEALTH_S, [])
+    assert sink.told == []
+
+
+def test_trouble_ends_when_rounds_are_covered_again_and_the_next_one_has_another_key() -> None:
+    sink = watching()
+    sink.poll(0, [health(at=0)])
+    sink.poll(50)
+    sink.poll(51, [health(at=51, rounds=0, lag=51)])
+    sink.poll(60, [health(at=60)])
+    sink.poll(120)
+    assert [status for status, _, _ in troubles(sink)] == ["firing", "resolved", "firing"]
+    assert [notice.key == sink.told[0].key for notice in sink.told] == [True, True, False]
+    assert sink.told[0].since_ts == NOW
+
+
+def test_cluster_that_is_configured_must_be_heard_of_and_a_notifier_that_starts_accuses_nobody() -> None:
+    sink = watching("c", "d")
+    sink.since = NOW
+    sink.poll(1, [health("c", at=1)])
+    sink.poll(89, [health("c", at=89)])
+    assert sink.told == []
+    sink.poll(90)
+    assert troubles(sink) == [("firing", "monitor_blind", "d")]
+
+
+def test_job_that_tells_of_no_cluster_at_all_is_blind() -> None:
+    sink = watching()
+    sink.poll(0)
+    assert troubles(sink) == [("firing", "monitor_blind", "")]
+
+
+def test_restart_in_the_middle_of_a_trouble_ends_nothing() -> None:
+    sink = watching()
+    sink.poll(0, [health(at=0)])
+    sink.poll(40)
+    sink.since = NOW + 41 * S
+    sink.restart()
+    sink.poll(42)
+    assert troubles(sink) == [("firing", "monitor_blind", "c")]
+
+
+def test_cluster_that_was_not_heard_of_for_a_week_is_forgotten_unless_it_is_configured() -> None:
+    sink = watching()
+    sink.poll(0, [health("gone", at=0), health("here", at=0)])
+    sink.poll(7 * 86_400, [health("here", at=7 * 86_400)])
+    assert sink.told == []
+
+
+def test_while_the_job_is_late_only_that_is_told_and_then_what_still_fires() -> None:
+    sink = watching()
+    sink.poll(0, [health(at=0), alert("open", at=0)])
+    sink.poll(100, [health(at=100, lag=90, status="late")])
+    sink.poll(
+        101, [alert("came", at=20), alert("came and went", at=21), alert("open", "resolved", at=30, fired=0, seq=2)]
+    )
+    sink.poll(110, [alert("came and went", "resolved", at=40, fired=21, seq=2), health(at=110, lag=70, status="late")])
+    assert [(notice.status, notice.trouble.kind if notice.trouble else notice.groups) for notice in sink.told] == [
+        ("firing", ("open",)),
+        ("firing", "monitor_late"),
+    ]
+    sink.poll(120, [health(at=120)])
+    assert sorted(sink.says()[2:]) == [("firing", ("came",)), ("resolved", ()), ("resolved", ("open",))]
+    assert sink.unheard == [], "what came and went while nobody was told is nobody's page"
+
+
+def test_alerts_told_before_any_health_wait_until_it_is_known_that_they_are_news() -> None:
+    sink = watching()
+    sink.since = NOW
+    sink.poll(0, [alert(at=-500)])
+    assert sink.told == []
+    sink.poll(15, [health(at=14)])
+    assert sink.says() == [("firing", ("g",))]
+
+
+def test_trouble_is_critical_and_of_no_group() -> None:
+    sink = watching(routes=(Route((), group="orders-*"), Route(("sink",), severities=frozenset({"critical"}))))
+    sink.poll(0)
+    assert len(sink.told) == 1
+    assert sink.told[0].severity == "critical"
+
+
+def test_trouble_can_be_silenced() -> None:
+    sink = watching("c", "d")
+    sink.silences = [
+        Silence(id="1", cluster="c", kind="monitor_*", from_ts=NOW, until_ts=NOW + 60 * S, by="me", why="moving"),
+        Silence(id="2", cluster="d", group="orders-*", from_ts=NOW, until_ts=NOW + 60 * S, by="me", why="deploy"),
+    ]
+    sink.poll(0)
+    assert troubles(sink) == [("firing", "monitor_blind", "d")]
+    sink.poll(60)
+    assert troubles(sink)[1:] == [("firing", "monitor_blind", "c")]
+
+
+def test_a_late_job_that_then_tells_nothing_is_one_trouble_without_an_all_clear() -> None:
+    sink = watching()
+    sink.poll(0, [health(at=0)])
+    sink.poll(20, [health(at=20, lag=90, status="late")])
+    sink.poll(56)
+    sink.restart()
+    sink.poll(57)
+    sink.poll(90, [health(at=90)])
+    assert troubles(sink) == [
+        ("firing", "monitor_late", "c"), ("firing", "monitor_blind", "c"), ("resolved", "monitor_blind", "c"),
+    ]  # fmt: skip
+    assert len({notice.key for notice in sink.told}) == 1
+    assert [notice.since_ts for notice in sink.told] == [NOW - 70 * S, NOW + 20 * S, NOW + 20 * S]
+
+
+def test_a_blind_job_that_then_reads_what_has_waited_is_not_well_before_it_has_caught_up() -> None:
+    sink = watching()
+    sink.poll(0, [health(at=0)])
+    sink.poll(300)
+    sink.poll(310, [health(at=310, lag=280, status="late")])
+    sink.poll(325, [health(at=325, lag=150, status="late")])
+    assert troubles(sink) == [("firing", "monitor_blind", "c")], "that it is merely late is not urgent"
+    sink.poll(361, [health(at=361, lag=70, status="late")])
+    sink.poll(376, [health(at=376)])
+    assert troubles(sink)[1:] == [("firing", "monitor_late", "c"), ("resolved", "monitor_late", "c")]
+    assert len({notice.key for notice in sink.told}) == 1
+
+
+def test_a_job_between_late_and_blind_does_not_page_each_time() -> None:
+    sink = watching()
+    sink.poll(0, [health(at=0)])
+    for at in range(20, 620, 60):  # each batch takes a minute
+        sink.poll(at, [health(at=at, lag=90, status="late")])
+        sink.poll(at + 40)
+    assert {status for status, _, _ in troubles(sink)} == {"firing"}
+    assert len(sink.told) <= 2 * 10
+    assert len({notice.key for notice in sink.told}) == 1
+
+
+def test_a_notifier_that_starts_while_a_job_is_late_gives_no_all_clear_before_it_has_heard_of_it() -> None:
+    sink = watching()
+    sink.poll(0, [health(at=0)])
+    sink.poll(20, [health(at=20, lag=90, status="late")])
+    sink.since = NOW + 100 * S
+    sink.restart()
+    sink.poll(101)
+    assert troubles(sink) == [("firing", "monitor_late", "c")]
+    sink.poll(100 + STARTING_MS // S)
+    assert troubles(sink)[1:] == [("firing", "monitor_blind", "c")]
+
+
+def test_what_is_silenced_as_late_is_told_once_it_is_blind() -> None:
+    sink = watching()
+    sink.silences = [
+        Silence(id="1", kind="monitor_late", from_ts=NOW, until_ts=NOW + 9_000 * S, by="me", why="catching up")
+    ]
+    sink.poll(0, [health(at=0)])
+    sink.poll(20, [health(at=20, lag=90, status="late")])
+    assert sink.told == []
+    sink.poll(60)
+    assert troubles(sink) == [("firing", "monitor_blind", "c")]
+
+
+def test_a_group_that_cannot_be_seen_is_not_seen_again_because_its_whole_cluster_is_blind() -> None:
+    sink = watching()
+    sink.poll(130, [health(at=130), of_group(at=35, since=0, seq=1)])
+    assert told_of_groups(sink) == [("firing", ("g",), "group_blind")]
+    sink.poll(200)
+    sink.poll(210, [health(at=210)])
+    assert told_of_groups(sink)[1:] == [("firing", (), "monitor_blind"), ("resolved", (), "monitor_blind")]
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        None,
+        ClusterHealth(heard_ts=NOW - 100_000, covering_ts=NOW, newest_round_ts=NOW),
+        ClusterHealth(heard_ts=NOW, covering_ts=None, newest_round_ts=None),
+        ClusterHealth(heard_ts=NOW, covering_ts=NOW, newest_round_ts=NOW - 140_000),
+    ],
+)
+def test_each_trouble_is_told_in_chinese_too(known: ClusterHealth | None) -> None:
+    trouble = trouble_of("prod", known, NOW, LIMITS)
+    assert trouble is not None
+    assert in_chinese(trouble.detail, NOW) != trouble.detail
+
+
+def of_group(group: str = "g", *, at: int, since: int | None, seq: int) -> Fact:
+    """``since``: seconds after NOW since when its events are refused; None: a round of it was taken."""
+    payload = GroupFact(
+        status="healthy" if since is None else "unknown", members=0, queues=0, counts={}, brokers_covered=0,
+        brokers_known=0, members_reporting=0, reason=None if since is None else "its events are refused: too_long",
+        refused_since=None if since is None else NOW + since * S,
+    )  # fmt: skip
+    return Fact(seq, "c", group, None, NOW + at * S, payload)
+
+
+def told_of_groups(sink: Receiver) -> list[tuple[str, tuple[str, ...], str]]:
+    return [(one.status, one.groups, one.trouble.kind) for one in sink.told if one.trouble]
+
+
+def test_group_whose_events_are_refused_is_told_if_it_lasts_and_ends_with_its_next_round() -> None:
+    sink = watching()
+    sink.poll(40, [health(at=40), of_group(at=35, since=0, seq=7)])
+    sink.poll(119, [health(at=119)])
+    assert sink.told == [], "a producer that is restarted meanwhile may mend it"
+    sink.poll(121, [health(at=121)])
+    sink.restart()
+    sink.poll(130, [health(at=130)])
+    assert told_of_groups(sink) == [("firing", ("g",), "group_blind")]
+    sink.poll(200, [health(at=200), of_group(at=198, since=None, seq=9), of_group(at=35, since=0, seq=7)])
+    assert told_of_groups(sink)[1:] == [("resolved", ("g",), "group_blind")]
+    assert len({one.key for one in sink.told}) == 1
+
+
+def test_group_that_cannot_be_seen_holds_up_no_alert_of_others_and_is_told_apart() -> None:
+    sink = watching()
+    refused = [of_group(name, at=35, since=0, seq=1) for name in ("g", "h")]
+    sink.poll(130, [health(at=130), *refused, alert("other", at=129)])
+    assert sorted(one.groups for one in sink.told) == [("g",), ("h",), ("other",)]
+    assert len({one.key for one in sink.told}) == 3
+
+
+def test_group_that_cannot_be_seen_is_no_news_while_its_whole_cluster_is_blind() -> None:
+    sink = watching()
+    sink.poll(0, [health(at=0), of_group(at=35, since=0, seq=1)])
+    sink.poll(130)
+    assert told_of_groups(sink) == [("firing", (), "monitor_blind")]
+
+
+def test_group_that_cannot_be_seen_follows_routes_and_silences_of_its_name() -> None:
+    routes = (Route(("elsewhere",), group="payments-*"), Route(("sink",)))
+    sink = watching(routes=routes)
+    facts = [of_group(name, at=35, since=0, seq=1) for name in ("payments-1", "g", "quiet")]
+    sink.silences = [Silence(id="1", group="quiet", from_ts=NOW, until_ts=NOW + 9_000_000, by="x", why="y")]
+    sink.poll(130, [health(at=130), *facts])
+    assert [one.groups for one in sink.told] == [("g",)]

@@ -1,0 +1,289 @@
+"""The whole notifier: a facts table on one side, real servers on the other. The clock is the test's."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from schemas.history import NOTIFICATIONS
+from streaming.notifier import notifications_table
+from streaming.notifier.heartbeat import Heartbeat
+from streaming.notifier.monitor_health import STARTING_MS
+from streaming.notifier.pages import Manner
+from streaming.notifier.routes import Route
+from streaming.notifier.silence_files import SilenceFiles, new_id
+from streaming.notifier.silences import Silence
+from streaming.notifier.sink_worker import Patience
+from streaming.notifier.state_files import InUse, folder_of_ones_own
+from streaming.notifier.threads import Addressee, Plan, keep_serving, serve
+from streaming.sinks import Sink
+from streaming.sinks.pagerduty import PagerDutySink
+from streaming.sinks.webhook import WebhookSink
+from tests.notifier.making import NOW, S, alert, health
+from tests.sinks.server import Answer, Server, refusing_port
+from tests.tables.written import commit
+
+QUICK = Patience(attempts=2, first_s=0.001, longest_s=0.002)
+
+
+@pytest.fixture(autouse=True)
+def _quick_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notifications_table, "GATHER_S", 0.02)
+
+
+class Clock:
+    at = 0.0
+
+    def __call__(self) -> int:
+        return NOW + round(self.at * S)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def plan(tmp_path: Path, clock: Clock) -> Callable[..., Plan]:
+    def plan(*sinks: Sink, **options: Any) -> Plan:
+        values: dict[str, Any] = {
+            "tables": str(tmp_path / "tables"), "state": tmp_path / "state", "manner": Manner(wait_ms=0),
+            "addressees": [Addressee(sink, "en") for sink in sinks], "routes": (Route(tuple(s.name for s in sinks)),),
+            "patience": QUICK, "poll_s": 0.005, "now_ms": clock,
+        }  # fmt: skip
+        return Plan(**values | options)
+
+    return plan
+
+
+@contextmanager
+def serving(plan: Plan) -> Iterator[None]:
+    stop = Event()
+    thread = Thread(target=serve, args=(plan, stop))
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def until(happens: Callable[[], Any], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not happens():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def hook(server: Server, name: str = "hook", timeout_s: float = 5) -> WebhookSink:
+    return WebhookSink(name, server.url, "", timeout_s)
+
+
+def said(server: Server) -> list[tuple[str, list[str]]]:
+    return [(got.json["status"], got.json["groups"]) for got in server.taken]
+
+
+def test_incident_is_delivered_over_a_restart_and_leaves_rows(plan: Any, clock: Clock, tmp_path: Path) -> None:
+    facts = tmp_path / "tables" / "facts"
+    with Server() as server:
+        whole = plan(hook(server), link=lambda notice: f"https://x/{notice.cluster}")
+        with serving(whole):
+            commit(facts, [health(), alert()])
+            until(lambda: len(server.taken) == 1)
+        clock.at = 30
+        commit(facts, [health(at=30), alert(at=30, state="resolved", fired=0, seq=2)])
+        with serving(whole):
+            until(lambda: len(server.taken) == 2)
+            until((tmp_path / "tables" / "notifications").exists)
+        assert said(server) == [("firing", ["g"]), ("resolved", ["g"])]
+        assert server.taken[0].json["link"] == "https://x/c"
+        assert "ORPHANED" in server.taken[0].json["body"] or server.taken[0].json["title"]
+    table = DeltaTable(tmp_path / "tables" / "notifications")
+    rows = sorted(table.to_pyarrow_table().to_pylist(), key=lambda row: row["ts"])
+    assert [(row["sink"], row["outcome"], row["status"]) for row in rows] == [
+        ("hook", "delivered", "firing"), ("hook", "delivered", "resolved"),
+    ]  # fmt: skip
+    assert rows[0]["key"] == rows[1]["key"] == server.taken[0].json["key"]
+    assert rows[0]["fingerprints"] == [alert().payload.fingerprint]  # type: ignore[attr-defined]
+    assert {field.name: field.metadata["comment"] for field in table.schema().fields} == {
+        column.name: column.comment for column in NOTIFICATIONS.columns
+    }
+    assert table.metadata().configuration["delta.enableDeletionVectors"] == "false"
+
+
+def test_facts_that_are_not_there_yet_are_waited_for(plan: Any, tmp_path: Path) -> None:
+    with Server() as server:
+        with serving(plan(hook(server))):
+            time.sleep(0.05)
+            commit(tmp_path / "tables" / "facts", [health(), alert()])
+            until(lambda: server.taken)
+        assert said(server) == [("firing", ["g"])]
+
+
+def test_position_older_than_what_was_told_ends_nothing(plan: Any, clock: Clock, tmp_path: Path) -> None:
+    """As after a crash: facts are read again, and until then nothing is known."""
+    facts, position = tmp_path / "tables" / "facts", tmp_path / "state" / "position.json"
+    commit(facts, [health()])
+    with Server() as server:
+        whole = plan(hook(server))
+        with serving(whole):
+            until(position.exists)
+        before = position.read_bytes()
+        commit(facts, [alert()])
+        with serving(whole):
+            until(lambda: len(server.taken) == 1)
+        position.write_bytes(before)
+        clock.at = 1
+        with serving(whole):
+            commit(facts, [health(at=1), alert("h", at=1)])
+            until(lambda: len(server.taken) == 2)
+        assert said(server) == [("firing", ["g"]), ("firing", ["h"])]
+
+
+def test_silent_sink_and_dead_sink_delay_no_other(plan: Any, tmp_path: Path) -> None:
+    with Server(always=Answer(-1)) as silent, Server() as well:
+        dead = PagerDutySink("dead", f"http://127.0.0.1:{refusing_port()}", "R0", 5)
+        with serving(plan(hook(silent, "silent", 60), dead, hook(well, "well"))):
+            for number in range(3):
+                commit(tmp_path / "tables" / "facts", [health(), alert(f"g{number}")])
+                until(lambda count=number + 1: len(well.taken) == count)
+            assert len(silent.got) == 1
+            silent.over.set()
+    rows = DeltaTable(tmp_path / "tables" / "notifications").to_pyarrow_table().to_pylist()
+    assert sorted({row["sink"] for row in rows if row["outcome"] == "failed"} - {"silent"}) == ["dead"]
+
+
+def test_silenced_groups_are_delivered_once_the_silence_is_ended(plan: Any, clock: Clock, tmp_path: Path) -> None:
+    whole = plan(hook(server := Server()))
+    silences = SilenceFiles(whole.state)
+    name = new_id()
+    silences.add(Silence(id=name, group="g*", from_ts=NOW, until_ts=NOW + 3600 * S, by="me", why="deploy"))
+    commit(tmp_path / "tables" / "facts", [health(), alert("g1"), alert("other")])
+    with server, serving(whole):
+        until(lambda: len(server.taken) == 1)
+        assert silences.end(name, clock()) is not None
+        until(lambda: len(server.taken) == 2)
+        assert said(server) == [("firing", ["other"]), ("firing", ["g1"])]
+    assert silences.end(name, clock()) is None
+
+
+def test_blind_and_late_are_told_and_then_what_still_fires(plan: Any, clock: Clock, tmp_path: Path) -> None:
+    facts = tmp_path / "tables" / "facts"
+    with Server() as server, serving(plan(hook(server))):
+        commit(facts, [health(), alert("first")])
+        until(lambda: len(server.taken) == 1)
+        clock.at = STARTING_MS / S + 1
+        until(lambda: len(server.taken) == 2)
+        clock.at += 61
+        commit(facts, [health(at=150, lag=80, status="late"), alert(at=60), alert("h", at=61)])
+        until(lambda: len(server.taken) == 3)
+        commit(facts, [health(at=151), alert("h", "resolved", at=90, fired=61, seq=2)])
+        until(lambda: len(server.taken) == 5)
+        told = [(got.json["status"], (got.json["trouble"] or {}).get("kind", "g")) for got in server.taken]
+    assert told[1:3] == [("firing", "monitor_blind"), ("firing", "monitor_late")]
+    assert sorted(told[3:]) == [("firing", "g"), ("resolved", "monitor_late")]
+
+
+def test_facts_that_cannot_be_read_make_everything_blind(plan: Any, clock: Clock, tmp_path: Path) -> None:
+    with Server() as server, serving(plan(hook(server), clusters=("c", "d"))):
+        time.sleep(0.02)
+        assert server.taken == []
+        clock.at = STARTING_MS / S + 1
+        until(lambda: len(server.taken) == 2)
+        assert sorted(got.json["cluster"] for got in server.taken) == ["c", "d"]
+
+
+def test_storage_that_hangs_is_noticed_too(plan: Any, clock: Clock, tmp_path: Path) -> None:
+    commit(tmp_path / "tables" / "facts", [health(), alert()])
+    hanging = tmp_path / "tables" / "facts" / "_delta_log" / f"{1:020}.json"
+    try:
+        with Server() as server, serving(plan(hook(server))):
+            until(lambda: server.taken)
+            os.mkfifo(hanging)
+            time.sleep(0.05)
+            clock.at = STARTING_MS / S + 1
+            until(lambda: len(server.taken) == 2)
+            assert server.taken[1].json["trouble"]["kind"] == "monitor_blind"
+            with hanging.open("wb"):
+                hanging.unlink()
+    finally:
+        hanging.unlink(missing_ok=True)
+
+
+def test_heartbeat_goes_on_only_while_all_is_well(plan: Any, clock: Clock, tmp_path: Path) -> None:
+    with Server() as pulse, Server() as server:
+        commit(tmp_path / "tables" / "facts", [health()])
+        with serving(plan(hook(server), heartbeat=Heartbeat(f"{pulse.url}/ping/token", 0.01))):
+            until(lambda: len(pulse.got) >= 2)
+            assert pulse.got[0].path == "/ping/token"
+            clock.at = 36
+            time.sleep(0.05)
+            before = len(pulse.got)
+            time.sleep(0.05)
+            assert len(pulse.got) == before
+            commit(tmp_path / "tables" / "facts", [health(at=36)])
+            until(lambda: len(pulse.got) > before)
+            server.always = Answer(400)
+            commit(tmp_path / "tables" / "facts", [alert(at=36)])
+            until(lambda: server.got)
+            time.sleep(0.05)
+            before = len(pulse.got)
+            time.sleep(0.05)
+            assert len(pulse.got) == before, "a sink that fails is not well"
+
+
+def test_folder_belongs_to_one_notifier_at_a_time(plan: Any) -> None:
+    whole = plan()
+    with folder_of_ones_own(whole.state):
+        with pytest.raises(InUse, match="another notifier delivers"):
+            serve(whole, Event())
+        with pytest.raises(InUse):
+            keep_serving(whole, Event(), is_alone=True)
+        stop = Event()
+        waiting = Thread(target=keep_serving, args=(whole, stop))
+        waiting.start()
+        stop.set()
+        waiting.join(5)
+        assert not waiting.is_alive()
+
+
+def test_notifier_that_fails_is_begun_again(plan: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from streaming.notifier import threads
+
+    failures = [OSError("disk full")]
+
+    def save(path: Path, value: Any, save: Any = threads.save) -> None:
+        if failures:
+            raise failures.pop()
+        save(path, value)
+
+    monkeypatch.setattr(threads, "save", save)
+    monkeypatch.setattr(threads, "FIRST_PAUSE_S", 0.01)
+    commit(tmp_path / "tables" / "facts", [health(), alert()])
+    stop = Event()
+    with Server() as server:
+        thread = Thread(target=keep_serving, args=(plan(hook(server)), stop))
+        thread.start()
+        until(lambda: server.taken)
+        stop.set()
+        thread.join()
+    assert failures == []
+    assert len(server.taken) == 1
+
+
+def test_page_has_the_words_of_its_sink(plan: Any, tmp_path: Path) -> None:
+    with Server() as english, Server() as chinese:
+        both = [Addressee(hook(english, "en"), "en"), Addressee(hook(chinese, "zh"), "zh")]
+        whole = plan(addressees=both, routes=(Route(("en", "zh")),))
+        commit(tmp_path / "tables" / "facts", [health(), alert()])
+        with serving(whole):
+            until(lambda: english.taken and chinese.taken)
+    titles = [server.taken[0].json["title"] for server in (english, chinese)]
+    assert titles[0].isascii()
+    assert not titles[1].isascii()
