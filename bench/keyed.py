@@ -11,7 +11,8 @@ from streaming.spark.checkpoint import open_checkpoint
 from streaming.spark.facts import FactsTable
 from streaming.spark.health import Health
 from streaming.spark.job import Plan
-from streaming.spark.operator import OUTPUT_SCHEMA, STATE_SCHEMA, shard_operator
+from streaming.spark.operator import STATE_SCHEMA, shard_operator
+from streaming.spark.operator_output import OUTPUT_SCHEMA
 from streaming.spark.sources import name_of, read_source
 
 QUERY = "keyed-by-group"

@@ -8,13 +8,14 @@ from threading import Event, Thread
 import msgspec
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from schemas.facts import Fact
 from streaming.spark.checkpoint import Checkpoint
 from streaming.spark.facts import ROWS_PER_FILE, CommitNote, FactsTable, rows_of
 from streaming.spark.health import BatchAccount, Health
 from streaming.spark.loss import Loss, LossFinder
-from streaming.spark.operator import ShardReport
+from streaming.spark.operator_output import FACT, REPORT, ShardReport
 from streaming.spark.session import DETECTION_POOL
 
 log = logging.getLogger(__name__)
@@ -55,7 +56,7 @@ class Batches:
         self._working = True
         batch.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            found = batch.where("kind = 'report'").select("payload").collect()
+            found = batch.where(F.col("kind") == REPORT).select("payload").collect()
             reports = [msgspec.json.decode(row.payload, type=ShardReport) for row in found]
             self._health.add(BatchAccount(batch_id, self._took_ms, reports, self._loss(batch_id, reports)))
             self._append(batch, batch_id, sum(report.facts for report in reports))
@@ -87,7 +88,7 @@ class Batches:
         health: list[Fact] = self._health.facts(self._now_ms())
         if not count and not health:
             return
-        rows = batch.where("kind = 'fact'")
+        rows = batch.where(F.col("kind") == FACT)
         if health:
             rows = rows.unionByName(rows_of(batch.sparkSession, health))
         self._table.append(rows, self._note(batch_id), 1 + count // ROWS_PER_FILE)
@@ -96,7 +97,7 @@ class Batches:
         if self._losses is None:
             return Loss()
         start, end = self._checkpoint.end_offsets(batch_id - 1), self._checkpoint.end_offsets(batch_id)
-        return self._losses.in_batch(start, end, [span for report in reports for span in report.spans])
+        return self._losses.in_batch(start, end, [one for report in reports for one in report.read])
 
     def _note(self, batch_id: int) -> CommitNote:
         offsets = self._checkpoint.end_offsets(batch_id)

@@ -8,11 +8,11 @@ from msgspec import Struct
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemas.ddl import payload_column, struct_type
+from schemas.ddl import FACT_KEY_COLUMNS, payload_column, struct_type
 from schemas.facts import PAYLOADS, Fact, Payload
 from schemas.tables import FACTS
 from streaming.spark.checkpoint import Offsets
-from streaming.spark.operator import OUTPUT_SCHEMA
+from streaming.spark.operator_output import OUTPUT_SCHEMA, fact_row
 from streaming.spark.projections.conflicts import retried
 from streaming.spark.projections.creation import create_table
 
@@ -70,36 +70,14 @@ class FactsTable:
 def typed(rows: DataFrame, identity: str) -> DataFrame:
     """The operator's rows as the table has them: each payload in the column of its kind."""
     when = F.timestamp_millis("ts")
-    return rows.select(
-        F.lit(identity).alias("identity"),
-        "shard",
-        "seq",
-        "fact",
-        "cluster",
-        "group",
-        "topic",
-        when.alias("ts"),
-        F.to_date(when).alias("date"),
-        *[_payload(payload).alias(payload_column(payload)) for payload in PAYLOADS],
-    )
+    made = {"identity": F.lit(identity), "ts": when, "date": F.to_date(when)}
+    keys = [made.get(name, F.col(name)).cast(kind).alias(name) for name, kind in FACT_KEY_COLUMNS.items()]
+    return rows.select(*keys, *[_payload(payload).alias(payload_column(payload)) for payload in PAYLOADS])
 
 
 def rows_of(spark: SparkSession, facts: Iterable[Fact]) -> DataFrame:
     """Facts that the driver made, as rows of the operator's schema; they travel as one literal."""
-    rows = [
-        {
-            "kind": "fact",
-            "shard": NO_SHARD,
-            "seq": fact.seq,
-            "fact": fact.payload.fact,
-            "cluster": fact.cluster,
-            "group": fact.group,
-            "topic": fact.topic,
-            "ts": fact.ts,
-            "payload": msgspec.json.encode(fact.payload).decode(),
-        }
-        for fact in facts
-    ]
+    rows = [fact_row(NO_SHARD, fact)._asdict() for fact in facts]
     literal = F.lit(msgspec.json.encode(rows).decode())
     return spark.range(1).select(F.inline(F.from_json(literal, f"ARRAY<STRUCT<{OUTPUT_SCHEMA}>>")))
 

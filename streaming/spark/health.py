@@ -9,7 +9,7 @@ from msgspec import Struct
 from schemas.facts import Fact, HealthFact
 from streaming.core.shard import ClusterCounts
 from streaming.spark.loss import Loss
-from streaming.spark.operator import ShardReport
+from streaming.spark.operator_output import ShardReport
 
 LATE_MS = 60_000
 FORGET_CLUSTER_MS = 7 * 86_400_000

@@ -22,7 +22,8 @@ from streaming.spark.facts import FactsTable
 from streaming.spark.failure import explained, root_of
 from streaming.spark.health import Health
 from streaming.spark.loss import LossFinder
-from streaming.spark.operator import OUTPUT_SCHEMA, STATE_SCHEMA, shard_operator
+from streaming.spark.operator import STATE_SCHEMA, shard_operator
+from streaming.spark.operator_output import OUTPUT_SCHEMA
 from streaming.spark.session import DETECTION_POOL
 from streaming.spark.sources import FileSource, KafkaSource, Source, name_of, read_source, shard_keys, with_shard_keys
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from streaming.spark.checkpoint import Offsets
-from streaming.spark.operator import Span
+from streaming.spark.operator_output import OffsetRange
 
 Partition = tuple[str, int]
 EarliestOffsets = Callable[[Collection[Partition]], Mapping[Partition, int]]
@@ -33,14 +33,14 @@ class LossFinder:
         }
         return _loss({partition: offset - wanted[partition] for partition, offset in self._told.items()})
 
-    def in_batch(self, start: Offsets, end: Offsets, spans: Iterable[Span]) -> Loss:
+    def in_batch(self, start: Offsets, end: Offsets, ranges: Iterable[OffsetRange]) -> Loss:
         """What a batch should have read and did not.
 
         Fewer records than offsets is not loss in itself: transactions leave markers, compaction leaves gaps. Only
         where Kafka's first record has moved past the batch's start were records dropped. A partition that goes
         backwards belongs to a topic that was deleted and made again: what it held is gone.
         """
-        begins, ends, read = _flat(start), _flat(end), _records(spans)
+        begins, ends, read = _flat(start), _flat(end), _records(ranges)
         begin = {partition: max(begins.get(partition, 0), self._told.get(partition, 0)) for partition in ends}
         missing = {partition: ends[partition] - begin[partition] - read.get(partition, 0) for partition in ends}
         suspects = [partition for partition, records in missing.items() if records > 0]
@@ -62,11 +62,11 @@ def _loss(found: Mapping[Partition, int]) -> Loss:
     return Loss(sum(lost.values()), f"Kafka dropped records before they were read: {where}")
 
 
-def _records(spans: Iterable[Span]) -> dict[Partition, int]:
+def _records(ranges: Iterable[OffsetRange]) -> dict[Partition, int]:
     read: dict[Partition, int] = {}
-    for span in spans:
-        partition = (span.topic, span.partition)
-        read[partition] = read.get(partition, 0) + span.records
+    for one in ranges:
+        partition = (one.topic, one.partition)
+        read[partition] = read.get(partition, 0) + one.records
     return read
 
 

@@ -12,11 +12,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemas.codec import MAX_EVENT_BYTES, QUARANTINED_BYTES
+from streaming.core.shard import Record
 from streaming.core.state.restore import SEED_TOPIC
 from streaming.errors import SourceError
-
-SEED_PARTITION = -2  # before every record of Kafka (0 and up) and of files (-1)
-FILE_PARTITION = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +86,14 @@ def shard_keys(spark: SparkSession, shards: int, partitions: int) -> list[int]:
 
 
 def _read_kafka(spark: SparkSession, source: KafkaSource) -> DataFrame:
-    rows = spark.readStream.format("kafka").options(**source.reader_options()).load()
     return _rows(
-        rows,
+        spark.readStream.format("kafka").options(**source.reader_options()).load(),
         shard_by=F.col("key"),
         key=F.col("key"),
-        arrival_ts=F.unix_millis("timestamp"),
         topic=F.col("topic"),
-        partition=F.col("partition"),
         offset=F.col("offset"),
+        partition=F.col("partition"),
+        arrival_ts=F.unix_millis("timestamp"),
     )
 
 
@@ -119,35 +116,39 @@ def _read_files(spark: SparkSession, source: FileSource) -> DataFrame:
     return _rows(
         parsed,
         shard_by=F.coalesce(F.concat("cluster", F.lit("/"), "group"), F.col("file")).cast("binary"),
-        key=F.lit(None).cast("binary"),
-        arrival_ts=F.lit(-1).cast("long"),
+        key=F.lit(None),
         topic=F.col("file"),
-        partition=F.lit(FILE_PARTITION),
         offset=F.coalesce(F.expr("try_cast(seq AS BIGINT)"), nameless),
     )
 
 
 def _read_seeds(spark: SparkSession, folder: str) -> DataFrame:
     rows = spark.readStream.schema("key BINARY, value BINARY").parquet(folder)
-    return _rows(
-        rows,
-        shard_by=F.col("key"),
-        key=F.col("key"),
-        arrival_ts=F.lit(-1).cast("long"),
-        topic=F.lit(SEED_TOPIC),
-        partition=F.lit(SEED_PARTITION),
-        offset=F.lit(-1).cast("long"),
-    )
+    return _rows(rows, shard_by=F.col("key"), key=F.col("key"), topic=F.lit(SEED_TOPIC), offset=F.lit(0))
 
 
-def _rows(stream: DataFrame, **columns: Column) -> DataFrame:
-    """``columns`` and what is known of the value: its length, and where it is too long, a cut and the whole's hash."""
+def _rows(
+    stream: DataFrame,
+    *,
+    shard_by: Column,
+    key: Column,
+    topic: Column,
+    offset: Column,
+    partition: Column | None = None,
+    arrival_ts: Column | None = None,
+) -> DataFrame:
+    """The columns of ``Record``, and ``shard_by``. Of a value that is too long: a cut, and the hash of the whole."""
     length = F.coalesce(F.octet_length("value"), F.lit(0))
     value = F.col("value").cast("binary")
     too_long = length > MAX_EVENT_BYTES
-    return stream.select(
-        *[column.alias(name) for name, column in columns.items()],
-        F.when(too_long, F.substring(value, 1, QUARANTINED_BYTES)).otherwise(value).alias("value"),
-        length.alias("length"),
-        F.when(too_long, F.sha2(value, 256)).alias("sha256"),
-    )
+    columns = {
+        "key": key.cast("binary"),
+        "value": F.when(too_long, F.substring(value, 1, QUARANTINED_BYTES)).otherwise(value),
+        "length": length,
+        "sha256": F.when(too_long, F.sha2(value, 256)),
+        "arrival_ts": (F.lit(None) if arrival_ts is None else arrival_ts).cast("long"),
+        "topic": topic,
+        "partition": (F.lit(None) if partition is None else partition).cast("int"),
+        "offset": offset.cast("long"),
+    }
+    return stream.select(shard_by.alias("shard_by"), *[columns[name].alias(name) for name in Record._fields])

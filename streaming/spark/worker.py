@@ -1,7 +1,7 @@
-"""Habits of Spark's Python workers that took longer than the work itself, broken from inside a task.
+"""Tunes one of Spark's Python workers, from inside a task: the garbage collector and the import caches.
 
 A worker serves one task after the other. Before each, ``pyspark.worker_util.setup_spark_files`` calls
-``importlib.invalidate_caches``, and after each ``pyspark.daemon`` calls ``gc.collect``.
+``importlib.invalidate_caches``, and after each ``pyspark.daemon`` calls ``gc.collect``. Both took longer than the work.
 """
 
 import gc
@@ -9,17 +9,16 @@ import sys
 from zipimport import zipimporter
 
 
-def break_habits() -> None:
+def tune_worker() -> None:
     """To be called in every task, before its work; a second call costs nothing."""
-    gc.disable()  # or thousands of groups are searched again and again while they are decoded, and after each shard
+    gc.disable()  # else it searches thousands of groups again and again while they are decoded, and after each shard
     if not gc.get_freeze_count():
         gc.freeze()  # all modules: to search them after each task took 10 ms
-    _forget_archives()
+    _drop_zip_importers()
 
 
-def _forget_archives() -> None:
-    """To invalidate what is remembered of an archive, Python reads its directory anew: that of Spark's own jar, which
-    is on the path, and of pyspark.zip have thousands of entries and took 0.2 to 0.4 s a task."""
+def _drop_zip_importers() -> None:
+    """Else Python reads an archive's directory again in each task, 0.2 to 0.4 s for Spark's own jar and pyspark.zip."""
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimporter):
             del sys.path_importer_cache[path]

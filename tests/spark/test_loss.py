@@ -1,11 +1,11 @@
 """Which records were lost, from offsets and counts alone."""
 
 from streaming.spark.loss import LossFinder
-from streaming.spark.operator import Span
+from streaming.spark.operator_output import OffsetRange
 
 
 def span(records, partition=0):
-    return Span("t", partition, records, 0, 0)
+    return OffsetRange("t", partition, records, 0, 0)
 
 
 def finder(**earliest):

@@ -10,7 +10,7 @@ from zipimport import zipimporter
 
 import pytest
 
-from streaming.spark.worker import break_habits
+from streaming.spark.worker import tune_worker
 
 
 @pytest.fixture
@@ -32,20 +32,20 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_the_next_task_finds_no_archive_whose_directory_it_would_read_again(archive: str) -> None:
     import_module("shipped_first")
     assert isinstance(sys.path_importer_cache[archive], zipimporter)
-    break_habits()
+    tune_worker()
     assert not any(isinstance(finder, zipimporter) for finder in sys.path_importer_cache.values())
     invalidate_caches()
     assert import_module("shipped_second").NUMBER == 2, "what is in the archive can still be imported"
 
 
 def test_nothing_is_searched_for_garbage_but_what_tasks_make_and_that_between_them(archive: str) -> None:
-    break_habits()
+    tune_worker()
     frozen = gc.get_freeze_count()
     assert not gc.isenabled()
     assert frozen > 1_000
     made = [[] for _ in range(1_000)]
     made[0].append(made)
-    break_habits()
+    tune_worker()
     assert gc.get_freeze_count() == frozen, "what a task makes is not kept for ever"
     del made
     assert gc.collect() >= 1_000
