@@ -4,22 +4,19 @@ from schemas.facts import AlertState, EvaluationFailedFact, GroupFact, Kind
 from streaming.core.alerts.deploy_wait import note_mismatch
 from streaming.core.alerts.lifecycle import update_alerts
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.evidence.topic_evidence import UNSUBSCRIBED_AFTER_MS
 from streaming.core.findings.group_findings import (
-    FLAPPING_FOR_MS,
     GroupFinding,
     find_group_findings,
     lasting_group_findings,
 )
 from streaming.core.findings.kinds import RIGHT
 from streaming.core.findings.queue_findings import TopicFindings, update_queue_findings
-from streaming.core.group_status import STATUS_AGAIN_MS, emit_group_status
+from streaming.core.group_status import emit_group_status
 from streaming.core.intake.membership import hosting_brokers, is_listed
 from streaming.core.member_facts import emit_member_facts
 from streaming.core.rebalances import update_rebalance
-from streaming.core.retention import KEPT_AFTER_LEAVING_MS, abandoned_topics, forget_what_is_gone
+from streaming.core.retention import abandoned_topics, forget_what_is_gone
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import Topic
 
 
 def evaluate(group: Group, before: int) -> None:
@@ -97,7 +94,7 @@ def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> i
     if flapping_clients:
         return 0
     due = [m.as_of + timing.report_max_age_ms for m in evidence.members.values() if m.as_of]
-    due.append(state.status_ts + STATUS_AGAIN_MS)
+    due.append(state.status_ts + timing.repeat_status_ms)
     due += [topic.confirmed_ts + timing.route_max_age_ms for topic in state.topics if topic.confirmed_ts]
     due += [f.evidence.ready_ts for f in found if f.evidence.ready_ts > state.now]
     due += [
@@ -105,15 +102,11 @@ def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> i
         for m in evidence.members.values()
         if m.entries > 1
     ]
-    due += [
-        topic.unsubscribed_ts + UNSUBSCRIBED_AFTER_MS for topic in state.topics if _is_soon_given_up(topic, state.now)
-    ]
+    unsubscribed = [t.unsubscribed_ts + timing.unsubscribed_after_ms for t in state.topics if t.unsubscribed_ts]
+    due += [ts for ts in unsubscribed if ts > state.now]
     due += [change.ts + timing.storm_window_ms for change in state.changes[:1]]
     often = [one for one in state.flapping_clients if one.times > timing.storm_changes]
-    due += [one.since_ts + FLAPPING_FOR_MS for one in often if one.since_ts + FLAPPING_FOR_MS > state.now]
-    due += [client.since_ts + KEPT_AFTER_LEAVING_MS for client in state.clients if not is_listed(client)]
+    lasting = [one.since_ts + timing.flapping_client_ms for one in often]
+    due += [ts for ts in lasting if ts > state.now]
+    due += [client.since_ts + timing.keep_left_client_ms for client in state.clients if not is_listed(client)]
     return min(due)
-
-
-def _is_soon_given_up(topic: Topic, now: int) -> bool:
-    return topic.unsubscribed_ts > 0 and now < topic.unsubscribed_ts + UNSUBSCRIBED_AFTER_MS

@@ -11,8 +11,6 @@ from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.intake.clock import as_text
 from streaming.core.state.group import Group
 
-STATUS_AGAIN_MS = 3_600_000  # so that a reader can tell a group at rest from one of which no round comes any more
-
 
 class GroupStatus(Word):
     EXCLUDED = "excluded"
@@ -66,7 +64,7 @@ def emit_group_status(
     shown = f"{fact.status} {fact.members} {fact.counts} {fact.brokers_covered}"
     if any(findings.evidence.untold for findings in found):
         shown += f" {fact.reason}"  # it lasts
-    if shown != state.status or state.now - state.status_ts >= STATUS_AGAIN_MS:
+    if shown != state.status or state.now - state.status_ts >= group.timing.repeat_status_ms:
         state.status, state.status_ts = shown, state.now
         group.emit(fact)
 

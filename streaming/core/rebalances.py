@@ -12,7 +12,6 @@ from streaming.core.state.group import Group
 from streaming.core.state.group_state import Change, Rebalance
 from streaming.core.state.queue_state import Queue
 
-LONGEST_REBALANCE_MS = 600_000
 IN_REBALANCE = WRONG_OWNERS | {Kind.SETTLING}
 
 
@@ -40,7 +39,7 @@ def update_rebalance(group: Group, evidence: GroupEvidence, found: list[TopicFin
     if state.rebalance is not None:
         _widen(state.rebalance, changes, routes)
         _count_harm(state.rebalance, evidence, told, state.now)
-        if calm or state.now - state.rebalance.from_ts >= LONGEST_REBALANCE_MS:
+        if calm or state.now - state.rebalance.from_ts >= group.timing.longest_rebalance_ms:
             _end(group, state.rebalance, converged=calm)
     if calm and state.rebalance is None:
         state.at_rest = True

@@ -5,14 +5,11 @@ from streaming.core.member_facts import absent_member
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import NOT_EMITTED, Client, GroupState
 
-KEPT_MS = 3_600_000  # of topics and brokers: a group that uses a new topic each day must not keep them all
-KEPT_AFTER_LEAVING_MS = 900_000
-
 
 def abandoned_topics(group: Group) -> set[int]:
     """Places of those of which no route has come for long, and that no member, report, alert or offset names."""
     state = group.state
-    oldest = state.now - KEPT_MS
+    oldest = state.now - group.timing.keep_unused_topic_ms
     left = {p for p, topic in enumerate(state.topics) if max(topic.confirmed_ts, topic.changed_ts) < oldest}
     if not left:
         return left
@@ -30,9 +27,10 @@ def _subscribed(state: GroupState) -> set[str]:
     return {topic for subscriptions in said for topic, _ in subscriptions}
 
 
-def _abandoned_brokers(state: GroupState, topics: set[int], queues: set[int]) -> set[int]:
+def _abandoned_brokers(group: Group, topics: set[int], queues: set[int]) -> set[int]:
     """Places of those that have listed nobody for long, and host nothing of what stays."""
-    oldest = state.now - KEPT_MS
+    state = group.state
+    oldest = state.now - group.timing.keep_unused_topic_ms
     left = {p for p, broker in enumerate(state.brokers) if broker.answered_ts < oldest and not broker.listed}
     if not left or not hosting_brokers(state):
         return set()  # where no route is known, each of them may host something
@@ -60,7 +58,7 @@ def forget_absent_clients(group: Group) -> None:
 def forget_what_is_gone(group: Group) -> None:
     """Drop clients that left long ago, and queues that are in no route, with no owner, in no alert."""
     state = group.state
-    gone = {index for index, client in enumerate(state.clients) if _is_gone(client, state.now)}
+    gone = {index for index, client in enumerate(state.clients) if _is_gone(group, client)}
     held = {queue for index, c in enumerate(state.clients) if index not in gone for r in c.reports for queue in r.owned}
     held.update(queue for alert in state.alerts for queue in alert.queues)
     routed = {
@@ -76,7 +74,7 @@ def forget_what_is_gone(group: Group) -> None:
         if index not in held and q.publish_delay_ms < 0 and (q.topic, q.broker, q.queue_id) not in routed
     }
     topics = group.abandoned - {queue.topic for index, queue in enumerate(state.queues) if index not in stray}
-    brokers = _abandoned_brokers(state, topics, stray)
+    brokers = _abandoned_brokers(group, topics, stray)
     if gone or stray:
         group.forget(gone, stray)
     if topics or brokers:
@@ -84,7 +82,9 @@ def forget_what_is_gone(group: Group) -> None:
     group.abandoned = set()
 
 
-def _is_gone(client: Client, now: int) -> bool:
+def _is_gone(group: Group, client: Client) -> bool:
+    now = group.state.now
     if not client.since_ts:
         client.since_ts = now
-    return not is_listed(client) and client.emitted == NOT_EMITTED and now - client.since_ts > KEPT_AFTER_LEAVING_MS
+    is_absent = not is_listed(client) and client.emitted == NOT_EMITTED
+    return is_absent and now - client.since_ts > group.timing.keep_left_client_ms

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from schemas.facts import AlertState, Kind, MemberFact
 from schemas.identity import is_retry_topic
 from streaming.core.allocation import strategy_of_class
-from streaming.core.group_status import STATUS_AGAIN_MS
+from streaming.core.settings import Timing
 from streaming.explain.picture import Alert, GroupPicture, Queue, Unalerted, View
 from streaming.explain.times import clock, full
 from streaming.notices.evidence import with_times
@@ -30,7 +30,7 @@ DEEPER = "    "
 ROWS_AT_MOST = 40
 AS_OF = (Kind.UNKNOWN, Kind.SETTLING)  # their reasons may be others by now
 LONG_QUIET_MS = 120_000
-SILENT_AFTER_MS = STATUS_AGAIN_MS + 300_000
+SILENT_AFTER_MS = Timing().repeat_status_ms + 300_000
 
 MEMBER_COLUMNS = (
     columns.name("client id"),

@@ -4,8 +4,7 @@ import pytest
 
 from schemas.facts import EvaluationFailedFact, GroupFact
 from streaming.core import evaluation
-from streaming.core.group_status import STATUS_AGAIN_MS
-from streaming.core.settings import GroupRule, Settings
+from streaming.core.settings import GroupRule, Settings, Timing
 from streaming.core.shard import fold
 from tests.core.fleet import Fleet, record_of
 
@@ -129,4 +128,4 @@ def test_a_group_at_rest_is_told_of_once_an_hour_and_only_while_its_rounds_come(
     told = fleet.facts[known:]
     assert [type(fact.payload) for fact in told] == [GroupFact, GroupFact]
     assert [fact.payload.status for fact in fleet.told(GroupFact)][-2:] == ["healthy", "healthy"]
-    assert told[1].ts - told[0].ts == STATUS_AGAIN_MS
+    assert told[1].ts - told[0].ts == Timing().repeat_status_ms

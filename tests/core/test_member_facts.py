@@ -6,7 +6,7 @@ import pytest
 
 from schemas.events import ConsumerChange
 from schemas.facts import MemberFact, MembershipFact
-from streaming.core.retention import KEPT_AFTER_LEAVING_MS
+from streaming.core.settings import Timing
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import GroupState, pack
 from tests.core.fleet import T0, Fleet
@@ -147,7 +147,7 @@ def test_a_member_that_left_is_told_once() -> None:
 
 @pytest.mark.parametrize(("seconds", "is_known"), [(895, True), (910, False)])
 def test_a_client_is_forgotten_a_quarter_of_an_hour_after_it_left(seconds: int, is_known: bool) -> None:
-    assert KEPT_AFTER_LEAVING_MS == 900_000
+    assert Timing().keep_left_client_ms == 900_000
     fleet = joined("x", "y").run(60)
     fleet.leave("x")
     fleet.run(5 + seconds)

@@ -1,15 +1,15 @@
 """Alerts that come and go: the third time within hours it is one incident, which ends when it stays right."""
 
-from streaming.core.state.group_state import Alert, EndedAlert, GroupState
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import Alert, EndedAlert
 
 TWICE_MAY_BE_CHANCE = 2
-AT_REST_AFTER_MS = 3_600_000
 
 
-def times_before(state: GroupState, alert: Alert) -> int:
+def times_before(group: Group, alert: Alert) -> int:
     """How often the alert had fired when it was over last; 0 if that was long before it was found again."""
-    since = alert.active_ts - AT_REST_AFTER_MS
-    before = [e for e in state.ended if (e.topic, e.kind) == (alert.topic, alert.kind) and e.ended_ts >= since]
+    since = alert.active_ts - group.timing.alert_returns_within_ms
+    before = [e for e in group.state.ended if (e.topic, e.kind) == (alert.topic, alert.kind) and e.ended_ts >= since]
     return before[-1].times if before else 0
 
 
@@ -22,8 +22,9 @@ def evidence_of(alert: Alert) -> str:
     return f"{alert.evidence}; it comes and goes: {alert.times} times now" if comes_and_goes(alert) else alert.evidence
 
 
-def note_end(state: GroupState, alert: Alert) -> None:
+def note_end(group: Group, alert: Alert) -> None:
     """It may come back; what was over long ago will not count."""
-    oldest = state.now - AT_REST_AFTER_MS
+    state = group.state
+    oldest = state.now - group.timing.alert_returns_within_ms
     others = [e for e in state.ended if (e.topic, e.kind) != (alert.topic, alert.kind) and e.ended_ts >= oldest]
     state.ended = [*others, EndedAlert(alert.topic, alert.kind, state.now, alert.times)]

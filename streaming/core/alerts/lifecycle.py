@@ -11,7 +11,7 @@ from schemas.facts import AlertFact, AlertState, Cause, Kind, Word
 from streaming.core.alerts.candidates import AlertCandidate, candidates_of_group, candidates_of_queues
 from streaming.core.alerts.deploy_wait import MISMATCHES
 from streaming.core.alerts.details import changes_of, clients_of, queues_of, waiting_of
-from streaming.core.alerts.flapping import AT_REST_AFTER_MS, comes_and_goes, evidence_of, note_end, times_before
+from streaming.core.alerts.flapping import comes_and_goes, evidence_of, note_end, times_before
 from streaming.core.causes.explanation import Explanation
 from streaming.core.evidence.exclusions import STANDS
 from streaming.core.evidence.group_evidence import GroupEvidence
@@ -158,7 +158,7 @@ def _fire(group: Group, alert: Alert, at: Judged) -> None:
     alert.state = AlertState.FIRING.value
     alert.fired_ts = group.state.now
     alert.waits = False
-    alert.times = 1 + times_before(group.state, alert)
+    alert.times = 1 + times_before(group, alert)
     _tell(group, alert, Reason.HELD_LONG_ENOUGH, at)
 
 
@@ -254,7 +254,7 @@ def _end_if_it_stays_right(group: Group, alert: Alert, at: Judged) -> None:
     right_ms = group.state.now - alert.right_since_ts
     if right_ms < _resolves_after_ms(group, alert):
         return
-    kept_open = _what_keeps_open(alert, right_ms, at)
+    kept_open = _what_keeps_open(group, alert, right_ms, at)
     if kept_open is None:
         _end(group, alert, Reason.RIGHT_AGAIN, at)
     elif not alert.waits:
@@ -266,11 +266,11 @@ def _resolves_after_ms(group: Group, alert: Alert) -> int:
     return KINDS[Kind(alert.kind)].resolves_after(group.timing)
 
 
-def _what_keeps_open(alert: Alert, right_ms: int, at: Judged) -> Reason | None:
+def _what_keeps_open(group: Group, alert: Alert, right_ms: int, at: Judged) -> Reason | None:
     """What comes and goes is one incident, told once: it stays open until it has been right for long."""
     if _comes_of_lists_that_differ(alert, at):
         return Reason.LISTS_DIFFER
-    return Reason.COMES_AND_GOES if comes_and_goes(alert) and right_ms < AT_REST_AFTER_MS else None
+    return Reason.COMES_AND_GOES if comes_and_goes(alert) and right_ms < group.timing.alert_returns_within_ms else None
 
 
 def _comes_of_lists_that_differ(alert: Alert, at: Judged) -> bool:
@@ -344,7 +344,7 @@ def _end(group: Group, alert: Alert, reason: Reason, at: Judged) -> None:
     alert.state = AlertState.RESOLVED.value
     group.state.alerts.remove(alert)
     if reason is Reason.RIGHT_AGAIN:
-        note_end(group.state, alert)
+        note_end(group, alert)
     _tell(group, alert, reason, at)
 
 

@@ -26,8 +26,6 @@ from streaming.core.intake.membership import entries_at
 from streaming.core.intake.topic_routes import readable
 from streaming.core.state.group_state import HostedQueues
 
-NEW_ROUTE_MS = 600_000  # a queue that came with a route change in the last ten minutes may still be unknown to a client
-
 
 def explain(topic: TopicEvidence, kind: Kind, queues: frozenset[int]) -> Explanation | None:
     """The cause of one kind of finding on these queues of a topic; None where the finding needs none."""
@@ -235,7 +233,7 @@ def _shared_out_otherwise(topic: TopicEvidence, queues: frozenset[int]) -> froze
 
 def route_lag(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
     """The queue is new, or another member's by the route as it was, and somebody still goes by that."""
-    if not topic.topic.changed_ts or topic.now - topic.topic.changed_ts > NEW_ROUTE_MS:
+    if not topic.topic.changed_ts or topic.now - topic.topic.changed_ts > topic.group.timing.new_route_ms:
         return None
     if not topic.topic.previous_hosts:  # the topic is new to us, or had no queues: there is no old route to go by
         return None

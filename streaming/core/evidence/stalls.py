@@ -10,10 +10,7 @@ from streaming.core.intake.consume_offsets import is_seen_lately
 from streaming.core.state.group_state import FINDING_CODES
 from streaming.core.state.queue_state import Queue
 
-OWN_PACE_MS = 300_000  # a client that pulls by itself, or that a broker hands messages to, may pause for so long
-ASKED_TWICE_MS = 65_000  # who did not answer is asked again after 40 s
 FEW = 100  # messages, of 1,000 that a client caches of a queue
-OFFSETS_STORED_MS = 5_000  # MQClientInstance: persistConsumerOffsetInterval
 
 
 class InHand(Enum):
@@ -35,7 +32,7 @@ def is_not_pulled(topic: TopicEvidence, index: int) -> bool:
     if topic.is_left_to_non_reporting(index):
         if not topic.topic.is_committed:
             return False
-        enough_ms = max(enough_ms, OWN_PACE_MS)
+        enough_ms = max(enough_ms, topic.group.timing.stall_non_reporting_ms)
     return min(queue.stalled_ms, _has_members_for_ms(topic, queue)) >= enough_ms
 
 
@@ -113,7 +110,9 @@ def _has_stopped(topic: TopicEvidence, queue: Queue, owner: MemberEvidence) -> b
     (DefaultMQPushConsumer.pullThresholdForQueue, 1,000 messages).
     """
     answered_ts = max(report.answered_ts for report in owner.reports)
-    is_silent = owner.client.unanswered_since_ts > 0 and topic.now - answered_ts >= ASKED_TWICE_MS
+    is_silent = (
+        owner.client.unanswered_since_ts > 0 and topic.now - answered_ts >= topic.group.timing.unresponsive_client_ms
+    )
     is_told = topic.group.state.brokers[queue.broker].reports_pull_offsets and has_room_for_more(topic, queue)
     return is_silent and is_told and queue.stalled_ms > 0 and queue.pull_lag > 0
 
@@ -132,4 +131,4 @@ def has_just_finished(topic: TopicEvidence, queue: Queue) -> bool:
     """Whether the offsets are older than what the owner did last: it may have stored newer ones since."""
     if FINDING_CODES[queue.finding] is not Kind.SLOW_CONSUMER and are_all_pulled_consumed(topic, queue):
         return False
-    return queue.progress_ts < queue.idle_since_ts + OFFSETS_STORED_MS
+    return queue.progress_ts < queue.idle_since_ts + topic.group.timing.persist_offsets_ms

@@ -14,7 +14,6 @@ from streaming.core.state.queue_state import Queue
 
 NAME_SERVERS_DIFFER = "name servers differ on the route"
 
-UNSUBSCRIBED_AFTER_MS = 120_000  # heartbeats come every 30 s
 _PULLS_BY_ITSELF = "pulls by itself"
 
 
@@ -220,7 +219,7 @@ class TopicEvidence:
     def _is_given_up(self) -> bool:
         """Whether no heartbeat has named the topic for as long as any subscriber of it would have sent several."""
         since_ts = self.topic.unsubscribed_ts
-        return since_ts > 0 and self.now - since_ts >= UNSUBSCRIBED_AFTER_MS
+        return since_ts > 0 and self.now - since_ts >= self.group.timing.unsubscribed_after_ms
 
     @cached_property
     def readable(self) -> list[tuple[int, int]]:

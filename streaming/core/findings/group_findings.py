@@ -17,7 +17,6 @@ from streaming.core.state.group_state import HostedQueues, KeptFinding
 from streaming.core.state.queue_state import Queue
 
 TWO_RESTARTS = 2  # within the window: a crash and its mending, or a deploy and the next
-FLAPPING_FOR_MS = 3_600_000
 SHOWN_IN_TURN = "brokers show in turn: "
 
 
@@ -161,12 +160,13 @@ def rebalance_storm(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     lasting = {
         one.who
         for one in state.flapping_clients
-        if one.times > timing.storm_changes and evidence.now - one.since_ts >= FLAPPING_FOR_MS
+        if one.times > timing.storm_changes and evidence.now - one.since_ts >= timing.flapping_client_ms
     }
     if flapping_clients and len(changes) > timing.storm_changes:
         text = f"{len(changes)} membership changes in {timing.storm_window_ms // 1000} s; again and again"
     elif lasting:
-        flapping_clients, text = lasting, f"for {FLAPPING_FOR_MS // 60_000} minutes and longer, again and again"
+        minutes = timing.flapping_client_ms // 60_000
+        flapping_clients, text = lasting, f"for {minutes} minutes and longer, again and again"
     else:
         return
     names = sorted(flapping_clients)

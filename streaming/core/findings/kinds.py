@@ -7,8 +7,6 @@ from typing import NamedTuple
 from schemas.facts import Kind, Severity
 from streaming.core.settings import Timing
 
-NO_MEMBERS_HOLD_MS = 120_000
-
 Hold = Callable[[Timing], int]  # milliseconds
 
 
@@ -78,7 +76,7 @@ KINDS: dict[Kind, KindRow] = {
     Kind.INCONSISTENT_SUBSCRIPTION: KindRow(_GROUP, Basis.REPORTS, Meaning.WRONG, _WARNING, alerts=True),
     Kind.UNREADABLE_QUEUES: KindRow(_TOPIC, Basis.ROUTES, Meaning.WRONG, _WARNING, alerts=True),
     Kind.NO_MEMBERS: KindRow(
-        _GROUP, Basis.LISTS, Meaning.RIGHT, _WARNING, alerts=True, fires_after=lambda _: NO_MEMBERS_HOLD_MS
+        _GROUP, Basis.LISTS, Meaning.RIGHT, _WARNING, alerts=True, fires_after=lambda timing: timing.hold_no_members_ms
     ),
     Kind.REBALANCE_STORM: KindRow(_GROUP, Basis.LISTS, Meaning.WRONG, _WARNING, alerts=True),
     Kind.IDLE_MEMBERS: KindRow(_TOPIC, Basis.LISTS, Meaning.WRONG, _INFO),

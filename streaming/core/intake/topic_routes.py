@@ -16,9 +16,7 @@ from streaming.core.state.group_state import GroupState, HostedQueues, RouteCopi
 
 PERM_READ = 4  # org.apache.rocketmq.common.constant.PermName.PERM_READ
 STATIC_TOPIC_BROKER = "__syslo__"  # MixAll.LOGICAL_QUEUE_MOCK_BROKER_PREFIX
-COPIES_KEPT_MS = 600_000
 COPIES_AT_MOST = 8
-RETURNS_WITHIN_MS = 180_000  # a name server is behind for 120 s at most; an operator may well change a topic again
 ALTERNATES_AFTER = 2  # returns of copies that were given before: one may be a change that was taken back
 
 
@@ -100,25 +98,28 @@ def _take_copies(group: Group, topic: Topic, given: list[RouteCopy], ts: int) ->
 
 def _remembered(group: Group, known: list[RouteCopy], given: list[RouteCopy], ts: int) -> list[RouteCopy]:
     """The copies given now, and those that were lately; the newest of them, should there be many."""
+    timing = group.timing
     newest = {tuple(copy.hosts): copy for copy in known}
+    last_seen_ts = max((copy.seen_ts for copy in known), default=0)
     last = {index for copy in known if copy.is_given for index in copy.hosts}
     for copy in known:
         copy.is_given = False
     for copy in given:
         before = newest.get(tuple(copy.hosts))
         if before is not None:
-            is_return = before.seen_ts < max(c.seen_ts for c in known) and ts - before.seen_ts <= RETURNS_WITHIN_MS
+            is_return = before.seen_ts < last_seen_ts and ts - before.seen_ts <= timing.route_returns_within_ms
             is_return = is_return and not _follow_a_broker(group, last, copy, ts)
             copy.returns = before.returns + is_return
         newest[tuple(copy.hosts)] = copy
-    kept = [copy for copy in newest.values() if copy.is_given or ts - copy.seen_ts <= COPIES_KEPT_MS]
+    kept = [copy for copy in newest.values() if copy.is_given or ts - copy.seen_ts <= timing.keep_route_copy_ms]
     return sorted(kept, key=lambda copy: -copy.seen_ts)[:COPIES_AT_MOST]
 
 
 def _follow_a_broker(group: Group, last: set[HostedQueues], copy: RouteCopy, ts: int) -> bool:
     """Whether the copy differs from the last by a broker that was away itself."""
     brokers = [group.state.brokers[hosted.broker] for hosted in last ^ set(copy.hosts)]
-    return any(broker.lost_ts or 0 < ts - COPIES_KEPT_MS < broker.returned_ts for broker in brokers)
+    oldest = ts - group.timing.keep_route_copy_ms
+    return any(broker.lost_ts or 0 < oldest < broker.returned_ts for broker in brokers)
 
 
 def standing(copies: RouteCopies) -> Sequence[RouteCopy]:
