@@ -29,15 +29,15 @@ def add_command(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """0. Raises MonitorError for a time, table or group that there is none of."""
     config = configured(arguments, writes=())
-    from streaming.explain.folding import picture_of
     from streaming.explain.read_facts import read_group, read_monitor
     from streaming.explain.screen import show
+    from streaming.explain.snapshot_from_facts import snapshot_of
     from streaming.explain.times import parse_moment
 
     at = parse_moment(arguments.at, datetime.now(timezone.utc)) if arguments.at else None
     tables = arguments.tables or config.tables.path
     facts = read_group(tables, arguments.group, arguments.cluster, at and at.ts)
     monitor = read_monitor(tables, facts[0].cluster, at and at.ts)
-    picture = picture_of(facts, at and at.ts, monitor)
+    picture = snapshot_of(facts, at and at.ts, monitor)
     show(picture, at and at.zone, arguments.json)
     return 0

@@ -56,9 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
         config = with_name_servers(config, arguments.namesrv)
     from streaming.inspect.exit_status import exit_status
     from streaming.inspect.inspection import ENOUGH_S, Plan, inspect_once, inspect_until_signal
-    from streaming.inspect.screen import Manner, Screen
+    from streaming.inspect.screen import DisplayOptions, Screen
 
-    screen = Screen(Manner(arguments.json, bool(arguments.group), arguments.verbose))
+    screen = Screen(DisplayOptions(arguments.json, bool(arguments.group), arguments.verbose))
     plan = Plan(tuple(arguments.group), arguments.seconds or ENOUGH_S)
     with _collector_is_quiet():
         if arguments.watch:

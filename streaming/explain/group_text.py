@@ -9,7 +9,7 @@ from schemas.facts import AlertState, Kind, MemberFact
 from schemas.identity import is_retry_topic
 from streaming.core.allocation import strategy_of_class
 from streaming.core.settings import Timing
-from streaming.explain.picture import Alert, GroupPicture, Queue, Unalerted, View
+from streaming.explain.snapshot import Alert, GroupSnapshot, Queue, Unalerted, View
 from streaming.explain.times import clock, full
 from streaming.notices.evidence import with_times
 from streaming.snapshots import columns
@@ -66,7 +66,7 @@ class When(NamedTuple):
         return f"{self.clock(ts)} ({age(self.ts - ts)})"
 
 
-def lines_of(picture: GroupPicture, width: int, zone: tzinfo | None) -> Iterator[Row]:
+def lines_of(picture: GroupSnapshot, width: int, zone: tzinfo | None) -> Iterator[Row]:
     """Times are told in ``zone``, None for the machine's own."""
     picture = without_tricks(picture)
     when = When(picture.ts, zone)
@@ -82,7 +82,7 @@ def lines_of(picture: GroupPicture, width: int, zone: tzinfo | None) -> Iterator
     yield from _changes(picture, when, width)
 
 
-def _status(picture: GroupPicture, when: When, width: int) -> Iterator[Row]:
+def _status(picture: GroupSnapshot, when: When, width: int) -> Iterator[Row]:
     if picture.status is None or picture.status_ts is None:
         yield Row("its status had not been told by then", "yellow")
     else:
@@ -100,7 +100,7 @@ def _status(picture: GroupPicture, when: When, width: int) -> Iterator[Row]:
     yield from paragraph(_doubts(picture, when), width, INDENT, "yellow")
 
 
-def _doubts(picture: GroupPicture, when: When) -> str:
+def _doubts(picture: GroupSnapshot, when: When) -> str:
     """Whether what is shown may be out of date, or lack something."""
     monitor = picture.monitor
     if monitor is None:
@@ -119,7 +119,7 @@ def _doubts(picture: GroupPicture, when: When) -> str:
     return "events had been lost shortly before: evidence may be missing" if monitor.status == "data_lost" else ""
 
 
-def _alerts(picture: GroupPicture, when: When, width: int) -> Iterator[Row]:
+def _alerts(picture: GroupSnapshot, when: When, width: int) -> Iterator[Row]:
     if not picture.alerts:
         yield Row("No alert is open, or was within the hour before.")
     for alert in picture.alerts:
@@ -153,7 +153,7 @@ def _what(kind: str, topic: str | None, queues: Sequence[tuple[str, int]]) -> st
     return f"{kind}, {where}" if where else kind
 
 
-def _members(picture: GroupPicture, when: When, width: int) -> Iterator[Row]:
+def _members(picture: GroupSnapshot, when: When, width: int) -> Iterator[Row]:
     yield Row("")
     if not picture.members:
         yield Row("No members.", "yellow")
@@ -244,7 +244,7 @@ def _table(
         yield Row(f"{INDENT}... {len(rows) - ROWS_AT_MOST} more {what}; --json has all", "dim")
 
 
-def _changes(picture: GroupPicture, when: When, width: int) -> Iterator[Row]:
+def _changes(picture: GroupSnapshot, when: When, width: int) -> Iterator[Row]:
     if not picture.changes:
         return
     yield Row("")

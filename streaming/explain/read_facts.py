@@ -13,8 +13,8 @@ from schemas.tables import FACTS
 from streaming.core.causes.explanation import first_of
 from streaming.errors import SourceError
 from streaming.explain.expired_facts import read_groups, read_standing
-from streaming.explain.folding import KINDS
-from streaming.explain.picture import Monitor
+from streaming.explain.snapshot import Monitor
+from streaming.explain.snapshot_from_facts import KINDS
 from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
 from streaming.tables.query import Selection, is_one_of, is_told_by, quoted, text
 from streaming.wording.names import plain

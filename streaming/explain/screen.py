@@ -6,11 +6,11 @@ import msgspec
 from rich.console import Console
 
 from streaming.explain.group_text import lines_of
-from streaming.explain.picture import GroupPicture
+from streaming.explain.snapshot import GroupSnapshot
 from streaming.snapshots.lines import laid_on_screen, width_of
 
 
-def show(picture: GroupPicture, zone: tzinfo | None, as_json: bool, console: Console | None = None) -> None:
+def show(picture: GroupSnapshot, zone: tzinfo | None, as_json: bool, console: Console | None = None) -> None:
     """As a page, with times in ``zone`` (None: the machine's own), or as one JSON object."""
     if as_json:
         print(msgspec.json.encode(picture).decode())

@@ -7,7 +7,7 @@ from schemas.facts import Kind
 from schemas.identity import is_retry_topic
 from streaming.core.allocation import strategy_of_class
 from streaming.inspect.group_tables import flow_words, member_table, queue_tables
-from streaming.inspect.picture import ClusterPicture, Finding, GroupPicture, Undecided
+from streaming.inspect.snapshot import ClusterSnapshot, Finding, GroupSnapshot, Undecided
 from streaming.notices.times import moment
 from streaming.snapshots.lines import Row, numbers, paragraph, without_tricks
 from streaming.wording.names import cut, cut_middle
@@ -34,7 +34,7 @@ SAID_AGAIN_S = 50  # every client is asked every 20 s, twice
 BROKERS_SHOWN = 8
 
 
-def lines_of(picture: ClusterPicture, width: int, asked_for: bool = False, verbose: bool = False) -> Iterator[Row]:
+def lines_of(picture: ClusterSnapshot, width: int, asked_for: bool = False, verbose: bool = False) -> Iterator[Row]:
     """``asked_for``: groups were named, so all of them are shown in full; ``verbose``: and every row of them."""
     picture = without_tricks(picture)
     yield Row(cut(_headline(picture), width), "bold")
@@ -54,11 +54,11 @@ def lines_of(picture: ClusterPicture, width: int, asked_for: bool = False, verbo
     yield from paragraph(_how_to_know_more(picture), width, "", "")
 
 
-def _headline(picture: ClusterPicture) -> str:
+def _headline(picture: ClusterSnapshot) -> str:
     return f"{picture.cluster} at {moment(picture.ts)}, watched for {picture.looked_s:.0f} s"
 
 
-def _what_there_is(picture: ClusterPicture) -> str:
+def _what_there_is(picture: ClusterSnapshot) -> str:
     """Brokers, and groups as far as brokers have told of them."""
     names = ", ".join(picture.brokers[:BROKERS_SHOWN])
     more = f" and {len(picture.brokers) - BROKERS_SHOWN} more" if len(picture.brokers) > BROKERS_SHOWN else ""
@@ -71,7 +71,7 @@ def _what_there_is(picture: ClusterPicture) -> str:
     return f"{brokers}; {counted(members, 'group')} with members{known}, {without} without"
 
 
-def _left_out(picture: ClusterPicture) -> str:
+def _left_out(picture: ClusterSnapshot) -> str:
     """What was not asked, or not answered, of groups that are not shown."""
     empty = picture.empty
     parts = [
@@ -86,7 +86,7 @@ def _left_out(picture: ClusterPicture) -> str:
     return "; ".join(filter(None, parts))
 
 
-def _how_to_know_more(picture: ClusterPicture) -> str:
+def _how_to_know_more(picture: ClusterSnapshot) -> str:
     """Until when to look for what could not be judged yet."""
     questions = [one for group in picture.groups if group.status not in SHORT for one in group.undecided]
     if not questions or all(group.status == "absent" for group in picture.groups):
@@ -97,7 +97,7 @@ def _how_to_know_more(picture: ClusterPicture) -> str:
     return f"What is not judged may be healthy or not. Look until it can be told: --watch, or --seconds {seconds}."
 
 
-def _summary(picture: ClusterPicture) -> str:
+def _summary(picture: ClusterSnapshot) -> str:
     statuses = [group.status for group in picture.groups]
     open_ones = sum(statuses.count(status) for status in ("settling", "unknown"))
     parts = [
@@ -118,7 +118,7 @@ def _some(parts: list[tuple[int, str]]) -> Iterator[tuple[int, tuple[int, str]]]
     return enumerate([(number, what) for number, what in parts if number])
 
 
-def _in_short(group: GroupPicture, width: int) -> Iterator[Row]:
+def _in_short(group: GroupSnapshot, width: int) -> Iterator[Row]:
     """Of an excluded group why it is, of one without members what waits for it, of a healthy one what goes through."""
     yield _group_line(group, width)
     if group.status == "excluded":
@@ -129,7 +129,7 @@ def _in_short(group: GroupPicture, width: int) -> Iterator[Row]:
             yield from paragraph(one.evidence, width, INDENT, "", EVIDENCE_LINES)
 
 
-def _in_full(group: GroupPicture, width: int, asked_for: bool, verbose: bool) -> Iterator[Row]:
+def _in_full(group: GroupSnapshot, width: int, asked_for: bool, verbose: bool) -> Iterator[Row]:
     yield _group_line(group, width)
     if group.status == "absent":
         return
@@ -145,12 +145,12 @@ def _in_full(group: GroupPicture, width: int, asked_for: bool, verbose: bool) ->
     yield from paragraph(_coverage(group), width, INDENT, "dim")
 
 
-def _shows_trouble(group: GroupPicture) -> bool:
+def _shows_trouble(group: GroupSnapshot) -> bool:
     """Where merely nobody answers, tables would show nothing."""
     return bool(group.findings) or any(one.kind != Kind.UNKNOWN.value or one.cause for one in group.undecided)
 
 
-def _group_line(group: GroupPicture, width: int) -> Row:
+def _group_line(group: GroupSnapshot, width: int) -> Row:
     label = group.status.upper() if group.status != "healthy" else group.status
     name = cut_middle(group.group, max(20, width // 2 - LABEL_WIDTH))
     why = f"{group.reason}, " if group.status == "excluded" else ""
@@ -158,7 +158,7 @@ def _group_line(group: GroupPicture, width: int) -> Row:
     return Row(cut(text, width), STYLES.get(group.status, "dim"))
 
 
-def _size(group: GroupPicture) -> str:
+def _size(group: GroupSnapshot) -> str:
     """What is not known is said to be so."""
     if group.status == "absent":
         return group.reason or ""
@@ -201,7 +201,7 @@ def _what(kind: str, topic: str | None, queues: tuple[tuple[str, int], ...]) -> 
     return f"{kind}, {where}" if where else kind
 
 
-def _tables(group: GroupPicture, width: int, verbose: bool) -> Iterator[Row]:
+def _tables(group: GroupSnapshot, width: int, verbose: bool) -> Iterator[Row]:
     room = width - len(INDENT)
     tables = [list(member_table(group, room, verbose)), *queue_tables(group, room, verbose)]
     for table in filter(None, tables):
@@ -212,7 +212,7 @@ def _tables(group: GroupPicture, width: int, verbose: bool) -> Iterator[Row]:
         yield Row("")
 
 
-def _coverage(group: GroupPicture) -> str:
+def _coverage(group: GroupSnapshot) -> str:
     answered = sum(broker.answered for broker in group.brokers)
     members = group.members or ()
     heard = sum(member.answered for member in members)

@@ -11,13 +11,13 @@ from streaming.core.findings.queue_findings import TopicFindings, judge_topics
 from streaming.core.group_status import GroupStatus, StatusEvidence, group_status
 from streaming.inspect import members, queues, undecided
 from streaming.inspect.notes import notes_on
-from streaming.inspect.picture import Broker, Finding, GroupPicture, Queue, Undecided
-from streaming.inspect.watching import GroupWatch
+from streaming.inspect.observed_groups import ObservedGroup
+from streaming.inspect.snapshot import Broker, Finding, GroupSnapshot, Queue, Undecided
 
 NO_ROUND = "no round of it has ended"
 
 
-def picture_of(watch: GroupWatch) -> GroupPicture:
+def snapshot_of(watch: ObservedGroup) -> GroupSnapshot:
     """As of the newest round. A group that cannot be evaluated is unknown, and no harm to others."""
     state = watch.group.state
     if not state.now:
@@ -28,14 +28,14 @@ def picture_of(watch: GroupWatch) -> GroupPicture:
         return _unknown(watch, f"evaluation failed: {type(error).__name__}: {error}")
 
 
-def _picture(watch: GroupWatch) -> GroupPicture:
+def _picture(watch: ObservedGroup) -> GroupSnapshot:
     group, evidence = watch.group, GroupEvidence(watch.group)
     found = judge_topics(group, evidence)
     findings = (*_of_group(evidence), *(finding for topic in found for finding in _of_topic(topic)))
     open_questions = tuple(_undecided(watch, evidence, found, findings))
     rows = [row for topic in found for row in queues.rows_of(topic, watch.offsets)]
     people = members.rows_of(watch, evidence, rows)
-    return GroupPicture(
+    return GroupSnapshot(
         cluster=group.state.cluster,
         group=watch.name,
         ts=group.state.now,
@@ -67,13 +67,13 @@ def _by_topic(rows: list[Queue]) -> list[Queue]:
     return sorted(rows, key=lambda row: (is_retry_topic(row.topic), row.topic))
 
 
-def _is_empty(watch: GroupWatch, evidence: GroupEvidence) -> bool:
+def _is_empty(watch: ObservedGroup, evidence: GroupEvidence) -> bool:
     """Whether every broker has answered, and none lists a member."""
     return not evidence.members and bool(watch.brokers) and all(one.answered for one in watch.brokers)
 
 
 def _undecided(
-    watch: GroupWatch, evidence: GroupEvidence, found: list[TopicFindings], findings: tuple[Finding, ...]
+    watch: ObservedGroup, evidence: GroupEvidence, found: list[TopicFindings], findings: tuple[Finding, ...]
 ) -> Iterator[Undecided]:
     if evidence.exclusion is not None:
         return
@@ -151,7 +151,7 @@ def _exclusion(evidence: GroupEvidence, found: list[TopicFindings]) -> str | Non
     return reasons[0] if reasons and None not in reasons else None
 
 
-def _brokers(watch: GroupWatch) -> Iterator[Broker]:
+def _brokers(watch: ObservedGroup) -> Iterator[Broker]:
     for one in watch.brokers:
         yield Broker(
             broker_name=one.broker_name,
@@ -161,14 +161,14 @@ def _brokers(watch: GroupWatch) -> Iterator[Broker]:
         )
 
 
-def _looked_s(watch: GroupWatch) -> float:
+def _looked_s(watch: ObservedGroup) -> float:
     return round(max(0, watch.group.state.now - watch.first_ts) / 1000, 1) if watch.first_ts else 0.0
 
 
-def absent(cluster: str, name: str, ts: int, why: str, is_certain: bool) -> GroupPicture:
+def absent(cluster: str, name: str, ts: int, why: str, is_certain: bool) -> GroupSnapshot:
     """A group that was asked for, and that no broker has told of; ``is_certain``: every broker has said so."""
     nothing = Undecided(kind=Kind.UNKNOWN.value, topic=None, queues=(), cause=None, evidence=why, judged_in_s=None)
-    return GroupPicture(
+    return GroupSnapshot(
         cluster=cluster,
         group=name,
         ts=ts,
@@ -183,9 +183,9 @@ def absent(cluster: str, name: str, ts: int, why: str, is_certain: bool) -> Grou
     )
 
 
-def _unknown(watch: GroupWatch, why: str) -> GroupPicture:
+def _unknown(watch: ObservedGroup, why: str) -> GroupSnapshot:
     nothing = Undecided(kind=Kind.UNKNOWN.value, topic=None, queues=(), cause=None, evidence=why, judged_in_s=None)
-    return GroupPicture(
+    return GroupSnapshot(
         cluster=watch.group.state.cluster,
         group=watch.name,
         ts=watch.group.state.now,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
 from streaming.inspect.members import total, total_lag
-from streaming.inspect.picture import GroupPicture, Member, Queue
+from streaming.inspect.snapshot import GroupSnapshot, Member, Queue
 from streaming.snapshots import columns
 from streaming.snapshots.lines import Row, numbers
 from streaming.wording.names import cut, named
@@ -39,7 +39,7 @@ QUEUE_COLUMNS = (
 )
 
 
-def member_table(picture: GroupPicture, width: int, everything: bool) -> Iterator[Row]:
+def member_table(picture: GroupSnapshot, width: int, everything: bool) -> Iterator[Row]:
     """Those first that gave no answer, then those with too much to do."""
     people = sorted(picture.members or (), key=lambda one: (one.answered, not one.hot))
     shown = people if everything else people[:MEMBER_ROWS]
@@ -53,7 +53,7 @@ def member_table(picture: GroupPicture, width: int, everything: bool) -> Iterato
         yield Row(f"... {len(people) - len(shown)} more; --verbose shows all", "dim")
 
 
-def _member_cells(picture: GroupPicture, member: Member) -> list[str]:
+def _member_cells(picture: GroupSnapshot, member: Member) -> list[str]:
     return [
         member.client_id,
         f"{member.instances}?" if member.instances > 1 else "",
@@ -72,14 +72,14 @@ def _addresses(member: Member) -> str:
     return " ".join(a.removeprefix(host) if a.startswith(f"{host}:") else a for a in member.addresses or ("-",))
 
 
-def _answer(picture: GroupPicture, member: Member) -> str:
+def _answer(picture: GroupSnapshot, member: Member) -> str:
     if not member.answered:
         return f"no: {member.why_not}"
     up = f", up {age(picture.ts - member.started_ts)}" if member.started_ts else ""
     return f"yes{up}{', HOT' if member.hot else ''}"
 
 
-def queue_tables(picture: GroupPicture, width: int, everything: bool) -> Iterator[list[Row]]:
+def queue_tables(picture: GroupSnapshot, width: int, everything: bool) -> Iterator[list[Row]]:
     """A table for each topic; retry queues only where something is to be said of them."""
     by_topic: defaultdict[str, list[Queue]] = defaultdict(list)
     for queue in picture.queues or ():

@@ -10,9 +10,9 @@ from schemas.identity import is_retry_topic
 from streaming.core.evidence.group_evidence import GroupEvidence, MemberEvidence
 from streaming.core.intake.client_reports import addresses_of
 from streaming.core.intake.membership import entries_at
-from streaming.inspect.picture import Member, Queue
+from streaming.inspect.observed_groups import ObservedGroup
 from streaming.inspect.queues import BUSY_PER_S
-from streaming.inspect.watching import GroupWatch
+from streaming.inspect.snapshot import Member, Queue
 
 HOT = 1.5  # times the mean of the members that own queues
 
@@ -24,7 +24,7 @@ class _Load(NamedTuple):
     lag: int | None
 
 
-def rows_of(watch: GroupWatch, evidence: GroupEvidence, queues: Sequence[Queue]) -> list[Member]:
+def rows_of(watch: ObservedGroup, evidence: GroupEvidence, queues: Sequence[Queue]) -> list[Member]:
     """In the order of their ids."""
     owned: dict[str, list[Queue]] = {}
     for queue in queues:
@@ -37,7 +37,9 @@ def rows_of(watch: GroupWatch, evidence: GroupEvidence, queues: Sequence[Queue])
     return _hot_ones_marked(rows) if knows_all else rows
 
 
-def _row(watch: GroupWatch, evidence: GroupEvidence, member: MemberEvidence, owned: dict[str, list[Queue]]) -> Member:
+def _row(
+    watch: ObservedGroup, evidence: GroupEvidence, member: MemberEvidence, owned: dict[str, list[Queue]]
+) -> Member:
     client, state = member.client, watch.group.state
     newest = member.reports[0] if member.reports else None
     heartbeat = state.heartbeat[client.heartbeat] if client.heartbeat >= 0 else None

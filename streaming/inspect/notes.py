@@ -9,7 +9,7 @@ from streaming.core.causes.explanation import first_of
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.inspect.members import total
-from streaming.inspect.picture import Member, Queue
+from streaming.inspect.snapshot import Member, Queue
 from streaming.wording.exclusions import why_excluded
 from streaming.wording.numbers import counted, ranges
 

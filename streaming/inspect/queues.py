@@ -12,7 +12,7 @@ from streaming.core.intake.topic_routes import is_readable
 from streaming.core.state.group_state import HostedQueues
 from streaming.core.state.queue_state import Queue as CoreQueue
 from streaming.inspect.message_rates import Flow, OffsetHistory
-from streaming.inspect.picture import Queue
+from streaming.inspect.snapshot import Queue
 
 PERM_WRITE = 2  # org.apache.rocketmq.common.constant.PermName.PERM_WRITE
 HOT = 2.0  # times the mean of the topic's queues

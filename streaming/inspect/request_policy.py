@@ -13,20 +13,20 @@ FOREVER_MS = 1 << 62
 
 
 @dataclass(frozen=True)
-class LookPolicy(Policy):
+class InspectPolicy(Policy):
     """Nothing is put off to spread the load: the look would be over. A client still rests between two requests."""
 
     def phase(self, name: str, period_ms: int) -> int:
         return 0
 
 
-def look_policy(policy: Policy, include: tuple[str, ...]) -> LookPolicy:
+def look_policy(policy: Policy, include: tuple[str, ...]) -> InspectPolicy:
     """``include`` empty: the groups that the configuration names.
 
     Clients are asked from the second round on: what they say counts only once it is younger than the first lists.
     """
     given = {field.name: getattr(policy, field.name) for field in fields(Policy)}
-    return LookPolicy(
+    return InspectPolicy(
         **given
         | {
             "interval_ms": INTERVAL_MS,

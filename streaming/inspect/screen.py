@@ -11,12 +11,12 @@ from rich.live import Live
 from rich.text import Text
 
 from streaming.inspect.cluster_text import lines_of
-from streaming.inspect.picture import ClusterPicture
+from streaming.inspect.snapshot import ClusterSnapshot
 from streaming.snapshots.lines import laid_on_screen, width_of
 
 
 @dataclass(frozen=True)
-class Manner:
+class DisplayOptions:
     """How pictures are shown. ``asked_for``: groups were named, so each of them is shown in full."""
 
     as_json: bool = False
@@ -25,13 +25,13 @@ class Manner:
 
 
 class Screen:
-    def __init__(self, manner: Manner, console: Console | None = None) -> None:
+    def __init__(self, manner: DisplayOptions, console: Console | None = None) -> None:
         self._manner = manner
         self._console = console or Console(highlight=False, markup=False, emoji=False)
         self._live: Live | None = None
-        self._last: list[ClusterPicture] = []
+        self._last: list[ClusterSnapshot] = []
 
-    def show(self, pictures: list[ClusterPicture]) -> None:
+    def show(self, pictures: list[ClusterSnapshot]) -> None:
         self._last = pictures
         if self._manner.as_json:
             for line in json_lines(pictures):
@@ -62,7 +62,7 @@ class Screen:
         with console.status(Text(what)):
             yield
 
-    def _page(self, pictures: list[ClusterPicture]) -> Group:
+    def _page(self, pictures: list[ClusterSnapshot]) -> Group:
         width = width_of(self._console)
         return laid_on_screen(
             row
@@ -71,7 +71,7 @@ class Screen:
         )
 
 
-def json_lines(pictures: list[ClusterPicture]) -> Iterator[str]:
+def json_lines(pictures: list[ClusterSnapshot]) -> Iterator[str]:
     """One object a group."""
     for picture in pictures:
         for group in picture.groups:

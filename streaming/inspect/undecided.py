@@ -11,9 +11,9 @@ from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.findings.kinds import WRONG
 from streaming.core.findings.queue_findings import EXPLAINED, TopicFindings
 from streaming.core.findings.queue_rules import Verdict
-from streaming.inspect.picture import QueueName, Undecided
+from streaming.inspect.observed_groups import ObservedGroup
 from streaming.inspect.queues import STANDS_FROM_MS, flow_of, may_be, stands_ms
-from streaming.inspect.watching import GroupWatch
+from streaming.inspect.snapshot import QueueName, Undecided
 from streaming.wording.numbers import age, counted
 
 SHOWN = {
@@ -38,7 +38,7 @@ def found_by_kind(findings: TopicFindings) -> dict[Kind, list[int]]:
     return found
 
 
-def of_empty(watch: GroupWatch, evidence: GroupEvidence) -> Iterator[Undecided]:
+def of_empty(watch: ObservedGroup, evidence: GroupEvidence) -> Iterator[Undecided]:
     """A group without members that messages wait for: since when it has none, a look cannot tell."""
     waiting = watch.offsets.waiting(evidence.now)
     if waiting.messages == 0:
@@ -161,7 +161,7 @@ def _may_be_slow(findings: TopicFindings) -> Iterator[Undecided]:
     )
 
 
-def without_offsets(watch: GroupWatch, findings: list[TopicFindings]) -> Iterator[Undecided]:
+def without_offsets(watch: ObservedGroup, findings: list[TopicFindings]) -> Iterator[Undecided]:
     """Whether a queue stands still is told by its offsets alone."""
     for one in findings:
         topic = one.evidence
@@ -178,7 +178,7 @@ def without_offsets(watch: GroupWatch, findings: list[TopicFindings]) -> Iterato
             )
 
 
-def of_coverage(watch: GroupWatch, evidence: GroupEvidence) -> Iterator[Undecided]:
+def of_coverage(watch: ObservedGroup, evidence: GroupEvidence) -> Iterator[Undecided]:
     """Brokers that did not say who the members are, members that did not say what they own, and what was too much."""
     for told, why in watch.refused.items():
         yield _nothing(f"{told} was told and not taken: {why}")
@@ -196,7 +196,7 @@ def of_coverage(watch: GroupWatch, evidence: GroupEvidence) -> Iterator[Undecide
         yield _nothing(NO_TOPIC)
 
 
-def of_unknown_brokers(watch: GroupWatch, findings: list[TopicFindings]) -> Iterator[Undecided]:
+def of_unknown_brokers(watch: ObservedGroup, findings: list[TopicFindings]) -> Iterator[Undecided]:
     """Brokers on which members own queues, and which no route has: they may have been lost before the look began."""
     hosting = {broker.broker_name for broker in watch.brokers}
     for one in findings:

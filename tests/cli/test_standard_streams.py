@@ -11,7 +11,7 @@ import pytest
 
 from streaming.cli.exit_status import READER_GONE, REFUSED
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, served
-from tests.explain.telling import Teller
+from tests.explain.facts import Teller
 from tests.tables.written import commit
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from deltalake import write_deltalake
 
 from schemas.tables import QUEUE_ASSIGNMENTS
 from streaming.cli import main
-from tests.explain.telling import T0, Teller
+from tests.explain.facts import T0, Teller
 from tests.explain.test_read_facts import stand
 from tests.tables.written import EPOCH, commit
 

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import msgspec
 
-from streaming.explain.picture import Alert, Change, GroupPicture, Monitor, Queue, Transition, Unalerted, View
+from streaming.explain.snapshot import Alert, Change, GroupSnapshot, Monitor, Queue, Transition, Unalerted, View
 from tests.explain.test_group_text import GOLDEN
 
 TEXT = (Path(__file__).parents[2] / "docs" / "explain.md").read_text("utf-8")
 
 
 def test_every_key_is_explained() -> None:
-    shown = (GroupPicture, View, Queue, Transition, Alert, Unalerted, Change, Monitor)
+    shown = (GroupSnapshot, View, Queue, Transition, Alert, Unalerted, Change, Monitor)
     keys = {field.encode_name for struct in shown for field in msgspec.structs.fields(struct)}
     assert sorted(key for key in keys if f"`{key}`" not in TEXT) == []
 

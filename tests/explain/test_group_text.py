@@ -9,10 +9,10 @@ import pytest
 
 from schemas.facts import Fact
 from streaming.cli import main
-from streaming.explain.folding import picture_of
 from streaming.explain.group_text import lines_of
-from streaming.explain.picture import Monitor
-from tests.explain.telling import T0, Teller, facts_of_scenario
+from streaming.explain.snapshot import Monitor
+from streaming.explain.snapshot_from_facts import snapshot_of
+from tests.explain.facts import T0, Teller, facts_of_scenario
 from tests.tables.written import commit
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -20,7 +20,7 @@ WIDTH = 100
 
 
 def page(facts: Sequence[Fact], at: int | None = None, monitor: Monitor | None = None) -> str:
-    return "\n".join(row.text for row in lines_of(picture_of(facts, at, monitor), WIDTH, timezone.utc))
+    return "\n".join(row.text for row in lines_of(snapshot_of(facts, at, monitor), WIDTH, timezone.utc))
 
 
 def undecided() -> list[Fact]:

@@ -13,10 +13,10 @@ from schemas.history import ALERTS, GROUP_STATUS
 from schemas.table import Table
 from schemas.tables import GROUP_MEMBERS, QUEUE_ASSIGNMENTS
 from streaming.errors import SourceError
-from streaming.explain.folding import picture_of
-from streaming.explain.picture import Monitor, View
 from streaming.explain.read_facts import read_group, read_monitor
-from tests.explain.telling import T0, Teller, health
+from streaming.explain.snapshot import Monitor, View
+from streaming.explain.snapshot_from_facts import snapshot_of
+from tests.explain.facts import T0, Teller, health
 from tests.tables.written import EPOCH, commit
 
 DAY_S = 86_400
@@ -126,7 +126,7 @@ def test_what_still_holds_outlives_its_facts(tmp_path: Path) -> None:
     for table, row in rows:
         stand(tmp_path, table, key | row)
     commit(tmp_path / "facts", told("other"))
-    picture = picture_of(read_group(str(tmp_path), "orders", None, None))
+    picture = snapshot_of(read_group(str(tmp_path), "orders", None, None))
     assert (picture.status, picture.counts) == ("findings", {"ORPHANED": 1})
     assert [(q.queue_id, q.finding, q.owners, q.expected) for q in picture.queues] == [(0, "ORPHANED", (), ("x",))]
     assert picture.views == (View("a", ("x", "x")), View("b", ("x", "x")))
@@ -134,7 +134,7 @@ def test_what_still_holds_outlives_its_facts(tmp_path: Path) -> None:
 
     commit(tmp_path / "facts", told(seq=7, at_s=60, n=1))
     assert [fact.seq for fact in read_group(str(tmp_path), "orders", "prod", None)] == [3, 4, 5, 6, 7]
-    assert picture_of(read_group(str(tmp_path), "orders", None, None)).queues[0].finding == "MATCH"
+    assert snapshot_of(read_group(str(tmp_path), "orders", None, None)).queues[0].finding == "MATCH"
     with pytest.raises(SourceError, match="nothing was known of group orders by then"):
         read_group(str(tmp_path), "orders", None, T0 - 1)
     with pytest.raises(SourceError, match="did you mean orders"):

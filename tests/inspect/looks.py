@@ -5,9 +5,9 @@ from typing import Any
 from schemas.events import NotAsked
 from streaming.core.settings import Settings
 from streaming.inspect.cluster_text import lines_of
-from streaming.inspect.group_evaluation import picture_of
-from streaming.inspect.picture import ClusterPicture, Empty, GroupPicture
-from streaming.inspect.watching import GroupWatch
+from streaming.inspect.group_evaluation import snapshot_of
+from streaming.inspect.observed_groups import ObservedGroup
+from streaming.inspect.snapshot import ClusterSnapshot, Empty, GroupSnapshot
 from tests.core.fleet import Fleet
 
 
@@ -23,19 +23,19 @@ def looked_at(one: Fleet, seconds: float = 6) -> Fleet:
     return one.run(seconds)
 
 
-def watch_of(one: Fleet, settings: Settings | None = None) -> GroupWatch:
-    watch = GroupWatch("prod", one.state.group, settings or Settings())
+def watch_of(one: Fleet, settings: Settings | None = None) -> ObservedGroup:
+    watch = ObservedGroup("prod", one.state.group, settings or Settings())
     for event in one.events:
         watch.take(event)
     return watch
 
 
-def picture(one: Fleet, settings: Settings | None = None) -> GroupPicture:
-    return picture_of(watch_of(one, settings))
+def picture(one: Fleet, settings: Settings | None = None) -> GroupSnapshot:
+    return snapshot_of(watch_of(one, settings))
 
 
-def page(*groups: GroupPicture, width: int = 80, silent: dict[str, str] | None = None, **how: bool) -> str:
-    cluster = ClusterPicture(
+def page(*groups: GroupSnapshot, width: int = 80, silent: dict[str, str] | None = None, **how: bool) -> str:
+    cluster = ClusterSnapshot(
         cluster="10.0.0.1:9876",
         ts=1_700_000_006_000,
         looked_s=6.2,

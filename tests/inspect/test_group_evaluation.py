@@ -14,7 +14,7 @@ from streaming.core.intake.size_limits import CLIENTS_AT_MOST
 from streaming.core.settings import GroupRule, Settings
 from streaming.inspect import group_evaluation
 from streaming.inspect.group_evaluation import NO_ROUND
-from streaming.inspect.picture import GroupPicture
+from streaming.inspect.snapshot import GroupSnapshot
 from tests.core.fleet import Fleet
 from tests.inspect.looks import fleet, looked_at, not_asked, page, picture, watch_of
 
@@ -31,7 +31,7 @@ def odd(change: Callable[[Fleet], Any]) -> Fleet:
     return looked_at(one)
 
 
-def questions(one: GroupPicture) -> set[tuple[str, tuple[tuple[str, int], ...]]]:
+def questions(one: GroupSnapshot) -> set[tuple[str, tuple[tuple[str, int], ...]]]:
     return {(each.kind, each.queues) for each in one.undecided}
 
 
@@ -197,7 +197,7 @@ def test_client_that_was_not_asked_says_why() -> None:
     one.round(asked=("x",), **not_asked("y", "asked for another group a moment ago"))
     watch = watch_of(one)
     assert watch.awaits_reports
-    seen = group_evaluation.picture_of(watch)
+    seen = group_evaluation.snapshot_of(watch)
     assert {m.client_id: m.why_not for m in seen.members} == {"x": None, "y": "asked for another group a moment ago"}
     one.round(asked=("y",))
     assert watch_of(one).why_silent("y") == "asked, no answer yet"

@@ -25,9 +25,9 @@ from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import take
-from streaming.inspect.group_evaluation import picture_of
-from streaming.inspect.picture import GroupPicture
-from streaming.inspect.watching import GroupWatch
+from streaming.inspect.group_evaluation import snapshot_of
+from streaming.inspect.observed_groups import ObservedGroup
+from streaming.inspect.snapshot import GroupSnapshot
 from streaming.replay.input_lines import read_lines
 from streaming.replay.recording import RecordingTranslation, decode_line
 from tests.inspect.answers import Answers
@@ -92,7 +92,7 @@ class Seen:
     def __init__(self, name: str, routes: list[RouteAnswer]) -> None:
         self.name = name
         self.answers = Answers()
-        self.watch = GroupWatch("prod", name, Settings())
+        self.watch = ObservedGroup("prod", name, Settings())
         self.group = Group(new_state("prod", name), Settings())
         for route in routes:
             self.answers.take(route)
@@ -108,7 +108,7 @@ class Seen:
             yield f"{self.name} at {event.ts}, fact: {what}"
 
     def look(self) -> Iterator[str]:
-        for what in unfounded(picture_of(self.watch), self.answers):
+        for what in unfounded(snapshot_of(self.watch), self.answers):
             yield f"{self.name} at {self.watch.group.state.now}: {what}"
 
 
@@ -175,7 +175,7 @@ def broken_whatever_is_withheld(path: Path, every: int) -> list[str]:
     return sorted({f"without {what}: {law}" for what, way in chosen for law in broken_laws(lines, way, every)})
 
 
-def looked() -> tuple[GroupPicture, Answers]:
+def looked() -> tuple[GroupSnapshot, Answers]:
     """A healthy group, and all that was answered of it."""
     lines = lines_of(RECORDINGS[0])
     translation, seen = RecordingTranslation("prod"), dict[str, Seen]()
@@ -184,7 +184,7 @@ def looked() -> tuple[GroupPicture, Answers]:
         for event in translation.feed(line):
             one = seen.setdefault(event.group, Seen(event.group, routes))
             list(one.take(event))
-            picture = picture_of(one.watch)
+            picture = snapshot_of(one.watch)
             if isinstance(event, Round) and picture.status == "healthy" and len(picture.members or ()) > 1:
                 return picture, one.answers
         for one in seen.values():
@@ -194,11 +194,11 @@ def looked() -> tuple[GroupPicture, Answers]:
     raise AssertionError("never healthy")
 
 
-Lie = Callable[[GroupPicture, Answers], GroupPicture]
+Lie = Callable[[GroupSnapshot, Answers], GroupSnapshot]
 
 
 def of_first_queue(**fields: object) -> Lie:
-    def lie(picture: GroupPicture, _: Answers) -> GroupPicture:
+    def lie(picture: GroupSnapshot, _: Answers) -> GroupSnapshot:
         first, *others = picture.queues or ()
         return replace(picture, queues=(replace(first, **fields), *others))
 
@@ -208,7 +208,7 @@ def of_first_queue(**fields: object) -> Lie:
 def forgets(name: str) -> Lie:
     """The same picture, had that never been answered."""
 
-    def lie(picture: GroupPicture, answers: Answers) -> GroupPicture:
+    def lie(picture: GroupSnapshot, answers: Answers) -> GroupSnapshot:
         getattr(answers, name).clear()
         return picture
 

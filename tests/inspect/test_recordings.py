@@ -6,8 +6,8 @@ import pytest
 
 from schemas.events import Round
 from streaming.core.settings import Settings
-from streaming.inspect.group_evaluation import picture_of
-from streaming.inspect.watching import ClusterWatch
+from streaming.inspect.group_evaluation import snapshot_of
+from streaming.inspect.observed_groups import ObservedCluster
 from streaming.replay.recording import Recording
 
 RECORDINGS = Path(__file__).parents[2] / "streaming" / "demo" / "recordings"
@@ -16,11 +16,11 @@ FOUND = {"d_sameid": {"DUPLICATED", "ORPHANED"}, "e_subscriptions": {"INCONSISTE
 
 @pytest.mark.parametrize("path", sorted(RECORDINGS.glob("*.jsonl.gz")), ids=lambda path: path.name.partition(".")[0])
 def test_only_what_is_wrong_is_found(path: Path) -> None:
-    watch, statuses, kinds = ClusterWatch("prod", Settings()), set(), set()
+    watch, statuses, kinds = ObservedCluster("prod", Settings()), set(), set()
     for event in Recording(path, pytest.fail).events():
         watch.take([event])
         if isinstance(event, Round):
-            seen = picture_of(watch.groups[event.group])
+            seen = snapshot_of(watch.groups[event.group])
             assert not (seen.reason or "").startswith("evaluation failed")
             statuses.add(seen.status)
             kinds |= {finding.kind for finding in seen.findings if finding.severity != "info"}

@@ -6,19 +6,19 @@ import json
 import pytest
 from rich.console import Console
 
-from streaming.inspect.picture import ClusterPicture, Empty
-from streaming.inspect.screen import Manner, Screen
+from streaming.inspect.screen import DisplayOptions, Screen
+from streaming.inspect.snapshot import ClusterSnapshot, Empty
 from tests.inspect.looks import fleet, looked_at, picture
 
 ALTERNATE = "\x1b[?1049"
 
 
-def pictures(name: str = "g") -> list[ClusterPicture]:
+def pictures(name: str = "g") -> list[ClusterSnapshot]:
     one = fleet(group=name)
     one.join("x", "y")
     groups = (picture(looked_at(one)),)
     return [
-        ClusterPicture(
+        ClusterSnapshot(
             cluster="c", ts=0, looked_s=6, brokers=("a", "b"), untold=(), empty=Empty(), silent={}, groups=groups
         )
     ]
@@ -35,13 +35,13 @@ def written(console: Console) -> str:
 
 def test_terminal_gets_colours() -> None:
     console = terminal()
-    Screen(Manner(), console).show(pictures())
+    Screen(DisplayOptions(), console).show(pictures())
     assert "\x1b[32m" in written(console)
 
 
 def test_pipe_gets_text_alone(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
-    screen = Screen(Manner())
+    screen = Screen(DisplayOptions())
     with screen.redrawn(), screen.waiting("Asking"):
         screen.show(pictures("[red]g[/red]"))
     out, err = capsys.readouterr()
@@ -53,7 +53,7 @@ def test_pipe_gets_text_alone(capsys: pytest.CaptureFixture[str], monkeypatch: p
 
 def test_watched_picture_is_redrawn_and_the_last_one_stays() -> None:
     console = terminal()
-    screen = Screen(Manner(), console)
+    screen = Screen(DisplayOptions(), console)
     with screen.redrawn():
         screen.show(pictures("first"))
         screen.show(pictures("second"))
@@ -65,7 +65,7 @@ def test_watched_picture_is_redrawn_and_the_last_one_stays() -> None:
 
 
 def test_json_has_a_line_a_group(capsys: pytest.CaptureFixture[str]) -> None:
-    screen = Screen(Manner(as_json=True))
+    screen = Screen(DisplayOptions(as_json=True))
     with screen.redrawn():
         screen.show(pictures("\ud800"))
     (line,) = capsys.readouterr().out.splitlines()

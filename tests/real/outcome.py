@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from schemas.facts import Fact, GroupFact
 from streaming.notices import Notice
-from streaming.notifier.pages import Manner
+from streaming.notifier.pages import DisplayOptions
 from streaming.replay.alert_transitions import Transition, details, headline, transitions
 from streaming.wording.numbers import ranges
 from tests.notifier.making import NOW, S
@@ -42,7 +42,7 @@ class Outcome:
 
     def pages(self) -> list[Notice]:
         """What somebody was called for, as it was first told, under the notifier's own rules."""
-        receiver, left = Receiver(Manner()), sorted(self.facts, key=lambda fact: fact.ts)
+        receiver, left = Receiver(DisplayOptions()), sorted(self.facts, key=lambda fact: fact.ts)
         for ts in range(left[0].ts, left[-1].ts + 60 * S, S):
             here = 0
             while here < len(left) and left[here].ts <= ts:

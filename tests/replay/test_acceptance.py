@@ -25,8 +25,8 @@ from streaming.cli.replay import add_command
 from streaming.config import load_config
 from streaming.demo import RECORDINGS
 from streaming.explain.expired_facts import read_standing
-from streaming.explain.folding import picture_of
 from streaming.explain.read_facts import read_group
+from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.replay.alert_transitions import as_json, transitions
 from streaming.replay.core_engine import core_facts
 from streaming.replay.input_file import ReplaySource, open_source
@@ -104,7 +104,7 @@ def test_the_command_prints_json_alone_and_leaves_the_tables(tmp_path: Path) -> 
     check(told, EXPECTED["d_sameid"]["firing"])
     assert told == replay("d_sameid", "--engine", "core")
     assert DeltaTable(tables / "alerts").to_pyarrow_table().num_rows == len(told)
-    by_facts = picture_of(read_group(str(tables), told[0]["group"], None, None))
-    by_tables = picture_of(read_standing(str(tables), told[0]["group"], None, None))
+    by_facts = snapshot_of(read_group(str(tables), told[0]["group"], None, None))
+    by_tables = snapshot_of(read_standing(str(tables), told[0]["group"], None, None))
     assert by_tables.alerts, "tables that outlive the facts explain alike"
     assert msgspec.structs.replace(by_tables, changes=by_facts.changes) == by_facts

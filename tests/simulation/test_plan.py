@@ -11,13 +11,13 @@ from schemas.facts import Fact, MemberFact
 from schemas.identity import MessageQueue
 from streaming.cli import main
 from streaming.errors import SourceError
-from streaming.inspect.picture import GroupPicture
+from streaming.inspect.snapshot import GroupSnapshot
 from streaming.simulation.planning.change import Change, checked, members_after, new_ids
 from streaming.simulation.planning.current_group import Member, Present, Queue, read_present
 from streaming.simulation.planning.forecast import Trial, forecasts, mean
 from streaming.simulation.planning.from_tables import read_tables
 from streaming.simulation.planning.queue_moves import NotApplicable, balance
-from tests.explain.telling import T0, Teller
+from tests.explain.facts import T0, Teller
 from tests.tables.written import commit
 
 CLIENTS = ("r1-x@1", "r1-y@1", "r2-z@1")
@@ -113,7 +113,7 @@ def test_new_clients_stand_among_the_others() -> None:
 
 def test_a_look_is_what_a_plan_reads() -> None:
     """Every key that a plan goes by is one of a look's."""
-    assert set(Present.__struct_fields__) <= set(GroupPicture.__struct_fields__)
+    assert set(Present.__struct_fields__) <= set(GroupSnapshot.__struct_fields__)
 
 
 def test_a_file_with_several_groups_needs_a_name() -> None:

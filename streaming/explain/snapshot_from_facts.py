@@ -18,8 +18,8 @@ from schemas.facts import (
     RebalanceFact,
 )
 from streaming.core.alerts.lifecycle import Reason
-from streaming.explain.picture import Alert, Change, GroupPicture, Monitor, Queue, Transition, Unalerted, View
 from streaming.explain.reasons import is_open, why_no_alert, why_of
+from streaming.explain.snapshot import Alert, Change, GroupSnapshot, Monitor, Queue, Transition, Unalerted, View
 from streaming.wording.numbers import age, counted
 
 KINDS: tuple[type[Payload], ...] = (
@@ -82,7 +82,7 @@ def _is_alike(one: GroupFact, other: GroupFact) -> bool:
     )
 
 
-def picture_of(facts: Sequence[Fact], at: int | None = None, monitor: Monitor | None = None) -> GroupPicture:
+def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: Monitor | None = None) -> GroupSnapshot:
     """``facts`` of one group, at least one, none told after ``at``; None: the newest time that was seen."""
     newest = _Newest()
     for fact in facts:
@@ -93,7 +93,7 @@ def picture_of(facts: Sequence[Fact], at: int | None = None, monitor: Monitor | 
     status = newest.group[1] if newest.group else None
     queues = _queues(newest)
     alerts = tuple(_alert(life) for life in newest.alerts.values() if _is_of_interest(life, now))
-    return GroupPicture(
+    return GroupSnapshot(
         cluster=facts[0].cluster,
         group=facts[0].group,
         ts=now,

@@ -94,7 +94,7 @@ class Monitor(Struct, frozen=True):
     seen_ts: int
 
 
-class GroupPicture(Struct, frozen=True, kw_only=True):
+class GroupSnapshot(Struct, frozen=True, kw_only=True):
     """``ts`` is the time asked for, ``newest_ts`` of the newest fact until then; None: not told by then.
 
     ``counts``, ``brokers_covered``, ``brokers_known`` and ``members_reporting`` are as of ``status_ts``.

@@ -89,7 +89,7 @@ class Broker(Struct, frozen=True, kw_only=True):
     listed: int | None
 
 
-class GroupPicture(Struct, frozen=True, kw_only=True):
+class GroupSnapshot(Struct, frozen=True, kw_only=True):
     """A group as it stands. ``status``: healthy, findings, settling, unknown, excluded, empty or absent.
 
     ``members`` None: no broker has said who they are. ``queues`` None: no route is known.
@@ -127,7 +127,7 @@ class Empty(Struct, frozen=True, kw_only=True):
     not_asked: int = 0
 
 
-class ClusterPicture(Struct, frozen=True, kw_only=True):
+class ClusterSnapshot(Struct, frozen=True, kw_only=True):
     """All groups of a cluster that were looked at, at ``ts``. ``silent``: who did not answer, and why.
 
     ``brokers`` are those that the name servers know, ``untold`` those of them that did not say which groups they know.
@@ -140,7 +140,7 @@ class ClusterPicture(Struct, frozen=True, kw_only=True):
     untold: tuple[str, ...]
     empty: Empty
     silent: dict[str, str]
-    groups: tuple[GroupPicture, ...]
+    groups: tuple[GroupSnapshot, ...]
 
     @property
     def is_complete(self) -> bool:

@@ -11,7 +11,7 @@ from streaming.core.step import take
 from streaming.inspect.message_rates import OffsetHistory
 
 
-class GroupWatch:
+class ObservedGroup:
     """One group. ``brokers`` are the answers of its newest round, ``first_ts`` is when its first round began.
 
     ``refused``: what was told of the group and is more than evenkeel takes, and why.
@@ -91,17 +91,17 @@ def _what_it_tells(event: AnyEvent) -> str:
     return "the lists of its members"
 
 
-class ClusterWatch:
+class ObservedCluster:
     """All groups of one cluster, from the events that a collector tells of them."""
 
     def __init__(self, cluster: str, settings: Settings) -> None:
         self.cluster = cluster
-        self.groups: dict[str, GroupWatch] = {}
+        self.groups: dict[str, ObservedGroup] = {}
         self._settings = settings
 
     def take(self, events: Iterable[AnyEvent]) -> None:
         for event in events:
             group = self.groups.get(event.group)
             if group is None:
-                group = self.groups[event.group] = GroupWatch(self.cluster, event.group, self._settings)
+                group = self.groups[event.group] = ObservedGroup(self.cluster, event.group, self._settings)
             group.take(event)

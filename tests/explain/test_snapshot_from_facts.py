@@ -5,11 +5,11 @@ import pytest
 from schemas.facts import EvaluationFailedFact, EventsLostFact, RebalanceFact
 from streaming.core.alerts.lifecycle import Reason
 from streaming.core.findings.kinds import ALERTING_OF_QUEUES
-from streaming.explain.folding import CHANGES_AT_MOST, picture_of
-from streaming.explain.picture import Monitor, View
 from streaming.explain.reasons import WHY, why_no_alert, why_of
+from streaming.explain.snapshot import Monitor, View
+from streaming.explain.snapshot_from_facts import CHANGES_AT_MOST, snapshot_of
 from streaming.wording.exclusions import EXCLUDED
-from tests.explain.telling import T0, Teller, facts_of_scenario
+from tests.explain.facts import T0, Teller, facts_of_scenario
 
 
 def test_of_each_thing_what_was_told_last() -> None:
@@ -27,7 +27,7 @@ def test_of_each_thing_what_was_told_last() -> None:
     g.listed(5, "a", "y", 0)
     g.member(5, "y", present=False)
     g.status(6, "findings", ORPHANED=1)
-    picture = picture_of(g.facts)
+    picture = snapshot_of(g.facts)
     assert (picture.cluster, picture.group, picture.ts, picture.newest_ts) == ("c", "g", T0 + 6000, T0 + 6000)
     assert (picture.status, picture.status_ts, picture.counts) == ("findings", T0 + 6000, {"ORPHANED": 1})
     assert [member.client_id for member in picture.members] == ["x"]
@@ -40,13 +40,13 @@ def test_nobody_owns_a_queue_only_where_that_was_proven() -> None:
     g.queue(0, 0, "UNKNOWN", owners=(), reason="no answer from b")
     g.queue(0, 1, "ORPHANED", owners=())
     g.queue(0, 2, "EXCLUDED", owners=(), reason="POP")
-    assert [q.owners for q in picture_of(g.facts).queues] == [None, (), None]
+    assert [q.owners for q in snapshot_of(g.facts).queues] == [None, (), None]
 
 
 def test_what_was_not_told_is_null() -> None:
     g = Teller()
     g.listed(0, "a", "x", 1)
-    picture = picture_of(g.facts)
+    picture = snapshot_of(g.facts)
     assert (picture.counts, picture.brokers_covered, picture.brokers_known, picture.members_reporting) == (None,) * 4
 
 
@@ -55,7 +55,7 @@ def test_why_something_is_not_known_is_as_of_when_it_was_told() -> None:
     g = Teller()
     g.queue(0, 0, "UNKNOWN", owners=(), reason="no answer from b")
     g.queue(40, 1, "UNKNOWN", owners=(), reason="no answer from b")
-    picture = picture_of(g.facts, T0 + 90_000)
+    picture = snapshot_of(g.facts, T0 + 90_000)
     assert [q.told_ts for q in picture.queues] == [T0, T0 + 40_000]
     assert [one.told_ts for one in picture.unalerted] == [T0 + 40_000]
 
@@ -67,7 +67,7 @@ def test_an_alert_shows_its_life_since_it_was_found_last() -> None:
     g.alert(10, "pending", "found")
     g.alert(15, "firing", "held_long_enough")
     g.alert(20, "firing", "queues_changed", (0, 1, 2))
-    (alert,) = picture_of(g.facts).alerts
+    (alert,) = snapshot_of(g.facts).alerts
     assert [(step.state, step.reason, step.queues) for step in alert.transitions] == [
         ("pending", "found", 1),
         ("firing", "held_long_enough", 1),
@@ -82,7 +82,7 @@ def test_what_is_over_is_shown_for_an_hour(after_s: int, shown: bool) -> None:
     g = Teller()
     g.alert(0, "firing", "held_long_enough")
     g.alert(10, "resolved", "right_again")
-    assert bool(picture_of(g.facts, T0 + (10 + after_s) * 1000).alerts) is shown
+    assert bool(snapshot_of(g.facts, T0 + (10 + after_s) * 1000).alerts) is shown
 
 
 def test_queues_that_differ_without_an_alert_say_why() -> None:
@@ -93,13 +93,13 @@ def test_queues_that_differ_without_an_alert_say_why() -> None:
     g.queue(0, 3, "MATCH")
     g.queue(0, 0, "ORPHANED", topic="%RETRY%g")
     g.alert(1, "firing", "held_long_enough", (0,))
-    found = {(one.topic, one.finding): one for one in picture_of(g.facts).unalerted}
+    found = {(one.topic, one.finding): one for one in snapshot_of(g.facts).unalerted}
     assert set(found) == {("T", "UNKNOWN"), ("%RETRY%g", "ORPHANED")}
     assert found["T", "UNKNOWN"].queues == (("a", 1), ("a", 2))
     assert "what is not known never alarms" in found["T", "UNKNOWN"].why
     assert "only while messages wait" in found["%RETRY%g", "ORPHANED"].why
     g.alert(2, "resolved", "right_again", (0,))
-    assert ("T", "ORPHANED") in {(one.topic, one.finding) for one in picture_of(g.facts).unalerted}
+    assert ("T", "ORPHANED") in {(one.topic, one.finding) for one in snapshot_of(g.facts).unalerted}
 
 
 def test_what_changed_is_told_once_for_all_brokers() -> None:
@@ -114,7 +114,7 @@ def test_what_changed_is_told_once_for_all_brokers() -> None:
     g.tell(rebalance, 20)
     g.tell(EventsLostFact(source="collector-1", expected_seq=3, received_seq=9), 30)
     g.tell(EvaluationFailedFact(error="KeyError: 1", where="x:1"), 40)
-    assert [change.what for change in picture_of(g.facts).changes] == [
+    assert [change.what for change in snapshot_of(g.facts).changes] == [
         "x appeared: lists of a, b",
         "y appeared, 2 times: list of a",
         "a rebalance (join) converged after 20 s: 3 queues moved, 2 had to",
@@ -130,7 +130,7 @@ def test_who_stood_in_a_broker_s_first_list_is_no_change_each() -> None:
         g.listed(0, "b", f"x{n}", 2, first_seen=True)
     g.listed(5, "c", "x0", 1, first_seen=True)
     g.listed(5, "a", "y", 1)
-    assert [change.what for change in picture_of(g.facts).changes] == [
+    assert [change.what for change in snapshot_of(g.facts).changes] == [
         "the first lists of a, b: 40 clients there already",
         "the first list of c: 1 client there already",
         "y appeared: list of a",
@@ -141,7 +141,7 @@ def test_of_many_changes_the_last_are_told() -> None:
     g = Teller()
     for n in range(100):
         g.listed(n, "a", f"x{n}", 1)
-    changes = picture_of(g.facts).changes
+    changes = snapshot_of(g.facts).changes
     assert len(changes) == CHANGES_AT_MOST
     assert changes[-1].what == "x99 appeared: list of a"
 
@@ -149,8 +149,8 @@ def test_of_many_changes_the_last_are_told() -> None:
 def test_without_a_time_it_is_as_late_as_was_seen() -> None:
     g = Teller()
     g.queue(0, 0, "MATCH")
-    assert picture_of(g.facts, None, Monitor(T0 + 90_000, "ok", T0 + 88_000)).ts == T0 + 88_000
-    assert picture_of(g.facts, T0 + 5).ts == T0 + 5
+    assert snapshot_of(g.facts, None, Monitor(T0 + 90_000, "ok", T0 + 88_000)).ts == T0 + 88_000
+    assert snapshot_of(g.facts, T0 + 5).ts == T0 + 5
 
 
 def test_every_reason_is_spelled_out() -> None:
@@ -165,7 +165,7 @@ def test_every_reason_is_spelled_out() -> None:
 def test_a_real_incident_while_it_lasts() -> None:
     facts = facts_of_scenario("same_client_id")
     fired = next(n for n, f in enumerate(facts) if getattr(f.payload, "reason", None) == Reason.HELD_LONG_ENOUGH)
-    picture = picture_of(facts[: fired + 1])
+    picture = snapshot_of(facts[: fired + 1])
     assert {view.clients for view in picture.views} == {("172.17.0.1@1", "172.17.0.1@1", "172.17.0.1@7")}
     assert {alert.cause for alert in picture.alerts} == {"SAME_CLIENT_ID"}
     assert all(alert.transitions[0].reason == "found" for alert in picture.alerts)
