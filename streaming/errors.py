@@ -62,16 +62,16 @@ class OutputError(MonitorError):
 
 
 class DeliveryError(MonitorError):
-    """A sink did not take a page.
+    """A sink did not accept a page.
 
-    ``is_passing``: another try may succeed; ``after_s``: not before so many seconds. ``may_be_taken``: nobody knows
-    whether the sink took it, since it was silent or the connection broke after the page was sent.
+    ``is_temporary``: another attempt may succeed, but not before ``retry_after_s`` seconds. ``may_have_arrived``: the
+    sink was silent, or the connection broke, after the page was sent.
     """
 
     def __init__(
-        self, message: str, *, is_passing: bool, may_be_taken: bool = False, after_s: float | None = None
+        self, message: str, *, is_temporary: bool, may_have_arrived: bool = False, retry_after_s: float | None = None
     ) -> None:
         super().__init__(message)
-        self.is_passing = is_passing
-        self.may_be_taken = may_be_taken
-        self.after_s = after_s
+        self.is_temporary = is_temporary
+        self.may_have_arrived = may_have_arrived
+        self.retry_after_s = retry_after_s

@@ -14,7 +14,7 @@ from streaming.config import NOTIFIER, TABLES
 from streaming.ending import ended_by_signals
 
 if TYPE_CHECKING:
-    from streaming.notifier.threads import Plan
+    from streaming.notifier.threads import NotifierSettings
 
 
 def add_command(commands: Commands) -> None:
@@ -34,27 +34,27 @@ def run(arguments: argparse.Namespace) -> int:
     Raises MonitorError for what is refused, and while another notifier delivers.
     """
     config, alerts = configured_with_alerts(arguments, writes=() if arguments.test else (TABLES, NOTIFIER))
-    from streaming.notifier.from_config import plan_of
-    from streaming.notifier.threads import keep_serving
+    from streaming.notifier.from_config import notifier_settings
+    from streaming.notifier.threads import keep_delivering
 
-    plan = plan_of(config, alerts, file=arguments.config)
+    plan = notifier_settings(config, alerts, file=arguments.config)
     if arguments.test:
         return _test(plan)
     stop = Event()
     with ended_by_signals(stop):
-        keep_serving(plan, stop, is_alone=True)
+        keep_delivering(plan, stop, is_alone=True)
     return 0
 
 
-def _test(plan: "Plan") -> int:
+def _test(plan: "NotifierSettings") -> int:
     """It may run beside a notifier that delivers: nothing is kept of it."""
-    from streaming.notifier.send_test_page import try_all
+    from streaming.notifier.send_test_page import test_destinations
     from streaming.wording.names import plain
 
     has_failed = False
-    for one in try_all(plan):
-        has_failed |= not one.is_taken
-        outcome = "taken" if one.is_taken else "NOT TAKEN"
+    for one in test_destinations(plan):
+        has_failed |= not one.is_accepted
+        outcome = "taken" if one.is_accepted else "NOT TAKEN"
         unrouted = "" if one.is_routed else "; but no route names it: no page ever goes there"
-        print(plain(f"{one.name}: {outcome}: {one.came_back}{unrouted}"), flush=True)
+        print(plain(f"{one.name}: {outcome}: {one.answer}{unrouted}"), flush=True)
     return NOT_RIGHT if has_failed else DONE

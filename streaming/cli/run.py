@@ -21,13 +21,13 @@ def run(arguments: argparse.Namespace) -> int:
     The notifier reads what detection has written and nothing else: whatever becomes of it, detection goes on.
     """
     config, alerts = configured_with_alerts(arguments)
-    from streaming.notifier.from_config import plan_of
-    from streaming.notifier.threads import keep_serving
+    from streaming.notifier.from_config import notifier_settings
+    from streaming.notifier.threads import keep_delivering
     from streaming.spark.service import serve
 
-    plan = plan_of(config, alerts, file=arguments.config)
+    plan = notifier_settings(config, alerts, file=arguments.config)
     stop = Event()
-    notifier = Thread(target=keep_serving, args=(plan, stop), name="notifier", daemon=True)
+    notifier = Thread(target=keep_delivering, args=(plan, stop), name="notifier", daemon=True)
     try:
         serve(config, stop, started=notifier.start)
     finally:

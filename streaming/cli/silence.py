@@ -97,10 +97,10 @@ def _readable(files: "SilenceFiles") -> "list[Silence]":
 
 def _reader(state: Path) -> "Holder | None":
     """Raises SetupError where the folder may not be looked into: there could be silences."""
-    from streaming.notifier.state_files import notifier_of
+    from streaming.notifier.state_files import running_notifier
 
     try:
-        return notifier_of(state)
+        return running_notifier(state)
     except OSError as error:
         raise SetupError(f"{state} (notify.state) cannot be looked into: {error.strerror}") from error
 
@@ -130,9 +130,9 @@ def _silence(arguments: argparse.Namespace, now: int) -> "Silence":
 def _what_it_silences(silence: "Silence", state: Path) -> str:
     """A pattern that is misspelt matches nothing: so what it matches now is said."""
     from streaming.core.causes.explanation import first_of
-    from streaming.notifier.state_files import standing_in
+    from streaming.notifier.state_files import read_open_alerts
 
-    standing = standing_in(state)
+    standing = read_open_alerts(state)
     clusters = sorted(name for name in standing.health if name)
     if clusters and not any(fnmatchcase(name, silence.cluster) for name in clusters):
         return f"no cluster is named {silence.cluster}; known: {first_of(clusters, NAMES_AT_MOST)}"

@@ -1,4 +1,4 @@
-"""The facts table followed by its commits, without a JVM; from a snapshot where its log has been cut off."""
+"""Reads new facts from the table's commits, without a JVM; from a snapshot where its log has been cut off."""
 
 import json
 import logging
@@ -20,15 +20,15 @@ from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
 
 log = logging.getLogger(__name__)
 
-KINDS: tuple[type[Payload], ...] = (AlertFact, HealthFact)
-MOST_COMMITS = 500  # of more than these a snapshot is read sooner
-LOOK_EVERY = 30  # polls without a commit until it is asked whether the log goes on elsewhere
+FACT_KINDS: tuple[type[Payload], ...] = (AlertFact, HealthFact)
+MAX_COMMITS = 500  # of more than these a snapshot is read sooner
+LOOK_EVERY_POLLS = 30  # polls without a commit until it is asked whether the log goes on elsewhere
 HEALTH_DAYS = 1  # older health facts say nothing of now
-_COLUMNS = [*KEY_COLUMNS, *map(payload_column, KINDS)]
-_WANTED = pc.field("fact").isin([kind.fact for kind in KINDS])
+_COLUMNS = [*KEY_COLUMNS, *map(payload_column, FACT_KINDS)]
+_WANTED = pc.field("fact").isin([kind.fact for kind in FACT_KINDS])
 
 
-class Tail:
+class FactsFollower:
     """``version``: up to which commit it has read, None for nothing; ``table_id``: of which table."""
 
     def __init__(self, path: str, table_id: str | None = None, version: int | None = None) -> None:
@@ -47,16 +47,16 @@ class Tail:
             if not DeltaTable.is_deltatable(self._path):
                 return []
             self._files = _files_in(self._path)
-            return self._read_on_elsewhere()
+            return self._check_table()
         facts = self._read_commits()
         self._polls = 0 if facts else self._polls + 1
-        if self._polls >= LOOK_EVERY:
+        if self._polls >= LOOK_EVERY_POLLS:
             self._polls = 0
-            facts += self._read_on_elsewhere()
+            facts += self._check_table()
         return facts
 
-    def _read_on_elsewhere(self) -> list[Fact]:
-        """At the start, and now and then: the table may be another, or its log may no longer hold the next commit."""
+    def _check_table(self) -> list[Fact]:
+        """At the start, and now and then: the table may be replaced, or its log may no longer hold the next commit."""
         table = DeltaTable(self._path)
         version, table_id = table.version(), str(table.metadata().id)
         is_same = self.table_id == table_id and self.version is not None and self.version <= version
@@ -64,14 +64,14 @@ class Tail:
             return self._read_commits()
         if not is_same and self.table_id is not None:
             log.warning("%s is another table than before: what stood in that is over", self._path)
-        facts = list(newest_only(self._snapshot(table)))
+        facts = list(newest_facts(self._snapshot(table)))
         self.table_id, self.version = table_id, version
         return facts
 
     def _read_commits(self) -> list[Fact]:
         facts: list[Fact] = []
         version = self.version
-        for _ in range(MOST_COMMITS):
+        for _ in range(MAX_COMMITS):
             if version is None or (actions := self._commit(version + 1)) is None:
                 break
             for added in (action["add"] for action in actions if "add" in action):
@@ -113,7 +113,7 @@ def _files_in(path: str) -> FileSystem:
     return PyFileSystem(DeltaStorageHandler(path)) if "://" in path else SubTreeFileSystem(path, LocalFileSystem())
 
 
-def newest_only(facts: Iterable[Fact]) -> Iterator[Fact]:
+def newest_facts(facts: Iterable[Fact]) -> Iterator[Fact]:
     """Of each alert its newest fact; of each cluster its newest health fact, and the newest that tells of a round."""
     newest: dict[tuple[str, str], Fact] = {}
     for fact in facts:

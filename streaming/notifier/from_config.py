@@ -1,4 +1,4 @@
-"""From the configuration and the alert rules to a plan."""
+"""The notifier's settings, routes and sinks from the configuration and the alert rules."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -8,10 +8,10 @@ from streaming.config import Alerts, Config, SinkSection, secret_at, zone_named
 from streaming.errors import SetupError
 from streaming.notices import Notice, Site
 from streaming.notifier.heartbeat import Heartbeat
-from streaming.notifier.monitor_health import Limits
-from streaming.notifier.pages import Manner
+from streaming.notifier.monitor_health import MonitorLimits
+from streaming.notifier.pages import PageSettings
 from streaming.notifier.routes import Route
-from streaming.notifier.threads import Addressee, Plan
+from streaming.notifier.threads import Destination, NotifierSettings
 from streaming.sinks import Sink
 from streaming.sinks.alertmanager import AlertmanagerSink
 from streaming.sinks.chat import ChatSink
@@ -21,10 +21,12 @@ from streaming.sinks.webhook import WebhookSink
 from streaming.tables.replayed_mark import replayed_by
 
 
-def plan_of(config: Config, alerts: Alerts, environ: Mapping[str, str] | None = None, file: Path | None = None) -> Plan:
-    """What both ask for. ``file``: the configuration's, for the commands in a page.
+def notifier_settings(
+    config: Config, alerts: Alerts, environ: Mapping[str, str] | None = None, file: Path | None = None
+) -> NotifierSettings:
+    """``file``: of the configuration, for the commands in a page.
 
-    Raises SetupError where a sink cannot be made, and of tables that tell what is past.
+    Raises SetupError where a sink cannot be made, and for tables that a replay made.
     """
     maker = replayed_by(config.tables.path)
     if maker is not None:
@@ -37,20 +39,20 @@ def plan_of(config: Config, alerts: Alerts, environ: Mapping[str, str] | None = 
     routes = tuple(
         Route(tuple(route.sinks), route.cluster, route.group, frozenset(route.severities)) for route in alerts.routes
     )
-    return Plan(
+    return NotifierSettings(
         tables=config.tables.path,
         state=Path(config.notify.state),
-        addressees=[Addressee(sink_of(section, environ), section.language) for section in alerts.sinks],
+        destinations=[Destination(sink_of(section, environ), section.language) for section in alerts.sinks],
         routes=routes or (Route(names),),
-        manner=Manner(
+        page_settings=PageSettings(
             wait_ms=_ms(pages.wait_seconds),
             storm_groups=pages.storm_groups,
             storm_ms=_ms(pages.storm_seconds),
             update_ms=_ms(pages.update_seconds),
         ),
-        limits=Limits(_ms(alerts.monitor.blind_seconds), _ms(alerts.monitor.late_seconds)),
+        limits=MonitorLimits(_ms(alerts.monitor.blind_seconds), _ms(alerts.monitor.late_seconds)),
         clusters=tuple(config.collector.clusters),
-        link=linker(pages.link),
+        link=link_template(pages.link),
         site=Site(
             config=str(file.absolute()) if file is not None else "",
             name_servers=config.collector.clusters,
@@ -76,7 +78,7 @@ def sink_of(section: SinkSection, environ: Mapping[str, str] | None = None) -> S
     return ChatSink(name, section.kind, secret)
 
 
-def linker(template: str) -> Callable[[Notice], str | None]:
+def link_template(template: str) -> Callable[[Notice], str | None]:
     """Makes a notice's address; of several groups none is named."""
 
     def link(notice: Notice) -> str | None:

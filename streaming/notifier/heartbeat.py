@@ -1,4 +1,4 @@
-"""A dead-man switch elsewhere is asked while all is well: whoever keeps it tells when it is no longer asked."""
+"""Calls the URL of a dead-man switch while all is well: the service behind it alarms when the calls stop."""
 
 import logging
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class Heartbeat:
             if is_well():
                 self._beat()
             else:
-                log.warning("no heartbeat: not all is well")
+                log.warning("no heartbeat is sent: not all is well")
 
     def _beat(self) -> None:
         host = urlsplit(self._url).hostname

@@ -1,4 +1,4 @@
-"""Whether anybody watches: a cluster of which nothing is heard, or nothing new, is not healthy but unseen."""
+"""Whether evenkeel itself sees each cluster: blind (no facts or rounds come) or late (the rounds are old)."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -8,34 +8,36 @@ from streaming.notifier.open_alerts import ClusterHealth, RefusedGroup
 
 FORGET_CLUSTER_MS = 7 * 86_400_000  # as the job does
 GROUP_BLIND_MS = 120_000
-STARTING_MS = 90_000  # Spark starts and makes its first batch; a notifier that has just begun accuses nobody
+STARTING_MS = 90_000  # Spark starts and makes its first batch: until then no trouble is reported
 
 
-class Limits(NamedTuple):
-    """How old news may be, in ms."""
+class MonitorLimits(NamedTuple):
+    """How old the newest health fact, and the newest round, may be."""
 
     blind_ms: int = 35_000
     late_ms: int = 60_000
 
 
-def watched(configured: Iterable[str], health: Mapping[str, ClusterHealth], now: int) -> list[str]:
-    """The clusters that something should be heard of: those configured, and those of which a round came within a week.
+def watched_clusters(configured: Iterable[str], health: Mapping[str, ClusterHealth], now: int) -> list[str]:
+    """Clusters whose health facts must come: those configured, and those of which a round came within a week.
 
-    A job that knows no cluster yet speaks for the cluster "".
+    A job that knows no cluster yet reports the cluster "".
     """
-    heard = {name for name, known in health.items() if name and now - (known.newest_round_ts or 0) < FORGET_CLUSTER_MS}
-    return sorted(heard | set(configured)) or [""]
+    recent = {name for name, known in health.items() if name and now - (known.newest_round_ts or 0) < FORGET_CLUSTER_MS}
+    return sorted(recent | set(configured)) or [""]
 
 
-def trouble_of(cluster: str, health: ClusterHealth | None, now: int, limits: Limits) -> MonitorTrouble | None:
+def cluster_trouble(
+    cluster: str, health: ClusterHealth | None, now: int, limits: MonitorLimits
+) -> MonitorTrouble | None:
     """Blind: no health fact, or none that tells of a round. Late: rounds come, but old ones."""
     if health is None:
         return MonitorTrouble("monitor_blind", cluster, now, "the job has told nothing of this cluster yet")
-    if now - health.heard_ts > limits.blind_ms:
+    if now - health.health_ts > limits.blind_ms:
         detail = "the job tells nothing: it does not run, or cannot write its facts"
-        return MonitorTrouble("monitor_blind", cluster, health.heard_ts, detail)
-    if health.covering_ts is None or now - health.covering_ts > limits.blind_ms:
-        since = health.newest_round_ts or health.covering_ts or health.heard_ts
+        return MonitorTrouble("monitor_blind", cluster, health.health_ts, detail)
+    if health.rounds_ts is None or now - health.rounds_ts > limits.blind_ms:
+        since = health.newest_round_ts or health.rounds_ts or health.health_ts
         detail = "the job runs, but no collection round reaches it: look at the collector and at Kafka"
         return MonitorTrouble("monitor_blind", cluster, since, detail)
     if health.newest_round_ts is not None and now - health.newest_round_ts > limits.late_ms:
@@ -45,19 +47,19 @@ def trouble_of(cluster: str, health: ClusterHealth | None, now: int, limits: Lim
     return None
 
 
-def troubles_of_groups(
-    refused: Iterable[RefusedGroup], unseen: Container[str], told: Container[tuple[str, str]], now: int
+def group_troubles(
+    refused: Iterable[RefusedGroup], unseen: Container[str], reported: Container[tuple[str, str]], now: int
 ) -> Iterator[MonitorTrouble]:
-    """Groups whose events are refused for longer than a faulty record or two explains, in clusters that are seen.
+    """Groups whose events are refused for longer than one or two faulty records explain, in clusters that are seen.
 
-    ``told``: (cluster, group) of those that stand. They go on while their cluster is not seen: nothing ends them.
+    ``reported``: (cluster, group) of the troubles that are open. They stay open while their cluster is not seen.
     """
     for one in refused:
-        is_new = (one.cluster, one.group) not in told
+        is_new = (one.cluster, one.group) not in reported
         if not is_new or (one.cluster not in unseen and now - one.since_ts >= GROUP_BLIND_MS):
             yield MonitorTrouble("group_blind", one.cluster, one.since_ts, one.reason, one.group)
 
 
-def may_be_told(trouble: MonitorTrouble, watching_since: int, now: int) -> bool:
-    """Nothing is known to be amiss until the job has had the time to start."""
-    return trouble.kind != "monitor_blind" or now - watching_since >= STARTING_MS
+def may_be_reported(trouble: MonitorTrouble, started_ts: int, now: int) -> bool:
+    """No cluster is reported as blind before the job has had time to start."""
+    return trouble.kind != "monitor_blind" or now - started_ts >= STARTING_MS

@@ -1,7 +1,7 @@
-"""What became of pages, as rows of the table ``notifications``: written beside the deliveries, never in their way.
+"""The table ``notifications``: what became of each page at each sink. Written in a thread of its own.
 
-Rows gather for some seconds in a file, and are appended in one commit that carries the file's name. So a notifier that
-is killed loses none, and the next one appends none twice.
+Rows are collected in a file for some seconds, and appended in one commit that carries the file's name. So a notifier
+that is killed loses no row, and the next one appends none twice.
 """
 
 import logging
@@ -14,35 +14,33 @@ from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Field, Schema, write_deltalake
-from deltalake.schema import ArrayType, PrimitiveType
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from schemas.history import NOTIFICATIONS
-from schemas.table import Column
 from streaming.notices import Notice, Text
 from streaming.notifier.state_files import private_file
 
 log = logging.getLogger(__name__)
 
 GATHER_S = 2.0
-MOST_WAITING = 10_000
+MAX_WAITING_ROWS = 10_000
 BATCH = "evenkeel.batch"  # in a commit's info
-COMMITS_LOOKED_AT = 50  # maintenance may have committed since
-_TEXTS = "ARRAY<STRING>"
-_DELTA = {"STRING": PrimitiveType("string"), "TIMESTAMP": PrimitiveType("timestamp"), "DATE": PrimitiveType("date")}
+COMMITS_READ = 50  # maintenance may have committed since
 _ARROW = {
     "STRING": pa.string(),
     "TIMESTAMP": pa.timestamp("us", "UTC"),
     "DATE": pa.date32(),
-    _TEXTS: pa.list_(pa.string()),
+    "ARRAY<STRING>": pa.list_(pa.string()),
 }
-_SCHEMA = pa.schema([(column.name, _ARROW[column.type]) for column in NOTIFICATIONS.columns])
+_SCHEMA = pa.schema(
+    [pa.field(one.name, _ARROW[one.type], metadata={"comment": one.comment}) for one in NOTIFICATIONS.columns]
+)
 
 
-class Outcome(NamedTuple):
-    """``outcome``: delivered, failed or missed; ``ts``: epoch ms."""
+class Delivery(NamedTuple):
+    """What became of a notice. ``outcome``: delivered, failed or missed; ``ts``: epoch ms."""
 
     sink: str
     outcome: str
@@ -86,12 +84,12 @@ class _Batch:
         except OSError as error:
             log.warning("a row of %s is in memory only: %s", NOTIFICATIONS.name, error)
 
-    def forget(self) -> None:
+    def delete_file(self) -> None:
         self.path.unlink(missing_ok=True)
 
 
-class Outcomes:
-    """A thread's work: rows are gathered for some seconds and appended in one commit. ``folder``: of its files."""
+class NotificationsTable:
+    """Rows are collected for some seconds and appended in one commit. ``folder``: of the files of waiting rows."""
 
     def __init__(self, tables: str, folder: Path) -> None:
         self._path = f"{tables.replace('s3a://', 's3://', 1)}/{NOTIFICATIONS.name}"
@@ -104,74 +102,62 @@ class Outcomes:
     def _new_batch(self) -> _Batch:
         return _Batch(self._folder / f"{uuid4().hex}.jsonl")
 
-    def tell(self, outcome: Outcome) -> None:
+    def add(self, delivery: Delivery) -> None:
         """Returns at once."""
         with self._lock:
-            self._batch.add(_row(outcome))
+            self._batch.add(_row(delivery))
 
     def run(self, stop: Event) -> None:
-        """Until ``stop``; what is told after that is for a last ``write``."""
+        """Until ``stop``; rows added after that need a last ``write``."""
         while not stop.wait(GATHER_S):
             self.write()
 
     def write(self) -> None:
-        """What cannot be written is kept for the next time, the newest of it."""
+        """Rows that cannot be written wait for the next call. Above a limit the oldest ones are dropped."""
         with self._lock:
             if self._batch.rows:
                 self._waiting.append(self._batch)
                 self._batch = self._new_batch()
         try:
-            self._take_over()
+            self._queue_left_batches()
             while self._waiting:
                 self._append(self._waiting[0])
-                self._waiting.pop(0).forget()
+                self._waiting.pop(0).delete_file()
         except Exception as error:
-            self._drop_the_oldest()
+            self._drop_oldest()
             waiting = sum(len(batch.rows) for batch in self._waiting)
             log.warning("%d rows of %s wait: %s", waiting, NOTIFICATIONS.name, str(error).split("\n", 1)[0])
 
-    def _take_over(self) -> None:
+    def _queue_left_batches(self) -> None:
         """Rows that an earlier process left behind, unless it had committed them and not yet deleted their file."""
         if not self._left:
             return
         committed: set[str] = set()
         if DeltaTable.is_deltatable(self._path):
-            history = DeltaTable(self._path).history(COMMITS_LOOKED_AT)
+            history = DeltaTable(self._path).history(COMMITS_READ)
             committed = {str(commit.get(BATCH)) for commit in history}
         for batch in self._left:
             if batch.rows and batch.path.stem not in committed:
                 self._waiting.append(batch)
             else:
-                batch.forget()
+                batch.delete_file()
         self._left = []
 
     def _append(self, batch: _Batch) -> None:
-        self._create()
-        rows = pa.Table.from_pylist([asdict(row) for row in batch.rows], _SCHEMA)
-        properties = CommitProperties(custom_metadata={BATCH: batch.path.stem})
-        write_deltalake(self._path, rows, mode="append", commit_properties=properties)
+        write_deltalake(
+            self._path,
+            pa.Table.from_pylist([asdict(row) for row in batch.rows], _SCHEMA),
+            mode="append",
+            partition_by=list(NOTIFICATIONS.partitioned_by),
+            name=NOTIFICATIONS.name,
+            description=NOTIFICATIONS.comment,
+            configuration=dict(NOTIFICATIONS.properties),
+            commit_properties=CommitProperties(custom_metadata={BATCH: batch.path.stem}),
+        )
 
-    def _drop_the_oldest(self) -> None:
-        while len(self._waiting) > 1 and sum(len(batch.rows) for batch in self._waiting) > MOST_WAITING:
-            self._waiting.pop(0).forget()
-
-    def _create(self) -> None:
-        if not DeltaTable.is_deltatable(self._path):
-            DeltaTable.create(
-                self._path,
-                Schema(list(_fields(NOTIFICATIONS.columns))),
-                mode="ignore",
-                partition_by=list(NOTIFICATIONS.partitioned_by),
-                name=NOTIFICATIONS.name,
-                description=NOTIFICATIONS.comment,
-                configuration=dict(NOTIFICATIONS.properties),
-            )
-
-
-def _fields(columns: Iterable[Column]) -> Iterable[Field]:
-    for column in columns:
-        kind = ArrayType(_DELTA["STRING"]) if column.type == _TEXTS else _DELTA[column.type]
-        yield Field(column.name, kind, metadata={"comment": column.comment})
+    def _drop_oldest(self) -> None:
+        while len(self._waiting) > 1 and sum(len(batch.rows) for batch in self._waiting) > MAX_WAITING_ROWS:
+            self._waiting.pop(0).delete_file()
 
 
 def _rows(path: Path) -> list[_Row]:
@@ -185,22 +171,21 @@ def _rows(path: Path) -> list[_Row]:
     return rows
 
 
-def _row(outcome: Outcome) -> _Row:
-    notice = outcome.notice
-    when = _time(outcome.ts)
+def _row(delivery: Delivery) -> _Row:
+    notice, when = delivery.notice, _time(delivery.ts)
     return _Row(
         cluster=notice.cluster,
         key=notice.key,
-        sink=outcome.sink,
-        outcome=outcome.outcome,
-        detail=outcome.detail,
+        sink=delivery.sink,
+        outcome=delivery.outcome,
+        detail=delivery.detail,
         status=notice.status,
         severity=notice.severity.value,
         trouble=notice.trouble.kind if notice.trouble else None,
         consumer_groups=list(notice.groups),
         fingerprints=[alert.fact.fingerprint for alert in notice.alerts],
         since=_time(notice.since_ts),
-        title=outcome.text.title,
+        title=delivery.text.title,
         ts=when,
         date=when.date(),
     )

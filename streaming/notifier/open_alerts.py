@@ -1,4 +1,4 @@
-"""What stands: the alerts that fire, those that ended lately, and what was last heard of each cluster."""
+"""The alerts that fire, those that ended lately, and the newest health of each cluster, all from facts."""
 
 from collections.abc import Iterable
 
@@ -8,15 +8,18 @@ from schemas.facts import AlertFact, AlertState, Fact, GroupFact, HealthFact
 from schemas.identity import group_key
 from streaming.notices import MonitorTrouble, OpenAlert
 
-REMEMBER_REFUSED_MS = 7 * 86_400_000  # of a group that is gone nobody tells that its events are taken again
-REMEMBER_ENDED_MS = 86_400_000  # so that a sink that was away can still say how an incident ended
+KEEP_REFUSED_MS = 7 * 86_400_000  # no fact says so when a group is gone
+KEEP_ENDED_MS = 86_400_000  # a sink that was away can still be told how an incident ended
 
 
-class ClusterHealth(Struct, frozen=True):
-    """By the job's clock, epoch ms. ``covering_ts``: of the newest health fact that told of a round at all."""
+class ClusterHealth(Struct, frozen=True, rename={"health_ts": "heard_ts", "rounds_ts": "covering_ts"}):
+    """By the job's clock, epoch ms. ``rounds_ts``: of the newest health fact that counts a round.
 
-    heard_ts: int
-    covering_ts: int | None = None
+    In files the fields keep the names that earlier versions wrote.
+    """
+
+    health_ts: int
+    rounds_ts: int | None = None
     newest_round_ts: int | None = None
 
 
@@ -30,10 +33,10 @@ class RefusedGroup(Struct, frozen=True):
     reason: str
 
 
-class Standing(Struct):
-    """Folded from facts. Of a fingerprint the larger ``seq`` counts, so a fact that comes again changes nothing.
+class OpenAlerts(Struct):
+    """Of a fingerprint the larger ``seq`` counts, so a fact that is read twice changes nothing.
 
-    ``troubles`` are those that the watch over evenkeel itself has found, as they were first found.
+    ``troubles``: what is wrong with evenkeel itself (monitor_health), as it was first found.
     """
 
     alerts: dict[str, OpenAlert] = field(default_factory=dict)
@@ -53,19 +56,19 @@ class Standing(Struct):
                 self._take_group(fact, fact.payload)
 
     def clear(self) -> None:
-        """Another table begins: nothing of the one before stands."""
+        """For the start of another facts table: nothing of the earlier one counts."""
         self.alerts.clear()
         self.health.clear()
         self.refused.clear()
 
     def forget(self, now: int) -> None:
         """Drop what ended long ago."""
-        self.refused = {key: one for key, one in self.refused.items() if now - one.since_ts < REMEMBER_REFUSED_MS}
-        self.ended = {name: alert for name, alert in self.ended.items() if now - alert.ts < REMEMBER_ENDED_MS}
+        self.refused = {key: one for key, one in self.refused.items() if now - one.since_ts < KEEP_REFUSED_MS}
+        self.ended = {name: alert for name, alert in self.ended.items() if now - alert.ts < KEEP_ENDED_MS}
 
-    def copy(self) -> "Standing":
+    def copy(self) -> "OpenAlerts":
         """As it is now; facts taken later do not show in it."""
-        return Standing(dict(self.alerts), dict(self.ended), dict(self.health), self.troubles, dict(self.refused))
+        return OpenAlerts(dict(self.alerts), dict(self.ended), dict(self.health), self.troubles, dict(self.refused))
 
     def _take_alert(self, fact: Fact, payload: AlertFact) -> None:
         name = payload.fingerprint
@@ -93,10 +96,10 @@ class Standing(Struct):
 
     def _take_health(self, fact: Fact, payload: HealthFact) -> None:
         known = self.health.get(fact.cluster, ClusterHealth(0))
-        if fact.ts < known.heard_ts:
+        if fact.ts < known.health_ts:
             return
         self.health[fact.cluster] = ClusterHealth(
-            heard_ts=fact.ts,
-            covering_ts=fact.ts if payload.rounds else known.covering_ts,
+            health_ts=fact.ts,
+            rounds_ts=fact.ts if payload.rounds else known.rounds_ts,
             newest_round_ts=known.newest_round_ts if payload.lag_ms is None else fact.ts - payload.lag_ms,
         )

@@ -1,7 +1,7 @@
-"""The pages that one sink has open, and what it is to be told of them now. Pure.
+"""The pages that one sink has open, and which notices are due to be sent now. Pure.
 
-Levels, not edges: a page is compared with what stands, so it does not matter how facts were cut into polls, or how long
-nobody looked. A page keeps its key and its alerts from when it is opened until its end has been told.
+A page is compared with the alerts that fire now, not with their changes. So it does not matter how facts were cut into
+polls, or how long the notifier was away. A page keeps its key and its alerts from its start until its end was sent.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -16,19 +16,20 @@ from streaming.notices import MonitorTrouble, Notice, OpenAlert
 _RANK = {severity.value: rank for rank, severity in enumerate(Severity)}  # critical first
 
 
-class Why(Word):
-    """Why a sink is told now."""
+class SendReason(Word):
+    """Why a notice is sent now."""
 
-    BEGUN = "begun"
-    GROWN = "grown"
-    KEPT_ALIVE = "kept_alive"
+    STARTED = "started"
+    CHANGED = "changed"
+    REPEATED = "repeated"
     ENDED = "ended"
 
 
-class Manner(NamedTuple):
-    """``wait_ms`` after an alert fires, its page waits for others of its kind. More than ``storm_groups`` groups of one
-    cluster within ``storm_ms`` are one page. A page that grows is told again at most every ``update_ms``; all are told
-    again every ``resend_ms``, if that is given.
+class PageSettings(NamedTuple):
+    """``wait_ms`` after an alert fires, its page waits for others of the same group and cause.
+
+    More than ``storm_groups`` groups of one cluster within ``storm_ms`` share one page. A page that grows is sent again
+    at most every ``update_ms``; all pages are sent again every ``resend_ms``, if that is given.
     """
 
     wait_ms: int = 10_000
@@ -38,8 +39,8 @@ class Manner(NamedTuple):
     resend_ms: int | None = None
 
 
-class Sent(Struct, frozen=True):
-    """What the sink was last told of a page, and when. ``trouble`` is the kind of a trouble of the monitor's own."""
+class LastSent(Struct, frozen=True):
+    """What a sink was last sent of a page, and when. ``trouble``: the kind of evenkeel's own trouble, if it is one."""
 
     at: int
     subjects: tuple[str, ...]
@@ -48,9 +49,9 @@ class Sent(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """``group`` is None for a storm and for a trouble of the monitor's own; ``joined_ts``: when last an alert came.
+    """``group`` is None for a storm and for evenkeel's own trouble; ``joined_ts``: when the last alert joined it.
 
-    ``tried``: it was sent, and whether the sink took it may not be known; then its end is told in any case.
+    ``tried``: it may have reached the sink, so its end is sent in any case.
     """
 
     key: str
@@ -62,32 +63,34 @@ class Page(Struct, frozen=True, kw_only=True):
     opened_ts: int
     joined_ts: int
     tried: bool = False
-    sent: Sent | None = None
+    sent: LastSent | None = None
 
 
-class View(NamedTuple):
-    """What a sink's pages are compared with, by the subjects' names. ``wanted``: those that may begin or enlarge a page
-    now; ``held``: clusters of which nothing may be told, since what stands of them may be old.
+class SinkView(NamedTuple):
+    """What a sink's pages are compared with, by the subjects' names.
+
+    ``wanted``: subjects that may start a page now, or join one. ``unseen``: clusters whose alerts may be out of date:
+    nothing is sent of them.
     """
 
     firing: Mapping[str, OpenAlert]
     ended: Mapping[str, OpenAlert]
     troubles: Mapping[str, MonitorTrouble]
     wanted: Collection[str]
-    held: Collection[str]
+    unseen: Collection[str]
 
 
-class Due(NamedTuple):
-    """``page`` is as it is to be remembered while the notice is on its way, ``after`` once the sink has taken it."""
+class DueNotice(NamedTuple):
+    """``page``: as saved while the notice is sent; ``after``: as saved once the sink has accepted it."""
 
-    why: Why
+    why: SendReason
     notice: Notice
     page: Page
     after: Page | None
 
 
 def subject_name(subject: OpenAlert | MonitorTrouble) -> str:
-    """One life of an alert, or one trouble: what comes again has another name, and so another page."""
+    """Names one life of an alert, or one trouble: an alert that fires again has another name, and another page."""
     if isinstance(subject, MonitorTrouble):
         whose = f"{subject.cluster}/{subject.group}" if subject.group else subject.cluster
         kind, since_ts = subject.began
@@ -100,36 +103,36 @@ def subjects(page: Page) -> tuple[str, ...]:
     return tuple(map(subject_name, page.alerts if page.trouble is None else (page.trouble,)))
 
 
-def alive(page: Page, view: View) -> tuple[str, ...]:
-    """The subjects that go on; none when the page is over."""
-    standing = view.firing if page.trouble is None else view.troubles
-    return tuple(name for name in subjects(page) if name in standing)
+def ongoing_subjects(page: Page, view: SinkView) -> tuple[str, ...]:
+    """The subjects that still fire; none when the page is over."""
+    firing = view.firing if page.trouble is None else view.troubles
+    return tuple(name for name in subjects(page) if name in firing)
 
 
-def due(pages: Iterable[Page], view: View, now: int, manner: Manner) -> list[Due]:
-    """What the sink is to be told now, what is worst first."""
+def due_notices(pages: Iterable[Page], view: SinkView, now: int, settings: PageSettings) -> list[DueNotice]:
+    """What is to be sent now, the worst first."""
     found = []
     for page in pages:
-        why = _why(page, view, now, manner)
+        why = _why(page, view, now, settings)
         if why is not None:
             notice = notice_of(page, view)
             trying = replace(page, tried=True)
             kind = notice.trouble.kind if notice.trouble is not None else ""
-            sent = Sent(now, alive(page, view), notice.severity, kind)
-            after = None if why is Why.ENDED else replace(trying, sent=sent)
-            found.append(Due(why, notice, trying, after))
+            sent = LastSent(now, ongoing_subjects(page, view), notice.severity, kind)
+            after = None if why is SendReason.ENDED else replace(trying, sent=sent)
+            found.append(DueNotice(why, notice, trying, after))
     return sorted(found, key=lambda one: (one.notice.trouble is None, _RANK[one.notice.severity], one.notice.since_ts))
 
 
-def is_unheard(page: Page, view: View) -> bool:
-    """Whether it is over and the sink never heard of it."""
-    return not page.tried and not alive(page, view)
+def ended_unsent(page: Page, view: SinkView) -> bool:
+    """Whether it is over, and nothing of it can have reached the sink."""
+    return not page.tried and not ongoing_subjects(page, view)
 
 
-def notice_of(page: Page, view: View) -> Notice:
-    """A page as it stands. What no longer fires is told of only when the whole page is over."""
-    going_on = set(alive(page, view))
-    shown = [alert for alert in page.alerts if not going_on or subject_name(alert) in going_on]
+def notice_of(page: Page, view: SinkView) -> Notice:
+    """The page's notice. Alerts that no longer fire are shown only once the whole page is over."""
+    ongoing = set(ongoing_subjects(page, view))
+    shown = [alert for alert in page.alerts if not ongoing or subject_name(alert) in ongoing]
     causes = {alert.fact.cause for alert in shown}
     if page.trouble is not None:
         severity, since = Severity.CRITICAL, page.trouble.since_ts
@@ -138,7 +141,7 @@ def notice_of(page: Page, view: View) -> Notice:
         since = min(alert.fact.since_ts or alert.fact.active_ts for alert in shown)
     return Notice(
         key=page.key,
-        status="firing" if going_on else "resolved",
+        status="firing" if ongoing else "resolved",
         severity=severity,
         cluster=page.cluster,
         groups=_groups_of(page, shown),
@@ -155,27 +158,27 @@ def _groups_of(page: Page, shown: Iterable[OpenAlert]) -> tuple[str, ...]:
     return tuple(sorted({alert.group for alert in shown}))
 
 
-def _why(page: Page, view: View, now: int, manner: Manner) -> Why | None:
-    going_on = alive(page, view)
-    if not going_on:
-        may_be_told = page.trouble is not None or page.cluster not in view.held
-        return Why.ENDED if page.tried and may_be_told else None
+def _why(page: Page, view: SinkView, now: int, settings: PageSettings) -> SendReason | None:
+    ongoing = ongoing_subjects(page, view)
+    if not ongoing:
+        may_begin = page.trouble is not None or page.cluster not in view.unseen
+        return SendReason.ENDED if page.tried and may_begin else None
     if page.sent is None:
-        return Why.BEGUN if any(name in view.wanted for name in going_on) else None
-    wanted = [name for name in going_on if name in view.wanted]
+        return SendReason.STARTED if any(name in view.wanted for name in ongoing) else None
+    wanted = [name for name in ongoing if name in view.wanted]
     worst = min((_RANK[view.firing[name].fact.severity] for name in wanted if name in view.firing), default=len(_RANK))
     if worst < _RANK[page.sent.severity]:
-        return Why.GROWN
-    if wanted and page.trouble is not None and _tells_more(page.trouble, page.sent, now, manner):
-        return Why.GROWN
-    if set(wanted) - set(page.sent.subjects) and now - page.sent.at >= manner.update_ms:
-        return Why.GROWN
-    is_old = manner.resend_ms is not None and now - page.sent.at >= manner.resend_ms
-    return Why.KEPT_ALIVE if is_old else None
+        return SendReason.CHANGED
+    if wanted and page.trouble is not None and trouble_changed(page.trouble, page.sent, now, settings):
+        return SendReason.CHANGED
+    if set(wanted) - set(page.sent.subjects) and now - page.sent.at >= settings.update_ms:
+        return SendReason.CHANGED
+    is_old = settings.resend_ms is not None and now - page.sent.at >= settings.resend_ms
+    return SendReason.REPEATED if is_old else None
 
 
-def _tells_more(trouble: MonitorTrouble, sent: Sent, now: int, manner: Manner) -> bool:
-    """That nothing is seen any more is told at once, that a job which saw nothing is merely late is not urgent."""
+def trouble_changed(trouble: MonitorTrouble, sent: LastSent, now: int, settings: PageSettings) -> bool:
+    """A job that becomes blind is reported at once; one that was blind and is only late can wait."""
     if not sent.trouble or trouble.kind == sent.trouble:
         return False
-    return trouble.kind == "monitor_blind" or now - sent.at >= manner.update_ms
+    return trouble.kind == "monitor_blind" or now - sent.at >= settings.update_ms

@@ -1,4 +1,4 @@
-"""Which sinks are told what: the first route that matches says."""
+"""Which sinks an alert is sent to: those of the first route that matches."""
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase

@@ -1,4 +1,4 @@
-"""A test page through every destination, and what came back: does a page reach somebody, before one must?"""
+"""Sends a test page to every destination, and says what each answered."""
 
 import socket
 from collections.abc import Iterator
@@ -10,42 +10,42 @@ from msgspec.structs import replace
 from schemas.facts import Severity
 from streaming.errors import DeliveryError
 from streaming.notices import MonitorTrouble, Notice, write
-from streaming.notifier.threads import Addressee, Plan
+from streaming.notifier.threads import Destination, NotifierSettings
 from streaming.sinks import Message
 
 CLUSTER = "evenkeel"  # routes for clusters are not asked: every destination is tried
 
 
-class Tried(NamedTuple):
+class TestResult(NamedTuple):
     """``is_routed``: whether any route names the destination; else no page ever goes there."""
 
     name: str
-    is_taken: bool
-    came_back: str
+    is_accepted: bool
+    answer: str
     is_routed: bool
 
 
-def try_all(plan: Plan) -> Iterator[Tried]:
+def test_destinations(plan: NotifierSettings) -> Iterator[TestResult]:
     """Each destination once, without retries: a page that fires, and its end under the same key."""
     routed = {name for route in plan.routes for name in route.sinks}
-    for one in plan.addressees:
-        is_taken, came_back = _try(plan, one)
-        yield Tried(one.sink.name, is_taken, came_back, one.sink.name in routed)
+    for one in plan.destinations:
+        is_accepted, answer = _try(plan, one)
+        yield TestResult(one.sink.name, is_accepted, answer, one.sink.name in routed)
 
 
-def _try(plan: Plan, one: Addressee) -> tuple[bool, str]:
+def _try(plan: NotifierSettings, one: Destination) -> tuple[bool, str]:
     firing = _notice(plan.now_ms())
-    came_back = []
+    answer = []
     for notice in (firing, replace(firing, status="resolved")):
         now = plan.now_ms()
         text = write(notice, one.language, now, None, one.sink.most_bytes, plan.site)
         try:
-            came_back.append(one.sink.send(Message(notice, text, None, now)) or "taken")
+            answer.append(one.sink.send(Message(notice, text, None, now)) or "taken")
         except DeliveryError as error:
-            return False, f"{'its end: ' if came_back else ''}{error}"
+            return False, f"{'its end: ' if answer else ''}{error}"
         except Exception as error:  # of a library that does not know our errors
             return False, f"{type(error).__name__}: {error}"
-    return True, came_back[0]
+    return True, answer[0]
 
 
 def _notice(now: int) -> Notice:

@@ -1,4 +1,4 @@
-"""Silences as files: one a silence, in a folder that the notifier looks into at every turn."""
+"""Silences as files: one for each, in a folder that the notifier reads in every round."""
 
 import logging
 import os
@@ -16,15 +16,15 @@ from streaming.notifier.state_files import private_folder, save
 log = logging.getLogger(__name__)
 
 FOLDER = "silences"
-KEEP_MS = 30 * 86_400_000  # so that one can still see who silenced what
+KEEP_MS = 30 * 86_400_000  # to see who silenced what
 
 
 class SilenceFiles:
-    """In a folder of the notifier's own. Files that cannot be read are said, once, and silence nothing."""
+    """A file that cannot be read is logged once, and silences nothing."""
 
     def __init__(self, state: Path) -> None:
         self._folder = state / FOLDER
-        self._known: dict[str, tuple[int, Silence | None]] = {}
+        self._read_before: dict[str, tuple[int, Silence | None]] = {}
         self.failure: str | None = None
 
     def all(self) -> list[Silence]:
@@ -36,14 +36,14 @@ class SilenceFiles:
                     changed = path.stat().st_mtime_ns
                 except FileNotFoundError:
                     continue
-                before = self._known.get(path.name)
+                before = self._read_before.get(path.name)
                 known[path.name] = before if before is not None and before[0] == changed else (changed, _read(path))
         except OSError as error:
             if _is_there(self._folder):
                 failure = f"{self._folder}: its silences cannot be read: {error.strerror or error}"
                 if failure != self.failure:
                     log.error("%s; none of them counts", failure)
-        self._known, self.failure = known, failure
+        self._read_before, self.failure = known, failure
         return sorted((one for _, one in known.values() if one is not None), key=lambda one: (one.from_ts, one.id))
 
     def add(self, silence: Silence) -> None:
@@ -75,8 +75,8 @@ class SilenceFiles:
             self.add(replace(found, until_ts=now))
         return found
 
-    def forget(self, now: int) -> None:
-        """Delete what ended long ago. What cannot be deleted stays: it silences nothing any more."""
+    def delete_old(self, now: int) -> None:
+        """Delete what ended long ago. A file that cannot be deleted stays: it silences nothing any more."""
         for one in self.all():
             if now - one.until_ts > KEEP_MS:
                 with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Silences: what nobody wants to be told for a while. They never change an alert."""
+"""Silences: which alerts are not sent for a while. They never change an alert."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -27,10 +27,10 @@ class Silence(Struct, frozen=True, kw_only=True):
     def matches(self, subject: OpenAlert | MonitorTrouble) -> bool:
         """A trouble has no cause, and one of a whole cluster no group: patterns like ``*`` match nothing too."""
         patterns = (self.cluster, self.group, self.kind, self.cause)
-        return all(map(fnmatchcase, _told(subject), patterns))
+        return all(map(fnmatchcase, _values(subject), patterns))
 
 
-def _told(subject: OpenAlert | MonitorTrouble) -> tuple[str, str, str, str]:
+def _values(subject: OpenAlert | MonitorTrouble) -> tuple[str, str, str, str]:
     if isinstance(subject, MonitorTrouble):
         return subject.cluster, subject.group, subject.kind, ""
     return subject.cluster, subject.group, subject.fact.kind, subject.fact.cause or ""

@@ -1,4 +1,4 @@
-"""What the notifier keeps between starts: small JSON files, replaced whole, in a folder that one process uses."""
+"""The notifier's state between starts: small JSON files, replaced as a whole, in a folder that one process locks."""
 
 import logging
 import os
@@ -12,52 +12,52 @@ from msgspec import Struct, field
 
 from streaming.errors import InUseError, SetupError
 from streaming.holding import CannotLock, HeldElsewhere, Holder, held, holder_of
-from streaming.notifier.open_alerts import Standing
+from streaming.notifier.open_alerts import OpenAlerts
 from streaming.notifier.pages import Page
 
 log = logging.getLogger(__name__)
 
 LOCK, POSITION = "lock", "position.json"
 
-Kept = TypeVar("Kept", bound=Struct)
+Stored = TypeVar("Stored", bound=Struct)
 
 
-class Position(Struct):
-    """Up to where the facts are read, and what stood there."""
+class Position(Struct, rename={"open_alerts": "standing"}):
+    """Up to which commit the facts are read, and what was open then."""
 
     table_id: str | None = None
     version: int | None = None
-    standing: Standing = field(default_factory=Standing)
+    open_alerts: OpenAlerts = field(default_factory=OpenAlerts)
 
 
-class Cursor(Struct):
-    """One sink's: the pages that are open there, each with what it was last told, and when."""
+class SinkState(Struct):
+    """The pages that are open at one sink, each with what the sink was last told, and when."""
 
     pages: dict[str, Page] = field(default_factory=dict)
 
 
-class InUse(InUseError):
-    """Another process has the folder."""
+class StateInUse(InUseError):
+    """Another process has locked the folder."""
 
 
-def load(path: Path, kind: type[Kept]) -> Kept:
-    """What was saved; anew, and said so, where it cannot be read."""
+def load(path: Path, kind: type[Stored]) -> Stored:
+    """What was saved. A file that cannot be read is renamed, logged, and replaced by the default."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except FileNotFoundError:
         return kind()
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         path.replace(path.with_suffix(".damaged"))
-        log.error("%s cannot be read and is put aside; what still fires is told again: %s", path, error)
+        log.error("%s cannot be read and is renamed to .damaged; firing alerts are sent again: %s", path, error)
         return kind()
 
 
-def standing_in(folder: Path) -> Standing:
-    """What the notifier of this folder kept last, for others to look at; nothing where that cannot be read."""
+def read_open_alerts(folder: Path) -> OpenAlerts:
+    """What the notifier of this folder saved last; nothing where that cannot be read."""
     try:
-        return msgspec.json.decode((folder / POSITION).read_bytes(), type=Position).standing
+        return msgspec.json.decode((folder / POSITION).read_bytes(), type=Position).open_alerts
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return Standing()
+        return OpenAlerts()
 
 
 def save(path: Path, value: Struct) -> None:
@@ -77,7 +77,7 @@ def private_file(path: Path, *, append: bool = False) -> BinaryIO:
 
 
 def private_folder(folder: Path) -> Path:
-    """The folder, made if it is not there, that others than its owner and group cannot look into."""
+    """Create the folder if it is not there, closed to all but its owner and group."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o770)
     mode = folder.stat().st_mode
     if mode & 0o007:
@@ -86,14 +86,14 @@ def private_folder(folder: Path) -> Path:
 
 
 @contextmanager
-def folder_of_ones_own(folder: Path) -> Iterator[None]:
+def locked_folder(folder: Path) -> Iterator[None]:
     """Raises InUse while another process has it."""
     private_folder(folder)
     with ExitStack() as stack:
         try:
             stack.enter_context(held(folder / LOCK))
         except HeldElsewhere as other:
-            raise InUse(
+            raise StateInUse(
                 f"{folder} (notify.state) is in use: another notifier delivers, in 'run' or 'notify': {other}"
             ) from None
         except CannotLock:
@@ -103,8 +103,8 @@ def folder_of_ones_own(folder: Path) -> Iterator[None]:
         yield
 
 
-def notifier_of(folder: Path) -> Holder | None:
-    """The process that delivers from this folder; None while none does. Raises OSError where it cannot be known."""
+def running_notifier(folder: Path) -> Holder | None:
+    """The process that delivers from this folder, if any. Raises OSError where that cannot be known."""
     try:
         return holder_of(folder / LOCK)
     except CannotLock:

@@ -1,4 +1,4 @@
-"""The notifier at work: one thread reads the facts, one sees how things stand, each sink has one; none waits."""
+"""The notifier's threads: one reads facts, one computes the current state, each sink has one."""
 
 import logging
 import time
@@ -9,222 +9,227 @@ from threading import Event, Lock, Thread
 from typing import NamedTuple
 
 from streaming.notices import Notice, Site, Text, write
-from streaming.notifier.facts_follower import Tail
+from streaming.notifier.facts_follower import FactsFollower
 from streaming.notifier.heartbeat import Heartbeat
-from streaming.notifier.monitor_health import STARTING_MS, Limits
-from streaming.notifier.notifications_table import Outcomes
-from streaming.notifier.pages import Manner
+from streaming.notifier.monitor_health import STARTING_MS, MonitorLimits
+from streaming.notifier.notifications_table import NotificationsTable
+from streaming.notifier.pages import PageSettings
+from streaming.notifier.retries import RetryPolicy
 from streaming.notifier.routes import Route
 from streaming.notifier.silence_files import SilenceFiles
-from streaming.notifier.sink_view import Scene, scene_of
-from streaming.notifier.sink_worker import Courier, Desk, Patience
-from streaming.notifier.state_files import POSITION, InUse, Position, folder_of_ones_own, load, private_folder, save
+from streaming.notifier.sink_view import CurrentState, current_state
+from streaming.notifier.sink_worker import SinkWorker, WorkerSettings
+from streaming.notifier.state_files import POSITION, Position, StateInUse, load, locked_folder, private_folder, save
 from streaming.sinks import Sink
 
 log = logging.getLogger(__name__)
 
 POLL_S, LONGEST_POLL_S = 1.0, 10.0
-MOST_OF_A_PROCESSOR = 0.1
+CPU_SHARE = 0.1  # of one processor, at most, for each thread
 SAVE_EVERY_MS = 5_000  # facts may be read twice
 REMIND_MS = 60_000
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0
-ENDING_S = 5  # what is on its way may arrive; else it is sent again at the next start
+IN_USE_PAUSE_S = 30.0
+STOP_WITHIN_S = 5  # a notice that is being sent may arrive in this time; else it is sent again at the next start
 
 
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Addressee(NamedTuple):
+class Destination(NamedTuple):
     """``language``: "en" or "zh"."""
 
     sink: Sink
     language: str
 
 
-class Plan(NamedTuple):
-    """What to watch and whom to tell. ``tables``: their folder; ``state``: the notifier's own; ``clusters``: those that
-    must be heard of; ``link`` makes an address of a notice; ``site``: what readers have at hand; ``heartbeat``: the
-    dead-man switch, if there is one.
+class NotifierSettings(NamedTuple):
+    """``tables``: their folder; ``state``: the notifier's own folder; ``clusters``: whose health facts must come;
+    ``link`` makes an address of a notice; ``site``: what the text of a page needs to know of the installation.
     """
 
     tables: str
     state: Path
-    addressees: Sequence[Addressee]
+    destinations: Sequence[Destination]
     routes: tuple[Route, ...]
-    manner: Manner = Manner()
-    limits: Limits = Limits()
+    page_settings: PageSettings = PageSettings()
+    limits: MonitorLimits = MonitorLimits()
     clusters: tuple[str, ...] = ()
     link: Callable[[Notice], str | None] = lambda notice: None
     site: Site = Site()
     heartbeat: Heartbeat | None = None
-    patience: Patience = Patience()
+    retry: RetryPolicy = RetryPolicy()
     poll_s: float = POLL_S
     now_ms: Callable[[], int] = now_ms
 
 
-def serve(plan: Plan, stop: Event) -> None:
-    """Deliver until ``stop``. Raises InUse while another notifier does."""
-    with folder_of_ones_own(plan.state):
-        over = Event()
-        names = ", ".join(one.sink.name for one in plan.addressees)
-        log.info("following %s/facts; pages go to: %s", plan.tables, names)
-        post = _Post(plan, over)
-        threads = [Thread(target=work, name=name, daemon=True) for name, work in post.works()]
+def deliver(settings: NotifierSettings, stop: Event) -> None:
+    """Send pages until ``stop``. Raises StateInUse while another notifier does."""
+    with locked_folder(settings.state):
+        stopping = Event()
+        names = ", ".join(one.sink.name for one in settings.destinations)
+        log.info("following %s/facts; pages go to: %s", settings.tables, names)
+        notifier = _Notifier(settings, stopping)
+        threads = [Thread(target=target, name=name, daemon=True) for name, target in notifier.thread_targets()]
         for thread in threads:
             thread.start()
         try:
-            post.watch(stop)
+            notifier.update_state_until(stop)
         finally:
-            over.set()
-            deadline = time.monotonic() + ENDING_S
+            stopping.set()
+            deadline = time.monotonic() + STOP_WITHIN_S
             for thread in threads:
                 thread.join(max(0.0, deadline - time.monotonic()))
-            post.outcomes.write()
+            notifier.notifications.write()
 
 
-def keep_serving(plan: Plan, stop: Event, *, is_alone: bool = False) -> None:
-    """Whatever goes wrong is said, and begun again after a pause that grows, until ``stop``.
+def keep_delivering(settings: NotifierSettings, stop: Event, *, is_alone: bool = False) -> None:
+    """Start again after any error, after a pause that grows, until ``stop``.
 
-    While another notifier delivers, wait for it to end; if ``is_alone``, raise InUse instead.
+    While another notifier delivers, wait for it to end; if ``is_alone``, raise StateInUse instead.
     """
-    pause, is_said = FIRST_PAUSE_S, False
+    pause_s, is_logged = FIRST_PAUSE_S, False
     while not stop.is_set():
         try:
-            serve(plan, stop)
-        except InUse as error:
+            deliver(settings, stop)
+        except StateInUse as error:
             if is_alone:
                 raise
-            if not is_said:
+            if not is_logged:
                 log.info("%s", error)
-            pause, is_said = 30.0, True
+            pause_s, is_logged = IN_USE_PAUSE_S, True
         except Exception:
-            log.exception("the notifier failed; it is begun again in %.0f s", pause)
-        stop.wait(0 if stop.is_set() else pause)
-        pause = min(2 * pause, LONGEST_PAUSE_S)
+            log.exception("the notifier failed; it starts again in %.0f s", pause_s)
+        stop.wait(0 if stop.is_set() else pause_s)
+        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
 
-class _Post:
-    """What the threads share: the newest scene, replaced whole."""
+class _Notifier:
+    """What the threads share: the newest CurrentState, which is replaced as a whole."""
 
-    def __init__(self, plan: Plan, over: Event) -> None:
-        self._plan, self._over = plan, over
-        self._position = load(plan.state / POSITION, Position)
-        self._tail = Tail(f"{plan.tables}/facts", self._position.table_id, self._position.version)
-        self._silences = SilenceFiles(plan.state)
-        self.outcomes = Outcomes(plan.tables, private_folder(plan.state / "outcomes"))
-        self._since = plan.now_ms()
-        self._scene: Scene | None = None
+    def __init__(self, settings: NotifierSettings, stopping: Event) -> None:
+        self._settings, self._stopping = settings, stopping
+        self._position = load(settings.state / POSITION, Position)
+        self._facts = FactsFollower(f"{settings.tables}/facts", self._position.table_id, self._position.version)
+        self._silences = SilenceFiles(settings.state)
+        self.notifications = NotificationsTable(settings.tables, private_folder(settings.state / "outcomes"))
+        self._started_ts = settings.now_ms()
+        self._state: CurrentState | None = None
         self._unsaved: str | None = None
-        self._read_ts = self._saved_ts = self._said_ts = 0
-        self._has_news = False
+        self._read_ts = self._saved_ts = self._logged_ts = 0
+        self._has_changed = False
         self._lock = Lock()
-        folder = private_folder(plan.state / "sinks")
-        self._couriers = [Courier(one.sink, self._desk(one), folder, over) for one in plan.addressees]
+        folder = private_folder(settings.state / "sinks")
+        self._workers = [
+            SinkWorker(one.sink, self._worker_settings(one), folder, stopping) for one in settings.destinations
+        ]
 
-    def works(self) -> list[tuple[str, Callable[[], None]]]:
-        """What runs beside the watch."""
-        works: list[tuple[str, Callable[[], None]]]
-        works = [(f"sink-{courier.name}", partial(self._carry, courier)) for courier in self._couriers]
-        works += [("facts", self._follow), ("notifications", partial(self.outcomes.run, self._over))]
-        if self._plan.heartbeat is not None:
-            works.append(("dead-man", partial(self._plan.heartbeat.run, self._is_well, self._over)))
-        return works
+    def thread_targets(self) -> list[tuple[str, Callable[[], None]]]:
+        """What runs beside ``update_state_until``, by the threads' names."""
+        targets: list[tuple[str, Callable[[], None]]]
+        targets = [(f"sink-{worker.name}", partial(self._run_worker, worker)) for worker in self._workers]
+        targets += [("facts", self._read_facts), ("notifications", partial(self.notifications.run, self._stopping))]
+        if self._settings.heartbeat is not None:
+            targets.append(("dead-man", partial(self._settings.heartbeat.run, self._is_healthy, self._stopping)))
+        return targets
 
-    def watch(self, stop: Event) -> None:
-        """See how things stand until ``stop``. It waits for nobody: a storage that hangs is a trouble, too."""
+    def update_state_until(self, stop: Event) -> None:
+        """It waits for no other thread: a storage that hangs is a trouble, too."""
         while not stop.is_set():
             began = time.thread_time()
-            self._look()
-            stop.wait(self._pause(began))
+            self._update_state()
+            stop.wait(self._pause_s(began))
         self._save()
 
-    def _look(self) -> None:
-        now, plan = self._plan.now_ms(), self._plan
-        if not self._read_ts and now - self._since < STARTING_MS:
-            return  # what was kept may be older than what the sinks were told
+    def _update_state(self) -> None:
+        now, settings = self._settings.now_ms(), self._settings
+        if not self._read_ts and now - self._started_ts < STARTING_MS:
+            return  # the saved position may be older than what the sinks were sent
         with self._lock:
-            self._position.standing.forget(now)
-            standing = self._position.standing.copy()
-        scene = scene_of(standing, self._silences.all(), plan.clusters, plan.limits, self._since, now)
-        for trouble in set(scene.troubles) - set(standing.troubles):
+            self._position.open_alerts.forget(now)
+            known = self._position.open_alerts.copy()
+        state = current_state(known, self._silences.all(), settings.clusters, settings.limits, self._started_ts, now)
+        for trouble in set(state.troubles) - set(known.troubles):
             log.error("%s %s: %s", trouble.kind, trouble.cluster, trouble.detail)
         with self._lock:
-            self._has_news |= scene.troubles != standing.troubles
-            self._position.standing.troubles = scene.troubles
-            self._scene = scene
-        if self._has_news and now - self._saved_ts >= SAVE_EVERY_MS:
+            self._has_changed |= state.troubles != known.troubles
+            self._position.open_alerts.troubles = state.troubles
+            self._state = state
+        if self._has_changed and now - self._saved_ts >= SAVE_EVERY_MS:
             self._save()
 
     def _save(self) -> None:
         with self._lock:
-            position = Position(self._position.table_id, self._position.version, self._position.standing.copy())
-            self._has_news = False
-        self._saved_ts = self._plan.now_ms()
+            position = Position(self._position.table_id, self._position.version, self._position.open_alerts.copy())
+            self._has_changed = False
+        self._saved_ts = self._settings.now_ms()
         try:
-            save(self._plan.state / POSITION, position)
+            save(self._settings.state / POSITION, position)
         except OSError as error:
             if self._unsaved is None:
-                log.error("%s cannot be written: %s; facts are read again after a restart", self._plan.state, error)
-            self._unsaved, self._has_news = str(error), True
+                log.error("%s cannot be written: %s; facts are read again after a restart", self._settings.state, error)
+            self._unsaved, self._has_changed = str(error), True
             return
         self._unsaved = None
-        self._silences.forget(self._saved_ts)
+        self._silences.delete_old(self._saved_ts)
 
-    def _follow(self) -> None:
-        """Read the facts. While they cannot be read nothing is known, and in time that is a trouble."""
-        pause = 0.0
-        while not self._over.wait(pause):
+    def _read_facts(self) -> None:
+        """While facts cannot be read nothing is known, and in time that is a trouble."""
+        pause_s = 0.0
+        while not self._stopping.wait(pause_s):
             began = time.thread_time()
             try:
-                self._read()
+                self._read_new_facts()
             except Exception as error:
-                now = self._plan.now_ms()
-                if now - self._said_ts >= REMIND_MS:
-                    self._said_ts = now
+                now = self._settings.now_ms()
+                if now - self._logged_ts >= REMIND_MS:
+                    self._logged_ts = now
                     log.error("the facts cannot be read: %s", str(error).split("\n", 1)[0])
-            pause = self._pause(began)
+            pause_s = self._pause_s(began)
 
-    def _read(self) -> None:
-        before = self._tail.table_id
-        facts = self._tail.read()
+    def _read_new_facts(self) -> None:
+        before = self._facts.table_id
+        facts = self._facts.read()
         with self._lock:
-            self._read_ts = self._plan.now_ms()
-            self._has_news |= bool(facts)
+            self._read_ts = self._settings.now_ms()
+            self._has_changed |= bool(facts)
             position = self._position
-            if before is not None and before != self._tail.table_id:
-                position.standing.clear()
-            position.standing.take(facts)
-            position.table_id, position.version = self._tail.table_id, self._tail.version
+            if before is not None and before != self._facts.table_id:
+                position.open_alerts.clear()
+            position.open_alerts.take(facts)
+            position.table_id, position.version = self._facts.table_id, self._facts.version
 
-    def _pause(self, began: float) -> float:
-        """Seconds, so that no thread keeps a processor from the job for more than a small part of the time."""
+    def _pause_s(self, began: float) -> float:
+        """So long that no thread takes more than CPU_SHARE of a processor from the job."""
         took = time.thread_time() - began
-        return max(self._plan.poll_s, min(took / MOST_OF_A_PROCESSOR, LONGEST_POLL_S))
+        return max(self._settings.poll_s, min(took / CPU_SHARE, LONGEST_POLL_S))
 
-    def _carry(self, courier: Courier) -> None:
-        pause = self._plan.poll_s
-        while not self._over.wait(pause):
+    def _run_worker(self, worker: SinkWorker) -> None:
+        pause_s = self._settings.poll_s
+        while not self._stopping.wait(pause_s):
             began = time.thread_time()
             with self._lock:
-                scene = self._scene
-            if scene is not None:
-                courier.turn(scene)
-            pause = self._pause(began)
+                state = self._state
+            if state is not None:
+                worker.send_due(state)
+            pause_s = self._pause_s(began)
 
-    def _desk(self, addressee: Addressee) -> Desk:
-        plan = self._plan
+    def _worker_settings(self, destination: Destination) -> WorkerSettings:
+        settings = self._settings
 
         def compose(notice: Notice, now: int) -> tuple[Text, str | None]:
-            link = plan.link(notice)
-            return write(notice, addressee.language, now, link, addressee.sink.most_bytes, plan.site), link
+            link = settings.link(notice)
+            return write(notice, destination.language, now, link, destination.sink.most_bytes, settings.site), link
 
-        return Desk(plan.manner, plan.routes, compose, self.outcomes.tell, plan.now_ms, plan.patience)
+        return WorkerSettings(
+            settings.page_settings, settings.routes, compose, self.notifications.add, settings.now_ms, settings.retry
+        )
 
-    def _is_well(self) -> bool:
-        """Every cluster is seen, every sink takes pages, what is told is kept, and facts were read a moment ago."""
+    def _is_healthy(self) -> bool:
+        """Every cluster is seen, every sink accepts pages, state is saved, and facts were read a moment ago."""
         with self._lock:
-            scene = self._scene
-        is_fresh = self._plan.now_ms() - self._read_ts < self._plan.limits.blind_ms
-        takes = self._unsaved is None and all(courier.is_well for courier in self._couriers)
-        return scene is not None and is_fresh and takes and not scene.unseen
+            state = self._state
+        is_fresh = self._settings.now_ms() - self._read_ts < self._settings.limits.blind_ms
+        is_delivered = self._unsaved is None and all(worker.is_healthy for worker in self._workers)
+        return state is not None and is_fresh and is_delivered and not state.unseen

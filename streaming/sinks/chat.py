@@ -72,7 +72,7 @@ class ChatSink:
         if answer is not None and not answer.ok:
             raise refusal(self._kind, answer.status_code, answer.headers)
         if not is_taken:
-            raise DeliveryError(f"{self._kind} cannot be reached", is_passing=True, may_be_taken=True)
+            raise DeliveryError(f"{self._kind} cannot be reached", is_temporary=True, may_have_arrived=True)
         if self._kind in _ANSWER_CODES and answer is not None:
             _check_answer(self._kind, answer)
         return f"{self._kind} answered {answer.status_code}" if answer is not None else f"{self._kind} took it"
@@ -85,11 +85,11 @@ def _check_answer(kind: str, answer: requests.Response) -> None:
     except ValueError:
         said = None
     if not isinstance(said, dict):
-        raise DeliveryError(f"{kind} answered with something else than JSON", is_passing=True, may_be_taken=True)
+        raise DeliveryError(f"{kind} answered with something else than JSON", is_temporary=True, may_have_arrived=True)
     codes = [said.get(name) for name in _CODES]
     code = next((code for code in codes if isinstance(code, int) and code), 0)
     if code:
-        raise DeliveryError(f"{kind} refused it: code {code}", is_passing=code in _TOO_FAST)
+        raise DeliveryError(f"{kind} refused it: code {code}", is_temporary=code in _TOO_FAST)
 
 
 class _Listening(ModuleType):

@@ -33,12 +33,12 @@ def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float, *,
                 text = beginning_of(response)
     except requests.RequestException as error:
         if time.monotonic() - began >= timeout_s:
-            raise DeliveryError(f"{host} did not answer in time", is_passing=True, may_be_taken=True) from None
+            raise DeliveryError(f"{host} did not answer in time", is_temporary=True, may_have_arrived=True) from None
         raise _unanswered(f"{host}", error) from None
     if not response.ok or response.is_redirect:
         raise refusal(f"{host}", response.status_code, response.headers, " ".join(text.split()))
     if answers_json and not _may_be_json(text):
-        raise DeliveryError(f"{host} answered {response.status_code} with something else than JSON", is_passing=True)
+        raise DeliveryError(f"{host} answered {response.status_code} with something else than JSON", is_temporary=True)
     return " ".join([f"{host} answered {response.status_code}", *text.split()])
 
 
@@ -58,24 +58,26 @@ def _may_be_json(text: str) -> bool:
 def refusal(host: str, status: int, headers: Mapping[str, str], text: str = "") -> DeliveryError:
     """What an answer means that is not 2xx. 429 and 5xx pass; ``Retry-After`` is heeded."""
     message = f"{host} answered {status}" + (f": {text}" if text else "")
-    is_passing = status in _PASSING or status >= 500
-    after_s = _seconds(headers.get("Retry-After", "")) if is_passing else None
-    return DeliveryError(message, is_passing=is_passing, may_be_taken=status >= 500, after_s=after_s)
+    is_temporary = status in _PASSING or status >= 500
+    retry_after_s = _seconds(headers.get("Retry-After", "")) if is_temporary else None
+    return DeliveryError(
+        message, is_temporary=is_temporary, may_have_arrived=status >= 500, retry_after_s=retry_after_s
+    )
 
 
 def _unanswered(host: str, error: requests.RequestException) -> DeliveryError:
     if isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.InvalidSchema):
-        return DeliveryError(f"{host}: no address that can be posted to", is_passing=False)
+        return DeliveryError(f"{host}: no address that can be posted to", is_temporary=False)
     if isinstance(error, requests.ConnectTimeout):
-        return DeliveryError(f"{host} cannot be reached: no connection in time", is_passing=True)
+        return DeliveryError(f"{host} cannot be reached: no connection in time", is_temporary=True)
     if isinstance(error, requests.exceptions.SSLError):
-        return DeliveryError(f"{host}: TLS failed: is its certificate valid and trusted here?", is_passing=True)
+        return DeliveryError(f"{host}: TLS failed: is its certificate valid and trusted here?", is_temporary=True)
     if isinstance(error, requests.Timeout):
-        return DeliveryError(f"{host} did not answer in time", is_passing=True, may_be_taken=True)
+        return DeliveryError(f"{host} did not answer in time", is_temporary=True, may_have_arrived=True)
     reason = error.args[0].reason if error.args and isinstance(error.args[0], MaxRetryError) else None
     if isinstance(reason, NewConnectionError | NameResolutionError):
-        return DeliveryError(f"{host} cannot be reached", is_passing=True)
-    return DeliveryError(f"{host} broke the connection off", is_passing=True, may_be_taken=True)
+        return DeliveryError(f"{host} cannot be reached", is_temporary=True)
+    return DeliveryError(f"{host} broke the connection off", is_temporary=True, may_have_arrived=True)
 
 
 def _seconds(text: str) -> float | None:

@@ -24,12 +24,12 @@ def session(limit_s: float) -> Iterator[requests.Session]:
     sockets = _Sockets()
     timer = Timer(limit_s, sockets.shut)
     timer.daemon = True
-    with requests.Session() as opened:
-        opened.mount("http://", _Watched(sockets))
-        opened.mount("https://", _Watched(sockets))
+    with requests.Session() as update_pages:
+        update_pages.mount("http://", _Watched(sockets))
+        update_pages.mount("https://", _Watched(sockets))
         timer.start()
         try:
-            yield opened
+            yield update_pages
         finally:
             timer.cancel()
             sockets.close()
@@ -43,9 +43,9 @@ class _Sockets:
         self._is_over = False
         self._lock = Lock()
 
-    def add(self, opened: socket.socket) -> None:
+    def add(self, update_pages: socket.socket) -> None:
         with self._lock:
-            self._handles.append(socket.socket(fileno=os.dup(opened.fileno())))
+            self._handles.append(socket.socket(fileno=os.dup(update_pages.fileno())))
         if self._is_over:
             self.shut()
 
@@ -76,9 +76,9 @@ class _Watched(HTTPAdapter):
 
         class Connection(plain):  # type: ignore[misc, valid-type]
             def _new_conn(self) -> socket.socket:
-                opened: socket.socket = super()._new_conn()
-                sockets.add(opened)
-                return opened
+                update_pages: socket.socket = super()._new_conn()
+                sockets.add(update_pages)
+                return update_pages
 
         pool.ConnectionCls = Connection
         return pool

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from streaming.cli import main
 from streaming.config import load_alerts, load_config
 from streaming.notices import Site
-from streaming.notifier.from_config import plan_of
-from streaming.notifier.state_files import folder_of_ones_own
+from streaming.notifier.from_config import notifier_settings
+from streaming.notifier.state_files import locked_folder
 from streaming.tables.replayed_mark import mark_replayed
-from tests.notifier.making import alert, health
+from tests.notifier.facts import alert, health
 from tests.sinks.server import Answer, Server
 from tests.tables.written import commit
 
@@ -74,7 +74,7 @@ def test_second_notifier_and_faulty_rules_are_refused(
         assert main([command, "--config", str(path)]) == 2
         assert "the name of a variable that is set and not empty" in capsys.readouterr().err
     monkeypatch.setenv("HOOK_SECRET", "x")
-    with folder_of_ones_own(tmp_path / "state"):
+    with locked_folder(tmp_path / "state"):
         assert main(["notify", "--config", str(path)]) == 4
     assert "another notifier delivers" in capsys.readouterr().err
 
@@ -107,7 +107,7 @@ def test_test_page_goes_through_every_destination_and_says_what_came_back(
         ]
         with (tmp_path / "alerts.toml").open("a") as rules:
             rules.writelines(more)
-        with folder_of_ones_own(tmp_path / "state"):  # beside a notifier that delivers
+        with locked_folder(tmp_path / "state"):  # beside a notifier that delivers
             assert main(["notify", "--test", "--config", str(path)]) == 1
         said = capsys.readouterr()
         assert said.out.splitlines() == [
@@ -153,7 +153,7 @@ def test_page_names_the_configuration_and_its_name_servers(tmp_path: Path, monke
     (tmp_path / "alerts.toml").write_text(rules)
     monkeypatch.chdir(tmp_path)
     config = load_config(Path("evenkeel.toml"))
-    plan = plan_of(config, load_alerts(config), file=Path("evenkeel.toml"))
+    plan = notifier_settings(config, load_alerts(config), file=Path("evenkeel.toml"))
     assert plan.site == Site(str(path), {"prod": "n1:9876;n2:9876"}, ZoneInfo("Asia/Shanghai"), "https://x/docs")
     (tmp_path / "alerts.toml").write_text("")
-    assert plan_of(config, load_alerts(config)).site == Site("", {"prod": "n1:9876;n2:9876"}, None, "docs")
+    assert notifier_settings(config, load_alerts(config)).site == Site("", {"prod": "n1:9876;n2:9876"}, None, "docs")

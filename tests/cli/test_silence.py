@@ -12,10 +12,10 @@ import pytest
 from msgspec.structs import replace
 
 from streaming.cli import main
-from streaming.notifier.open_alerts import Standing
+from streaming.notifier.open_alerts import OpenAlerts
 from streaming.notifier.silence_files import SilenceFiles
-from streaming.notifier.state_files import POSITION, Position, folder_of_ones_own, save
-from tests.notifier.making import alert, health
+from streaming.notifier.state_files import POSITION, Position, locked_folder, save
+from tests.notifier.facts import alert, health
 from tests.sinks.server import Server
 from tests.tables.written import commit
 from tests.unprivileged import obey_permissions, permissions_count
@@ -33,7 +33,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def notifier(state: Path) -> Iterator[Path]:
     """One that delivers from the folder."""
-    with folder_of_ones_own(state):
+    with locked_folder(state):
         yield state
 
 
@@ -79,7 +79,7 @@ def test_silence_that_nobody_would_read_is_refused(silence: Silence, state: Path
     assert (code, out) == (2, "")
     assert f"no notifier delivers from {state} (notify.state without --config)" in said
     assert not SilenceFiles(state).all()
-    with folder_of_ones_own(state):
+    with locked_folder(state):
         pass  # one that has ended reads nothing either
     assert silence(*words)[0] == 2
     code, out, said = silence(*words, "--ahead")
@@ -90,9 +90,9 @@ def test_silence_that_nobody_would_read_is_refused(silence: Silence, state: Path
 
 
 def test_it_says_which_alerts_it_matches(silence: Silence, notifier: Path) -> None:
-    standing = Standing()
-    standing.take([health("prod"), *(alert(group, cluster="prod") for group in ("orders-a", "orders-b", "mail"))])
-    save(notifier / POSITION, Position("t", 1, standing))
+    open_alerts = OpenAlerts()
+    open_alerts.take([health("prod"), *(alert(group, cluster="prod") for group in ("orders-a", "orders-b", "mail"))])
+    save(notifier / POSITION, Position("t", 1, open_alerts))
     for words, expected in {
         ("--group", "orders-*"): "2 of the 3 alerts that fire now match, of orders-a, orders-b",
         ("--group", "order_*"): "no alert that fires now matches",

@@ -8,8 +8,8 @@ from deltalake import DeltaTable
 
 from schemas.facts import Fact, GroupFact
 from streaming.notifier import facts_follower
-from streaming.notifier.facts_follower import Tail
-from tests.notifier.making import alert, health
+from streaming.notifier.facts_follower import FactsFollower
+from tests.notifier.facts import alert, health
 from tests.tables.written import commit
 
 OTHER = Fact(1, "c", "g", None, alert().ts, GroupFact(
@@ -30,7 +30,7 @@ def drop_log(table: Path, until: int) -> None:
 
 
 def test_facts_come_once_and_only_those_that_matter(table: Path) -> None:
-    tail = Tail(str(table))
+    tail = FactsFollower(str(table))
     assert tail.read() == [], "there is no table yet"
     commit(table, [alert(), OTHER, health()])
     assert tail.read() == [alert(), health()]
@@ -43,16 +43,16 @@ def test_facts_come_once_and_only_those_that_matter(table: Path) -> None:
 
 def test_restart_goes_on_where_it_stopped(table: Path) -> None:
     commit(table, [alert()])
-    tail = Tail(str(table))
+    tail = FactsFollower(str(table))
     tail.read()
     commit(table, [alert("h")])
-    assert Tail(str(table), tail.table_id, tail.version).read() == [alert("h")]
+    assert FactsFollower(str(table), tail.table_id, tail.version).read() == [alert("h")]
 
 
 def test_compaction_tells_nothing(table: Path) -> None:
     for seq in range(1, 4):
         commit(table, [alert(seq=seq, at=seq)])
-    tail = Tail(str(table))
+    tail = FactsFollower(str(table))
     tail.read()
     DeltaTable(table).optimize.compact()
     assert tail.read() == []
@@ -62,7 +62,7 @@ def test_compaction_tells_nothing(table: Path) -> None:
 
 def test_what_is_compacted_before_it_was_read_is_read_from_where_it_was(table: Path) -> None:
     commit(table, [alert()])
-    tail = Tail(str(table))
+    tail = FactsFollower(str(table))
     tail.read()
     commit(table, [alert(seq=2, at=1)])
     DeltaTable(table).optimize.compact()
@@ -71,21 +71,21 @@ def test_what_is_compacted_before_it_was_read_is_read_from_where_it_was(table: P
 
 def test_log_that_was_cut_off_is_caught_up_with_from_a_snapshot(table: Path) -> None:
     commit(table, [alert()])
-    tail = Tail(str(table))
+    tail = FactsFollower(str(table))
     tail.read()
     commit(table, [alert(seq=2, at=1), alert("h")])
     commit(table, [alert(seq=3, at=2, state="resolved", fired=0), health(), health(at=15), OTHER])
     drop_log(table, 1)
-    late = Tail(str(table), tail.table_id, tail.version)
+    late = FactsFollower(str(table), tail.table_id, tail.version)
     told = [alert(seq=3, at=2, state="resolved", fired=0), alert("h"), health(at=15)]
     assert sorted(late.read(), key=lambda fact: fact.seq) == sorted(told, key=lambda fact: fact.seq)
     assert late.version == 2
 
 
 def test_log_that_is_cut_off_while_it_watches_is_noticed(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facts_follower, "LOOK_EVERY", 2)
+    monkeypatch.setattr(facts_follower, "LOOK_EVERY_POLLS", 2)
     commit(table, [alert()])
-    tail = Tail(str(table))
+    tail = FactsFollower(str(table))
     tail.read()
     commit(table, [alert(seq=2, at=1)])
     commit(table, [alert(seq=3, at=2)])
@@ -97,29 +97,29 @@ def test_first_look_at_a_table_is_a_snapshot_of_what_is_newest(table: Path) -> N
     day = 86_400
     commit(table, [alert(at=0), alert("old", at=-40 * day)])
     commit(table, [health(at=-3 * day), health(at=-30), health(at=0, rounds=0, lag=30), alert(seq=2, at=1)])
-    told = Tail(str(table)).read()
+    told = FactsFollower(str(table)).read()
     assert sorted(told, key=lambda fact: (fact.payload.fact, fact.ts)) == [
         alert("old", at=-40 * day), alert(seq=2, at=1), health(at=-30), health(at=0, rounds=0, lag=30),
     ]  # fmt: skip
 
 
 def test_another_table_in_its_place_is_read_afresh(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facts_follower, "LOOK_EVERY", 1)
+    monkeypatch.setattr(facts_follower, "LOOK_EVERY_POLLS", 1)
     commit(table, [alert()])
     commit(table, [alert(seq=2, at=1)])
-    tail = Tail(str(table))
+    tail = FactsFollower(str(table))
     tail.read()
     known = tail.table_id
     shutil.rmtree(table)
     commit(table, [alert("h")])
     assert tail.read() == [alert("h")]
     assert tail.table_id != known
-    assert Tail(str(table), known, 1).read() == [alert("h")]
+    assert FactsFollower(str(table), known, 1).read() == [alert("h")]
 
 
 def test_what_cannot_be_read_is_read_the_next_time(table: Path) -> None:
     commit(table, [alert()])
-    tail = Tail(str(table))
+    tail = FactsFollower(str(table))
     tail.read()
     before = set(table.rglob("*.parquet"))
     commit(table, [alert("f")])

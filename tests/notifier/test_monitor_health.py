@@ -4,15 +4,15 @@ import pytest
 
 from schemas.facts import Fact, GroupFact
 from streaming.notices.evidence import in_chinese
-from streaming.notifier.monitor_health import STARTING_MS, Limits, trouble_of
+from streaming.notifier.monitor_health import STARTING_MS, MonitorLimits, cluster_trouble
 from streaming.notifier.open_alerts import ClusterHealth
 from streaming.notifier.routes import Route
 from streaming.notifier.silences import Silence
-from tests.notifier.making import NOW, S, alert, health
-from tests.notifier.receiving import AT_ONCE, Receiver
+from tests.notifier.facts import NOW, S, alert, health
+from tests.notifier.receiver import AT_ONCE, Receiver
 
 HEALTH_S = 15
-LIMITS = Limits()
+LIMITS = MonitorLimits()
 
 
 def watching(*clusters: str, routes: tuple[Route, ...] = (Route(("sink",)),)) -> Receiver:
@@ -139,7 +139,7 @@ def test_while_the_job_is_late_only_that_is_told_and_then_what_still_fires() -> 
     ]
     sink.poll(120, [health(at=120)])
     assert sorted(sink.says()[2:]) == [("firing", ("came",)), ("resolved", ()), ("resolved", ("open",))]
-    assert sink.unheard == [], "what came and went while nobody was told is nobody's page"
+    assert sink.ended_unsent == [], "what came and went while nobody was told is nobody's page"
 
 
 def test_alerts_told_before_any_health_wait_until_it_is_known_that_they_are_news() -> None:
@@ -246,13 +246,13 @@ def test_a_group_that_cannot_be_seen_is_not_seen_again_because_its_whole_cluster
     "known",
     [
         None,
-        ClusterHealth(heard_ts=NOW - 100_000, covering_ts=NOW, newest_round_ts=NOW),
-        ClusterHealth(heard_ts=NOW, covering_ts=None, newest_round_ts=None),
-        ClusterHealth(heard_ts=NOW, covering_ts=NOW, newest_round_ts=NOW - 140_000),
+        ClusterHealth(health_ts=NOW - 100_000, rounds_ts=NOW, newest_round_ts=NOW),
+        ClusterHealth(health_ts=NOW, rounds_ts=None, newest_round_ts=None),
+        ClusterHealth(health_ts=NOW, rounds_ts=NOW, newest_round_ts=NOW - 140_000),
     ],
 )
 def test_each_trouble_is_told_in_chinese_too(known: ClusterHealth | None) -> None:
-    trouble = trouble_of("prod", known, NOW, LIMITS)
+    trouble = cluster_trouble("prod", known, NOW, LIMITS)
     assert trouble is not None
     assert in_chinese(trouble.detail, NOW) != trouble.detail
 

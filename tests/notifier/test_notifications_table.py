@@ -8,12 +8,12 @@ import pytest
 from deltalake import DeltaTable
 
 from streaming.notices import Text
-from streaming.notifier.notifications_table import Outcome, Outcomes
+from streaming.notifier.notifications_table import Delivery, NotificationsTable
 from tests.notices.incidents import INCIDENTS, NOW
 
 
-def outcome(number: int) -> Outcome:
-    return Outcome("pager", "delivered", None, INCIDENTS["SAME_CLIENT_ID"], Text(f"title {number}", "body"), NOW)
+def outcome(number: int) -> Delivery:
+    return Delivery("pager", "delivered", None, INCIDENTS["SAME_CLIENT_ID"], Text(f"title {number}", "body"), NOW)
 
 
 def written(tables: Path) -> list[str]:
@@ -27,50 +27,50 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_rows_of_a_process_that_was_killed_are_written_by_the_next(tmp_path: Path, folder: Path) -> None:
-    killed = Outcomes(str(tmp_path), folder)
-    killed.tell(outcome(1))
+    killed = NotificationsTable(str(tmp_path), folder)
+    killed.add(outcome(1))
     killed.write()
-    killed.tell(outcome(2))
-    killed.tell(outcome(3))
+    killed.add(outcome(2))
+    killed.add(outcome(3))
     assert written(tmp_path) == ["title 1"]
-    Outcomes(str(tmp_path), folder).write()
+    NotificationsTable(str(tmp_path), folder).write()
     assert written(tmp_path) == ["title 1", "title 2", "title 3"]
     assert list(folder.iterdir()) == []
 
 
 def test_rows_whose_commit_was_the_last_that_a_process_did_are_not_written_again(tmp_path: Path, folder: Path) -> None:
-    killed = Outcomes(str(tmp_path), folder)
-    killed.tell(outcome(1))
+    killed = NotificationsTable(str(tmp_path), folder)
+    killed.add(outcome(1))
     (left,) = folder.iterdir()
     content = left.read_bytes()
     killed.write()
     left.write_bytes(content)  # as if it had been killed before it could delete the file
-    again = Outcomes(str(tmp_path), folder)
-    again.tell(outcome(2))
+    again = NotificationsTable(str(tmp_path), folder)
+    again.add(outcome(2))
     again.write()
     assert written(tmp_path) == ["title 1", "title 2"]
     assert list(folder.iterdir()) == []
 
 
 def test_row_that_was_cut_off_costs_no_other(tmp_path: Path, folder: Path) -> None:
-    killed = Outcomes(str(tmp_path), folder)
-    killed.tell(outcome(1))
-    killed.tell(outcome(2))
+    killed = NotificationsTable(str(tmp_path), folder)
+    killed.add(outcome(1))
+    killed.add(outcome(2))
     (left,) = folder.iterdir()
     left.write_bytes(left.read_bytes()[:-20])
-    Outcomes(str(tmp_path), folder).write()
+    NotificationsTable(str(tmp_path), folder).write()
     assert written(tmp_path) == ["title 1"]
 
 
 def test_rows_are_kept_in_memory_while_the_disk_is_full_and_while_the_table_is_away(
     tmp_path: Path, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    outcomes = Outcomes(str(tmp_path / "tables"), folder)
+    outcomes = NotificationsTable(str(tmp_path / "tables"), folder)
     outcomes._batch.path.symlink_to("/dev/full")
-    outcomes.tell(outcome(1))
+    outcomes.add(outcome(1))
     (tmp_path / "tables").write_text("a file where a folder should be")
     outcomes.write()
-    outcomes.tell(outcome(2))
+    outcomes.add(outcome(2))
     outcomes.write()
     assert "2 rows of notifications wait" in caplog.text
     (tmp_path / "tables").unlink()
@@ -81,7 +81,7 @@ def test_rows_are_kept_in_memory_while_the_disk_is_full_and_while_the_table_is_a
 def test_files_are_not_for_everybody(tmp_path: Path, folder: Path) -> None:
     before = os.umask(0)
     try:
-        Outcomes(str(tmp_path), folder).tell(outcome(1))
+        NotificationsTable(str(tmp_path), folder).add(outcome(1))
     finally:
         os.umask(before)
     (left,) = folder.iterdir()

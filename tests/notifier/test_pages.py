@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.facts import Fact
-from streaming.notifier.pages import Due, Manner, Why, subject_name
+from streaming.notifier.pages import DueNotice, PageSettings, SendReason, subject_name
 from streaming.notifier.routes import Route
 from streaming.notifier.silences import Silence
-from tests.notifier.making import NOW, S, alert
-from tests.notifier.receiving import Receiver
+from tests.notifier.facts import NOW, S, alert
+from tests.notifier.receiver import Receiver
 
 
 def test_incident_is_told_when_it_begins_and_when_it_ends_under_one_key() -> None:
@@ -67,7 +67,7 @@ def test_cause_that_changes_makes_no_new_page_and_draws_its_like_in() -> None:
 
 
 def test_page_waits_for_others_of_its_kind() -> None:
-    sink = Receiver(Manner(wait_ms=10 * S))
+    sink = Receiver(PageSettings(wait_ms=10 * S))
     sink.poll(0, [alert()])
     sink.poll(9.9, [alert(topic="u", at=9, seq=2)])
     assert sink.told == []
@@ -76,18 +76,18 @@ def test_page_waits_for_others_of_its_kind() -> None:
 
 
 def test_page_of_an_alert_that_fired_by_a_clock_that_is_ahead_waits_for_nothing() -> None:
-    sink = Receiver(Manner(wait_ms=10 * S))
+    sink = Receiver(PageSettings(wait_ms=10 * S))
     sink.poll(0, [alert(at=0, fired=3600)])
     assert len(sink.told) == 1
 
 
 def test_page_that_grows_is_told_again_but_not_at_every_turn() -> None:
-    sink = Receiver(Manner(wait_ms=0, update_ms=60 * S))
+    sink = Receiver(PageSettings(wait_ms=0, update_ms=60 * S))
     sink.poll(0, [alert()])
     sink.poll(10, [alert(topic="u", at=10, seq=2)])
     assert len(sink.told) == 1
     (grown,) = sink.poll(60)
-    assert (grown.why, len(grown.notice.alerts)) == (Why.GROWN, 2)
+    assert (grown.why, len(grown.notice.alerts)) == (SendReason.CHANGED, 2)
     assert sink.poll(600) == []
 
 
@@ -95,12 +95,12 @@ def test_page_that_gets_worse_is_told_at_once() -> None:
     sink = Receiver()
     sink.poll(0, [alert(severity="warning")])
     (worse,) = sink.poll(1, [alert(at=1, fired=0, seq=2)])
-    assert (worse.why, worse.notice.severity) == (Why.GROWN, "critical")
+    assert (worse.why, worse.notice.severity) == (SendReason.CHANGED, "critical")
     assert sink.poll(2, [alert(severity="warning", at=2, fired=0, seq=3)]) == [], "that it gets better is no news"
 
 
 def test_sink_that_forgets_is_told_again_and_again() -> None:
-    sink = Receiver(Manner(wait_ms=0, resend_ms=60 * S))
+    sink = Receiver(PageSettings(wait_ms=0, resend_ms=60 * S))
     sink.poll(0, [alert()])
     told = [at for at in range(1, 200) if sink.poll(at)]
     assert told == [60, 120, 180]
@@ -110,7 +110,7 @@ def test_sink_that_forgets_is_told_again_and_again() -> None:
 
 
 def test_many_groups_at_once_are_one_page_that_lists_them() -> None:
-    sink = Receiver(Manner())
+    sink = Receiver(PageSettings())
     names = tuple(sorted(f"g{number}" for number in range(21)))
     sink.poll(0, [alert(name) for name in names])
     assert sink.says() == [("firing", names)]
@@ -237,11 +237,11 @@ def test_what_outlives_all_polls_failures_and_restarts_is_open_under_one_key(
     holds: dict[str, set[str]] = {}
 
     def taking(fate: str) -> Any:
-        def take(one: Due) -> bool:
+        def take(one: DueNotice) -> bool:
             if fate != "refused":
                 took[one.notice.key] = one.notice.status
-                for held in one.notice.alerts:
-                    holds.setdefault(subject_name(held), set()).add(one.notice.key)
+                for unseen in one.notice.alerts:
+                    holds.setdefault(subject_name(unseen), set()).add(one.notice.key)
             return {"refused": False, "cut off": None}.get(fate, True)
 
         return take
@@ -253,7 +253,7 @@ def test_what_outlives_all_polls_failures_and_restarts_is_open_under_one_key(
         if fate in ("cut off", "restart"):
             sink.restart()
     sink.poll(1000, facts[-3:], taking("ok"))  # what was read before may be read again
-    firing = {subject_name(one) for one in sink.standing.alerts.values()}
+    firing = {subject_name(one) for one in sink.open_alerts.alerts.values()}
     still_open = {key for key, status in took.items() if status == "firing"}
     assert {name for name, keys in holds.items() if keys & still_open} >= firing
     assert all(len(holds[name] & still_open) == 1 for name in firing)

@@ -1,4 +1,4 @@
-"""A sink's courier against real HTTP servers that fail in every way; the clock is the test's."""
+"""A sink's worker against real HTTP servers that fail in every way; the clock is the test's."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -9,59 +9,60 @@ import pytest
 
 from schemas.facts import Fact
 from streaming.notices import write
-from streaming.notifier.notifications_table import Outcome
-from streaming.notifier.open_alerts import Standing
-from streaming.notifier.pages import Manner
+from streaming.notifier.notifications_table import Delivery
+from streaming.notifier.open_alerts import OpenAlerts
+from streaming.notifier.pages import PageSettings
+from streaming.notifier.retries import RetryPolicy
 from streaming.notifier.routes import Route
-from streaming.notifier.sink_view import Scene
-from streaming.notifier.sink_worker import Courier, Desk, Patience
+from streaming.notifier.sink_view import CurrentState
+from streaming.notifier.sink_worker import SinkWorker, WorkerSettings
 from streaming.sinks import Message, Sink
 from streaming.sinks.alertmanager import AlertmanagerSink
 from streaming.sinks.pagerduty import PagerDutySink
-from tests.notifier.making import NOW, S, alert
+from tests.notifier.facts import NOW, S, alert
 from tests.sinks.server import Answer, Server, refusing_port
 
-QUICK = Patience(attempts=3, first_s=0.001, longest_s=0.002)
+QUICK = RetryPolicy(attempts=3, first_s=0.001, longest_s=0.002)
 MINUTE = 60
 
 
-class Office:
-    """A courier, its clock, the facts that it is shown, and the rows that it leaves."""
+class Bench:
+    """A worker, its clock, the facts that it is shown, and the rows that it leaves."""
 
     def __init__(self, sink: Sink, folder: Path) -> None:
         self.at = 0.0
-        self.rows: list[Outcome] = []
-        self._standing = Standing()
+        self.rows: list[Delivery] = []
+        self._open_alerts = OpenAlerts()
         self._sink, self._folder = sink, folder
-        self._desk = Desk(
-            manner=Manner(wait_ms=0),
+        self._settings = WorkerSettings(
+            page_settings=PageSettings(wait_ms=0),
             routes=(Route((sink.name,)),),
             compose=lambda notice, now: (write(notice, "en", now), None),
-            tell=self.rows.append,
+            record=self.rows.append,
             now_ms=lambda: NOW + round(self.at * S),
-            patience=QUICK,
+            retry=QUICK,
         )
         self.restart()
 
     def restart(self) -> None:
-        self.courier = Courier(self._sink, self._desk, self._folder, Event())
+        self.worker = SinkWorker(self._sink, self._settings, self._folder, Event())
 
     def turn(self, at: float, facts: Iterable[Fact] = ()) -> None:
         self.at = at
-        self._standing.take(facts)
-        self.courier.turn(Scene(self._standing.copy(), (), ()))
+        self._open_alerts.take(facts)
+        self.worker.send_due(CurrentState(self._open_alerts.copy(), (), ()))
 
     def outcomes(self) -> list[tuple[str, str, tuple[str, ...]]]:
         return [(row.outcome, row.notice.status, row.notice.groups) for row in self.rows]
 
 
-Make = Callable[..., Office]
+Make = Callable[..., Bench]
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Make:
-    def make(url: str, timeout_s: float = 5) -> Office:
-        return Office(PagerDutySink("pager", url, "R0", timeout_s), tmp_path)
+def bench(tmp_path: Path) -> Make:
+    def make(url: str, timeout_s: float = 5) -> Bench:
+        return Bench(PagerDutySink("pager", url, "R0", timeout_s), tmp_path)
 
     return make
 
@@ -88,10 +89,10 @@ FAILURES = {
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
 @pytest.mark.parametrize("times", [1, 4])
 def test_failure_that_passes_loses_nothing_and_makes_no_second_incident(
-    failure: Answer, times: int, office: Make
+    failure: Answer, times: int, bench: Make
 ) -> None:
     with Server(*[failure] * times) as server:
-        pager = office(server.url, 0.25 if failure.status == -1 else 5)
+        pager = bench(server.url, 0.25 if failure.status == -1 else 5)
         pager.turn(0, [alert()])
         for at in range(100, 500, 100):
             pager.turn(at)
@@ -101,12 +102,12 @@ def test_failure_that_passes_loses_nothing_and_makes_no_second_incident(
     assert [action for action, _ in told][-2:] == ["trigger", "resolve"]
     failed = [("failed", "firing", ("g",))] if times >= QUICK.attempts else []
     assert pager.outcomes() == [*failed, ("delivered", "firing", ("g",)), ("delivered", "resolved", ("g",))]
-    assert pager.courier.failing is None
+    assert pager.worker.failing is None
 
 
-def test_sink_that_nobody_answers_for_is_told_when_it_is_there(office: Make) -> None:
+def test_sink_that_nobody_answers_for_is_told_when_it_is_there(bench: Make) -> None:
     port = refusing_port()
-    pager = office(f"http://127.0.0.1:{port}")
+    pager = bench(f"http://127.0.0.1:{port}")
     pager.turn(0, [alert()])
     assert pager.outcomes() == [("failed", "firing", ("g",))]
     assert pager.rows[0].detail == "127.0.0.1 cannot be reached"
@@ -116,10 +117,10 @@ def test_sink_that_nobody_answers_for_is_told_when_it_is_there(office: Make) -> 
 
 
 @pytest.mark.slow
-def test_hour_away_loses_nothing_that_still_matters(office: Make, caplog: pytest.LogCaptureFixture) -> None:
+def test_hour_away_loses_nothing_that_still_matters(bench: Make, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     with Server(always=Answer(503)) as server:
-        pager = office(server.url)
+        pager = bench(server.url)
         pager.turn(-60, [alert("before", at=-60)])
         server.always = Answer(503)
         facts = {
@@ -132,23 +133,23 @@ def test_hour_away_loses_nothing_that_still_matters(office: Make, caplog: pytest
         server.always = Answer(202)
         pager.turn(61 * MINUTE)
         told = events(server)
-    opened = [key for action, key in told if action == "trigger"]
-    assert len(opened) == len(set(opened)) == 3
+    update_pages = [key for action, key in told if action == "trigger"]
+    assert len(update_pages) == len(set(update_pages)) == 3
     delivered = [groups for outcome, status, groups in pager.outcomes() if (outcome, status) == ("delivered", "firing")]
     assert sorted(delivered) == [("before",), ("comes late",), ("stays",)]
     assert [row.notice.groups for row in pager.rows if row.outcome in ("failed", "missed")].count(("stays",)) == 1
     assert ("missed", "resolved", ("ends",)) in pager.outcomes()
-    assert tries <= QUICK.attempts * 61 * MINUTE / (0.8 * QUICK.rest_s) + 1
-    reports = [record.message for record in caplog.records if "has taken nothing for" in record.message]
+    assert tries <= QUICK.attempts * 61 * MINUTE / (0.8 * QUICK.pause_s) + 1
+    reports = [record.message for record in caplog.records if "has accepted nothing for" in record.message]
     assert len(reports) == 6
     assert "3 wait" in reports[-1]
-    assert caplog.messages[-1] == "sink pager takes pages again"
+    assert caplog.messages[-1] == "sink pager accepts pages again"
 
 
-def test_what_was_over_before_it_was_delivered_is_a_row(office: Make) -> None:
+def test_what_was_over_before_it_was_delivered_is_a_row(bench: Make) -> None:
     """Nobody was there: the sink cannot have taken it, so there is nothing to resolve."""
     port = refusing_port()
-    pager = office(f"http://127.0.0.1:{port}")
+    pager = bench(f"http://127.0.0.1:{port}")
     pager.turn(0, [alert()])
     with Server(port=port) as server:
         pager.turn(100, [resolved(50)])
@@ -159,9 +160,9 @@ def test_what_was_over_before_it_was_delivered_is_a_row(office: Make) -> None:
     ]
 
 
-def test_what_may_have_been_taken_is_resolved(office: Make) -> None:
+def test_what_may_have_been_taken_is_resolved(bench: Make) -> None:
     with Server(*[Answer(0, takes=True)] * 3) as server:
-        pager = office(server.url)
+        pager = bench(server.url)
         pager.turn(0, [alert()])
         pager.restart()
         pager.turn(100, [resolved(50)])
@@ -169,9 +170,9 @@ def test_what_may_have_been_taken_is_resolved(office: Make) -> None:
         assert len(set(events(server))) == 2
 
 
-def test_sink_is_left_alone_for_as_long_as_it_asks(office: Make) -> None:
+def test_sink_is_left_alone_for_as_long_as_it_asks(bench: Make) -> None:
     with Server(Answer(429, headers=(("Retry-After", "500"),))) as server:
-        pager = office(server.url)
+        pager = bench(server.url)
         pager.turn(0, [alert()])
         for at in range(10, 500, 10):
             pager.turn(at)
@@ -180,9 +181,9 @@ def test_sink_is_left_alone_for_as_long_as_it_asks(office: Make) -> None:
         assert len(server.taken) == 1
 
 
-def test_sink_that_asks_for_days_is_tried_after_a_quarter_of_an_hour(office: Make) -> None:
+def test_sink_that_asks_for_days_is_tried_after_a_quarter_of_an_hour(bench: Make) -> None:
     with Server(Answer(503, headers=(("Retry-After", "86400"),))) as server:
-        pager = office(server.url)
+        pager = bench(server.url)
         pager.turn(0, [alert()])
         pager.turn(899)
         assert len(server.got) == 1
@@ -190,17 +191,17 @@ def test_sink_that_asks_for_days_is_tried_after_a_quarter_of_an_hour(office: Mak
         assert len(server.taken) == 1
 
 
-def test_sink_with_nothing_to_take_is_not_failing_any_more(office: Make) -> None:
-    pager = office(f"http://127.0.0.1:{refusing_port()}")
+def test_sink_with_nothing_to_take_is_not_failing_any_more(bench: Make) -> None:
+    pager = bench(f"http://127.0.0.1:{refusing_port()}")
     pager.turn(0, [alert()])
-    assert pager.courier.failing is not None
+    assert pager.worker.failing is not None
     pager.turn(100, [resolved(50)])
-    assert pager.courier.failing is None
+    assert pager.worker.failing is None
 
 
-def test_page_that_is_refused_holds_up_no_other(office: Make) -> None:
+def test_page_that_is_refused_holds_up_no_other(bench: Make) -> None:
     with Server(Answer(400, b"invalid event")) as server:
-        pager = office(server.url)
+        pager = bench(server.url)
         pager.turn(0, [alert("bad"), alert("good", severity="warning")])
         assert len(server.got) == 2
         assert pager.outcomes() == [("failed", "firing", ("bad",)), ("delivered", "firing", ("good",))]
@@ -210,16 +211,16 @@ def test_page_that_is_refused_holds_up_no_other(office: Make) -> None:
         assert len(server.taken) == 2
 
 
-def test_worst_is_told_first(office: Make) -> None:
+def test_worst_is_told_first(bench: Make) -> None:
     with Server() as server:
-        pager = office(server.url)
+        pager = bench(server.url)
         pager.turn(0, [alert("a", severity="warning"), alert("b")])
         assert [got.json["payload"]["component"] for got in server.got] == ["b", "a"]
 
 
-def test_restart_repeats_nothing_that_was_told(office: Make) -> None:
+def test_restart_repeats_nothing_that_was_told(bench: Make) -> None:
     with Server() as server:
-        pager = office(server.url)
+        pager = bench(server.url)
         pager.turn(0, [alert()])
         pager.restart()
         pager.turn(10)
@@ -229,23 +230,23 @@ def test_restart_repeats_nothing_that_was_told(office: Make) -> None:
 
 
 def test_damaged_cursor_is_put_aside_and_the_same_incident_is_told_again_under_its_key(
-    office: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    bench: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Server() as server:
-        pager = office(server.url)
+        pager = bench(server.url)
         pager.turn(0, [alert()])
         (tmp_path / "pager.json").write_bytes(b'{"pages": {"k')
         pager.restart()
         pager.turn(10)
         assert len(server.got) == 2
         assert len(set(events(server))) == 1
-    assert "put aside" in caplog.text
+    assert "renamed to .damaged" in caplog.text
     assert (tmp_path / "pager.damaged").exists()
 
 
 def test_alertmanager_is_told_every_minute_and_no_row_is_left_for_it(tmp_path: Path) -> None:
     with Server() as server:
-        manager = Office(AlertmanagerSink("am", server.url, "", 5), tmp_path)
+        manager = Bench(AlertmanagerSink("am", server.url, "", 5), tmp_path)
         manager.turn(0, [alert()])
         for at in range(1, 150):
             manager.turn(at)
@@ -272,48 +273,48 @@ class Moody:
 
 def test_error_of_any_kind_counts_as_failing_and_is_followed_by_a_rest(tmp_path: Path) -> None:
     sink = Moody()
-    office = Office(sink, tmp_path)
-    office.turn(0, [alert()])
-    assert not office.courier.is_well
-    assert office.outcomes() == [("failed", "firing", ("g",))]
-    assert office.rows[0].detail == "ValueError: a fault of some library"
+    bench = Bench(sink, tmp_path)
+    bench.turn(0, [alert()])
+    assert not bench.worker.is_healthy
+    assert bench.outcomes() == [("failed", "firing", ("g",))]
+    assert bench.rows[0].detail == "ValueError: a fault of some library"
     for at in range(6, 48, 6):
-        office.turn(at)
+        bench.turn(at)
     assert sink.tries == QUICK.attempts, "it rests for a minute, as after any failure that passes"
     sink.error = None
-    office.turn(80)
+    bench.turn(80)
     assert sink.taken == 1
-    assert office.courier.is_well
+    assert bench.worker.is_healthy
 
 
 def test_fault_of_our_own_counts_as_failing_and_is_not_repeated_at_every_turn(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    office = Office(Moody(), tmp_path)
-    broken = Scene(None, (), ())  # type: ignore[arg-type]
+    bench = Bench(Moody(), tmp_path)
+    broken = CurrentState(None, (), ())  # type: ignore[arg-type]
     for at in range(60):
-        office.at = at
-        office.courier.turn(broken)
-    assert not office.courier.is_well
+        bench.at = at
+        bench.worker.send_due(broken)
+    assert not bench.worker.is_healthy
     assert len([record for record in caplog.records if record.exc_info]) == 1
     assert caplog.text.count("evenkeel's own fault") == 1
 
 
-def test_full_disk_keeps_nobody_from_being_told(office: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_full_disk_keeps_nobody_from_being_told(bench: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """``/dev/full`` answers every write as a full disk does."""
     (tmp_path / "pager.new").symlink_to("/dev/full")
     with Server() as server:
-        pager = office(server.url)
+        pager = bench(server.url)
         pager.turn(0, [alert()])
         pager.turn(10)
         pager.turn(20, [alert("h", at=20)])
         assert [action for action, _ in events(server)] == ["trigger", "trigger"]
-        assert "No space left on device" in str(pager.courier.unsaved)
-        assert not pager.courier.is_well, "the dead-man switch must tell of it"
+        assert "No space left on device" in str(pager.worker.unsaved)
+        assert not pager.worker.is_healthy, "the dead-man switch must tell of it"
         assert caplog.text.count("cannot be written") == 1
         (tmp_path / "pager.new").unlink()
         pager.turn(30)
-        assert pager.courier.is_well
+        assert pager.worker.is_healthy
         pager.restart()
         pager.turn(40)
         assert len(server.taken) == 2

@@ -15,21 +15,21 @@ from schemas.history import NOTIFICATIONS
 from streaming.notifier import notifications_table
 from streaming.notifier.heartbeat import Heartbeat
 from streaming.notifier.monitor_health import STARTING_MS
-from streaming.notifier.pages import Manner
+from streaming.notifier.pages import PageSettings
+from streaming.notifier.retries import RetryPolicy
 from streaming.notifier.routes import Route
 from streaming.notifier.silence_files import SilenceFiles, new_id
 from streaming.notifier.silences import Silence
-from streaming.notifier.sink_worker import Patience
-from streaming.notifier.state_files import InUse, folder_of_ones_own
-from streaming.notifier.threads import Addressee, Plan, keep_serving, serve
+from streaming.notifier.state_files import StateInUse, locked_folder
+from streaming.notifier.threads import Destination, NotifierSettings, deliver, keep_delivering
 from streaming.sinks import Sink
 from streaming.sinks.pagerduty import PagerDutySink
 from streaming.sinks.webhook import WebhookSink
-from tests.notifier.making import NOW, S, alert, health
+from tests.notifier.facts import NOW, S, alert, health
 from tests.sinks.server import Answer, Server, refusing_port
 from tests.tables.written import commit
 
-QUICK = Patience(attempts=2, first_s=0.001, longest_s=0.002)
+QUICK = RetryPolicy(attempts=2, first_s=0.001, longest_s=0.002)
 
 
 @pytest.fixture(autouse=True)
@@ -50,22 +50,22 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def plan(tmp_path: Path, clock: Clock) -> Callable[..., Plan]:
-    def plan(*sinks: Sink, **options: Any) -> Plan:
+def plan(tmp_path: Path, clock: Clock) -> Callable[..., NotifierSettings]:
+    def plan(*sinks: Sink, **options: Any) -> NotifierSettings:
         values: dict[str, Any] = {
-            "tables": str(tmp_path / "tables"), "state": tmp_path / "state", "manner": Manner(wait_ms=0),
-            "addressees": [Addressee(sink, "en") for sink in sinks], "routes": (Route(tuple(s.name for s in sinks)),),
-            "patience": QUICK, "poll_s": 0.005, "now_ms": clock,
+            "tables": str(tmp_path / "tables"), "state": tmp_path / "state", "page_settings": PageSettings(wait_ms=0),
+            "destinations": [Destination(sink, "en") for sink in sinks],
+            "routes": (Route(tuple(s.name for s in sinks)),), "retry": QUICK, "poll_s": 0.005, "now_ms": clock,
         }  # fmt: skip
-        return Plan(**values | options)
+        return NotifierSettings(**values | options)
 
     return plan
 
 
 @contextmanager
-def serving(plan: Plan) -> Iterator[None]:
+def serving(plan: NotifierSettings) -> Iterator[None]:
     stop = Event()
-    thread = Thread(target=serve, args=(plan, stop))
+    thread = Thread(target=deliver, args=(plan, stop))
     thread.start()
     try:
         yield
@@ -240,13 +240,13 @@ def test_heartbeat_goes_on_only_while_all_is_well(plan: Any, clock: Clock, tmp_p
 
 def test_folder_belongs_to_one_notifier_at_a_time(plan: Any) -> None:
     whole = plan()
-    with folder_of_ones_own(whole.state):
-        with pytest.raises(InUse, match="another notifier delivers"):
-            serve(whole, Event())
-        with pytest.raises(InUse):
-            keep_serving(whole, Event(), is_alone=True)
+    with locked_folder(whole.state):
+        with pytest.raises(StateInUse, match="another notifier delivers"):
+            deliver(whole, Event())
+        with pytest.raises(StateInUse):
+            keep_delivering(whole, Event(), is_alone=True)
         stop = Event()
-        waiting = Thread(target=keep_serving, args=(whole, stop))
+        waiting = Thread(target=keep_delivering, args=(whole, stop))
         waiting.start()
         stop.set()
         waiting.join(5)
@@ -268,7 +268,7 @@ def test_notifier_that_fails_is_begun_again(plan: Any, tmp_path: Path, monkeypat
     commit(tmp_path / "tables" / "facts", [health(), alert()])
     stop = Event()
     with Server() as server:
-        thread = Thread(target=keep_serving, args=(plan(hook(server)), stop))
+        thread = Thread(target=keep_delivering, args=(plan(hook(server)), stop))
         thread.start()
         until(lambda: server.taken)
         stop.set()
@@ -279,8 +279,8 @@ def test_notifier_that_fails_is_begun_again(plan: Any, tmp_path: Path, monkeypat
 
 def test_page_has_the_words_of_its_sink(plan: Any, tmp_path: Path) -> None:
     with Server() as english, Server() as chinese:
-        both = [Addressee(hook(english, "en"), "en"), Addressee(hook(chinese, "zh"), "zh")]
-        whole = plan(addressees=both, routes=(Route(("en", "zh")),))
+        both = [Destination(hook(english, "en"), "en"), Destination(hook(chinese, "zh"), "zh")]
+        whole = plan(destinations=both, routes=(Route(("en", "zh")),))
         commit(tmp_path / "tables" / "facts", [health(), alert()])
         with serving(whole):
             until(lambda: english.taken and chinese.taken)

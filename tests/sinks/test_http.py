@@ -20,7 +20,7 @@ def failure(url: str, timeout_s: float = 5) -> DeliveryError:
 
 
 def meaning(error: DeliveryError) -> tuple[bool, bool, float | None]:
-    return error.is_passing, error.may_be_taken, error.after_s
+    return error.is_temporary, error.may_have_arrived, error.retry_after_s
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_answer_says_whether_to_try_again(answer: Answer, expected: tuple[bool, 
 def test_retry_after_may_be_a_date() -> None:
     date = email.utils.formatdate(time.time() + 60, usegmt=True)
     with Server(Answer(503, headers=(("Retry-After", date),))) as server:
-        assert failure(server.url).after_s == pytest.approx(60, abs=3)
+        assert failure(server.url).retry_after_s == pytest.approx(60, abs=3)
 
 
 def test_nobody_there_has_taken_nothing() -> None:
@@ -62,7 +62,7 @@ def test_silence_may_mean_that_it_was_taken() -> None:
 
 @pytest.mark.parametrize("make", [lambda port: "ftp://x", lambda port: "http://"])
 def test_what_is_no_address_does_not_pass(make: Callable[[int], str]) -> None:
-    assert not failure(make(0)).is_passing
+    assert not failure(make(0)).is_temporary
 
 
 def test_answer_is_quoted_but_not_at_length() -> None:
@@ -105,7 +105,7 @@ def test_body_that_comes_byte_by_byte_does_not_change_what_the_status_said() -> 
 def test_success_in_something_else_than_json_comes_from_somebody_else(body: bytes) -> None:
     with Server(Answer(200, body)) as server, pytest.raises(DeliveryError, match="something else than JSON") as raised:
         post(server.url, b"{}", {}, 5, answers_json=True)
-    assert raised.value.is_passing
+    assert raised.value.is_temporary
     with Server(Answer(202, b'{"status":"success"}'), Answer(200, b"")) as server:
         post(server.url, b"{}", {}, 5, answers_json=True)
         post(server.url, b"{}", {}, 5, answers_json=True)

@@ -176,7 +176,7 @@ def test_refusal_of_a_chat_is_heard(
     robots.script = [answer]
     with pytest.raises(DeliveryError) as raised:
         ChatSink("chat", kind, ADDRESSES[kind]).send(message())
-    assert (raised.value.is_passing, raised.value.after_s) == expected
+    assert (raised.value.is_temporary, raised.value.retry_after_s) == expected
 
 
 def test_anything_that_apprise_knows_can_be_a_sink() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from schemas.facts import AlertFact, EvaluationFailedFact, EventsLostFact, Severity
 from streaming.notices import Notice, OpenAlert, Text
-from streaming.notifier.notifications_table import Outcome, Outcomes
+from streaming.notifier.notifications_table import Delivery, NotificationsTable
 from streaming.notifier.silence_files import FOLDER, SilenceFiles
 from streaming.notifier.silences import Silence
 from streaming.spark.projections import run_projections
@@ -72,7 +72,7 @@ def written(spark, tmp_path_factory):
 
 def notify(tables, folder):
     """An hour ago the page of audit was missed, after it had failed; that of order-service was delivered after 7 s."""
-    rows = Outcomes(tables, folder)
+    rows = NotificationsTable(tables, folder)
     orders, audit = (only_alert(group) for group in ("order-service", "audit"))
     for alert, sink, outcome, ts in [
         (orders, "chat", "delivered", NOW - 30 * MINUTE + 7 * SECOND),
@@ -89,7 +89,7 @@ def notify(tables, folder):
             alerts=(alert,),
             since_ts=NOW - HOUR,
         )
-        rows.tell(Outcome(sink, outcome, None, notice, Text(f"[CRITICAL] {alert.group}", ""), ts))
+        rows.add(Delivery(sink, outcome, None, notice, Text(f"[CRITICAL] {alert.group}", ""), ts))
     rows.write()
 
 

@@ -6,16 +6,16 @@ import msgspec
 
 from schemas.facts import Fact
 from streaming.notices import Notice
-from streaming.notifier.grouping import opened
-from streaming.notifier.monitor_health import Limits
-from streaming.notifier.open_alerts import Standing
-from streaming.notifier.pages import Due, Manner, Page, View, due, is_unheard
+from streaming.notifier.grouping import update_pages
+from streaming.notifier.monitor_health import MonitorLimits
+from streaming.notifier.open_alerts import OpenAlerts
+from streaming.notifier.pages import DueNotice, Page, PageSettings, SinkView, due_notices, ended_unsent
 from streaming.notifier.routes import Route
 from streaming.notifier.silences import Silence
-from streaming.notifier.sink_view import Scene, scene_of, view_of
-from tests.notifier.making import NOW, S
+from streaming.notifier.sink_view import CurrentState, current_state, view_of
+from tests.notifier.facts import NOW, S
 
-AT_ONCE = Manner(wait_ms=0)
+AT_ONCE = PageSettings(wait_ms=0)
 
 
 class Receiver:
@@ -23,38 +23,38 @@ class Receiver:
 
     def __init__(
         self,
-        manner: Manner = AT_ONCE,
+        page_settings: PageSettings = AT_ONCE,
         routes: tuple[Route, ...] = (Route(("sink",)),),
-        limits: Limits | None = None,
+        limits: MonitorLimits | None = None,
         configured: tuple[str, ...] = (),
     ) -> None:
-        self.standing = Standing()
+        self.open_alerts = OpenAlerts()
         self.pages: list[Page] = []
         self.told: list[Notice] = []
-        self.unheard: list[Page] = []
+        self.ended_unsent: list[Page] = []
         self.silences: list[Silence] = []
         self.since = 0
-        self._manner, self._routes, self._limits, self._configured = manner, routes, limits, configured
+        self._manner, self._routes, self._limits, self._configured = page_settings, routes, limits, configured
 
-    def view(self, now: int) -> View:
+    def view(self, now: int) -> SinkView:
         if self._limits is None:
-            scene = Scene(self.standing, (), (), tuple(self.silences))
+            state = CurrentState(self.open_alerts, (), (), tuple(self.silences))
         else:
-            scene = scene_of(self.standing, self.silences, self._configured, self._limits, self.since, now)
-            self.standing.troubles = scene.troubles
-        return view_of("sink", scene, self._routes, now)
+            state = current_state(self.open_alerts, self.silences, self._configured, self._limits, self.since, now)
+            self.open_alerts.troubles = state.troubles
+        return view_of("sink", state, self._routes, now)
 
     def poll(
-        self, at: float, facts: Iterable[Fact] = (), takes: Callable[[Due], bool | None] = lambda one: True
-    ) -> list[Due]:
+        self, at: float, facts: Iterable[Fact] = (), takes: Callable[[DueNotice], bool | None] = lambda one: True
+    ) -> list[DueNotice]:
         """``at``: seconds after NOW. ``takes`` says whether a send succeeds; None: that is never known."""
         now = NOW + round(at * S)
-        self.standing.take(facts)
+        self.open_alerts.take(facts)
         view = self.view(now)
-        pages = opened(self.pages, view, now, self._manner)
-        found = due(pages, view, now, self._manner)
-        self.unheard += [page for page in pages if is_unheard(page, view)]
-        kept = {page.key: page for page in pages if not is_unheard(page, view)}
+        pages = update_pages(self.pages, view, now, self._manner)
+        found = due_notices(pages, view, now, self._manner)
+        self.ended_unsent += [page for page in pages if ended_unsent(page, view)]
+        kept = {page.key: page for page in pages if not ended_unsent(page, view)}
         assert len({page.key for page in pages}) == len(pages)
         for one in found:
             before = kept.pop(one.notice.key)
@@ -67,7 +67,7 @@ class Receiver:
 
     def restart(self) -> None:
         """From what is kept in files."""
-        self.standing = msgspec.json.decode(msgspec.json.encode(self.standing), type=Standing)
+        self.open_alerts = msgspec.json.decode(msgspec.json.encode(self.open_alerts), type=OpenAlerts)
         self.pages = msgspec.json.decode(msgspec.json.encode(self.pages), type=list[Page])
 
     def says(self) -> list[tuple[str, tuple[str, ...]]]:
