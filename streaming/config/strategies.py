@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-NEARBY = "MACHINE_ROOM_NEARBY"
+from streaming.core.allocation.machine_room_nearby import NAME_BEFORE_INNER
 
 _OF_STRATEGY = {"consumeridcs": "consumeridcs", "virtual_node_count": "virtualNodeCnt"}
 _OF_ROOMS = {"broker_rooms": "brokerRooms", "client_rooms": "clientRooms", "room_separator": "byPrefix"}
@@ -22,6 +22,6 @@ def strategy_params(strategy: str | None, rule: Mapping[str, Any]) -> dict[str, 
             for queue in rule[_QUEUE_LIST]
         ]
     rooms: dict[str, object] = {java: rule[key] for key, java in _OF_ROOMS.items() if key in rule}
-    if strategy is None or not strategy.startswith(f"{NEARBY}-"):
+    if strategy is None or not strategy.startswith(f"{NAME_BEFORE_INNER}-"):
         return params | rooms
-    return rooms | {"inner": {"strategy": strategy.removeprefix(f"{NEARBY}-"), "params": params}}
+    return rooms | {"inner": {"strategy": strategy.removeprefix(f"{NAME_BEFORE_INNER}-"), "params": params}}

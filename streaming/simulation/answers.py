@@ -4,23 +4,9 @@ from collections.abc import Iterable, Mapping
 
 from schemas.events import OwnedQueue, OwnedQueues, QueueProgress
 from streaming.collector.translation.answers import OffsetRow
-from streaming.core.allocation import Strategy
 from streaming.simulation.broker import Channel
 from streaming.simulation.consumer import Consumer
 from streaming.simulation.message_queue import Progress
-
-CLASSES = {
-    "AVG": "AllocateMessageQueueAveragely",
-    "AVG_BY_CIRCLE": "AllocateMessageQueueAveragelyByCircle",
-    "CONFIG": "AllocateMessageQueueByConfig",
-    "MACHINE_ROOM": "AllocateMessageQueueByMachineRoom",
-    "CONSISTENT_HASH": "AllocateMessageQueueConsistentHash",
-}
-
-
-def class_of(strategy: Strategy) -> str:
-    """The class name that a client reports."""
-    return CLASSES.get(strategy.name, "AllocateMachineRoomNearby")
 
 
 def version_of(client: Consumer) -> str:

@@ -32,7 +32,8 @@ from streaming.collector.probing.clients import ClientSchedule
 from streaming.collector.probing.offsets import OffsetSchedule
 from streaming.collector.probing.policy import RETRY_ROUTE_MS, STAYS_WATCHED_MS
 from streaming.collector.probing.unread import REASON, UnreadQueues
-from streaming.simulation.answers import addresses_by_id, class_of, offsets_of, owned_queues, table_of, version_of
+from streaming.core.allocation import class_of_strategy
+from streaming.simulation.answers import addresses_by_id, offsets_of, owned_queues, table_of, version_of
 from streaming.simulation.broker import Broker
 from streaming.simulation.consumer import Consumer
 from streaming.simulation.fleet import Fleet
@@ -223,7 +224,7 @@ class Collector:
             answered=True,
             answered_ts=self._fleet.now,
             start_ts=client.start_ts + client.clock_is_off_ms,
-            strategy=class_of(manner.strategy) if sdk.tells_strategy else None,
+            strategy=class_of_strategy(manner.strategy.name) if sdk.tells_strategy else None,
             orderly=client.orderly if sdk.tells_queues else None,
             client_rebalance=True if sdk.tells_strategy and sdk.tells_queues else None,
             message_model=model if sdk.tells_model else None,

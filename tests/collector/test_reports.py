@@ -36,23 +36,6 @@ def test_reason_of_a_client_that_did_not_answer(code: int | None, error: str | N
 
 
 @pytest.mark.parametrize(
-    ("reported", "name"),
-    [
-        (None, None),
-        ("", None),
-        ("AllocateMessageQueueAveragely", "AllocateMessageQueueAveragely"),
-        (
-            "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely@71677e61",
-            "AllocateMessageQueueAveragely",
-        ),
-        ("com.acme.AllocateMessageQueueAveragely@1", "com.acme.AllocateMessageQueueAveragely"),
-    ],
-)
-def test_strategy_is_named_by_its_class(reported: str | None, name: str | None) -> None:
-    assert reports.strategy_class(reported) == name
-
-
-@pytest.mark.parametrize(
     ("value", "expected"),
     [("true", True), ("false", False), ("False", False), (True, True), (None, None), ("perhaps", None)],
 )

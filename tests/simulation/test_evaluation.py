@@ -177,7 +177,7 @@ def all_is_waited_for_three_times_as_long(patch: pytest.MonkeyPatch) -> None:
     """The detector takes its time; what is due is due as before."""
     usual = Timing()
     timers = ("grace_membership", "grace_route", "grace_broker", "stall")
-    late = Settings(timing=Timing(**{name: 3 * getattr(usual, name) for name in timers}))
+    late = Settings(timing=Timing(**{f"{name}_ms": 3 * getattr(usual, f"{name}_ms") for name in timers}))
     patch.setattr(incidents, "Detector", lambda fleet, _, *rest: Detector(fleet, late, *rest))
 
 

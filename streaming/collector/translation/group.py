@@ -34,6 +34,7 @@ from streaming.collector.translation.answers import (
 from streaming.collector.translation.parts import in_parts
 from streaming.collector.translation.routes import KnownRoute, Queues, Routes
 from streaming.collector.translation.views import BrokerView, Profile, listed
+from streaming.core.allocation import class_name
 
 ROUTE_AGAIN_MS = 60_000
 TOPIC_KEPT_MS = 3_600_000  # after nobody names it any more
@@ -253,7 +254,7 @@ class GroupTranslation:
             **common,
             answered=True,
             start_ts=reports.start_ts(answer.start_timestamp),
-            strategy=reports.strategy_class(answer.strategy),
+            strategy=class_name(answer.strategy) if answer.strategy else None,
             orderly=reports.flag(answer.orderly),
             client_rebalance=reports.flag(answer.client_rebalance),
             message_model=reports.message_model(answer.message_model),

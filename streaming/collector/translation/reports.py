@@ -19,7 +19,6 @@ from streaming.collector.translation.answers import (
 
 LATEST_MILLIS = 253_402_300_799_999
 LARGEST_COUNT = 2**31 - 1
-ROCKETMQ_PACKAGE = "org.apache.rocketmq."
 QUEUES_TOLD_TOGETHER = 500  # offsets of so many fit in a record, however large they are
 
 
@@ -30,14 +29,6 @@ def why_unanswered(answer: RunningInfoAnswer) -> str:
     if answer.code == SYSTEM_ERROR:
         return "not_online"
     return answer.failure
-
-
-def strategy_class(reported: str | None) -> str | None:
-    """``AllocateMessageQueueAveragely`` from RocketMQ's own, ``com.acme.Mine`` from another's, without ``@hash``."""
-    if not reported:
-        return None
-    name = reported.split("@", 1)[0]
-    return name.rsplit(".", 1)[-1] if name.startswith(ROCKETMQ_PACKAGE) else name
 
 
 def flag(value: str | bool | None) -> bool | None:

@@ -10,8 +10,14 @@ from streaming.core.allocation.by_machine_room import ByMachineRoom
 from streaming.core.allocation.consistent_hash import ConsistentHash
 from streaming.core.allocation.error import AllocationError
 from streaming.core.allocation.machine_room_nearby import MachineRoomNearby
-from streaming.core.allocation.naming import strategy_named, strategy_of_class
 from streaming.core.allocation.order import sort_client_ids, sort_queues
+from streaming.core.allocation.strategies import (
+    class_name,
+    class_of_strategy,
+    needs_no_parameters,
+    strategy_named,
+    strategy_of_class,
+)
 from streaming.core.allocation.strategy import Strategy
 from streaming.core.allocation.together import Allocation, allocate_all
 
@@ -26,6 +32,9 @@ __all__ = [
     "MachineRoomNearby",
     "Strategy",
     "allocate_all",
+    "class_name",
+    "class_of_strategy",
+    "needs_no_parameters",
     "sort_client_ids",
     "sort_queues",
     "strategy_named",

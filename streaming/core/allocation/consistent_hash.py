@@ -14,6 +14,7 @@ from streaming.core.allocation.error import illegal_argument
 from streaming.core.allocation.java_text import queue_text, utf8
 from streaming.core.allocation.strategy import check, position_of
 
+DEFAULT_VIRTUAL_NODE_CNT = 10  # AllocateMessageQueueConsistentHash's own
 _first_four_bytes = Struct(">I").unpack_from
 
 
@@ -25,7 +26,7 @@ class ConsistentHash:
     place. With 0 nodes nobody gets anything. Another count or a custom hash function cannot be seen from outside.
     """
 
-    virtual_node_cnt: int = 10
+    virtual_node_cnt: int = DEFAULT_VIRTUAL_NODE_CNT
 
     name: ClassVar[str] = "CONSISTENT_HASH"
 

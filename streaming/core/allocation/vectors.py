@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType, convert
 
 from schemas.identity import MessageQueue
 from streaming.core.allocation.error import AllocationError
-from streaming.core.allocation.naming import strategy_named
+from streaming.core.allocation.strategies import QueueParam, strategy_named
 from streaming.core.allocation.strategy import Strategy
 
 Queues = tuple[MessageQueue, ...]
@@ -39,10 +39,8 @@ class Case:
     orphaned: Queues | None
 
 
-class _Queue(Struct, rename="camel"):
-    topic: str
-    broker_name: str
-    queue_id: int
+class _Queue(QueueParam, forbid_unknown_fields=False):
+    """Vectors may say more of a queue."""
 
 
 class _Thrown(Struct, rename={"java_class": "class"}):
@@ -120,4 +118,4 @@ def _answer(given: object) -> Answer:
 
 
 def _queues(listed: Iterable[_Queue]) -> Queues:
-    return tuple(MessageQueue(queue.topic, queue.broker_name, queue.queue_id) for queue in listed)
+    return tuple(one.queue() for one in listed)

@@ -7,11 +7,17 @@ from typing import Any
 import msgspec
 
 from schemas.identity import MessageQueue
-from streaming.core.allocation import AllocationError, Strategy, allocate_all, strategy_named, strategy_of_class
+from streaming.core.allocation import (
+    AllocationError,
+    Strategy,
+    allocate_all,
+    needs_no_parameters,
+    strategy_named,
+    strategy_of_class,
+)
 from streaming.core.settings import GroupRule
 
 KEPT_BYTES = 64 * 1024 * 1024  # of expected owners, in each process
-SELF_SUFFICIENT = ("AVG", "AVG_BY_CIRCLE")  # the class name alone says what the client computes
 
 Hosts = tuple[tuple[str, int], ...]  # (broker name, readable queues)
 Owners = Mapping[tuple[str, int], tuple[str, ...]]  # (broker name, queue id) -> client ids
@@ -39,7 +45,7 @@ def strategy_key(rule: GroupRule, classes: frozenset[str | None]) -> tuple[str, 
     name = strategy_of_class(java_class or "")
     if name is None:
         raise NotKnown(f"strategy {java_class} is not one of RocketMQ's own")
-    if name not in SELF_SUFFICIENT:
+    if not needs_no_parameters(name):
         raise NotKnown(f"the parameters of {name} cannot be seen from outside: configure them")
     return name, b"{}"
 

@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 from schemas.facts import Kind
 from schemas.identity import MessageQueue
-from streaming.core.allocation import Strategy
+from streaming.core.allocation import Strategy, strategy_of_class
 from streaming.simulation.consumer import Manner
 from streaming.simulation.fleet import Fleet
 from streaming.simulation.planning.change import (
@@ -37,15 +37,6 @@ from streaming.simulation.planning.queue_moves import (
 TRIALS = 5
 SETTLING_S, AT_ANY_TIME_S = SETTLED_S - 30, 30  # the change comes at another moment in each trial
 RESTART_S = 10  # a client of a rolling restart is away so long
-
-CLASSES = {
-    "AllocateMessageQueueAveragely": "AVG",
-    "AllocateMessageQueueAveragelyByCircle": "AVG_BY_CIRCLE",
-    "AllocateMessageQueueConsistentHash": "CONSISTENT_HASH",
-    "AllocateMessageQueueByConfig": "CONFIG",
-    "AllocateMessageQueueByMachineRoom": "MACHINE_ROOM",
-    "AllocateMachineRoomNearby": "MACHINE_ROOM_NEARBY",
-}
 
 
 class Cost(Struct, frozen=True, kw_only=True):
@@ -200,8 +191,8 @@ class Trial:
 
 def strategy_of(present: Present) -> str | None:
     """The strategy that all members report; None where they report none, or several."""
-    named = {member.strategy.rsplit(".", 1)[-1] for member in present.members if member.strategy}
-    return CLASSES.get(named.pop()) if len(named) == 1 else None
+    named = {strategy_of_class(member.strategy) for member in present.members if member.strategy}
+    return named.pop() if len(named) == 1 else None
 
 
 def _numbers(queues: Iterable[MessageQueue]) -> Mapping[str, int]:

@@ -12,6 +12,8 @@ from streaming.core.allocation import (
     ConsistentHash,
     MachineRoomNearby,
     Strategy,
+    class_name,
+    class_of_strategy,
     strategy_named,
     strategy_of_class,
 )
@@ -116,3 +118,24 @@ def test_a_class_is_known_by_its_simple_name_its_full_name_and_an_objects_text(
 
 def test_a_namesake_in_another_package_is_not_known() -> None:
     assert strategy_of_class("com.example.AllocateMessageQueueAveragely") is None
+
+
+@pytest.mark.parametrize("name", ["AVG", "AVG_BY_CIRCLE", "CONFIG", "MACHINE_ROOM", "CONSISTENT_HASH"])
+def test_a_name_and_its_class_lead_to_each_other(name: str) -> None:
+    assert strategy_of_class(class_of_strategy(name)) == name
+
+
+def test_the_class_of_a_strategy_around_another_is_the_outer_one() -> None:
+    assert class_of_strategy("MACHINE_ROOM_NEARBY-AVG") == "AllocateMachineRoomNearby"
+
+
+@pytest.mark.parametrize(
+    ("reported", "name"),
+    [
+        ("AllocateMessageQueueAveragely", "AllocateMessageQueueAveragely"),
+        (f"{PACKAGE}AllocateMessageQueueAveragely@71677e61", "AllocateMessageQueueAveragely"),
+        ("com.acme.AllocateMessageQueueAveragely@1", "com.acme.AllocateMessageQueueAveragely"),
+    ],
+)
+def test_only_rocketmqs_own_package_is_left_out(reported: str, name: str) -> None:
+    assert class_name(reported) == name

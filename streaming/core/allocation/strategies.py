@@ -1,6 +1,10 @@
-"""Strategies by RocketMQ's names: from configuration or vectors, and from what a client reports."""
+"""One row for each of RocketMQ's strategies: its name, its Java class, and what it is built with.
+
+Everybody who has a name or a class of a strategy asks here: the configuration, vectors, and what clients report.
+"""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType, convert
 
@@ -9,30 +13,40 @@ from streaming.core.allocation.averagely import Averagely
 from streaming.core.allocation.averagely_by_circle import AveragelyByCircle
 from streaming.core.allocation.by_config import ByConfig
 from streaming.core.allocation.by_machine_room import ByMachineRoom
-from streaming.core.allocation.consistent_hash import ConsistentHash
+from streaming.core.allocation.consistent_hash import DEFAULT_VIRTUAL_NODE_CNT, ConsistentHash
 from streaming.core.allocation.error import null_pointer
 from streaming.core.allocation.machine_room_nearby import NAME_BEFORE_INNER, MachineRoomNearby
 from streaming.core.allocation.strategy import Strategy
 
-_JAVA_PACKAGE = "org.apache.rocketmq.client.consumer.rebalance."
-_NAME_OF_CLASS = {
-    "AllocateMessageQueueAveragely": Averagely.name,
-    "AllocateMessageQueueAveragelyByCircle": AveragelyByCircle.name,
-    "AllocateMessageQueueByConfig": ByConfig.name,
-    "AllocateMessageQueueByMachineRoom": ByMachineRoom.name,
-    "AllocateMachineRoomNearby": NAME_BEFORE_INNER,
-    "AllocateMessageQueueConsistentHash": ConsistentHash.name,
-}
+_ROCKETMQ_PACKAGE = "org.apache.rocketmq."
 
 
-def strategy_of_class(java_class: str) -> str | None:
-    """The ``getName()`` of a class as a client reports it, or None for a class that is not RocketMQ's own.
+def class_name(reported: str) -> str:
+    """``AllocateMessageQueueAveragely`` of RocketMQ's own class, ``com.acme.Mine`` of another's.
 
-    A client reports the object's ``toString()``, so ``@`` and a hash may follow. The strategy inside
-    AllocateMachineRoomNearby cannot be seen: its name is given without the inner one.
+    A client reports the object's ``toString()``, so ``@`` and a hash may follow.
     """
-    class_name = java_class.partition("@")[0]
-    return _NAME_OF_CLASS.get(class_name.removeprefix(_JAVA_PACKAGE))
+    name = reported.partition("@")[0]
+    return name.rpartition(".")[2] if name.startswith(_ROCKETMQ_PACKAGE) else name
+
+
+def strategy_of_class(reported: str) -> str | None:
+    """The ``getName()`` of a class that a client reports; None for a class that is not RocketMQ's own.
+
+    The strategy inside AllocateMachineRoomNearby cannot be seen: its name is given without the inner one.
+    """
+    simple_name = class_name(reported)
+    return next((name for name, row in _ROWS.items() if row.java_class == simple_name), None)
+
+
+def class_of_strategy(name: str) -> str:
+    """The simple name of the Java class of a ``getName()``."""
+    return _ROWS[name.partition("-")[0]].java_class
+
+
+def needs_no_parameters(name: str) -> bool:
+    """Whether the class alone says what a client computes."""
+    return not _ROWS[name].params.__struct_fields__
 
 
 def strategy_named(name: str, params: Mapping[str, object]) -> Strategy:
@@ -41,17 +55,28 @@ def strategy_named(name: str, params: Mapping[str, object]) -> Strategy:
     Raises AllocationError where Java's constructor throws, ValueError where the name or a parameter is not one.
     """
     outer, hyphen, inner_name = name.partition("-")
-    form = _FORMS.get(outer)
-    if form is None or (hyphen and (outer != NAME_BEFORE_INNER or not inner_name)):
-        raise ValueError(f"unknown strategy {name!r}: use one of {', '.join(_FORMS)}-<inner>")
+    row = _ROWS.get(outer)
+    if row is None or (hyphen and (outer != NAME_BEFORE_INNER or not inner_name)):
+        raise ValueError(f"unknown strategy {name!r}: use one of {', '.join(_ROWS)}-<inner>")
     try:
         given = {"inner": {"strategy": inner_name}, **params} if inner_name else params
-        strategy = convert(given, form).build()
+        strategy = convert(given, row.params).build()
     except ValueError as fault:
         raise ValueError(f"{name}: {fault}") from fault
     if inner_name and strategy.name != name:
         raise ValueError(f"{name}: its parameters are those of {strategy.name}")
     return strategy
+
+
+class QueueParam(Struct, rename="camel", forbid_unknown_fields=True):
+    """A queue in the words of the vectors."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+
+    def queue(self) -> MessageQueue:
+        return MessageQueue(self.topic, self.broker_name, self.queue_id)
 
 
 class _Params(Struct, rename="camel", forbid_unknown_fields=True):
@@ -68,19 +93,12 @@ class _AveragelyByCircleParams(_Params):
         return AveragelyByCircle()
 
 
-class _Queue(Struct, rename="camel", forbid_unknown_fields=True):
-    topic: str
-    broker_name: str
-    queue_id: int
-
-
 class _ConfigParams(_Params):
-    message_queue_list: list[_Queue] | None
+    message_queue_list: list[QueueParam] | None
 
     def build(self) -> Strategy:
-        if self.message_queue_list is None:
-            return ByConfig(None)
-        return ByConfig(tuple(MessageQueue(q.topic, q.broker_name, q.queue_id) for q in self.message_queue_list))
+        listed = self.message_queue_list
+        return ByConfig(None if listed is None else tuple(one.queue() for one in listed))
 
 
 class _MachineRoomParams(_Params):
@@ -91,7 +109,7 @@ class _MachineRoomParams(_Params):
 
 
 class _ConsistentHashParams(_Params):
-    virtual_node_cnt: int = 10
+    virtual_node_cnt: int = DEFAULT_VIRTUAL_NODE_CNT
 
     def build(self) -> Strategy:
         return ConsistentHash(self.virtual_node_cnt)
@@ -125,11 +143,18 @@ _Form = (
     | _ConsistentHashParams
     | _NearbyParams
 )
-_FORMS: dict[str, type[_Form]] = {
-    Averagely.name: _AveragelyParams,
-    AveragelyByCircle.name: _AveragelyByCircleParams,
-    ByConfig.name: _ConfigParams,
-    ByMachineRoom.name: _MachineRoomParams,
-    ConsistentHash.name: _ConsistentHashParams,
-    NAME_BEFORE_INNER: _NearbyParams,
+
+
+class _Row(NamedTuple):
+    java_class: str
+    params: type[_Form]
+
+
+_ROWS: dict[str, _Row] = {
+    Averagely.name: _Row("AllocateMessageQueueAveragely", _AveragelyParams),
+    AveragelyByCircle.name: _Row("AllocateMessageQueueAveragelyByCircle", _AveragelyByCircleParams),
+    ByConfig.name: _Row("AllocateMessageQueueByConfig", _ConfigParams),
+    ByMachineRoom.name: _Row("AllocateMessageQueueByMachineRoom", _MachineRoomParams),
+    ConsistentHash.name: _Row("AllocateMessageQueueConsistentHash", _ConsistentHashParams),
+    NAME_BEFORE_INNER: _Row("AllocateMachineRoomNearby", _NearbyParams),
 }
