@@ -42,3 +42,19 @@ def retry_topic(group: str) -> str:
 
 def is_retry_topic(topic: str) -> bool:
     return topic.startswith(RETRY_TOPIC_PREFIX)
+
+
+def host_of(client_id: str) -> str:
+    """Client ids are ``ip@instance``: a process that is started again keeps its host, and mostly takes a new id."""
+    return client_id.partition("@")[0]
+
+
+def without_host(address: str, client_id: str) -> str:
+    """``:port`` of an address on the client id's own host; any other address as it is."""
+    host, colon, port = address.rpartition(":")
+    return f":{port}" if colon and host == host_of(client_id) else address
+
+
+def with_host(address: str, client_id: str) -> str:
+    """The whole address again."""
+    return host_of(client_id) + address if address.startswith(":") else address

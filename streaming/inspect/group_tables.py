@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from schemas.facts import Kind
-from schemas.identity import is_retry_topic
+from schemas.identity import is_retry_topic, without_host
 from streaming.inspect.members import total, total_lag
 from streaming.inspect.snapshot import GroupSnapshot, Member, Queue
 from streaming.snapshots import columns
@@ -68,8 +68,7 @@ def _member_cells(picture: GroupSnapshot, member: Member) -> list[str]:
 
 def _addresses(member: Member) -> str:
     """Most client ids begin with their host: of such an address the port is enough."""
-    host = member.client_id.partition("@")[0]
-    return " ".join(a.removeprefix(host) if a.startswith(f"{host}:") else a for a in member.addresses or ("-",))
+    return " ".join(without_host(address, member.client_id) for address in member.addresses or ("-",))
 
 
 def _answer(picture: GroupSnapshot, member: Member) -> str:

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.identity import MessageQueue, group_key, is_retry_topic, java_order, queue_order, retry_topic
+from schemas.identity import (
+    MessageQueue,
+    group_key,
+    is_retry_topic,
+    java_order,
+    queue_order,
+    retry_topic,
+    with_host,
+    without_host,
+)
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()), max_size=8)  # lone surrogates too
 MIXED = st.text(
@@ -74,3 +83,12 @@ def test_retry_topic_is_known_by_its_prefix() -> None:
     assert is_retry_topic(retry_topic("orders"))
     assert not is_retry_topic("orders%RETRY%")
     assert not is_retry_topic("%DLQ%orders")
+
+
+@pytest.mark.parametrize(
+    ("address", "short"),
+    [("10.0.0.1:5000", ":5000"), ("10.0.0.2:5000", "10.0.0.2:5000"), ("10.0.0.1", "10.0.0.1"), ("", "")],
+)
+def test_an_address_on_the_clients_own_host_is_shortened_and_restored(address: str, short: str) -> None:
+    assert without_host(address, "10.0.0.1@7#1") == short
+    assert with_host(short, "10.0.0.1@7#1") == address

@@ -7,11 +7,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from schemas.facts import Cause, Kind, Severity
-from schemas.identity import is_retry_topic
+from schemas.identity import host_of, is_retry_topic
 from streaming.core.causes.explanation import first_of
 from streaming.core.evidence.group_evidence import CLUSTERING, GroupEvidence, Subscriptions, shown
 from streaming.core.findings.kinds import KINDS
-from streaming.core.intake.membership import host_of, hosts_in_turn
+from streaming.core.intake.membership import hosts_in_turn
 from streaming.core.intake.topic_routes import is_readable
 from streaming.core.state.group_state import HostedQueues, KeptFinding
 from streaming.core.state.queue_state import Queue

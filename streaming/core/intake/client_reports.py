@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from schemas.events import AssignmentReport, Heartbeat, OwnedQueues, Subscription
+from schemas.identity import with_host, without_host
 from streaming.core.intake.client_versions import named
 from streaming.core.intake.deploy_tracking import note_deploy_change
 from streaming.core.intake.topic_routes import note_owned
@@ -156,7 +157,7 @@ def _interned_heartbeat(
 
 def _take_addresses(group: Group, client: Client, index: int, event: Heartbeat) -> None:
     client.addresses.extend([""] * (index + 1 - len(client.addresses)))
-    addresses = " ".join(sorted(_shortened(address, event.client_id) for address in event.addresses))
+    addresses = " ".join(sorted(without_host(address, event.client_id) for address in event.addresses))
     if client.addresses[index] == addresses:
         return
     client.addresses[index] = addresses
@@ -165,14 +166,7 @@ def _take_addresses(group: Group, client: Client, index: int, event: Heartbeat) 
     group.request_evaluation()
 
 
-def _shortened(address: str, client_id: str) -> str:
-    """Most client ids begin with their host (``ip@instance``): of such an address only the port is kept."""
-    host, colon, port = address.rpartition(":")
-    return f":{port}" if colon and host == client_id.partition("@")[0] else address
-
-
 def addresses_of(client: Client, index: int | None = None) -> tuple[str, ...]:
     """Where the client connects from, as one broker sees it, or as all do."""
     known = client.addresses if index is None else client.addresses[index : index + 1]
-    host = client.client_id.partition("@")[0]
-    return tuple(sorted({host + a if a.startswith(":") else a for seen in known for a in seen.split()}))
+    return tuple(sorted({with_host(address, client.client_id) for seen in known for address in seen.split()}))

@@ -6,6 +6,7 @@ from hashlib import blake2b
 
 from schemas.events import BrokerAnswer, ConsumerChange, Round
 from schemas.facts import MembershipFact
+from schemas.identity import host_of
 from streaming.core.intake.client_reports import addresses_of
 from streaming.core.intake.consume_offsets import is_away, leave_out
 from streaming.core.intake.deploy_tracking import forget_finished_deploy, note_deploy_change
@@ -191,11 +192,6 @@ def _give_up_silent_brokers(group: Group, answered: Container[int]) -> list[int]
 def hosting_brokers(state: GroupState) -> set[int]:
     """Places of the brokers that host some topic of the group."""
     return {hosted.broker for topic in state.topics for hosted in topic.hosts}
-
-
-def host_of(client_id: str) -> str:
-    """Client ids are ``ip@instance``: a process that is started again keeps its host, and mostly takes a new id."""
-    return client_id.partition("@")[0]
 
 
 def hosts_in_turn(changes: Iterable[Change]) -> set[str]:
