@@ -1,9 +1,52 @@
-"""How long clients, queues, topics and brokers are kept that a group no longer has."""
+"""How long things are kept: silent groups, and clients, queues, topics and brokers that a group no longer has.
+
+The state of a group that has been silent for ``forget_after_ms`` is compacted by its shard. A group that comes back
+after so long starts afresh in any case: so no fact depends on whether its shard had compacted it already.
+"""
 
 from streaming.core.intake.membership import hosting_brokers, is_listed
 from streaming.core.member_facts import absent_member
+from streaming.core.settings import Timing
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import NOT_EMITTED, Client, GroupState
+
+
+def silent_before(cluster_ts: int, timing: Timing) -> int:
+    """Groups whose clocks stand before this are silent, by the time of their cluster. Their clocks may differ."""
+    return cluster_ts - timing.forget_after_ms - timing.clocks_differ_ms
+
+
+def start_afresh_after_silence(group: Group, ts: int) -> None:
+    """A marker comes at ``ts``, by the group's own time perhaps after a long silence."""
+    state = group.state
+    if state.now and ts - state.now > group.timing.forget_after_ms and can_be_compacted(state):
+        group.replace_state(compacted(state))
+
+
+def can_be_compacted(state: GroupState) -> bool:
+    """No alert is open, and nobody is listed, nor told to be."""
+    return not state.alerts and not any(client.emitted or any(client.entries) for client in state.clients)
+
+
+def compacted(state: GroupState) -> GroupState:
+    """What is kept of a silent group for ever: the number of its next fact, its clock, and what goes by them."""
+    return GroupState(
+        state.cluster,
+        state.group,
+        next_seq=state.next_seq,
+        now=state.now,
+        interval=state.interval,
+        round=state.round,
+        valid_from_ts=state.valid_from_ts,
+        sources=state.sources,
+        behind=state.behind,
+        held=state.held,
+        missing=state.missing,
+        lost_ts=state.lost_ts,
+        routes_changed_ts=state.routes_changed_ts,
+        parts=state.parts,
+        refused_since=state.refused_since,
+    )
 
 
 def abandoned_topics(group: Group) -> set[int]:

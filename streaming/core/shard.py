@@ -1,7 +1,7 @@
 """A shard: many groups in one blob, of which only those with events are decoded.
 
-The blob is a map from ``cluster/group`` to the group's packed state and its clock. Of a group that has been silent for
-long only a husk is kept. The step starts it afresh when it comes back, so no fact depends on whether that was done.
+The blob is a map from ``cluster/group`` to the group's packed state and its clock. The state of a group that has been
+silent for long is compacted (see ``retention``).
 """
 
 from collections.abc import Iterable
@@ -16,9 +16,10 @@ from schemas.events import AnyEvent, Round
 from schemas.facts import Fact, QuarantineFact
 from schemas.identity import group_key
 from streaming.core.intake.refused_events import OF_THEIR_GROUP, note_refused
+from streaming.core.retention import can_be_compacted, compacted, silent_before
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import can_be_compacted, compacted, new_state, pack, unpack
+from streaming.core.state.group_state import new_state, pack, unpack
 from streaming.core.state.restore import SEED_TOPIC, restore
 from streaming.core.step import Origin, Refused, take
 from streaming.errors import StateVersionError
@@ -60,7 +61,7 @@ class Folded(NamedTuple):
 
 
 class _Kept(Struct, array_like=True):
-    """A group's state and its clock; 0: it has none yet, or was looked at when it had been silent for long."""
+    """A group's state and its clock. 0: no round yet, or it was silent and has been checked for compaction."""
 
     clock: int
     packed: bytes
@@ -122,7 +123,7 @@ class _Fold:
         kept = self.kept.get(key)
         state = new_state(cluster, group) if kept is None else unpack(kept.packed)
         opened = self.groups[key] = Group(state, self.settings)
-        self._tally(cluster).groups += 1
+        self._counts_of(cluster).groups += 1
         return opened
 
     def _restore(self, record: Record) -> None:
@@ -132,26 +133,26 @@ class _Fold:
         if key not in self.kept and key not in self.groups:
             self.groups[key] = Group(state, self.settings)
 
-    def _tally(self, cluster: str) -> ClusterCounts:
-        tally = self.cluster_counts.get(cluster)
-        if tally is None:
-            tally = self.cluster_counts[cluster] = ClusterCounts(cluster)
-        return tally
+    def _counts_of(self, cluster: str) -> ClusterCounts:
+        counts = self.cluster_counts.get(cluster)
+        if counts is None:
+            counts = self.cluster_counts[cluster] = ClusterCounts(cluster)
+        return counts
 
     def _count(self, event: AnyEvent) -> None:
-        tally = self._tally(event.cluster)
-        tally.events += 1
+        counts = self._counts_of(event.cluster)
+        counts.events += 1
         if isinstance(event, Round):
-            tally.rounds += event.part == 0
-            tally.brokers_unanswered += sum(1 for answer in event.brokers if not answer.answered)
-            tally.newest_round_ts = max(event.ts, tally.newest_round_ts or 0)
+            counts.rounds += event.part == 0
+            counts.brokers_unanswered += sum(1 for answer in event.brokers if not answer.answered)
+            counts.newest_round_ts = max(event.ts, counts.newest_round_ts or 0)
 
     def _quarantine(self, record: Record, why: Rejected) -> None:
         cluster, group = _names_in(record.key)
         if cluster and group and why.reason in OF_THEIR_GROUP and record.arrival_ts is not None:
             key = group_key(cluster, group)
             note_refused(self.groups.get(key) or self._open(key, cluster, group), why, record.arrival_ts)
-        self._tally(cluster).quarantined += 1
+        self._counts_of(cluster).quarantined += 1
         value = record.value
         payload = QuarantineFact(
             reason=why.reason,
@@ -172,21 +173,20 @@ class _Fold:
             if key not in self.kept and group.state == new_state(group.state.cluster, group.state.group):
                 continue  # nothing was said of it
             self.kept[key] = _Kept(group.state.now, pack(group.state))
-        self._forget_silent_groups()
+        self._compact_silent_groups()
         return Folded(_encode(self.kept), self.facts, list(self.cluster_counts.values()))
 
-    def _forget_silent_groups(self) -> None:
-        """By the time of their own cluster; each is looked at once, and forgotten if it can be."""
+    def _compact_silent_groups(self) -> None:
+        """By the time of their own cluster. Each is checked once, and compacted if it can be."""
         clocks: dict[str, int] = {}
         for group in self.groups.values():
             state = group.state
             clocks[state.cluster] = max(clocks.get(state.cluster, 0), state.now)
         timing = self.settings.timing
-        silence = timing.forget_after_ms + timing.clocks_differ_ms
-        limit = max(clocks.values(), default=0) - silence
+        limit = silent_before(max(clocks.values(), default=0), timing)
         for key in [key for key, kept in self.kept.items() if 0 < kept.clock < limit]:
             kept = self.kept[key]
-            if kept.clock < clocks.get(key.partition("/")[0], 0) - silence:
+            if kept.clock < silent_before(clocks.get(key.partition("/")[0], 0), timing):
                 self.kept[key] = _Kept(0, _compacted(kept.packed))
 
 

@@ -36,9 +36,10 @@ from streaming.core.intake.refused_events import note_round
 from streaming.core.intake.round_parts import whole_rounds
 from streaming.core.intake.size_limits import too_much
 from streaming.core.intake.topic_routes import take_route
+from streaming.core.retention import start_afresh_after_silence
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import GroupState, HeldEvent, can_be_compacted
+from streaming.core.state.group_state import GroupState, HeldEvent
 
 HELD_AT_MOST = 4096
 MARKERS_HELD_BESIDES = 16
@@ -129,8 +130,8 @@ def _take_round(group: Group, event: Round, origin: Origin, is_new: bool) -> lis
         return []
     if verdict is Verdict.SET_BACK:
         clock.set_back(state, event.ts - 1)
-    elif state.now and event.ts - state.now > timing.forget_after_ms and can_be_compacted(state):
-        group.renew()  # the shard may have done so meanwhile or not, which depends on its batches
+    else:
+        start_afresh_after_silence(group, event.ts)
     refused = _release(group, event.ts)
     _accept(group, event)
     return refused

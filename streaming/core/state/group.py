@@ -16,7 +16,6 @@ from streaming.core.state.group_state import (
     HostedQueues,
     RunningProfile,
     Topic,
-    compacted,
 )
 from streaming.core.state.queue_state import Queue
 
@@ -128,11 +127,9 @@ class Group:
         clients = self.state.clients
         return tuple(sorted(clients[index].client_id for index in indices))
 
-    def renew(self) -> None:
-        """Forget everything but what outlives a group."""
-        kept = compacted(self.state)
-        for name in kept.__struct_fields__:
-            setattr(self.state, name, getattr(kept, name))
+    def replace_state(self, new: GroupState) -> None:
+        for name in new.__struct_fields__:
+            setattr(self.state, name, getattr(new, name))
         self._index()
 
     def forget_places(self, topics: set[int], brokers: set[int]) -> None:

@@ -306,32 +306,6 @@ def new_state(cluster: str, group: str) -> GroupState:
     return GroupState(cluster, group)
 
 
-def can_be_compacted(state: GroupState) -> bool:
-    """No alert is open, and nobody is listed, nor told to be."""
-    return not state.alerts and not any(client.emitted or any(client.entries) for client in state.clients)
-
-
-def compacted(state: GroupState) -> GroupState:
-    """What outlives a group that is forgotten: the number of its next fact, its clock, and what goes by them."""
-    return GroupState(
-        state.cluster,
-        state.group,
-        next_seq=state.next_seq,
-        now=state.now,
-        interval=state.interval,
-        round=state.round,
-        valid_from_ts=state.valid_from_ts,
-        sources=state.sources,
-        behind=state.behind,
-        held=state.held,
-        missing=state.missing,
-        lost_ts=state.lost_ts,
-        routes_changed_ts=state.routes_changed_ts,
-        parts=state.parts,
-        refused_since=state.refused_since,
-    )
-
-
 def pack(state: GroupState) -> bytes:
     """One byte of version, then the state."""
     return _VERSION_BYTE + _encoder.encode(state)
