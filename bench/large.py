@@ -4,9 +4,9 @@ import time
 from dataclasses import replace
 
 from bench.feeder import Feeder
-from bench.ground import Running, Trigger, ground, tell
 from bench.plain import PlainLoop
 from bench.results import Results
+from bench.test_bed import Running, Trigger, ground, tell
 from bench.throughput import BEHIND_MS, FULL, CatchUp, Effort
 from streaming.simulation.load.fleet_spec import Order, stretched_round_ms
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from statistics import quantiles
 
 from bench.feeder import Feeder
-from bench.ground import Ground, Running, ground, tell
 from bench.results import Results
 from bench.tables import seconds_to_commit
+from bench.test_bed import Ground, Running, ground, tell
 from bench.throughput import CatchUp
 from streaming.simulation.load.fleet_spec import Order, stretched_round_ms
 from streaming.spark.projections.query import start_projections

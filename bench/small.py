@@ -3,10 +3,10 @@
 import time
 
 from bench.feeder import Feeder
-from bench.ground import Ground, ground
 from bench.keyed import catch_up_keyed_by_group
 from bench.plain import PlainLoop
 from bench.results import SKIPPED, Results
+from bench.test_bed import Ground, ground
 from bench.throughput import BEHIND_MS, FULL, QUICK, CatchUp, Effort
 from streaming.simulation.load.fleet_spec import Order
 

@@ -28,10 +28,10 @@ from schemas.events import (
     TopicRoute,
 )
 from schemas.identity import retry_topic
-from streaming.collector.probing.clients import ClientSchedule
-from streaming.collector.probing.offsets import OffsetSchedule
+from streaming.collector.probing.client_schedule import ClientSchedule
+from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import RETRY_ROUTE_MS, STAYS_WATCHED_MS
-from streaming.collector.probing.unread import REASON, UnreadQueues
+from streaming.collector.probing.unread_queues import REASON, UnreadQueues
 from streaming.core.allocation import class_of_strategy
 from streaming.simulation.answers import addresses_by_id, offsets_of, owned_queues, table_of, version_of
 from streaming.simulation.broker import Broker
