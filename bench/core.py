@@ -14,8 +14,8 @@ from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import GroupState, new_state, pack, unpack
 from streaming.core.step import take
-from streaming.simulation.load.fleet_spec import Order, moulds_for
-from streaming.simulation.load.generated_fleet import stamped_fleet
+from streaming.simulation.load.fleet_spec import FleetSpec, templates_for
+from streaming.simulation.load.generated_fleet import generated_fleet
 
 GROUPS, EVENTS = 300, 60_000
 START_TS = 1_790_000_000_000
@@ -23,8 +23,8 @@ START_TS = 1_790_000_000_000
 
 def measure(results: Results, quick: bool) -> None:
     with results.part("core"):
-        order = Order(GROUPS)
-        fleet = stamped_fleet(order, moulds_for(order), START_TS)
+        spec = FleetSpec(GROUPS)
+        fleet = generated_fleet(spec, templates_for(spec), START_TS)
         groups: dict[bytes, Group] = {}
         introduction_s = sum(_take_all(groups, fleet.introduce(GROUPS)).values())
         gc.freeze()

@@ -25,8 +25,8 @@ from schemas.facts import Fact
 from schemas.tables import FACTS
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
-from streaming.simulation.load.fleet_spec import Order, moulds_for
-from streaming.simulation.load.generated_fleet import stamped_fleet
+from streaming.simulation.load.fleet_spec import FleetSpec, templates_for
+from streaming.simulation.load.generated_fleet import generated_fleet
 from streaming.spark.facts import FactsTable, rows_of, typed
 from streaming.spark.maintain import maintain
 from streaming.spark.session import build_session
@@ -113,8 +113,8 @@ def _write(spark: SparkSession, folder: str, wanted: int) -> int:
 
 def _template_facts() -> list[Fact]:
     """In each round of a group one of twenty times a client comes, so that there are facts at all."""
-    order = Order(TEMPLATES, churn=0.05)
-    fleet = stamped_fleet(order, moulds_for(order), START_TS)
+    spec = FleetSpec(TEMPLATES, churn=0.05)
+    fleet = generated_fleet(spec, templates_for(spec), START_TS)
     values = [value for _, value in (*fleet.introduce(TEMPLATES), *islice(fleet.backlog(EVENTS), EVENTS))]
     records = [Record(None, value, len(value), None, None, "file", None, number) for number, value in enumerate(values)]
     return fold(None, records, Settings()).facts

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from streaming.feed.console_producer import ConsoleProducer, as_lines
 from streaming.feed.feeding import Clock, Fed, Feed
-from streaming.simulation.load.fleet_spec import Order, moulds_for
-from streaming.simulation.load.generated_fleet import Record, stamped_fleet
+from streaming.simulation.load.fleet_spec import FleetSpec, templates_for
+from streaming.simulation.load.generated_fleet import Record, generated_fleet
 
 RECORDS_A_WRITE = 20_000
 
@@ -27,10 +27,10 @@ class Batch(NamedTuple):
 class Feeder:
     """The fleet behind a pipe; every method waits for its answer, but ``begin_live``, which ``end_live`` waits for."""
 
-    def __init__(self, order: Order, folder: Path, start_ts: int) -> None:
+    def __init__(self, spec: FleetSpec, folder: Path, start_ts: int) -> None:
         self._ours, theirs = multiprocessing.get_context("spawn").Pipe()
         self._process = multiprocessing.get_context("spawn").Process(
-            target=_serve, args=(theirs, order, folder, start_ts), daemon=False
+            target=_serve, args=(theirs, spec, folder, start_ts), daemon=False
         )
         self._theirs = theirs
 
@@ -81,8 +81,8 @@ class Feeder:
 
 
 class _Server:
-    def __init__(self, order: Order, folder: Path, start_ts: int) -> None:
-        self._fleet = stamped_fleet(order, moulds_for(order), start_ts)
+    def __init__(self, spec: FleetSpec, folder: Path, start_ts: int) -> None:
+        self._fleet = generated_fleet(spec, templates_for(spec), start_ts)
         self._folder = folder
         self._files = 0
 
@@ -94,12 +94,12 @@ class _Server:
 
     def live(self, seconds: float, bootstrap_servers: str, topic: str) -> Fed:
         """The next round is due now, whatever its time."""
-        turns = self._fleet.turns()
-        first = next(turns)
+        rounds = self._fleet.rounds()
+        first = next(rounds)
         ahead_s = first.ts / 1000 - time.time()
         with ConsoleProducer(bootstrap_servers, topic, "lz4") as producer:
             feed = Feed(producer, clock=Clock(lambda: time.time() + ahead_s))
-            return feed.paced(chain([first], turns), first.ts + round(seconds * 1000))
+            return feed.paced(chain([first], rounds), first.ts + round(seconds * 1000))
 
     def _write(self, records: Iterable[Record]) -> Batch:
         self._files += 1
@@ -113,8 +113,8 @@ class _Server:
         return Batch(path, events)
 
 
-def _serve(pipe: Connection, order: Order, folder: Path, start_ts: int) -> None:
-    server = _Server(order, folder, start_ts)
+def _serve(pipe: Connection, spec: FleetSpec, folder: Path, start_ts: int) -> None:
+    server = _Server(spec, folder, start_ts)
     while True:
         try:
             what, arguments = pipe.recv()

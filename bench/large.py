@@ -4,27 +4,27 @@ import time
 from dataclasses import replace
 
 from bench.feeder import Feeder
+from bench.ground import Running, Trigger, ground, tell
 from bench.plain import PlainLoop
 from bench.results import Results
-from bench.test_bed import Running, Trigger, ground, tell
 from bench.throughput import BEHIND_MS, FULL, CatchUp, Effort
-from streaming.simulation.load.fleet_spec import Order, stretched_round_ms
+from streaming.simulation.load.fleet_spec import FleetSpec, stretched_round_ms
 
 GROUPS = 10_000
 TOPIC = "groups-10000"
 STEADY_EVENTS_PER_S = 17_000
 STEADY_TRIGGER_S = 5
-CLIENTS = Order(GROUPS).clients
+CLIENTS = FleetSpec(GROUPS).clients
 SETTLING_S = 15  # not counted
 
 
 def measure(results: Results, _quick: bool) -> None:
-    order = Order(GROUPS, round_ms=stretched_round_ms(GROUPS, STEADY_EVENTS_PER_S))
+    spec = FleetSpec(GROUPS, round_ms=stretched_round_ms(GROUPS, STEADY_EVENTS_PER_S))
     start_ts = time.time_ns() // 1_000_000 - BEHIND_MS
     with (
         results.part("job.groups_10000", "job.cost_at_twice_the_groups", "job.steady_busy_ratio"),
         ground() as here,
-        Feeder(order, here.folder, start_ts) as feeder,
+        Feeder(spec, here.folder, start_ts) as feeder,
         PlainLoop() as plain,
     ):
         here.others.update((feeder.pid, plain.pid))

@@ -3,12 +3,12 @@
 import time
 
 from bench.feeder import Feeder
+from bench.ground import Ground, ground
 from bench.keyed import catch_up_keyed_by_group
 from bench.plain import PlainLoop
 from bench.results import SKIPPED, Results
-from bench.test_bed import Ground, ground
 from bench.throughput import BEHIND_MS, FULL, QUICK, CatchUp, Effort
-from streaming.simulation.load.fleet_spec import Order
+from streaming.simulation.load.fleet_spec import FleetSpec
 
 GROUPS = 1_000
 TOPIC = "groups-1000"
@@ -28,13 +28,13 @@ def measure(results: Results, quick: bool) -> None:
 
 
 def _catch_up(results: Results, here: Ground, effort: Effort) -> float:
-    order = Order(GROUPS)
+    spec = FleetSpec(GROUPS)
     start_ts = time.time_ns() // 1_000_000 - BEHIND_MS
-    with Feeder(order, here.folder, start_ts) as feeder, PlainLoop() as plain:
+    with Feeder(spec, here.folder, start_ts) as feeder, PlainLoop() as plain:
         here.others.update((feeder.pid, plain.pid))
         work = CatchUp(here, feeder, plain, TOPIC)
         work.preload(GROUPS)
         caught = work.catch_up(effort)
         loop = work.plain_events_per_s(caught.batches, effort.plain_batches)
-        results.put("job.groups_1000", work.figures(caught, loop, GROUPS * order.clients))
+        results.put("job.groups_1000", work.figures(caught, loop, GROUPS * spec.clients))
     return caught.events_per_s

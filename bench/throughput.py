@@ -7,10 +7,10 @@ from statistics import median
 from typing import NamedTuple
 
 from bench.feeder import Batch, Feeder
+from bench.ground import Ground, Running, Trigger, Usage, tell
 from bench.plain import PlainLoop
 from bench.results import say
 from bench.tables import checkpoint_bytes_since, state_bytes
-from bench.test_bed import Ground, Running, Trigger, Usage, tell
 from streaming.feed.console_producer import ConsoleProducer
 
 BEHIND_MS = 3_600_000  # where a fleet's time begins: a backlog must not reach into the future

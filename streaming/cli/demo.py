@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from streaming.demo.example_queries import invitation
-from streaming.demo.fleet import simulated_moulds
+from streaming.demo.fleet import demo_templates
 from streaming.demo.live_run import TOPIC, Show
 from streaming.demo.scenarios import load_scenarios
 from streaming.demo.schedule import CLUSTER
@@ -46,13 +46,13 @@ def run(arguments: argparse.Namespace) -> int:
             spark_jars()
             kafka_jars()
         with terminal.step("Simulating a dozen groups, and what may befall them"):
-            moulds = simulated_moulds()
+            templates = demo_templates()
         kafka = LoopbackKafka()
         with terminal.step("Starting Kafka"):
             stack.callback(kafka.stop)
             kafka.start()
             kafka.create_topic(TOPIC, PARTITIONS)
-        show = Show(terminal, scenarios, moulds, kafka.bootstrap_servers, folder, arguments.seconds)
+        show = Show(terminal, scenarios, templates, kafka.bootstrap_servers, folder, arguments.seconds)
         show.perform()
     _sum_up(terminal, show, time.monotonic() - began)
     return 0

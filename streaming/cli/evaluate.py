@@ -44,13 +44,15 @@ def _count(text: str) -> int:
 def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments, writes=())
     from streaming.simulation.evaluation.report_text import lines
-    from streaming.simulation.evaluation.runner import Order, evaluate
+    from streaming.simulation.evaluation.runner import RunCounts, evaluate
 
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
     settings = config.settings()
-    order = Order(arguments.incidents, arguments.healthy, arguments.perturbed_incidents, arguments.perturbed_healthy)
+    order = RunCounts(
+        arguments.incidents, arguments.healthy, arguments.perturbed_incidents, arguments.perturbed_healthy
+    )
     report = evaluate(order, arguments.seed, settings, arguments.jobs, say)
     found = report.as_json()
     print(json.dumps(found, indent=1) if arguments.json else "\n".join(lines(found)))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from streaming.config import Config
     from streaming.feed.feeding import Fed
     from streaming.feed.outputs import Output
-    from streaming.simulation.load.fleet_spec import Order
+    from streaming.simulation.load.fleet_spec import FleetSpec
 
 MOST_GROUPS, MOST_CLIENTS, MOST_QUEUES, MOST_BROKERS = 100_000, 1_000, 1_024, 64
 FAULTY, MOST_FAULTY = 0.05, 0.4
@@ -78,20 +78,20 @@ def _share(text: str) -> float:
 def run(arguments: argparse.Namespace) -> int:
     """0 when all was handed over, and after Ctrl-C. Raises MonitorError for what is refused or not taken."""
     config = configured(arguments, _options(arguments), writes=())
-    order = _order(arguments)
+    spec = _spec(arguments)
     output = _output(arguments, config)
     from streaming.feed.feeding import Feed
-    from streaming.simulation.load.fleet_spec import moulds_for
-    from streaming.simulation.load.generated_fleet import stamped_fleet
+    from streaming.simulation.load.fleet_spec import templates_for
+    from streaming.simulation.load.generated_fleet import generated_fleet
 
     lasts_ms, progress = arguments.seconds * 1000, Progress()
-    moulds = moulds_for(order, lambda done, of: progress.say(f"{done} of {of} kinds of groups simulated"))
+    templates = templates_for(spec, lambda done, of: progress.say(f"{done} of {of} kinds of groups simulated"))
     start_ts = time.time_ns() // 1_000_000 - (0 if arguments.paced else lasts_ms)
-    fleet = stamped_fleet(order, moulds, start_ts)
+    fleet = generated_fleet(spec, templates, start_ts)
     fleet.open()
     feed = Feed(output, lambda fed: progress.say(_so_far(fed)))
     with progress, suppress(KeyboardInterrupt):
-        (feed.paced if arguments.paced else feed.at_once)(fleet.turns(), start_ts + lasts_ms)
+        (feed.paced if arguments.paced else feed.at_once)(fleet.rounds(), start_ts + lasts_ms)
     output.close()
     print(_summary(arguments, feed.fed, output.where))
     return 0
@@ -108,14 +108,14 @@ def _options(arguments: argparse.Namespace) -> dict[str, tuple[str, str]]:
     return options
 
 
-def _order(arguments: argparse.Namespace) -> "Order":
+def _spec(arguments: argparse.Namespace) -> "FleetSpec":
     """Raises ConfigError for queues that brokers cannot share evenly, and for faults that cannot be had."""
-    from streaming.simulation.load.fleet_spec import Order, faults_by_shape, faults_named
+    from streaming.simulation.load.fleet_spec import FleetSpec, faults_by_shape, faults_named
 
     if arguments.queues % arguments.brokers:
         raise ConfigError(f"--queues {arguments.queues}: a multiple of the {arguments.brokers} brokers (--brokers)")
     names = [name.strip() for name in arguments.faults.split(",") if name.strip()]
-    order = Order(
+    spec = FleetSpec(
         groups=arguments.groups,
         clients=arguments.clients,
         queues=arguments.queues,
@@ -124,8 +124,8 @@ def _order(arguments: argparse.Namespace) -> "Order":
         faults=faults_named(names),
         faulty=arguments.faulty if names else 0.0,
     )
-    faults_by_shape(order)
-    return order
+    faults_by_shape(spec)
+    return spec
 
 
 def _output(arguments: argparse.Namespace, config: "Config") -> "Output":

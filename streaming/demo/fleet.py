@@ -7,11 +7,11 @@ from itertools import count
 from random import Random
 
 from streaming.demo.schedule import CLUSTER, Played
-from streaming.simulation.load.fleet_spec import JOIN, Order, faults_named, moulds_for
-from streaming.simulation.load.generated_fleet import StampedFleet
-from streaming.simulation.load.generated_group import StampedGroup
-from streaming.simulation.load.group_template import REST, Excursion, Mould
-from streaming.simulation.load.renaming import Part
+from streaming.simulation.load.fleet_spec import JOIN, FleetSpec, faults_named, templates_for
+from streaming.simulation.load.generated_fleet import GeneratedFleet
+from streaming.simulation.load.generated_group import GeneratedGroup
+from streaming.simulation.load.group_template import IDLE_ROUNDS, GroupTemplate, RecordedDisruption
+from streaming.simulation.load.renaming import GroupIdentity
 from streaming.simulation.load.segment import ROUND_MS
 
 GROUPS = (
@@ -51,59 +51,67 @@ WORDS = {
 class Director:
     """Decides what befalls whom: one a minute, and nothing again before all else has been."""
 
-    def __init__(self, excursions: Mapping[str, Excursion]) -> None:
-        self._unseen = dict.fromkeys(name for name in WORDS if name in excursions)
+    def __init__(self, disruptions: Mapping[str, RecordedDisruption]) -> None:
+        self._unseen = dict.fromkeys(name for name in WORDS if name in disruptions)
         self._all = tuple(self._unseen)
         self._last_ts = 0
-        self.deeds: list[tuple[int, str, str]] = []  # when, whose, what; in no order
+        self.disruptions: list[tuple[int, str, str]] = []  # when, whose, what; in no order
 
-    def next_deed(self, group: StampedGroup, ts: int) -> Excursion | None:
+    def next_disruption(self, group: GeneratedGroup, ts: int) -> RecordedDisruption | None:
         """Asked at the end of each of the group's minutes at rest."""
         if ts < self._last_ts + APART_MS:
             return None
-        name = next((name for name in self._unseen if name in group.mould.excursions), None)
+        name = next((name for name in self._unseen if name in group.template.disruptions), None)
         if name is None:
             return None
         del self._unseen[name]
         self._unseen = self._unseen or dict.fromkeys(self._all)
         self._last_ts = ts
-        excursion = group.mould.excursions[name]
-        self.deeds.append((ts, group.part.group, WORDS[name]))
+        recorded = group.template.disruptions[name]
+        self.disruptions.append((ts, group.identity.group, WORDS[name]))
         if name != JOIN:
-            self.deeds.append((ts + excursion.mended_ms, group.part.group, "mended"))
-        return excursion
+            self.disruptions.append((ts + recorded.mended_ms, group.identity.group, "mended"))
+        return recorded
 
     def due(self, ts: int) -> list[tuple[int, str, str]]:
         """The deeds up to ``ts`` that were not yet told."""
-        found = sorted(deed for deed in self.deeds if deed[0] <= ts)
-        self.deeds = [deed for deed in self.deeds if deed[0] > ts]
+        found = sorted(disruption for disruption in self.disruptions if disruption[0] <= ts)
+        self.disruptions = [disruption for disruption in self.disruptions if disruption[0] > ts]
         return found
 
 
-def simulated_moulds() -> list[Mould]:
+def demo_templates() -> list[GroupTemplate]:
     """With all that there are words for; it takes some seconds."""
     faults = faults_named(name for name in WORDS if name != JOIN)
-    return moulds_for(Order(len(GROUPS), CLIENTS, QUEUES, seed=SEED, faults=faults))
+    return templates_for(FleetSpec(len(GROUPS), CLIENTS, QUEUES, seed=SEED, faults=faults))
 
 
-def simulated_schedule(moulds: list[Mould], start_ms: int) -> Iterator[Played]:
+def simulated_schedule(templates: list[GroupTemplate], start_ms: int) -> Iterator[Played]:
     """Everything that the fleet tells from ``start_ms`` on, in the order in which it is due; it never ends.
 
     The groups are known by then, and one after the other comes to the end of a minute at rest.
     """
-    director = Director({name: one for mould in moulds for name, one in mould.excursions.items()})
+    director = Director({name: one for event_template in templates for name, one in event_template.disruptions.items()})
     groups = []
-    for place, name in enumerate(GROUPS):
-        part = Part(CLUSTER, f"demo {start_ms}", name, f"{name}-events", has_nanos=False)
-        mould = moulds[place % len(moulds)]
-        groups.append(StampedGroup(mould, part, Random(f"{SEED}/{name}"), director.next_deed, REST - 1 - place % REST))
-    fleet, numbers = StampedFleet(groups, start_ms - KNOWN_BEFORE_MS, ROUND_MS), count()
+    for index, name in enumerate(GROUPS):
+        identity = GroupIdentity(CLUSTER, f"demo {start_ms}", name, f"{name}-events", has_nanos=False)
+        event_template = templates[index % len(templates)]
+        groups.append(
+            GeneratedGroup(
+                event_template,
+                identity,
+                Random(f"{SEED}/{name}"),
+                director.next_disruption,
+                IDLE_ROUNDS - 1 - index % IDLE_ROUNDS,
+            )
+        )
+    fleet, numbers = GeneratedFleet(groups, start_ms - KNOWN_BEFORE_MS, ROUND_MS), count()
     for key, value in fleet.introduce(len(groups)):
         yield Played(start_ms, next(numbers), key.decode().partition("/")[2], key, value)
     due_ms = start_ms
-    for turn in fleet.turns():
-        due_ms = max(due_ms, turn.ts)
+    for group_round in fleet.rounds():
+        due_ms = max(due_ms, group_round.ts)
         for _, group, what in director.due(due_ms):
             yield Played(due_ms, next(numbers), group, b"", None, what)
-        for key, value in turn.records:
-            yield Played(due_ms, next(numbers), turn.group.part.group, key, value)
+        for key, value in group_round.records:
+            yield Played(due_ms, next(numbers), group_round.group.identity.group, key, value)

@@ -25,7 +25,7 @@ from streaming.demo.scenarios import Scenario
 from streaming.demo.schedule import CLUSTER, Played, schedule
 from streaming.demo.terminal import Terminal
 from streaming.replay.spark_engine import SHORT_LIVED
-from streaming.simulation.load.group_template import Mould
+from streaming.simulation.load.group_template import GroupTemplate
 from streaming.spark.service import serve
 from streaming.tables.facts_table import FactsTable
 
@@ -43,7 +43,7 @@ class Show:
         self,
         terminal: Terminal,
         scenarios: list[Scenario],
-        moulds: list[Mould],
+        templates: list[GroupTemplate],
         bootstrap_servers: str,
         folder: Path,
         seconds: float | None,
@@ -53,7 +53,7 @@ class Show:
         self.records = 0
         self._terminal = terminal
         self._scenarios = scenarios
-        self._moulds = moulds
+        self._moulds = templates
         self._bootstrap_servers = bootstrap_servers
         self._folder = folder
         self._seconds = seconds

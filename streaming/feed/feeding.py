@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from streaming.feed.outputs import Output
-from streaming.simulation.load.generated_fleet import Turn
+from streaming.simulation.load.generated_fleet import GroupRound
 
 SAY_EVERY_S = 5.0
 NAP_S = 0.05
-TURNS_A_LOOK = 64  # after so many the clock is looked at
+ROUNDS_A_LOOK = 64  # after so many the clock is looked at
 
 
 class Fed(NamedTuple):
@@ -52,38 +52,38 @@ class Feed:
     def fed(self) -> Fed:
         return Fed(self._events, self._clock.now() - self._began, self._late_s, self._share)
 
-    def at_once(self, turns: Iterator[Turn], until_ts: int) -> Fed:
+    def at_once(self, rounds: Iterator[GroupRound], until_ts: int) -> Fed:
         """All rounds whose markers are told before ``until_ts``, as fast as they can be made."""
-        for number, turn in enumerate(self._until(turns, until_ts)):
-            self._send(turn)
-            if number % TURNS_A_LOOK == 0:
+        for number, group_round in enumerate(self._until(rounds, until_ts)):
+            self._send(group_round)
+            if number % ROUNDS_A_LOOK == 0:
                 self._say(self._clock.now())
         return self.fed
 
-    def paced(self, turns: Iterator[Turn], until_ts: int) -> Fed:
+    def paced(self, rounds: Iterator[GroupRound], until_ts: int) -> Fed:
         """The same, each round when its marker's time has come. What is late is sent at once."""
-        for turn in self._until(turns, until_ts):
-            while (wait_s := turn.ts / 1000 - (now := self._clock.now())) > 0:
+        for group_round in self._until(rounds, until_ts):
+            while (wait_s := group_round.ts / 1000 - (now := self._clock.now())) > 0:
                 self._output.flush()
                 self._clock.sleep(min(wait_s, NAP_S))
             self._late_s = max(self._late_s, -wait_s)
-            self._send(turn)
+            self._send(group_round)
             self._say(now)
         return self.fed
 
-    def _until(self, turns: Iterator[Turn], until_ts: int) -> Iterator[Turn]:
+    def _until(self, rounds: Iterator[GroupRound], until_ts: int) -> Iterator[GroupRound]:
         first_ts = None
-        for turn in turns:
-            if turn.ts >= until_ts:
+        for group_round in rounds:
+            if group_round.ts >= until_ts:
                 break
-            first_ts = turn.ts if first_ts is None else first_ts
-            self._share = (turn.ts - first_ts) / max(1, until_ts - first_ts)
-            yield turn
+            first_ts = group_round.ts if first_ts is None else first_ts
+            self._share = (group_round.ts - first_ts) / max(1, until_ts - first_ts)
+            yield group_round
         self._share = 1.0
 
-    def _send(self, turn: Turn) -> None:
-        self._output.send(turn.records)
-        self._events += len(turn.records)
+    def _send(self, group_round: GroupRound) -> None:
+        self._output.send(group_round.records)
+        self._events += len(group_round.records)
 
     def _say(self, now: float) -> None:
         if now - self._told >= SAY_EVERY_S:

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 from schemas.identity import MessageQueue
 from streaming.core.allocation import AllocationError, Strategy, allocate_all, sort_client_ids
-from streaming.simulation.name_server import TopicRouteData
+from streaming.simulation.name_server import TopicRoute
 
 Shares = Mapping[str, tuple[MessageQueue, ...]]
 
 
-class Allocations:
+class AllocationCache:
     """Shares by strategy, route and list of members. Equal lists are made one object: they are told by identity."""
 
     def __init__(self) -> None:
@@ -25,14 +25,8 @@ class Allocations:
             found = self._lists[client_ids] = self._lists.setdefault(ordered, ordered)
         return found
 
-    def share(
-        self, strategy: Strategy, route: TopicRouteData, members: tuple[str, ...], client_id: str
-    ) -> tuple[MessageQueue, ...]:
-        """The share of one client; none if it is not listed. Raises AllocationError where the strategy throws."""
-        shares = self.shares(strategy, route, members)
-        return shares.get(client_id, ())
-
-    def shares(self, strategy: Strategy, route: TopicRouteData, members: tuple[str, ...]) -> Shares:
+    def shares(self, strategy: Strategy, route: TopicRoute, members: tuple[str, ...]) -> Shares:
+        """By client id. Raises AllocationError where the strategy throws."""
         key = (id(strategy), id(route), id(members))
         found = self._shares.get(key)
         if found is None:
@@ -43,7 +37,7 @@ class Allocations:
         return found
 
 
-def _shares(strategy: Strategy, route: TopicRouteData, members: tuple[str, ...]) -> Shares | AllocationError:
+def _shares(strategy: Strategy, route: TopicRoute, members: tuple[str, ...]) -> Shares | AllocationError:
     try:
         allocation = allocate_all(strategy, route.subscribe_info, members)
     except AllocationError as error:

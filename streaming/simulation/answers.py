@@ -1,56 +1,61 @@
-"""What brokers and clients answer to a collector, in the form of its events."""
+"""What simulated brokers and name servers answer to a collector, in the types of the real answers."""
 
-from collections.abc import Iterable, Mapping
+from streaming.collector.translation.answers import (
+    CONSUMER_NOT_ONLINE,
+    SUCCESS,
+    SYSTEM_ERROR,
+    TOPIC_NOT_EXIST,
+    ConnectionsAnswer,
+    ConsumerListAnswer,
+    ConsumeStatsAnswer,
+    OffsetRow,
+    RouteAnswer,
+)
+from streaming.simulation.broker import Broker
+from streaming.simulation.name_server import TopicRoute
+from streaming.simulation.process_queue import Progress
 
-from schemas.events import OwnedQueue, OwnedQueues, QueueProgress
-from streaming.collector.translation.answers import OffsetRow
-from streaming.simulation.broker import Channel
-from streaming.simulation.consumer import Consumer
-from streaming.simulation.message_queue import Progress
-
-
-def version_of(client: Consumer) -> str:
-    """What a broker tells of a connection: the ordinal of ``MQVersion.Version``, as the client gave it."""
-    if client.manner.sdk.language == "GO":
-        return "317"  # rocketmq-client-go, internal/remote/codec.go
-    return "479" if client.manner.version >= 5 else "407"  # V5_3_3, V4_9_7
-
-
-def addresses_by_id(channels: dict[Channel, int]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
-    for channel in channels:
-        found.setdefault(channel.client.client_id, []).append(channel.address)
-    return {client_id: tuple(sorted(addresses)) for client_id, addresses in found.items()}
+NAME_SERVER = "name-server:9876"  # the only address that a collector knows, as where a load balancer stands before them
 
 
-def owned_queues(client: Consumer) -> tuple[OwnedQueues, ...]:
-    """``mqTable``: what is dropped but still held stands in it too."""
-    found: dict[tuple[str, str], list[OwnedQueue]] = {}
-    now = client.fleet.now
-    for held in client.rebalance.process_queues():
-        queue = held.progress.log.queue
-        held.progress.settle(now)
-        found.setdefault((queue.topic, queue.broker_name), []).append(
-            OwnedQueue(queue.queue_id, held.in_hand, held.dropped)
-        )
-    return tuple(
-        OwnedQueues(topic, broker_name, tuple(sorted(queues, key=lambda q: q.queue_id)))
-        for (topic, broker_name), queues in sorted(found.items())
-    )
+def topic_route(topic: str, route: TopicRoute | None, now: int) -> RouteAnswer:
+    if route is None:
+        return RouteAnswer(ts=now, code=TOPIC_NOT_EXIST, topic=topic, name_server=NAME_SERVER)
+    return RouteAnswer(ts=now, code=SUCCESS, topic=topic, name_server=NAME_SERVER, body=route.body)
 
 
-def offsets_of(progress: Progress, now: int, tells_pull_offsets: bool) -> QueueProgress:
+def consumer_list(broker: Broker, group: str, now: int) -> ConsumerListAnswer:
+    if not (broker.is_up and broker.answers_lists):
+        return ConsumerListAnswer(ts=now, broker=broker.name)
+    ids = broker.client_ids(group)
+    return ConsumerListAnswer(ts=now, broker=broker.name, code=SUCCESS if ids else SYSTEM_ERROR, ids=ids or None)
+
+
+def connections(broker: Broker, group: str, now: int) -> ConnectionsAnswer:
+    if not (broker.is_up and broker.answers_lists and broker.answers_connections):
+        return ConnectionsAnswer(ts=now, broker=broker.name)
+    known = broker.groups.get(group)
+    if known is None:
+        return ConnectionsAnswer(ts=now, broker=broker.name, code=CONSUMER_NOT_ONLINE)
+    return ConnectionsAnswer(ts=now, broker=broker.name, code=SUCCESS, body=known.body())
+
+
+def consume_stats(broker: Broker, group: str, now: int, topic: str | None = None) -> ConsumeStatsAnswer:
+    """Of one topic; without one, of those of which the group has committed an offset here."""
+    if not broker.is_up:
+        return ConsumeStatsAnswer(ts=now, broker=broker.name, topic=topic)
+    rows = [
+        _offset_row(progress, broker.tells_pull_offsets, now)
+        for name, progresses in broker.progresses_by_topic(group, now).items()
+        if (name == topic if topic else any(progress.committed >= 0 for progress in progresses))
+        for progress in progresses
+    ]
+    return ConsumeStatsAnswer(ts=now, broker=broker.name, code=SUCCESS, topic=topic, table=tuple(rows))
+
+
+def _offset_row(progress: Progress, tells_pull_offsets: bool, now: int) -> OffsetRow:
     """Brokers of 4.x do not tell pull offsets."""
-    newest = progress.log.max_offset(now)
-    committed = max(0, progress.committed)
-    pulled = max(committed, progress.pulled) if tells_pull_offsets else -1
-    return QueueProgress(progress.log.queue.queue_id, newest, committed, pulled)
-
-
-def table_of(topics: Mapping[str, Iterable[QueueProgress]]) -> tuple[OffsetRow, ...]:
-    """``ConsumeStats``, as far as the collector's schedule looks at it."""
-    return tuple(
-        OffsetRow(topic, one.queue_id, broker_offset=one.broker_offset, consumer_offset=one.consumer_offset)
-        for topic, rows in topics.items()
-        for one in rows
-    )
+    topic, broker_name, queue_id = progress.log.queue
+    newest, committed = progress.log.max_offset(now), max(0, progress.committed)
+    pulled = max(committed, progress.pulled) if tells_pull_offsets else None
+    return OffsetRow(topic, queue_id, broker_name, newest, committed, pulled)

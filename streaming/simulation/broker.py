@@ -1,48 +1,65 @@
 """A broker: who is in which group (``ConsumerManager``), how far each group is, and who has locked what."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+from zlib import crc32
 
 from schemas.identity import MessageQueue
+from streaming.collector.translation.answers import Connection, ConsumerConnection, QueueData, RunningInfoAnswer
 from streaming.core.intake.topic_routes import PERM_READ
-from streaming.simulation.message_queue import MessageLog, Progress
-from streaming.simulation.name_server import QueueData
-
-if TYPE_CHECKING:
-    from streaming.simulation.consumer import Consumer
+from streaming.simulation.message_queue import MessageLog
+from streaming.simulation.process_queue import Progress
 
 CHANNEL_EXPIRED_MS = 120_000  # ConsumerManager.CHANNEL_EXPIRED_TIMEOUT
 SCAN_MS = 10_000  # ClientHousekeepingService
 LOCK_EXPIRED_MS = 60_000  # RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME
 REGISTER_MS = 30_000  # BrokerConfig.registerNameServerPeriod
 
-Notify = Callable[["Consumer"], None]
+
+class Client(Protocol):
+    """The client at the other end of a connection."""
+
+    client_id: str
+    group: str
+
+    @property
+    def answers(self) -> bool:
+        """Whether it answers requests now."""
+
+    def consumer_ids_changed(self) -> None:
+        """NOTIFY_CONSUMER_IDS_CHANGED."""
+
+    def running_info(self, broker_name: str, asked_ts: int, dur_ms: int) -> RunningInfoAnswer:
+        """GET_CONSUMER_RUNNING_INFO, asked through this broker."""
 
 
-class Channel(NamedTuple):
-    """A connection of a client. ``number`` tells it from the client's earlier ones."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Channel:
+    """A connection of a client (``ClientChannelInfo``). ``number`` tells it from the client's earlier ones."""
 
-    client: Consumer
+    client: Client
     number: int
-    address: str
+    connection: Connection
+    consume_type: str = ""
+    message_model: str = ""
 
 
 class ConsumerGroupInfo:
     """A group as this broker knows it. ``subscriptions`` are the topics of the last heartbeat, whoever sent it.
 
-    Each has the newest version (``subVersion``) that any client has sent while the topic stood there. ``consume_type``
-    is that of the last heartbeat too.
+    Each has the newest version (``subVersion``) that any client has sent while the topic stood there. ``last`` sent
+    the last heartbeat.
     """
 
-    __slots__ = ("_ids", "channels", "consume_type", "subscriptions")
+    __slots__ = ("_body", "_ids", "channels", "last", "subscriptions")
 
     def __init__(self) -> None:
         self.channels: dict[Channel, int] = {}  # -> when it last sent a heartbeat
         self.subscriptions: dict[str, int] = {}
-        self.consume_type = ""
+        self.last: Channel | None = None
         self._ids: tuple[str, ...] | None = ()
+        self._body: ConsumerConnection | None = None
 
     @property
     def client_ids(self) -> tuple[str, ...]:
@@ -51,48 +68,58 @@ class ConsumerGroupInfo:
             self._ids = tuple(channel.client.client_id for channel in self.channels)
         return self._ids
 
-    def beat(self, channel: Channel, versions: dict[str, int], now: int) -> bool:
-        """A heartbeat. Whether it brought a new channel, or another set of topics."""
-        is_new = channel not in self.channels
+    def body(self) -> ConsumerConnection:
+        """GET_CONSUMER_CONNECTION_LIST."""
+        if self._body is None:
+            assert self.last is not None
+            self._body = ConsumerConnection(
+                tuple(channel.connection for channel in self.channels),
+                self.last.consume_type,
+                self.last.message_model,
+                self.subscriptions,
+            )
+        return self._body
+
+    def heartbeat(self, channel: Channel, versions: dict[str, int], now: int) -> bool:
+        """Whether it brought a new channel, or another set of topics."""
+        is_new, before = channel not in self.channels, self.subscriptions
         self.channels[channel] = now
-        self.consume_type = channel.client.manner.sdk.consume_type
+        self.subscriptions = {topic: max(version, before.get(topic, version)) for topic, version in versions.items()}
+        self.last = channel
+        self._body = None
         if is_new:
             self._ids = None
-        before = self.subscriptions
-        self.subscriptions = {topic: max(version, before.get(topic, version)) for topic, version in versions.items()}
         return is_new or before.keys() != versions.keys()
 
     def remove(self, channel: Channel) -> bool:
         if self.channels.pop(channel, None) is None:
             return False
-        self._ids = None
+        self._ids = self._body = None
         return True
 
 
 class Broker:
     """``notify`` carries NOTIFY_CONSUMER_IDS_CHANGED to a client.
 
-    ``serving`` hears that pulls may be served that were not; True: and that others may not be any more.
-
-    ``listing`` hears of every client that appears in, or disappears from, what it lists.
+    ``pulls_changed`` hears that pulls may be served that were not; True: and that others may not be any more.
+    ``members_changed`` hears of every client that appears in, or disappears from, what it lists.
     """
 
     def __init__(
         self,
         name: str,
-        notify: Notify,
-        serving: Callable[[str, bool], None],
-        listing: Callable[[str], None] = lambda _: None,
-        broker_id: int = 0,
+        notify: Callable[[Client], None],
+        pulls_changed: Callable[[str, bool], None],
+        members_changed: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.name, self.broker_id = name, broker_id
-        self.is_up = self.hears_name_server = True
+        self.name = name
+        self.is_up = True
         self.answers_lists = self.answers_connections = self.tells_pull_offsets = True
         self.topics: dict[str, QueueData] = {}
         self.logs: dict[MessageQueue, MessageLog] = {}
         self.groups: dict[str, ConsumerGroupInfo] = {}
         self.broadcasting: set[str] = set()
-        self._notify, self._serving, self._listing = notify, serving, listing
+        self._notify, self._pulls_changed, self._members_changed = notify, pulls_changed, members_changed
         self._progress: dict[tuple[str, MessageQueue], Progress] = {}
         self._locks: dict[tuple[str, MessageQueue], tuple[str, int]] = {}
 
@@ -101,7 +128,7 @@ class Broker:
     def put_topic(self, topic: str, data: QueueData, now: int) -> None:
         """``updateTopicConfig``: queues that are no longer in it keep their messages."""
         self.topics[topic] = data
-        for queue_id in range(max(data.read_queue_nums, data.write_queue_nums)):
+        for queue_id in range(_queue_count(data)):
             queue = MessageQueue(topic, self.name, queue_id)
             if queue not in self.logs:
                 self.logs[queue] = MessageLog(queue, now)
@@ -114,25 +141,21 @@ class Broker:
             found = self._progress[key] = Progress(log)
         return found
 
-    def progresses(self, group: str) -> Iterable[Progress]:
+    def progresses(self, group: str) -> list[Progress]:
         return [progress for (name, _), progress in self._progress.items() if name == group]
 
     def progresses_by_topic(self, group: str, now: int) -> dict[str, list[Progress]]:
         """Of the queues that the topics have, in order, as they are now."""
         found: dict[str, list[Progress]] = {}
         for progress in self.progresses(group):
-            progress.settle(now)
+            progress.catch_up(now)
             queue = progress.log.queue
             data = self.topics.get(queue.topic)
-            if data is not None and queue.queue_id < max(data.read_queue_nums, data.write_queue_nums):
+            if data is not None and queue.queue_id < _queue_count(data):
                 found.setdefault(queue.topic, []).append(progress)
         for progresses in found.values():
             progresses.sort(key=lambda progress: progress.log.queue.queue_id)
         return found
-
-    def stored_topics(self, group: str) -> set[str]:
-        """Those of which an offset of the group has been committed here (``whichTopicByConsumer``)."""
-        return {one.log.queue.topic for one in self.progresses(group) if one.committed >= 0}
 
     # --- members
 
@@ -140,6 +163,19 @@ class Broker:
         """GET_CONSUMER_LIST_BY_GROUP."""
         known = self.groups.get(group)
         return () if known is None else known.client_ids
+
+    def find_client(self, group: str, client_id: str) -> Client | None:
+        """``findChannel``: of several connections with one id a broker always uses the same, whichever it is.
+
+        None: there is none, or that one is dead, since its client has connected anew.
+        """
+        known = self.groups.get(group)
+        channels = [] if known is None else [c for c in known.channels if c.client.client_id == client_id]
+        if not channels:
+            return None
+        chosen = min(channels, key=lambda c: crc32(f"{c.connection.address} {self.name}".encode()))
+        is_dead = chosen.number != max(c.number for c in channels if c.client is chosen.client)
+        return None if is_dead else chosen.client
 
     def heartbeat(self, channel: Channel, versions: dict[str, int], now: int) -> None:
         """``registerConsumer``: clients of the group are notified if it brings anything new.
@@ -149,26 +185,26 @@ class Broker:
         name = channel.client.group
         group = self.groups.setdefault(name, ConsumerGroupInfo())
         before, listed = group.subscriptions, len(group.channels)
-        if group.beat(channel, versions, now):
+        if group.heartbeat(channel, versions, now):
             if len(group.channels) > listed:
-                self._listing(channel.client.client_id)
-            self._tell_all(name)
+                self._members_changed(channel.client.client_id)
+            self._notify_group(name)
         if before != group.subscriptions:
-            self._serving(self.name, before.keys() != versions.keys())
+            self._pulls_changed(self.name, before.keys() != versions.keys())
 
     def unregister(self, channel: Channel) -> None:
         """A client says goodbye, or its connection closes (``doChannelCloseEvent``): the others are notified."""
         if self._remove(channel):
-            self._tell_all(channel.client.group)
+            self._notify_group(channel.client.group)
 
-    def scan(self, now: int, tells: Callable[[], bool]) -> None:
-        """``scanNotActiveChannel``. Whether the others hear of it at once is a race in RocketMQ: ``tells``."""
+    def scan(self, now: int, notifies: Callable[[], bool]) -> None:
+        """``scanNotActiveChannel``. Whether the others are notified at once is a race in RocketMQ: ``notifies``."""
         for name, group in list(self.groups.items()):
             expired = [channel for channel, ts in group.channels.items() if now - ts > CHANNEL_EXPIRED_MS]
             for channel in expired:
                 self._remove(channel)
-            if expired and tells():
-                self._tell_all(name)
+            if expired and notifies():
+                self._notify_group(name)
 
     def _remove(self, channel: Channel) -> bool:
         name = channel.client.group
@@ -177,18 +213,18 @@ class Broker:
             return False
         if not group.channels:
             del self.groups[name]
-        self._listing(channel.client.client_id)
+        self._members_changed(channel.client.client_id)
         return True
 
-    def _tell_all(self, name: str) -> None:
+    def _notify_group(self, name: str) -> None:
         group = self.groups.get(name)
         if group is None or name in self.broadcasting:
             return
         for channel in group.channels:
             self._notify(channel.client)
 
-    def serves(self, group: str, queue: MessageQueue, version: int) -> bool:
-        """Whether a pull is: the queue can be read, and its topic stands in the table, not older than the puller's.
+    def accepts_pull(self, group: str, queue: MessageQueue, version: int) -> bool:
+        """Whether the queue can be read, and its topic stands in the table, not older than the puller's.
 
         Else SUBSCRIPTION_NOT_EXIST, or SUBSCRIPTION_NOT_LATEST.
         """
@@ -215,3 +251,7 @@ class Broker:
         self.is_up = False
         self.groups.clear()
         self._locks.clear()
+
+
+def _queue_count(data: QueueData) -> int:
+    return max(data.read_queue_nums, data.write_queue_nums)

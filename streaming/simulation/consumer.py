@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from random import Random
-from typing import TYPE_CHECKING
 
 from schemas.identity import MessageQueue, retry_topic
-from streaming.core.allocation import Averagely, Strategy
+from streaming.collector.translation.answers import (
+    SUCCESS,
+    Connection,
+    RunningInfoAnswer,
+    SubscriptionData,
+)
+from streaming.collector.translation.answers import ProcessQueue as ProcessQueueInfo
+from streaming.core.allocation import class_of_strategy
 from streaming.simulation.broker import Broker, Channel
-from streaming.simulation.client_sdk import JAVA, Sdk
-from streaming.simulation.message_queue import MessageLog, Progress
-from streaming.simulation.name_server import TopicRouteData
-from streaming.simulation.process_queue import PERSIST_FIRST_MS, PERSIST_MS, SPEED, ProcessQueue
+from streaming.simulation.client_config import ClientConfig
+from streaming.simulation.message_queue import MessageLog
+from streaming.simulation.name_server import TopicRoute
+from streaming.simulation.network import Network
+from streaming.simulation.process_queue import PERSIST_FIRST_MS, PERSIST_MS, ProcessQueue, Progress
 from streaming.simulation.rebalance import Rebalance
-
-if TYPE_CHECKING:
-    from streaming.simulation.fleet import Fleet
 
 HEARTBEAT_FIRST_MS, HEARTBEAT_MS = 1_000, 30_000  # heartbeatBrokerInterval
 POLL_ROUTES_MS = 30_000  # pollNameServerInterval
@@ -26,45 +29,42 @@ BEATS_ALREADY = 0.11  # how often one of the first heartbeats is still under way
 FIRST_CALL_MS = (5, 200)  # a JVM that has just started takes its time for the first call to a broker
 LOCK_FIRST_MS, LOCK_MS = 1_000, 20_000  # ProcessQueue.REBALANCE_LOCK_INTERVAL
 
-AVERAGELY = Averagely()
+JAVA_PACKAGE = "org.apache.rocketmq.client.consumer.rebalance."
 
-
-@dataclass(frozen=True, slots=True)
-class Manner:
-    """How a client runs. ``topics`` are those it subscribes to, each with its filter. ``version``: 4 or 5."""
-
-    topics: tuple[tuple[str, str], ...]
-    strategy: Strategy = AVERAGELY
-    orderly: bool = False
-    broadcasting: bool = False
-    version: int = 5
-    speed: int = SPEED
-    sdk: Sdk = JAVA
+Timer = Callable[[], None]
 
 
 class Consumer:
-    """Timers, connections and what it owns. What befalls it is set from outside: ``fleet`` and the faults."""
+    """Timers, connections and what it owns. What befalls it is set from outside, by the fleet and the faults.
 
-    def __init__(self, fleet: Fleet, group: str, client_id: str, manner: Manner, random: Random) -> None:
-        self.fleet, self.group, self.client_id, self.manner, self.random = fleet, group, client_id, manner, random
+    ``races`` decides what is a race in a real client.
+    """
+
+    def __init__(
+        self, network: Network, group: str, client_id: str, config: ClientConfig, random: Random, races: Random
+    ) -> None:
+        self.group, self.client_id, self.config, self.random = group, client_id, config, random
         self.address = f"{client_id.partition('@')[0]}:{random.randrange(20_000, 60_000)}"
-        self.start_ts = fleet.now
-        self.clock_is_off_ms = 0
-        self.is_running, self.is_paused, self.pulls_no_more = False, False, False
+        self.start_ts = network.clock.now
+        self.clock_offset_ms = 0
+        self.is_running, self.is_paused, self.pull_service_is_dead = False, False, False
         self.cannot_reach: set[str] = set()  # brokers
-        self.loses_heartbeats_to: set[str] = set()  # brokers that can be reached otherwise
         self.cannot_reach_name_server = False
-        self.orderly, self.speed = manner.orderly, manner.speed
-        self.topics = dict(manner.topics)
-        if not manner.broadcasting:
+        self.orderly, self.speed = config.orderly, config.speed
+        self.topics = dict(config.topics)
+        if not config.broadcasting:
             self.topics[retry_topic(group)] = "*"
         self.versions = dict.fromkeys(self.topics, self.start_ts)  # SubscriptionData.subVersion, by its own clock
-        self.routes: dict[str, TopicRouteData | None] = {}
-        self.local_offsets: dict[MessageQueue, Progress] = {}  # of a broadcasting client
-        self.rebalance = Rebalance(self)
-        self._races = Random(f"{fleet.seed}/{client_id}/{fleet.now}")
+        self.routes: dict[str, TopicRoute | None] = {}
+        self.rebalance = Rebalance(self, network)
+        self._network, self._races = network, races
+        self._local_offsets: dict[MessageQueue, Progress] = {}  # of a broadcasting client
         self._channels: dict[str, Channel] = {}
-        self._missed: dict[str, None] = {}  # timers that fell due while it was paused
+        self._missed_timers: dict[Timer, None] = {}  # those that fell due while it was paused
+
+    @property
+    def _now(self) -> int:
+        return self._network.clock.now
 
     # --- life
 
@@ -72,19 +72,20 @@ class Consumer:
         """Routes, a heartbeat to one broker after the other, and then the first rebalance."""
         self.is_running = True
         self.poll_routes()
-        agenda, random, delay = self.fleet.agenda, self.random, 0
+        clock, random, delay = self._network.clock, self.random, 0
         for name in self._known_brokers():
-            agenda.after(delay, self._beat_one, name)
+            clock.after(delay, self._send_heartbeat, name)
             delay += random.randrange(*FIRST_CALL_MS)
-        agenda.after(delay, self.wake)
-        agenda.after(HEARTBEAT_FIRST_MS, self._each, "beat", HEARTBEAT_MS)
-        agenda.after(POLL_ROUTES_MS + random.randrange(50), self._each, "poll_routes", POLL_ROUTES_MS)
+        clock.after(delay, self.rebalance.wakeup)
+        clock.after(HEARTBEAT_FIRST_MS, self._repeat, self.send_heartbeats, HEARTBEAT_MS)
+        clock.after(POLL_ROUTES_MS + random.randrange(50), self._repeat, self.poll_routes, POLL_ROUTES_MS)
         if self.orderly:
-            agenda.after(LOCK_FIRST_MS, self._each, "lock_all", LOCK_MS)
+            clock.after(LOCK_FIRST_MS, self._repeat, self.rebalance.renew_locks, LOCK_MS)
 
     def stop(self) -> None:
         """Gracefully: offsets are committed, locks given back, the brokers told."""
-        self.persist()
+        for queue in self.queues():
+            queue.persist(self._now)
         for queue in self.queues():
             self.rebalance.unlock(queue)
         self._end()
@@ -93,49 +94,49 @@ class Consumer:
 
     def kill(self, is_noticed: bool = True) -> None:
         """``kill -9``: brokers see the connection close; if the machine went away with it, they do not notice."""
-        self.settle()
+        self.catch_up()
         self._end()
         if is_noticed:
             for channel, broker in self._live_channels():
-                self.fleet.agenda.after(self.fleet.latency(), broker.unregister, channel)
+                self._network.clock.after(self._network.latency(), broker.unregister, channel)
 
     def _end(self) -> None:
         self.is_running = False
-        self.rebalance.let_go()
+        self.rebalance.release()
 
     def pause(self) -> None:
         """SIGSTOP, or a machine that is frozen: connections stay, nothing is done."""
-        self.settle()
+        self.catch_up()
         self.is_paused = True
-        self.fleet.truth.note_all(self.queues())
+        self._network.truth.observe_all(self.queues())
 
     def resume(self) -> None:
         """What fell due meanwhile is done now; the heartbeats come as soon as dead connections are noticed."""
-        self.settle()
+        self.catch_up()
         self.is_paused = False
         for queue in self.queues():
-            queue.go_on()
-        self.fleet.truth.note_all(self.queues())
-        for name in self._missed:
-            self.fleet.agenda.after(self.random.randrange(*RESUMES_MS), self._do, name)
-        self._missed.clear()
+            queue.resume()
+        self._network.truth.observe_all(self.queues())
+        for timer in self._missed_timers:
+            self._network.clock.after(self.random.randrange(*RESUMES_MS), self._run, timer)
+        self._missed_timers.clear()
 
-    def _each(self, name: str, period_ms: int) -> None:
+    def _repeat(self, timer: Timer, period_ms: int) -> None:
         if self.is_running:
-            self._do(name)
-            self.fleet.agenda.after(period_ms, self._each, name, period_ms)
+            self._run(timer)
+            self._network.clock.after(period_ms, self._repeat, timer, period_ms)
 
-    def _do(self, name: str) -> None:
+    def _run(self, timer: Timer) -> None:
         if not self.is_running:
             return
         if self.is_paused:
-            self.put_off(name)
+            self.defer(timer)
         else:
-            getattr(self, name)()
+            timer()
 
-    def put_off(self, name: str) -> None:
+    def defer(self, timer: Timer) -> None:
         """To be done once it runs again."""
-        self._missed[name] = None
+        self._missed_timers[timer] = None
 
     # --- routes and heartbeats
 
@@ -144,63 +145,102 @@ class Consumer:
         if self.cannot_reach_name_server:
             return
         for topic in self.topics:
-            self.routes[topic] = self.fleet.name_servers.of(self.client_id, self.fleet.now).route(topic)
+            self.routes[topic] = self._network.route(self.client_id, topic)
 
-    def beat(self) -> None:
-        """A heartbeat to every broker of its routes, over a new connection where the old one is gone."""
+    def send_heartbeats(self) -> None:
+        """To every broker of its routes, over a new connection where the old one is gone."""
         for name in self._known_brokers():
-            self._beat_one(name)
+            self._send_heartbeat(name)
 
-    def _beat_one(self, name: str) -> None:
-        broker = self.fleet.reach(self, name)
-        if broker is None or not self.is_running or name in self.loses_heartbeats_to:
+    def _send_heartbeat(self, name: str) -> None:
+        broker = self._network.reach(name, self.cannot_reach)
+        if broker is None or not self.is_running:
             return
         channel = self._channels.get(name)
-        if channel is None or not self._stands(name, channel):
+        if channel is None or not self._is_registered(channel, broker):
             channel = self._connect(name)
-        broker.heartbeat(channel, self.versions, self.fleet.now)
+        broker.heartbeat(channel, self.versions, self._now)
 
-    def moved(self, topic: str) -> None:
+    def queues_changed(self, topic: str) -> None:
         """``messageQueueChanged``: what it got or lost of a topic makes the subscription a newer one, and it tells so.
 
         Not while another heartbeat is under way (``lockHeartbeat``): then brokers refuse its pulls until the next one.
         """
-        self.versions[topic] = self.fleet.now + self.clock_is_off_ms
-        is_first = self.fleet.now - self.start_ts <= HEARTBEAT_FIRST_MS
+        self.versions[topic] = self._now + self.clock_offset_ms
+        is_first = self._now - self.start_ts <= HEARTBEAT_FIRST_MS
         if is_first and self._races.random() < BEATS_ALREADY:
             for queue in self.rebalance.process_queues():
-                self.fleet.refuse_or_serve(queue)
+                self._network.check_pull(queue)
         else:
-            self.beat()
+            self.send_heartbeats()
 
     def _known_brokers(self) -> dict[str, None]:
         routes = (route for route in self.routes.values() if route is not None)
         return dict.fromkeys(name for route in routes for name in route.broker_names)
 
-    def _stands(self, name: str, channel: Channel) -> bool:
-        group = self.fleet.brokers[name].groups.get(self.group)
+    def _is_registered(self, channel: Channel, broker: Broker) -> bool:
+        group = broker.groups.get(self.group)
         return group is not None and channel in group.channels
 
     def _connect(self, name: str) -> Channel:
         number = self._channels[name].number + 1 if name in self._channels else 0
         host, _, port = self.address.rpartition(":")
-        channel = self._channels[name] = Channel(self, number, f"{host}:{int(port) + number}")
+        config = self.config
+        address = f"{host}:{int(port) + number}"
+        connection = Connection(self.client_id, address, config.sdk.language, config.version_ordinal)
+        channel = Channel(self, number, connection, config.sdk.consume_type, config.message_model)
+        self._channels[name] = channel
         return channel
 
     def lose_connections(self) -> None:
         """The network drops for a moment: the client connects anew, brokers keep dead connections until they expire."""
         for name in list(self._channels):
             self._connect(name)
-        self.fleet.agenda.after(self.fleet.latency(), self._do, "beat")
+        self._network.clock.after(self._network.latency(), self._run, self.send_heartbeats)
 
     def lose_connection(self, name: str) -> None:
         """One connection is closed, and the broker notices: it lists the client no more until its next heartbeat."""
         if name in self._channels:
-            self.fleet.brokers[name].unregister(self._channels[name])
+            self._network.broker(name).unregister(self._channels[name])
 
     def _live_channels(self) -> list[tuple[Channel, Broker]]:
-        brokers = self.fleet.brokers
-        return [(c, brokers[name]) for name, c in self._channels.items() if name not in self.cannot_reach]
+        channels = self._channels.items()
+        return [(channel, self._network.broker(name)) for name, channel in channels if name not in self.cannot_reach]
+
+    # --- what brokers ask of it
+
+    def consumer_ids_changed(self) -> None:
+        self._run(self.rebalance.wakeup)
+
+    @property
+    def answers(self) -> bool:
+        return self.is_running and not self.is_paused and self.config.sdk.answers
+
+    def running_info(self, broker_name: str, asked_ts: int, dur_ms: int) -> RunningInfoAnswer:
+        config, sdk = self.config, self.config.sdk
+        return RunningInfoAnswer(
+            ts=asked_ts,
+            dur_ms=dur_ms,
+            broker=broker_name,
+            code=SUCCESS,
+            client_id=self.client_id,
+            mq_table=self._process_queue_infos() if sdk.tells_queues else None,
+            subscriptions=tuple(SubscriptionData(topic, expression) for topic, expression in self.topics.items()),
+            start_timestamp=self.start_ts + self.clock_offset_ms,
+            strategy=JAVA_PACKAGE + class_of_strategy(config.strategy.name) if sdk.tells_strategy else None,
+            orderly=self.orderly if sdk.tells_queues else None,
+            client_rebalance=True if sdk.tells_strategy and sdk.tells_queues else None,
+            message_model=config.message_model if sdk.tells_model else None,
+            consume_type=sdk.consume_type,
+        )
+
+    def _process_queue_infos(self) -> tuple[ProcessQueueInfo, ...]:
+        """``mqTable``: what is dropped but still held stands in it too."""
+        self.catch_up()
+        return tuple(
+            ProcessQueueInfo(*queue.progress.log.queue, cached_msg_count=queue.cached_msg_count, droped=queue.dropped)
+            for queue in self.rebalance.process_queues()
+        )
 
     # --- what it owns
 
@@ -213,35 +253,20 @@ class Consumer:
 
     def progress(self, log: MessageLog, of_group: Progress) -> Progress:
         """Whose offsets count: the group's, or, broadcasting, its own, which begin at the end."""
-        if not self.manner.broadcasting:
+        if not self.config.broadcasting:
             return of_group
-        now = self.fleet.now
-        return self.local_offsets.setdefault(
-            log.queue, Progress(log, log.max_offset(now), consumed=log.max_offset(now))
-        )
+        offset = log.max_offset(self._now)
+        return self._local_offsets.setdefault(log.queue, Progress(log, offset, consumed=offset))
 
-    def settle(self) -> None:
+    def catch_up(self) -> None:
+        """Take account of all that it has consumed up to now."""
         for queue in self.queues():
-            queue.progress.settle(self.fleet.now)
-
-    def persist(self) -> None:
-        for queue in self.queues():
-            queue.persist(self.fleet.now)
+            queue.progress.catch_up(self._now)
 
     def last_persist(self, now: int) -> int:
         """When it last committed its offsets, which it does every 5 s."""
         first = self.start_ts + PERSIST_FIRST_MS
         return first + (now - first) // PERSIST_MS * PERSIST_MS if now >= first else 0
-
-    def lock_all(self) -> None:
-        self.rebalance.renew_locks()
-
-    def notified(self) -> None:
-        """NOTIFY_CONSUMER_IDS_CHANGED."""
-        self._do("wake")
-
-    def wake(self) -> None:
-        self.rebalance.wake()
 
     def subscribe(self, topics: dict[str, str]) -> None:
         """From now on these topics: those no longer in it are dropped at the next rebalance."""
@@ -249,22 +274,22 @@ class Consumer:
             return
         retry = {name: expression for name, expression in self.topics.items() if name == retry_topic(self.group)}
         self.topics = {**topics, **retry}
-        self.versions = dict.fromkeys(self.topics, self.fleet.now + self.clock_is_off_ms)
-        self.fleet.subscribers_changed()
+        self.versions = dict.fromkeys(self.topics, self._now + self.clock_offset_ms)
+        self._network.subscribers_changed()
         self.routes = {name: route for name, route in self.routes.items() if name in self.topics}
         self.poll_routes()
-        self.beat()
+        self.send_heartbeats()
 
-    def work_at(self, speed: int) -> None:
+    def set_speed(self, speed: int) -> None:
         """From now on its own code takes so many messages a second of one queue; 0: it is stuck."""
-        self.settle()
+        self.catch_up()
         self.speed = speed
         for queue in self.queues():
             queue.speed = speed
-        self.fleet.truth.note_all(self.queues())
+        self._network.truth.observe_all(self.queues())
 
-    def pull_no_more(self) -> None:
+    def stop_pull_service(self) -> None:
         """Its pull service has died: everything else goes on (apache/rocketmq #1918)."""
-        self.settle()
-        self.pulls_no_more = True
-        self.fleet.truth.note_all(self.queues())
+        self.catch_up()
+        self.pull_service_is_dead = True
+        self._network.truth.observe_all(self.queues())

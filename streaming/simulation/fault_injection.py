@@ -6,274 +6,274 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from streaming.core.allocation import AveragelyByCircle, ConsistentHash
-from streaming.simulation.client_sdk import PULL
+from streaming.simulation.client_config import PULL
 from streaming.simulation.consumer import Consumer
-from streaming.simulation.simulated_group import OTHER_TOPIC, ROOMS, TOPIC, World
+from streaming.simulation.simulated_group import OTHER_TOPIC, ROOMS, TOPIC, SimulatedGroup
 
-Heal = Callable[[], object]
+Undo = Callable[[], object]
 LOW_RATES = range(1, 5)  # messages a second of each queue
 TOOL = "0.0.0.0@tool"
 
 
-def _restarted(world: World, *clients: Consumer) -> None:
+def _restarted(group: SimulatedGroup, *clients: Consumer) -> None:
     for client in clients:
         if client.is_running:
-            world.fleet.leave(client)
-            world.restart(client, 3_000, world.manner_of(client))
+            group.fleet.leave(client)
+            group.restart(client, 3_000, group.config_of(client))
 
 
-def _gone(world: World, *clients: Consumer) -> None:
+def _gone(group: SimulatedGroup, *clients: Consumer) -> None:
     for client in clients:
         if client.is_running:
-            world.fleet.leave(client)
+            group.fleet.leave(client)
 
 
-def _victim(world: World) -> Consumer:
-    return world.random.choice(world.with_queues() or world.clients)
+def _victim(group: SimulatedGroup) -> Consumer:
+    return group.random.choice(group.with_queues() or group.clients)
 
 
-def same_client_id(world: World) -> Heal:
+def same_client_id(group: SimulatedGroup) -> Undo:
     """Two containers carry one id: its instance name was set by hand, or its host's address is the same."""
-    victim = _victim(world)
-    twin = world.start(victim.client_id, victim.manner)
-    return lambda: _gone(world, twin)
+    victim = _victim(group)
+    twin = group.start(victim.client_id, victim.config)
+    return lambda: _gone(group, twin)
 
 
-def half_open(world: World) -> Heal:
+def half_open(group: SimulatedGroup) -> Undo:
     """A network blip: the client connects anew, brokers keep the dead connections."""
-    _victim(world).lose_connections()
+    _victim(group).lose_connections()
     return lambda: None
 
 
-def stopped(world: World) -> Heal:
+def stopped(group: SimulatedGroup) -> Undo:
     """SIGSTOP, a frozen machine, a very long garbage collection."""
-    victim = _victim(world)
+    victim = _victim(group)
     victim.pause()
     return victim.resume
 
 
-def machine_lost(world: World) -> Heal:
+def machine_lost(group: SimulatedGroup) -> Undo:
     """The machine goes away without a word: brokers keep its connection until it expires."""
-    victim = _victim(world)
-    world.fleet.kill(victim, is_noticed=False)
-    return lambda: world.start(victim.client_id, world.manner_of(victim))
+    victim = _victim(group)
+    group.fleet.kill(victim, is_noticed=False)
+    return lambda: group.start(victim.client_id, group.config_of(victim))
 
 
-def pull_service_dead(world: World) -> Heal:
-    victim = _victim(world)
-    victim.pull_no_more()
-    return lambda: _restarted(world, victim)
+def pull_service_dead(group: SimulatedGroup) -> Undo:
+    victim = _victim(group)
+    victim.stop_pull_service()
+    return lambda: _restarted(group, victim)
 
 
-def stuck_code(world: World) -> Heal:
+def stuck_code(group: SimulatedGroup) -> Undo:
     """A listener that waits for ever for something else."""
-    victim = _victim(world)
-    victim.work_at(0)
-    return lambda: victim.work_at(world.manner.speed)
+    victim = _victim(group)
+    victim.set_speed(0)
+    return lambda: victim.set_speed(group.config.speed)
 
 
-def different_topics(world: World) -> Heal:
+def different_topics(group: SimulatedGroup) -> Undo:
     """Another service uses the group's name for a topic of its own."""
-    world.fleet.put_topic(OTHER_TOPIC, dict.fromkeys(world.brokers, world.shape.queues))
-    world.fleet.producer.write(OTHER_TOPIC, world.shape.rate * world.shape.queues * world.shape.brokers)
-    others = [world.start(manner=replace(world.manner, topics=((OTHER_TOPIC, "*"),))) for _ in range(2)]
-    world.odd_ones |= {other.client_id for other in others}
-    return lambda: _gone(world, *others)
+    group.fleet.put_topic(OTHER_TOPIC, dict.fromkeys(group.brokers, group.shape.queues))
+    group.fleet.producer.write(OTHER_TOPIC, group.shape.rate * group.shape.queues * group.shape.brokers)
+    others = [group.start(config=replace(group.config, topics=((OTHER_TOPIC, "*"),))) for _ in range(2)]
+    group.mismatched_clients |= {other.client_id for other in others}
+    return lambda: _gone(group, *others)
 
 
-def different_filters(world: World) -> Heal:
-    victim = world.pick()
+def different_filters(group: SimulatedGroup) -> Undo:
+    victim = group.pick()
     victim.subscribe({TOPIC: "TagA || TagB"})
-    world.odd_ones.add(victim.client_id)
+    group.mismatched_clients.add(victim.client_id)
     return lambda: victim.subscribe({TOPIC: "*"})
 
 
-def mixed_strategies(world: World) -> Heal:
+def mixed_strategies(group: SimulatedGroup) -> Undo:
     """A deploy that was left half-way, or a service whose clients were configured one by one."""
-    other = AveragelyByCircle() if not isinstance(world.strategy, AveragelyByCircle) else ConsistentHash()
-    changed = world.random.sample(world.clients, max(1, len(world.clients) // 3))
-    manner = replace(world.manner, strategy=other)
+    other = AveragelyByCircle() if not isinstance(group.strategy, AveragelyByCircle) else ConsistentHash()
+    changed = group.random.sample(group.clients, max(1, len(group.clients) // 3))
+    config = replace(group.config, strategy=other)
     for client in changed:
-        world.fleet.leave(client)
-        world.restart(client, 2_000, manner)
+        group.fleet.leave(client)
+        group.restart(client, 2_000, config)
     ids = {client.client_id for client in changed}
-    return lambda: _restarted(world, *[c for c in world.clients if c.client_id in ids])
+    return lambda: _restarted(group, *[c for c in group.clients if c.client_id in ids])
 
 
-def cut_from_a_broker(world: World) -> Heal:
+def cut_from_a_broker(group: SimulatedGroup) -> Undo:
     """A firewall, or a route that is missing, between one client and one broker."""
-    victim, broker = world.pick(), world.random.choice(world.brokers)
-    world.fleet.cut(victim, broker)
-    return lambda: world.fleet.mend(victim, broker)
+    victim, broker = group.pick(), group.random.choice(group.brokers)
+    group.fleet.disconnect(victim, broker)
+    return lambda: group.fleet.reconnect(victim, broker)
 
 
-def room_without_consumer(world: World) -> Heal:
+def room_without_consumer(group: SimulatedGroup) -> Undo:
     """Brokers of a new room take the topic; no client is configured for it."""
-    world.strategy = type(world.strategy)(frozenset(ROOMS[:1]))  # type: ignore[call-arg]
-    manner = world.manner = replace(world.manner, strategy=world.strategy)
-    for client in list(world.clients):
-        world.fleet.leave(client)
-        world.restart(client, 2_000, manner)
+    group.strategy = type(group.strategy)(frozenset(ROOMS[:1]))  # type: ignore[call-arg]
+    config = group.config = replace(group.config, strategy=group.strategy)
+    for client in list(group.clients):
+        group.fleet.leave(client)
+        group.restart(client, 2_000, config)
     return lambda: None
 
 
-def config_misses_queue(world: World) -> Heal:
+def config_misses_queue(group: SimulatedGroup) -> Undo:
     """The topic grows; the lists in the clients' configuration do not."""
-    world.fleet.put_topic(TOPIC, dict.fromkeys(world.brokers, world.shape.queues + 1))
-    return lambda: world.fleet.put_topic(TOPIC, dict.fromkeys(world.brokers, world.shape.queues))
+    group.fleet.put_topic(TOPIC, dict.fromkeys(group.brokers, group.shape.queues + 1))
+    return lambda: group.fleet.put_topic(TOPIC, dict.fromkeys(group.brokers, group.shape.queues))
 
 
-def old_route(world: World) -> Heal:
+def old_route(group: SimulatedGroup) -> Undo:
     """The topic grows while some clients cannot reach the name servers: they share out the old route."""
-    cut = world.random.sample(world.clients, max(1, len(world.clients) // 2))
+    cut = group.random.sample(group.clients, max(1, len(group.clients) // 2))
     for client in cut:
         client.cannot_reach_name_server = True
-    world.fleet.put_topic(TOPIC, dict.fromkeys(world.brokers, 2 * world.shape.queues + 1))
+    group.fleet.put_topic(TOPIC, dict.fromkeys(group.brokers, 2 * group.shape.queues + 1))
 
-    def heal() -> None:
+    def undo() -> None:
         for client in cut:
             client.cannot_reach_name_server = False
 
-    return heal
+    return undo
 
 
-def queues_taken_away(world: World) -> Heal:
+def queues_taken_away(group: SimulatedGroup) -> Undo:
     """The topic shrinks; a client that cannot reach the name servers clings to what is gone."""
-    victim = _victim(world)
+    victim = _victim(group)
     victim.cannot_reach_name_server = True
-    world.fleet.put_topic(TOPIC, dict.fromkeys(world.brokers, max(1, world.shape.queues // 2)))
+    group.fleet.put_topic(TOPIC, dict.fromkeys(group.brokers, max(1, group.shape.queues // 2)))
 
-    def heal() -> None:
+    def undo() -> None:
         victim.cannot_reach_name_server = False
 
-    return heal
+    return undo
 
 
-def lock_stuck(world: World) -> Heal:
+def lock_stuck(group: SimulatedGroup) -> Undo:
     """Orderly code of a 4.x client does not return; a client joins; the first renews the locks of what it dropped."""
-    for client in world.with_queues():
+    for client in group.with_queues():
         client.rebalance.keeps_old_locks = True
-    victims = world.with_queues()[:3]
+    victims = group.with_queues()[:3]
     for victim in victims:
-        victim.work_at(0)
-    world.fleet.agenda.after(20_000, world.start, "0.0.0.0@first")
+        victim.set_speed(0)
+    group.fleet.clock.after(20_000, group.start, "0.0.0.0@first")
 
-    def heal() -> None:
+    def undo() -> None:
         for victim in victims:
-            victim.work_at(world.manner.speed)
+            victim.set_speed(group.config.speed)
 
-    return heal
+    return undo
 
 
-def not_taken_over(world: World) -> Heal:
+def not_taken_over(group: SimulatedGroup) -> Undo:
     """A client dies while the rebalance threads of the others hang in a listener."""
-    victim = _victim(world)
-    others = [client for client in world.clients if client is not victim]
+    victim = _victim(group)
+    others = [client for client in group.clients if client is not victim]
     for other in others:
         other.rebalance.is_stuck = True
-    world.fleet.kill(victim)
+    group.fleet.kill(victim)
 
-    def heal() -> None:
+    def undo() -> None:
         for other in others:
             other.rebalance.is_stuck = False
 
-    return heal
+    return undo
 
 
-def clings(world: World) -> Heal:
+def clings(group: SimulatedGroup) -> Undo:
     """One client's rebalance thread hangs while others join: it keeps what is theirs by now."""
-    victim = _victim(world)
+    victim = _victim(group)
     victim.rebalance.is_stuck = True
-    world.start("0.0.0.0@first")
+    group.start("0.0.0.0@first")
 
-    def heal() -> None:
+    def undo() -> None:
         victim.rebalance.is_stuck = False
 
-    return heal
+    return undo
 
 
-def no_read_permission(world: World) -> Heal:
+def no_read_permission(group: SimulatedGroup) -> Undo:
     """``updateTopicPerm`` on one broker, to write only."""
-    name = world.random.choice(world.brokers)
-    world.fleet.put_topic(TOPIC, {name: (world.shape.queues, world.shape.queues, 2)})
-    return lambda: world.fleet.put_topic(TOPIC, {name: world.shape.queues})
+    name = group.random.choice(group.brokers)
+    group.fleet.put_topic(TOPIC, {name: (group.shape.queues, group.shape.queues, 2)})
+    return lambda: group.fleet.put_topic(TOPIC, {name: group.shape.queues})
 
 
-def fewer_to_read(world: World) -> Heal:
+def fewer_to_read(group: SimulatedGroup) -> Undo:
     """``readQueueNums`` was made smaller first, as a topic is shrunk, and producers write on."""
-    name = world.random.choice(world.brokers)
-    world.fleet.put_topic(TOPIC, {name: (world.shape.queues - 1, world.shape.queues, 6)})
-    return lambda: world.fleet.put_topic(TOPIC, {name: world.shape.queues})
+    name = group.random.choice(group.brokers)
+    group.fleet.put_topic(TOPIC, {name: (group.shape.queues - 1, group.shape.queues, 6)})
+    return lambda: group.fleet.put_topic(TOPIC, {name: group.shape.queues})
 
 
-def all_gone(world: World) -> Heal:
-    ids = [client.client_id for client in world.clients]
-    for client in list(world.clients):
-        world.fleet.kill(client)
-    return lambda: [world.start(client_id) for client_id in ids]
+def all_gone(group: SimulatedGroup) -> Undo:
+    ids = [client.client_id for client in group.clients]
+    for client in list(group.clients):
+        group.fleet.kill(client)
+    return lambda: [group.start(client_id) for client_id in ids]
 
 
-def flapping(world: World) -> Heal:
+def flapping(group: SimulatedGroup) -> Undo:
     """A client that is killed and started again and again, as by a failing health check."""
-    victim, going = world.pick(), [True]
-    client_id, manner = victim.client_id, victim.manner
+    victim, going = group.pick(), [True]
+    client_id, config = victim.client_id, victim.config
 
     def turn() -> None:
         if not going[0]:
             return
-        alive = [client for client in world.clients if client.client_id == client_id]
+        alive = [client for client in group.clients if client.client_id == client_id]
         if alive:
-            world.fleet.kill(alive[0])
+            group.fleet.kill(alive[0])
         else:
-            world.start(client_id, manner)
-        world.fleet.agenda.after(15_000, turn)
+            group.start(client_id, config)
+        group.fleet.clock.after(15_000, turn)
 
-    def heal() -> None:
+    def undo() -> None:
         going[0] = False
 
     turn()
-    return heal
+    return undo
 
 
 # Members that are listed and do not consume as the others do.
 
 
-def stuck_at_a_low_rate(world: World) -> Heal:
+def stuck_at_a_low_rate(group: SimulatedGroup) -> Undo:
     """A listener waits for ever, and messages come so slowly that pulls go on for minutes."""
-    rate = world.random.choice(LOW_RATES)
-    world.fleet.producer.write(TOPIC, rate * world.shape.queues * world.shape.brokers)
-    victim = world.random.choice(world.with_queues() or world.clients)
-    victim.work_at(0)
-    return lambda: victim.work_at(world.manner.speed)
+    rate = group.random.choice(LOW_RATES)
+    group.fleet.producer.write(TOPIC, rate * group.shape.queues * group.shape.brokers)
+    victim = group.random.choice(group.with_queues() or group.clients)
+    victim.set_speed(0)
+    return lambda: victim.set_speed(group.config.speed)
 
 
-def pull_tool(world: World) -> Heal:
+def pull_tool(group: SimulatedGroup) -> Undo:
     """A ``DefaultMQPullConsumer`` under the group's name: it is listed, so it gets a share, and pulls none of it."""
-    tool = _join_tool(world)
-    return lambda: _leave_tool(world, tool)
+    tool = _join_tool(group)
+    return lambda: _leave_tool(group, tool)
 
 
-def lite_assign(world: World) -> Heal:
+def lite_assign(group: SimulatedGroup) -> Undo:
     """A ``DefaultLitePullConsumer`` that was assigned queues by hand: it is listed and subscribes to nothing.
 
     Its heartbeats take the group's topics out of the brokers' tables (``ConsumerGroupInfo.updateSubscription``), until
     the next one of another client: pulls are refused meanwhile.
     """
-    tool = _join_tool(world)
+    tool = _join_tool(group)
     tool.topics, tool.versions = {}, {}
-    world.fleet.subscribers_changed()
-    return lambda: _leave_tool(world, tool)
+    group.fleet.subscribers_changed()
+    return lambda: _leave_tool(group, tool)
 
 
-def _join_tool(world: World) -> Consumer:
-    tool = world.fleet.join(TOOL, replace(world.manner, sdk=PULL))
+def _join_tool(group: SimulatedGroup) -> Consumer:
+    tool = group.fleet.join(TOOL, replace(group.config, sdk=PULL))
     tool.rebalance.is_stuck = True  # it has none
     return tool
 
 
-def _leave_tool(world: World, tool: Consumer) -> None:
+def _leave_tool(group: SimulatedGroup, tool: Consumer) -> None:
     if tool.is_running:
-        world.fleet.leave(tool)
+        group.fleet.leave(tool)
 
 
 CHANGE_TOPIC = (config_misses_queue, old_route, queues_taken_away, no_read_permission, fewer_to_read)

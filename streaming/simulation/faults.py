@@ -11,39 +11,39 @@ from dataclasses import dataclass, field
 
 from schemas.facts import Cause, Kind
 from streaming.simulation import fault_injection as inject
-from streaming.simulation.simulated_group import TOPIC, World
+from streaming.simulation.simulated_group import TOPIC, SimulatedGroup
 
 
 @dataclass(frozen=True)
 class Fault:
-    """``bring_about`` does it and gives back how it is mended. ``needs`` are fields of the shape that it takes.
+    """``inject`` does it and gives back how it is mended. ``needs`` are fields of the shape that it takes.
 
     ``conditions``: (kind, topic) that are true meanwhile, beside what the truth says of queues. ``extra_ms`` is what
-    the evidence needs beyond the usual, for a reason that docs/simulation.md gives. ``is_unheard``: an id is listed
-    twice, and one of the two is not asked, or is not there. ``is_alone``: it leaves no room for another beside it.
-    ``also_true``: findings about the group that are true meanwhile, and need not be told.
+    the evidence needs beyond the usual, for a reason that docs/simulation.md gives. ``hides_clients``: an id is listed
+    twice, and one of the two is not asked, or is not there. ``excludes_others``: no other fault beside it.
+    ``tolerated``: findings about the group that are true meanwhile, and need not be told.
     ``causes_of_two``: right names for it where a queue has two owners, beside ``causes``.
     ``lasts_s``: for how long, from and below.
     """
 
     name: str
     causes: tuple[Cause, ...]
-    bring_about: Callable[[World], inject.Heal]
+    inject: Callable[[SimulatedGroup], inject.Undo]
     needs: dict[str, object] = field(default_factory=dict)
     least_clients: int = 1
     least_brokers: int = 1
     conditions: tuple[tuple[Kind, str], ...] = ()
     extra_ms: int = 0
-    is_unheard: bool = False
-    is_alone: bool = False
+    hides_clients: bool = False
+    excludes_others: bool = False
     causes_of_two: tuple[Cause, ...] = ()
-    also_true: tuple[Kind, ...] = ()
+    tolerated: tuple[Kind, ...] = ()
     lasts_s: tuple[int, int] = (240, 480)
 
     @property
     def changes_topic(self) -> bool:
         """Two of these would undo each other."""
-        return self.bring_about in inject.CHANGE_TOPIC
+        return self.inject in inject.CHANGE_TOPIC
 
 
 PLAIN = {"strategy": "AVG", "orderly": False}
@@ -55,9 +55,9 @@ FAULTS: tuple[Fault, ...] = (
         (Cause.SAME_CLIENT_ID, Cause.STALE_CONNECTION),
         inject.same_client_id,
         extra_ms=TWIN_MS,
-        is_unheard=True,
+        hides_clients=True,
     ),
-    Fault("half_open", (Cause.STALE_CONNECTION,), inject.half_open, least_clients=2, is_unheard=True),
+    Fault("half_open", (Cause.STALE_CONNECTION,), inject.half_open, least_clients=2, hides_clients=True),
     Fault("stopped", (Cause.CLIENT_STALLED,), inject.stopped),
     Fault("machine_lost", (Cause.CLIENT_STALLED,), inject.machine_lost, least_clients=2),
     Fault("pull_service_dead", (Cause.CLIENT_STALLED,), inject.pull_service_dead),
@@ -121,21 +121,21 @@ FAULTS: tuple[Fault, ...] = (
         least_brokers=2,
         conditions=((Kind.UNREADABLE_QUEUES, TOPIC),),
     ),
-    Fault("all_gone", (), inject.all_gone, conditions=((Kind.NO_MEMBERS, ""),), is_alone=True),
+    Fault("all_gone", (), inject.all_gone, conditions=((Kind.NO_MEMBERS, ""),), excludes_others=True),
     Fault("flapping", (), inject.flapping, least_clients=2, conditions=((Kind.REBALANCE_STORM, ""),)),
 )
 FAULT_NAMED = {fault.name: fault for fault in FAULTS}
 MORE_FAULTS: tuple[Fault, ...] = (  # they are played where there are perturbations, and beside no other
-    Fault("stuck_at_a_low_rate", (), inject.stuck_at_a_low_rate, {"orderly": False}, is_alone=True),
-    Fault("pull_tool", (), inject.pull_tool, PLAIN, is_unheard=True, is_alone=True),
+    Fault("stuck_at_a_low_rate", (), inject.stuck_at_a_low_rate, {"orderly": False}, excludes_others=True),
+    Fault("pull_tool", (), inject.pull_tool, PLAIN, hides_clients=True, excludes_others=True),
     Fault(
         "lite_assign",
         (),
         inject.lite_assign,
         PLAIN,
-        is_unheard=True,
-        is_alone=True,
-        also_true=(Kind.INCONSISTENT_SUBSCRIPTION,),
+        hides_clients=True,
+        excludes_others=True,
+        tolerated=(Kind.INCONSISTENT_SUBSCRIPTION,),
     ),
 )
 ANY_FAULT_NAMED = FAULT_NAMED | {fault.name: fault for fault in MORE_FAULTS}

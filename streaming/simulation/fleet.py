@@ -5,16 +5,17 @@ from functools import partial
 from random import Random
 
 from schemas.identity import MessageQueue, retry_topic
-from streaming.simulation.allocation_cache import Allocations
-from streaming.simulation.broker import REGISTER_MS, SCAN_MS, Broker
-from streaming.simulation.consumer import Consumer, Manner
-from streaming.simulation.ground_truth import Truth
-from streaming.simulation.message_queue import Progress
-from streaming.simulation.name_server import SCAN_MS as NAME_SERVER_SCAN_MS
-from streaming.simulation.name_server import NameServer, NameServers, OneNameServer, QueueData, TopicRouteData
-from streaming.simulation.process_queue import ProcessQueue
-from streaming.simulation.producer import ISOLATED_LATENCY_MS, Producer
-from streaming.simulation.virtual_clock import Agenda
+from streaming.collector.translation.answers import QueueData
+from streaming.simulation.allocation_cache import AllocationCache
+from streaming.simulation.broker import REGISTER_MS, SCAN_MS, Broker, Client
+from streaming.simulation.client_config import ClientConfig
+from streaming.simulation.consumer import Consumer
+from streaming.simulation.ground_truth import GroundTruth
+from streaming.simulation.message_queue import MessageLog
+from streaming.simulation.name_server import PERM_READ_AND_WRITE, NameServer, NameServers, SameAnswers, TopicRoute
+from streaming.simulation.process_queue import ProcessQueue, Progress
+from streaming.simulation.producer import Producer
+from streaming.simulation.virtual_clock import VirtualClock
 
 LATENCY_MS = (2, 60)  # of a notification or a closed connection
 PULL_AGAIN_MS = 3_000  # DefaultMQPushConsumerImpl.pullTimeDelayMillsWhenException
@@ -22,69 +23,81 @@ T0 = 1_700_000_000_000
 
 
 class Fleet:
-    """``group`` is the one that is watched. What befalls its clients and brokers is done through methods of theirs."""
+    """``group`` is the one that is watched. What befalls its clients and brokers is done through methods of theirs.
+
+    To its clients it is the ``Network``.
+    """
 
     def __init__(self, group: str, brokers: Iterable[str], seed: int | str, start_ts: int = T0) -> None:
         self.group, self.seed = group, seed
-        self.consume_enable = True
-        self.agenda = Agenda(start_ts)
+        self.clock = VirtualClock(start_ts)
         self.random, self._retries = Random(f"{seed}/fleet"), Random(f"{seed}/retries")
         self.name_server = NameServer()
-        self.name_servers: NameServers = OneNameServer(self.name_server)
+        self.name_servers: NameServers = SameAnswers(self.name_server)
         self.brokers: dict[str, Broker] = {}
         self.clients: list[Consumer] = []
-        self.allocations = Allocations()
+        self.allocations = AllocationCache()
         self._subscriber_counts: dict[str, int] = {}
         self._subscribed: set[str] = set()
         self._refused: dict[ProcessQueue, None] = {}
-        self.producer = Producer(self)
-        self.truth = Truth(lambda: self.agenda.now, self._in_route, self._subscribers)
-        self.agenda.after(NAME_SERVER_SCAN_MS, self._scan_name_server)
+        self.producer = Producer(self.clock, self.name_server, self.brokers, self._set_rate)
+        self.truth = GroundTruth(lambda: self.clock.now, self._in_route, self._subscribers)
         for name in brokers:
             self._add_broker(name)
 
     @property
     def now(self) -> int:
-        return self.agenda.now
+        return self.clock.now
 
     def run(self, seconds: float) -> None:
-        self.agenda.run_until(self.now + round(seconds * 1000))
+        self.clock.run_until(self.now + round(seconds * 1000))
+
+    # --- the network of its clients
 
     def latency(self) -> int:
         return self.random.randrange(*LATENCY_MS)
 
+    def route(self, asker: str, topic: str) -> TopicRoute | None:
+        return self.name_servers.route(asker, topic, self.now)
+
+    def broker(self, name: str) -> Broker:
+        return self.brokers[name]
+
+    def reach(self, name: str, cannot_reach: set[str]) -> Broker | None:
+        broker = self.brokers[name]
+        return broker if broker.is_up and name not in cannot_reach else None
+
+    def _notify(self, client: Client) -> None:
+        self.clock.after(self.latency(), client.consumer_ids_changed)
+
     # --- brokers and topics
 
     def _add_broker(self, name: str) -> None:
-        broker = Broker(name, self._notify, self._serve_anew, partial(self._listing_changed, name))
-        broker.put_topic(retry_topic(self.group), QueueData(name, 1, 1), self.now)
+        broker = Broker(name, self._notify, self._pulls_changed, partial(self._listing_changed, name))
+        broker.put_topic(retry_topic(self.group), QueueData(name, 1, 1, PERM_READ_AND_WRITE), self.now)
         self.brokers[name] = broker
         self._register(broker)
-        self.agenda.after(self.random.randrange(SCAN_MS), self._scan_broker, broker)
-        self.agenda.after(self.random.randrange(REGISTER_MS), self._register_again, broker)
+        self.clock.after(self.random.randrange(SCAN_MS), self._scan_broker, broker)
+        self.clock.after(self.random.randrange(REGISTER_MS), self._register_again, broker)
 
-    def put_topic(
-        self, topic: str, queues: Mapping[str, int | tuple[int, int, int]], order_conf: str | None = None
-    ) -> None:
+    def put_topic(self, topic: str, queues: Mapping[str, int | tuple[int, int, int]]) -> None:
         """``updateTopic``: made or changed, at once known to the name server. Numbers, or (read, write, perm)."""
         for name, numbers in queues.items():
-            given = (numbers, numbers, 6) if isinstance(numbers, int) else numbers
+            given = (numbers, numbers, PERM_READ_AND_WRITE) if isinstance(numbers, int) else numbers
             broker = self.brokers[name]
             broker.put_topic(topic, QueueData(name, *given), self.now)
             if broker.is_up:
                 self._register(broker)
-            self._serve_all(broker)
-        if order_conf is not None:
-            self.name_server.put_order_conf(topic, order_conf)
+            self._check_all_pulls(broker)
         self.truth.change("route", topic)
-        self._note_route()
+        self._observe_route()
 
     def stop_broker(self, name: str) -> None:
         """``kill -9``: its connections close, the name server drops it at once, its queues cannot be pulled."""
         broker = self.brokers[name]
-        self._settle(broker)
+        self._catch_up(broker)
         broker.stop()
-        self.name_server.unregister(name, broker.broker_id)
+        self.name_server.unregister(name)
         self._broker_changed(broker)
 
     def start_broker(self, name: str) -> None:
@@ -94,33 +107,30 @@ class Fleet:
         self._register(broker)
         self._broker_changed(broker)
 
-    def cut_off_broker(self, name: str) -> None:
-        """The name server no longer hears it; clients do. It is dropped after 120 s."""
-        self.brokers[name].hears_name_server = False
-
     def _broker_changed(self, broker: Broker) -> None:
         self.truth.change("broker", broker.name)
-        self._serve_all(broker)
-        self.producer.sent(broker.name, 0 if broker.is_up else ISOLATED_LATENCY_MS)
-        self._note_route()
+        self._check_all_pulls(broker)
+        self.producer.broker_changed(broker)
+        self._observe_route()
 
     def _register(self, broker: Broker) -> None:
-        self.name_server.register(broker.name, broker.broker_id, broker.topics, self.now)
+        self.name_server.register(broker.name, broker.topics)
 
     def _register_again(self, broker: Broker) -> None:
-        if broker.is_up and broker.hears_name_server:
+        if broker.is_up:
             self._register(broker)
-        self.agenda.after(REGISTER_MS, self._register_again, broker)
-
-    def _scan_name_server(self) -> None:
-        for name in self.name_server.scan(self.now):
-            self._broker_changed(self.brokers[name])
-        self.agenda.after(NAME_SERVER_SCAN_MS, self._scan_name_server)
+        self.clock.after(REGISTER_MS, self._register_again, broker)
 
     def _scan_broker(self, broker: Broker) -> None:
         if broker.is_up:
             broker.scan(self.now, lambda: self.random.random() < 0.5)
-        self.agenda.after(SCAN_MS, self._scan_broker, broker)
+        self.clock.after(SCAN_MS, self._scan_broker, broker)
+
+    def _set_rate(self, broker: Broker, log: MessageLog, rate: int) -> None:
+        progress = broker.progress(self.group, log.queue, self.now)
+        progress.catch_up(self.now)
+        log.write(rate, self.now)
+        self.truth.observe(progress)
 
     def is_readable(self, queue: MessageQueue) -> bool:
         """Whether the route has the queue now."""
@@ -134,7 +144,7 @@ class Fleet:
         """Of a topic that everybody has to himself there is nothing to be shared out."""
         count = self._subscriber_counts.get(topic)
         if count is None:
-            sharing = (one for one in self.clients if one.is_running and not one.manner.broadcasting)
+            sharing = (one for one in self.clients if one.is_running and not one.config.broadcasting)
             count = self._subscriber_counts[topic] = sum(topic in one.topics for one in sharing)
         return count or (not self.clients and bool(self.listed()))
 
@@ -142,25 +152,26 @@ class Fleet:
         """A client came, went, or subscribes to other topics: a topic may have got its first, or lost its last."""
         self._subscriber_counts.clear()
         running = [client for client in self.clients if client.is_running]
-        self.truth.note_subscriptions(len({frozenset(client.topics.items()) for client in running}) < 2)
+        self.truth.observe_subscriptions(len({frozenset(client.topics.items()) for client in running}) < 2)
         subscribed = {topic for client in running for topic in client.topics}
         if subscribed != self._subscribed:
             self._subscribed = subscribed
-            self._note_route()
+            self._observe_route()
 
-    def _note_route(self) -> None:
+    def _observe_route(self) -> None:
         """Queues may have come to or gone from the route."""
         for broker in self.brokers.values():
             for queue in broker.logs:
-                self.truth.note(broker.progress(self.group, queue, self.now))
+                self.truth.observe(broker.progress(self.group, queue, self.now))
 
     # --- clients
 
-    def join(self, client_id: str, manner: Manner) -> Consumer:
+    def join(self, client_id: str, config: ClientConfig) -> Consumer:
         """A client starts; where one lives under the same id, two instances carry it."""
         random = Random(f"{self.seed}/{client_id}/{len(self.clients)}")
-        client = Consumer(self, self.group, client_id, manner, random)
-        if manner.broadcasting:
+        races = Random(f"{self.seed}/{client_id}/{self.now}")
+        client = Consumer(self, self.group, client_id, config, random, races)
+        if config.broadcasting:
             for broker in self.brokers.values():
                 broker.broadcasting.add(self.group)
         self.clients.append(client)
@@ -183,90 +194,77 @@ class Fleet:
         self.clients = [client for client in self.clients if client.is_running]
         self.subscribers_changed()
 
-    def living(self) -> int:
-        return sum(client.is_running for client in self.clients)
-
-    def _notify(self, client: Consumer) -> None:
-        self.agenda.after(self.latency(), client.notified)
-
-    def reach(self, client: Consumer, broker_name: str) -> Broker | None:
-        """The broker, if the client's requests get there."""
-        broker = self.brokers[broker_name]
-        return broker if broker.is_up and broker_name not in client.cannot_reach else None
-
-    def ask_members(self, client: Consumer, route: TopicRouteData) -> tuple[str, ...] | None:
-        """``findConsumerIdList``: of one random broker of the topic; None if it gives none."""
-        broker = self.reach(client, client.random.choice(route.broker_names))
-        ids = () if broker is None or not broker.answers_lists else broker.client_ids(self.group)
-        return self.allocations.members(ids) if ids else None
-
-    # --- pulls
-
-    def refuse_or_serve(self, process_queue: ProcessQueue) -> None:
-        """Whether the broker lets the client pull."""
-        queue, client = process_queue.progress.log.queue, process_queue.client
-        broker = self.reach(client, queue.broker_name)
-        is_refused = broker is None or not broker.serves(self.group, queue, client.versions.get(queue.topic, 0))
-        if is_refused != process_queue.is_refused:
-            process_queue.progress.settle(self.now)
-            process_queue.is_refused = is_refused
-            self.truth.note(process_queue.progress)
-        if is_refused:
-            self._refused[process_queue] = None
-        else:
-            self._refused.pop(process_queue, None)
-
     def _listing_changed(self, broker_name: str, client_id: str) -> None:
         self.truth.listed(broker_name, client_id)
-        if not self.living() and not self.listed():
-            self._note_route()
+        if not any(client.is_running for client in self.clients) and not self.listed():
+            self._observe_route()
 
     def listed(self) -> set[str]:
         """Whom any broker lists: a client that has died without a word, too."""
         return {client_id for broker in self.brokers.values() for client_id in broker.client_ids(self.group)}
 
-    def _serve_anew(self, broker_name: str, is_all: bool) -> None:
+    # --- pulls
+
+    def check_pull(self, process_queue: ProcessQueue) -> None:
+        """Whether the broker lets the client pull."""
+        queue, client = process_queue.progress.log.queue, process_queue.client
+        broker = self.reach(queue.broker_name, client.cannot_reach)
+        version = client.versions.get(queue.topic, 0)
+        is_refused = broker is None or not broker.accepts_pull(self.group, queue, version)
+        if is_refused != process_queue.is_refused:
+            process_queue.progress.catch_up(self.now)
+            process_queue.is_refused = is_refused
+            self.truth.observe(process_queue.progress)
+        if is_refused:
+            self._refused[process_queue] = None
+        else:
+            self._refused.pop(process_queue, None)
+
+    def _pulls_changed(self, broker_name: str, is_all: bool) -> None:
         if is_all:
-            self._serve_all(self.brokers[broker_name])
+            self._check_all_pulls(self.brokers[broker_name])
             return
         for refused in list(self._refused):
             if refused.dropped:
                 del self._refused[refused]
             elif refused.progress.log.queue.broker_name == broker_name:
-                self.agenda.after(self._retries.randrange(PULL_AGAIN_MS), self.refuse_or_serve, refused)
+                self.clock.after(self._retries.randrange(PULL_AGAIN_MS), self.check_pull, refused)
 
-    def _serve_all(self, broker: Broker) -> None:
+    def _check_all_pulls(self, broker: Broker) -> None:
         """What was refused is tried again within 3 s."""
         for progress in broker.progresses(self.group):
             for holder in list(progress.holders):
                 delay = self.random.randrange(PULL_AGAIN_MS) if holder.is_refused else 0
-                self.agenda.after(delay, self.refuse_or_serve, holder)
+                self.clock.after(delay, self.check_pull, holder)
 
-    def cut(self, client: Consumer, broker_name: str) -> None:
+    def disconnect(self, client: Consumer, broker_name: str) -> None:
         """From now on the client cannot reach the broker; the broker keeps its connection until it expires."""
-        client.settle()
+        client.catch_up()
         client.cannot_reach.add(broker_name)
-        for process_queue in client.queues():
-            self.refuse_or_serve(process_queue)
+        self._check_pulls_of(client)
 
-    def mend(self, client: Consumer, broker_name: str) -> None:
+    def reconnect(self, client: Consumer, broker_name: str) -> None:
         client.cannot_reach.discard(broker_name)
+        self._check_pulls_of(client)
+
+    def _check_pulls_of(self, client: Consumer) -> None:
         for process_queue in client.queues():
-            self.refuse_or_serve(process_queue)
+            self.check_pull(process_queue)
 
     # --- what it comes to
 
-    def _settle(self, broker: Broker) -> None:
+    def _catch_up(self, broker: Broker) -> None:
         for progress in broker.progresses(self.group):
-            progress.settle(self.now)
+            progress.catch_up(self.now)
 
-    def settle(self) -> None:
+    def catch_up(self) -> None:
+        """Take account of all that was consumed up to now."""
         for broker in self.brokers.values():
-            self._settle(broker)
+            self._catch_up(broker)
 
     def progresses(self) -> list[Progress]:
-        """The group in every queue, settled."""
-        self.settle()
+        """The group in every queue, as it is now."""
+        self.catch_up()
         return [progress for broker in self.brokers.values() for progress in broker.progresses(self.group)]
 
     def messages_wait(self) -> bool:
@@ -280,9 +278,9 @@ class Fleet:
         held = self.assignment()
         for name in route.broker_names:
             members = self.allocations.members(self.brokers[name].client_ids(self.group))
-            shares = self.allocations.shares(self.clients[0].manner.strategy, route, members)
-            wanted = {queue: client_id for client_id, share in shares.items() for queue in share}
-            if any(held[queue] and held[queue] != (wanted.get(queue),) for queue in route.subscribe_info):
+            shares = self.allocations.shares(self.clients[0].config.strategy, route, members)
+            expected = {queue: client_id for client_id, share in shares.items() for queue in share}
+            if any(held[queue] and held[queue] != (expected.get(queue),) for queue in route.subscribe_info):
                 return True
         return False
 

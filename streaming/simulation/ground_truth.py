@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from schemas.facts import Kind
 from schemas.identity import MessageQueue, is_retry_topic
-from streaming.simulation.message_queue import Progress
-from streaming.simulation.process_queue import ProcessQueue
+from streaming.simulation.process_queue import ProcessQueue, Progress
 
 
 @dataclass(slots=True)
@@ -29,7 +28,7 @@ class Window:
         return ts if self.to_ts is None else self.to_ts
 
 
-class Change(NamedTuple):
+class FleetChange(NamedTuple):
     """Something was done to the group: a client joined or left, a route or a broker changed."""
 
     ts: int
@@ -37,7 +36,7 @@ class Change(NamedTuple):
     subject: str
 
 
-class Held(NamedTuple):
+class Ownership(NamedTuple):
     """From ``ts`` on the queue is held by these client ids; an id twice: two instances."""
 
     ts: int
@@ -45,7 +44,7 @@ class Held(NamedTuple):
     owners: tuple[str, ...]
 
 
-class Truth:
+class GroundTruth:
     """``in_route`` says whether a queue is in its topic's route now; None: it went with its broker.
 
     ``subscribers`` says how many living clients subscribe to a topic.
@@ -55,36 +54,36 @@ class Truth:
         self, now: Callable[[], int], in_route: Callable[[MessageQueue], bool | None], subscribers: Callable[[str], int]
     ) -> None:
         self.windows: list[Window] = []
-        self.changes: list[Change] = []
-        self.listings: list[Change] = []
-        self.held: list[Held] = []
-        self.unlike: list[tuple[int, int | None]] = []  # from when to when members subscribed differently
+        self.changes: list[FleetChange] = []
+        self.listings: list[FleetChange] = []
+        self.held: list[Ownership] = []
+        self.subscription_mismatches: list[tuple[int, int | None]] = []  # from when to when
         self._now, self._in_route, self._subscribers = now, in_route, subscribers
         self._open: dict[MessageQueue, Window] = {}
 
     def change(self, what: str, subject: str) -> None:
-        self.changes.append(Change(self._now(), what, subject))
+        self.changes.append(FleetChange(self._now(), what, subject))
 
     def listed(self, broker_name: str, client_id: str) -> None:
         """A broker's list changed, as it may long after the client did."""
-        self.listings.append(Change(self._now(), broker_name, client_id))
+        self.listings.append(FleetChange(self._now(), broker_name, client_id))
 
-    def note_subscriptions(self, are_alike: bool) -> None:
+    def observe_subscriptions(self, are_alike: bool) -> None:
         """Whether all living members subscribe to the same topics with the same filters."""
-        is_open = bool(self.unlike) and self.unlike[-1][1] is None
+        is_open = bool(self.subscription_mismatches) and self.subscription_mismatches[-1][1] is None
         if is_open and are_alike:
-            self.unlike[-1] = (self.unlike[-1][0], self._now())
+            self.subscription_mismatches[-1] = (self.subscription_mismatches[-1][0], self._now())
         elif not is_open and not are_alike:
-            self.unlike.append((self._now(), None))
+            self.subscription_mismatches.append((self._now(), None))
 
-    def note(self, progress: Progress) -> None:
+    def observe(self, progress: Progress) -> None:
         """Something about the queue or who holds it has changed: a window may begin or end."""
         queue = progress.log.queue
         if is_retry_topic(queue.topic):
             return
         now, kind, window = self._now(), self._kind(progress), self._open.get(queue)
         owners = tuple(sorted(holder.client.client_id for holder in progress.holders))
-        self.held.append(Held(now, queue, owners))
+        self.held.append(Ownership(now, queue, owners))
         if window is not None and window.kind is kind:
             return
         if window is not None:
@@ -94,9 +93,9 @@ class Truth:
             self._open[queue] = opened = Window(kind, queue, now, progress.log.rate)
             self.windows.append(opened)
 
-    def note_all(self, queues: Iterable[ProcessQueue]) -> None:
+    def observe_all(self, queues: Iterable[ProcessQueue]) -> None:
         for queue in queues:
-            self.note(queue.progress)
+            self.observe(queue.progress)
 
     def _kind(self, progress: Progress) -> Kind | None:
         holders = progress.holders
@@ -114,7 +113,3 @@ class Truth:
         if not any(holder.pulls for holder in holders):
             return Kind.STALLED
         return None if any(holder.speed for holder in holders) else Kind.SLOW_CONSUMER
-
-    def brief(self, until: int) -> list[Window]:
-        """Windows that lasted at all: what begins and ends in one instant was never seen by anybody."""
-        return [window for window in self.windows if window.lasted_until(until) > window.from_ts]

@@ -1,18 +1,13 @@
-"""A queue's messages, and how far a group has come in it.
+"""A queue's messages, and what a group was given of them more than once.
 
 Messages are a flow, not one by one: producers write at a rate, consumers take at a speed, and what lies between two
 moments is arithmetic. So a queue costs nothing while nothing changes. Offsets are whole messages, times milliseconds.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from schemas.identity import MessageQueue
-
-if TYPE_CHECKING:
-    from streaming.simulation.process_queue import ProcessQueue
 
 
 class MessageLog:
@@ -86,43 +81,3 @@ class WentBack(NamedTuple):
     client_id: str
     offset: int
     below: int
-
-
-@dataclass(slots=True, eq=False)
-class Progress:
-    """A group in one queue (``ConsumerOffsetManager``). ``consumed`` is the furthest that anybody has come."""
-
-    log: MessageLog
-    committed: int = -1  # -1: the group has never committed
-    pulled: int = -1
-    consumed: int = 0
-    holders: list[ProcessQueue] = field(default_factory=list)
-    repeats: Repeats = field(default_factory=Repeats)
-    went_back: list[WentBack] = field(default_factory=list)
-
-    def start_offset(self) -> int:
-        """Where a client begins that gets the queue now; a queue that is new to the group is read from 0."""
-        return max(0, self.committed)
-
-    def settle(self, now: int) -> None:
-        """Take account of all that was consumed and committed up to now."""
-        commits = [commit for holder in self.holders if (commit := holder.advance(now)) is not None]
-        if len(commits) > 1:
-            commits.sort(key=lambda commit: commit.ts)
-        for commit in commits:
-            self.commit(commit)
-
-    def commit(self, commit: Commit) -> None:
-        """Whoever commits last is believed, also if it is an older offset."""
-        if commit.offset < self.committed:
-            self.went_back.append(WentBack(*commit, below=self.committed))
-        self.committed = commit.offset
-
-    def take(self, begun_at: int, before: int, after: int) -> None:
-        """A client consumed ``before`` up to ``after``; when it began, the group had come as far as ``begun_at``."""
-        again = min(after, self.consumed) - before
-        if again > 0:
-            old = min(again, max(0, min(after, begun_at) - before))
-            self.repeats.add(before, before + old, is_overlap=False)
-            self.repeats.add(before + old, before + again, is_overlap=True)
-        self.consumed = max(self.consumed, after)

@@ -1,19 +1,69 @@
-"""A queue in a client's hands (``ProcessQueue`` with its one ``PullRequest``)."""
+"""How far a group has come in a queue, and the queue in a client's hands (``ProcessQueue``, one ``PullRequest``)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import Protocol
 
-from streaming.simulation.message_queue import Commit, Progress
-
-if TYPE_CHECKING:
-    from streaming.simulation.consumer import Consumer
+from streaming.simulation.message_queue import Commit, MessageLog, Repeats, WentBack
 
 FIRST_PULL_AFTER_MS = 500  # RebalanceImpl.dispatchPullRequest
 PULL_THRESHOLD = 1000  # DefaultMQPushConsumer.pullThresholdForQueue
 PERSIST_FIRST_MS, PERSIST_MS = 10_000, 5_000  # MQClientInstance, persistConsumerOffsetInterval
 PULL_TAKES_MS = 50
-SPEED = 2_000  # messages a second that a client takes of one queue, while its code is not slow
+
+
+@dataclass(slots=True, eq=False)
+class Progress:
+    """A group in one queue (``ConsumerOffsetManager``). ``consumed`` is the furthest that anybody has come."""
+
+    log: MessageLog
+    committed: int = -1  # -1: the group has never committed
+    pulled: int = -1
+    consumed: int = 0
+    holders: list[ProcessQueue] = field(default_factory=list)
+    repeats: Repeats = field(default_factory=Repeats)
+    went_back: list[WentBack] = field(default_factory=list)
+
+    def start_offset(self) -> int:
+        """Where a client begins that gets the queue now; a queue that is new to the group is read from 0."""
+        return max(0, self.committed)
+
+    def catch_up(self, now: int) -> None:
+        """Take account of all that was consumed and committed up to now."""
+        commits = [commit for holder in self.holders if (commit := holder.advance(now)) is not None]
+        if len(commits) > 1:
+            commits.sort(key=lambda commit: commit.ts)
+        for commit in commits:
+            self.commit(commit)
+
+    def commit(self, commit: Commit) -> None:
+        """Whoever commits last is believed, also if it is an older offset."""
+        if commit.offset < self.committed:
+            self.went_back.append(WentBack(*commit, below=self.committed))
+        self.committed = commit.offset
+
+    def take(self, begun_at: int, before: int, after: int) -> None:
+        """A client consumed ``before`` up to ``after``; when it began, the group had come as far as ``begun_at``."""
+        again = min(after, self.consumed) - before
+        if again > 0:
+            old = min(again, max(0, min(after, begun_at) - before))
+            self.repeats.add(before, before + old, is_overlap=False)
+            self.repeats.add(before + old, before + again, is_overlap=True)
+        self.consumed = max(self.consumed, after)
+
+
+class Owner(Protocol):
+    """The client that has a queue. ``versions``: of its subscription to each topic (``subVersion``)."""
+
+    client_id: str
+    is_paused: bool
+    pull_service_is_dead: bool
+    speed: int
+    versions: dict[str, int]
+    cannot_reach: set[str]
+
+    def last_persist(self, now: int) -> int: ...
 
 
 class ProcessQueue:
@@ -29,19 +79,18 @@ class ProcessQueue:
         "client",
         "dropped",
         "is_refused",
-        "lock_is_kept",
         "offset",
         "progress",
         "pulled",
         "speed",
     )
 
-    def __init__(self, client: Consumer, progress: Progress, now: int) -> None:
+    def __init__(self, client: Owner, progress: Progress, now: int) -> None:
         self.client = client
         self.progress = progress
         self.offset = self.pulled = progress.start_offset()
         self.speed = client.speed
-        self.dropped = self.is_refused = self.lock_is_kept = False
+        self.dropped = self.is_refused = False
         self._begun_at = progress.consumed
         self._pulls_from = now + FIRST_PULL_AFTER_MS
         self._last_ts = now
@@ -49,7 +98,7 @@ class ProcessQueue:
     @property
     def pulls(self) -> bool:
         """Whether messages come to it."""
-        return not (self.is_refused or self.dropped or self.client.is_paused or self.client.pulls_no_more)
+        return not (self.is_refused or self.dropped or self.client.is_paused or self.client.pull_service_is_dead)
 
     def advance(self, now: int) -> Commit | None:
         """Consume up to now. Gives what the client last committed since it was asked."""
@@ -87,15 +136,15 @@ class ProcessQueue:
             tick = max(tick, last_pull) if last_pull >= self._pulls_from else tick
         return Commit(tick, client.client_id, self._offset_at(tick)) if tick > self._last_ts else None
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """After a pause, from where it was: others may have consumed further meanwhile."""
         self._begun_at = self.progress.consumed
 
     def persist(self, now: int) -> None:
         """Commit at once, as when the queue is dropped."""
-        self.progress.settle(now)
+        self.progress.catch_up(now)
         self.progress.commit(Commit(now, self.client.client_id, self.offset))
 
     @property
-    def in_hand(self) -> int:
+    def cached_msg_count(self) -> int:
         return max(0, self.pulled - self.offset)

@@ -2,59 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Protocol
 
 from schemas.identity import MessageQueue
 from streaming.core.allocation import AllocationError
-from streaming.simulation.name_server import TopicRouteData
-from streaming.simulation.process_queue import ProcessQueue
-
-if TYPE_CHECKING:
-    from streaming.simulation.consumer import Consumer
+from streaming.simulation.broker import Broker
+from streaming.simulation.client_config import ClientConfig
+from streaming.simulation.message_queue import MessageLog
+from streaming.simulation.name_server import TopicRoute
+from streaming.simulation.network import Network
+from streaming.simulation.process_queue import Owner, ProcessQueue, Progress
 
 WAIT_MS, SHORT_WAIT_MS = 20_000, 1_000  # RebalanceService.waitInterval, minInterval
 
 Share = tuple[MessageQueue, ...]
 
 
+class Client(Owner, Protocol):
+    """What a rebalance needs of its client."""
+
+    group: str
+    config: ClientConfig
+    random: Random
+    orderly: bool
+    is_running: bool
+    topics: dict[str, str]
+    routes: dict[str, TopicRoute | None]
+
+    def progress(self, log: MessageLog, of_group: Progress) -> Progress: ...
+
+    def queues_changed(self, topic: str) -> None: ...
+
+    def defer(self, timer: Callable[[], None]) -> None: ...
+
+
 class Rebalance:
     """``is_stuck``: its thread no longer comes to it, while all else in the client goes on."""
 
-    def __init__(self, client: Consumer) -> None:
+    def __init__(self, client: Client, network: Network) -> None:
         self.is_stuck = False
         self.keeps_old_locks = False  # 4.x renews the locks of dropped queues that its code does not finish
-        self._client = client
+        self._client, self._network = client, network
         self._table: dict[str, dict[MessageQueue, ProcessQueue]] = {}
         self._shares: dict[str, Share] = {}  # as last taken in full
         self._due_ts = 0
-        self._last_ts = client.fleet.now
+        self._last_ts = self._network.clock.now
 
     def process_queues(self) -> Iterator[ProcessQueue]:
         for queues in self._table.values():
             yield from queues.values()
 
-    def wake(self) -> None:
+    def wakeup(self) -> None:
         """At once; from 5.x on never sooner than a second after the last one, or after the client was made."""
-        soonest = self._last_ts + (SHORT_WAIT_MS if self._client.manner.version >= 5 else 0)
-        self._plan(max(self._client.fleet.now, soonest))
+        soonest = self._last_ts + (SHORT_WAIT_MS if self._client.config.version >= 5 else 0)
+        self._plan(max(self._network.clock.now, soonest))
 
     def _plan(self, ts: int) -> None:
         """The next one at ``ts``, unless one is due before that."""
         if not 0 < self._due_ts <= ts:
             self._due_ts = ts
-            self._client.fleet.agenda.at(ts, self._run, ts)
+            self._network.clock.at(ts, self._run, ts)
 
     def _run(self, due_ts: int) -> None:
         client = self._client
         if not client.is_running or due_ts != self._due_ts:
             return
-        self._due_ts, self._last_ts = 0, client.fleet.now
+        self._due_ts, self._last_ts = 0, self._network.clock.now
         if client.is_paused:
-            client.put_off("wake")
+            client.defer(self.wakeup)
             return
         balanced = self.is_stuck or self._all_topics()
-        self._plan(client.fleet.now + (WAIT_MS if balanced else SHORT_WAIT_MS))
+        self._plan(self._network.clock.now + (WAIT_MS if balanced else SHORT_WAIT_MS))
 
     def _all_topics(self) -> bool:
         client = self._client
@@ -70,13 +90,13 @@ class Rebalance:
             self._shares.pop(topic, None)
         return balanced
 
-    def _topic(self, topic: str, route: TopicRouteData) -> bool:
+    def _topic(self, topic: str, route: TopicRoute) -> bool:
         """``rebalanceByTopic``. Whether it ends with exactly its share."""
         client = self._client
-        if client.manner.broadcasting:
+        if client.config.broadcasting:
             share: Share | None = route.subscribe_info
         else:
-            ids = client.fleet.ask_members(client, route)
+            ids = self._find_consumer_ids(route)
             if ids is None:
                 return True  # no list, no change
             share = self._share_of(route, ids)
@@ -86,60 +106,69 @@ class Rebalance:
             return True
         return self._update(topic, share)
 
-    def _share_of(self, route: TopicRouteData, ids: tuple[str, ...]) -> Share | None:
+    def _share_of(self, route: TopicRoute, ids: tuple[str, ...]) -> Share | None:
         """None where the strategy throws."""
-        client = self._client
         try:
-            return client.fleet.allocations.share(client.manner.strategy, route, ids, client.client_id)
+            shares = self._network.allocations.shares(self._client.config.strategy, route, ids)
         except AllocationError:
             return None
+        return shares.get(self._client.client_id, ())
+
+    def _find_consumer_ids(self, route: TopicRoute) -> tuple[str, ...] | None:
+        """``findConsumerIdList``: of one random broker of the topic; None if it gives none."""
+        broker = self._reach(self._client.random.choice(route.broker_names))
+        ids = () if broker is None or not broker.answers_lists else broker.client_ids(self._client.group)
+        return self._network.allocations.members(ids) if ids else None
+
+    def _reach(self, broker_name: str) -> Broker | None:
+        return self._network.reach(broker_name, self._client.cannot_reach)
 
     def _update(self, topic: str, share: Share) -> bool:
         """``updateProcessQueueTableInRebalance``: what is no longer its own is dropped, then the new is taken."""
         table = self._table.setdefault(topic, {})
-        wanted = set(share)
-        dropped = [queue for queue in table if queue not in wanted]
+        expected = set(share)
+        dropped = [queue for queue in table if queue not in expected]
         for queue in dropped:
             if self._drop(table[queue]):
                 del table[queue]
         added = [self._take(queue, table) for queue in share if queue not in table]
-        if all(added) and len(table) == len(wanted):
+        if all(added) and len(table) == len(expected):
             self._shares[topic] = share
         else:
             self._shares.pop(topic, None)
         if dropped or any(added):
-            self._client.moved(topic)
+            self._client.queues_changed(topic)
         return all(added) and not any(queue.dropped for queue in table.values())
 
     def _take(self, queue: MessageQueue, table: dict[MessageQueue, ProcessQueue]) -> bool:
-        client, now = self._client, self._client.fleet.now
-        broker = client.fleet.reach(client, queue.broker_name)
+        client, now = self._client, self._network.clock.now
+        broker = self._reach(queue.broker_name)
         if broker is None or (client.orderly and not broker.lock(client.group, queue, client.client_id, now)):
             return False
         of_group = broker.progress(client.group, queue, now)
         progress = client.progress(of_group.log, of_group)
-        progress.settle(now)
+        progress.catch_up(now)
         process_queue = ProcessQueue(client, progress, now)
         table[queue] = process_queue
         progress.holders.append(process_queue)
-        client.fleet.refuse_or_serve(process_queue)
-        client.fleet.truth.note(progress)
+        self._network.check_pull(process_queue)
+        self._network.truth.observe(progress)
         return True
 
     def _drop(self, process_queue: ProcessQueue) -> bool:
         """Its offset is committed, its lock given back. Whether it is out of the table: not while its code holds it."""
-        client, now, progress = self._client, self._client.fleet.now, process_queue.progress
+        now, progress = self._network.clock.now, process_queue.progress
         if process_queue.dropped and not self._is_held(process_queue):
             self.unlock(process_queue)
             return True
         if not process_queue.dropped:
-            if client.fleet.reach(client, progress.log.queue.broker_name) is not None:
+            if self._reach(progress.log.queue.broker_name) is not None:
                 process_queue.persist(now)
             else:
-                progress.settle(now)
+                progress.catch_up(now)
             process_queue.dropped = True
             progress.holders.remove(process_queue)
-            client.fleet.truth.note(progress)
+            self._network.truth.observe(progress)
         if self._is_held(process_queue):
             return False
         self.unlock(process_queue)
@@ -156,11 +185,11 @@ class Rebalance:
 
     def _is_held(self, process_queue: ProcessQueue) -> bool:
         """Orderly code that does not return holds the queue's own lock, so that it cannot be taken out of the table."""
-        return self._client.orderly and not process_queue.speed and process_queue.in_hand > 0
+        return self._client.orderly and not process_queue.speed and process_queue.cached_msg_count > 0
 
     def unlock(self, process_queue: ProcessQueue) -> None:
         client, queue = self._client, process_queue.progress.log.queue
-        broker = client.fleet.reach(client, queue.broker_name) if client.orderly else None
+        broker = self._reach(queue.broker_name) if client.orderly else None
         if broker is not None:
             broker.unlock(client.group, queue, client.client_id)
 
@@ -168,16 +197,16 @@ class Rebalance:
         """``lockAll``, every 20 s."""
         client = self._client
         for process_queue in self.process_queues():
-            broker = client.fleet.reach(client, process_queue.progress.log.queue.broker_name)
+            broker = self._reach(process_queue.progress.log.queue.broker_name)
             if broker is not None and (self.keeps_old_locks or not process_queue.dropped):
-                broker.lock(client.group, process_queue.progress.log.queue, client.client_id, client.fleet.now)
+                broker.lock(client.group, process_queue.progress.log.queue, client.client_id, self._network.clock.now)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """The client ends: nobody holds its queues any more."""
         for process_queue in self.process_queues():
             if not process_queue.dropped:
                 process_queue.dropped = True
                 process_queue.progress.holders.remove(process_queue)
-                self._client.fleet.truth.note(process_queue.progress)
+                self._network.truth.observe(process_queue.progress)
         self._table.clear()
         self._shares.clear()

@@ -17,8 +17,8 @@ from streaming.core.allocation import (
     MachineRoomNearby,
     Strategy,
 )
-from streaming.simulation.client_sdk import Sdk
-from streaming.simulation.consumer import Consumer, Manner
+from streaming.simulation.client_config import ClientConfig, Sdk
+from streaming.simulation.consumer import Consumer
 from streaming.simulation.fleet import Fleet
 
 TOPIC, OTHER_TOPIC = "T", "U"
@@ -40,8 +40,8 @@ class Shape:
     rate: int
 
     def __str__(self) -> str:
-        manner = " orderly" if self.orderly else ""
-        return f"{self.clients} clients, {self.brokers} x {self.queues} queues, {self.strategy}{manner}"
+        config = " orderly" if self.orderly else ""
+        return f"{self.clients} clients, {self.brokers} x {self.queues} queues, {self.strategy}{config}"
 
 
 STRATEGIES = ("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH", "CONFIG", "MACHINE_ROOM", "MACHINE_ROOM_NEARBY")
@@ -67,7 +67,7 @@ def _magnitude(random: Random, least: int, most: int) -> int:
     return min(most, int(exp(random.uniform(log(least), log(most + 1)))))
 
 
-class World:
+class SimulatedGroup:
     """A fleet with clients to do something to. From ``warm_ts`` (epoch milliseconds) on all have joined and settled."""
 
     def __init__(self, shape: Shape, seed: str, group: str = "G") -> None:
@@ -75,14 +75,14 @@ class World:
         self.brokers = [self._broker_name(n) for n in range(shape.brokers)]
         self.fleet = Fleet(group, self.brokers, seed)
         self.strategy = self._strategy()
-        self.manner = Manner(
+        self.config = ClientConfig(
             ((TOPIC, "*"),), self.strategy, shape.orderly, version=shape.version, speed=max(2_000, 4 * shape.rate)
         )
         self.fleet.put_topic(TOPIC, dict.fromkeys(self.brokers, shape.queues))
         self.fleet.producer.write(TOPIC, shape.rate * shape.queues * shape.brokers)
         self.began_ts = self.warm_ts = self.fleet.now
         self.sdk_of: Callable[[str], Sdk] | None = None  # by client id, where they differ
-        self.odd_ones: set[str] = set()  # clients that subscribe to something else
+        self.mismatched_clients: set[str] = set()  # clients that subscribe to something else
         self._started = 0
 
     def _broker_name(self, number: int) -> str:
@@ -111,33 +111,33 @@ class World:
         self.fleet.run(WARM_UP_S)
         self.warm_ts = self.fleet.now
 
-    def start(self, client_id: str | None = None, manner: Manner | None = None) -> Consumer:
+    def start(self, client_id: str | None = None, config: ClientConfig | None = None) -> Consumer:
         """A client joins, with an id of its own unless one is given."""
         self._started += 1
         number = self._started
         made = f"10.{number >> 8}.{number & 255}.{self.random.randrange(1, 255)}@{self.random.randrange(1, 65_536)}"
-        name, given = client_id or made, manner or self._own_manner()
+        name, given = client_id or made, config or self._own_config()
         client = self.fleet.join(name, replace(given, sdk=self.sdk_of(name)) if self.sdk_of is not None else given)
         if self.random.random() < 0.2:
-            client.clock_is_off_ms = self.random.randrange(-600_000, 600_000)
+            client.clock_offset_ms = self.random.randrange(-600_000, 600_000)
         return client
 
-    def _own_manner(self) -> Manner:
+    def _own_config(self) -> ClientConfig:
         """By configuration, each client has a list of its own."""
         if self.shape.strategy != "CONFIG":
-            return self.manner
+            return self.config
         place = (self._started - 1) % self.shape.clients
         queues = [MessageQueue(TOPIC, name, n) for name in self.brokers for n in range(self.shape.queues)]
         mine = tuple(queue for n, queue in enumerate(queues) if n % self.shape.clients == place)
-        return Manner(self.manner.topics, ByConfig(mine), self.manner.orderly, version=self.shape.version)
+        return ClientConfig(self.config.topics, ByConfig(mine), self.config.orderly, version=self.shape.version)
 
-    def manner_of(self, client: Consumer) -> Manner:
+    def config_of(self, client: Consumer) -> ClientConfig:
         """How it runs when it is started again: as all do by now, unless it has a list of its own."""
-        return client.manner if self.shape.strategy == "CONFIG" else self.manner
+        return client.config if self.shape.strategy == "CONFIG" else self.config
 
-    def restart(self, client: Consumer, delay_ms: int, manner: Manner | None = None) -> None:
+    def restart(self, client: Consumer, delay_ms: int, config: ClientConfig | None = None) -> None:
         """It is gone, and comes back under its id after a while."""
-        self.fleet.agenda.after(delay_ms, self.start, client.client_id, manner or client.manner)
+        self.fleet.clock.after(delay_ms, self.start, client.client_id, config or client.config)
 
     def pick(self) -> Consumer:
         return self.random.choice(self.clients)

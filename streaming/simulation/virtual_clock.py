@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-class Agenda:
+class VirtualClock:
     """Actions in the order of their times; those of one instant in the order in which they were noted."""
 
     __slots__ = ("_heap", "_noted", "now")

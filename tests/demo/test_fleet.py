@@ -12,35 +12,35 @@ from streaming.demo.live_output import Account
 from streaming.demo.schedule import CLUSTER, Played
 from streaming.replay.core_engine import core_facts
 from streaming.simulation.faults import FAULT_NAMED
-from streaming.simulation.load.fleet_spec import JOIN, Order, faults_named, moulds_for
-from streaming.simulation.load.group_template import Mould
+from streaming.simulation.load.fleet_spec import JOIN, FleetSpec, faults_named, templates_for
+from streaming.simulation.load.group_template import GroupTemplate
 
 START = 1_800_000_000_000
 FAULTS = ("no_read_permission", "different_filters")
 
 
 @pytest.fixture(scope="module")
-def moulds() -> list[Mould]:
-    return moulds_for(Order(len(GROUPS), 3, 4, faults=faults_named(FAULTS)))
+def templates() -> list[GroupTemplate]:
+    return templates_for(FleetSpec(len(GROUPS), 3, 4, faults=faults_named(FAULTS)))
 
 
-def play(moulds: list[Mould], seconds: int) -> list[Played]:
-    return list(takewhile(lambda one: one.due_ms <= START + 1000 * seconds, simulated_schedule(moulds, START)))
+def play(templates: list[GroupTemplate], seconds: int) -> list[Played]:
+    return list(takewhile(lambda one: one.due_ms <= START + 1000 * seconds, simulated_schedule(templates, START)))
 
 
 def test_there_are_words_for_everything_that_befalls_a_group() -> None:
     assert set(WORDS) == {*FAULT_NAMED, JOIN} - {"config_misses_queue"}, "its retry topic is nobody's from the start"
 
 
-def test_all_groups_are_known_and_healthy_at_once(moulds: list[Mould]) -> None:
-    facts = core_facts([one.value for one in play(moulds, 1) if one.value is not None], Settings())
+def test_all_groups_are_known_and_healthy_at_once(templates: list[GroupTemplate]) -> None:
+    facts = core_facts([one.value for one in play(templates, 1) if one.value is not None], Settings())
     status = {fact.group: fact.payload.status for fact in facts if isinstance(fact.payload, GroupFact)}
     assert status == dict.fromkeys(GROUPS, "healthy")
     assert {fact.cluster for fact in facts} == {CLUSTER}
 
 
-def test_what_is_due_comes_in_order_and_no_event_before_its_time(moulds: list[Mould]) -> None:
-    played = play(moulds, 90)
+def test_what_is_due_comes_in_order_and_no_event_before_its_time(templates: list[GroupTemplate]) -> None:
+    played = play(templates, 90)
     due = [one.due_ms for one in played]
     assert due == sorted(due)
     assert due[0] == START
@@ -49,8 +49,8 @@ def test_what_is_due_comes_in_order_and_no_event_before_its_time(moulds: list[Mo
         assert one.value is None or one.key == f"{CLUSTER}/{one.group}".encode()
 
 
-def test_one_after_the_other_breaks_in_a_new_way(moulds: list[Mould]) -> None:
-    deeds = [one for one in play(moulds, 420) if one.value is None]
+def test_one_after_the_other_breaks_in_a_new_way(templates: list[GroupTemplate]) -> None:
+    deeds = [one for one in play(templates, 420) if one.value is None]
     begun = [one for one in deeds if one.deed != "mended"]
     assert begun[0].due_ms < START + 10_000
     assert all(b.due_ms - a.due_ms >= APART_MS for a, b in pairwise(begun))
@@ -59,8 +59,8 @@ def test_one_after_the_other_breaks_in_a_new_way(moulds: list[Mould]) -> None:
     assert next(one.group for one in deeds if one.deed == "mended") == begun[0].group
 
 
-def test_the_account_tells_what_befell_a_group_and_what_was_found_of_it(moulds: list[Mould]) -> None:
-    account, told, played = Account([], START, GROUPS), [], play(moulds, 330)
+def test_the_account_tells_what_befell_a_group_and_what_was_found_of_it(templates: list[GroupTemplate]) -> None:
+    account, told, played = Account([], START, GROUPS), [], play(templates, 330)
     facts = core_facts([one.value for one in played if one.value is not None], Settings())
     told += [account.deed(one.due_ms, one.group, one.deed).text for one in played if one.value is None]
     told += [line.text for line in account.hear(facts)]
@@ -72,8 +72,8 @@ def test_the_account_tells_what_befell_a_group_and_what_was_found_of_it(moulds: 
     assert not any(" settling " in text or " unknown " in text for text in told)
 
 
-def test_a_change_that_leaves_state_and_cause_as_they_are_is_not_told(moulds: list[Mould]) -> None:
-    facts = core_facts([one.value for one in play(moulds, 330) if one.value is not None], Settings())
+def test_a_change_that_leaves_state_and_cause_as_they_are_is_not_told(templates: list[GroupTemplate]) -> None:
+    facts = core_facts([one.value for one in play(templates, 330) if one.value is not None], Settings())
     alerts = [fact for fact in facts if isinstance(fact.payload, AlertFact)]
     firing = next(fact for fact in alerts if fact.payload.state == AlertState.FIRING)
     account = Account([], START, GROUPS)

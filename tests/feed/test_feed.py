@@ -21,9 +21,9 @@ from streaming.feed.outputs import FileOutput
 from streaming.loopback import LoopbackKafka
 from streaming.replay.core_engine import run_core
 from streaming.replay.input_file import open_source
-from streaming.simulation.load.fleet_spec import Order
-from streaming.simulation.load.generated_fleet import Record, StampedFleet, stamped_fleet
-from streaming.simulation.load.group_template import Mould
+from streaming.simulation.load.fleet_spec import FleetSpec
+from streaming.simulation.load.generated_fleet import GeneratedFleet, Record, generated_fleet
+from streaming.simulation.load.group_template import GroupTemplate
 from streaming.simulation.simulated_group import Shape
 
 START_TS = 1_790_000_000_000
@@ -31,12 +31,12 @@ SMALL = ("--groups", "3", "--clients", "3", "--queues", "4")
 
 
 @pytest.fixture(scope="module")
-def mould() -> Mould:
-    return Mould(Shape(3, 2, 2, "AVG", False, 5, 20), "m")
+def template() -> GroupTemplate:
+    return GroupTemplate(Shape(3, 2, 2, "AVG", False, 5, 20), "m")
 
 
-def fleet_of(mould: Mould, start_ts: int = START_TS) -> StampedFleet:
-    fleet = stamped_fleet(Order(3), [mould], start_ts)
+def fleet_of(template: GroupTemplate, start_ts: int = START_TS) -> GeneratedFleet:
+    fleet = generated_fleet(FleetSpec(3), [template], start_ts)
     fleet.open()
     return fleet
 
@@ -67,9 +67,9 @@ class Watched:
         return Clock(lambda: self.now, self.sleep)
 
 
-def test_at_once_it_waits_for_nobody_and_ends_in_time(mould: Mould) -> None:
+def test_at_once_it_waits_for_nobody_and_ends_in_time(template: GroupTemplate) -> None:
     output = Watched()
-    fed = Feed(output, clock=output.clock).at_once(fleet_of(mould).turns(), START_TS + 60_000)
+    fed = Feed(output, clock=output.clock).at_once(fleet_of(template).rounds(), START_TS + 60_000)
     events = [decode_event(value) for _, records in output.sent for _, value in records]
     assert fed.seconds == 0
     assert fed.events == len(events)
@@ -77,9 +77,9 @@ def test_at_once_it_waits_for_nobody_and_ends_in_time(mould: Mould) -> None:
     assert START_TS + 55_000 < max(event.ts for event in events) < START_TS + 60_000
 
 
-def test_paced_each_round_is_sent_when_its_marker_is_due(mould: Mould) -> None:
+def test_paced_each_round_is_sent_when_its_marker_is_due(template: GroupTemplate) -> None:
     output, told = Watched(), []
-    fed = Feed(output, told.append, output.clock).paced(fleet_of(mould).turns(), START_TS + 60_000)
+    fed = Feed(output, told.append, output.clock).paced(fleet_of(template).rounds(), START_TS + 60_000)
     for at, records in output.sent:
         assert decode_event(records[-1][1]).ts / 1000 == pytest.approx(at, abs=0.01)
     assert all(a <= b for (a, _), (b, _) in pairwise(output.sent))
@@ -89,10 +89,10 @@ def test_paced_each_round_is_sent_when_its_marker_is_due(mould: Mould) -> None:
     assert all(isinstance(one, Fed) for one in told)
 
 
-def test_what_is_late_is_sent_at_once_and_said_to_be_late(mould: Mould) -> None:
+def test_what_is_late_is_sent_at_once_and_said_to_be_late(template: GroupTemplate) -> None:
     output = Watched()
     output.now += 30
-    fed = Feed(output, clock=output.clock).paced(fleet_of(mould).turns(), START_TS + 60_000)
+    fed = Feed(output, clock=output.clock).paced(fleet_of(template).rounds(), START_TS + 60_000)
     assert fed.late_s == pytest.approx(29.4, abs=0.1)
     assert output.sent[0][0] == START_TS / 1000 + 30
 
@@ -110,11 +110,11 @@ def test_a_file_can_be_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert abs(time.time() * 1000 - 120_000 - (source.counts.first_ts or 0)) < 60_000, "nothing lies in the future"
 
 
-def test_compression_is_by_name(tmp_path: Path, mould: Mould) -> None:
+def test_compression_is_by_name(tmp_path: Path, template: GroupTemplate) -> None:
     texts = []
     for name, opened in (("a.jsonl", open), ("a.jsonl.gz", gzip.open)):
         output = FileOutput(tmp_path / name)
-        Feed(output).at_once(fleet_of(mould).turns(), START_TS + 20_000)
+        Feed(output).at_once(fleet_of(template).rounds(), START_TS + 20_000)
         output.close()
         with opened(tmp_path / name, "rb") as lines:
             texts.append(lines.read())

@@ -22,8 +22,8 @@ from streaming.simulation.evaluation import incidents, runner
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.incidents import Run, play_incident, shape_for
 from streaming.simulation.evaluation.report import Figures, Report
-from streaming.simulation.evaluation.results import Page, Wanted
-from streaming.simulation.evaluation.runner import Order, evaluate
+from streaming.simulation.evaluation.results import ExpectedPage, Page
+from streaming.simulation.evaluation.runner import RunCounts, evaluate
 from streaming.simulation.faults import FAULT_NAMED, FAULTS
 
 
@@ -64,25 +64,25 @@ def test_the_same_seed_is_the_same_incident() -> None:
 
 def test_a_fault_that_lasts_is_found_with_its_cause() -> None:
     run = small("not_taken_over")
-    assert run.wanted
-    assert all(one.found is not None and one.cause_is_right for one in run.wanted)
+    assert run.expected
+    assert all(one.found is not None and one.cause_is_right for one in run.expected)
     assert all(page.is_true for page in run.pages)
 
 
 def test_without_the_rule_that_finds_it_it_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(findings, "PROVEN_BY_REPORTS", (findings.duplicated,))
-    assert any(one.found is None for one in small("not_taken_over").wanted if one.kind is Kind.ORPHANED)
+    assert any(one.found is None for one in small("not_taken_over").expected if one.kind is Kind.ORPHANED)
 
 
 def test_what_is_due_goes_by_the_timers_that_the_detector_is_given() -> None:
-    (wanted,) = small("stopped").wanted
-    assert wanted.found is not None
-    assert small("stopped", Settings(timing=Timing(stall_ms=600_000))).wanted == []
+    (expected,) = small("stopped").expected
+    assert expected.found is not None
+    assert small("stopped", Settings(timing=Timing(stall_ms=600_000))).expected == []
 
 
 def test_clients_that_are_replaced_by_others_that_differ_may_be_a_deploy_that_goes_on() -> None:
     no_wait = Settings(timing=Timing(deploy_wait_ms=0))
-    at_once, later = small("mixed_strategies", no_wait).wanted[0], small("mixed_strategies").wanted[0]
+    at_once, later = small("mixed_strategies", no_wait).expected[0], small("mixed_strategies").expected[0]
     assert later.due_ts == at_once.due_ts + DEFAULT.timing.deploy_wait_ms
     assert at_once.found is not None
     assert later.found is not None
@@ -96,14 +96,14 @@ def test_figures_are_none_where_there_is_nothing_to_count() -> None:
 
 def test_figures_count() -> None:
     page = Page(Kind.ORPHANED, "T", "MEMBER_GONE", "critical", 90_000, frozenset(), True)
-    found = Wanted(Kind.ORPHANED, "T", 30_000, 100_000, ("x",), ("MEMBER_GONE",), page)
-    misnamed = Wanted(Kind.ORPHANED, "T", 50_000, 100_000, ("x",), ("ROUTE_LAG",), page)
-    missed = Wanted(Kind.STALLED, "T", 30_000, 100_000, ("x",), ("ROUTE_LAG",))
+    found = ExpectedPage(Kind.ORPHANED, "T", 30_000, 100_000, ("x",), ("MEMBER_GONE",), page)
+    misnamed = ExpectedPage(Kind.ORPHANED, "T", 50_000, 100_000, ("x",), ("ROUTE_LAG",), page)
+    missed = ExpectedPage(Kind.STALLED, "T", 30_000, 100_000, ("x",), ("ROUTE_LAG",))
     figures = Figures()
     figures.take([found, misnamed, missed], [page, page._replace(is_true=False)])
     assert figures.as_json() == {
         "incidents": 0,
-        "wanted": 3,
+        "expected": 3,
         "recall": 0.6667,
         "precision": 0.5,
         "cause_right": 0.5,
@@ -123,7 +123,7 @@ def test_an_evaluation_that_is_interrupted_tells_what_was_played(monkeypatch: py
 
     monkeypatch.setattr(runner, "incident", play)
     said: list[str] = []
-    report = evaluate(Order(5, 100), "1", DEFAULT, jobs=1, say=said.append)
+    report = evaluate(RunCounts(5, 100), "1", DEFAULT, jobs=1, say=said.append)
     assert [run.seed for run in report.incidents] == ["1/0", "1/1"]
     assert said[-1].startswith("interrupted")
 
@@ -145,7 +145,7 @@ def test_the_command_prints_one_object(capsys: pytest.CaptureFixture[str], tmp_p
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_in_short_all_is_found_and_nobody_is_called_for_nothing() -> None:
-    report = evaluate(Order(len(FAULTS), 60), "short", Settings(), jobs=2)
+    report = evaluate(RunCounts(len(FAULTS), 60), "short", Settings(), jobs=2)
     total = report.as_json()["total"]
     assert total["recall"] == 1.0
     assert total["precision"] >= 0.95  # of so few pages and causes: not one may be wrong
@@ -215,7 +215,7 @@ def test_with_a_broken_rule_the_figures_fall(
 @pytest.mark.timeout(900)
 def test_without_patience_the_same_healthy_groups_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """What keeps everyday life silent: the graces, and that an alert fires only once all has been said again."""
-    four_groups = Order(0, 1_090)
+    four_groups = RunCounts(0, 1_090)
     assert not evaluate(four_groups, "short", Settings(), jobs=1).healthy_pages
     monkeypatch.setattr(candidates, "_is_ripe", lambda *_: True)
     none = Timing(grace_membership_ms=0, grace_route_ms=0, grace_broker_ms=0, grace_orderly_extra_ms=0)

@@ -6,21 +6,21 @@ docs/simulation.md, with a second more for the resolution of the measurement.
 import gzip
 import json
 from collections import Counter
-from dataclasses import replace
+from itertools import count
 from typing import NamedTuple
 
 import pytest
 
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
+from streaming.collector.probing.policy import Policy
 from streaming.core.settings import Settings
 from streaming.demo import RECORDINGS
+from streaming.simulation.collector import Collector
 from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.fleet import Fleet
-from streaming.simulation.pace import Pace
-from tests.simulation.measured_faults import SCRIPTS, Stage
+from tests.simulation.measured_faults import SCRIPTS, Cluster
 
-AS_RECORDED = Pace(interval_ms=1_000, running_info_ms=1_000, offsets_ms=5_000, route_ms=1_000, spares_clients=False)
+AS_RECORDED = Policy(interval_ms=1_000, running_info_ms=1_000, offsets_ms=5_000, route_ms=1_000, spreads=False)
 SEEDS = (1, 2, 3)
 
 T8 = "Ta0 Ta1 Ta2 Ta3 Tb0 Tb1 Tb2 Tb3"
@@ -89,9 +89,9 @@ def label(topic: str, broker_name: str, queue_id: int) -> str:
     return f"{topic[0]}{broker_name[-1]}{queue_id}"
 
 
-def held_at_the_end(stage: Stage) -> dict[str, str]:
+def held_at_the_end(cluster: Cluster) -> dict[str, str]:
     held: dict[str, list[str]] = {}
-    for queue, owners in stage.fleet.assignment().items():
+    for queue, owners in cluster.fleet.assignment().items():
         for owner in owners:
             if not is_retry_topic(queue.topic):
                 held.setdefault(owner.partition("@")[2], []).append(label(*queue))
@@ -125,33 +125,26 @@ def test_the_assignments_are_those_of_the_recordings(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(SCRIPTS))
 def test_windows_lie_within_what_was_measured(name: str) -> None:
     for seed in SEEDS:
-        stage = SCRIPTS[name].play(seed)
+        cluster = SCRIPTS[name].play(seed)
         for want in (one for one in MEASURED if one.name == name):
-            lengths = lengths_of(stage, want)
+            lengths = lengths_of(cluster, want)
             assert max(lengths, default=0) >= want.least, (seed, want, lengths)
             assert max(lengths, default=0) <= want.most, (seed, want, lengths)
 
 
-def lengths_of(stage: Stage, want: Measured) -> list[float]:
-    from_ts = stage.began_ts + want.after * 1000
+def lengths_of(cluster: Cluster, want: Measured) -> list[float]:
+    from_ts = cluster.began_ts + want.after * 1000
     windows = [
-        w for w in stage.fleet.truth.windows if (w.kind is want.kind and w.from_ts >= from_ts) or w.to_ts is None
+        w for w in cluster.fleet.truth.windows if (w.kind is want.kind and w.from_ts >= from_ts) or w.to_ts is None
     ]
-    return [(w.lasted_until(stage.fleet.now) - w.from_ts) / 1000 for w in windows if w.kind is want.kind]
+    return [(w.lasted_until(cluster.fleet.now) - w.from_ts) / 1000 for w in windows if w.kind is want.kind]
 
 
-def fired(name: str, pace: Pace = AS_RECORDED, seed: int = 1) -> Counter[tuple[str, str, str]]:
+def fired(name: str, seed: int = 1) -> Counter[tuple[str, str, str]]:
     """(kind, topic, cause) of what the detector pages of a script, warnings and critical."""
     detectors: list[Detector] = []
-
-    def watch(fleet: Fleet) -> None:
-        detectors.append(Detector(fleet, Settings(), pace))
-
-    SCRIPTS[name].play(seed, watch)
+    SCRIPTS[name].play(seed, lambda fleet: detectors.append(Detector(fleet, Settings(), policy=AS_RECORDED)))
     return Counter((a.kind, f.topic or "", a.cause or "") for f, a in detectors[0].fired())
-
-
-TWINS = replace(AS_RECORDED, asks_through_all=True)
 
 
 @pytest.mark.parametrize("name", ["a_scaleout", "b_kill9", "h_expand", "i_broadcast", "j_more"])
@@ -159,15 +152,17 @@ def test_the_detector_is_silent_where_it_is_silent_on_the_recording(name: str) -
     assert not fired(name)
 
 
-def test_it_raises_the_same_of_one_id_in_two_machines_as_on_the_recording() -> None:
-    """With this seed, as on the recording, one broker asks the one instance, the other the other."""
-    wanted = {("DUPLICATED", "T", "SAME_CLIENT_ID"), ("ORPHANED", "T", "SAME_CLIENT_ID")}
-    assert fired("d_sameid", TWINS, seed=5).keys() == wanted
+def test_it_raises_the_same_of_one_id_in_two_machines_as_on_the_recording(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the recording, each client is asked through every broker in turn; with this seed they ask one each."""
+    turns = count()
+    monkeypatch.setattr(Collector, "_broker_to_ask_through", lambda *_: ("broker-a", "broker-b")[next(turns) % 2])
+    expected = {("DUPLICATED", "T", "SAME_CLIENT_ID"), ("ORPHANED", "T", "SAME_CLIENT_ID")}
+    assert fired("d_sameid", seed=5).keys() == expected
 
 
 def test_it_raises_the_same_of_two_topics_in_one_group_as_on_the_recording() -> None:
-    wanted = {(kind, topic, "SUBSCRIPTION_MISMATCH") for kind, topic in (("ORPHANED", "T"), ("ORPHANED", "U"))}
-    assert fired("e_subscriptions").keys() == wanted | {("INCONSISTENT_SUBSCRIPTION", "", "SUBSCRIPTION_MISMATCH")}
+    expected = {(kind, topic, "SUBSCRIPTION_MISMATCH") for kind, topic in (("ORPHANED", "T"), ("ORPHANED", "U"))}
+    assert fired("e_subscriptions").keys() == expected | {("INCONSISTENT_SUBSCRIPTION", "", "SUBSCRIPTION_MISMATCH")}
 
 
 def test_of_a_room_without_consumers_it_names_the_cause() -> None:

@@ -11,24 +11,23 @@ from schemas.events import AnyEvent, Round, encode_event
 from schemas.identity import MessageQueue
 from streaming.core.allocation import Averagely, AveragelyByCircle, ConsistentHash, Strategy, allocate_all
 from streaming.simulation.collector import Collector
-from streaming.simulation.consumer import Manner
+from streaming.simulation.consumer import ClientConfig
 from streaming.simulation.fleet import Fleet
-from streaming.simulation.message_queue import Progress, WentBack
-from streaming.simulation.pace import LIVE, Pace
-from streaming.simulation.process_queue import FIRST_PULL_AFTER_MS
+from streaming.simulation.message_queue import WentBack
+from streaming.simulation.process_queue import FIRST_PULL_AFTER_MS, Progress
 
 STRATEGIES: tuple[Strategy, ...] = (Averagely(), AveragelyByCircle(), ConsistentHash())
 SEEDS = st.integers(0, 10_000)
 
 
-def fleet_of(seed: int, clients: int, brokers: int, queues: int, **manner: object) -> Fleet:
+def fleet_of(seed: int, clients: int, brokers: int, queues: int, **config: object) -> Fleet:
     names = [f"broker-{n}" for n in range(brokers)]
     fleet = Fleet("g", names, seed)
     fleet.put_topic("T", dict.fromkeys(names, queues))
     fleet.producer.write("T", 4 * queues * brokers)
     strategy = STRATEGIES[seed % len(STRATEGIES)]
     for n in range(clients):
-        fleet.join(f"10.0.0.{n}@{n}", Manner((("T", "*"),), strategy, **manner))  # type: ignore[arg-type]
+        fleet.join(f"10.0.0.{n}@{n}", ClientConfig((("T", "*"),), strategy, **config))  # type: ignore[arg-type]
         fleet.run(0.2)
     return fleet
 
@@ -39,7 +38,7 @@ def disturb(fleet: Fleet, random: Random) -> None:
     if len(fleet.clients) > 1 and random.random() < 0.6:
         random.choice((fleet.leave, fleet.kill))(one)
     else:
-        fleet.join(f"10.0.1.{random.randrange(10_000)}@1", one.manner)
+        fleet.join(f"10.0.1.{random.randrange(10_000)}@1", one.config)
     fleet.run(random.randrange(1, 30))
 
 
@@ -56,10 +55,10 @@ def test_once_nothing_changes_every_group_comes_to_its_strategys_allocation(
     assert route is not None
     ids = [client.client_id for client in fleet.clients]
     allocation = allocate_all(STRATEGIES[seed % len(STRATEGIES)], route.subscribe_info, ids)
-    wanted = {
+    expected = {
         queue: (one,) for one, share in zip(allocation.client_ids, allocation.shares, strict=True) for queue in share
     }
-    assert {queue: owners for queue, owners in fleet.assignment().items() if queue.topic == "T"} == wanted
+    assert {queue: owners for queue, owners in fleet.assignment().items() if queue.topic == "T"} == expected
 
 
 def wholly_repeated(progress: Progress, back: WentBack) -> bool:
@@ -120,10 +119,10 @@ def test_without_change_no_message_is_consumed_twice_and_offsets_follow() -> Non
             assert progress.committed - before[progress.log.queue] == pytest.approx(240, abs=2)
 
 
-def events_of(seed: int, pace: Pace = LIVE) -> list[AnyEvent]:
+def events_of(seed: int) -> list[AnyEvent]:
     events: list[AnyEvent] = []
     fleet = fleet_of(seed, 3, 2, 4)
-    Collector(fleet, "c", events.append, pace).start()
+    Collector(fleet, "c", events.append).start()
     fleet.run(60)
     fleet.kill(fleet.clients[0])
     fleet.run(60)
@@ -142,9 +141,3 @@ def test_events_are_numbered_without_a_gap_in_the_order_of_the_clock() -> None:
     markers = [event.ts for event in events if isinstance(event, Round)]
     assert len(markers) == 24
     assert all(4_000 <= later - earlier <= 6_000 for earlier, later in pairwise(markers))
-
-
-def test_lost_events_leave_a_gap() -> None:
-    numbers = [event.seq for event in events_of(1, Pace(loses_events=0.1))]
-    assert numbers == sorted(numbers)
-    assert len(numbers) < numbers[-1] - numbers[0] + 1

@@ -8,11 +8,10 @@ import pytest
 from schemas.facts import AlertFact, AlertState
 from schemas.identity import MessageQueue
 from streaming.core.settings import Settings
-from streaming.simulation.client_sdk import MUTE
+from streaming.simulation.client_config import MUTE
 from streaming.simulation.consumer import Consumer
 from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.pace import LIVE
-from streaming.simulation.simulated_group import TOPIC, Shape, World
+from streaming.simulation.simulated_group import TOPIC, Shape, SimulatedGroup
 
 pytestmark = pytest.mark.slow
 PHASES = (0.0, 5.0, 10.0, 15.0)
@@ -20,67 +19,67 @@ SHAPE = Shape(clients=3, brokers=2, queues=2, strategy="AVG", orderly=False, ver
 QUEUE = MessageQueue(TOPIC, "broker-0", 0)
 
 
-def nothing(world: World) -> None:
+def nothing(group: SimulatedGroup) -> None:
     """Nothing has changed for minutes."""
 
 
-def has_joined(world: World) -> None:
-    world.start("9.9.9.9@z")
-    world.fleet.run(1.5)
+def has_joined(group: SimulatedGroup) -> None:
+    group.start("9.9.9.9@z")
+    group.fleet.run(1.5)
 
 
-def one_is_mute(world: World) -> None:
-    silence(world, [client for client in world.clients if QUEUE not in client.owned()][-1])
+def one_is_mute(group: SimulatedGroup) -> None:
+    silence(group, [client for client in group.clients if QUEUE not in client.owned()][-1])
 
 
-def the_second_owner_is_mute(world: World) -> None:
-    silence(world, next(client for client in world.clients if QUEUE not in client.owned()))
+def the_second_owner_is_mute(group: SimulatedGroup) -> None:
+    silence(group, next(client for client in group.clients if QUEUE not in client.owned()))
 
 
-def silence(world: World, client: Consumer) -> None:
-    client.manner = replace(client.manner, sdk=MUTE)
-    world.fleet.run(120)
+def silence(group: SimulatedGroup, client: Consumer) -> None:
+    client.config = replace(client.config, sdk=MUTE)
+    group.fleet.run(120)
 
 
-def a_list_never_comes(world: World) -> None:
-    world.fleet.brokers["broker-1"].answers_lists = False
-    world.fleet.run(60)
+def a_list_never_comes(group: SimulatedGroup) -> None:
+    group.fleet.brokers["broker-1"].answers_lists = False
+    group.fleet.run(60)
 
 
-def no_traffic(world: World) -> None:
-    world.fleet.producer.write(TOPIC, 0)
-    world.fleet.run(120)
+def no_traffic(group: SimulatedGroup) -> None:
+    group.fleet.producer.write(TOPIC, 0)
+    group.fleet.run(120)
 
 
-def is_told(disturb: tuple[Callable[[World], None], ...], owners: int, seconds: float, phase: float) -> bool:
+def is_told(disturb: tuple[Callable[[SimulatedGroup], None], ...], owners: int, seconds: float, phase: float) -> bool:
     """Whether somebody is called about the queue, which has none or two owners for so long."""
-    world = World(SHAPE, "limits")
-    detector = Detector(world.fleet, Settings(), LIVE)
-    world.warm_up()
-    world.fleet.run(60)
+    group = SimulatedGroup(SHAPE, "limits")
+    detector = Detector(group.fleet, Settings())
+    group.warm_up()
+    group.fleet.run(60)
     for one in disturb:
-        one(world)
-    world.fleet.run(phase)
-    began_ts = world.fleet.now
-    owner = next(client for client in world.clients if QUEUE in client.owned())
-    other = next(client for client in world.clients if client is not owner)
-    for client in world.clients:
+        one(group)
+    group.fleet.run(phase)
+    began_ts = group.fleet.now
+    owner = next(client for client in group.clients if QUEUE in client.owned())
+    other = next(client for client in group.clients if client is not owner)
+    for client in group.clients:
         client.rebalance.is_stuck = True
     if owners:
         take(other)
-        world.fleet.run(seconds)
+        group.fleet.run(seconds)
         drop(other)
     else:
         drop(owner)
-        world.fleet.run(seconds)
+        group.fleet.run(seconds)
         take(owner)
-    world.fleet.run(200)
+    group.fleet.run(200)
     return any(
         isinstance(fact.payload, AlertFact)
         and fact.payload.state == AlertState.FIRING.value
         and ts >= began_ts
         and any((q.broker_name, q.queue_id) == QUEUE[1:] for q in fact.payload.queues)
-        for fact, ts in zip(detector.facts, detector.told_ts, strict=True)
+        for fact, ts in zip(detector.facts, detector.emitted_ts, strict=True)
     )
 
 
@@ -109,7 +108,7 @@ def drop(client: Consumer) -> None:
     ids=lambda value: "-".join(f.__name__ for f in value) if isinstance(value, tuple) else None,
 )
 def test_what_lasts_so_long_is_told(
-    disturb: tuple[Callable[[World], None], ...], owners: int, never_s: float, always_s: float | None
+    disturb: tuple[Callable[[SimulatedGroup], None], ...], owners: int, never_s: float, always_s: float | None
 ) -> None:
     assert not any(is_told(disturb, owners, never_s, phase) for phase in PHASES)
     assert always_s is None or all(is_told(disturb, owners, always_s, phase) for phase in PHASES)

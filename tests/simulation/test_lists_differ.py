@@ -7,22 +7,21 @@ import pytest
 from schemas.facts import AlertFact
 from streaming.core.settings import Settings
 from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.pace import LIVE
-from streaming.simulation.simulated_group import Shape, World
+from streaming.simulation.simulated_group import Shape, SimulatedGroup
 
 CUT_S, MENDED_S = 900, 300
 
 
 @pytest.mark.parametrize("clients", [2, 3, 4])
 def test_it_is_told_once_and_until_it_is_mended(clients: int) -> None:
-    world = World(Shape(clients, 2, 4, "AVG", False, 5, 4), f"cut/{clients}")
-    fleet, (_, broker) = world.fleet, world.brokers
-    detector = Detector(fleet, Settings(), LIVE)
-    world.warm_up()
-    fleet.cut(world.clients[0], broker)
+    group = SimulatedGroup(Shape(clients, 2, 4, "AVG", False, 5, 4), f"cut/{clients}")
+    fleet, (_, broker) = group.fleet, group.brokers
+    detector = Detector(fleet, Settings())
+    group.warm_up()
+    fleet.disconnect(group.clients[0], broker)
     fleet.run(CUT_S)
     mended_ts = fleet.now
-    fleet.mend(world.clients[0], broker)
+    fleet.reconnect(group.clients[0], broker)
     fleet.run(MENDED_S)
     told = [(f.ts, f.payload) for f in detector.facts if isinstance(f.payload, AlertFact)]
     told = [(ts, a) for ts, a in told if a.cause == "VIEW_DIVERGENCE" and a.fired_ts]

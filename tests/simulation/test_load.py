@@ -17,39 +17,46 @@ from streaming.core.shard import Record, fold
 from streaming.errors import ConfigError
 from streaming.simulation.faults import FAULT_NAMED, FAULTS, Fault
 from streaming.simulation.load.event_template import NameKind
-from streaming.simulation.load.fleet_spec import JOINS, Order, deed_of, faults_named, moulds_for, stretched_round_ms
-from streaming.simulation.load.generated_fleet import StampedFleet, stamped_fleet
-from streaming.simulation.load.generated_group import StampedGroup
-from streaming.simulation.load.group_template import REST, Mould
-from streaming.simulation.load.renaming import Part, cast
-from streaming.simulation.load.segment import ROUND_MS, Watched
-from streaming.simulation.simulated_group import Shape, World
+from streaming.simulation.load.fleet_spec import (
+    JOIN_AND_LEAVE,
+    FleetSpec,
+    disruption_of,
+    faults_named,
+    stretched_round_ms,
+    templates_for,
+)
+from streaming.simulation.load.generated_fleet import GeneratedFleet, generated_fleet
+from streaming.simulation.load.generated_group import GeneratedGroup
+from streaming.simulation.load.group_template import IDLE_ROUNDS, GroupTemplate
+from streaming.simulation.load.renaming import GroupIdentity, new_names
+from streaming.simulation.load.segment import ROUND_MS, WatchedGroup
+from streaming.simulation.simulated_group import Shape, SimulatedGroup
 
 START_TS = 1_790_000_000_000
-PART = Part("stamped-cluster", "stamped-source", "orders-consumer", "orders-events")
+PART = GroupIdentity("stamped-cluster", "stamped-source", "orders-consumer", "orders-events")
 SMALL = Shape(3, 2, 2, "AVG", False, 5, 20)
 USUAL = Shape(20, 2, 16, "AVG", False, 5, 20)
 FAULT = FAULT_NAMED["mixed_strategies"]
 
 
 @pytest.fixture(scope="module")
-def mould() -> Mould:
-    return Mould(SMALL, "m", [JOINS, deed_of(FAULT)])
+def template() -> GroupTemplate:
+    return GroupTemplate(SMALL, "m", [JOIN_AND_LEAVE, disruption_of(FAULT)])
 
 
-def fleet_of(mould: Mould, groups: int, **wanted: Any) -> StampedFleet:
-    return stamped_fleet(Order(groups, **wanted), [mould], START_TS)
+def fleet_of(template: GroupTemplate, groups: int, **expected: Any) -> GeneratedFleet:
+    return generated_fleet(FleetSpec(groups, **expected), [template], START_TS)
 
 
-def lives(mould: Mould, plan: Iterable[str | None], ts: int = START_TS) -> Iterator[bytes]:
+def lives(template: GroupTemplate, plan: Iterable[str | None], ts: int = START_TS) -> Iterator[bytes]:
     """What is told of a group to which this happens, one after each minute at rest."""
     remaining = iter(plan)
 
-    def next_deed(_: StampedGroup, _ts: int) -> Any:
+    def next_disruption(_: GeneratedGroup, _ts: int) -> Any:
         name = next(remaining)
-        return None if name is None else mould.excursions[name]
+        return None if name is None else template.disruptions[name]
 
-    group = StampedGroup(mould, PART, Random(1), next_deed)
+    group = GeneratedGroup(template, PART, Random(1), next_disruption)
     group.open(ts)
     try:
         while True:
@@ -60,19 +67,21 @@ def lives(mould: Mould, plan: Iterable[str | None], ts: int = START_TS) -> Itera
 
 def directly(fault: Fault, seconds: int) -> list[AnyEvent]:
     """The group itself, simulated up to the end of what befalls it."""
-    watched = Watched(World(SMALL, "m"))
+    watched = WatchedGroup(SimulatedGroup(SMALL, "m"))
     events = [event for rounds in (12, 12) for told in watched.take(rounds).rounds for event in told]
-    watched.world.fleet.agenda.after(240_000, fault.bring_about(watched.world))
+    watched.group.fleet.clock.after(240_000, fault.inject(watched.group))
     return [*events, *(event for told in watched.take(seconds // 5).rounds for event in told)]
 
 
 @pytest.mark.parametrize("later_ms", [0, 86_400_000])
-def test_a_stamped_group_is_found_as_the_simulated_one_would_be(mould: Mould, later_ms: int) -> None:
+def test_a_stamped_group_is_found_as_the_simulated_one_would_be(template: GroupTemplate, later_ms: int) -> None:
     simulated = directly(FAULT, 240)
     began = simulated[0].round
-    stamped = list(islice(lives(mould, [FAULT.name, None], began + later_ms), len(simulated)))
-    names = cast(mould.slots, PART, Random(1))
-    back = {new.decode().replace("%%", "%"): old for (_, old), new in zip(mould.slots.names, names, strict=True)}
+    stamped = list(islice(lives(template, [FAULT.name, None], began + later_ms), len(simulated)))
+    names = new_names(template.placeholders, PART, Random(1))
+    back = {
+        new.decode().replace("%%", "%"): old for (_, old), new in zip(template.placeholders.names, names, strict=True)
+    }
     direct, ours = folded(None, map(encode_event, simulated))[1], folded(None, stamped)[1]
     left_out = {"fingerprint", "start_ts"} | ({"reason", "evidence"} if later_ms else set())  # they tell the time
     assert [plain(fact, later_ms, back, left_out) for fact in ours] == [plain(fact, 0, {}, left_out) for fact in direct]
@@ -95,8 +104,8 @@ def plain(fact: Fact, later_ms: int, names: dict[str, str], left_out: set[str]) 
     return sooner(msgspec.json.decode(text))
 
 
-def test_events_are_what_the_schema_encodes(mould: Mould) -> None:
-    fleet = fleet_of(mould, 2, churn=0.5)
+def test_events_are_what_the_schema_encodes(template: GroupTemplate) -> None:
+    fleet = fleet_of(template, 2, churn=0.5)
     for key, value in [*fleet.introduce(2), *fleet.backlog(500)]:
         event = decode_event(value)
         assert encode_event(event) == value
@@ -104,17 +113,17 @@ def test_events_are_what_the_schema_encodes(mould: Mould) -> None:
 
 
 def test_at_rest_the_proportion_is_the_collectors_minute_for_minute() -> None:
-    fleet = fleet_of(Mould(USUAL, "m"), 1)
+    fleet = fleet_of(GroupTemplate(USUAL, "m"), 1)
     list(fleet.introduce(1))
     for _ in range(3):
-        told = [turn.records for turn in islice(fleet.turns(), REST)]
+        told = [group_round.records for group_round in islice(fleet.rounds(), IDLE_ROUNDS)]
         counts = Counter(type(decode_event(value)).__name__ for records in told for _, value in records)
         assert counts.pop("ConsumeProgress") in (8, 10, 12), "two topics at two brokers, every 20 to 25 s"
         assert counts == {"Round": 12, "AssignmentReport": 60, "Heartbeat": 80, "TopicRoute": 2}
 
 
 def test_a_minute_at_rest_is_followed_by_one_like_it() -> None:
-    watched = Watched(World(SMALL, "m"))
+    watched = WatchedGroup(SimulatedGroup(SMALL, "m"))
     watched.take(12)
     first, second = ([Counter(map(type, told)) for told in watched.take(12).rounds] for _ in range(2))
     for counts in (*first, *second):
@@ -122,8 +131,8 @@ def test_a_minute_at_rest_is_followed_by_one_like_it() -> None:
     assert first == second
 
 
-def test_healthy_fleet_is_found_healthy_and_stays_so(mould: Mould) -> None:
-    fleet = fleet_of(mould, 3, churn=0)
+def test_healthy_fleet_is_found_healthy_and_stays_so(template: GroupTemplate) -> None:
+    fleet = fleet_of(template, 3, churn=0)
     blob, facts = folded(None, values(fleet.introduce(3)))
     assert {last_status(facts, group) for group in groups_of(facts)} == {"healthy"}
     assert Counter(fact.payload.finding for fact in facts if isinstance(fact.payload, QueueFact)) == {"MATCH": 3 * 6}
@@ -131,24 +140,24 @@ def test_healthy_fleet_is_found_healthy_and_stays_so(mould: Mould) -> None:
     assert later == []
 
 
-def test_a_fleet_that_is_opened_becomes_healthy(mould: Mould) -> None:
-    fleet = fleet_of(mould, 3, churn=0)
+def test_a_fleet_that_is_opened_becomes_healthy(template: GroupTemplate) -> None:
+    fleet = fleet_of(template, 3, churn=0)
     fleet.open()
     _, facts = folded(None, values(fleet.backlog(400)))
     assert {last_status(facts, group) for group in groups_of(facts)} == {"healthy"}
     assert not [fact for fact in facts if isinstance(fact.payload, AlertFact)]
 
 
-def test_groups_introduced_later_lose_no_event(mould: Mould) -> None:
-    fleet = fleet_of(mould, 4)
+def test_groups_introduced_later_lose_no_event(template: GroupTemplate) -> None:
+    fleet = fleet_of(template, 4)
     records = [*fleet.introduce(2), *fleet.backlog(100), *fleet.introduce(4), *fleet.backlog(300)]
     _, facts = folded(None, values(records))
     assert len(groups_of(facts)) == 4
     assert not [fact for fact in facts if isinstance(fact.payload, EventsLostFact)]
 
 
-def test_churn_changes_members_and_settles_again(mould: Mould) -> None:
-    fleet = fleet_of(mould, 1, churn=1.0)
+def test_churn_changes_members_and_settles_again(template: GroupTemplate) -> None:
+    fleet = fleet_of(template, 1, churn=1.0)
     blob, _ = folded(None, values(fleet.introduce(1)))
     _, facts = folded(blob, values(fleet.backlog(1_200)))
     assert {fact.payload.change for fact in facts if isinstance(fact.payload, MembershipFact)} == {
@@ -162,9 +171,9 @@ def test_churn_changes_members_and_settles_again(mould: Mould) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_is_found_each_time_that_it_befalls_a_group_which_gets_well(fault: Fault) -> None:
-    order = Order(1, clients=5, queues=8, faults=(fault,))
-    (mould,) = [one for one in moulds_for(order) if fault.name in one.excursions]
-    _, facts = folded(None, lives(mould, [None, fault.name, None, None, fault.name, None, None]))
+    spec = FleetSpec(1, clients=5, queues=8, faults=(fault,))
+    (template,) = [one for one in templates_for(spec) if fault.name in one.disruptions]
+    _, facts = folded(None, lives(template, [None, fault.name, None, None, fault.name, None, None]))
     alerts = [fact.payload for fact in facts if isinstance(fact.payload, AlertFact)]
     fired, resolved = ({(a.fingerprint, a.fired_ts) for a in alerts if a.state == state} for state in STATES)
     assert fired
@@ -176,23 +185,23 @@ def test_a_fault_is_found_each_time_that_it_befalls_a_group_which_gets_well(faul
 STATES = ("firing", "resolved")
 
 
-def test_faults_befall_their_share_of_groups(mould: Mould) -> None:
-    fleet = fleet_of(mould, 8, churn=0, faulty=0.2)
+def test_faults_befall_their_share_of_groups(template: GroupTemplate) -> None:
+    fleet = fleet_of(template, 8, churn=0, faulty=0.2)
     fleet.open()
-    turns = list(islice(fleet.turns(), 8 * 12 * 60))[8 * 12 * 10 :]
-    rivals = sum(any(b"ByCircle" in value for _, value in turn.records) for turn in turns)
-    assert rivals / len(turns) == pytest.approx(0.2 / 4, rel=0.5)
+    rounds = list(islice(fleet.rounds(), 8 * 12 * 60))[8 * 12 * 10 :]
+    rivals = sum(any(b"ByCircle" in value for _, value in group_round.records) for group_round in rounds)
+    assert rivals / len(rounds) == pytest.approx(0.2 / 4, rel=0.5)
 
 
-def test_same_order_gives_the_same_bytes(mould: Mould) -> None:
-    fleets = [fleet_of(mould, 2, churn=0.3, seed=seed) for seed in (7, 7, 8)]
+def test_same_order_gives_the_same_bytes(template: GroupTemplate) -> None:
+    fleets = [fleet_of(template, 2, churn=0.3, seed=seed) for seed in (7, 7, 8)]
     first, again, other = ([*fleet.introduce(2), *fleet.backlog(300)] for fleet in fleets)
     assert first == again
     assert first != other
 
 
-def test_names_keep_their_order(mould: Mould) -> None:
-    places, names = mould.slots.names, cast(mould.slots, PART, Random(5))
+def test_names_keep_their_order(template: GroupTemplate) -> None:
+    places, names = template.placeholders.names, new_names(template.placeholders, PART, Random(5))
     clients = sorted(text for kind, text in places if kind is NameKind.CLIENT)
     found = [names[places[NameKind.CLIENT, text]] for text in clients]
     assert found == sorted(set(found))
@@ -203,13 +212,15 @@ def test_names_keep_their_order(mould: Mould) -> None:
 @pytest.mark.parametrize(("groups", "events_per_s"), [(1_000, 2_000), (10_000, 17_000)])
 def test_stretched_rounds_give_the_rate_asked_for(groups: int, events_per_s: int) -> None:
     round_ms = stretched_round_ms(groups, events_per_s)
-    fleet = fleet_of(Mould(USUAL, "m", pace=round_ms / ROUND_MS), 4, round_ms=round_ms)
+    fleet = fleet_of(GroupTemplate(USUAL, "m", pace=round_ms / ROUND_MS), 4, round_ms=round_ms)
     list(fleet.introduce(4))
-    turns = list(islice(fleet.turns(), 4 * 24))
-    seconds = (turns[-1].ts - turns[0].ts) / 1000
-    assert sum(len(turn.records) for turn in turns) / seconds * groups / 4 == pytest.approx(events_per_s, rel=0.07)
-    markers = [event for turn in turns if isinstance(event := decode_event(turn.records[-1][1]), Round)]
-    assert [marker.ts for marker in markers] == [turn.ts for turn in turns]
+    rounds = list(islice(fleet.rounds(), 4 * 24))
+    seconds = (rounds[-1].ts - rounds[0].ts) / 1000
+    assert sum(len(group_round.records) for group_round in rounds) / seconds * groups / 4 == pytest.approx(
+        events_per_s, rel=0.07
+    )
+    markers = [event for group_round in rounds if isinstance(event := decode_event(group_round.records[-1][1]), Round)]
+    assert [marker.ts for marker in markers] == [group_round.ts for group_round in rounds]
 
 
 def test_faults_that_cannot_be_had_are_refused() -> None:
@@ -217,7 +228,7 @@ def test_faults_that_cannot_be_had_are_refused() -> None:
     with pytest.raises(ConfigError, match="no such fault: rain"):
         faults_named(["stopped", "rain"])
     with pytest.raises(ConfigError, match="takes 2 clients and 2 brokers at least"):
-        moulds_for(Order(1, clients=1, faults=faults_named(["cut_from_a_broker"])))
+        templates_for(FleetSpec(1, clients=1, faults=faults_named(["cut_from_a_broker"])))
 
 
 def values(records: Iterable[tuple[bytes, bytes]]) -> Iterator[bytes]:

@@ -4,18 +4,19 @@ import pytest
 
 from schemas.facts import Kind
 from schemas.identity import MessageQueue
+from streaming.collector.translation.answers import Connection, QueueData, TopicRouteData
 from streaming.simulation.broker import Broker, Channel
-from streaming.simulation.consumer import Consumer, Manner
+from streaming.simulation.client_config import ClientConfig
 from streaming.simulation.fleet import Fleet
-from streaming.simulation.message_queue import Commit, MessageLog, Progress, WentBack
-from streaming.simulation.name_server import BrokerData, NameServer, QueueData, TopicRouteData
-from streaming.simulation.producer import LatencyFaultTolerance, Selection, publish_info
+from streaming.simulation.message_queue import Commit, MessageLog, WentBack
+from streaming.simulation.name_server import NameServer, TopicRoute
+from streaming.simulation.process_queue import Progress
 
 A, B = "broker-a", "broker-b"
 
 
-def manner(*topics: str, **fields: bool) -> Manner:
-    return Manner(tuple((topic, "*") for topic in topics or ("T",)), **fields)
+def config(*topics: str, **fields: bool) -> ClientConfig:
+    return ClientConfig(tuple((topic, "*") for topic in topics or ("T",)), **fields)
 
 
 def fleet_with(clients: int = 0, **fields: bool) -> Fleet:
@@ -23,7 +24,7 @@ def fleet_with(clients: int = 0, **fields: bool) -> Fleet:
     fleet.put_topic("T", {A: 4, B: 4})
     fleet.producer.write("T", 32)
     for n in range(clients):
-        fleet.join(f"h@{n}", manner(**fields))
+        fleet.join(f"h@{n}", config(**fields))
         fleet.run(3)
     return fleet
 
@@ -42,86 +43,64 @@ def test_a_route_is_one_object_until_it_changes() -> None:
     assert [(data.broker_name, data.read_queue_nums) for data in changed.queue_datas] == [(A, 8), (B, 4)]
 
 
-def test_a_silent_broker_is_dropped_after_120_s_and_its_queues_go_with_it() -> None:
-    servers = NameServer()
-    servers.register(A, 0, {"T": QueueData(A, 4, 4)}, 0)
-    servers.register(B, 0, {"T": QueueData(B, 4, 4)}, 60_000)
-    assert servers.scan(120_000) == []
-    assert servers.scan(120_001) == [A]
-    route = servers.route("T")
+def test_a_broker_that_unregisters_takes_its_queues_with_it() -> None:
+    name_server = NameServer()
+    for name in (A, B):
+        name_server.register(name, {"T": QueueData(name, 4, 4, 6)})
+    name_server.unregister(A)
+    route = name_server.route("T")
     assert route is not None
     assert route.broker_names == (B,)
-    servers.unregister(B, 0)
-    assert servers.route("T") is None
-
-
-def test_without_its_master_a_broker_stays_in_the_route_and_cannot_be_written_to() -> None:
-    servers = NameServer()
-    for broker_id in (0, 1):
-        servers.register(A, broker_id, {"T": QueueData(A, 2, 2)}, 0)
-    servers.unregister(A, 0)
-    route = servers.route("T")
-    assert route is not None
-    assert len(route.subscribe_info) == 2
-    assert publish_info(route) == ()
+    name_server.unregister(B)
+    assert name_server.route("T") is None
 
 
 # --- the broker
 
 
-class Ears:
-    """Who was notified."""
-
-    def __init__(self) -> None:
-        self.notified: list[str] = []
-
-    def notify(self, client: Consumer) -> None:
-        self.notified.append(client.client_id)
-
-
 def test_a_heartbeat_notifies_all_only_if_it_brings_something_new() -> None:
-    ears, fleet = Ears(), fleet_with(2)
-    broker = Broker(A, ears.notify, lambda *_: None)
-    x, y = (Channel(client, 0, "h:1") for client in fleet.clients)
+    notified: list[str] = []
+    fleet, broker = fleet_with(2), Broker(A, lambda client: notified.append(client.client_id), lambda *_: None)
+    x, y = (Channel(client, 0, Connection(client.client_id)) for client in fleet.clients)
     broker.heartbeat(x, {"T": 1}, 0)
     broker.heartbeat(y, {"T": 1}, 0)
-    assert ears.notified == ["h@0", "h@0", "h@1"]
+    assert notified == ["h@0", "h@0", "h@1"]
     broker.heartbeat(x, {"T": 1}, 30_000)
-    assert len(ears.notified) == 3
+    assert len(notified) == 3
     broker.heartbeat(x, {"U": 1}, 60_000)
-    assert len(ears.notified) == 5
-    assert not broker.serves("g", MessageQueue("T", A, 0), 1)
+    assert len(notified) == 5
+    assert not broker.accepts_pull("g", MessageQueue("T", A, 0), 1)
 
 
 def test_a_pull_is_refused_while_the_table_lacks_its_topic_or_has_an_older_version_of_it() -> None:
     fleet = fleet_with(2)
     broker, queue = Broker(A, lambda _: None, lambda *_: None), MessageQueue("T", A, 0)
-    broker.put_topic("T", QueueData(A, 4, 4), 0)
-    x, y = (Channel(client, 0, "h:1") for client in fleet.clients)
-    assert not broker.serves("g", queue, 1)
+    broker.put_topic("T", QueueData(A, 4, 4, 6), 0)
+    x, y = (Channel(client, 0, Connection(client.client_id)) for client in fleet.clients)
+    assert not broker.accepts_pull("g", queue, 1)
     broker.heartbeat(x, {"T": 1}, 0)
-    assert (broker.serves("g", queue, 1), broker.serves("g", queue, 2)) == (True, False)
+    assert (broker.accepts_pull("g", queue, 1), broker.accepts_pull("g", queue, 2)) == (True, False)
     broker.heartbeat(y, {"T": 2}, 0)
     broker.heartbeat(x, {"T": 1}, 0)  # an older one changes nothing
-    assert broker.serves("g", queue, 2)
+    assert broker.accepts_pull("g", queue, 2)
     broker.heartbeat(y, {"U": 2}, 0)
-    assert not broker.serves("g", queue, 1)
+    assert not broker.accepts_pull("g", queue, 1)
     broker.heartbeat(x, {"T": 1}, 0)  # what y had sent before went with the topic
-    assert (broker.serves("g", queue, 1), broker.serves("g", queue, 2)) == (True, False)
+    assert (broker.accepts_pull("g", queue, 1), broker.accepts_pull("g", queue, 2)) == (True, False)
 
 
 def test_a_client_is_dropped_120_s_after_its_last_heartbeat_and_the_scan_may_tell_nobody() -> None:
-    ears, fleet = Ears(), fleet_with(2)
-    broker = Broker(A, ears.notify, lambda *_: None)
-    x, y = (Channel(client, 0, "h:1") for client in fleet.clients)
+    notified: list[str] = []
+    fleet, broker = fleet_with(2), Broker(A, lambda client: notified.append(client.client_id), lambda *_: None)
+    x, y = (Channel(client, 0, Connection(client.client_id)) for client in fleet.clients)
     broker.heartbeat(x, {"T": 1}, 0)
     broker.heartbeat(y, {"T": 1}, 60_000)
-    ears.notified.clear()
+    notified.clear()
     broker.scan(120_000, lambda: False)
     assert broker.client_ids("g") == ("h@0", "h@1")
     broker.scan(120_001, lambda: False)
     assert broker.client_ids("g") == ("h@1",)
-    assert ears.notified == []
+    assert notified == []
 
 
 def test_a_lock_is_the_holders_until_60_s_after_it_was_last_renewed() -> None:
@@ -140,70 +119,31 @@ def test_a_lock_is_the_holders_until_60_s_after_it_was_last_renewed() -> None:
 # --- the producer
 
 
-def route(*datas: QueueData, masters: str = A + B, conf: str | None = None) -> TopicRouteData:
-    brokers = tuple(BrokerData(d.broker_name, (0,) if d.broker_name in masters else (1,)) for d in datas)
-    return TopicRouteData("T", datas, brokers, conf)
-
-
 @pytest.mark.parametrize(
-    ("given", "wanted"),
+    ("datas", "expected"),
     [
-        (route(QueueData(B, 1, 2), QueueData(A, 4, 1)), "a0 b0 b1"),
-        (route(QueueData(A, 1, 1, 4), QueueData(B, 1, 1, 6)), "b0"),
-        (route(QueueData(A, 1, 1), QueueData(B, 1, 1), masters=A), "a0"),
-        (route(QueueData(A, 4, 4), conf="broker-b:2;broker-a:1"), "b0 b1 a0"),
+        ((QueueData(A, 4, 1, 6), QueueData(B, 1, 2, 6)), "a0 b0 b1"),
+        ((QueueData(A, 1, 1, 4), QueueData(B, 1, 1, 6)), "b0"),
     ],
-    ids=["sorted by broker", "no permission to write", "no master", "ordered topic"],
+    ids=["by write queues", "no permission to write"],
 )
-def test_where_a_producer_writes(given: TopicRouteData, wanted: str) -> None:
-    assert " ".join(f"{q.broker_name[-1]}{q.queue_id}" for q in publish_info(given)) == wanted
+def test_where_a_producer_writes(datas: tuple[QueueData, ...], expected: str) -> None:
+    route = TopicRoute("T", TopicRouteData(datas))
+    assert " ".join(f"{q.broker_name[-1]}{q.queue_id}" for q in route.publish_info()) == expected
 
 
-def test_the_next_queue_avoids_the_broker_that_failed_last() -> None:
-    selection = Selection(publish_info(route(QueueData(A, 2, 2), QueueData(B, 1, 1))))
-    assert [selection.next().broker_name for _ in range(3)] == [A, A, B]
-    assert selection.next(last_broker=A).broker_name == B
-    assert Selection(publish_info(route(QueueData(A, 1, 1)))).next(last_broker=A).broker_name == A
-
-
-def test_a_slow_broker_is_kept_out_for_a_time() -> None:
-    faults = LatencyFaultTolerance()
-    faults.update(A, 600, now=0)
-    assert not faults.is_available(A, 1_999)
-    assert faults.is_available(A, 2_000)
-    selection = Selection(publish_info(route(QueueData(A, 1, 1), QueueData(B, 1, 1))))
-    assert selection.next_available(faults, 0).broker_name == B
-    faults.update(A, 20, now=0)
-    assert faults.is_available(A, 0)
-
-
-def test_what_is_not_written_to_a_slow_broker_goes_to_the_others() -> None:
+def test_what_is_not_written_to_a_broker_that_is_down_goes_to_the_others_until_10_s_after_its_return() -> None:
     fleet = fleet_with()
-    fleet.producer.sent(B, 3_000)
-    rates = {
-        (q.broker_name, q.queue_id): log.rate
-        for name in (A, B)
-        for q, log in fleet.brokers[name].logs.items()
-        if q.topic == "T"
-    }
-    assert rates == {(A, n): 8 for n in range(4)} | {(B, n): 0 for n in range(4)}
+    fleet.stop_broker(B)
+    assert rates(fleet) == {(A, n): 8 for n in range(4)} | {(B, n): 0 for n in range(4)}
+    fleet.start_broker(B)
+    fleet.run(30)
+    assert rates(fleet) == {(name, n): 4 for name in (A, B) for n in range(4)}
 
 
-def test_a_topic_that_there_is_none_of_is_made_with_four_queues_on_each_broker() -> None:
-    fleet = fleet_with()
-    fleet.producer.write("new", 8)
-    made = fleet.name_server.route("new")
-    assert made is not None
-    assert [(data.broker_name, data.write_queue_nums) for data in made.queue_datas] == [(A, 4), (B, 4)]
-    fleet.producer.write("T", 16)
-    assert fleet.brokers[A].topics["T"] == QueueData(A, 4, 4)
-
-
-def test_a_key_that_is_hot_fills_one_queue() -> None:
-    fleet = fleet_with()
-    fleet.producer.write("T", 80, hot=0.5)
-    rates = [log.rate for queue, log in fleet.brokers[A].logs.items() if queue.topic == "T"]
-    assert rates == [45, 5, 5, 5]
+def rates(fleet: Fleet) -> dict[tuple[str, int], int]:
+    logs = [log for name in (A, B) for log in fleet.brokers[name].logs.values() if log.queue.topic == "T"]
+    return {(log.queue.broker_name, log.queue.queue_id): log.rate for log in logs}
 
 
 # --- messages
@@ -246,7 +186,7 @@ def test_a_client_that_the_asked_broker_does_not_list_lets_go_of_everything() ->
     for broker in fleet.brokers.values():
         for channel in [c for c in broker.groups["g"].channels if c.client is fleet.clients[1]]:
             broker.unregister(channel)
-    fleet.clients[1].wake()
+    fleet.clients[1].rebalance.wakeup()
     fleet.run(0)
     assert not [queue for queue in fleet.clients[1].owned() if queue.topic == "T"]
 
@@ -256,7 +196,7 @@ def test_a_client_that_could_not_tell_of_its_queues_is_refused_until_its_next_he
     (client,) = fleet.clients
     client.versions["T"] += 60_000
     for held in client.queues():
-        fleet.refuse_or_serve(held)
+        fleet.check_pull(held)
     assert {held.is_refused for held in client.queues() if held.progress.log.queue.topic == "T"} == {True}
     fleet.run(34)
     assert not any(held.is_refused for held in client.queues())
@@ -269,11 +209,11 @@ def test_some_of_those_who_join_are_refused_at_first() -> None:
         fleet.put_topic("T", {A: 4, B: 4})
         fleet.producer.write("T", 32)
         for n in range(3):
-            fleet.join(f"h@{n}", manner())
+            fleet.join(f"h@{n}", config())
             fleet.run(3)
         fleet.run(40)
-        stood = [w for w in fleet.truth.brief(fleet.now) if w.kind is Kind.STALLED]
-        longest.append(max((w.lasted_until(fleet.now) - w.from_ts for w in stood), default=0))
+        stood = [w.lasted_until(fleet.now) - w.from_ts for w in fleet.truth.windows if w.kind is Kind.STALLED]
+        longest.append(max(stood, default=0))
     assert 6 <= sum(ms > 0 for ms in longest) <= 20  # measured: 16 of about 50 groups, for up to 23 s
     assert max(longest) <= 33_000
 
@@ -308,22 +248,24 @@ def test_broadcasting_clients_own_every_queue_and_keep_their_offsets_to_themselv
 def test_stuck_code_fetches_a_thousand_messages_and_no_more() -> None:
     fleet = fleet_with(1)
     fleet.run(10)
-    fleet.clients[0].work_at(0)
+    fleet.clients[0].set_speed(0)
     fleet.run(400)
-    fleet.settle()
-    assert {held.in_hand for held in fleet.clients[0].queues() if held.progress.log.queue.topic == "T"} == {1000}
+    fleet.catch_up()
+    assert {held.cached_msg_count for held in fleet.clients[0].queues() if held.progress.log.queue.topic == "T"} == {
+        1000
+    }
 
 
 def test_a_client_whose_pull_service_has_died_still_consumes_what_it_has_in_hand() -> None:
     fleet = fleet_with(1)
     fleet.run(10)
     (client,) = fleet.clients
-    client.work_at(0)
+    client.set_speed(0)
     fleet.run(20)
-    client.pull_no_more()
-    client.work_at(client.manner.speed)
+    client.stop_pull_service()
+    client.set_speed(client.config.speed)
     fleet.run(5)
-    fleet.settle()
+    fleet.catch_up()
     queues = [held for held in client.queues() if held.progress.log.queue.topic == "T"]
-    assert {held.in_hand for held in queues} == {0}
+    assert {held.cached_msg_count for held in queues} == {0}
     assert all(held.pulled < held.progress.log.max_offset(fleet.now) for held in queues)

@@ -22,8 +22,7 @@ from streaming.simulation.evaluation.report import Report
 from streaming.simulation.evaluation.results import Page
 from streaming.simulation.faults import ANY_FAULT_NAMED, FAULT_NAMED, MORE_FAULTS
 from streaming.simulation.ground_truth import Window
-from streaming.simulation.pace import LIVE
-from streaming.simulation.simulated_group import TOPIC, Shape, World
+from streaming.simulation.simulated_group import TOPIC, Shape, SimulatedGroup
 
 SHAPE = Shape(clients=3, brokers=2, queues=2, strategy="AVG", orderly=False, version=5, rate=3)
 DEFAULT = Settings()
@@ -35,12 +34,12 @@ class Played:
 
     def __init__(self, name: str, seconds: float, seed: str = "p", is_healthy: bool = True) -> None:
         self.events: list[AnyEvent] = []
-        self.world = World(SHAPE, seed)
-        self.detector = Detector(self.world.fleet, DEFAULT, LIVE, self.events.append)
+        self.group = SimulatedGroup(SHAPE, seed)
+        self.detector = Detector(self.group.fleet, DEFAULT, self.events.append)
         drawn = [PERTURBATION_NAMED[name]] if name else []
-        self.meanwhile = catalog.begin(seed, drawn, self.world, self.detector, is_healthy)
-        self.world.warm_up()
-        self.world.fleet.run(seconds)
+        self.known_conditions = catalog.begin(seed, drawn, self.group, self.detector, is_healthy)
+        self.group.warm_up()
+        self.group.fleet.run(seconds)
 
     def of(self, kind: type[Told]) -> list[Told]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -64,12 +63,12 @@ def test_without_a_perturbation_nothing_is_lost_and_everybody_answers() -> None:
 @pytest.mark.parametrize("name", ["lagging_name_server", "alternating_name_servers"])
 def test_a_name_server_is_behind(name: str) -> None:
     played = Played(name, 0, seed="n")
-    fleet = played.world.fleet
-    fleet.put_topic(TOPIC, dict.fromkeys(played.world.brokers, 5))
+    fleet = played.group.fleet
+    fleet.put_topic(TOPIC, dict.fromkeys(played.group.brokers, 5))
     told = set()
     for _ in range(150):
         fleet.run(1)
-        asked = [fleet.name_servers.of(asker, fleet.now).route(TOPIC) for asker in ("a", "b", "c", "d", "e")]
+        asked = [fleet.route(asker, TOPIC) for asker in ("a", "b", "c", "d", "e")]
         told.add(frozenset(len(route.subscribe_info) for route in asked if route is not None))
     assert frozenset({4, 10}) in told  # some are behind
     assert frozenset({10}) in told  # and not for ever
@@ -106,11 +105,11 @@ def test_go_names_neither_strategy_nor_model() -> None:
 
 def test_refused_connections_tell_nothing_of_clients() -> None:
     played = Played("", 0)
-    for broker in played.world.fleet.brokers.values():
+    for broker in played.group.fleet.brokers.values():
         broker.answers_connections = False
     told = len(played.events)
-    played.world.start()
-    played.world.fleet.run(40)
+    played.group.start()
+    played.group.fleet.run(40)
     new = [event for event in played.events[told:] if isinstance(event, Heartbeat)]
     assert any(heartbeat.language is None and not heartbeat.addresses for heartbeat in new)
 
@@ -167,35 +166,35 @@ def test_the_clock_is_set_back_once() -> None:
 
 def test_batches_last_and_are_committed_at_their_end() -> None:
     played = Played("batches", 900)
-    windows = [window for window in played.world.fleet.truth.windows if window.kind is Kind.SLOW_CONSUMER]
-    lasted = [(window.lasted_until(played.world.fleet.now) - window.from_ts) / 1_000 for window in windows]
+    windows = [window for window in played.group.fleet.truth.windows if window.kind is Kind.SLOW_CONSUMER]
+    lasted = [(window.lasted_until(played.group.fleet.now) - window.from_ts) / 1_000 for window in windows]
     assert 20 <= max(lasted) <= 180
 
 
 def test_a_slow_deploy_replaces_everybody() -> None:
     played = Played("slow_deploy", 0, seed="d")
-    before = set(played.world.clients)
-    played.world.fleet.run(deploys_and_crashes.DEPLOY_S + 200)
-    assert len(played.world.clients) == 3
-    assert not before & set(played.world.clients)
-    assert len({client.manner for client in played.world.clients}) == 1
+    before = set(played.group.clients)
+    played.group.fleet.run(deploys_and_crashes.DEPLOY_S + 200)
+    assert len(played.group.clients) == 3
+    assert not before & set(played.group.clients)
+    assert len({client.config for client in played.group.clients}) == 1
 
 
 def test_a_pod_crashes_under_new_ids() -> None:
     played = Played("crash_loop", 600, is_healthy=False)
-    changes = played.world.fleet.truth.changes
+    changes = played.group.fleet.truth.changes
     crashed = {change.subject for change in changes if change.what == "left"}
     assert len(crashed) > 6
     assert len({client_id.partition("@")[0] for client_id in crashed}) == 1
-    assert [one.kind for one in played.meanwhile] == [Kind.REBALANCE_STORM]
+    assert [one.kind for one in played.known_conditions] == [Kind.REBALANCE_STORM]
 
 
 def test_clients_of_one_address_stop_together() -> None:
     played = Played("shut_down_together", 900)
-    left = [c for c in played.world.fleet.truth.changes if c.what == "left"]
+    left = [c for c in played.group.fleet.truth.changes if c.what == "left"]
     assert len({change.subject.partition("@")[0] for change in left}) == 1
     assert len(left) >= 4
-    assert len(played.world.clients) == 3
+    assert len(played.group.clients) == 3
 
 
 # --- drawing
@@ -220,12 +219,12 @@ def test_what_does_not_fit_is_not_drawn() -> None:
 
 def test_half_of_a_group_runs_another_sdk_the_same_after_a_restart() -> None:
     played = Played("foreign_sdk", 0, seed="half")
-    world = played.world
-    assert world.sdk_of is not None
+    group = played.group
+    assert group.sdk_of is not None
     ids = [f"10.0.0.{n}@1" for n in range(200)]
-    share = sum(world.sdk_of(client_id) is client_sdks.GO for client_id in ids)
+    share = sum(group.sdk_of(client_id) is client_sdks.GO for client_id in ids)
     assert share == 200 or 70 < share < 130
-    assert [world.sdk_of(client_id) for client_id in ids] == [world.sdk_of(client_id) for client_id in ids]
+    assert [group.sdk_of(client_id) for client_id in ids] == [group.sdk_of(client_id) for client_id in ids]
 
 
 # --- faults that come with them alone
@@ -233,16 +232,16 @@ def test_half_of_a_group_runs_another_sdk_the_same_after_a_restart() -> None:
 
 @pytest.mark.parametrize("fault", MORE_FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_leaves_queues_unconsumed_and_is_mended(fault: object) -> None:
-    world = World(SHAPE, "odd")
-    world.warm_up()
-    began_ts = world.fleet.now
-    heal = ANY_FAULT_NAMED[fault.name].bring_about(world)  # type: ignore[attr-defined]
-    world.fleet.run(650)
-    windows = [w for w in world.fleet.truth.windows if w.from_ts >= began_ts]
-    assert any(w.lasted_until(world.fleet.now) - w.from_ts >= LASTING_MS for w in windows)
-    heal()
-    world.fleet.run(120)
-    assert all(window.to_ts is not None for window in world.fleet.truth.windows)
+    group = SimulatedGroup(SHAPE, "odd")
+    group.warm_up()
+    began_ts = group.fleet.now
+    undo = ANY_FAULT_NAMED[fault.name].inject(group)  # type: ignore[attr-defined]
+    group.fleet.run(650)
+    windows = [w for w in group.fleet.truth.windows if w.from_ts >= began_ts]
+    assert any(w.lasted_until(group.fleet.now) - w.from_ts >= LASTING_MS for w in windows)
+    undo()
+    group.fleet.run(120)
+    assert all(window.to_ts is not None for window in group.fleet.truth.windows)
 
 
 # --- the judge of what lasts
@@ -288,41 +287,41 @@ def page(kind: Kind, fired_ts: int) -> Page:
 
 
 def judge_of(*windows: Window) -> Lasting:
-    world = World(SHAPE, "judge")
-    world.fleet.run(3_000)
-    world.fleet.truth.windows = list(windows)
-    return Lasting(world, (), ())
+    group = SimulatedGroup(SHAPE, "judge")
+    group.fleet.run(3_000)
+    group.fleet.truth.windows = list(windows)
+    return Lasting(group, (), ())
 
 
 def test_only_ten_minutes_of_truth_bear_out_a_page_of_a_healthy_group() -> None:
     queue, other = MessageQueue(TOPIC, "broker-0", 0), MessageQueue(TOPIC, "broker-0", 1)
-    t0 = World(SHAPE, "j").began_ts
+    t0 = SimulatedGroup(SHAPE, "j").began_ts
     long = Window(Kind.ORPHANED, queue, t0, 3, t0 + LASTING_MS)
-    assert judge_of(long).bears_out(page(Kind.ORPHANED, t0 + 300_000))
-    assert not judge_of(long).bears_out(page(Kind.DUPLICATED, t0 + 300_000))
-    assert not judge_of(long).bears_out(page(Kind.ORPHANED, t0 + LASTING_MS + 61_000))
+    assert judge_of(long).confirms(page(Kind.ORPHANED, t0 + 300_000))
+    assert not judge_of(long).confirms(page(Kind.DUPLICATED, t0 + 300_000))
+    assert not judge_of(long).confirms(page(Kind.ORPHANED, t0 + LASTING_MS + 61_000))
     short = Window(Kind.ORPHANED, queue, t0, 3, t0 + LASTING_MS - 1)
-    assert not judge_of(short).bears_out(page(Kind.ORPHANED, t0 + 300_000))
+    assert not judge_of(short).confirms(page(Kind.ORPHANED, t0 + 300_000))
     first = Window(Kind.ORPHANED, queue, t0, 3, t0 + 300_000)
     then = Window(Kind.ORPHANED, other, t0 + 310_000, 3, t0 + 700_000)  # a deploy that moves the shares on
-    assert judge_of(first, then).bears_out(page(Kind.ORPHANED, t0 + 500_000))
+    assert judge_of(first, then).confirms(page(Kind.ORPHANED, t0 + 500_000))
 
 
 def test_two_owners_that_do_not_say_so_are_not_wanted() -> None:
-    world = World(SHAPE, "mute")
-    world.warm_up()
-    world.sdk_of = lambda client_id: client_sdks.MUTE
-    world.start("0.0.0.0@a")
-    world.fleet.run(60)
-    queue, t0 = MessageQueue(TOPIC, "broker-0", 0), world.fleet.now - LASTING_MS
-    world.fleet.truth.windows = [Window(Kind.DUPLICATED, queue, t0, 3)]
-    assert not Lasting(world, (), ()).wanted(())
-    world.sdk_of = None
-    assert [one.kind for one in Lasting(world, (), ()).wanted(())] == [Kind.DUPLICATED]
+    group = SimulatedGroup(SHAPE, "mute")
+    group.warm_up()
+    group.sdk_of = lambda client_id: client_sdks.MUTE
+    group.start("0.0.0.0@a")
+    group.fleet.run(60)
+    queue, t0 = MessageQueue(TOPIC, "broker-0", 0), group.fleet.now - LASTING_MS
+    group.fleet.truth.windows = [Window(Kind.DUPLICATED, queue, t0, 3)]
+    assert not Lasting(group, (), ()).expected(())
+    group.sdk_of = None
+    assert [one.kind for one in Lasting(group, (), ()).expected(())] == [Kind.DUPLICATED]
 
 
 def test_a_page_of_a_perturbed_healthy_group_is_false_unless_it_lasted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lasting_faults.Lasting, "bears_out", lambda *_: False)
+    monkeypatch.setattr(lasting_faults.Lasting, "confirms", lambda *_: False)
     monkeypatch.setattr(healthy_operations, "healthy_shape", lambda _: SHAPE)
     run = play_healthy("x", Settings(), is_perturbed=True)
     assert run.perturbations

@@ -50,9 +50,9 @@ EXPECTED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "change", "wanted"), EXPECTED, ids=str)
-def test_shares_after_a_change(name: str, change: Change, wanted: tuple[int, ...]) -> None:
-    assert trial(name, change).balance == wanted
+@pytest.mark.parametrize(("name", "change", "expected"), EXPECTED, ids=str)
+def test_shares_after_a_change(name: str, change: Change, expected: tuple[int, ...]) -> None:
+    assert trial(name, change).balance == expected
 
 
 def test_the_fewest_moves_are_never_more_than_the_moves() -> None:

@@ -8,10 +8,9 @@ import pytest
 from schemas.facts import AlertFact
 from streaming.core.allocation import AveragelyByCircle
 from streaming.core.settings import Settings
-from streaming.simulation.consumer import Consumer, Manner
+from streaming.simulation.consumer import ClientConfig, Consumer
 from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.pace import LIVE
-from streaming.simulation.simulated_group import TOPIC, Shape, World
+from streaming.simulation.simulated_group import TOPIC, Shape, SimulatedGroup
 
 MANNERS = ("another topic", "another strategy", "another filter")
 WAYS = ("stop, then start", "start, then stop", "two at a time", "under its own id")
@@ -24,44 +23,44 @@ class Deploy:
     def __init__(self, pods: int, what: str, way: str, pace: float) -> None:
         self.what, self.way, self.pace = what, way, pace
         seed = f"{what}/{way}/{pods}/{pace}"
-        self.world = World(Shape(pods, 2, 4, "AVG", False, 5, 4), seed)
+        self.group = SimulatedGroup(Shape(pods, 2, 4, "AVG", False, 5, 4), seed)
         self.random = Random(seed)
-        self.world.fleet.put_topic("U", dict.fromkeys(self.world.brokers, 4))
-        self.world.fleet.producer.write("U", 16)
-        self.detector = Detector(self.world.fleet, Settings(), LIVE)
-        self.world.warm_up()
-        self.world.fleet.run(self.random.uniform(0, 20))
+        self.group.fleet.put_topic("U", dict.fromkeys(self.group.brokers, 4))
+        self.group.fleet.producer.write("U", 16)
+        self.detector = Detector(self.group.fleet, Settings())
+        self.group.warm_up()
+        self.group.fleet.run(self.random.uniform(0, 20))
 
     def play(self, stops_after: int | None = None, seconds: float = 300) -> list[tuple[str, float]]:
         """What fired, and how many seconds after the last pod's turn began."""
-        manner, fleet = self._manner(), self.world.fleet
+        config, fleet = self._config(), self.group.fleet
         gap_ms = self.random.randrange(3_000, 20_000)
         turns = 0
-        for place, client in enumerate(list(self.world.clients)[:stops_after]):
+        for place, client in enumerate(list(self.group.clients)[:stops_after]):
             turns = place // 2 if self.way == "two at a time" else place
-            fleet.agenda.after(round(turns * self.pace * 1000) + 1, self._replace, client, manner, gap_ms)
+            fleet.clock.after(round(turns * self.pace * 1000) + 1, self._replace, client, config, gap_ms)
         last_ts = fleet.now + round(turns * self.pace * 1000)
         fleet.run(turns * self.pace + seconds)
         fired = [(f.ts, f.payload) for f in self.detector.facts if isinstance(f.payload, AlertFact)]
         return [(a.kind, (ts - last_ts) / 1000) for ts, a in fired if a.reason == "held_long_enough"]
 
-    def _manner(self) -> Manner:
-        manner = self.world.manner
+    def _config(self) -> ClientConfig:
+        config = self.group.config
         if self.what == "another topic":
-            return replace(manner, topics=((TOPIC, "*"), ("U", "*")))
+            return replace(config, topics=((TOPIC, "*"), ("U", "*")))
         if self.what == "another filter":
-            return replace(manner, topics=((TOPIC, "TagA"),))
-        return replace(manner, strategy=AveragelyByCircle())
+            return replace(config, topics=((TOPIC, "TagA"),))
+        return replace(config, strategy=AveragelyByCircle())
 
-    def _replace(self, client: Consumer, manner: Manner, gap_ms: int) -> None:
-        fleet, world = self.world.fleet, self.world
+    def _replace(self, client: Consumer, config: ClientConfig, gap_ms: int) -> None:
+        fleet, group = self.group.fleet, self.group
         if self.way == "start, then stop":
-            world.start(manner=manner)
-            fleet.agenda.after(gap_ms, fleet.leave, client)
+            group.start(config=config)
+            fleet.clock.after(gap_ms, fleet.leave, client)
             return
         fleet.leave(client)
         client_id = client.client_id if self.way == "under its own id" else None
-        fleet.agenda.after(gap_ms, world.start, client_id, manner)
+        fleet.clock.after(gap_ms, group.start, client_id, config)
 
 
 ALL = [(what, way, *deploy) for what in MANNERS for way in WAYS for deploy in DEPLOYS]

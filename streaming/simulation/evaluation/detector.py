@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 from schemas.events import AnyEvent
 from schemas.facts import AlertFact, AlertState, Fact, Kind
+from streaming.collector.probing.policy import Policy
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import take
-from streaming.simulation.collector import Collector
+from streaming.simulation.collector import LIVE, Collector
 from streaming.simulation.evaluation.event_transport import Wire
 from streaming.simulation.fleet import Fleet
-from streaming.simulation.pace import Pace
 
 CLUSTER = "simulated"
 
@@ -23,19 +23,20 @@ class Detector:
         self,
         fleet: Fleet,
         settings: Settings,
-        pace: Pace,
         keep: Callable[[AnyEvent], object] = lambda _: None,
+        loses_reports: float = 0.0,
+        policy: Policy = LIVE,
     ) -> None:
         self._group = Group(new_state(CLUSTER, fleet.group), settings)
-        self._fleet, self._keep, self._pace = fleet, keep, pace
-        self.told_ts: list[int] = []  # of each fact, by the clock that is never wrong
-        self.wire = Wire(str(fleet.seed), fleet.agenda, self._take)
+        self._fleet, self._keep, self._policy, self._loses_reports = fleet, keep, policy, loses_reports
+        self.emitted_ts: list[int] = []  # of each fact, by the clock that is never wrong
+        self.wire = Wire(str(fleet.seed), fleet.clock, self._take)
         self.collectors: list[Collector] = []
-        self.borne_out: set[tuple[str, int]] = set()  # kinds of alerts that were true when they were told
+        self.confirmed: set[tuple[str, int]] = set()  # kinds of alerts that were true when they were told
         self.add_collector("simulation")
 
     def add_collector(self, source: str) -> None:
-        collector = Collector(self._fleet, CLUSTER, self.wire.send, self._pace, source)
+        collector = Collector(self._fleet, CLUSTER, self.wire.send, self._policy, source, self._loses_reports)
         self.collectors.append(collector)
         collector.start()
 
@@ -48,28 +49,28 @@ class Detector:
         self._keep(event)
         known = len(self.facts)
         take(self._group, event)
-        self.told_ts += [self._fleet.now] * (len(self.facts) - known)
+        self.emitted_ts += [self._fleet.now] * (len(self.facts) - known)
         for fact in self.facts[known:]:
-            if isinstance(fact.payload, AlertFact) and self._is_so(fact.payload.kind, fact.topic):
-                self.borne_out.add((fact.payload.kind, self._fleet.now))
+            if isinstance(fact.payload, AlertFact) and self._is_true_now(fact.payload.kind, fact.topic):
+                self.confirmed.add((fact.payload.kind, self._fleet.now))
 
     @property
     def lost_reports(self) -> list[int]:
         return [ts for collector in self.collectors for ts in collector.lost_reports]
 
     @property
-    def silences(self) -> list[tuple[int, str]]:
-        return [silence for collector in self.collectors for silence in collector.silences]
+    def timeouts(self) -> list[tuple[int, str]]:
+        return [silence for collector in self.collectors for silence in collector.timeouts]
 
     @property
-    def spared(self) -> list[int]:
-        return [ts for collector in self.collectors for ts in collector.spared]
+    def paused_rounds(self) -> list[int]:
+        return [ts for collector in self.collectors for ts in collector.paused_rounds]
 
     @property
     def facts(self) -> list[Fact]:
         return self._group.facts
 
-    def _is_so(self, kind: str, topic: str | None) -> bool:
+    def _is_true_now(self, kind: str, topic: str | None) -> bool:
         """Of what is not in the truth's windows: whether it is so now."""
         if kind == Kind.MISPLACED:
             return self._fleet.is_misplaced(topic or "")

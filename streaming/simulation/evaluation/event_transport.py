@@ -8,7 +8,7 @@ from random import Random
 from msgspec.structs import replace
 
 from schemas.events import AnyEvent, AssignmentReport, Round
-from streaming.simulation.virtual_clock import Agenda
+from streaming.simulation.virtual_clock import VirtualClock
 
 LATE_MS = (50, 3_000)
 
@@ -16,11 +16,11 @@ LATE_MS = (50, 3_000)
 class Wire:
     """``lost`` and ``late`` are shares of the events. ``clock_is_back_ms``: how far every time is in the past."""
 
-    def __init__(self, seed: str, agenda: Agenda, arrive: Callable[[AnyEvent], None]) -> None:
+    def __init__(self, seed: str, clock: VirtualClock, arrive: Callable[[AnyEvent], None]) -> None:
         self.lost = self.late = 0.0
         self.loses_next = False
         self.clock_is_back_ms = 0
-        self._random, self._agenda, self._arrive = Random(f"{seed}/wire"), agenda, arrive
+        self._random, self._agenda, self._arrive = Random(f"{seed}/wire"), clock, arrive
 
     def send(self, event: AnyEvent) -> None:
         if self.clock_is_back_ms:

@@ -8,14 +8,13 @@ from random import Random
 
 from streaming.core.allocation import AveragelyByCircle
 from streaming.core.settings import Settings
-from streaming.simulation.consumer import Consumer, Manner
+from streaming.simulation.consumer import ClientConfig, Consumer
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.incidents import Run
 from streaming.simulation.evaluation.judge import Judge
 from streaming.simulation.evaluation.lasting_faults import Lasting
 from streaming.simulation.evaluation.perturbations.catalog import begin, draw, fit
-from streaming.simulation.pace import Pace
-from streaming.simulation.simulated_group import TOPIC, Shape, World, random_shape
+from streaming.simulation.simulated_group import TOPIC, Shape, SimulatedGroup, random_shape
 
 OPERATIONS_A_RUN = 10
 PAUSE_S = (40, 240)  # between two
@@ -23,119 +22,119 @@ DEPLOY_WITHIN_S = 420  # one that changes how clients run is waited for ten minu
 NIGHT_S = (300, 1_500)
 
 
-def scale_out(world: World) -> None:
-    for _ in range(world.random.randrange(1, 1 + max(1, world.shape.clients // 3))):
-        world.start()
+def scale_out(group: SimulatedGroup) -> None:
+    for _ in range(group.random.randrange(1, 1 + max(1, group.shape.clients // 3))):
+        group.start()
 
 
-def scale_in(world: World) -> None:
-    for _ in range(world.random.randrange(1, 1 + max(1, len(world.clients) // 3))):
-        if len(world.clients) > 1:
-            world.fleet.leave(world.pick())
+def scale_in(group: SimulatedGroup) -> None:
+    for _ in range(group.random.randrange(1, 1 + max(1, len(group.clients) // 3))):
+        if len(group.clients) > 1:
+            group.fleet.leave(group.pick())
 
 
-def restart(world: World) -> None:
-    client = world.pick()
-    world.fleet.leave(client)
-    world.restart(client, world.random.randrange(2_000, 25_000))
+def restart(group: SimulatedGroup) -> None:
+    client = group.pick()
+    group.fleet.leave(client)
+    group.restart(client, group.random.randrange(2_000, 25_000))
 
 
-def crash(world: World) -> None:
+def crash(group: SimulatedGroup) -> None:
     """It is started again elsewhere, under another id."""
-    world.fleet.kill(world.pick())
-    world.fleet.agenda.after(world.random.randrange(2_000, 40_000), world.start)
+    group.fleet.kill(group.pick())
+    group.fleet.clock.after(group.random.randrange(2_000, 40_000), group.start)
 
 
-def rolling_deploy(world: World) -> None:
+def rolling_deploy(group: SimulatedGroup) -> None:
     """One after the other is replaced; sometimes they come back with another strategy or another topic beside."""
-    manner = world.manner
-    if world.random.random() < 0.25 and world.shape.strategy == "AVG":
-        manner = replace(manner, strategy=AveragelyByCircle())
-    elif world.random.random() < 0.25:
-        manner = replace(manner, topics=((TOPIC, world.random.choice(("TagA", "TagA || TagB"))),))
-    world.manner = manner
-    step_ms = world.random.randrange(3_000, 20_000)
-    step_ms = min(step_ms, DEPLOY_WITHIN_S * 1_000 // max(1, len(world.clients)))
-    keeps_ids = world.random.random() < 0.5
-    for place, client in enumerate(list(world.clients)):
-        world.fleet.agenda.after(place * step_ms, _replace, world, client, manner, keeps_ids)
-    world.fleet.run(step_ms * len(world.clients) / 1_000)
+    config = group.config
+    if group.random.random() < 0.25 and group.shape.strategy == "AVG":
+        config = replace(config, strategy=AveragelyByCircle())
+    elif group.random.random() < 0.25:
+        config = replace(config, topics=((TOPIC, group.random.choice(("TagA", "TagA || TagB"))),))
+    group.config = config
+    step_ms = group.random.randrange(3_000, 20_000)
+    step_ms = min(step_ms, DEPLOY_WITHIN_S * 1_000 // max(1, len(group.clients)))
+    keeps_ids = group.random.random() < 0.5
+    for place, client in enumerate(list(group.clients)):
+        group.fleet.clock.after(place * step_ms, _replace, group, client, config, keeps_ids)
+    group.fleet.run(step_ms * len(group.clients) / 1_000)
 
 
-def _replace(world: World, client: Consumer, manner: Manner, keeps_id: bool) -> None:
+def _replace(group: SimulatedGroup, client: Consumer, config: ClientConfig, keeps_id: bool) -> None:
     if not client.is_running:
         return
-    world.fleet.leave(client)
-    delay_ms = world.random.randrange(1_000, 15_000)
+    group.fleet.leave(client)
+    delay_ms = group.random.randrange(1_000, 15_000)
     if keeps_id:
-        world.restart(client, delay_ms, manner)
+        group.restart(client, delay_ms, config)
     else:
-        world.fleet.agenda.after(delay_ms, lambda: world.start(manner=manner))
+        group.fleet.clock.after(delay_ms, lambda: group.start(config=config))
 
 
-def short_pause(world: World) -> None:
+def short_pause(group: SimulatedGroup) -> None:
     """A garbage collection."""
-    client = world.pick()
+    client = group.pick()
     client.pause()
-    world.fleet.agenda.after(world.random.randrange(500, 30_000), client.resume)
+    group.fleet.clock.after(group.random.randrange(500, 30_000), client.resume)
 
 
-def slow_for_a_while(world: World) -> None:
+def slow_for_a_while(group: SimulatedGroup) -> None:
     """Its code is slower than the messages come, and catches up later."""
-    client = world.pick()
-    client.work_at(max(1, world.shape.rate // 2))
-    world.fleet.agenda.after(world.random.randrange(20_000, 180_000), client.work_at, world.manner.speed)
+    client = group.pick()
+    client.set_speed(max(1, group.shape.rate // 2))
+    group.fleet.clock.after(group.random.randrange(20_000, 180_000), client.set_speed, group.config.speed)
 
 
-def expand(world: World) -> None:
-    data = world.fleet.brokers[world.brokers[0]].topics[TOPIC]
-    grown = min(1_024 // len(world.brokers), data.read_queue_nums + world.random.choice((1, 2, 4)))
-    world.fleet.put_topic(TOPIC, dict.fromkeys(world.brokers, max(grown, data.read_queue_nums)))
+def expand(group: SimulatedGroup) -> None:
+    data = group.fleet.brokers[group.brokers[0]].topics[TOPIC]
+    grown = min(1_024 // len(group.brokers), data.read_queue_nums + group.random.choice((1, 2, 4)))
+    group.fleet.put_topic(TOPIC, dict.fromkeys(group.brokers, max(grown, data.read_queue_nums)))
 
 
-def broker_restart(world: World) -> None:
-    if len(world.brokers) < 2:
-        return restart(world)
-    name = world.random.choice(world.brokers)
-    world.fleet.stop_broker(name)
-    world.fleet.agenda.after(world.random.randrange(10_000, 60_000), world.fleet.start_broker, name)
-    world.fleet.run(120)
+def broker_restart(group: SimulatedGroup) -> None:
+    if len(group.brokers) < 2:
+        return restart(group)
+    name = group.random.choice(group.brokers)
+    group.fleet.stop_broker(name)
+    group.fleet.clock.after(group.random.randrange(10_000, 60_000), group.fleet.start_broker, name)
+    group.fleet.run(120)
     return None
 
 
-def night(world: World) -> None:
+def night(group: SimulatedGroup) -> None:
     """Nothing is produced any more, and the group is stopped; in the morning it starts again."""
-    _night(world, is_careful=False)
+    _night(group, is_careful=False)
 
 
-def careful_night(world: World) -> None:
+def careful_night(group: SimulatedGroup) -> None:
     """Nobody stops a group while messages wait: it would be missed, and rightly."""
-    _night(world, is_careful=True)
+    _night(group, is_careful=True)
 
 
-def _night(world: World, is_careful: bool) -> None:
-    rate = world.shape.rate * world.shape.queues * world.shape.brokers
-    topics = world.fleet.producer.topics
+def _night(group: SimulatedGroup, is_careful: bool) -> None:
+    rate = group.shape.rate * group.shape.queues * group.shape.brokers
+    topics = group.fleet.producer.topics
     for topic in topics:
-        world.fleet.producer.write(topic, 0)
-    world.fleet.run(60)
-    if not (is_careful and world.fleet.messages_wait()):
-        _sleep(world)
+        group.fleet.producer.write(topic, 0)
+    group.fleet.run(60)
+    if not (is_careful and group.fleet.messages_wait()):
+        _sleep(group)
     for topic in topics:
-        world.fleet.producer.write(topic, rate)
+        group.fleet.producer.write(topic, rate)
 
 
-def _sleep(world: World) -> None:
-    ids = [client.client_id for client in world.clients]
-    for client in list(world.clients):
-        world.fleet.leave(client)
-    world.fleet.run(world.random.randrange(*NIGHT_S))
+def _sleep(group: SimulatedGroup) -> None:
+    ids = [client.client_id for client in group.clients]
+    for client in list(group.clients):
+        group.fleet.leave(client)
+    group.fleet.run(group.random.randrange(*NIGHT_S))
     for client_id in ids:
-        world.start(client_id)
-        world.fleet.run(world.random.random())
+        group.start(client_id)
+        group.fleet.run(group.random.random())
 
 
-OPERATIONS: tuple[tuple[Callable[[World], None], int], ...] = (
+OPERATIONS: tuple[tuple[Callable[[SimulatedGroup], None], int], ...] = (
     (scale_out, 3),
     (scale_in, 3),
     (restart, 4),
@@ -162,32 +161,32 @@ def play_healthy(seed: str, settings: Settings, is_perturbed: bool = False) -> R
     random = Random(f"{seed}/healthy")
     shape = healthy_shape(random)
     drawn = draw(seed, shape, is_healthy=True) if is_perturbed else []
-    world = World(fit(shape, drawn), seed)
-    detector = Detector(world.fleet, settings, Pace(loses_reports=0.02 if random.random() < 0.3 else 0.0))
-    meanwhile = begin(seed, drawn, world, detector, is_healthy=True)
-    world.warm_up()
+    group = SimulatedGroup(fit(shape, drawn), seed)
+    detector = Detector(group.fleet, settings, loses_reports=0.02 if random.random() < 0.3 else 0.0)
+    known_conditions = begin(seed, drawn, group, detector, is_healthy=True)
+    group.warm_up()
     actions, weights = zip(*OPERATIONS, strict=True)
     done = random.choices(actions, weights, k=OPERATIONS_A_RUN)
     if is_perturbed:
         done = [careful_night if action is night else action for action in done]
     for action in done:
-        action(world)
-        world.fleet.run(random.randrange(*PAUSE_S))
-    world.fleet.run(PAUSE_S[1])
-    judge, lasting = Judge(world, detector, (), settings.timing), Lasting(world, (), meanwhile)
+        action(group)
+        group.fleet.run(random.randrange(*PAUSE_S))
+    group.fleet.run(PAUSE_S[1])
+    judge, lasting = Judge(group, detector, (), settings.timing), Lasting(group, (), known_conditions)
     verdict = judge.verdict()
-    pages = [p._replace(is_true=bool(drawn and lasting.bears_out(p)), was_so=p.is_true) for p in verdict.pages]
+    pages = [p._replace(is_true=bool(drawn and lasting.confirms(p)), was_so=p.is_true) for p in verdict.pages]
     names = tuple(dict.fromkeys(action.__name__ for action in done))
-    seconds = (world.fleet.now - world.began_ts) / 1_000
-    changes = sum(change.what in ("joined", "left", "route", "broker") for change in world.fleet.truth.changes)
+    seconds = (group.fleet.now - group.began_ts) / 1_000
+    changes = sum(change.what in ("joined", "left", "route", "broker") for change in group.fleet.truth.changes)
     return Run(
         seed,
-        str(world.shape),
+        str(group.shape),
         names,
         seconds,
         changes,
-        verdict.wanted,
+        verdict.expected,
         pages,
         tuple(one.name for one in drawn),
-        lasting.wanted(judge.pages) if drawn else [],
+        lasting.expected(judge.pages) if drawn else [],
     )

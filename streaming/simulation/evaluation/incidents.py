@@ -14,10 +14,9 @@ from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.judge import Judge
 from streaming.simulation.evaluation.lasting_faults import Lasting
 from streaming.simulation.evaluation.perturbations.catalog import begin, draw, fit
-from streaming.simulation.evaluation.results import Active, Page, Wanted
+from streaming.simulation.evaluation.results import ActiveFault, ExpectedPage, Page
 from streaming.simulation.faults import ANY_FAULT_NAMED, FAULTS, Fault
-from streaming.simulation.pace import Pace
-from streaming.simulation.simulated_group import Shape, World, random_shape
+from streaming.simulation.simulated_group import Shape, SimulatedGroup, random_shape
 
 AFTERWARDS_S = 150
 SHORT_S = (5, 120)  # how long a short fault lasts
@@ -33,10 +32,10 @@ class Run(Struct):
     faults: tuple[str, ...]
     seconds: float
     rebalances: int
-    wanted: list[Wanted]
+    expected: list[ExpectedPage]
     pages: list[Page]
     perturbations: tuple[str, ...] = ()
-    lasting: list[Wanted] = []
+    lasting: list[ExpectedPage] = []
 
 
 def incident(seed: str, number: int, settings: Settings) -> Run:
@@ -54,7 +53,7 @@ def play_incident(
     seed: str,
     fault: Fault,
     settings: Settings,
-    group: str = "G",
+    group_name: str = "G",
     keep: Callable[[AnyEvent], object] = lambda _: None,
     is_perturbed: bool = False,
 ) -> Run:
@@ -62,38 +61,38 @@ def play_incident(
     random = Random(f"{seed}/incident")
     shape = shape_for(fault, random)
     faults = [fault]
-    if random.random() < IS_DOUBLE and not fault.is_alone:
+    if random.random() < IS_DOUBLE and not fault.excludes_others:
         others = [other for other in FAULTS if other is not fault and _fits(other, shape)]
         faults += random.sample([other for other in others if not (fault.changes_topic and other.changes_topic)], 1)
     drawn = draw(seed, shape, is_healthy=False) if is_perturbed else []
     shape = fit(shape, drawn)
-    world = World(shape, seed, group)
+    group = SimulatedGroup(shape, seed, group_name)
     loses = 0.03 if random.random() < LOSES_REPORTS else 0.0
-    detector = Detector(world.fleet, settings, Pace(loses_reports=loses), keep)
-    meanwhile = begin(seed, drawn, world, detector, is_healthy=False)
-    world.warm_up()
-    active = [_inflict(world, one, random, is_perturbed) for one in faults]
+    detector = Detector(group.fleet, settings, keep, loses)
+    known_conditions = begin(seed, drawn, group, detector, is_healthy=False)
+    group.warm_up()
+    active = [_inject(group, one, random, is_perturbed) for one in faults]
     if random.random() < HAS_CHURN and shape.strategy != "CONFIG":
-        world.fleet.agenda.after(random.randrange(60_000), _churn, world)
-    world.fleet.run(max(one.to_ts for one in active) / 1000 - world.fleet.now / 1000 + AFTERWARDS_S)
-    judge, lasting = Judge(world, detector, active, settings.timing), Lasting(world, active, meanwhile)
+        group.fleet.clock.after(random.randrange(60_000), _churn, group)
+    group.fleet.run(max(one.to_ts for one in active) / 1000 - group.fleet.now / 1000 + AFTERWARDS_S)
+    judge, lasting = Judge(group, detector, active, settings.timing), Lasting(group, active, known_conditions)
     verdict = judge.verdict()
     pages = [
-        page._replace(is_true=page.is_true or bool(drawn and lasting.bears_out(page)), was_so=page.is_true)
+        page._replace(is_true=page.is_true or bool(drawn and lasting.confirms(page)), was_so=page.is_true)
         for page in verdict.pages
     ]
     names = tuple(one.name for one in faults)
-    seconds = (world.fleet.now - world.began_ts) / 1000
+    seconds = (group.fleet.now - group.began_ts) / 1000
     return Run(
         seed,
         str(shape),
         names,
         seconds,
-        len(world.fleet.truth.changes),
-        verdict.wanted,
+        len(group.fleet.truth.changes),
+        verdict.expected,
         pages,
         tuple(one.name for one in drawn),
-        lasting.wanted(judge.pages) if drawn else [],
+        lasting.expected(judge.pages) if drawn else [],
     )
 
 
@@ -108,27 +107,27 @@ def shape_for(fault: Fault, random: Random) -> Shape:
 
 
 def _fits(fault: Fault, shape: Shape) -> bool:
-    if fault.is_alone:
+    if fault.excludes_others:
         return False
     has_room = shape.clients >= fault.least_clients and shape.brokers >= fault.least_brokers
     return has_room and all(getattr(shape, name) == value for name, value in fault.needs.items())
 
 
-def _inflict(world: World, fault: Fault, random: Random, is_perturbed: bool) -> Active:
+def _inject(group: SimulatedGroup, fault: Fault, random: Random, is_perturbed: bool) -> ActiveFault:
     """At once, or shortly after what came before it."""
     long_s = LASTING_S if is_perturbed else fault.lasts_s
-    world.fleet.run(random.randrange(1, 40))
+    group.fleet.run(random.randrange(1, 40))
     lasts_s = random.randrange(*(SHORT_S if random.random() < IS_SHORT else long_s))
-    from_ts = world.fleet.now
-    heal = fault.bring_about(world)
+    from_ts = group.fleet.now
+    undo = fault.inject(group)
     to_ts = from_ts + lasts_s * 1000
-    world.fleet.agenda.at(to_ts, heal)
-    return Active(fault, from_ts, to_ts)
+    group.fleet.clock.at(to_ts, undo)
+    return ActiveFault(fault, from_ts, to_ts)
 
 
-def _churn(world: World) -> None:
+def _churn(group: SimulatedGroup) -> None:
     """Somebody comes or goes meanwhile."""
-    if len(world.clients) > 2 and world.random.random() < 0.5:
-        world.fleet.leave(world.pick())
-    elif world.clients:
-        world.start()
+    if len(group.clients) > 2 and group.random.random() < 0.5:
+        group.fleet.leave(group.pick())
+    elif group.clients:
+        group.start()

@@ -9,9 +9,17 @@ from schemas.facts import AlertFact, AlertState, Cause, Fact, Kind
 from schemas.identity import MessageQueue, is_retry_topic
 from streaming.core.settings import Timing
 from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.evaluation.results import OF_QUEUES, SEEN_AS, Active, Page, PageUntil, Verdict, Wanted
+from streaming.simulation.evaluation.results import (
+    OF_QUEUES,
+    SEEN_AS,
+    ActiveFault,
+    ExpectedPage,
+    Page,
+    PageSpan,
+    Verdict,
+)
 from streaming.simulation.ground_truth import Window
-from streaming.simulation.simulated_group import World
+from streaming.simulation.simulated_group import SimulatedGroup
 
 LONGEST_GRACE_MS = 240_000
 SILENT_FOR_MS = 300_000
@@ -30,62 +38,64 @@ CONDITION_MS = {  # until a page may be expected: RocketMQ's and the collector's
 class Judge:
     """Of one run, once it is over."""
 
-    def __init__(self, world: World, detector: Detector, active: Iterable[Active], timing: Timing) -> None:
-        self._world, self._detector, self._timing = world, detector, timing
+    def __init__(
+        self, group: SimulatedGroup, detector: Detector, active: Iterable[ActiveFault], timing: Timing
+    ) -> None:
+        self._group, self._detector, self._timing = group, detector, timing
         self._active = list(active)
-        self._truth, self._end = world.fleet.truth, world.fleet.now
-        pace = detector.collector.pace
-        self._tail_ms = 2 * pace.running_info_ms + pace.interval_ms + timing.hold_critical_ms
-        seen_ms = 2 * pace.offsets_ms + pace.interval_ms
+        self._truth, self._end = group.fleet.truth, group.fleet.now
+        policy = detector.collector.policy
+        self._tail_ms = 2 * policy.running_info_ms + policy.interval_ms + timing.hold_critical_ms
+        seen_ms = 2 * policy.offsets_ms + policy.interval_ms
         self._stall_ms = (
             max(timing.stall_ms, timing.report_max_age_ms) + seen_ms
         )  # the last report may name messages in hand
         self._slow_ms = timing.consume_stall_ms * 3 // 2 + seen_ms
-        self._report_ms = pace.running_info_ms
+        self._report_ms = policy.running_info_ms
         changes = [(c.ts, c.what) for c in self._truth.changes] + [(c.ts, "listed") for c in self._truth.listings]
         seconds = {(ts // 1_000, what): ts for ts, what in sorted(changes)}  # the last of each kind in a second
         self._changes = sorted((ts, what) for (_, what), ts in seconds.items())
         self.pages = self._read_pages()
 
     def verdict(self) -> Verdict:
-        wanted = [*self._wanted_of_queues(), *self._wanted_of_conditions()]
-        return Verdict(wanted, [page for page, _ in self.pages])
+        expected = [*self._wanted_of_queues(), *self._wanted_of_conditions()]
+        return Verdict(expected, [page for page, _ in self.pages])
 
     # --- what was said
 
-    def _read_pages(self) -> list[PageUntil]:
+    def _read_pages(self) -> list[PageSpan]:
         resolved: dict[tuple[str, int], int] = {}
         listed: dict[tuple[str, int], set[MessageQueue]] = {}
         firing: list[tuple[Fact, AlertFact, int]] = []
-        for fact, told_ts in zip(self._detector.facts, self._detector.told_ts, strict=True):
+        for fact, emitted_ts in zip(self._detector.facts, self._detector.emitted_ts, strict=True):
             alert = fact.payload
             if not isinstance(alert, AlertFact) or alert.fired_ts is None or is_retry_topic(fact.topic or ""):
                 continue
             key = (alert.fingerprint, alert.fired_ts)
             if key not in listed:
-                firing.append((fact, alert, told_ts))
+                firing.append((fact, alert, emitted_ts))
             queues = {MessageQueue(fact.topic or "", q.broker_name, q.queue_id) for q in alert.queues}
             listed.setdefault(key, set()).update(queues)
             if alert.state == AlertState.RESOLVED.value:
-                resolved[key] = told_ts
+                resolved[key] = emitted_ts
         pages = []
-        for fact, alert, told_ts in firing:
+        for fact, alert, emitted_ts in firing:
             key = (alert.fingerprint, alert.fired_ts or 0)
-            page = self._page(fact, alert, told_ts, frozenset(listed[key]))
-            pages.append(PageUntil(page, resolved.get(key, self._end)))
+            page = self._page(fact, alert, emitted_ts, frozenset(listed[key]))
+            pages.append(PageSpan(page, resolved.get(key, self._end)))
         return pages
 
-    def _page(self, fact: Fact, alert: AlertFact, told_ts: int, queues: frozenset[MessageQueue]) -> Page:
+    def _page(self, fact: Fact, alert: AlertFact, emitted_ts: int, queues: frozenset[MessageQueue]) -> Page:
         kind = Kind(alert.kind)
-        given = Page(kind, fact.topic or "", alert.cause, alert.severity, told_ts, queues, False)
+        given = Page(kind, fact.topic or "", alert.cause, alert.severity, emitted_ts, queues, False)
         return given._replace(is_true=self._is_true(given))
 
     def _is_true(self, page: Page) -> bool:
         if page.kind in (Kind.MISPLACED, Kind.NO_MEMBERS):
-            return (page.kind.value, page.fired_ts) in self._detector.borne_out
+            return (page.kind.value, page.fired_ts) in self._detector.confirmed
         if page.kind not in SEEN_AS:
             return any(
-                ((page.kind, page.topic) in one.fault.conditions or page.kind in one.fault.also_true)
+                ((page.kind, page.topic) in one.fault.conditions or page.kind in one.fault.tolerated)
                 and one.from_ts <= page.fired_ts <= one.to_ts + LOOKS_BACK_MS
                 for one in self._active
             )
@@ -103,7 +113,7 @@ class Judge:
 
     # --- what had to be said
 
-    def _wanted_of_queues(self) -> list[Wanted]:
+    def _wanted_of_queues(self) -> list[ExpectedPage]:
         by_condition: dict[tuple[Kind, str], list[Window]] = {}
         for window in self._truth.windows:
             if window.kind in OF_QUEUES:
@@ -114,7 +124,7 @@ class Judge:
                 found += self._wanted_of(kind, topic, overlapping)
         return found
 
-    def _wanted_of(self, kind: Kind, topic: str, windows: list[Window]) -> list[Wanted]:
+    def _wanted_of(self, kind: Kind, topic: str, windows: list[Window]) -> list[ExpectedPage]:
         """The first of these windows that lasted beyond the time by which it had to be found."""
         for window in windows:
             lasted_until = window.lasted_until(self._end)
@@ -124,11 +134,11 @@ class Judge:
             if lasted_until < due_ts:
                 continue
             active = self._active_at(window.from_ts, due_ts)
-            wanted = self._new(kind, topic, window.from_ts, due_ts, active)
+            expected = self._new(kind, topic, window.from_ts, due_ts, active)
             queues = {one.queue for one in windows}
             kinds = {kind} | self._also_as(kind, window.from_ts, due_ts)
-            wanted.found = self._find(kinds, topic, wanted, queues)
-            return [wanted]
+            expected.found = self._find(kinds, topic, expected, queues)
+            return [expected]
         return []
 
     def _also_as(self, kind: Kind, from_ts: int, due_ts: int) -> set[Kind]:
@@ -140,7 +150,7 @@ class Judge:
     def _due(self, kind: Kind, window: Window) -> int:
         """Grace, two report intervals and a round after the last change, as docs/findings.md promises."""
         extra = max((one.fault.extra_ms for one in self._active_at(window.from_ts, window.from_ts)), default=0)
-        orderly = self._timing.grace_orderly_extra_ms if self._world.shape.orderly else 0
+        orderly = self._timing.grace_orderly_extra_ms if self._group.shape.orderly else 0
         if kind in (Kind.STALLED, Kind.SLOW_CONSUMER):
             stands_ms = self._slow_ms if kind is Kind.SLOW_CONSUMER else self._stall_ms
             return window.from_ts + stands_ms + orderly + extra
@@ -159,23 +169,23 @@ class Judge:
         due += min(lost, 3) * 2 * self._report_ms  # after a failure the collector waits twice as long
         due = self._once_clients_are_asked(window.from_ts, due, self._tail_ms)
         silent = self._is_silent(window.from_ts, due)
-        if silent and not self._world.fleet.brokers[window.queue.broker_name].logs[window.queue].rate:
+        if silent and not self._group.fleet.brokers[window.queue.broker_name].logs[window.queue].rate:
             return self._once_all_are_heard(window.from_ts, due)  # what nobody writes to can't be seen to stand still
         return max(due, window.from_ts + self._stall_ms + orderly + self._report_ms) if silent else due
 
     def _once_all_are_heard(self, from_ts: int, due: int) -> int:
         """Who did not answer is asked again within three report intervals; dead connections are listed for 130 s."""
         for one in self._active_at(from_ts, due):
-            if one.fault.is_unheard:
+            if one.fault.hides_clients:
                 due = max(due, one.from_ts + DEAD_IS_LISTED_MS + self._timing.grace_membership_ms + self._tail_ms)
-        for ts, _ in self._detector.silences:
+        for ts, _ in self._detector.timeouts:
             if from_ts - self._report_ms <= ts <= due:
                 due = max(due, ts + 3 * self._report_ms + self._tail_ms)
         return due
 
     def _once_clients_are_asked(self, from_ts: int, due: int, within_ms: int) -> int:
         """While queues are new to the group its clients are let be (docs/collector.md): nobody knows what they own."""
-        for ts in self._detector.spared:
+        for ts in self._detector.paused_rounds:
             if from_ts - self._report_ms <= ts <= due:
                 due = max(due, ts + within_ms)
         return due
@@ -183,25 +193,25 @@ class Judge:
     def _once_a_deploy_has_stopped(self, from_ts: int, due: int) -> int:
         """Clients that differ, of which some was replaced, may be a deploy that goes on (docs/findings.md)."""
         differ = any(MISMATCHES & set(one.fault.causes) for one in self._active_at(from_ts, due))
-        since = max(self._world.warm_ts, from_ts - self._timing.deploy_wait_ms)
+        since = max(self._group.warm_ts, from_ts - self._timing.deploy_wait_ms)
         changes = {change.what for change in self._truth.changes if since <= change.ts <= due}
         return due + self._timing.deploy_wait_ms if differ and {"joined", "left"} <= changes else due
 
     def _grace(self, what: str) -> int:
         timing = self._timing
-        orderly = timing.grace_orderly_extra_ms if self._world.shape.orderly else 0
+        orderly = timing.grace_orderly_extra_ms if self._group.shape.orderly else 0
         if what == "route":
-            return timing.grace_route_ms + orderly + self._detector.collector.pace.route_ms
+            return timing.grace_route_ms + orderly + self._detector.collector.policy.route_ms
         return (timing.grace_broker_ms if what == "broker" else timing.grace_membership_ms) + orderly
 
     def _is_silent(self, from_ts: int, to_ts: int) -> bool:
         """Whether some instance was not heard: then it cannot be known what it owns, and only offsets can tell."""
-        if any(one.fault.is_unheard for one in self._active_at(from_ts, to_ts)):
+        if any(one.fault.hides_clients for one in self._active_at(from_ts, to_ts)):
             return True
-        unheard = (*(ts for ts, _ in self._detector.silences), *self._detector.lost_reports)
+        unheard = (*(ts for ts, _ in self._detector.timeouts), *self._detector.lost_reports)
         return any(from_ts - self._report_ms <= ts <= to_ts for ts in unheard)
 
-    def _wanted_of_conditions(self) -> list[Wanted]:
+    def _wanted_of_conditions(self) -> list[ExpectedPage]:
         found = []
         for one in self._active:
             for kind, topic in one.fault.conditions:
@@ -210,45 +220,47 @@ class Judge:
                     due_ts = self._once_the_odd_are_heard(one.from_ts, due_ts)
                     due_ts = self._once_a_deploy_has_stopped(one.from_ts, due_ts)
                 if self._lasted_until(kind, one) >= due_ts:
-                    wanted = self._new(kind, topic, one.from_ts, due_ts, [one])
-                    wanted.found = self._find({kind}, topic, wanted, set())
-                    found.append(wanted)
+                    expected = self._new(kind, topic, one.from_ts, due_ts, [one])
+                    expected.found = self._find({kind}, topic, expected, set())
+                    found.append(expected)
         return found
 
-    def _lasted_until(self, kind: Kind, one: Active) -> int:
+    def _lasted_until(self, kind: Kind, one: ActiveFault) -> int:
         """Clients that are started again subscribe as all do: once none of the odd ones is left, they are alike."""
         if kind is not Kind.INCONSISTENT_SUBSCRIPTION:
             return one.to_ts
         left: dict[str, int] = {}
         for change in self._truth.changes:
-            if change.what == "left" and change.subject in self._world.odd_ones and change.ts >= one.from_ts:
+            if change.what == "left" and change.subject in self._group.mismatched_clients and change.ts >= one.from_ts:
                 left.setdefault(change.subject, change.ts)
-        return min(one.to_ts, max(left.values())) if left.keys() == self._world.odd_ones else one.to_ts
+        return min(one.to_ts, max(left.values())) if left.keys() == self._group.mismatched_clients else one.to_ts
 
     def _once_the_odd_are_heard(self, from_ts: int, due: int) -> int:
         """What a client subscribes to it says itself, and while it does not answer nobody else does."""
         within_ms = self._tail_ms + self._timing.hold_warning_ms
         due = self._once_clients_are_asked(from_ts, due, within_ms)
-        for ts, client_id in self._detector.silences:
-            if client_id in self._world.odd_ones and from_ts <= ts <= due:
+        for ts, client_id in self._detector.timeouts:
+            if client_id in self._group.mismatched_clients and from_ts <= ts <= due:
                 due = max(due, ts + 3 * self._report_ms + within_ms)
         return due
 
-    def _active_at(self, from_ts: int, to_ts: int) -> list[Active]:
+    def _active_at(self, from_ts: int, to_ts: int) -> list[ActiveFault]:
         return [one for one in self._active if one.from_ts <= to_ts and one.to_ts >= from_ts]
 
-    def _new(self, kind: Kind, topic: str, from_ts: int, due_ts: int, active: list[Active]) -> Wanted:
+    def _new(self, kind: Kind, topic: str, from_ts: int, due_ts: int, active: list[ActiveFault]) -> ExpectedPage:
         causes = {cause.value for one in active for cause in one.fault.causes}
         if kind is Kind.DUPLICATED:
             causes |= {cause.value for one in active for cause in one.fault.causes_of_two}
-        if self._world.shape.strategy == "CONFIG" and kind is Kind.ORPHANED:
+        if self._group.shape.strategy == "CONFIG" and kind is Kind.ORPHANED:
             causes.add(Cause.CONFIG_MISSES_QUEUE.value)  # nobody's list names what a client leaves behind
-        return Wanted(kind, topic, from_ts, due_ts, tuple(one.fault.name for one in active), tuple(sorted(causes)))
+        return ExpectedPage(
+            kind, topic, from_ts, due_ts, tuple(one.fault.name for one in active), tuple(sorted(causes))
+        )
 
-    def _find(self, kinds: set[Kind], topic: str, wanted: Wanted, queues: set[MessageQueue]) -> Page | None:
-        for page, over_ts in self.pages:
+    def _find(self, kinds: set[Kind], topic: str, expected: ExpectedPage, queues: set[MessageQueue]) -> Page | None:
+        for page, resolved_ts in self.pages:
             is_of_it = page.kind in kinds and page.topic == topic and (not queues or queues & page.queues)
-            if is_of_it and page.fired_ts <= wanted.due_ts and over_ts >= wanted.from_ts:
+            if is_of_it and page.fired_ts <= expected.due_ts and resolved_ts >= expected.from_ts:
                 return page
         return None
 

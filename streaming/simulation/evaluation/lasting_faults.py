@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 from schemas.facts import Kind
 from schemas.identity import MessageQueue
-from streaming.simulation.client_sdk import PULL
-from streaming.simulation.evaluation.perturbations.context import Meanwhile
-from streaming.simulation.evaluation.results import OF_QUEUES, SEEN_AS, Active, Page, PageUntil, Wanted
+from streaming.simulation.client_config import PULL
+from streaming.simulation.evaluation.perturbations.context import KnownCondition
+from streaming.simulation.evaluation.results import OF_QUEUES, SEEN_AS, ActiveFault, ExpectedPage, Page, PageSpan
 from streaming.simulation.ground_truth import Window
-from streaming.simulation.simulated_group import World
+from streaming.simulation.simulated_group import SimulatedGroup
 
 LASTING_MS = 600_000
 SEEN_AS_CONDITION = {Kind.UNREADABLE_QUEUES: {Kind.UNREADABLE_QUEUES, Kind.STALLED}}
@@ -21,13 +21,15 @@ TOGETHER_MS = 60_000  # queues of one topic that change hands stay one fault
 class Lasting:
     """Of one run, once it is over."""
 
-    def __init__(self, world: World, active: Iterable[Active], meanwhile: Iterable[Meanwhile]) -> None:
-        self._world, self._truth, self._end = world, world.fleet.truth, world.fleet.now
-        self._active, self._meanwhile = list(active), list(meanwhile)
+    def __init__(
+        self, group: SimulatedGroup, active: Iterable[ActiveFault], known_conditions: Iterable[KnownCondition]
+    ) -> None:
+        self._group, self._truth, self._end = group, group.fleet.truth, group.fleet.now
+        self._active, self._meanwhile = list(active), list(known_conditions)
 
     # --- what had to be told
 
-    def wanted(self, pages: Iterable[PageUntil]) -> list[Wanted]:
+    def expected(self, pages: Iterable[PageSpan]) -> list[ExpectedPage]:
         """Of each topic what lasted, and whether a page named one of its queues, or the fault, while it did."""
         told = list(pages)
         found = []
@@ -77,7 +79,7 @@ class Lasting:
 
         See docs/findings.md.
         """
-        sdk_of = self._world.sdk_of
+        sdk_of = self._group.sdk_of
         if sdk_of is None or window.kind not in (Kind.DUPLICATED, Kind.SLOW_CONSUMER):
             return True
         sdks = [sdk_of(owner) for owner in self._owners(window)]
@@ -98,26 +100,26 @@ class Lasting:
         return kind is not Kind.INCONSISTENT_SUBSCRIPTION or self._is_unlike_for_long(self._end)
 
     def _new(
-        self, kind: Kind, topic: str, span: tuple[int, int], queues: set[MessageQueue], told: list[PageUntil]
-    ) -> Wanted:
+        self, kind: Kind, topic: str, span: tuple[int, int], queues: set[MessageQueue], told: list[PageSpan]
+    ) -> ExpectedPage:
         """``due_ts`` is when it has lasted ten minutes: a page that comes later is late, and better than none."""
         from_ts, to_ts = span
         active = [one for one in self._active if one.from_ts <= from_ts + LASTING_MS and one.to_ts >= from_ts]
-        wanted = Wanted(kind, topic, from_ts, from_ts + LASTING_MS, tuple(one.fault.name for one in active), ())
+        expected = ExpectedPage(kind, topic, from_ts, from_ts + LASTING_MS, tuple(one.fault.name for one in active), ())
         of_faults = {condition for one in active for condition in one.fault.conditions}
-        of_faults |= {(of_group, "") for one in active for of_group in one.fault.also_true}
-        for page, over_ts in told:
+        of_faults |= {(of_group, "") for one in active for of_group in one.fault.tolerated}
+        for page, resolved_ts in told:
             names_it = page.kind is Kind.NO_MEMBERS or (page.kind in OF_QUEUES and bool(queues & page.queues))
             names_it |= (page.kind, page.topic) in of_faults
             is_of_it = names_it if queues else page.topic == topic and page.kind in SEEN_AS_CONDITION.get(kind, {kind})
-            if is_of_it and page.fired_ts <= to_ts and over_ts >= from_ts:
-                wanted.found = page
+            if is_of_it and page.fired_ts <= to_ts and resolved_ts >= from_ts:
+                expected.found = page
                 break
-        return wanted
+        return expected
 
     # --- what may be told
 
-    def bears_out(self, page: Page) -> bool:
+    def confirms(self, page: Page) -> bool:
         """Whether what the page says of the topic, or the group, was so for ten minutes and longer."""
         if any(one.kind is page.kind and one.from_ts <= page.fired_ts for one in self._meanwhile):
             return True
@@ -138,7 +140,9 @@ class Lasting:
         )
 
     def _is_unlike_for_long(self, ts: int) -> bool:
-        return self._last_long([(s, self._end if to is None else to) for s, to in self._truth.unlike], ts)
+        return self._last_long(
+            [(s, self._end if to is None else to) for s, to in self._truth.subscription_mismatches], ts
+        )
 
     @staticmethod
     def _last_long(spans: list[tuple[int, int]], ts: int) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from streaming.simulation.evaluation.incidents import Run
-from streaming.simulation.evaluation.results import Page, Wanted
+from streaming.simulation.evaluation.results import ExpectedPage, Page
 from streaming.simulation.faults import ANY_FAULT_NAMED
 from streaming.simulation.fleet import T0
 
@@ -17,7 +17,7 @@ class Figures(Struct):
     """Of a number of incidents. What there was nothing of is None, never 0 or 100 %."""
 
     incidents: int = 0
-    wanted: int = 0
+    expected: int = 0
     found: int = 0
     pages: int = 0
     true_pages: int = 0
@@ -25,9 +25,9 @@ class Figures(Struct):
     causes_right: int = 0
     delays_ms: list[int] = field(default_factory=list)
 
-    def take(self, wanted: Iterable[Wanted], pages: Iterable[Page]) -> None:
-        for one in wanted:
-            self.wanted += 1
+    def take(self, expected: Iterable[ExpectedPage], pages: Iterable[Page]) -> None:
+        for one in expected:
+            self.expected += 1
             self.found += one.found is not None
             self.causes += one.cause_is_right is not None
             self.causes_right += one.cause_is_right is True
@@ -41,8 +41,8 @@ class Figures(Struct):
         delays = sorted(self.delays_ms)
         return {
             "incidents": self.incidents,
-            "wanted": self.wanted,
-            "recall": _share(self.found, self.wanted),
+            "expected": self.expected,
+            "recall": _share(self.found, self.expected),
             "precision": _share(self.true_pages, self.pages),
             "cause_right": _share(self.causes_right, self.causes),
             "delay_s_p50": _percentile(delays, 50),
@@ -72,7 +72,7 @@ class Report(Struct):
         return [(run, page) for run in self.healthy for page in run.pages if not page.is_true]
 
     @property
-    def untold(self) -> list[tuple[Run, Wanted]]:
+    def untold(self) -> list[tuple[Run, ExpectedPage]]:
         """What was wrong for ten minutes without a page."""
         runs = [*self.incidents, *self.healthy]
         return [(run, one) for run in runs for one in run.lasting if one.found is None]
@@ -80,7 +80,7 @@ class Report(Struct):
     @property
     def is_bad(self) -> bool:
         """Something was missed, or a healthy group paged; with perturbations only what lasts must not be missed."""
-        missed = any(one.found is None for run in self.incidents for one in run.wanted)
+        missed = any(one.found is None for run in self.incidents for one in run.expected)
         perturbed = self.perturbed is not None and (self.perturbed.untold or self.perturbed.healthy_pages)
         return bool(missed or self.healthy_pages or perturbed)
 
@@ -95,7 +95,7 @@ class Report(Struct):
         return {
             "all": self._lasting_figures(),
             "perturbations": {name: self._with(name)._lasting_figures() for name in names},
-            "lasting_without_page": [_missed(run, one) for run, one in self.untold],
+            "lasting_without_page": [_missed_timers(run, one) for run, one in self.untold],
         }
 
     def _with(self, name: str) -> Report:
@@ -128,12 +128,12 @@ class Report(Struct):
             "kinds": {kind: self._of_kind(kind) for kind in self._kinds()},
             "causes": {cause: self._of_faults(names) for cause, names in self._causes().items()},
             "faults": {name: self._of_faults({name}) for name in self._faults()},
-            "missed": [_missed(run, one) for run in self.incidents for one in run.wanted if one.found is None],
+            "missed": [_missed_timers(run, one) for run in self.incidents for one in run.expected if one.found is None],
             "false": [*self._false_of_incidents(), *(_page(run, page) for run, page in self.healthy_pages)],
         }
 
     def _kinds(self) -> list[str]:
-        found = {one.kind.value for run in self.incidents for one in run.wanted}
+        found = {one.kind.value for run in self.incidents for one in run.expected}
         return sorted(found | {page.kind.value for run in self.incidents for page in run.pages})
 
     def _faults(self) -> list[str]:
@@ -155,12 +155,12 @@ class Report(Struct):
         runs = [run for run in self.incidents if run.faults[0] in names]
         return Report(runs)._figures(lambda _: True, lambda _: True)
 
-    def _figures(self, counts: Callable[[Wanted], bool], is_of: Callable[[Page], bool]) -> dict[str, Any]:
+    def _figures(self, counts: Callable[[ExpectedPage], bool], is_of: Callable[[Page], bool]) -> dict[str, Any]:
         figures = Figures()
         for run in self.incidents:
-            wanted, pages = [one for one in run.wanted if counts(one)], [page for page in run.pages if is_of(page)]
+            expected, pages = [one for one in run.expected if counts(one)], [page for page in run.pages if is_of(page)]
             figures.incidents += 1
-            figures.take(wanted, pages)
+            figures.take(expected, pages)
         return figures.as_json()
 
     def _false_of_incidents(self) -> list[dict[str, Any]]:
@@ -172,7 +172,7 @@ def _of_run(run: Run) -> dict[str, Any]:
     return {**found, "perturbations": run.perturbations} if run.perturbations else found
 
 
-def _missed(run: Run, one: Wanted) -> dict[str, Any]:
+def _missed_timers(run: Run, one: ExpectedPage) -> dict[str, Any]:
     return {
         **_of_run(run),
         "kind": one.kind.value,

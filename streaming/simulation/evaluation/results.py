@@ -20,7 +20,7 @@ SEEN_AS: dict[Kind, frozenset[Kind]] = {  # which truths make a page of this kin
 }
 
 
-class Active(NamedTuple):
+class ActiveFault(NamedTuple):
     """A fault of an incident, from when to when."""
 
     fault: Fault
@@ -41,12 +41,12 @@ class Page(NamedTuple):
     was_so: bool = False
 
 
-class PageUntil(NamedTuple):
+class PageSpan(NamedTuple):
     page: Page
-    over_ts: int
+    resolved_ts: int
 
 
-class Wanted(Struct):
+class ExpectedPage(Struct):
     """Something that was wrong for long enough to be found by ``due_ts``. ``found`` None: it was missed."""
 
     kind: Kind
@@ -77,5 +77,5 @@ class Wanted(Struct):
 
 
 class Verdict(NamedTuple):
-    wanted: list[Wanted]
+    expected: list[ExpectedPage]
     pages: list[Page]

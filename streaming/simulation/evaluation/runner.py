@@ -19,7 +19,7 @@ AT_ONCE = 16  # runs that are begun before the first of them is waited for
 SAY_EVERY = 25
 
 
-class Order(NamedTuple):
+class RunCounts(NamedTuple):
     """How much is played: incidents and healthy rebalances, and as many of each with perturbations."""
 
     incidents: int
@@ -29,7 +29,7 @@ class Order(NamedTuple):
 
 
 def evaluate(
-    order: Order,
+    order: RunCounts,
     seed: str,
     settings: Settings,
     jobs: int | None = None,

@@ -1,6 +1,6 @@
 """Events as bytes with gaps: encoded once, then filled in for each group and time, ten times as fast as encoding each.
 
-What a gap is filled with stands in two lists of each group, names and numbers; ``Slots`` says what stands where.
+What a gap is filled with stands in two lists of each group, names and numbers; ``Placeholders`` says what stands where.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _KINDS = {
 }
 
 
-class Slots:
+class Placeholders:
     """Where each name and number stands in a group's lists. Clients have the time of their start, queues an offset."""
 
     def __init__(self) -> None:
@@ -68,12 +68,12 @@ class Slots:
         return self._number(self.offsets, queue)
 
     def _number(self, places: dict[Any, int], of: object) -> int:
-        place = places.setdefault(of, self.numbers)
-        self.numbers += place == self.numbers
-        return place
+        index = places.setdefault(of, self.numbers)
+        self.numbers += index == self.numbers
+        return index
 
 
-class Beginning(NamedTuple):
+class Origin(NamedTuple):
     """How a stretch of events began: when, what each client said of its own start, and the newest offset of each queue.
 
     ``pace``: times are told so many times as far from it as they were.
@@ -85,7 +85,7 @@ class Beginning(NamedTuple):
     pace: float = 1.0
 
 
-class Template(NamedTuple):
+class EventTemplate(NamedTuple):
     """``text`` takes names for each ``%b``, then numbers for each ``%d``: a place in the list, and what is added."""
 
     text: bytes
@@ -94,25 +94,25 @@ class Template(NamedTuple):
 
     def fill(self, names: list[bytes], numbers: list[int]) -> bytes:
         """``names`` with each ``%`` doubled."""
-        named = self.text % tuple([names[place] for place in self.names])
-        return named % tuple([numbers[place] + more for place, more in self.numbers])
+        named = self.text % tuple([names[index] for index in self.names])
+        return named % tuple([numbers[index] + more for index, more in self.numbers])
 
 
-def template(event: AnyEvent, slots: Slots, beginning: Beginning, later_ms: int = 0) -> Template:
+def event_template(event: AnyEvent, placeholders: Placeholders, origin: Origin, later_ms: int = 0) -> EventTemplate:
     """The event, to be told ``later_ms`` after its time."""
-    walk = _Walk(slots, beginning, later_ms, getattr(event, "client_id", ""))
+    walk = _Walk(placeholders, origin, later_ms, getattr(event, "client_id", ""))
     encoded = msgspec.json.encode(walk.through(msgspec.to_builtins(event)))
     text = encoded.replace(b"%", b"%%%%").replace(_ENCODED_NUMBER, b"%%d").replace(_ENCODED_NAME, b"%b")
-    return Template(text, tuple(walk.names), tuple(walk.numbers))
+    return EventTemplate(text, tuple(walk.names), tuple(walk.numbers))
 
 
 class _Walk:
     """Through an event in the order of its bytes, noting what is to be filled in."""
 
-    def __init__(self, slots: Slots, beginning: Beginning, later_ms: int, client_id: str) -> None:
+    def __init__(self, placeholders: Placeholders, origin: Origin, later_ms: int, client_id: str) -> None:
         self.names: list[int] = []
         self.numbers: list[tuple[int, int]] = []
-        self._slots, self._beginning, self._later_ms, self._client_id = slots, beginning, later_ms, client_id
+        self._placeholders, self._origin, self._later_ms, self._client_id = placeholders, origin, later_ms, client_id
         self._topic = self._broker = ""
 
     def through(self, fields: dict[str, Any]) -> dict[str, Any]:
@@ -127,10 +127,10 @@ class _Walk:
             return [self._value(key, one, fields) for one in value]
         if isinstance(value, str):
             return self._name(_KINDS[key], value) if key in _KINDS else value
-        place = self._place(key, value, fields)
-        if place is None:
+        index = self._index(key, value, fields)
+        if index is None:
             return value
-        self.numbers.append(place)
+        self.numbers.append(index)
         return _NUMBER
 
     def _name(self, kind: NameKind, text: str) -> str:
@@ -139,22 +139,22 @@ class _Walk:
             text, colon, port = text.rpartition(":")
             port = colon + port
         if kind is NameKind.CLIENT:
-            self._slots.name(NameKind.HOST, text.partition("@")[0])
-        self.names.append(self._slots.name(kind, text))
+            self._placeholders.name(NameKind.HOST, text.partition("@")[0])
+        self.names.append(self._placeholders.name(kind, text))
         return _NAME + port
 
-    def _place(self, key: str, value: Any, fields: dict[str, Any]) -> tuple[int, int] | None:
+    def _index(self, key: str, value: Any, fields: dict[str, Any]) -> tuple[int, int] | None:
         if key == "seq":
             return SEQ, 0
         if key in _TIMES:
             return TS, self._later(value)
         if key == "start_ts" and value is not None:
-            is_known = self._beginning.starts.get(self._client_id) == value
-            return (self._slots.start(self._client_id), 0) if is_known else (TS, self._later(value))
+            is_known = self._origin.starts.get(self._client_id) == value
+            return (self._placeholders.start(self._client_id), 0) if is_known else (TS, self._later(value))
         if key in _OFFSETS and value >= 0:
             queue = MessageQueue(self._topic, self._broker, fields["queue_id"])
-            return self._slots.offset(queue), value - self._beginning.offsets.get(queue, 0)
+            return self._placeholders.offset(queue), value - self._origin.offsets.get(queue, 0)
         return None
 
     def _later(self, ts: int) -> int:
-        return round((ts - self._beginning.ts) * self._beginning.pace) + self._later_ms
+        return round((ts - self._origin.ts) * self._origin.pace) + self._later_ms

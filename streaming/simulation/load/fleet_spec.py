@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from streaming.errors import ConfigError
 from streaming.simulation.faults import FAULT_NAMED, Fault
-from streaming.simulation.load.group_template import LASTS_S, Deed, Mould
+from streaming.simulation.load.group_template import LASTS_S, Disruption, GroupTemplate
 from streaming.simulation.load.segment import ROUND_MS
-from streaming.simulation.simulated_group import Shape, World
+from streaming.simulation.simulated_group import Shape, SimulatedGroup
 
 CHURN = 0.001
 JOIN = "a client joins, and leaves again"
@@ -19,7 +19,7 @@ DISTINCT = (("AVG", 5, 20), ("AVG", 5, 12), ("AVG_BY_CIRCLE", 5, 50), ("AVG", 4,
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class FleetSpec:
     """``queues`` are those of a group's topic on all brokers together; its retry topic has one more on each.
 
     ``churn`` is the share of the rounds of a group at rest in which a client joins it, to leave two minutes later.
@@ -45,35 +45,37 @@ def stretched_round_ms(groups: int, events_per_s: float) -> int:
 
 def faults_named(names: Iterable[str]) -> tuple[Fault, ...]:
     """``all``, or faults by their names. Raises ConfigError for one that there is not."""
-    wanted = list(names)
-    if wanted == ["all"]:
+    expected = list(names)
+    if expected == ["all"]:
         return tuple(FAULT_NAMED.values())
-    unknown = [name for name in wanted if name not in FAULT_NAMED]
+    unknown = [name for name in expected if name not in FAULT_NAMED]
     if unknown:
         raise ConfigError(f"no such fault: {', '.join(unknown)}; there are all, {', '.join(FAULT_NAMED)}")
-    return tuple(FAULT_NAMED[name] for name in wanted)
+    return tuple(FAULT_NAMED[name] for name in expected)
 
 
-def moulds_for(order: Order, tell: Callable[[int, int], None] = lambda done, of: None) -> list[Mould]:
+def templates_for(spec: FleetSpec, tell: Callable[[int, int], None] = lambda done, of: None) -> list[GroupTemplate]:
     """One for each shape that is wanted. Raises ConfigError where the groups are too small for a fault.
 
     ``tell`` hears how many of them are simulated: with many faults that takes a while.
     """
-    pace = order.round_ms / ROUND_MS
-    wanted = faults_by_shape(order)
-    moulds = []
-    for number, (shape, faults) in enumerate(wanted.items()):
-        tell(number, len(wanted))
-        moulds.append(Mould(shape, f"{order.seed}/{number}", (*_everyday(shape), *map(deed_of, faults)), pace))
-    return moulds
+    pace = spec.round_ms / ROUND_MS
+    expected = faults_by_shape(spec)
+    templates = []
+    for number, (shape, faults) in enumerate(expected.items()):
+        tell(number, len(expected))
+        templates.append(
+            GroupTemplate(shape, f"{spec.seed}/{number}", (*_everyday(shape), *map(disruption_of, faults)), pace)
+        )
+    return templates
 
 
-def faults_by_shape(order: Order) -> dict[Shape, list[Fault]]:
+def faults_by_shape(spec: FleetSpec) -> dict[Shape, list[Fault]]:
     """The usual shapes share the faults that fit them; others have one of their own. Raises ConfigError."""
-    common = _shapes(order)
+    common = _shapes(spec)
     found: dict[Shape, list[Fault]] = {shape: [] for shape in common}
-    for fault in order.faults:
-        if order.clients < fault.least_clients or order.brokers < fault.least_brokers:
+    for fault in spec.faults:
+        if spec.clients < fault.least_clients or spec.brokers < fault.least_brokers:
             raise ConfigError(
                 f"{fault.name} takes {fault.least_clients} clients and {fault.least_brokers} brokers at least"
             )
@@ -87,29 +89,28 @@ def faults_by_shape(order: Order) -> dict[Shape, list[Fault]]:
 LASTS_LONGER_S = {"stuck_code": 480, "mixed_strategies": 720}
 
 
-def deed_of(fault: Fault) -> Deed:
-    return Deed(fault.name, fault.bring_about, LASTS_LONGER_S.get(fault.name, LASTS_S))
+def disruption_of(fault: Fault) -> Disruption:
+    return Disruption(fault.name, fault.inject, LASTS_LONGER_S.get(fault.name, LASTS_S))
 
 
-def _join(world: World) -> Callable[[], object]:
+def _join(group: SimulatedGroup) -> Callable[[], object]:
     """It leaves when the world is brought back to how it was."""
-    world.start()
+    group.start()
     return lambda: None
 
 
-def _everyday(shape: Shape) -> tuple[Deed, ...]:
+def _everyday(shape: Shape) -> tuple[Disruption, ...]:
     """By configuration nobody can join: there is no list for it."""
-    return () if shape.strategy == "CONFIG" else (JOINS,)
+    return () if shape.strategy == "CONFIG" else (JOIN_AND_LEAVE,)
 
 
-JOINS = Deed(JOIN, _join, lasts_s=120, afterwards_s=120)
+JOIN_AND_LEAVE = Disruption(JOIN, _join, lasts_s=120, afterwards_s=120)
 
 
-def _shapes(order: Order) -> list[Shape]:
-    each = max(1, order.queues // order.brokers)
+def _shapes(spec: FleetSpec) -> list[Shape]:
+    each = max(1, spec.queues // spec.brokers)
     return [
-        Shape(order.clients, order.brokers, each, strategy, False, version, rate)
-        for strategy, version, rate in DISTINCT
+        Shape(spec.clients, spec.brokers, each, strategy, False, version, rate) for strategy, version, rate in DISTINCT
     ]
 
 

@@ -15,12 +15,12 @@ from typing import NamedTuple
 from msgspec import structs
 
 from schemas.events import AssignmentReport, ConsumeProgress, Heartbeat, TopicRoute
-from streaming.simulation.load.event_template import Slots, Template, template
-from streaming.simulation.load.segment import ROUND_MS, Stretch, Take, Watched, stretch_of
-from streaming.simulation.load.snapshot import bring_back, standing_of
-from streaming.simulation.simulated_group import Shape, World
+from streaming.simulation.load.event_template import EventTemplate, Placeholders, event_template
+from streaming.simulation.load.segment import ROUND_MS, RecordedRounds, Segment, WatchedGroup, segment_of
+from streaming.simulation.load.snapshot import restore, snapshot_of
+from streaming.simulation.simulated_group import Shape, SimulatedGroup
 
-OPENING, REST = 12, 12  # rounds
+FIRST_ROUNDS, IDLE_ROUNDS = 12, 12  # rounds
 LASTS_S, AFTERWARDS_S = 240, 240
 BACK_AFTER_MS = (10_000, 40_000)  # after a fault is mended: who was started again meanwhile needs some seconds
 # When a group is to be known in as few events as possible: rounds as far apart as its clock allows. At the end its
@@ -29,73 +29,77 @@ KNOWN_AFTER_MS = 310_000
 ROUNDS_BEFORE_MS, ROUTES_MS = (20_000, 70_000, 180_000), 240_000
 
 
-class Deed(NamedTuple):
-    """What befalls a group: ``bring_about`` does it, and gives back how it is mended."""
+class Disruption(NamedTuple):
+    """What befalls a group: ``inject`` does it, and gives back how it is mended."""
 
     name: str
-    bring_about: Callable[[World], Callable[[], object]]
+    inject: Callable[[SimulatedGroup], Callable[[], object]]
     lasts_s: int = LASTS_S
     afterwards_s: int = AFTERWARDS_S
 
 
-class Excursion(NamedTuple):
+class RecordedDisruption(NamedTuple):
     """A deed as it is seen, from the moment when it is done until all is well again."""
 
     name: str
-    stretch: Stretch
+    segment: Segment
     mended_ms: int
 
 
-class Mould:
+class GroupTemplate:
     """Of a group of this shape, whatever its strategy makes of names: they are changed (``Cast``)."""
 
-    def __init__(self, shape: Shape, seed: str, deeds: Iterable[Deed] = (), pace: float = 1.0) -> None:
-        self.slots = Slots()
+    def __init__(self, shape: Shape, seed: str, disruptions: Iterable[Disruption] = (), pace: float = 1.0) -> None:
+        self.placeholders = Placeholders()
         self._shape, self._seed, self._pace = shape, seed, pace
-        _, opening, rest = self._settled()
-        self.opening = stretch_of(opening, self.slots, pace)
-        self.rest = stretch_of(rest, self.slots, pace)
-        self.introduction = _introduction(opening, rest, self.slots, self.rest)
-        began = opening.beginning
-        self.ages = tuple((self.slots.start(client_id), ts - began.ts) for client_id, ts in began.starts.items())
-        self.excursions = {deed.name: self._excursion(deed) for deed in deeds}
+        _, first_minute, idle = self._settled()
+        self.first_minute = segment_of(first_minute, self.placeholders, pace)
+        self.idle = segment_of(idle, self.placeholders, pace)
+        self.introduction = _introduction(first_minute, idle, self.placeholders, self.idle)
+        began = first_minute.origin
+        self.ages = tuple((self.placeholders.start(client_id), ts - began.ts) for client_id, ts in began.starts.items())
+        self.disruptions = {disruption.name: self._record_disruption(disruption) for disruption in disruptions}
 
-    def _settled(self) -> tuple[Watched, Take, Take]:
-        watched = Watched(World(self._shape, self._seed))
-        return watched, watched.take(OPENING), watched.take(REST)
+    def _settled(self) -> tuple[WatchedGroup, RecordedRounds, RecordedRounds]:
+        watched = WatchedGroup(SimulatedGroup(self._shape, self._seed))
+        return watched, watched.take(FIRST_ROUNDS), watched.take(IDLE_ROUNDS)
 
-    def _excursion(self, deed: Deed) -> Excursion:
+    def _record_disruption(self, disruption: Disruption) -> RecordedDisruption:
         """The same group once more, up to the moment when it is done."""
         watched, _, _ = self._settled()
-        world, lasts_ms = watched.world, deed.lasts_s * 1000
-        before = standing_of(world)
-        heal = deed.bring_about(world)
-        world.fleet.agenda.after(lasts_ms, heal)
+        group, duration_ms = watched.group, disruption.lasts_s * 1000
+        before = snapshot_of(group)
+        undo = disruption.inject(group)
+        group.fleet.clock.after(duration_ms, undo)
         for back_ms in BACK_AFTER_MS:
-            world.fleet.agenda.after(lasts_ms + back_ms, bring_back, world, before)
-        taken = watched.take((deed.lasts_s + deed.afterwards_s) * 1000 // ROUND_MS)
-        return Excursion(deed.name, stretch_of(taken, self.slots, self._pace), round(lasts_ms * self._pace))
+            group.fleet.clock.after(duration_ms + back_ms, restore, group, before)
+        taken = watched.take((disruption.lasts_s + disruption.afterwards_s) * 1000 // ROUND_MS)
+        return RecordedDisruption(
+            disruption.name, segment_of(taken, self.placeholders, self._pace), round(duration_ms * self._pace)
+        )
 
 
-def _introduction(opening: Take, rest: Take, slots: Slots, at_rest: Stretch) -> Stretch:
+def _introduction(
+    first_minute: RecordedRounds, idle: RecordedRounds, placeholders: Placeholders, at_idle: Segment
+) -> Segment:
     """The first round, the last report of everybody, and between them only that time goes by."""
-    first, told = opening.rounds[0], partial(template, slots=slots, beginning=opening.beginning)
+    first, told = first_minute.rounds[0], partial(event_template, placeholders=placeholders, origin=first_minute.origin)
     heartbeats = [told(event) for event in first if isinstance(event, Heartbeat)]
     routes = [told(event, later_ms=ROUTES_MS) for event in first if isinstance(event, TopicRoute)]
-    bare = structs.replace(opening.marker, asked=(), not_asked=())
-    said: dict[object, Template] = {}
-    for place, events in enumerate(rest.rounds):
+    bare = structs.replace(first_minute.marker, asked=(), not_asked=())
+    said: dict[object, EventTemplate] = {}
+    for index, events in enumerate(idle.rounds):
         for event in events:
             if isinstance(event, AssignmentReport | ConsumeProgress):
-                later_ms = KNOWN_AFTER_MS - place * ROUND_MS
-                said[_subject(event)] = template(event, slots, rest.beginning, later_ms)
+                later_ms = KNOWN_AFTER_MS - index * ROUND_MS
+                said[_subject(event)] = event_template(event, placeholders, idle.origin, later_ms)
     rounds = [
         [*heartbeats, told(bare)],
         *([told(bare, later_ms=ms)] for ms in ROUNDS_BEFORE_MS),
         [*routes, *said.values(), told(bare, later_ms=KNOWN_AFTER_MS)],
     ]
     marks = (0, *ROUNDS_BEFORE_MS, KNOWN_AFTER_MS)
-    return Stretch(tuple(map(tuple, rounds)), marks, KNOWN_AFTER_MS + ROUND_MS, at_rest.grown, ())
+    return Segment(tuple(map(tuple, rounds)), marks, KNOWN_AFTER_MS + ROUND_MS, at_idle.increments, ())
 
 
 def _subject(event: AssignmentReport | ConsumeProgress) -> object:

@@ -10,12 +10,12 @@ from random import Random
 from typing import NamedTuple
 
 from schemas.identity import is_retry_topic, java_order, retry_topic
-from streaming.simulation.load.event_template import NameKind, Slots
+from streaming.simulation.load.event_template import NameKind, Placeholders
 
 _HOSTS = 254 * 256 * 256  # addresses in 10.0.0.0/8 whose last number is 1 to 254
 
 
-class Part(NamedTuple):
+class GroupIdentity(NamedTuple):
     """What a group is called, and where. ``source`` is the producer of its events.
 
     ``has_nanos``: client ids are ``ip@pid#nanoseconds``, as clients from 4.9 on make them, else ``ip@pid``.
@@ -28,26 +28,26 @@ class Part(NamedTuple):
     has_nanos: bool = True
 
 
-def cast(slots: Slots, part: Part, random: Random) -> list[bytes]:
-    """The group's names, as ``Template.fill`` takes them."""
-    clients = _by_kind(slots, NameKind.CLIENT)
-    found = dict(zip(clients, _client_ids(len(clients), part.has_nanos, random), strict=True))
+def new_names(placeholders: Placeholders, identity: GroupIdentity, random: Random) -> list[bytes]:
+    """The group's names, as ``EventTemplate.fill`` takes them."""
+    clients = _by_kind(placeholders, NameKind.CLIENT)
+    found = dict(zip(clients, _client_ids(len(clients), identity.has_nanos, random), strict=True))
     hosts = {_host(old): _host(new) for old, new in found.items()}
-    topics = [topic for topic in _by_kind(slots, NameKind.TOPIC) if not is_retry_topic(topic)]
-    others = {topic: f"{part.topic}-{place + 1}" if place else part.topic for place, topic in enumerate(topics)}
+    topics = [topic for topic in _by_kind(placeholders, NameKind.TOPIC) if not is_retry_topic(topic)]
+    others = {topic: f"{identity.topic}-{index + 1}" if index else identity.topic for index, topic in enumerate(topics)}
 
     def named(kind: NameKind, text: str) -> str:
         if kind is NameKind.TOPIC:
-            return others.get(text) or retry_topic(part.group)
+            return others.get(text) or retry_topic(identity.group)
         if kind is NameKind.CLIENT:
             return found[text]
-        return hosts[text] if kind is NameKind.HOST else str(getattr(part, kind.value))
+        return hosts[text] if kind is NameKind.HOST else str(getattr(identity, kind.value))
 
-    return [named(kind, text).replace("%", "%%").encode() for kind, text in slots.names]
+    return [named(kind, text).replace("%", "%%").encode() for kind, text in placeholders.names]
 
 
-def _by_kind(slots: Slots, wanted: NameKind) -> list[str]:
-    return sorted((text for kind, text in slots.names if kind is wanted), key=java_order)
+def _by_kind(placeholders: Placeholders, expected: NameKind) -> list[str]:
+    return sorted((text for kind, text in placeholders.names if kind is expected), key=java_order)
 
 
 def _client_ids(count: int, has_nanos: bool, random: Random) -> list[str]:

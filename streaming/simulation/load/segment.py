@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from schemas.events import AnyEvent, Round
 from schemas.identity import MessageQueue
-from streaming.simulation.collector import Collector
-from streaming.simulation.load.event_template import Beginning, Slots, Template, template
-from streaming.simulation.pace import LIVE
-from streaming.simulation.simulated_group import World
+from streaming.simulation.collector import LIVE, Collector
+from streaming.simulation.load.event_template import EventTemplate, Origin, Placeholders, event_template
+from streaming.simulation.simulated_group import SimulatedGroup
 
 CLUSTER = "simulated"
 ROUND_MS = LIVE.interval_ms
@@ -18,11 +17,11 @@ _LOOK_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Take:
+class RecordedRounds:
     """What a collector told in so many rounds, round by round. ``starts`` and ``offsets`` are those at the end."""
 
     rounds: list[list[AnyEvent]]
-    beginning: Beginning
+    origin: Origin
     starts: Mapping[str, int]
     offsets: Mapping[MessageQueue, int]
 
@@ -32,65 +31,65 @@ class Take:
         return next(event for event in self.rounds[0] if isinstance(event, Round))
 
 
-class Watched:
+class WatchedGroup:
     """A world that has settled, and a collector that comes to watch it. It stands still just before a round."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, group: SimulatedGroup) -> None:
+        self.group = group
         self._events: list[AnyEvent] = []
-        world.warm_up()
-        self._before = self._beginning()
-        Collector(world.fleet, CLUSTER, self._events.append).start()
+        group.warm_up()
+        self._before = self._origin()
+        Collector(group.fleet, CLUSTER, self._events.append, list_jitter_ms=1).start()  # each minute is like the last
 
-    def take(self, rounds: int) -> Take:
+    def take(self, rounds: int) -> RecordedRounds:
         """The next so many rounds. What was done to the world since the last time is part of them."""
-        fleet, before = self.world.fleet, self._before
+        fleet, before = self.group.fleet, self._before
         while not (markers := [event for event in self._events if isinstance(event, Round)]):
             fleet.run(_LOOK_S)
         began = markers[0].round
-        fleet.agenda.run_until(began + rounds * ROUND_MS - 1)
+        fleet.clock.run_until(began + rounds * ROUND_MS - 1)
         blocks: list[list[AnyEvent]] = [[]]
         for event in self._events:
             blocks[-1].append(event)
             if isinstance(event, Round):
                 blocks.append([])
         self._events[:] = blocks.pop()  # what came since is part of the next round
-        after = self._before = self._beginning()
-        return Take(blocks, before._replace(ts=began), after.starts, after.offsets)
+        after = self._before = self._origin()
+        return RecordedRounds(blocks, before._replace(ts=began), after.starts, after.offsets)
 
-    def _beginning(self) -> Beginning:
-        fleet = self.world.fleet
-        starts = {client.client_id: client.start_ts + client.clock_is_off_ms for client in fleet.clients}
+    def _origin(self) -> Origin:
+        fleet = self.group.fleet
+        starts = {client.client_id: client.start_ts + client.clock_offset_ms for client in fleet.clients}
         logs = [log for broker in fleet.brokers.values() for log in broker.logs.values()]
-        return Beginning(fleet.now, starts, {log.queue: log.max_offset(fleet.now) for log in logs})
+        return Origin(fleet.now, starts, {log.queue: log.max_offset(fleet.now) for log in logs})
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Segment:
     """``rounds`` are the events up to each marker, ``marks`` when each marker is told, in ms from the beginning.
 
-    At its end ``grown`` are the group's numbers that are so much larger, and ``started`` those that are now as many ms
-    after its beginning.
+    At its end ``increments`` are the group's numbers that are so much larger, and ``started`` those that are now as
+    many ms after its beginning.
     """
 
-    rounds: tuple[tuple[Template, ...], ...]
+    rounds: tuple[tuple[EventTemplate, ...], ...]
     marks: tuple[int, ...]
-    lasts_ms: int
-    grown: tuple[tuple[int, int], ...]
+    duration_ms: int
+    increments: tuple[tuple[int, int], ...]
     started: tuple[tuple[int, int], ...]
 
 
-def stretch_of(take: Take, slots: Slots, pace: float = 1.0) -> Stretch:
+def segment_of(take: RecordedRounds, placeholders: Placeholders, pace: float = 1.0) -> Segment:
     """``pace``: all times are so many times as far apart."""
-    beginning = take.beginning._replace(pace=pace)
-    rounds = tuple(tuple(template(event, slots, beginning) for event in events) for events in take.rounds)
-    marks = tuple(round((events[-1].ts - beginning.ts) * pace) for events in take.rounds)
-    before = beginning.offsets
-    grown = ((slots.offset(queue), offset - before.get(queue, 0)) for queue, offset in take.offsets.items())
+    origin = take.origin._replace(pace=pace)
+    rounds = tuple(tuple(event_template(event, placeholders, origin) for event in events) for events in take.rounds)
+    marks = tuple(round((events[-1].ts - origin.ts) * pace) for events in take.rounds)
+    before = origin.offsets
+    increments = ((placeholders.offset(queue), offset - before.get(queue, 0)) for queue, offset in take.offsets.items())
     started = (
-        (slots.start(client_id), round((ts - beginning.ts) * pace))
+        (placeholders.start(client_id), round((ts - origin.ts) * pace))
         for client_id, ts in take.starts.items()
-        if beginning.starts.get(client_id) != ts
+        if origin.starts.get(client_id) != ts
     )
-    lasts_ms = round(len(take.rounds) * ROUND_MS * pace)
-    return Stretch(rounds, marks, lasts_ms, tuple(grown), tuple(started))
+    duration_ms = round(len(take.rounds) * ROUND_MS * pace)
+    return Segment(rounds, marks, duration_ms, tuple(increments), tuple(started))

@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from schemas.facts import Kind
 from schemas.identity import MessageQueue
 from streaming.core.allocation import Strategy, strategy_of_class
-from streaming.simulation.consumer import Manner
+from streaming.simulation.client_config import ClientConfig
 from streaming.simulation.fleet import Fleet
 from streaming.simulation.planning.change import (
     SETTLED_S,
@@ -155,13 +155,13 @@ class Trial:
         for topic, rate in rates(shared).items():
             fleet.producer.write(topic, round(rate))
         for client_id in self._present.client_ids:
-            fleet.join(client_id, self._manner(self._old[client_id]))
+            fleet.join(client_id, self._config(self._old[client_id]))
         fleet.run(SETTLING_S + fleet.random.random() * AT_ANY_TIME_S)
         return fleet
 
-    def _manner(self, strategy: Strategy) -> Manner:
+    def _config(self, strategy: Strategy) -> ClientConfig:
         topics = dict.fromkeys((queue.topic, "*") for queue in self._present.shared())
-        return Manner(tuple(topics), strategy, self._present.orderly)
+        return ClientConfig(tuple(topics), strategy, self._present.orderly)
 
     def _make_change(self, fleet: Fleet) -> float:
         """Gives how long it takes until all of it is done."""
@@ -170,7 +170,7 @@ class Trial:
             names = brokers_after(change, self._present)
             fleet.put_topic(topic, {name: count for name in names if topic in fleet.brokers[name].topics})
         for client_id in change.join:
-            fleet.join(client_id, self._manner(self._new[client_id]))
+            fleet.join(client_id, self._config(self._new[client_id]))
         staying = set(self._members)
         for client in [client for client in fleet.clients if client.client_id not in staying]:
             (fleet.kill if change.lose_room is not None else fleet.leave)(client)
@@ -183,9 +183,9 @@ class Trial:
         clients = [client for client in fleet.clients if client.client_id not in self._change.join]
         for place, client in enumerate(clients):
             delay_ms = place // self._change.at_a_time * STEP_S * 1_000
-            fleet.agenda.after(delay_ms, fleet.leave, client)
-            manner = self._manner(self._new[client.client_id])
-            fleet.agenda.after(delay_ms + RESTART_S * 1_000, fleet.join, client.client_id, manner)
+            fleet.clock.after(delay_ms, fleet.leave, client)
+            config = self._config(self._new[client.client_id])
+            fleet.clock.after(delay_ms + RESTART_S * 1_000, fleet.join, client.client_id, config)
         return float(roll_s(self._change, len(clients)))
 
 

@@ -100,8 +100,8 @@ def balance(before: Owners, after: Owners, queues: Iterable[MessageQueue], membe
     )
 
 
-def _fewest(held: Counter[str], wanted: Counter[str]) -> int:
+def _fewest(held: Counter[str], expected: Counter[str]) -> int:
     """Clients are interchangeable: who holds most keeps as much of it as the largest share allows."""
-    staying = sorted((held[one] for one in wanted), reverse=True)
-    kept = sum(map(min, staying, sorted(wanted.values(), reverse=True)))
+    staying = sorted((held[one] for one in expected), reverse=True)
+    kept = sum(map(min, staying, sorted(expected.values(), reverse=True)))
     return sum(held.values()) - kept

@@ -16,8 +16,8 @@ from streaming.simulation.evaluation.perturbations import (
     name_servers,
 )
 from streaming.simulation.evaluation.perturbations import deploys_and_crashes as deploys
-from streaming.simulation.evaluation.perturbations.context import Meanwhile, Stage
-from streaming.simulation.simulated_group import MOST_CLIENTS, Shape, World
+from streaming.simulation.evaluation.perturbations.context import KnownCondition, PerturbationContext
+from streaming.simulation.simulated_group import MOST_CLIENTS, Shape, SimulatedGroup
 
 MORE_THAN_ONE = (0.6, 0.3, 0.1)  # how many runs have one, two, three
 
@@ -28,7 +28,7 @@ class Perturbation:
 
     name: str
     family: str
-    begin: Callable[[Stage], None]
+    begin: Callable[[PerturbationContext], None]
     weight: int = 2
     when_healthy: bool = True
     in_incidents: bool = True
@@ -83,10 +83,12 @@ def fit(shape: Shape, drawn: list[Perturbation]) -> Shape:
     return replace(shape, clients=min([shape.clients, *(one.most_clients for one in drawn)]))
 
 
-def begin(seed: str, drawn: list[Perturbation], world: World, detector: Detector, is_healthy: bool) -> list[Meanwhile]:
+def begin(
+    seed: str, drawn: list[Perturbation], group: SimulatedGroup, detector: Detector, is_healthy: bool
+) -> list[KnownCondition]:
     """Before the group's first client starts. What is true of the group because of them."""
-    meanwhile: list[Meanwhile] = []
+    known_conditions: list[KnownCondition] = []
     for one in drawn:
-        stage = Stage(world, detector, Random(f"{seed}/{one.name}"), is_healthy, meanwhile)
-        one.begin(stage)
-    return meanwhile
+        context = PerturbationContext(group, detector, Random(f"{seed}/{one.name}"), is_healthy, known_conditions)
+        one.begin(context)
+    return known_conditions

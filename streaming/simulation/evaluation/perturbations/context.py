@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from schemas.facts import Kind
 from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.simulated_group import World
+from streaming.simulation.simulated_group import SimulatedGroup
 
 
-class Meanwhile(NamedTuple):
+class KnownCondition(NamedTuple):
     """What is true of the group from ``from_ts`` on because of a perturbation: a page that says so is right."""
 
     kind: Kind
@@ -20,19 +20,19 @@ class Meanwhile(NamedTuple):
 
 
 @dataclass
-class Stage:
+class PerturbationContext:
     """``random`` is a perturbation's own, so that one more or less changes nothing in the others."""
 
-    world: World
+    group: SimulatedGroup
     detector: Detector
     random: Random
     is_healthy: bool
-    meanwhile: list[Meanwhile] = field(default_factory=list)
+    known_conditions: list[KnownCondition] = field(default_factory=list)
 
-    def now_and_then(self, seconds: tuple[float, float]) -> int:
+    def delay_ms(self, seconds: tuple[float, float]) -> int:
         """Milliseconds until the next time."""
         return round(self.random.uniform(*seconds) * 1_000)
 
-    def magnitude(self, least: float, most: float) -> float:
+    def log_uniform(self, least: float, most: float) -> float:
         """Small ones are as likely as large ones, by order of magnitude."""
         return exp(self.random.uniform(log(least), log(most)))

@@ -7,8 +7,8 @@ from dataclasses import replace
 from schemas.facts import Kind
 from streaming.core.allocation import AveragelyByCircle
 from streaming.simulation.consumer import Consumer
-from streaming.simulation.evaluation.perturbations.context import Meanwhile, Stage
-from streaming.simulation.simulated_group import OTHER_TOPIC, TOPIC, WARM_UP_S, World
+from streaming.simulation.evaluation.perturbations.context import KnownCondition, PerturbationContext
+from streaming.simulation.simulated_group import OTHER_TOPIC, TOPIC, WARM_UP_S, SimulatedGroup
 
 POD_S = (3, 600)
 DEPLOY_S = 3_600  # a deploy takes no longer in all, in an incident 900 s
@@ -20,79 +20,79 @@ TOGETHER = (4, 12)
 TOGETHER_S = (40, 420)
 
 
-def slow_deploy(stage: Stage) -> None:
+def slow_deploy(context: PerturbationContext) -> None:
     """3 s to 10 minutes a pod, one after the other. It adds a topic, changes the strategy or a filter, or nothing."""
-    stage.world.fleet.agenda.after(stage.now_and_then(BEGINS_S), _deploy, stage)
+    context.group.fleet.clock.after(context.delay_ms(BEGINS_S), _deploy, context)
 
 
-def _deploy(stage: Stage) -> None:
-    world = stage.world
-    changes = ["nothing", "topic", "filter"] + ["strategy"] * (world.shape.strategy == "AVG")
-    what = stage.random.choice(changes)
+def _deploy(context: PerturbationContext) -> None:
+    group = context.group
+    changes = ["nothing", "topic", "filter"] + ["strategy"] * (group.shape.strategy == "AVG")
+    what = context.random.choice(changes)
     if what == "strategy":
-        world.manner = replace(world.manner, strategy=AveragelyByCircle())
+        group.config = replace(group.config, strategy=AveragelyByCircle())
     elif what == "filter":
-        world.manner = replace(world.manner, topics=((TOPIC, stage.random.choice(("TagA", "TagA || TagB"))),))
+        group.config = replace(group.config, topics=((TOPIC, context.random.choice(("TagA", "TagA || TagB"))),))
     elif what == "topic":
-        _add_topic(world)
-    pods = list(world.clients)
-    longest_s = (DEPLOY_S if stage.is_healthy else DEPLOY_IN_INCIDENT_S) / max(1, len(pods))
-    step_ms = round(min(stage.magnitude(*POD_S), longest_s) * 1_000)
-    keeps_ids = stage.random.random() < 0.5
+        _add_topic(group)
+    pods = list(group.clients)
+    longest_s = (DEPLOY_S if context.is_healthy else DEPLOY_IN_INCIDENT_S) / max(1, len(pods))
+    step_ms = round(min(context.log_uniform(*POD_S), longest_s) * 1_000)
+    keeps_ids = context.random.random() < 0.5
     for place, client in enumerate(pods):
-        world.fleet.agenda.after(place * step_ms, _replace, stage, client, keeps_ids)
+        group.fleet.clock.after(place * step_ms, _replace, context, client, keeps_ids)
 
 
-def _add_topic(world: World) -> None:
+def _add_topic(group: SimulatedGroup) -> None:
     """Others write to it already."""
-    world.fleet.put_topic(OTHER_TOPIC, dict.fromkeys(world.brokers, world.shape.queues))
-    world.fleet.producer.write(OTHER_TOPIC, world.shape.rate * world.shape.queues * world.shape.brokers)
-    world.manner = replace(world.manner, topics=(*world.manner.topics, (OTHER_TOPIC, "*")))
+    group.fleet.put_topic(OTHER_TOPIC, dict.fromkeys(group.brokers, group.shape.queues))
+    group.fleet.producer.write(OTHER_TOPIC, group.shape.rate * group.shape.queues * group.shape.brokers)
+    group.config = replace(group.config, topics=(*group.config.topics, (OTHER_TOPIC, "*")))
 
 
-def _replace(stage: Stage, client: Consumer, keeps_id: bool) -> None:
+def _replace(context: PerturbationContext, client: Consumer, keeps_id: bool) -> None:
     """It comes back as all run by then."""
     if not client.is_running or client.is_paused:
         return
-    world = stage.world
-    world.fleet.leave(client)
+    group = context.group
+    group.fleet.leave(client)
     client_id = client.client_id if keeps_id else None
-    world.fleet.agenda.after(stage.now_and_then(AWAY_S), lambda: world.start(client_id, world.manner))
+    group.fleet.clock.after(context.delay_ms(AWAY_S), lambda: group.start(client_id, group.config))
 
 
-def crash_loop(stage: Stage) -> None:
+def crash_loop(context: PerturbationContext) -> None:
     """One pod comes up under a new id each time, for 5 to 40 s, and is gone for as long."""
-    world, agenda, began_ts = stage.world, stage.world.fleet.agenda, stage.world.fleet.now
-    stage.meanwhile.append(Meanwhile(Kind.REBALANCE_STORM, began_ts))
-    host = f"10.99.0.{stage.random.randrange(1, 255)}"
+    group, clock, began_ts = context.group, context.group.fleet.clock, context.group.fleet.now
+    context.known_conditions.append(KnownCondition(Kind.REBALANCE_STORM, began_ts))
+    host = f"10.99.0.{context.random.randrange(1, 255)}"
 
     def up() -> None:
-        client = world.start(f"{host}@{stage.random.randrange(1, 1 << 30)}", world.manner)
-        agenda.after(stage.now_and_then(CRASHES_S), down, client)
+        client = group.start(f"{host}@{context.random.randrange(1, 1 << 30)}", group.config)
+        clock.after(context.delay_ms(CRASHES_S), down, client)
 
     def down(client: Consumer) -> None:
         if client.is_running:
-            world.fleet.kill(client)
-        agenda.after(stage.now_and_then(CRASHES_S), up)
+            group.fleet.kill(client)
+        clock.after(context.delay_ms(CRASHES_S), up)
 
-    agenda.after(stage.now_and_then(BEGINS_S), up)
+    clock.after(context.delay_ms(BEGINS_S), up)
 
 
-def shut_down_together(stage: Stage) -> None:
+def shut_down_together(context: PerturbationContext) -> None:
     """4 to 12 clients of one address start, and are all stopped after 40 s to 7 minutes; once or twice."""
-    world, agenda = stage.world, stage.world.fleet.agenda
-    host = f"10.98.0.{stage.random.randrange(1, 255)}"
+    group, clock = context.group, context.group.fleet.clock
+    host = f"10.98.0.{context.random.randrange(1, 255)}"
 
     def start() -> None:
-        ids = [f"{host}@{stage.random.randrange(1, 1 << 30)}" for _ in range(stage.random.randrange(*TOGETHER))]
+        ids = [f"{host}@{context.random.randrange(1, 1 << 30)}" for _ in range(context.random.randrange(*TOGETHER))]
         for place, client_id in enumerate(ids):
-            agenda.after(place * 200, world.start, client_id, world.manner)
-        agenda.after(stage.now_and_then(TOGETHER_S) + len(ids) * 200, stop, ids)
+            clock.after(place * 200, group.start, client_id, group.config)
+        clock.after(context.delay_ms(TOGETHER_S) + len(ids) * 200, stop, ids)
 
     def stop(ids: list[str]) -> None:
-        for client in [client for client in world.clients if client.client_id in ids]:
-            world.fleet.leave(client)
+        for client in [client for client in group.clients if client.client_id in ids]:
+            group.fleet.leave(client)
 
-    agenda.after(stage.now_and_then(BEGINS_S), start)
-    if stage.random.random() < 0.5:
-        agenda.after(stage.now_and_then(BEGINS_S) + 600_000, start)
+    clock.after(context.delay_ms(BEGINS_S), start)
+    if context.random.random() < 0.5:
+        clock.after(context.delay_ms(BEGINS_S) + 600_000, start)

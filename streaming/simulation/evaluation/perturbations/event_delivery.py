@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streaming.simulation.evaluation.perturbations.context import Stage
+from streaming.simulation.evaluation.perturbations.context import PerturbationContext
 
 LOST = (0.001, 0.01)
 LOST_EVERY_MS = 20_000
@@ -11,28 +11,28 @@ BACK_AFTER_S = (160, 600)
 BACK_S = (2, 3_600)
 
 
-def some_lost(stage: Stage) -> None:
+def some_lost(context: PerturbationContext) -> None:
     """1 in 1,000 to 1 in 100."""
-    stage.detector.wire.lost = stage.magnitude(*LOST)
+    context.detector.wire.lost = context.log_uniform(*LOST)
 
 
-def one_lost_every_20s(stage: Stage) -> None:
+def one_lost_every_20s(context: PerturbationContext) -> None:
     def lose() -> None:
-        stage.detector.wire.loses_next = True
-        stage.world.fleet.agenda.after(LOST_EVERY_MS, lose)
+        context.detector.wire.loses_next = True
+        context.group.fleet.clock.after(LOST_EVERY_MS, lose)
 
-    stage.world.fleet.agenda.after(stage.random.randrange(LOST_EVERY_MS), lose)
+    context.group.fleet.clock.after(context.random.randrange(LOST_EVERY_MS), lose)
 
 
-def reordered(stage: Stage) -> None:
+def reordered(context: PerturbationContext) -> None:
     """1 in 500 to 1 in 50 comes up to 3 s late, after others that were told later."""
-    stage.detector.wire.late = stage.magnitude(*LATE)
+    context.detector.wire.late = context.log_uniform(*LATE)
 
 
-def clock_set_back(stage: Stage) -> None:
+def clock_set_back(context: PerturbationContext) -> None:
     """Once, by 2 s to an hour, for good."""
 
     def set_back() -> None:
-        stage.detector.wire.clock_is_back_ms = round(stage.magnitude(*BACK_S) * 1_000)
+        context.detector.wire.clock_is_back_ms = round(context.log_uniform(*BACK_S) * 1_000)
 
-    stage.world.fleet.agenda.after(stage.now_and_then(BACK_AFTER_S), set_back)
+    context.group.fleet.clock.after(context.delay_ms(BACK_AFTER_S), set_back)

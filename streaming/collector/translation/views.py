@@ -11,6 +11,7 @@ from streaming.collector.translation.answers import (
     SUCCESS,
     SYSTEM_ERROR,
     ConnectionsAnswer,
+    ConsumerConnection,
     ConsumerListAnswer,
 )
 from streaming.collector.translation.reports import message_model
@@ -40,7 +41,7 @@ class Told(NamedTuple):
 def listed(answer: ConsumerListAnswer) -> tuple[str, ...] | None:
     """The ids of an answer, double entries kept; None: the broker did not say who its members are."""
     if answer.code == SUCCESS:
-        return tuple(client_id for client_id in answer.ids or () if client_id)
+        return tuple(filter(None, answer.ids or ()))
     return () if answer.code == SYSTEM_ERROR else None
 
 
@@ -53,6 +54,7 @@ class BrokerView:
         self._list_ts = -1
         self._connections_ts = -1
         self._profiles: dict[str, Profile] = {}
+        self._connections_digest = 0  # of those that the profiles are made of
         self._told: dict[str, Told] = {}
         self._subscribed: deque[tuple[int, tuple[str, ...]]] = deque()  # sets of topics, and since when
         self._is_other = False  # than the list in the last marker
@@ -69,12 +71,15 @@ class BrokerView:
         if ids is None:
             return [], []
         before, self.ids = self.ids, ids
+        if before == ids:
+            return [], []
+        self._connections_digest = 0
         for client_id in set(self._told) - set(ids):
             del self._told[client_id]
             self._profiles.pop(client_id, None)
         if before is None:
             return [], []
-        if before != ids and sorted(before) != sorted(ids):
+        if sorted(before) != sorted(ids):
             self._subscribed.clear()
             self._is_other = True
         then, now = Counter(before), Counter(ids)
@@ -86,11 +91,20 @@ class BrokerView:
         if answer.code == CONSUMER_NOT_ONLINE:
             self._connections_ts = answer.ts
             self._profiles.clear()
+            self._connections_digest = 0
         elif answer.code == SUCCESS and answer.body is not None:
             self._connections_ts = answer.ts
-            still_listed = {c: p for c, p in self._profiles.items() if c in (self.ids or ())}
-            self._profiles = {**still_listed, **_profiles(answer)}
+            self._take_profiles(answer.body)
             self._note_subscriptions(answer.ts, answer.body.subscription_table or {})
+
+    def _take_profiles(self, body: ConsumerConnection) -> None:
+        """From one answer to the next they are mostly the same."""
+        digest = hash((body.connection_set, body.consume_type, body.message_model))
+        if digest != self._connections_digest:
+            listed_ids = set(self.ids or ())
+            still_listed = {c: p for c, p in self._profiles.items() if c in listed_ids}
+            self._profiles = {**still_listed, **_profiles(body)}
+            self._connections_digest = digest
 
     def _note_subscriptions(self, ts: int, table: Iterable[str]) -> None:
         topics = tuple(sorted(topic for topic in table if topic and not is_retry_topic(topic)))
@@ -148,9 +162,7 @@ class BrokerView:
         return BrokerAnswer(self.name, answered=True, client_ids=ids, listed_since=self._listed_since)
 
 
-def _profiles(answer: ConnectionsAnswer) -> dict[str, Profile]:
-    body = answer.body
-    assert body is not None
+def _profiles(body: ConsumerConnection) -> dict[str, Profile]:
     found: dict[str, Profile] = {}
     for one in sorted(body.connection_set or (), key=lambda c: (c.client_id, c.address or "")):
         known = found.get(one.client_id, UNKNOWN)

@@ -1,6 +1,11 @@
-"""What clients of different SDKs tell of themselves: what they do is the same."""
+"""How a client runs, and what clients of different SDKs tell of themselves: what they do is the same."""
 
 from dataclasses import dataclass
+
+from streaming.core.allocation import Averagely, Strategy
+
+SPEED = 2_000  # messages a second that a client takes of one queue, while its code is not slow
+AVERAGELY = Averagely()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +31,27 @@ GO = Sdk("GO", tells_strategy=False, tells_model=False)
 MUTE = Sdk("CPP", answers=False)  # it does not know GET_CONSUMER_RUNNING_INFO
 # DefaultMQPullConsumerImpl.consumerRunningInfo, and DefaultLitePullConsumerImpl from 4.6.0 to 5.1.0
 PULL = Sdk(consume_type="CONSUME_ACTIVELY", tells_queues=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """``topics`` are those it subscribes to, each with its filter. ``version``: 4 or 5."""
+
+    topics: tuple[tuple[str, str], ...]
+    strategy: Strategy = AVERAGELY
+    orderly: bool = False
+    broadcasting: bool = False
+    version: int = 5
+    speed: int = SPEED
+    sdk: Sdk = JAVA
+
+    @property
+    def message_model(self) -> str:
+        return "BROADCASTING" if self.broadcasting else "CLUSTERING"
+
+    @property
+    def version_ordinal(self) -> int:
+        """As a broker tells it of a connection: the ordinal of ``MQVersion.Version``."""
+        if self.sdk.language == "GO":
+            return 317  # rocketmq-client-go, internal/remote/codec.go
+        return 479 if self.version >= 5 else 407  # V5_3_3, V4_9_7
