@@ -29,15 +29,19 @@ def add_command(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """0. Raises MonitorError for a time, table or group that there is none of."""
     config = configured(arguments, writes=())
+    from streaming.explain.group_text import lines_of
     from streaming.explain.read_facts import read_group, read_monitor
-    from streaming.explain.screen import show
     from streaming.explain.snapshot_from_facts import snapshot_of
     from streaming.explain.times import parse_moment
+    from streaming.snapshots.screen import json_line, show
 
     at = parse_moment(arguments.at, datetime.now(timezone.utc)) if arguments.at else None
     tables = arguments.tables or config.tables.path
     facts = read_group(tables, arguments.group, arguments.cluster, at and at.ts)
     monitor = read_monitor(tables, facts[0].cluster, at and at.ts)
-    picture = snapshot_of(facts, at and at.ts, monitor)
-    show(picture, at and at.zone, arguments.json)
+    group = snapshot_of(facts, at and at.ts, monitor)
+    if arguments.json:
+        print(json_line(group))
+    else:
+        show(lambda width: lines_of(group, width, at and at.zone))
     return 0

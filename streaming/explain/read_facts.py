@@ -13,7 +13,7 @@ from schemas.tables import FACTS
 from streaming.core.causes.explanation import first_of
 from streaming.errors import SourceError
 from streaming.explain.expired_facts import read_groups, read_standing
-from streaming.explain.snapshot import Monitor
+from streaming.explain.snapshot import MonitorStatus
 from streaming.explain.snapshot_from_facts import KINDS
 from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
 from streaming.tables.query import Selection, is_one_of, is_told_by, quoted, text
@@ -45,7 +45,7 @@ def read_group(tables: str, group: str, cluster: str | None, until: int | None) 
     return facts
 
 
-def read_monitor(tables: str, cluster: str, until: int | None) -> Monitor | None:
+def read_monitor(tables: str, cluster: str, until: int | None) -> MonitorStatus | None:
     """How evenkeel itself was doing; None where it has not said (a replay says nothing)."""
     wanted = f"{is_one_of('fact', [HealthFact.fact])} AND {is_one_of('cluster', [cluster])}"
     wanted += f" AND {is_told_by(until, by_day=True)}"
@@ -55,7 +55,7 @@ def read_monitor(tables: str, cluster: str, until: int | None) -> Monitor | None
         return None
     told = newest.payload
     assert isinstance(told, HealthFact)
-    return Monitor(newest.ts, told.status, newest.ts - (told.lag_ms or 0))
+    return MonitorStatus(newest.ts, told.status, newest.ts - (told.lag_ms or 0))
 
 
 def _open(tables: str) -> Selection:

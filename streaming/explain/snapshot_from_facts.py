@@ -1,6 +1,6 @@
-"""The facts of one group, in their order, folded into a picture: of each thing what was told of it last. Pure."""
+"""What one group's facts amount to: the newest of each queue, member, broker list and alert. Pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from schemas.facts import (
@@ -18,9 +18,18 @@ from schemas.facts import (
     RebalanceFact,
 )
 from streaming.core.alerts.lifecycle import Reason
+from streaming.explain.changes import LATELY_MS, changes_before
 from streaming.explain.reasons import is_open, why_no_alert, why_of
-from streaming.explain.snapshot import Alert, Change, GroupSnapshot, Monitor, Queue, Transition, Unalerted, View
-from streaming.wording.numbers import age, counted
+from streaming.explain.snapshot import (
+    AlertStep,
+    BrokerList,
+    ExplainedAlert,
+    ExplainedGroup,
+    ExplainedQueue,
+    MonitorStatus,
+    UnalertedQueues,
+)
+from streaming.wording.lists import grouped
 
 KINDS: tuple[type[Payload], ...] = (
     QueueFact,
@@ -32,10 +41,7 @@ KINDS: tuple[type[Payload], ...] = (
     EvaluationFailedFact,
     EventsLostFact,
 )
-LATELY_MS = 3_600_000
-CHANGES_AT_MOST = 20
-AS_IT_SHOULD_BE = (Kind.MATCH,)
-NOBODYS = (Kind.ORPHANED, Kind.NO_MEMBERS)
+OWNED_BY_NOBODY = (Kind.ORPHANED, Kind.NO_MEMBERS)  # of these it is proven
 
 _QueueKey: TypeAlias = tuple[str, str, int]
 
@@ -82,7 +88,7 @@ def _is_alike(one: GroupFact, other: GroupFact) -> bool:
     )
 
 
-def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: Monitor | None = None) -> GroupSnapshot:
+def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorStatus | None = None) -> ExplainedGroup:
     """``facts`` of one group, at least one, none told after ``at``; None: the newest time that was seen."""
     newest = _Newest()
     for fact in facts:
@@ -93,7 +99,7 @@ def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: Monitor |
     status = newest.group[1] if newest.group else None
     queues = _queues(newest)
     alerts = tuple(_alert(life) for life in newest.alerts.values() if _is_of_interest(life, now))
-    return GroupSnapshot(
+    return ExplainedGroup(
         cluster=facts[0].cluster,
         group=facts[0].group,
         ts=now,
@@ -111,28 +117,34 @@ def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: Monitor |
         queues=queues,
         alerts=tuple(sorted(alerts, key=lambda a: (not is_open(a.state), a.transitions[0].ts))),
         unalerted=_unalerted(queues, alerts),
-        changes=_changes(facts, now),
+        changes=changes_before(facts, now),
     )
 
 
-def _queues(newest: _Newest) -> tuple[Queue, ...]:
+def _queues(newest: _Newest) -> tuple[ExplainedQueue, ...]:
     return tuple(
-        Queue(topic, broker_name, queue_id, q.finding, q.cause, q.reason, _owners(q), q.expected, q.since_ts, told_ts)
-        for (topic, broker_name, queue_id), (told_ts, q) in sorted(newest.queues.items(), key=lambda item: item[0])
-        if q.present
+        ExplainedQueue(
+            topic=topic,
+            broker_name=broker_name,
+            queue_id=queue_id,
+            finding=queue.finding,
+            cause=queue.cause,
+            reason=queue.reason,
+            owners=queue.owners if queue.owners or queue.finding in OWNED_BY_NOBODY else None,
+            expected=queue.expected,
+            since_ts=queue.since_ts,
+            told_ts=told_ts,
+        )
+        for (topic, broker_name, queue_id), (told_ts, queue) in sorted(newest.queues.items(), key=lambda item: item[0])
+        if queue.present
     )
 
 
-def _owners(told: QueueFact) -> tuple[str, ...] | None:
-    """That a queue is nobody's is proven of some findings alone."""
-    return told.owners if told.owners or told.finding in NOBODYS else None
-
-
-def _views(newest: _Newest) -> tuple[View, ...]:
+def _views(newest: _Newest) -> tuple[BrokerList, ...]:
     brokers: dict[str, list[str]] = {}
     for (broker_name, client_id), entries in sorted(newest.entries.items()):
         brokers.setdefault(broker_name, []).extend([client_id] * entries)
-    return tuple(View(broker_name, tuple(clients)) for broker_name, clients in brokers.items())
+    return tuple(BrokerList(broker_name, tuple(clients)) for broker_name, clients in brokers.items())
 
 
 def _is_of_interest(life: list[tuple[Fact, AlertFact]], now: int) -> bool:
@@ -140,9 +152,9 @@ def _is_of_interest(life: list[tuple[Fact, AlertFact]], now: int) -> bool:
     return told.state != AlertState.RESOLVED or fact.ts >= now - LATELY_MS
 
 
-def _alert(life: list[tuple[Fact, AlertFact]]) -> Alert:
+def _alert(life: list[tuple[Fact, AlertFact]]) -> ExplainedAlert:
     fact, told = life[-1]
-    return Alert(
+    return ExplainedAlert(
         told.fingerprint,
         fact.topic,
         told.kind,
@@ -153,85 +165,25 @@ def _alert(life: list[tuple[Fact, AlertFact]]) -> Alert:
         told.stale,
         tuple((queue.broker_name, queue.queue_id) for queue in told.queues),
         tuple(
-            Transition(f.ts, t.state, t.reason, why_of(t.reason), t.severity, t.cause, len(t.queues), t.stale)
+            AlertStep(f.ts, t.state, t.reason, why_of(t.reason), t.severity, t.cause, len(t.queues), t.stale)
             for f, t in life
         ),
     )
 
 
-def _unalerted(queues: Iterable[Queue], alerts: Iterable[Alert]) -> tuple[Unalerted, ...]:
+def _unalerted(queues: Iterable[ExplainedQueue], alerts: Iterable[ExplainedAlert]) -> tuple[UnalertedQueues, ...]:
     alerted = {(alert.topic, *queue) for alert in alerts if is_open(alert.state) for queue in alert.queues}
-    alike: dict[tuple[str, str, str | None, str | None], list[Queue]] = {}
-    for q in queues:
-        if q.finding not in AS_IT_SHOULD_BE and (q.topic, q.broker_name, q.queue_id) not in alerted:
-            alike.setdefault((q.topic, q.finding, q.cause, q.reason), []).append(q)
+    unalerted = [q for q in queues if q.finding != Kind.MATCH and (q.topic, *q.name) not in alerted]
+    alike = grouped(unalerted, lambda q: (q.topic, q.finding, q.cause, q.reason))
     return tuple(
-        Unalerted(
+        UnalertedQueues(
             topic,
             finding,
             cause,
             reason,
             why_no_alert(topic, finding, reason),
-            tuple((q.broker_name, q.queue_id) for q in those),
+            tuple(q.name for q in those),
             max(q.told_ts for q in those),
         )
         for (topic, finding, cause, reason), those in sorted(alike.items(), key=lambda i: i[0][1] == Kind.EXCLUDED)
     )
-
-
-def _changes(facts: Sequence[Fact], now: int) -> tuple[Change, ...]:
-    """Those of the last hour, or as many as can be read; oldest first."""
-    lately = [fact for fact in facts if fact.ts >= now - LATELY_MS]
-    found = sorted([*_comings_and_goings(lately), *_other_changes(lately)], key=lambda change: change.ts)
-    return tuple(found[-CHANGES_AT_MOST:])
-
-
-def _comings_and_goings(facts: Iterable[Fact]) -> Iterator[Change]:
-    """What several brokers say at the same time of the same client is said once.
-
-    Who stands in a broker's first list did not come then: of those only the number is said.
-    """
-    alike: dict[tuple[int, str, str], list[MembershipFact]] = {}
-    first: dict[int, list[MembershipFact]] = {}
-    for fact in facts:
-        if isinstance(told := fact.payload, MembershipFact):
-            if told.first_seen:
-                first.setdefault(fact.ts, []).append(told)
-            else:
-                alike.setdefault((fact.ts, told.client_id, _change(told)), []).append(told)
-    for ts, those in first.items():
-        clients = len({told.client_id for told in those})
-        yield Change(ts, f"the first {_lists(those)}: {counted(clients, 'client')} there already")
-    for (ts, client_id, change), those in alike.items():
-        yield Change(ts, f"{client_id} {change}: {_lists(those)}")
-
-
-def _lists(those: Iterable[MembershipFact]) -> str:
-    brokers = sorted({told.broker_name for told in those})
-    return f"{'list' if len(brokers) == 1 else 'lists'} of {', '.join(brokers)}"
-
-
-def _change(told: MembershipFact) -> str:
-    """``appeared (registered)``, ``appeared, 2 times``."""
-    reason = f" ({told.reason})" if told.reason else ""
-    return told.change + reason + (f", {told.entries} times" if told.entries > 1 else "")
-
-
-def _other_changes(facts: Iterable[Fact]) -> Iterator[Change]:
-    for fact in facts:
-        what = _what(fact.payload)
-        if what is not None:
-            yield Change(fact.ts, what)
-
-
-def _what(told: Payload) -> str | None:
-    if isinstance(told, RebalanceFact):
-        end = "converged" if told.converged else "was given up"
-        fewest = "" if told.fewest_moves is None else f", {told.fewest_moves} had to"
-        moved = f"{counted(told.queues_moved, 'queue')} moved{fewest}"
-        return f"a rebalance ({told.trigger}) {end} after {age(told.to_ts - told.from_ts)}: {moved}"
-    if isinstance(told, EventsLostFact):
-        return f"events were lost on the way from {told.source}: evidence started afresh"
-    if isinstance(told, EvaluationFailedFact):
-        return f"evaluating the group failed ({told.error}): this is evenkeel's own fault, please report it"
-    return None

@@ -1,10 +1,11 @@
-"""Times as people give them and read them: in the zone they name, else in that of the machine."""
+"""Times as people write and read them: in the zone they name, else in that of this machine."""
 
 import re
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import NamedTuple
 
 from streaming.errors import SourceError
+from streaming.wording.numbers import age
 
 _AGO = re.compile(r"-?(\d{1,9})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -56,3 +57,16 @@ def clock(ts: int, now: int, zone: tzinfo | None) -> str:
     """``16:58:03``, with its day in front where that is another than ``now``'s."""
     when = local(ts, zone)
     return f"{when:%H:%M:%S}" if when.date() == local(now, zone).date() else f"{when:%m-%d %H:%M:%S}"
+
+
+class When(NamedTuple):
+    """The time of an explanation, and the zone in which it shows times."""
+
+    ts: int
+    zone: tzinfo | None
+
+    def clock(self, ts: int) -> str:
+        return clock(ts, self.ts, self.zone)
+
+    def since(self, ts: int) -> str:
+        return f"{self.clock(ts)} ({age(self.ts - ts)})"

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
-from streaming.inspect.snapshot import ClusterSnapshot
+from streaming.inspect.snapshot import InspectedCluster
 
 HEALTHY, FINDINGS, INCOMPLETE = 0, 1, 2
 
 
-def exit_status(pictures: Iterable[ClusterSnapshot]) -> int:
+def exit_status(pictures: Iterable[InspectedCluster]) -> int:
     """What was found counts even if other things were not judged. Groups that are not ours to judge do not."""
     pictures = list(pictures)
     statuses = [group.status for picture in pictures for group in picture.groups]

@@ -12,12 +12,12 @@ from streaming.core.group_status import GroupStatus, StatusEvidence, group_statu
 from streaming.inspect import members, queues, undecided
 from streaming.inspect.notes import notes_on
 from streaming.inspect.observed_groups import ObservedGroup
-from streaming.inspect.snapshot import Broker, Finding, GroupSnapshot, Queue, Undecided
+from streaming.inspect.snapshot import AskedBroker, Finding, InspectedGroup, InspectedQueue, Undecided
 
 NO_ROUND = "no round of it has ended"
 
 
-def snapshot_of(watch: ObservedGroup) -> GroupSnapshot:
+def snapshot_of(watch: ObservedGroup) -> InspectedGroup:
     """As of the newest round. A group that cannot be evaluated is unknown, and no harm to others."""
     state = watch.group.state
     if not state.now:
@@ -28,14 +28,14 @@ def snapshot_of(watch: ObservedGroup) -> GroupSnapshot:
         return _unknown(watch, f"evaluation failed: {type(error).__name__}: {error}")
 
 
-def _picture(watch: ObservedGroup) -> GroupSnapshot:
+def _picture(watch: ObservedGroup) -> InspectedGroup:
     group, evidence = watch.group, GroupEvidence(watch.group)
     found = judge_topics(group, evidence)
     findings = (*_of_group(evidence), *(finding for topic in found for finding in _of_topic(topic)))
     open_questions = tuple(_undecided(watch, evidence, found, findings))
     rows = [row for topic in found for row in queues.rows_of(topic, watch.offsets)]
     people = members.rows_of(watch, evidence, rows)
-    return GroupSnapshot(
+    return InspectedGroup(
         cluster=group.state.cluster,
         group=watch.name,
         ts=group.state.now,
@@ -63,7 +63,7 @@ def _orderly(evidence: GroupEvidence) -> bool | None:
     return evidence.orderly if is_told or evidence.orderly else None
 
 
-def _by_topic(rows: list[Queue]) -> list[Queue]:
+def _by_topic(rows: list[InspectedQueue]) -> list[InspectedQueue]:
     return sorted(rows, key=lambda row: (is_retry_topic(row.topic), row.topic))
 
 
@@ -151,9 +151,9 @@ def _exclusion(evidence: GroupEvidence, found: list[TopicFindings]) -> str | Non
     return reasons[0] if reasons and None not in reasons else None
 
 
-def _brokers(watch: ObservedGroup) -> Iterator[Broker]:
+def _brokers(watch: ObservedGroup) -> Iterator[AskedBroker]:
     for one in watch.brokers:
-        yield Broker(
+        yield AskedBroker(
             broker_name=one.broker_name,
             answered=one.answered,
             error=None if one.answered else one.error or "no answer",
@@ -165,37 +165,27 @@ def _looked_s(watch: ObservedGroup) -> float:
     return round(max(0, watch.group.state.now - watch.first_ts) / 1000, 1) if watch.first_ts else 0.0
 
 
-def absent(cluster: str, name: str, ts: int, why: str, is_certain: bool) -> GroupSnapshot:
+def absent(cluster: str, name: str, ts: int, why: str, is_certain: bool) -> InspectedGroup:
     """A group that was asked for, and that no broker has told of; ``is_certain``: every broker has said so."""
-    nothing = Undecided(kind=Kind.UNKNOWN.value, topic=None, queues=(), cause=None, evidence=why, judged_in_s=None)
-    return GroupSnapshot(
+    return InspectedGroup(
         cluster=cluster,
         group=name,
         ts=ts,
         looked_s=0.0,
         status="absent" if is_certain else "unknown",
         reason=why,
-        message_model=None,
-        orderly=None,
-        consume_enable=None,
-        strategies=None,
-        undecided=(nothing,),
+        undecided=(undecided.of_group(why),),
     )
 
 
-def _unknown(watch: ObservedGroup, why: str) -> GroupSnapshot:
-    nothing = Undecided(kind=Kind.UNKNOWN.value, topic=None, queues=(), cause=None, evidence=why, judged_in_s=None)
-    return GroupSnapshot(
+def _unknown(watch: ObservedGroup, why: str) -> InspectedGroup:
+    return InspectedGroup(
         cluster=watch.group.state.cluster,
         group=watch.name,
         ts=watch.group.state.now,
         looked_s=_looked_s(watch),
         status="unknown",
         reason=why,
-        message_model=None,
-        orderly=None,
-        consume_enable=None,
-        strategies=None,
-        undecided=(nothing,),
+        undecided=(undecided.of_group(why),),
         brokers=tuple(_brokers(watch)),
     )

@@ -18,13 +18,13 @@ from streaming.errors import CollectorError
 from streaming.inspect.group_evaluation import absent, snapshot_of
 from streaming.inspect.observed_groups import ObservedCluster
 from streaming.inspect.request_policy import INTERVAL_MS, look_policy
-from streaming.inspect.snapshot import ClusterSnapshot, Empty, GroupSnapshot
+from streaming.inspect.snapshot import EmptyGroups, InspectedCluster, InspectedGroup
 
 ENOUGH_S = 6.0  # clients commit offsets every 5 s: over less time, queues that move seem to stand still
 LATE_INTERVAL_S = 0.7  # between rounds in which only those are awaited who have not been heard
 LATEST_S = 8.0  # then the answer is given, whoever still owes one
 
-Show = Callable[[list[ClusterSnapshot]], None]
+Show = Callable[[list[InspectedCluster]], None]
 
 
 @dataclass(frozen=True)
@@ -67,22 +67,22 @@ class Look:
         awaits_reports = any(group.awaits_reports for group in self.watch.groups.values())
         return awaits_reports or self._watched.view.groups.empty().not_asked > 0
 
-    def picture(self) -> ClusterSnapshot:
+    def picture(self) -> InspectedCluster:
         view = self._watched.view
         silent = dict(view.silent) if self._report is not None else {"the cluster": "no round has ended"} | view.silent
         empty = view.groups.empty()
-        return ClusterSnapshot(
+        return InspectedCluster(
             cluster=self.watch.cluster,
             ts=view.clock.now_ms(),
             looked_s=round(self.lasted_s, 1),
             brokers=tuple(sorted(view.brokers.addresses)),
             untold=self._watched.probe.have_not_told_groups,
-            empty=Empty(number=empty.number, not_known=empty.not_known, not_asked=empty.not_asked),
+            empty=EmptyGroups(number=empty.number, not_known=empty.not_known, not_asked=empty.not_asked),
             silent=silent,
             groups=(*(snapshot_of(group) for _, group in sorted(self.watch.groups.items())), *self._absent()),
         )
 
-    def _absent(self) -> Iterator[GroupSnapshot]:
+    def _absent(self) -> Iterator[InspectedGroup]:
         """Groups that were asked for by their names, and that no broker has told of."""
         view, untold = self._watched.view, self._watched.probe.have_not_told_groups
         for name in self._names - self.watch.groups.keys():
@@ -116,10 +116,10 @@ def named(groups: Iterable[str]) -> list[str]:
     return [group for group in groups if not set(group) & set("*?[")]
 
 
-def inspect_once(config: Config, plan: Plan) -> list[ClusterSnapshot]:
+def inspect_once(config: Config, plan: Plan) -> list[InspectedCluster]:
     """One answer. Raises CollectorError where a cluster cannot be asked at all."""
 
-    async def look() -> list[ClusterSnapshot]:
+    async def look() -> list[InspectedCluster]:
         async with _looks(config, plan) as looks:
             await asyncio.gather(*(_look_long_enough(one, plan) for one in looks))
             return [one.picture() for one in looks]
@@ -127,10 +127,10 @@ def inspect_once(config: Config, plan: Plan) -> list[ClusterSnapshot]:
     return run_once(look())
 
 
-def inspect_until_signal(config: Config, plan: Plan, show: Show) -> list[ClusterSnapshot]:
+def inspect_until_signal(config: Config, plan: Plan, show: Show) -> list[InspectedCluster]:
     """A picture after each round, until SIGINT or SIGTERM; the last one is given back."""
 
-    async def watch() -> list[ClusterSnapshot]:
+    async def watch() -> list[InspectedCluster]:
         stop = asyncio.Event()
         signals.tell(stop.set)
         stopping = asyncio.create_task(stop.wait())

@@ -12,7 +12,7 @@ from streaming.core.intake.client_reports import addresses_of
 from streaming.core.intake.membership import entries_at
 from streaming.inspect.observed_groups import ObservedGroup
 from streaming.inspect.queues import BUSY_PER_S
-from streaming.inspect.snapshot import Member, Queue
+from streaming.inspect.snapshot import InspectedMember, InspectedQueue
 
 HOT = 1.5  # times the mean of the members that own queues
 
@@ -24,9 +24,9 @@ class _Load(NamedTuple):
     lag: int | None
 
 
-def rows_of(watch: ObservedGroup, evidence: GroupEvidence, queues: Sequence[Queue]) -> list[Member]:
+def rows_of(watch: ObservedGroup, evidence: GroupEvidence, queues: Sequence[InspectedQueue]) -> list[InspectedMember]:
     """In the order of their ids."""
-    owned: dict[str, list[Queue]] = {}
+    owned: dict[str, list[InspectedQueue]] = {}
     for queue in queues:
         for client_id in dict.fromkeys(queue.owners or ()):
             owned.setdefault(client_id, []).append(queue)
@@ -38,14 +38,14 @@ def rows_of(watch: ObservedGroup, evidence: GroupEvidence, queues: Sequence[Queu
 
 
 def _row(
-    watch: ObservedGroup, evidence: GroupEvidence, member: MemberEvidence, owned: dict[str, list[Queue]]
-) -> Member:
+    watch: ObservedGroup, evidence: GroupEvidence, member: MemberEvidence, owned: dict[str, list[InspectedQueue]]
+) -> InspectedMember:
     client, state = member.client, watch.group.state
     newest = member.reports[0] if member.reports else None
     heartbeat = state.heartbeat[client.heartbeat] if client.heartbeat >= 0 else None
     load = _load(owned.get(client.client_id, []))
     subscriptions = evidence.subscriptions(member)
-    return Member(
+    return InspectedMember(
         client_id=client.client_id,
         instances=member.entries,
         addresses=addresses_of(client) or None,
@@ -66,7 +66,7 @@ def _row(
     )
 
 
-def _load(queues: list[Queue]) -> _Load:
+def _load(queues: list[InspectedQueue]) -> _Load:
     """Retry queues are not counted among the queues: every group has them."""
     return _Load(
         sum(not is_retry_topic(queue.topic) for queue in queues),
@@ -86,13 +86,13 @@ def total(rates: Iterable[float | None]) -> float | None:
     return round(sum(known), 3) if known else None
 
 
-def total_lag(queues: Iterable[Queue]) -> int | None:
+def total_lag(queues: Iterable[InspectedQueue]) -> int | None:
     """Of those that are known; None where none is."""
     known = [queue.lag for queue in queues if queue.lag is not None]
     return sum(known) if known else None
 
 
-def _hot_ones_marked(rows: list[Member]) -> list[Member]:
+def _hot_ones_marked(rows: list[InspectedMember]) -> list[InspectedMember]:
     rates = [row.in_per_s or 0 for row in rows if row.queues]
     least = max(BUSY_PER_S, HOT * fmean(rates)) if len(rates) > 1 else float("inf")
     return [replace(row, hot=True) if row.queues and (row.in_per_s or 0) >= least else row for row in rows]

@@ -9,7 +9,7 @@ from streaming.core.causes.explanation import first_of
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.inspect.members import total
-from streaming.inspect.snapshot import Member, Queue
+from streaming.inspect.snapshot import InspectedMember, InspectedQueue
 from streaming.wording.exclusions import why_excluded
 from streaming.wording.numbers import counted, ranges
 
@@ -18,7 +18,7 @@ UNEVEN = 1.25  # times the share of the queues
 
 
 def notes_on(
-    evidence: GroupEvidence, found: list[TopicFindings], rows: list[Queue], people: list[Member]
+    evidence: GroupEvidence, found: list[TopicFindings], rows: list[InspectedQueue], people: list[InspectedMember]
 ) -> Iterator[str]:
     yield from _exclusions(evidence, found)
     if evidence.exclusion is not None:
@@ -45,7 +45,7 @@ def _exclusions(evidence: GroupEvidence, found: list[TopicFindings]) -> Iterator
             yield f"{topic.topic.name}: EXCLUDED, {topic.exclusion}: {why_excluded(topic.exclusion)}"
 
 
-def _mixed_strategies(evidence: GroupEvidence, people: list[Member]) -> Iterator[str]:
+def _mixed_strategies(evidence: GroupEvidence, people: list[InspectedMember]) -> Iterator[str]:
     if len(evidence.named_classes) < 2:
         return
     users: defaultdict[str, list[str]] = defaultdict(list)
@@ -64,7 +64,7 @@ def _unknown_owners(found: list[TopicFindings]) -> Iterator[str]:
             yield f"{findings.evidence.topic.name}: who should own what is not known: {why}"
 
 
-def _uneven_load(rows: list[Queue], people: list[Member]) -> Iterator[str]:
+def _uneven_load(rows: list[InspectedQueue], people: list[InspectedMember]) -> Iterator[str]:
     """An even number of queues is not an even load."""
     everything = total(row.in_per_s for row in rows)
     queues = sum(row.readable and not is_retry_topic(row.topic) for row in rows)
@@ -82,7 +82,7 @@ def _uneven_load(rows: list[Queue], people: list[Member]) -> Iterator[str]:
         yield f"{topic}: {counted(len(hot), 'hot queue')}, {share:.0f} % of its messages: {names}"
 
 
-def _one_way_queues(rows: list[Queue]) -> Iterator[str]:
+def _one_way_queues(rows: list[InspectedQueue]) -> Iterator[str]:
     for what, chosen in (
         ("can be read, not written: nothing new arrives", [r for r in rows if r.readable and not r.writable]),
         ("can be written, not read: nobody gets what arrives", [r for r in rows if r.writable and not r.readable]),
@@ -92,7 +92,7 @@ def _one_way_queues(rows: list[Queue]) -> Iterator[str]:
             yield f"{topic}: {names} {what}"
 
 
-def _young_members(evidence: GroupEvidence, people: list[Member]) -> Iterator[str]:
+def _young_members(evidence: GroupEvidence, people: list[InspectedMember]) -> Iterator[str]:
     """By the clients' own clocks, so it is no evidence; but it may explain what is seen."""
     young = [m for m in people if m.started_ts and 0 <= evidence.now - m.started_ts <= YOUNG_MS]
     for member in young[:3]:

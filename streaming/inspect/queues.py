@@ -10,9 +10,9 @@ from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.queue_rules import Verdict
 from streaming.core.intake.topic_routes import is_readable
 from streaming.core.state.group_state import HostedQueues
-from streaming.core.state.queue_state import Queue as CoreQueue
+from streaming.core.state.queue_state import Queue as QueueInState
 from streaming.inspect.message_rates import Flow, OffsetHistory
-from streaming.inspect.snapshot import Queue
+from streaming.inspect.snapshot import InspectedQueue
 
 PERM_WRITE = 2  # org.apache.rocketmq.common.constant.PermName.PERM_WRITE
 HOT = 2.0  # times the mean of the topic's queues
@@ -20,7 +20,7 @@ STANDS_FROM_MS = 10_000  # consumers store their offsets every 5 s
 BUSY_PER_S = 1.0  # with fewer messages than that nothing is hot
 
 
-def rows_of(findings: TopicFindings, offsets: OffsetHistory) -> list[Queue]:
+def rows_of(findings: TopicFindings, offsets: OffsetHistory) -> list[InspectedQueue]:
     """In the order of brokers and numbers; those that can be written and not read stand among them."""
     rows = {index: _judged(findings, index, verdict, offsets) for index, verdict in findings.verdicts.items()}
     for index in _only_writable(findings.evidence):
@@ -46,7 +46,7 @@ def may_be(topic: TopicEvidence, index: int, kind: Kind) -> Kind | None:
     return Kind.MISPLACED if index in topic.queues else Kind.PHANTOM
 
 
-def _judged(findings: TopicFindings, index: int, verdict: Verdict, offsets: OffsetHistory) -> Queue:
+def _judged(findings: TopicFindings, index: int, verdict: Verdict, offsets: OffsetHistory) -> InspectedQueue:
     group = findings.evidence.group
     supposed = may_be(findings.evidence, index, verdict.kind)
     row = _not_judged(findings.evidence, index, offsets)
@@ -61,16 +61,16 @@ def _judged(findings: TopicFindings, index: int, verdict: Verdict, offsets: Offs
     )
 
 
-def stands_ms(queue: CoreQueue) -> int:
+def stands_ms(queue: QueueInState) -> int:
     """For how long messages have waited without one being consumed."""
     return queue.progress_ts - queue.unconsumed_since_ts if queue.unconsumed_since_ts and queue.consumer_lag > 0 else 0
 
 
-def _not_judged(topic: TopicEvidence, index: int, offsets: OffsetHistory) -> Queue:
+def _not_judged(topic: TopicEvidence, index: int, offsets: OffsetHistory) -> InspectedQueue:
     queue, name = topic.group.state.queues[index], topic.group.message_queue(index)
     hosted = next((one for one in topic.topic.hosts if one.broker == queue.broker), HostedQueues(queue.broker, 0, 0, 0))
     flow = flow_of(topic, index, offsets)
-    return Queue(
+    return InspectedQueue(
         topic=name.topic,
         broker_name=name.broker_name,
         queue_id=name.queue_id,
@@ -116,7 +116,7 @@ def _only_writable(topic: TopicEvidence) -> list[int]:
     ]
 
 
-def _hot_ones_marked(rows: list[Queue]) -> list[Queue]:
+def _hot_ones_marked(rows: list[InspectedQueue]) -> list[InspectedQueue]:
     """None, where some queue's messages are not known: there is no mean to compare with."""
     rates = [row.in_per_s for row in rows if row.in_per_s is not None]
     least = max(BUSY_PER_S, HOT * fmean(rates)) if len(rates) == len(rows) > 1 else float("inf")

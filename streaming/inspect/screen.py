@@ -1,23 +1,21 @@
-"""Pictures on standard output: coloured where someone watches, plain where a log or another command reads."""
+"""Snapshots on standard output, redrawn in place while a terminal watches."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import msgspec
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
 from streaming.inspect.cluster_text import lines_of
-from streaming.inspect.snapshot import ClusterSnapshot
-from streaming.snapshots.lines import laid_on_screen, width_of
+from streaming.inspect.snapshot import InspectedCluster
+from streaming.snapshots.screen import as_text, json_line, plain_console, width_of
 
 
 @dataclass(frozen=True)
 class DisplayOptions:
-    """How pictures are shown. ``asked_for``: groups were named, so each of them is shown in full."""
+    """How snapshots are shown. ``asked_for``: groups were named, so each of them is shown in full."""
 
     as_json: bool = False
     asked_for: bool = False
@@ -27,23 +25,23 @@ class DisplayOptions:
 class Screen:
     def __init__(self, manner: DisplayOptions, console: Console | None = None) -> None:
         self._manner = manner
-        self._console = console or Console(highlight=False, markup=False, emoji=False)
+        self._console = console or plain_console()
         self._live: Live | None = None
-        self._last: list[ClusterSnapshot] = []
+        self._last: list[InspectedCluster] = []
 
-    def show(self, pictures: list[ClusterSnapshot]) -> None:
-        self._last = pictures
+    def show(self, clusters: list[InspectedCluster]) -> None:
+        self._last = clusters
         if self._manner.as_json:
-            for line in json_lines(pictures):
-                print(line, flush=True)
+            for group in (group for cluster in clusters for group in cluster.groups):
+                print(json_line(group), flush=True)
         elif self._live is not None:
-            self._live.update(self._page(pictures), refresh=True)
+            self._live.update(self._page(clusters), refresh=True)
         else:
-            self._console.print(self._page(pictures), soft_wrap=True)
+            self._console.print(self._page(clusters), soft_wrap=True)
 
     @contextmanager
     def redrawn(self) -> Iterator[None]:
-        """On a terminal, each picture takes the place of the one before, as far as it fits; the last one stays."""
+        """On a terminal, each snapshot replaces the one before, as far as it fits; the last one stays."""
         if self._manner.as_json or not self._console.is_terminal:
             yield
             return
@@ -62,17 +60,10 @@ class Screen:
         with console.status(Text(what)):
             yield
 
-    def _page(self, pictures: list[ClusterSnapshot]) -> Group:
+    def _page(self, clusters: list[InspectedCluster]) -> Group:
         width = width_of(self._console)
-        return laid_on_screen(
-            row
-            for picture in pictures
-            for row in lines_of(picture, width, self._manner.asked_for, self._manner.verbose)
+        return as_text(
+            line
+            for cluster in clusters
+            for line in lines_of(cluster, width, self._manner.asked_for, self._manner.verbose)
         )
-
-
-def json_lines(pictures: list[ClusterSnapshot]) -> Iterator[str]:
-    """One object a group."""
-    for picture in pictures:
-        for group in picture.groups:
-            yield json.dumps(msgspec.to_builtins(group))

@@ -1,8 +1,8 @@
-"""What a look shows: plain values. These are the keys of ``evenkeel inspect --json``; docs/inspect.md explains them."""
+"""What ``inspect`` shows: plain values. They are the keys of its ``--json``; docs/inspect.md explains them."""
 
 from msgspec import Struct
 
-QueueName = tuple[str, int]  # broker name, queue id
+from streaming.snapshots.values import GroupSnapshot, QueueName, QueueSnapshot
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class Undecided(Struct, frozen=True, kw_only=True):
     judged_in_s: int | None
 
 
-class Member(Struct, frozen=True, kw_only=True):
+class InspectedMember(Struct, frozen=True, kw_only=True):
     """A client in the group. What it has not said, or a broker not told, is None: also a sum if a part is not known."""
 
     client_id: str
@@ -52,24 +52,14 @@ class Member(Struct, frozen=True, kw_only=True):
     hot: bool
 
 
-class Queue(Struct, frozen=True, kw_only=True):
-    """A message queue. ``finding`` is the core's; ``may_be`` is what the newest reports show, too young to count.
+class InspectedQueue(QueueSnapshot, frozen=True, kw_only=True):
+    """A message queue. ``finding`` is the core's; ``may_be``: what the newest reports show, too young to count.
 
-    ``owners`` are those who say so; empty: every member has said that it does not own it; None: not known.
-    ``expected`` None: not known. ``still_s``: for how long messages have waited without one of them being pulled,
-    ``stands_s``: without one being consumed.
-    ``reason``: why it is EXCLUDED, UNKNOWN or SETTLING.
+    ``still_s``: for how long messages have waited without one of them being pulled; ``stands_s``: without one being
+    consumed.
     """
 
-    topic: str
-    broker_name: str
-    queue_id: int
-    finding: str | None
     may_be: str | None
-    cause: str | None
-    reason: str | None
-    owners: tuple[str, ...] | None
-    expected: tuple[str, ...] | None
     readable: bool
     writable: bool
     in_per_s: float | None
@@ -80,7 +70,7 @@ class Queue(Struct, frozen=True, kw_only=True):
     hot: bool
 
 
-class Broker(Struct, frozen=True, kw_only=True):
+class AskedBroker(Struct, frozen=True, kw_only=True):
     """A broker that was asked for the group's members. ``listed``: entries in its list."""
 
     broker_name: str
@@ -89,33 +79,28 @@ class Broker(Struct, frozen=True, kw_only=True):
     listed: int | None
 
 
-class GroupSnapshot(Struct, frozen=True, kw_only=True):
-    """A group as it stands. ``status``: healthy, findings, settling, unknown, excluded, empty or absent.
+class InspectedGroup(GroupSnapshot, frozen=True, kw_only=True):
+    """``status``: healthy, findings, settling, unknown, excluded, empty or absent.
 
-    ``members`` None: no broker has said who they are. ``queues`` None: no route is known.
-    ``orderly`` and ``strategies`` None: nobody has said.
+    ``members`` None: no broker has said who they are. ``queues`` None: no route is known. ``orderly`` and
+    ``strategies`` None: nobody has said.
     """
 
-    schema: int = 1
-    cluster: str
-    group: str
-    ts: int
     looked_s: float
     status: str
-    reason: str | None
-    message_model: str | None
-    orderly: bool | None
-    consume_enable: bool | None
-    strategies: tuple[str, ...] | None
+    message_model: str | None = None
+    orderly: bool | None = None
+    consume_enable: bool | None = None
+    strategies: tuple[str, ...] | None = None
     findings: tuple[Finding, ...] = ()
     undecided: tuple[Undecided, ...] = ()
     notes: tuple[str, ...] = ()
-    members: tuple[Member, ...] | None = None
-    queues: tuple[Queue, ...] | None = None
-    brokers: tuple[Broker, ...] = ()
+    members: tuple[InspectedMember, ...] | None = None
+    queues: tuple[InspectedQueue, ...] | None = None
+    brokers: tuple[AskedBroker, ...] = ()
 
 
-class Empty(Struct, frozen=True, kw_only=True):
+class EmptyGroups(Struct, frozen=True, kw_only=True):
     """Groups that brokers know, and that are not shown. ``number``: all of them.
 
     ``not_known``: some broker did not say who their members are, or what waits for them; ``not_asked``: without
@@ -127,7 +112,7 @@ class Empty(Struct, frozen=True, kw_only=True):
     not_asked: int = 0
 
 
-class ClusterSnapshot(Struct, frozen=True, kw_only=True):
+class InspectedCluster(Struct, frozen=True, kw_only=True):
     """All groups of a cluster that were looked at, at ``ts``. ``silent``: who did not answer, and why.
 
     ``brokers`` are those that the name servers know, ``untold`` those of them that did not say which groups they know.
@@ -138,9 +123,9 @@ class ClusterSnapshot(Struct, frozen=True, kw_only=True):
     looked_s: float
     brokers: tuple[str, ...]
     untold: tuple[str, ...]
-    empty: Empty
+    empty: EmptyGroups
     silent: dict[str, str]
-    groups: tuple[GroupSnapshot, ...]
+    groups: tuple[InspectedGroup, ...]
 
     @property
     def is_complete(self) -> bool:

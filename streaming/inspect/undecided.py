@@ -181,19 +181,19 @@ def without_offsets(watch: ObservedGroup, findings: list[TopicFindings]) -> Iter
 def of_coverage(watch: ObservedGroup, evidence: GroupEvidence) -> Iterator[Undecided]:
     """Brokers that did not say who the members are, members that did not say what they own, and what was too much."""
     for told, why in watch.refused.items():
-        yield _nothing(f"{told} was told and not taken: {why}")
+        yield of_group(f"{told} was told and not taken: {why}")
     for broker in watch.brokers:
         if not broker.answered:
-            yield _nothing(f"no list of members from {broker.broker_name}: {broker.error or 'no answer'}")
+            yield of_group(f"no list of members from {broker.broker_name}: {broker.error or 'no answer'}")
     if not evidence.members or evidence.exclusion is not None:
         return
     silent = [member.client.client_id for member in evidence.members.values() if not member.reports]
     for client_id in silent[:3]:
-        yield _nothing(f"no report from {client_id}: {watch.why_silent(client_id)}")
+        yield of_group(f"no report from {client_id}: {watch.why_silent(client_id)}")
     if len(silent) > 3:
-        yield _nothing(f"no report from {len(silent) - 3} more")
+        yield of_group(f"no report from {len(silent) - 3} more")
     if not any(not is_retry_topic(topic.name) for topic in evidence.group.state.topics):
-        yield _nothing(NO_TOPIC)
+        yield of_group(NO_TOPIC)
 
 
 def of_unknown_brokers(watch: ObservedGroup, findings: list[TopicFindings]) -> Iterator[Undecided]:
@@ -210,13 +210,14 @@ def of_unknown_brokers(watch: ObservedGroup, findings: list[TopicFindings]) -> I
             if name not in hosting:
                 owned[name] += 1
     for name, number in sorted(owned.items()):
-        yield _nothing(
+        yield of_group(
             f"nothing was asked of {name}: no route has it, but members own {counted(number, 'queue')} there; it may "
             "have been lost, with what waits in it"
         )
 
 
-def _nothing(evidence: str) -> Undecided:
+def of_group(evidence: str) -> Undecided:
+    """Nothing can be said of the group, or of a part of it."""
     return Undecided(kind=Kind.UNKNOWN.value, topic=None, queues=(), cause=None, evidence=evidence, judged_in_s=None)
 
 

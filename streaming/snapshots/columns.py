@@ -1,10 +1,11 @@
-"""Rows of text as columns that fit a width: the flexible ones give way, the widest first."""
+"""Tables that fit a width: columns that may be cut get narrower, the widest first."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len
 
+from streaming.snapshots.lines import Line
 from streaming.wording.names import cut, cut_middle, padded
 
 GAP = 2
@@ -33,11 +34,18 @@ def number(head: str) -> Column:
     return Column(head, right=True)
 
 
+def table(columns: Sequence[Column], rows: Sequence[tuple[Sequence[str], str]], width: int) -> Iterator[Line]:
+    """The heads in bold, then a line for each row: its cells and its style. Nothing without rows."""
+    styles = ["bold", *(style for _, style in rows)]
+    if rows:
+        yield from map(Line, laid_out(columns, [cells for cells, _ in rows], width), styles)
+
+
 def laid_out(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[str]:
     """The heads' line, then a line for each row. Columns in which nothing stands are left out."""
-    used = [place for place in range(len(columns)) if any(row[place] for row in rows)]
-    columns = [columns[place] for place in used]
-    rows = [[row[place] for place in used] for row in rows]
+    used = [index for index in range(len(columns)) if any(row[index] for row in rows)]
+    columns = [columns[index] for index in used]
+    rows = [[row[index] for index in used] for row in rows]
     widths = _widths(columns, rows, width - GAP * (len(columns) - 1))
     lines = [[column.head for column in columns], *rows]
     return [cut(_line(columns, line, widths), width) for line in lines]
@@ -55,8 +63,8 @@ def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int)
     widths = [
         max(cell_len(cell) for cell in cells) for cells in zip([column.head for column in columns], *rows, strict=True)
     ]
-    flexible = [place for place, column in enumerate(columns) if column.cut]
-    while sum(widths) > room and (wide := [place for place in flexible if widths[place] > NARROWEST]):
-        widest = max(wide, key=lambda place: widths[place])
+    flexible = [index for index, column in enumerate(columns) if column.cut]
+    while sum(widths) > room and (wide := [index for index in flexible if widths[index] > NARROWEST]):
+        widest = max(wide, key=lambda index: widths[index])
         widths[widest] -= 1
     return widths

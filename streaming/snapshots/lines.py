@@ -1,31 +1,28 @@
-"""Rows of a page on a terminal, and what keeps names from acting there."""
+"""Lines of text for a terminal. No name in them can act on it."""
 
-import shutil
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
-from rich.console import Console, Group
-from rich.text import Text
 
 from streaming.wording.names import cut, plain, wrapped
 from streaming.wording.numbers import ranges
 
-UNWATCHED_WIDTH = 120
-NARROWEST = 40
+INDENT = "  "
+DEEPER = "    "
 RANGES_WIDTH = 60
 
 T = TypeVar("T")
 
 
-class Row(NamedTuple):
-    """``style``: how it stands out, if it does."""
+class Line(NamedTuple):
+    """``style``: rich's, such as "bold red"."""
 
     text: str
     style: str = ""
 
 
-def paragraph(text: str, width: int, indent: str, style: str, at_most: int = 0) -> Iterator[Row]:
+def paragraph(text: str, width: int, indent: str, style: str, at_most: int = 0) -> Iterator[Line]:
     """Wrapped; with ``at_most``, no more lines than that."""
     if not text:
         return
@@ -33,10 +30,15 @@ def paragraph(text: str, width: int, indent: str, style: str, at_most: int = 0) 
     if at_most and len(lines) > at_most:
         lines = [*lines[: at_most - 1], cut(" ".join(lines[at_most - 1 :]), width - len(indent))]
     for line in lines:
-        yield Row(indent + line, style)
+        yield Line(indent + line, style)
 
 
-def without_tricks(value: T) -> T:
+def indented(lines: Iterable[Line]) -> Iterator[Line]:
+    for line in lines:
+        yield Line(INDENT + line.text, line.style)
+
+
+def without_control_characters(value: T) -> T:
     """A value of structs with every text in it made plain."""
     return msgspec.convert(_plain(msgspec.to_builtins(value)), type(value))
 
@@ -49,18 +51,6 @@ def _plain(value: Any) -> Any:
     return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def numbers(queues: Iterable[tuple[str, int]], width: int = RANGES_WIDTH) -> str:
-    """``broker-a 0-3 5, broker-b 1``, cut where there is no end to it."""
-    return cut(ranges(queues), width)
-
-
-def width_of(console: Console) -> int:
-    """Of a terminal, or of what a log or another command reads."""
-    if console.is_terminal:
-        return max(NARROWEST, console.width)
-    return max(NARROWEST, shutil.get_terminal_size((UNWATCHED_WIDTH, 0)).columns)
-
-
-def laid_on_screen(rows: Iterable[Row]) -> Group:
-    """Rows as rich prints them, each on a line of its own."""
-    return Group(*(Text(row.text, style=row.style, no_wrap=True, overflow="ignore", end="\n") for row in rows))
+def short_ranges(queues: Iterable[tuple[str, int]]) -> str:
+    """``broker-a 0-3 5, broker-b 1``, cut where it is too long."""
+    return cut(ranges(queues), RANGES_WIDTH)

@@ -61,7 +61,6 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def named(client_ids: Iterable[str]) -> str:
-    """``x, y``, ``x twice`` or ``nobody``."""
-    words = {1: "", 2: " twice"}
+    """``x, y``, ``x (2 instances)`` or ``nobody``."""
     counts = Counter(client_ids)
-    return ", ".join(f"{one}{words.get(n, f' {n} times')}" for one, n in counts.items()) or "nobody"
+    return ", ".join(one if n == 1 else f"{one} ({n} instances)" for one, n in counts.items()) or "nobody"

@@ -4,14 +4,32 @@ from pathlib import Path
 
 import msgspec
 
-from streaming.explain.snapshot import Alert, Change, GroupSnapshot, Monitor, Queue, Transition, Unalerted, View
+from streaming.explain.snapshot import (
+    AlertStep,
+    BrokerList,
+    ExplainedAlert,
+    ExplainedGroup,
+    ExplainedQueue,
+    GroupChange,
+    MonitorStatus,
+    UnalertedQueues,
+)
 from tests.explain.test_group_text import GOLDEN
 
 TEXT = (Path(__file__).parents[2] / "docs" / "explain.md").read_text("utf-8")
 
 
 def test_every_key_is_explained() -> None:
-    shown = (GroupSnapshot, View, Queue, Transition, Alert, Unalerted, Change, Monitor)
+    shown = (
+        ExplainedGroup,
+        BrokerList,
+        ExplainedQueue,
+        AlertStep,
+        ExplainedAlert,
+        UnalertedQueues,
+        GroupChange,
+        MonitorStatus,
+    )
     keys = {field.encode_name for struct in shown for field in msgspec.structs.fields(struct)}
     assert sorted(key for key in keys if f"`{key}`" not in TEXT) == []
 

@@ -14,7 +14,7 @@ from schemas.table import Table
 from schemas.tables import GROUP_MEMBERS, QUEUE_ASSIGNMENTS
 from streaming.errors import SourceError
 from streaming.explain.read_facts import read_group, read_monitor
-from streaming.explain.snapshot import Monitor, View
+from streaming.explain.snapshot import BrokerList, MonitorStatus
 from streaming.explain.snapshot_from_facts import snapshot_of
 from tests.explain.facts import T0, Teller, health
 from tests.tables.written import EPOCH, commit
@@ -129,7 +129,7 @@ def test_what_still_holds_outlives_its_facts(tmp_path: Path) -> None:
     picture = snapshot_of(read_group(str(tmp_path), "orders", None, None))
     assert (picture.status, picture.counts) == ("findings", {"ORPHANED": 1})
     assert [(q.queue_id, q.finding, q.owners, q.expected) for q in picture.queues] == [(0, "ORPHANED", (), ("x",))]
-    assert picture.views == (View("a", ("x", "x")), View("b", ("x", "x")))
+    assert picture.views == (BrokerList("a", ("x", "x")), BrokerList("b", ("x", "x")))
     assert [(one.kind, one.state, one.queues) for one in picture.alerts] == [("ORPHANED", "firing", (("a", 0),))]
 
     commit(tmp_path / "facts", told(seq=7, at_s=60, n=1))
@@ -155,6 +155,6 @@ def test_a_missing_table_says_where_and_what_to_do(tmp_path: Path) -> None:
 
 def test_how_evenkeel_was_doing(tmp_path: Path) -> None:
     commit(tmp_path / "facts", [*told(), health(0, cluster="prod"), health(15, "late", 70, "prod"), health(30)])
-    assert read_monitor(str(tmp_path), "prod", None) == Monitor(T0 + 15_000, "late", T0 - 55_000)
-    assert read_monitor(str(tmp_path), "prod", T0 + 14_999) == Monitor(T0, "ok", T0 - 2000)
+    assert read_monitor(str(tmp_path), "prod", None) == MonitorStatus(T0 + 15_000, "late", T0 - 55_000)
+    assert read_monitor(str(tmp_path), "prod", T0 + 14_999) == MonitorStatus(T0, "ok", T0 - 2000)
     assert read_monitor(str(tmp_path), "dr", None) is None

@@ -5,9 +5,10 @@ import pytest
 from schemas.facts import EvaluationFailedFact, EventsLostFact, RebalanceFact
 from streaming.core.alerts.lifecycle import Reason
 from streaming.core.findings.kinds import ALERTING_OF_QUEUES
+from streaming.explain.changes import MOST_CHANGES
 from streaming.explain.reasons import WHY, why_no_alert, why_of
-from streaming.explain.snapshot import Monitor, View
-from streaming.explain.snapshot_from_facts import CHANGES_AT_MOST, snapshot_of
+from streaming.explain.snapshot import BrokerList, MonitorStatus
+from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.wording.exclusions import EXCLUDED
 from tests.explain.facts import T0, Teller, facts_of_scenario
 
@@ -31,7 +32,7 @@ def test_of_each_thing_what_was_told_last() -> None:
     assert (picture.cluster, picture.group, picture.ts, picture.newest_ts) == ("c", "g", T0 + 6000, T0 + 6000)
     assert (picture.status, picture.status_ts, picture.counts) == ("findings", T0 + 6000, {"ORPHANED": 1})
     assert [member.client_id for member in picture.members] == ["x"]
-    assert picture.views == (View("a", ()), View("a", ("x",)), View("b", ("x", "x")))[1:]
+    assert picture.views == (BrokerList("a", ()), BrokerList("a", ("x",)), BrokerList("b", ("x", "x")))[1:]
     assert [(q.queue_id, q.finding, q.owners) for q in picture.queues] == [(0, "ORPHANED", ())]
 
 
@@ -142,14 +143,14 @@ def test_of_many_changes_the_last_are_told() -> None:
     for n in range(100):
         g.listed(n, "a", f"x{n}", 1)
     changes = snapshot_of(g.facts).changes
-    assert len(changes) == CHANGES_AT_MOST
+    assert len(changes) == MOST_CHANGES
     assert changes[-1].what == "x99 appeared: list of a"
 
 
 def test_without_a_time_it_is_as_late_as_was_seen() -> None:
     g = Teller()
     g.queue(0, 0, "MATCH")
-    assert snapshot_of(g.facts, None, Monitor(T0 + 90_000, "ok", T0 + 88_000)).ts == T0 + 88_000
+    assert snapshot_of(g.facts, None, MonitorStatus(T0 + 90_000, "ok", T0 + 88_000)).ts == T0 + 88_000
     assert snapshot_of(g.facts, T0 + 5).ts == T0 + 5
 
 

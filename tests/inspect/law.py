@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 
 from schemas.facts import AlertFact, Fact, GroupFact, QueueFact
 from schemas.identity import is_retry_topic
-from streaming.inspect.snapshot import GroupSnapshot, Undecided
-from streaming.inspect.snapshot import Queue as Row
+from streaming.inspect.snapshot import InspectedGroup, Undecided
+from streaming.inspect.snapshot import InspectedQueue as Row
 from tests.inspect.answers import READABLE, Answers, Queue
 
 
-def unfounded(picture: GroupSnapshot, answers: Answers) -> Iterator[str]:
+def unfounded(picture: InspectedGroup, answers: Answers) -> Iterator[str]:
     """The statements of a look that do not follow from what was answered."""
     if not picture.ts:
         if picture.status != "unknown" or picture.members is not None or picture.queues is not None:
@@ -32,7 +32,7 @@ def unfounded(picture: GroupSnapshot, answers: Answers) -> Iterator[str]:
             yield f"broker {broker.broker_name}: answered {broker.answered}, listed {broker.listed}, not {listed}"
 
 
-def _status(picture: GroupSnapshot, answers: Answers) -> Iterator[str]:
+def _status(picture: InspectedGroup, answers: Answers) -> Iterator[str]:
     topics = {q.topic for q in picture.queues or () if not is_retry_topic(q.topic) and q.finding != "EXCLUDED"}
     if picture.status == "healthy":
         if any(listed is None for listed in answers.round.values()):
@@ -64,7 +64,7 @@ def _class(strategy: str | None) -> str | None:
     return None if strategy is None else strategy.partition("@")[0].rpartition(".")[2]
 
 
-def _members(picture: GroupSnapshot, answers: Answers) -> Iterator[str]:
+def _members(picture: InspectedGroup, answers: Answers) -> Iterator[str]:
     if picture.members is not None and not answers.lists:
         yield "members, though no broker has listed any"
     if picture.members == () and answers.members():
@@ -85,7 +85,7 @@ def _members(picture: GroupSnapshot, answers: Answers) -> Iterator[str]:
             yield f"{who}: a version that nobody told"
 
 
-def _queue(picture: GroupSnapshot, q: Row, answers: Answers) -> Iterator[str]:
+def _queue(picture: InspectedGroup, q: Row, answers: Answers) -> Iterator[str]:
     key: Queue = (q.topic, q.broker_name, q.queue_id)
     owners, expected = q.owners, q.expected
     yield from owned_by(key, owners, answers)

@@ -7,7 +7,7 @@ from streaming.core.settings import Settings
 from streaming.inspect.cluster_text import lines_of
 from streaming.inspect.group_evaluation import snapshot_of
 from streaming.inspect.observed_groups import ObservedGroup
-from streaming.inspect.snapshot import ClusterSnapshot, Empty, GroupSnapshot
+from streaming.inspect.snapshot import EmptyGroups, InspectedCluster, InspectedGroup
 from tests.core.fleet import Fleet
 
 
@@ -30,18 +30,18 @@ def watch_of(one: Fleet, settings: Settings | None = None) -> ObservedGroup:
     return watch
 
 
-def picture(one: Fleet, settings: Settings | None = None) -> GroupSnapshot:
+def picture(one: Fleet, settings: Settings | None = None) -> InspectedGroup:
     return snapshot_of(watch_of(one, settings))
 
 
-def page(*groups: GroupSnapshot, width: int = 80, silent: dict[str, str] | None = None, **how: bool) -> str:
-    cluster = ClusterSnapshot(
+def page(*groups: InspectedGroup, width: int = 80, silent: dict[str, str] | None = None, **how: bool) -> str:
+    cluster = InspectedCluster(
         cluster="10.0.0.1:9876",
         ts=1_700_000_006_000,
         looked_s=6.2,
         brokers=("a", "b"),
         untold=(),
-        empty=Empty(number=214),
+        empty=EmptyGroups(number=214),
         silent=silent or {},
         groups=groups,
     )

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from schemas.events import Subscription
 from streaming.core.allocation import AveragelyByCircle
-from streaming.inspect.snapshot import GroupSnapshot
+from streaming.inspect.snapshot import InspectedGroup
 from tests.core.fleet import Fleet
 from tests.inspect.looks import fleet, looked_at, page, picture
 
@@ -16,13 +16,13 @@ GOLDEN = Path(__file__).parent / "golden"
 LONG = "10.131.7.21@12345#98123456789012345"
 
 
-def healthy(group: str = "payments") -> GroupSnapshot:
+def healthy(group: str = "payments") -> InspectedGroup:
     one = fleet(group=group)
     one.join("10.0.0.1@1", "10.0.0.2@2")
     return picture(looked_at(one))
 
 
-def mixed() -> GroupSnapshot:
+def mixed() -> InspectedGroup:
     """Two strategies and two subscriptions for long enough, and a long id."""
     one = fleet(group="orders")
     one.join(LONG)
@@ -31,7 +31,7 @@ def mixed() -> GroupSnapshot:
     return picture(looked_at(one, 70))
 
 
-def young() -> GroupSnapshot:
+def young() -> InspectedGroup:
     """Everything that cannot be judged within a look."""
     one = fleet(group="shipping")
     one.join("10.0.0.1@1", "10.0.0.2@2", "10.0.0.3@3")
@@ -40,7 +40,7 @@ def young() -> GroupSnapshot:
     return picture(looked_at(one))
 
 
-def unheard() -> GroupSnapshot:
+def unheard() -> InspectedGroup:
     one = fleet(group="audit")
     one.join("10.0.0.1@1", "10.0.0.1@1", "10.0.0.2@2")
     one.pause("10.0.0.2@2")

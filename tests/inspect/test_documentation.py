@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from streaming.inspect.snapshot import Broker, Finding, GroupSnapshot, Member, Queue, Undecided
+from streaming.inspect.snapshot import AskedBroker, Finding, InspectedGroup, InspectedMember, InspectedQueue, Undecided
 from tests.inspect.test_cluster_text import GOLDEN
 
 TEXT = (Path(__file__).parents[2] / "docs" / "inspect.md").read_text("utf-8")
@@ -13,7 +13,7 @@ TEXT = (Path(__file__).parents[2] / "docs" / "inspect.md").read_text("utf-8")
 def test_every_key_is_explained() -> None:
     keys = {
         field.encode_name
-        for shown in (GroupSnapshot, Finding, Undecided, Member, Queue, Broker)
+        for shown in (InspectedGroup, Finding, Undecided, InspectedMember, InspectedQueue, AskedBroker)
         for field in msgspec.structs.fields(shown)
     }
     assert sorted(key for key in keys if f"`{key}`" not in TEXT) == []

@@ -5,7 +5,7 @@ import pytest
 from streaming.config import Config
 from streaming.inspect.exit_status import exit_status
 from streaming.inspect.inspection import Plan, expecting
-from streaming.inspect.snapshot import ClusterSnapshot, Empty, GroupSnapshot
+from streaming.inspect.snapshot import EmptyGroups, InspectedCluster, InspectedGroup
 
 
 def test_group_that_is_named_keeps_its_rules() -> None:
@@ -33,13 +33,13 @@ def test_group_that_is_named_keeps_its_rules() -> None:
 )
 def test_exit_status(statuses: list[str], silent: dict[str, str], code: int) -> None:
     groups = tuple(
-        GroupSnapshot(
+        InspectedGroup(
             cluster="c", group="g", ts=0, looked_s=0, status=status, reason=None, message_model=None, orderly=None,
             consume_enable=None, strategies=None,
         )
         for status in statuses
     )  # fmt: skip
-    picture = ClusterSnapshot(
-        cluster="c", ts=0, looked_s=0, brokers=("b",), untold=(), empty=Empty(), silent=silent, groups=groups
+    picture = InspectedCluster(
+        cluster="c", ts=0, looked_s=0, brokers=("b",), untold=(), empty=EmptyGroups(), silent=silent, groups=groups
     )
     assert exit_status([picture]) == code

@@ -14,7 +14,7 @@ from streaming.core.intake.size_limits import CLIENTS_AT_MOST
 from streaming.core.settings import GroupRule, Settings
 from streaming.inspect import group_evaluation
 from streaming.inspect.group_evaluation import NO_ROUND
-from streaming.inspect.snapshot import GroupSnapshot
+from streaming.inspect.snapshot import InspectedGroup
 from tests.core.fleet import Fleet
 from tests.inspect.looks import fleet, looked_at, not_asked, page, picture, watch_of
 
@@ -31,7 +31,7 @@ def odd(change: Callable[[Fleet], Any]) -> Fleet:
     return looked_at(one)
 
 
-def questions(one: GroupSnapshot) -> set[tuple[str, tuple[tuple[str, int], ...]]]:
+def questions(one: InspectedGroup) -> set[tuple[str, tuple[tuple[str, int], ...]]]:
     return {(each.kind, each.queues) for each in one.undecided}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from streaming.cli import main
-from streaming.inspect.snapshot import GroupSnapshot
+from streaming.inspect.snapshot import InspectedGroup
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode, served
 
 pytestmark = pytest.mark.slow  # a look takes its time
@@ -67,7 +67,7 @@ def test_findings_that_need_no_grace_end_with_1(capsys: pytest.CaptureFixture[st
     (group,) = map(json.loads, capsys.readouterr().out.splitlines())
     assert (group["group"], group["status"]) == ("g", "findings")
     assert [one["kind"] for one in group["findings"]] == ["INCONSISTENT_SUBSCRIPTION"]
-    assert set(group) == set(GroupSnapshot.__struct_fields__)
+    assert set(group) == set(InspectedGroup.__struct_fields__)
 
 
 def test_silent_broker_is_named_and_delays_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,7 +27,7 @@ from streaming.core.state.group_state import new_state
 from streaming.core.step import take
 from streaming.inspect.group_evaluation import snapshot_of
 from streaming.inspect.observed_groups import ObservedGroup
-from streaming.inspect.snapshot import GroupSnapshot
+from streaming.inspect.snapshot import InspectedGroup
 from streaming.replay.input_lines import read_lines
 from streaming.replay.recording import RecordingTranslation, decode_line
 from tests.inspect.answers import Answers
@@ -175,7 +175,7 @@ def broken_whatever_is_withheld(path: Path, every: int) -> list[str]:
     return sorted({f"without {what}: {law}" for what, way in chosen for law in broken_laws(lines, way, every)})
 
 
-def looked() -> tuple[GroupSnapshot, Answers]:
+def looked() -> tuple[InspectedGroup, Answers]:
     """A healthy group, and all that was answered of it."""
     lines = lines_of(RECORDINGS[0])
     translation, seen = RecordingTranslation("prod"), dict[str, Seen]()
@@ -194,11 +194,11 @@ def looked() -> tuple[GroupSnapshot, Answers]:
     raise AssertionError("never healthy")
 
 
-Lie = Callable[[GroupSnapshot, Answers], GroupSnapshot]
+Lie = Callable[[InspectedGroup, Answers], InspectedGroup]
 
 
 def of_first_queue(**fields: object) -> Lie:
-    def lie(picture: GroupSnapshot, _: Answers) -> GroupSnapshot:
+    def lie(picture: InspectedGroup, _: Answers) -> InspectedGroup:
         first, *others = picture.queues or ()
         return replace(picture, queues=(replace(first, **fields), *others))
 
@@ -208,7 +208,7 @@ def of_first_queue(**fields: object) -> Lie:
 def forgets(name: str) -> Lie:
     """The same picture, had that never been answered."""
 
-    def lie(picture: GroupSnapshot, answers: Answers) -> GroupSnapshot:
+    def lie(picture: InspectedGroup, answers: Answers) -> InspectedGroup:
         getattr(answers, name).clear()
         return picture
 

@@ -7,19 +7,19 @@ import pytest
 from rich.console import Console
 
 from streaming.inspect.screen import DisplayOptions, Screen
-from streaming.inspect.snapshot import ClusterSnapshot, Empty
+from streaming.inspect.snapshot import EmptyGroups, InspectedCluster
 from tests.inspect.looks import fleet, looked_at, picture
 
 ALTERNATE = "\x1b[?1049"
 
 
-def pictures(name: str = "g") -> list[ClusterSnapshot]:
+def pictures(name: str = "g") -> list[InspectedCluster]:
     one = fleet(group=name)
     one.join("x", "y")
     groups = (picture(looked_at(one)),)
     return [
-        ClusterSnapshot(
-            cluster="c", ts=0, looked_s=6, brokers=("a", "b"), untold=(), empty=Empty(), silent={}, groups=groups
+        InspectedCluster(
+            cluster="c", ts=0, looked_s=6, brokers=("a", "b"), untold=(), empty=EmptyGroups(), silent={}, groups=groups
         )
     ]
 

@@ -11,7 +11,7 @@ from schemas.facts import Fact, MemberFact
 from schemas.identity import MessageQueue
 from streaming.cli import main
 from streaming.errors import SourceError
-from streaming.inspect.snapshot import GroupSnapshot
+from streaming.inspect.snapshot import InspectedGroup
 from streaming.simulation.planning.change import Change, checked, members_after, new_ids
 from streaming.simulation.planning.current_group import Member, Present, Queue, read_present
 from streaming.simulation.planning.forecast import Trial, forecasts, mean
@@ -113,7 +113,7 @@ def test_new_clients_stand_among_the_others() -> None:
 
 def test_a_look_is_what_a_plan_reads() -> None:
     """Every key that a plan goes by is one of a look's."""
-    assert set(Present.__struct_fields__) <= set(GroupSnapshot.__struct_fields__)
+    assert set(Present.__struct_fields__) <= set(InspectedGroup.__struct_fields__)
 
 
 def test_a_file_with_several_groups_needs_a_name() -> None:

@@ -2,7 +2,7 @@
 
 from schemas.facts import Kind
 from streaming.explain.read_facts import read_group
-from streaming.explain.snapshot import GroupSnapshot
+from streaming.explain.snapshot import ExplainedGroup
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.simulation.planning.current_group import Member, Present, Queue, chosen
 
@@ -12,7 +12,7 @@ def read_tables(tables: str, group: str, cluster: str | None, until: int | None)
     return chosen([present_of(snapshot_of(read_group(tables, group, cluster, until), until))], group, tables)
 
 
-def present_of(picture: GroupSnapshot) -> Present:
+def present_of(picture: ExplainedGroup) -> Present:
     """A queue that is held though its topic does not have it is not shared out."""
     models = [member.message_model for member in picture.members if member.message_model is not None]
     return Present(

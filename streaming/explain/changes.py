@@ -1,0 +1,64 @@
+"""What changed in a group within the hour before: joins, leaves, rebalances, and faults of evenkeel itself. Pure."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from schemas.facts import EvaluationFailedFact, EventsLostFact, Fact, MembershipFact, Payload, RebalanceFact
+from streaming.explain.snapshot import GroupChange
+from streaming.wording.lists import grouped
+from streaming.wording.numbers import age, counted
+
+LATELY_MS = 3_600_000
+MOST_CHANGES = 20
+
+
+def changes_before(facts: Sequence[Fact], now: int) -> tuple[GroupChange, ...]:
+    """Those of the last hour, or as many as can be read; oldest first."""
+    lately = [fact for fact in facts if fact.ts >= now - LATELY_MS]
+    found = sorted([*_joins_and_leaves(lately), *_other_changes(lately)], key=lambda change: change.ts)
+    return tuple(found[-MOST_CHANGES:])
+
+
+def _joins_and_leaves(facts: Iterable[Fact]) -> Iterator[GroupChange]:
+    """What several brokers say at the same time of the same client is said once.
+
+    Who stands in a broker's first list did not come then: of those only the number is said.
+    """
+    listed = [(fact.ts, fact.payload) for fact in facts if isinstance(fact.payload, MembershipFact)]
+    first = [(ts, member) for ts, member in listed if member.first_seen]
+    later = [(ts, member) for ts, member in listed if not member.first_seen]
+    for ts, those in grouped(first, lambda one: one[0]).items():
+        clients = len({member.client_id for _, member in those})
+        yield GroupChange(ts, f"the first {_lists(those)}: {counted(clients, 'client')} there already")
+    for (ts, what), those in grouped(later, lambda one: (one[0], f"{one[1].client_id} {_change(one[1])}")).items():
+        yield GroupChange(ts, f"{what}: {_lists(those)}")
+
+
+def _lists(those: Iterable[tuple[int, MembershipFact]]) -> str:
+    brokers = sorted({member.broker_name for _, member in those})
+    return f"{'list' if len(brokers) == 1 else 'lists'} of {', '.join(brokers)}"
+
+
+def _change(told: MembershipFact) -> str:
+    """``appeared (registered)``, ``appeared, 2 times``."""
+    reason = f" ({told.reason})" if told.reason else ""
+    return told.change + reason + (f", {told.entries} times" if told.entries > 1 else "")
+
+
+def _other_changes(facts: Iterable[Fact]) -> Iterator[GroupChange]:
+    for fact in facts:
+        what = _what(fact.payload)
+        if what is not None:
+            yield GroupChange(fact.ts, what)
+
+
+def _what(told: Payload) -> str | None:
+    if isinstance(told, RebalanceFact):
+        end = "converged" if told.converged else "was given up"
+        fewest = "" if told.fewest_moves is None else f", {told.fewest_moves} had to"
+        moved = f"{counted(told.queues_moved, 'queue')} moved{fewest}"
+        return f"a rebalance ({told.trigger}) {end} after {age(told.to_ts - told.from_ts)}: {moved}"
+    if isinstance(told, EventsLostFact):
+        return f"events were lost on the way from {told.source}: evidence started afresh"
+    if isinstance(told, EvaluationFailedFact):
+        return f"evaluating the group failed ({told.error}): this is evenkeel's own fault, please report it"
+    return None

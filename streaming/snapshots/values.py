@@ -1,0 +1,36 @@
+"""What ``inspect`` and ``explain`` both say of a group: plain values, and keys of the ``--json`` of both."""
+
+from msgspec import Struct
+
+QueueName = tuple[str, int]  # broker name, queue id
+
+
+class QueueSnapshot(Struct, frozen=True, kw_only=True):
+    """``owners`` and ``expected`` are None where they are not known; ``()``: it is proven that nobody owns the queue.
+
+    ``reason``: why it is EXCLUDED, UNKNOWN or SETTLING.
+    """
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    finding: str | None
+    cause: str | None
+    reason: str | None
+    owners: tuple[str, ...] | None
+    expected: tuple[str, ...] | None
+
+    @property
+    def name(self) -> QueueName:
+        return self.broker_name, self.queue_id
+
+
+class GroupSnapshot(Struct, frozen=True, kw_only=True):
+    """A group at ``ts``. ``reason``: why nothing more than its status can be said."""
+
+    schema: int = 1
+    cluster: str
+    group: str
+    ts: int
+    status: str | None
+    reason: str | None
