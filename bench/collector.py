@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import median
 
 from bench.results import Results, say
-from streaming.collector.output.lines import LinesFile
-from streaming.collector.probing.cluster import ClusterProbe, RoundReport
+from streaming.collector.output.json_lines import LinesFile
+from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
 from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.policy import Policy
 from streaming.collector.wire.client import RemotingClient

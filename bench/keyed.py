@@ -5,7 +5,7 @@ import time
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
-from bench.ground import PATIENCE_S, Ground, Trigger, tell
+from bench.environment import PATIENCE_S, Ground, Trigger, tell
 from streaming.spark.batches import Batches
 from streaming.spark.checkpoint import open_checkpoint
 from streaming.spark.facts import FactsTable

@@ -3,8 +3,8 @@
 import time
 from dataclasses import replace
 
+from bench.environment import Running, Trigger, ground, tell
 from bench.feeder import Feeder
-from bench.ground import Running, Trigger, ground, tell
 from bench.plain import PlainLoop
 from bench.results import Results
 from bench.throughput import BEHIND_MS, FULL, CatchUp, Effort

@@ -4,8 +4,8 @@ import time
 from pathlib import Path
 from statistics import quantiles
 
+from bench.environment import Ground, Running, ground, tell
 from bench.feeder import Feeder
-from bench.ground import Ground, Running, ground, tell
 from bench.results import Results
 from bench.tables import seconds_to_commit
 from bench.throughput import CatchUp

@@ -2,8 +2,8 @@
 
 import time
 
+from bench.environment import Ground, ground
 from bench.feeder import Feeder
-from bench.ground import Ground, ground
 from bench.keyed import catch_up_keyed_by_group
 from bench.plain import PlainLoop
 from bench.results import SKIPPED, Results

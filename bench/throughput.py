@@ -6,8 +6,8 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from bench.environment import Ground, Running, Trigger, Usage, tell
 from bench.feeder import Batch, Feeder
-from bench.ground import Ground, Running, Trigger, Usage, tell
 from bench.plain import PlainLoop
 from bench.results import say
 from bench.tables import checkpoint_bytes_since, state_bytes

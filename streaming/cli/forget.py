@@ -95,8 +95,8 @@ def _write(folder: Path, value: bytes) -> str:
 def _publish(config: Config, key: bytes, value: bytes) -> str:
     from kafka.errors import KafkaError
 
+    from streaming.collector.from_config import client_options
     from streaming.collector.output.kafka import make_producer
-    from streaming.collector.setting_up import client_options
 
     topic, servers = config.source.topic, config.source.bootstrap_servers
     try:

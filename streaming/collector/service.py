@@ -10,16 +10,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple
 
-from streaming.collector.memory_file import MemoryFile
-from streaming.collector.output.kafka import KafkaOutput
-from streaming.collector.output.lines import LinesFile
-from streaming.collector.output.others import Lookout
-from streaming.collector.probing import load
-from streaming.collector.probing.cluster import ClusterProbe, RoundReport
-from streaming.collector.probing.cluster_view import ClusterView, Record, Tell
-from streaming.collector.probing.pace import Pace
-from streaming.collector.probing.policy import Policy
-from streaming.collector.setting_up import (
+from streaming.collector.from_config import (
     client_options,
     credentials_of,
     kafka_output,
@@ -28,6 +19,15 @@ from streaming.collector.setting_up import (
     source_name,
     tls_of,
 )
+from streaming.collector.memory_file import MemoryFile
+from streaming.collector.output.json_lines import LinesFile
+from streaming.collector.output.kafka import KafkaOutput
+from streaming.collector.output.other_collectors import Lookout
+from streaming.collector.probing import request_load
+from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
+from streaming.collector.probing.cluster_view import ClusterView, Record, Tell
+from streaming.collector.probing.pace import Pace
+from streaming.collector.probing.policy import Policy
 from streaming.collector.signals import Signals, run_once
 from streaming.collector.wire.client import RemotingClient
 from streaming.config import Config
@@ -82,7 +82,7 @@ def dry_run(config: Config) -> Iterator[Footprint]:
             report = await found.probe.round()
             said = [f"  no answer of {who}: {why}" for who, why in report.silent.items()]
             return Footprint(
-                (*load.lines(cluster, *found.probe.load(policy)), *said),
+                (*request_load.lines(cluster, *found.probe.load(policy)), *said),
                 bool(found.view.brokers.addresses) and not report.silent,
             )
         finally:

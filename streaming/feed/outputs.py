@@ -9,8 +9,8 @@ from typing import IO, Protocol, cast
 
 from kafka.errors import KafkaError
 
+from streaming.collector.from_config import client_options
 from streaming.collector.output.kafka import Producer, make_producer
-from streaming.collector.setting_up import client_options
 from streaming.config import Config
 from streaming.errors import PublishError, SetupError
 from streaming.feed.console_producer import ConsoleProducer

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from streaming.collector.probing.cluster import RoundReport
+from streaming.collector.from_config import name_servers, policy_of
+from streaming.collector.probing.cluster_probe import RoundReport
 from streaming.collector.service import Watched, watched
-from streaming.collector.setting_up import name_servers, policy_of
 from streaming.collector.signals import Signals, run_once
 from streaming.config import Config
 from streaming.core.settings import Settings

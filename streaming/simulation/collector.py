@@ -9,11 +9,11 @@ from zlib import crc32
 
 from schemas.events import AnyEvent
 from schemas.identity import retry_topic
-from streaming.collector.probing.clients import ClientSchedule
+from streaming.collector.probing.client_schedule import ClientSchedule
 from streaming.collector.probing.lists import confirmed
-from streaming.collector.probing.offsets import OffsetSchedule
+from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import RETRY_ROUTE_MS, STAYS_WATCHED_MS, Policy
-from streaming.collector.probing.unread import REASON, UnreadQueues
+from streaming.collector.probing.unread_queues import REASON, UnreadQueues
 from streaming.collector.translation.answers import (
     CONSUME_MSG_TIMEOUT,
     SUCCESS,
@@ -21,8 +21,8 @@ from streaming.collector.translation.answers import (
     RunningInfoAnswer,
     SubscriptionGroupAnswer,
 )
+from streaming.collector.translation.broker_view import listed as listed_ids
 from streaming.collector.translation.cluster import ClusterTranslation
-from streaming.collector.translation.views import listed as listed_ids
 from streaming.simulation import answers
 from streaming.simulation.broker import Broker, Client
 from streaming.simulation.fleet import Fleet

@@ -14,7 +14,7 @@ from schemas.facts import Fact
 from streaming.spark.checkpoint import Checkpoint
 from streaming.spark.facts import ROWS_PER_FILE, CommitNote, FactsTable, rows_of
 from streaming.spark.health import BatchAccount, Health
-from streaming.spark.loss import Loss, LossFinder
+from streaming.spark.lost_records import Loss, LossFinder
 from streaming.spark.operator_output import FACT, REPORT, ShardReport
 from streaming.spark.session import DETECTION_POOL
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from schemas.facts import Fact, HealthFact
 from streaming.core.shard import ClusterCounts
-from streaming.spark.loss import Loss
+from streaming.spark.lost_records import Loss
 from streaming.spark.operator_output import ShardReport
 
 LATE_MS = 60_000

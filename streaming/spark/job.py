@@ -21,7 +21,7 @@ from streaming.spark.checkpoint import SEED_FOLDER, Checkpoint, open_checkpoint
 from streaming.spark.facts import FactsTable
 from streaming.spark.failure import explained, root_of
 from streaming.spark.health import Health
-from streaming.spark.loss import LossFinder
+from streaming.spark.lost_records import LossFinder
 from streaming.spark.operator import STATE_SCHEMA, shard_operator
 from streaming.spark.operator_output import OUTPUT_SCHEMA
 from streaming.spark.session import DETECTION_POOL

@@ -14,7 +14,7 @@ from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
 from streaming.core.state.restore import SEED_TOPIC
 from streaming.spark.operator_output import OffsetRange, OutputRow, ShardReport, fact_row, report_row
-from streaming.spark.worker import tune_worker
+from streaming.spark.worker_tuning import tune_worker
 
 STATE_SCHEMA = "blob BINARY"  # one binary column: array-typed state fails on the second batch
 

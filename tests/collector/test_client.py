@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.collector.setting_up import tls_of
+from streaming.collector.from_config import tls_of
 from streaming.collector.wire import requests
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.client import JUST_NOW, Lane, RemotingClient

@@ -17,8 +17,8 @@ from schemas.events import (
     Round,
     TopicRoute,
 )
-from streaming.collector.probing import brokers, group_round, unread
-from streaming.collector.probing.cluster import ClusterProbe, RoundReport
+from streaming.collector.probing import broker_directory, group_probe, unread_queues
+from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
 from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.policy import Policy
 from streaming.collector.translation.answers import Line
@@ -392,7 +392,7 @@ def test_clients_of_a_group_with_new_queues_are_let_be() -> None:
     async def scene(told: Told) -> None:
         await told.round()
         assert told.of(AssignmentReport) == []
-        assert [(one.client_id, one.reason) for one in told.marker().not_asked] == [("c1", unread.REASON)]
+        assert [(one.client_id, one.reason) for one in told.marker().not_asked] == [("c1", unread_queues.REASON)]
         told.fake.groups["g"].has_pulled = True
         told.view.offsets.forget_group("g")  # or they would be asked again in 20 s only
         await told.round()
@@ -472,8 +472,8 @@ def test_broker_that_has_been_gone_for_long_is_forgotten(monkeypatch: pytest.Mon
     async def scene(told: Told) -> None:
         await told.round()
         told.fake.nodes["broker-b"].is_registered = False
-        monkeypatch.setattr(brokers, "STAYS_WATCHED_MS", -1)
-        monkeypatch.setattr(group_round, "STAYS_WATCHED_MS", -1)
+        monkeypatch.setattr(broker_directory, "STAYS_WATCHED_MS", -1)
+        monkeypatch.setattr(group_probe, "STAYS_WATCHED_MS", -1)
         told.view.routing.choose((), 0)  # all routes are due again
         for _ in range(3):
             await told.round()

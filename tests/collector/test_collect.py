@@ -18,8 +18,8 @@ import pytest
 
 from schemas.events import AnyEvent, Round, TopicRoute, decode_event
 from streaming.cli import main
+from streaming.collector.from_config import credentials_of, tls_of
 from streaming.collector.probing.cluster_view import ClusterView
-from streaming.collector.setting_up import credentials_of, tls_of
 from streaming.config import Collector
 from streaming.core.settings import Settings
 from streaming.errors import CollectorError

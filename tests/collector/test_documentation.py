@@ -6,7 +6,7 @@ from pathlib import Path
 
 from schemas.codec import decode_record
 from schemas.events import AssignmentReport
-from streaming.collector.probing import clients, group_round
+from streaming.collector.probing import client_schedule, group_probe
 from streaming.collector.probing.policy import (
     GAP_MS,
     GROUPS_MS,
@@ -47,9 +47,9 @@ def test_numbers_are_those_of_the_code() -> None:
         ("rests for 4 s at least", GAP_MS),
         ("its first 5 s", SETTLE_IN_MS),
         ("10 s for tables", TABLES_TIMEOUT_MS),
-        ("12 s for running info", group_round.RUNNING_INFO_TIMEOUT_MS),
+        ("12 s for running info", group_probe.RUNNING_INFO_TIMEOUT_MS),
     ]:
         assert said in TEXT
         assert f"{ms // 1000} s" in said
     assert f"At most {Lane.CLIENTS.value} requests are with one broker" in TEXT
-    assert clients.SLOW_MS == 1_000
+    assert client_schedule.SLOW_MS == 1_000

@@ -12,7 +12,7 @@ from kafka.future import Future
 from schemas.events import decode_event
 from streaming.collector.output import kafka as output_kafka
 from streaming.collector.output.kafka import KafkaOutput, make_producer
-from streaming.collector.output.others import other_collectors
+from streaming.collector.output.other_collectors import other_collectors
 from tests.collector.test_backlog import marker, report
 
 MUCH = 1 << 30

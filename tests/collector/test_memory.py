@@ -8,7 +8,7 @@ import pytest
 from schemas.events import ConsumeProgress, Round, TopicRoute
 from streaming.cli import main
 from streaming.collector.memory_file import AGAIN_AFTER_MS, MemoryFile
-from streaming.collector.probing.groups import TWO_LOOKS_MS, GroupDirectory
+from streaming.collector.probing.group_directory import TWO_LOOKS_MS, GroupDirectory
 from streaming.collector.probing.memory import Memory, Remembered
 from streaming.collector.probing.policy import LOOK_MS, TELLS_ALL_MS, Policy
 from tests.collector.fake_rocketmq import FakeCluster, FakeGroup, served

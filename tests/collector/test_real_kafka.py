@@ -14,7 +14,7 @@ from kafka import KafkaConsumer
 from schemas.events import AnyEvent, Round, decode_event
 from schemas.identity import group_key
 from streaming.collector.output.kafka import KafkaOutput, make_producer
-from streaming.collector.output.others import Lookout, other_collectors
+from streaming.collector.output.other_collectors import Lookout, other_collectors
 from streaming.loopback import LoopbackKafka
 from tests.core.fleet import Fleet
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.collector.probing import clients as reasons
-from streaming.collector.probing.brokers import BrokerDirectory
-from streaming.collector.probing.clients import ClientSchedule
-from streaming.collector.probing.groups import GroupDirectory
-from streaming.collector.probing.offsets import OffsetSchedule
+from streaming.collector.probing import client_schedule
+from streaming.collector.probing.broker_directory import BrokerDirectory
+from streaming.collector.probing.client_schedule import ClientSchedule
+from streaming.collector.probing.group_directory import GroupDirectory
+from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import (
     GAP_MS,
     LOOK_MS,
@@ -18,7 +18,7 @@ from streaming.collector.probing.policy import (
     STAYS_WATCHED_MS,
     Policy,
 )
-from streaming.collector.probing.topics import RouteSchedule
+from streaming.collector.probing.route_schedule import RouteSchedule
 from streaming.collector.translation.answers import OffsetRow
 
 NOW = 1_700_000_000_000
@@ -48,7 +48,7 @@ def test_client_is_not_asked_twice_at_once() -> None:
     schedule = clients()
     schedule.choose("g", NOW)
     chosen = schedule.choose("g", NOW + 10 * PERIOD)
-    assert (chosen.ask, chosen.not_asked) == ((), {"c": reasons.STILL_BUSY})
+    assert (chosen.ask, chosen.not_asked) == ((), {"c": client_schedule.STILL_BUSY})
 
 
 def test_client_of_two_groups_waits_for_no_turn_in_one_that_may_not_be_asked() -> None:
@@ -66,7 +66,7 @@ def test_client_of_two_groups_rests_between_them() -> None:
     schedule.know("h", ("c",), NOW)
     late = NOW + 2 * PERIOD
     answer(schedule, late)
-    assert schedule.choose("h", late + 10).not_asked == {"c": reasons.OTHER_GROUP}
+    assert schedule.choose("h", late + 10).not_asked == {"c": client_schedule.OTHER_GROUP}
     assert schedule.choose("h", late + 10 + GAP_MS).ask == ("c",)
 
 
@@ -98,7 +98,7 @@ def test_group_for_which_a_client_cannot_be_asked_does_not_hold_up_the_others() 
         schedule.know(group, ("c",), NOW)
     assert schedule.choose("g", NOW).ask == ("c",)
     schedule.not_sent("c")
-    assert schedule.choose("g", NOW + 1).not_asked == {"c": reasons.OTHER_GROUP}
+    assert schedule.choose("g", NOW + 1).not_asked == {"c": client_schedule.OTHER_GROUP}
     assert schedule.choose("h", NOW + 1).ask == ("c",)
 
 
@@ -135,7 +135,7 @@ def test_first_requests_are_spread_over_the_period() -> None:
 
 def test_grpc_clients_are_left_to_their_proxy() -> None:
     schedule = clients(ids=("host@1@0@jbu2ecjs3e",))
-    assert schedule.choose("g", NOW).not_asked == {"host@1@0@jbu2ecjs3e": reasons.GRPC_CLIENT}
+    assert schedule.choose("g", NOW).not_asked == {"host@1@0@jbu2ecjs3e": client_schedule.GRPC_CLIENT}
 
 
 def test_client_that_left_while_it_was_asked_leaves_nothing_behind() -> None:

@@ -1,6 +1,6 @@
 """When a group has queues that nobody may have pulled from yet."""
 
-from streaming.collector.probing.unread import FIRST_PULL_MS, UnreadQueues
+from streaming.collector.probing.unread_queues import FIRST_PULL_MS, UnreadQueues
 
 A, B = ("broker-a", "T"), ("broker-b", "T")
 

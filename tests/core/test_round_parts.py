@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from schemas.codec import MAX_EVENT_BYTES
 from schemas.events import AnyEvent, BrokerAnswer, NotAsked, Round, encode_event
 from schemas.facts import AlertFact, EventsLostFact, Fact, GroupFact, MembershipFact
-from streaming.collector.translation.parts import in_parts
+from streaming.collector.translation.round_parts import in_parts
 from streaming.core.settings import Settings
 from streaming.core.shard import fold
 from tests.core.fleet import T0, Fleet, record_of

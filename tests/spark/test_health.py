@@ -4,7 +4,7 @@ import pytest
 
 from streaming.core.shard import ClusterCounts
 from streaming.spark.health import BatchAccount, Health
-from streaming.spark.loss import Loss
+from streaming.spark.lost_records import Loss
 from streaming.spark.operator_output import ShardReport
 
 T0 = 1_700_000_000_000

@@ -10,7 +10,7 @@ from zipimport import zipimporter
 
 import pytest
 
-from streaming.spark.worker import tune_worker
+from streaming.spark.worker_tuning import tune_worker
 
 
 @pytest.fixture

@@ -1,1 +1,1 @@
-"""What to ask whom, and when. All but ``cluster`` and ``group_round`` are values and decisions, with ``now`` given."""
+"""What to ask whom, and when. All but the probes (``*_probe``) are values and decisions, with ``now`` given."""

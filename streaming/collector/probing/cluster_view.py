@@ -6,13 +6,13 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from schemas.events import AnyEvent
-from streaming.collector.probing.brokers import BrokerDirectory
-from streaming.collector.probing.clients import ClientSchedule
-from streaming.collector.probing.groups import GroupDirectory
-from streaming.collector.probing.offsets import OffsetSchedule
+from streaming.collector.probing.broker_directory import BrokerDirectory
+from streaming.collector.probing.client_schedule import ClientSchedule
+from streaming.collector.probing.group_directory import GroupDirectory
+from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import Policy
-from streaming.collector.probing.routes import RouteProbe
-from streaming.collector.probing.topics import RouteSchedule
+from streaming.collector.probing.route_probe import RouteProbe
+from streaming.collector.probing.route_schedule import RouteSchedule
 from streaming.collector.translation.answers import Line
 from streaming.collector.translation.cluster import ClusterTranslation
 from streaming.collector.wire.client import Lane, RemotingClient, Reply

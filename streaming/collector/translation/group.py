@@ -31,9 +31,9 @@ from streaming.collector.translation.answers import (
     RunningInfoAnswer,
     SubscriptionGroupAnswer,
 )
-from streaming.collector.translation.parts import in_parts
+from streaming.collector.translation.broker_view import BrokerView, Profile, listed
+from streaming.collector.translation.round_parts import in_parts
 from streaming.collector.translation.routes import KnownRoute, Queues, Routes
-from streaming.collector.translation.views import BrokerView, Profile, listed
 from streaming.core.allocation import class_name
 
 ROUTE_AGAIN_MS = 60_000

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from streaming.collector.translation.answers import SUCCESS, refusal
 from streaming.collector.wire.acl import Credentials
-from streaming.collector.wire.budget import Budget
 from streaming.collector.wire.clock import Clock
 from streaming.collector.wire.connection import Connection, Unreachable, connect
 from streaming.collector.wire.frames import Frame
+from streaming.collector.wire.read_budget import Budget
 from streaming.collector.wire.requests import Request
 
 JUST_NOW = "not asked: it did not answer a moment ago"

@@ -4,8 +4,8 @@ import asyncio
 import ssl
 from typing import Any
 
-from streaming.collector.wire.budget import Budget
 from streaming.collector.wire.frames import Frame, FrameError, FrameReader, encode_request
+from streaming.collector.wire.read_budget import Budget
 from streaming.collector.wire.requests import Request
 from streaming.errors import CollectorError
 

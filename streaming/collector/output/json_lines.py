@@ -8,7 +8,7 @@ from typing import IO
 import msgspec
 
 from schemas.events import AnyEvent, encode_event
-from streaming.collector.output.compressed import open_to_append
+from streaming.collector.output.gzip_append import open_to_append
 from streaming.collector.translation.answers import Line
 from streaming.errors import CollectorError
 

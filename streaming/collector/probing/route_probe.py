@@ -5,7 +5,7 @@ Clients ask one of their own choice, and name servers do not tell each other wha
 
 from collections.abc import Callable
 
-from streaming.collector.probing.topics import RouteSchedule
+from streaming.collector.probing.route_schedule import RouteSchedule
 from streaming.collector.translation.answers import Line, RouteAnswer
 from streaming.collector.translation.routes import Routes
 from streaming.collector.wire import bodies, requests

@@ -7,10 +7,10 @@ from zlib import crc32
 from schemas.identity import retry_topic
 from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.lists import confirmed, is_about_client
-from streaming.collector.probing.load import Footprint
 from streaming.collector.probing.memory import Remembered
 from streaming.collector.probing.policy import RUNNING_INFO_TIMEOUT_MS, SLOW_MS, STAYS_WATCHED_MS
-from streaming.collector.probing.unread import REASON, UnreadQueues
+from streaming.collector.probing.request_load import Footprint
+from streaming.collector.probing.unread_queues import REASON, UnreadQueues
 from streaming.collector.translation.answers import (
     CONSUME_MSG_TIMEOUT,
     SUCCESS,
@@ -21,7 +21,7 @@ from streaming.collector.translation.answers import (
     RoundEnd,
     RunningInfoAnswer,
 )
-from streaming.collector.translation.views import listed as listed_ids
+from streaming.collector.translation.broker_view import listed as listed_ids
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.bodies import Asked
 from streaming.collector.wire.client import JUST_NOW, Lane, Reply

@@ -6,13 +6,13 @@ import time
 from typing import NamedTuple
 
 from streaming.collector.probing.cluster_view import ClusterView
-from streaming.collector.probing.group_round import GroupProbe
-from streaming.collector.probing.load import Load, estimate
+from streaming.collector.probing.group_probe import GroupProbe
 from streaming.collector.probing.memory import Memory
-from streaming.collector.probing.offsets import waits
+from streaming.collector.probing.offset_schedule import waits
 from streaming.collector.probing.policy import GROUPS_MS, Policy
+from streaming.collector.probing.request_load import Load, estimate
 from streaming.collector.translation.answers import SUCCESS, SubscriptionGroupAnswer
-from streaming.collector.translation.views import listed
+from streaming.collector.translation.broker_view import listed
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.bodies import Asked, GroupSettings
 from streaming.collector.wire.client import Lane
