@@ -1,24 +1,7 @@
 """What a table's definition is made of, and the columns that several tables share."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
-
-_COMMON = {
-    "delta.enableDeletionVectors": "false",  # so that engines without a JVM can read the table
-}
-# How long a stream that reads the table may be down. Maintenance shortens the log of what all have read much further.
-APPENDED = _COMMON | {
-    "delta.checkpointInterval": "100",  # each makes the append that writes it a second longer
-    "delta.logRetentionDuration": "interval 7 days",
-    "delta.deletedFileRetentionDuration": "interval 2 days",
-}
-# No stream reads these; every MERGE leaves replaced files behind, so they go as soon as no query can be using them.
-MERGED = _COMMON | {
-    "delta.checkpointInterval": "10",
-    "delta.logRetentionDuration": "interval 1 days",
-    "delta.deletedFileRetentionDuration": "interval 2 hours",
-}
 
 
 class Column(NamedTuple):
@@ -43,7 +26,6 @@ class Table:
     partitioned_by: tuple[str, ...] = ("date",)
     merge_keys: tuple[str, ...] = ()
     keep_newest_of: tuple[str, ...] = ()
-    properties: Mapping[str, str] = field(default_factory=lambda: APPENDED)
 
 
 CLUSTER = Column("cluster", "STRING", "name configured for a set of name servers, not the broker's cluster name")

@@ -22,7 +22,6 @@ from schemas.history import (
 )
 from schemas.table import (
     ACTUAL,
-    APPENDED,
     BROKER,
     CAUSE,
     CLIENT,
@@ -31,7 +30,6 @@ from schemas.table import (
     EXPECTED,
     FINDING,
     GROUP,
-    MERGED,
     QUEUE_ID,
     SEQ,
     SEVERITY,
@@ -68,8 +66,6 @@ FACTS = Table(
         for name, sql_type in (FACT_KEY_COLUMNS | payload_columns()).items()
     ),
     keep_days=30,
-    # Payload structs have more leaves than Delta would keep statistics for; these are what readers filter by.
-    properties=APPENDED | {"delta.dataSkippingStatsColumns": "seq,fact,cluster,`group`,topic,ts"},
 )
 
 QUEUE_ASSIGNMENTS = Table(
@@ -94,7 +90,6 @@ QUEUE_ASSIGNMENTS = Table(
     ),
     partitioned_by=(),
     merge_keys=("cluster", "consumer_group", "topic", "broker_name", "queue_id"),
-    properties=MERGED,
 )
 
 GROUP_MEMBERS = Table(
@@ -121,7 +116,6 @@ GROUP_MEMBERS = Table(
     ),
     partitioned_by=(),
     merge_keys=("cluster", "consumer_group", "client_id"),
-    properties=MERGED,
 )
 
 HISTORY: tuple[Table, ...] = (

@@ -21,6 +21,7 @@ from msgspec.structs import asdict
 from schemas.history import NOTIFICATIONS
 from streaming.notices import Notice, Text
 from streaming.notifier.state_files import private_file
+from streaming.tables.delta_properties import delta_properties
 
 log = logging.getLogger(__name__)
 
@@ -151,7 +152,7 @@ class NotificationsTable:
             partition_by=list(NOTIFICATIONS.partitioned_by),
             name=NOTIFICATIONS.name,
             description=NOTIFICATIONS.comment,
-            configuration=dict(NOTIFICATIONS.properties),
+            configuration=delta_properties(NOTIFICATIONS),
             commit_properties=CommitProperties(custom_metadata={BATCH: batch.path.stem}),
         )
 

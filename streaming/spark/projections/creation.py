@@ -8,6 +8,7 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 
 from schemas.table import Column, Table
 from schemas.tables import TABLES
+from streaming.tables.delta_properties import delta_properties
 
 
 def create_tables(spark: SparkSession, tables: str, wanted: Iterable[Table] = TABLES) -> None:
@@ -50,7 +51,7 @@ def _missing_fields(known: DataType, wanted: DataType, name: str) -> Iterator[st
 def create_statement(path: str, table: Table) -> str:
     """``IF NOT EXISTS``, since two queries may start at once."""
     parts = f" PARTITIONED BY ({', '.join(table.partitioned_by)})" if table.partitioned_by else ""
-    properties = ", ".join(f"{_literal(key)} = {_literal(value)}" for key, value in table.properties.items())
+    properties = ", ".join(f"{_literal(key)} = {_literal(value)}" for key, value in delta_properties(table).items())
     return (
         f"CREATE TABLE IF NOT EXISTS {sql_name(path)} ({', '.join(map(_column, table.columns))}) USING delta"
         f"{parts} COMMENT {_literal(table.comment)} TBLPROPERTIES ({properties})"
