@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from streaming.collector.translation.answers import SUCCESS, refusal
 from streaming.collector.wire.acl import Credentials
+from streaming.collector.wire.breaker import Breaker
 from streaming.collector.wire.clock import Clock
 from streaming.collector.wire.connection import Connection, Unreachable, connect
 from streaming.collector.wire.frames import Frame
@@ -81,7 +82,7 @@ class RemotingClient:
     def begin_round(self) -> None:
         """Whoever did not answer in the last round gets one request to show that it does again."""
         for endpoint in self._endpoints.values():
-            endpoint.forgive()
+            endpoint.begin_round()
 
     def keep_only(self, addresses: set[str]) -> None:
         """Close the connections to all other addresses."""
@@ -115,28 +116,26 @@ class _Endpoint:
         self._room = asyncio.Semaphore(lane.value)
         self._connecting = asyncio.Lock()
         self._connection: Connection | None = None
-        self._is_silent = False
-        self._is_on_trial = False
+        self._breaker = Breaker()
 
     async def ask(self, request: Request, timeout_s: float) -> Reply:
         async with self._room:
-            if self._is_silent:
+            if self._breaker.is_open:
                 return Reply(self._clock.now_ms(), 0, None, JUST_NOW, self._clock.steady_ms())
-            self._is_silent = self._is_on_trial  # until this one is back, no other is sent
+            self._breaker.sent()
             ts, steady_ms, started = self._clock.now_ms(), self._clock.steady_ms(), time.perf_counter()
             try:
                 connection = await self._connected()
                 ts, steady_ms, started = self._clock.now_ms(), self._clock.steady_ms(), time.perf_counter()
                 frame = await connection.ask(request, timeout_s)
             except Unreachable as error:
-                self._is_silent = True
+                self._breaker.failed()
                 return Reply(ts, _ms_since(started), None, str(error), steady_ms)
-            self._is_silent = self._is_on_trial = False
+            self._breaker.answered()
             return Reply(ts, _ms_since(started), frame, None, steady_ms)
 
-    def forgive(self) -> None:
-        if self._is_silent:
-            self._is_silent, self._is_on_trial = False, True
+    def begin_round(self) -> None:
+        self._breaker.begin_round()
 
     def close(self) -> None:
         if self._connection is not None:
@@ -144,7 +143,7 @@ class _Endpoint:
 
     async def _connected(self) -> Connection:
         async with self._connecting:
-            if self._is_silent and not self._is_on_trial:
+            if self._breaker.is_silent:  # while this one waited to connect
                 raise Unreachable(JUST_NOW)
             if self._connection is None or not self._connection.is_open:
                 self._connection = await connect(

@@ -4,7 +4,8 @@ import asyncio
 import ssl
 from typing import Any
 
-from streaming.collector.wire.frames import Frame, FrameError, FrameReader, encode_request
+from streaming.collector.wire.exchange import Exchange
+from streaming.collector.wire.frames import Frame, FrameError
 from streaming.collector.wire.read_budget import Budget
 from streaming.collector.wire.requests import Request
 from streaming.errors import CollectorError
@@ -20,30 +21,26 @@ class Connection(asyncio.Protocol):
     def __init__(self, budget: Budget) -> None:
         self.is_open = False
         self._budget = budget
-        self._most_bytes: dict[int, int] = {}  # of each answer that is waited for
-        self._reader = FrameReader()
+        self._exchange = Exchange()
         self._transport: Any = None
         self._waiting: dict[int, asyncio.Future[Frame]] = {}
         self._outgoing: list[bytes] = []
-        self._next_opaque = 0
 
     async def ask(self, request: Request, timeout_s: float) -> Frame:
         """The answer. After a time-out the connection is dropped: what else waits on it will not come either."""
         if not self.is_open:
             raise Unreachable("connection closed")
-        self._next_opaque += 1
-        opaque = self._next_opaque
+        opaque, data = self._exchange.begin(request)
         loop = asyncio.get_running_loop()
         answer = self._waiting[opaque] = loop.create_future()
-        self._most_bytes[opaque] = request.most_bytes
         timer = loop.call_later(timeout_s, self._time_out, opaque, timeout_s)
         try:
-            self._write(encode_request(request.code, opaque, request.fields))
+            self._write(data)
             return await answer
         finally:
             timer.cancel()
             self._waiting.pop(opaque, None)
-            self._most_bytes.pop(opaque, None)
+            self._exchange.end(opaque)
 
     def close(self, reason: str = "connection closed") -> None:
         """Drop the connection at once, and whatever waits on it."""
@@ -90,15 +87,14 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         try:
-            for frame in self._reader.feed(data, max(self._most_bytes.values(), default=0)):
+            for frame in self._exchange.receive(data):
                 self._take(frame)
-            self._budget.note(self, self._reader.held)
+            self._budget.note(self, self._exchange.held)
         except FrameError as error:
             self.close(f"not RocketMQ's protocol: {error}")
 
     def _take(self, frame: Frame) -> None:
-        """Late answers, and requests of the broker's own, are nobody's."""
-        answer = self._waiting.get(frame.opaque) if frame.is_response else None
+        answer = self._waiting.get(frame.opaque)
         if answer is not None and not answer.done():
             answer.set_result(frame)
 
