@@ -58,11 +58,6 @@ def payload_columns() -> dict[str, str]:
     return {payload_column(payload): struct_type(payload) for payload in PAYLOADS}
 
 
-def facts_columns() -> dict[str, str]:
-    """All columns of the facts table and their types, in order."""
-    return FACT_KEY_COLUMNS | payload_columns()
-
-
 def _fields(struct: type[Struct]) -> dict[str, Any]:
     hints = get_type_hints(struct)
     return {name: hints[name] for name in struct.__struct_fields__}

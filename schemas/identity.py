@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 RETRY_TOPIC_PREFIX = "%RETRY%"
-DLQ_TOPIC_PREFIX = "%DLQ%"
 
 
 class MessageQueue(NamedTuple):

@@ -39,7 +39,7 @@ def what_storage_lacks(address: str, settings: Mapping[str, str], environ: Mappi
     if artifact is None or any(environ.get(name) for name in UNSEEN_VARIABLES):
         return ""
     said = [text for pair in settings.items() for text in pair] + [environ.get("PYSPARK_SUBMIT_ARGS", "")]
-    said += [path.read_text("utf-8", "replace") for path in [_defaults(environ)] if path.is_file()]
+    said += [path.read_text("utf-8", "replace") for path in [spark_defaults(environ)] if path.is_file()]
     jar = artifact.partition(":")[2]
     if any(word in text for text in said for word in (jar, *UNSEEN)) or any(_jars(jar, environ)):
         return ""
@@ -49,7 +49,8 @@ def what_storage_lacks(address: str, settings: Mapping[str, str], environ: Mappi
     )
 
 
-def _defaults(environ: Mapping[str, str]) -> Path:
+def spark_defaults(environ: Mapping[str, str]) -> Path:
+    """The file of settings that Spark reads by itself."""
     home = environ.get("SPARK_HOME")
     return Path(environ.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else "conf"), "spark-defaults.conf")
 

@@ -16,7 +16,7 @@ from streaming.spark.facts import ROWS_PER_FILE, CommitNote, FactsTable, rows_of
 from streaming.spark.health import BatchAccount, Health
 from streaming.spark.lost_records import Loss, LossFinder
 from streaming.spark.operator_output import FACT, REPORT, ShardReport
-from streaming.spark.session import DETECTION_POOL
+from streaming.spark.session import DETECTION_POOL, scheduler_pool
 
 log = logging.getLogger(__name__)
 
@@ -108,10 +108,10 @@ def start_heartbeat(spark: SparkSession, batches: Batches, stop: Event) -> Threa
     """A thread that keeps the job's pulse visible while nothing arrives, or while a batch takes long."""
 
     def run() -> None:
-        spark.sparkContext.setLocalProperty("spark.scheduler.pool", DETECTION_POOL)
         while not stop.wait(1):
             try:
-                batches.beat(spark)
+                with scheduler_pool(spark, DETECTION_POOL):
+                    batches.beat(spark)
             except Exception as error:  # the query itself must say what is wrong, if anything still is
                 if not stop.is_set():  # Java may be gone by then, and its errors cannot even be read
                     log.warning("no health fact could be written: %s", str(error).split("\n", 1)[0])

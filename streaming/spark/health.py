@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from schemas.facts import Fact, HealthFact
 from streaming.core.shard import ClusterCounts
 from streaming.spark.lost_records import Loss
@@ -25,16 +23,6 @@ class BatchAccount(NamedTuple):
     loss: Loss
 
 
-class _Sum(Struct):
-    """Of one cluster, since the last health fact. ``groups``: the most that one batch touched."""
-
-    events: int = 0
-    rounds: int = 0
-    groups: int = 0
-    quarantined: int = 0
-    brokers_unanswered: int = 0
-
-
 class Health:
     """Adds up batches and says, every ``every_s`` seconds and at once after a loss, how each cluster's watch goes.
 
@@ -46,7 +34,7 @@ class Health:
         self.newest = dict(newest)
         self._every_ms = None if every_s is None else every_s * 1000
         self._told_ms = self._seq = now_ms
-        self._sums: dict[str, _Sum] = {}
+        self._sums: dict[str, ClusterCounts] = {}
         self._state_bytes: dict[int, int] = {}
         self._batch_id, self._batch_ms = -1, 0
         self._loss = Loss()
@@ -56,9 +44,9 @@ class Health:
         with self._lock:
             self._batch_id, self._batch_ms = account.batch_id, account.took_ms
             self._state_bytes |= {report.shard: report.state_bytes for report in account.reports}
-            for tally in _by_cluster(account.reports):
-                if tally.events or tally.cluster in self.newest:
-                    self._take(tally)
+            for counts in _by_cluster(account.reports):
+                if counts.events or counts.cluster in self.newest:
+                    self._take(counts)
         self.add_loss(account.loss)
 
     def add_loss(self, loss: Loss) -> None:
@@ -85,14 +73,13 @@ class Health:
             self._told_ms, self._sums, self._loss = now_ms, {}, Loss()
             return found
 
-    def _take(self, tally: ClusterCounts) -> None:
-        total = self._sums.setdefault(tally.cluster, _Sum())
-        total.events += tally.events
-        total.rounds += tally.rounds
-        total.groups = max(total.groups, tally.groups)
-        total.quarantined += tally.quarantined
-        total.brokers_unanswered += tally.brokers_unanswered
-        self.newest[tally.cluster] = max(tally.newest_round_ts or 0, self.newest.get(tally.cluster, 0))
+    def _take(self, batch: ClusterCounts) -> None:
+        """``groups`` are the most that one batch touched."""
+        total = self._sums.setdefault(batch.cluster, ClusterCounts(batch.cluster))
+        most_groups = max(total.groups, batch.groups)
+        _add(total, batch)
+        total.groups = most_groups
+        self.newest[batch.cluster] = max(batch.newest_round_ts or 0, self.newest.get(batch.cluster, 0))
 
     def _forget(self, now_ms: int) -> None:
         """A cluster that is not heard of for a week is no longer watched."""
@@ -101,7 +88,7 @@ class Health:
             del self.newest[name]
 
     def _fact(self, cluster: str, now_ms: int, working: bool) -> HealthFact:
-        total = self._sums.get(cluster, _Sum())
+        total = self._sums.get(cluster) or ClusterCounts(cluster)
         newest = self.newest.get(cluster) or None
         lag_ms = None if newest is None else now_ms - newest
         seconds = max(1.0, (now_ms - self._told_ms) / 1000)
@@ -121,7 +108,7 @@ class Health:
             detail=self._loss.detail,
         )
 
-    def _status(self, total: _Sum, lag_ms: int | None, working: bool) -> str:
+    def _status(self, total: ClusterCounts, lag_ms: int | None, working: bool) -> str:
         if self._loss.records:
             return "data_lost"
         if not total.events and (lag_ms is None or not working):
@@ -129,12 +116,15 @@ class Health:
         return "late" if lag_ms is not None and lag_ms > LATE_MS else "ok"
 
 
-def _by_cluster(reports: Iterable[ShardReport]) -> list[ClusterCounts]:
-    """The shards' tallies of a batch added up: a group is in one shard, so that groups add up too."""
+def _by_cluster(reports: Iterable[ShardReport]) -> Iterable[ClusterCounts]:
+    """The shards' counts of a batch added up: a group is in one shard, so that groups add up too."""
     totals: dict[str, ClusterCounts] = {}
-    for tally in (tally for report in reports for tally in report.cluster_counts):
-        total = totals.setdefault(tally.cluster, ClusterCounts(tally.cluster))
-        for name in ("events", "rounds", "groups", "quarantined", "brokers_unanswered"):
-            setattr(total, name, getattr(total, name) + getattr(tally, name))
-        total.newest_round_ts = max(tally.newest_round_ts or 0, total.newest_round_ts or 0) or None
-    return list(totals.values())
+    for counts in (counts for report in reports for counts in report.cluster_counts):
+        _add(totals.setdefault(counts.cluster, ClusterCounts(counts.cluster)), counts)
+    return totals.values()
+
+
+def _add(total: ClusterCounts, more: ClusterCounts) -> None:
+    for name in ("events", "rounds", "groups", "quarantined", "brokers_unanswered"):
+        setattr(total, name, getattr(total, name) + getattr(more, name))
+    total.newest_round_ts = max(more.newest_round_ts or 0, total.newest_round_ts or 0) or None

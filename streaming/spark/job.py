@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Event
 
@@ -24,7 +24,7 @@ from streaming.spark.health import Health
 from streaming.spark.lost_records import LossFinder
 from streaming.spark.operator import STATE_SCHEMA, shard_operator
 from streaming.spark.operator_output import OUTPUT_SCHEMA
-from streaming.spark.session import DETECTION_POOL
+from streaming.spark.session import DETECTION_POOL, scheduler_pool
 from streaming.spark.sources import FileSource, KafkaSource, Source, name_of, read_source, shard_keys, with_shard_keys
 
 QUERY_NAME = "detection"
@@ -116,27 +116,22 @@ class _Job:
 @contextmanager
 def _detection(spark: SparkSession, plan: Plan) -> Iterator[_Job]:
     """Open the checkpoint, end the batch that was cut short under its own settings, and put the plan's in force."""
-    context = spark.sparkContext
-    before = context.getLocalProperty("spark.scheduler.pool")
-    context.setLocalProperty("spark.scheduler.pool", DETECTION_POOL)
     try:
-        job = _prepare(spark, plan)
-        job.checkpoint.mend()
-        pending = job.checkpoint.pending()
-        old = None if pending is None else job.checkpoint.settings_of(pending)
-        if old is not None and old != plan.settings:
-            log.info("finishing batch %s under the settings that began it", pending)
-            # Restarted with this trigger, a query runs its pending batch and no other.
-            _finish(job.writer(old).trigger(once=True).start())
-        job.checkpoint.put_in_force(plan.settings)
-        yield job
+        with scheduler_pool(spark, DETECTION_POOL):
+            job = _prepare(spark, plan)
+            job.checkpoint.mend()
+            pending = job.checkpoint.pending()
+            old = None if pending is None else job.checkpoint.settings_of(pending)
+            if old is not None and old != plan.settings:
+                log.info("finishing batch %s under the settings that began it", pending)
+                # Restarted with this trigger, a query runs its pending batch and no other.
+                _finish(job.writer(old).trigger(once=True).start())
+            job.checkpoint.put_in_force(plan.settings)
+            yield job
     except PySparkException as error:
         raise MonitorError(f"query {QUERY_NAME} cannot run: {str(error).splitlines()[0]}") from error
     except Py4JJavaError as error:
         raise MonitorError(f"query {QUERY_NAME} cannot run: {root_of(error.java_exception)}") from error
-    finally:
-        with suppress(Py4JError, OSError):  # Java may be gone, and that is not what went wrong
-            context.setLocalProperty("spark.scheduler.pool", before or "default")
 
 
 def _prepare(spark: SparkSession, plan: Plan) -> _Job:

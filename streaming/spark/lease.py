@@ -54,7 +54,7 @@ def near_leases(folders: Mapping[str, str]) -> Iterator[dict[str, str]]:
     far: dict[str, str] = {}
     with ExitStack() as stack:
         for key, uri in folders.items():
-            path = _path(uri)
+            path = local_path(uri)
             try:
                 if path is None:
                     raise CannotLock
@@ -180,7 +180,8 @@ def _read(text: str) -> Lease:
         return Lease("", 0, Holder())
 
 
-def _path(uri: str) -> Path | None:
+def local_path(uri: str) -> Path | None:
+    """A folder of this machine; None for the address of another storage."""
     parts = urlsplit(uri)
     if "://" not in uri and parts.scheme != "file":
         return Path(uri)

@@ -21,7 +21,7 @@ from schemas.tables import CURRENT, FACTS, TABLES
 from streaming.spark.projections.conflicts import retried
 from streaming.spark.projections.creation import sql_name
 from streaming.spark.projections.position import commit_time, position
-from streaming.spark.projections.query import in_projections_pool
+from streaming.spark.session import PROJECTIONS_POOL, scheduler_pool
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ def maintain(
     work = _Round(spark, tables, upkeep or Upkeep(), now or datetime.now(timezone.utc))
     for table in only:
         if DeltaTable.isDeltaTable(spark, f"{tables}/{table.name}"):
-            with in_projections_pool(spark):
+            with scheduler_pool(spark, PROJECTIONS_POOL):
                 done = work.maintain(table)
             yield done
 

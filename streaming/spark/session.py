@@ -16,12 +16,13 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext, SparkFiles
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -29,6 +30,7 @@ from pyspark.sql import SparkSession
 import schemas
 import streaming
 from streaming.config.faults import holds_secret_property, is_secret, without_userinfo
+from streaming.config.storages import spark_defaults
 from streaming.errors import SetupError
 from streaming.jvm.java import java_home
 from streaming.spark.packages import spark_jars
@@ -132,6 +134,19 @@ def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None
         _hush(spark)
     _ship_code(spark.sparkContext, scratch)
     return spark
+
+
+@contextmanager
+def scheduler_pool(spark: SparkSession, pool: str) -> Iterator[None]:
+    """Runs the jobs of this thread, and of queries started in it, in this pool. The projections yield to detection."""
+    context = spark.sparkContext
+    before = context.getLocalProperty("spark.scheduler.pool")
+    context.setLocalProperty("spark.scheduler.pool", pool)
+    try:
+        yield
+    finally:
+        with suppress(Py4JError, OSError):  # Java may be gone, and that is not what went wrong
+            context.setLocalProperty("spark.scheduler.pool", before)  # type: ignore[arg-type]  # None removes it
 
 
 def _adopt(spark: SparkSession) -> SparkSession:
@@ -257,8 +272,7 @@ def _spark_defaults() -> dict[str, str]:
     if "--properties-file" in words:
         path = Path(words[words.index("--properties-file") + 1])
     else:
-        home = os.environ.get("SPARK_HOME")
-        path = Path(os.environ.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else "conf"), "spark-defaults.conf")
+        path = spark_defaults(os.environ)
     if not path.is_file():
         return {}
     lines = [line.strip() for line in path.read_text().splitlines()]

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from schemas.ddl import facts_columns
 from schemas.tables import CURRENT, FACTS, HISTORY, PROJECTIONS, TABLES
 from schemas.tables_doc import columns_section, with_columns
 from streaming.config.sections import Retention
@@ -37,10 +36,6 @@ def test_times_are_timestamps_and_durations_name_their_unit(table):
             assert column.type == "TIMESTAMP"
         if column.name.endswith(("_ms", "_per_s")):
             assert UNITS.search(column.comment), column
-
-
-def test_facts_have_the_columns_that_the_job_writes():
-    assert {column.name: column.type for column in FACTS.columns} == facts_columns()
 
 
 def test_current_tables_merge_and_history_does_not():

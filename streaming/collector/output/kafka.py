@@ -12,6 +12,7 @@ from kafka.errors import KafkaError
 
 from schemas.events import AnyEvent
 from streaming.collector.output.backlog import Backlog, Waiting
+from streaming.config import server_list
 
 ON_THE_WAY_BYTES = 8 * 1024 * 1024  # handed to kafka-python and not yet acknowledged
 BATCH = 500
@@ -34,7 +35,7 @@ class Producer(Protocol):
 
 def make_producer(bootstrap_servers: str, options: Mapping[str, Any]) -> Producer:
     """Raises KafkaError or OSError where no broker answers. What it was given stays with it until Kafka takes it."""
-    servers = server_list(bootstrap_servers)
+    servers = list(server_list(bootstrap_servers))
     _check_reachable(servers)
     arguments: dict[str, Any] = {
         "bootstrap_servers": servers,
@@ -51,11 +52,6 @@ def make_producer(bootstrap_servers: str, options: Mapping[str, Any]) -> Produce
     }
     producer: Producer = KafkaProducer(**arguments)
     return producer
-
-
-def server_list(bootstrap_servers: str) -> list[str]:
-    """As kafka-python wants them."""
-    return [server.strip() for server in bootstrap_servers.split(",")]
 
 
 def _check_reachable(servers: list[str]) -> None:

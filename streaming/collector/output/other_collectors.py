@@ -15,7 +15,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 from msgspec import Struct
 
-from streaming.collector.output.kafka import server_list
+from streaming.config import server_list
 
 LOOK_BACK_MS = 20_000
 LOOK_EVERY_S = 60
@@ -82,7 +82,7 @@ class Lookout:
     def newest_values(self, turn: int) -> list[bytes]:
         """What came into one partition within the last seconds; the partitions take turns."""
         consumer = KafkaConsumer(
-            bootstrap_servers=server_list(self._servers),
+            bootstrap_servers=list(server_list(self._servers)),
             enable_auto_commit=False,
             consumer_timeout_ms=2_000,
             **self._options,

@@ -4,14 +4,11 @@ Its checkpoint lies with the tables and has an identity of its own, under which 
 or too old for the log of ``facts``, the projections begin anew: what facts still tell is removed and made again.
 """
 
-import fcntl
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlparse
 from uuid import uuid4
 
 from delta.tables import DeltaTable
@@ -21,11 +18,13 @@ from pyspark.sql.streaming import StreamingQuery
 from schemas.table import Table
 from schemas.tables import FACTS, PROJECTIONS
 from streaming.errors import CheckpointError
+from streaming.holding import CannotLock, HeldElsewhere, held
+from streaming.spark.lease import local_path
 from streaming.spark.projections.appended import appended
 from streaming.spark.projections.batch import project
 from streaming.spark.projections.creation import create_tables
 from streaming.spark.projections.position import CHECKPOINT, is_cut_short, is_readable, position
-from streaming.spark.session import PROJECTIONS_POOL
+from streaming.spark.session import PROJECTIONS_POOL, scheduler_pool
 from streaming.spark.storage import Folder
 
 BYTES_A_BATCH = "512m"  # of compacted facts, when it begins anew
@@ -41,23 +40,20 @@ class Projections:
     """The running stream. While it runs, no other process can write the projections."""
 
     query: StreamingQuery
-    _lock: Any
+    _claim: ExitStack
 
     def stop(self) -> None:
         self.query.stop()
-        self._lock.close()
+        self._claim.close()
 
 
 def start_projections(spark: SparkSession, tables: str, seconds: float) -> Projections:
     """Keep the tables up to date, ``seconds`` after ``seconds``; ``tables`` is the folder of all of them."""
-    lock = _claim(tables)
-    try:
+    with ExitStack() as claim:
+        claim.enter_context(_claimed(tables))
         identity = _prepare(spark, tables, afresh=False)
         query = _start(spark, tables, identity, processingTime=f"{round(seconds * 1000)} milliseconds")
-    except BaseException:
-        lock.close()
-        raise
-    return Projections(query, lock)
+        return Projections(query, claim.pop_all())
 
 
 def run_projections(spark: SparkSession, tables: str, *, afresh: bool = False, tell: Tell | None = None) -> None:
@@ -65,7 +61,7 @@ def run_projections(spark: SparkSession, tables: str, *, afresh: bool = False, t
 
     ``tell`` hears every second how many facts are read, and of how many where all are.
     """
-    with _claim(tables):
+    with _claimed(tables):
         identity = _prepare(spark, tables, afresh)
         query = _start(spark, tables, identity, availableNow=True)
         if tell is None:
@@ -81,18 +77,6 @@ def _follow(query: StreamingQuery, facts: int, tell: Tell) -> None:
         tell(sum(read.values()), facts)
 
 
-@contextmanager
-def in_projections_pool(spark: SparkSession) -> Iterator[None]:
-    """Jobs of this thread, and of queries started in it, yield to detection."""
-    context = spark.sparkContext
-    before = context.getLocalProperty("spark.scheduler.pool")
-    context.setLocalProperty("spark.scheduler.pool", PROJECTIONS_POOL)
-    try:
-        yield
-    finally:
-        context.setLocalProperty("spark.scheduler.pool", before)  # type: ignore[arg-type]  # None removes it
-
-
 def _start(spark: SparkSession, tables: str, identity: str, **trigger: Any) -> StreamingQuery:
     """The batch that was cut short, if one was, is done again: what it had appended is not appended twice."""
     facts = (
@@ -101,7 +85,7 @@ def _start(spark: SparkSession, tables: str, identity: str, **trigger: Any) -> S
         .option("maxBytesPerTrigger", BYTES_A_BATCH)
         .load(f"{tables}/{FACTS.name}")
     )
-    with in_projections_pool(spark):
+    with scheduler_pool(spark, PROJECTIONS_POOL):
         done = appended(spark, tables, identity) if is_cut_short(spark, tables) else {}
         return (
             facts.writeStream.queryName("projections")
@@ -114,7 +98,7 @@ def _start(spark: SparkSession, tables: str, identity: str, **trigger: Any) -> S
 
 def _prepare(spark: SparkSession, tables: str, afresh: bool) -> str:
     """The identity under which the stream writes."""
-    with in_projections_pool(spark):
+    with scheduler_pool(spark, PROJECTIONS_POOL):
         create_tables(spark, tables)
         identity = Folder(spark, f"{tables}/{CHECKPOINT}").read(_IDENTITY)
         if afresh or identity is None or not _can_go_on(spark, tables):
@@ -155,20 +139,20 @@ def _told_by_facts(table: Table, oldest: str | None) -> str:
     return again if oldest is None else f"{again} OR {day} >= '{oldest}'"
 
 
-def _claim(tables: str) -> Any:
-    """A lock on the projections, for the life of the file. Only local file systems have one to offer."""
-    url = urlparse(tables)
-    if url.scheme not in ("", "file"):
-        return Path("/dev/null").open()
-    folder = Path(unquote(url.path) if url.scheme else tables)
-    path = folder / "_checkpoints" / "projections.lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = path.open("w")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.close()
-        raise CheckpointError(
-            f"the projections in {tables} are being written by another evenkeel: stop it first, or let it do the work"
-        ) from None
-    return lock
+@contextmanager
+def _claimed(tables: str) -> Iterator[None]:
+    """The projections for this process alone, where their file system has locks."""
+    folder = local_path(tables)
+    with ExitStack() as stack:
+        if folder is not None:
+            path = folder / "_checkpoints" / "projections.lock"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                stack.enter_context(held(path))
+            except CannotLock:
+                pass
+            except HeldElsewhere as other:
+                raise CheckpointError(
+                    f"the projections in {tables} are being written by {other}: stop it first, or let it do the work"
+                ) from None
+        yield
