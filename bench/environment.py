@@ -60,7 +60,7 @@ class Watch(StreamingQueryListener):
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class Environment:
     folder: Path
     kafka: LoopbackKafka
     spark: SparkSession
@@ -80,22 +80,22 @@ class Ground:
             "job__checkpoint": home / "checkpoint",
             **keys,
         }
-        environment = {f"EVENKEEL__{name.upper()}": str(value) for name, value in values.items()}
-        return load_config(None, environment)
+        variables = {f"EVENKEEL__{name.upper()}": str(value) for name, value in values.items()}
+        return load_config(None, variables)
 
     def create_topic(self, topic: str) -> None:
         self.kafka.create_topic(topic, KAFKA_PARTITIONS, {"message.timestamp.type": "LogAppendTime"})
 
 
 @contextmanager
-def ground() -> Iterator[Ground]:
+def environment() -> Iterator[Environment]:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder, LoopbackKafka() as kafka:
         others = {process.pid for process in psutil.Process().children()}
         spark = build_session("evenkeel-bench")
         watch = Watch()
         spark.streams.addListener(watch)
         try:
-            yield Ground(Path(folder), kafka, spark, watch, others)
+            yield Environment(Path(folder), kafka, spark, watch, others)
         finally:
             spark.stop()
 
@@ -103,22 +103,22 @@ def ground() -> Iterator[Ground]:
 class Running:
     """The job in a thread, from the first to the last line of a ``with`` block."""
 
-    def __init__(self, ground: Ground, plan: Plan) -> None:
-        self._ground, self._plan = ground, plan
+    def __init__(self, environment: Environment, plan: Plan) -> None:
+        self._environment, self._plan = environment, plan
         self._stop, self._started = Event(), Event()
         self._error: BaseException | None = None
         self._thread = Thread(target=self._run, name="job")
 
     def _run(self) -> None:
         try:
-            run(self._ground.spark, self._plan, self._stop, self._started.set)
+            run(self._environment.spark, self._plan, self._stop, self._started.set)
         except BaseException as error:
             self._error = error
 
     def wait_for(self, records: int, begun: int) -> None:
         """Until so many records have been read since the job's trigger number ``begun``."""
         deadline = time.monotonic() + PATIENCE_S
-        while (read := sum(trigger.records for trigger in self._ground.watch.triggers[begun:])) < records:
+        while (read := sum(trigger.records for trigger in self._environment.watch.triggers[begun:])) < records:
             self.check()
             if time.monotonic() > deadline:
                 raise TimeoutError(f"the job read {read} of {records} records in {PATIENCE_S} s")

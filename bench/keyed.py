@@ -5,7 +5,7 @@ import time
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
-from bench.environment import PATIENCE_S, Ground, Trigger, tell
+from bench.environment import PATIENCE_S, Environment, Trigger, tell
 from streaming.spark.batches import Batches
 from streaming.spark.checkpoint import open_checkpoint
 from streaming.spark.facts import FactsTable
@@ -19,10 +19,10 @@ QUERY = "keyed-by-group"
 NOT_COUNTED = 2  # triggers: the first is cold, and in the first two the groups are new
 
 
-def catch_up_keyed_by_group(ground: Ground, plan: Plan, triggers: int) -> list[Trigger]:
+def catch_up_keyed_by_group(environment: Environment, plan: Plan, triggers: int) -> list[Trigger]:
     """Read the topic from its beginning; the triggers that count."""
-    query = _start(ground, plan)
-    seen = ground.watch.of.setdefault(QUERY, [])
+    query = _start(environment, plan)
+    seen = environment.watch.of.setdefault(QUERY, [])
     deadline = time.monotonic() + PATIENCE_S
     try:
         while len(seen) < triggers + NOT_COUNTED:
@@ -38,9 +38,9 @@ def catch_up_keyed_by_group(ground: Ground, plan: Plan, triggers: int) -> list[T
     return counted
 
 
-def _start(ground: Ground, plan: Plan) -> StreamingQuery:
+def _start(environment: Environment, plan: Plan) -> StreamingQuery:
     """What ``streaming.spark.job`` does, but for the key."""
-    spark = ground.spark
+    spark = environment.spark
     table = FactsTable(spark, plan.tables)
     checkpoint = open_checkpoint(spark, plan.checkpoint, name_of(plan.source), plan.shards, table.count())
     table.create()

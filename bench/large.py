@@ -3,7 +3,7 @@
 import time
 from dataclasses import replace
 
-from bench.environment import Running, Trigger, ground, tell
+from bench.environment import Running, Trigger, environment, tell
 from bench.feeder import Feeder
 from bench.plain import PlainLoop
 from bench.results import Results
@@ -23,7 +23,7 @@ def measure(results: Results, _quick: bool) -> None:
     start_ts = time.time_ns() // 1_000_000 - BEHIND_MS
     with (
         results.part("job.groups_10000", "job.cost_at_twice_the_groups", "job.steady_busy_ratio"),
-        ground() as here,
+        environment() as here,
         Feeder(spec, here.folder, start_ts) as feeder,
         PlainLoop() as plain,
     ):
@@ -48,7 +48,7 @@ def _grow(results: Results, work: CatchUp, effort: Effort) -> None:
 
 def _steady(results: Results, work: CatchUp, seconds: float) -> None:
     """The share of the time that the job works, once it has settled, while events come as they are made."""
-    here = work.ground
+    here = work.environment
     plan = here.plan(TOPIC, job__trigger_seconds=STEADY_TRIGGER_S)
     with Running(here, plan) as job:
         before = len(here.watch.triggers)

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from statistics import quantiles
 
-from bench.environment import Ground, Running, ground, tell
+from bench.environment import Environment, Running, environment, tell
 from bench.feeder import Feeder
 from bench.results import Results
 from bench.tables import seconds_to_commit
@@ -20,7 +20,7 @@ PREPARING_MS = 30_000
 
 def measure(results: Results, quick: bool) -> None:
     groups, warming_s, seconds = (200, 15, 15) if quick else (GROUPS, 180, 180)
-    with results.part("latency"), ground() as here:
+    with results.part("latency"), environment() as here:
         spec = FleetSpec(groups, churn=CHURN, round_ms=stretched_round_ms(groups, EVENTS_PER_S))
         start_ts = time.time_ns() // 1_000_000 + PREPARING_MS
         with Feeder(spec, here.folder, start_ts) as feeder:
@@ -31,7 +31,7 @@ def measure(results: Results, quick: bool) -> None:
         results.put("latency", _figures(here, since_ms))
 
 
-def _live(here: Ground, work: CatchUp, warming_s: float, seconds: float) -> float:
+def _live(here: Environment, work: CatchUp, warming_s: float, seconds: float) -> float:
     """Run the job and the projections under the live stream; when counting began."""
     plan = here.plan(TOPIC)
     before = len(here.watch.triggers)
@@ -52,7 +52,7 @@ def _live(here: Ground, work: CatchUp, warming_s: float, seconds: float) -> floa
     return since_ms
 
 
-def _figures(here: Ground, since_ms: float) -> dict[str, float]:
+def _figures(here: Environment, since_ms: float) -> dict[str, float]:
     plan = here.plan(TOPIC)
     kafka = {"kafka.bootstrap.servers": here.kafka.bootstrap_servers, "subscribe": TOPIC}
     found = seconds_to_commit(here.spark, Path(plan.tables, "facts"), kafka, since_ms)

@@ -2,7 +2,7 @@
 
 import time
 
-from bench.environment import Ground, ground
+from bench.environment import Environment, environment
 from bench.feeder import Feeder
 from bench.keyed import catch_up_keyed_by_group
 from bench.plain import PlainLoop
@@ -16,7 +16,7 @@ TOPIC = "groups-1000"
 
 def measure(results: Results, quick: bool) -> None:
     effort = QUICK if quick else FULL
-    with results.part("job.groups_1000", "job.key_is_group_over_shard"), ground() as here:
+    with results.part("job.groups_1000", "job.key_is_group_over_shard"), environment() as here:
         events_per_s = _catch_up(results, here, effort)
         if not effort.keyed_triggers:
             results.put("job.key_is_group_over_shard", SKIPPED)
@@ -27,7 +27,7 @@ def measure(results: Results, quick: bool) -> None:
         results.put("job.key_is_group_over_shard", round(keyed_events_per_s / events_per_s, 3))
 
 
-def _catch_up(results: Results, here: Ground, effort: Effort) -> float:
+def _catch_up(results: Results, here: Environment, effort: Effort) -> float:
     spec = FleetSpec(GROUPS)
     start_ts = time.time_ns() // 1_000_000 - BEHIND_MS
     with Feeder(spec, here.folder, start_ts) as feeder, PlainLoop() as plain:

@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from bench.environment import Ground, Running, Trigger, Usage, tell
+from bench.environment import Environment, Running, Trigger, Usage, tell
 from bench.feeder import Batch, Feeder
 from bench.plain import PlainLoop
 from bench.results import say
@@ -62,12 +62,12 @@ class Caught(NamedTuple):
 class CatchUp:
     """One fleet, one topic, one checkpoint and one plain loop; the state can grow from phase to phase."""
 
-    def __init__(self, ground: Ground, feeder: Feeder, plain: PlainLoop | None, topic: str) -> None:
-        self.ground, self.feeder, self.topic = ground, feeder, topic
+    def __init__(self, environment: Environment, feeder: Feeder, plain: PlainLoop | None, topic: str) -> None:
+        self.environment, self.feeder, self.topic = environment, feeder, topic
         self._plain = plain
         self.loaded = 0  # events sent to the topic
-        self.begun = len(ground.watch.triggers)  # triggers before those of this topic
-        ground.create_topic(topic)
+        self.begun = len(environment.watch.triggers)  # triggers before those of this topic
+        environment.create_topic(topic)
 
     def preload(self, groups: int) -> None:
         """Let the job and the loop know the first ``groups``, side by side: this is not timed."""
@@ -75,9 +75,9 @@ class CatchUp:
         if self._plain:
             self._plain.begin(batch.path)
         self.send([batch])
-        with Running(self.ground, self.ground.plan(self.topic)) as job:
+        with Running(self.environment, self.environment.plan(self.topic)) as job:
             job.wait_for(self.loaded, self.begun)
-        tell(f"preloaded {groups} groups", self.ground.watch.triggers[self.begun :])
+        tell(f"preloaded {groups} groups", self.environment.watch.triggers[self.begun :])
         if self._plain:
             self._plain.finish()
         batch.path.unlink()
@@ -87,16 +87,16 @@ class CatchUp:
         a_trigger = effort.a_trigger
         batches = [self.feeder.backlog(a_trigger) for _ in range(effort.warming + effort.triggers)]
         self.send(batches)
-        before = len(self.ground.watch.triggers)
-        plan = self.ground.plan(self.topic, source__max_offsets_per_trigger=a_trigger)
-        with Usage(self.ground.others) as usage, Running(self.ground, plan) as job:
+        before = len(self.environment.watch.triggers)
+        plan = self.environment.plan(self.topic, source__max_offsets_per_trigger=a_trigger)
+        with Usage(self.environment.others) as usage, Running(self.environment, plan) as job:
             job.wait_for(self.loaded, self.begun)
-        counted = [t for t in self.ground.watch.triggers[before + effort.warming :] if t.records > a_trigger * 0.9]
+        counted = [t for t in self.environment.watch.triggers[before + effort.warming :] if t.records > a_trigger * 0.9]
         tell(f"{self.topic}, {a_trigger} events a trigger", counted)
         return Caught(counted, batches, usage.peak_mb, *usage.cpu_s())
 
     def send(self, batches: list[Batch]) -> None:
-        with ConsoleProducer(self.ground.kafka.bootstrap_servers, self.topic, "lz4") as producer:
+        with ConsoleProducer(self.environment.kafka.bootstrap_servers, self.topic, "lz4") as producer:
             for batch in batches:
                 with batch.path.open("rb") as lines:
                     shutil.copyfileobj(lines, producer.pipe, 1 << 20)
@@ -115,7 +115,7 @@ class CatchUp:
 
     def figures(self, caught: Caught, plain_events_per_s: float, clients: int) -> dict[str, float]:
         """The values of ``job.groups_N``."""
-        checkpoint = Path(self.ground.folder, self.topic, "checkpoint")
+        checkpoint = Path(self.environment.folder, self.topic, "checkpoint")
         began = caught.triggers[0].ended - caught.triggers[0].seconds
         written = checkpoint_bytes_since(checkpoint, began)
         return {
@@ -125,7 +125,7 @@ class CatchUp:
             "trigger_s_p50": round(caught.trigger_s, 2),
             "trigger_s_max": round(max(caught.seconds), 2),
             "triggers": len(caught.triggers),
-            "state_bytes_per_client": round(state_bytes(self.ground.spark, checkpoint) / clients, 1),
+            "state_bytes_per_client": round(state_bytes(self.environment.spark, checkpoint) / clients, 1),
             "checkpoint_mb_per_trigger": round(written / len(caught.triggers) / 1e6, 1),
             "rss_mb": round(caught.peak_mb),
             "java_cpu_us_per_event": round(caught.java_s / caught.events * 1e6, 1),
