@@ -9,44 +9,33 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import NamedTuple
+from pathlib import Path
 
 from streaming.cli.exit_status import INTERRUPTED, OWN_FAULT, READER_GONE, TERMINATED, status_of
 from streaming.cli.standard_streams import ReaderGone, standard_streams
 from streaming.errors import MonitorError, OutputError
 
-
-class Command(NamedTuple):
-    """``module`` has ``add_command(commands)``, which sets ``run`` to a function of the arguments."""
-
-    module: str
-    help: str
-
-
-COMMANDS = {
-    "inspect": Command(
-        "streaming.cli.inspect", "look at a RocketMQ cluster now, and say what is wrong: nothing to set up"
-    ),
-    "run": Command("streaming.cli.run", "watch for months, until a signal"),
-    "collect": Command("streaming.cli.collect", "ask RocketMQ clusters, and send what they say to Kafka or a file"),
-    "notify": Command("streaming.cli.notify", "tell people of alerts, in a process apart from the job"),
-    "silence": Command("streaming.cli.silence", "be told nothing of some groups for a while"),
-    "demo": Command(
-        "streaming.cli.demo", "watch recordings of a real RocketMQ and a simulated fleet, live on a real Kafka"
-    ),
-    "replay": Command("streaming.cli.replay", "play a recording or a file of events to its end"),
-    "explain": Command("streaming.cli.explain", "say what was known of a group at a time, and why it alerted or not"),
-    "check-config": Command("streaming.cli.check_config", "name every fault of a configuration, or what is in effect"),
-    "conformance": Command("streaming.cli.conformance", "check the allocation strategies against RocketMQ's answers"),
-    "evaluate": Command("streaming.cli.evaluate", "prove the detector on simulated incidents whose truth is known"),
-    "simulate": Command("streaming.cli.simulate", "write the events of a simulated fleet of any size"),
-    "plan": Command("streaming.cli.plan", "say what a change will do to a group, before it is made"),
-    "maintain": Command("streaming.cli.maintain", "compact the tables' closed days and drop what is too old"),
-    "rebuild": Command("streaming.cli.rebuild", "make every table that people read again from the facts"),
-    "reseed": Command("streaming.cli.reseed", "begin a new checkpoint without losing open alerts"),
-    "forget": Command("streaming.cli.forget", "end the alerts of a consumer group that was retired"),
-    "version": Command("streaming.cli.version", "print the versions of evenkeel and of what it runs on"),
+COMMANDS = {  # each is a module here, with ``run`` and, if it has options of its own, ``add_arguments``
+    "inspect": "look at a RocketMQ cluster now, and say what is wrong: nothing to set up",
+    "run": "watch for months, until a signal",
+    "collect": "ask RocketMQ clusters, and send what they say to Kafka or a file",
+    "notify": "tell people of alerts, in a process apart from the job",
+    "silence": "be told nothing of some groups for a while",
+    "demo": "watch recordings of a real RocketMQ and a simulated fleet, live on a real Kafka",
+    "replay": "play a recording or a file of events to its end",
+    "explain": "say what was known of a group at a time, and why it alerted or not",
+    "check-config": "name every fault of a configuration, or what is in effect",
+    "conformance": "check the allocation strategies against RocketMQ's answers",
+    "evaluate": "prove the detector on simulated incidents whose truth is known",
+    "simulate": "write the events of a simulated fleet of any size",
+    "plan": "say what a change will do to a group, before it is made",
+    "maintain": "compact the tables' closed days and drop what is too old",
+    "rebuild": "make every table that people read again from the facts",
+    "reseed": "begin a new checkpoint without losing open alerts",
+    "forget": "end the alerts of a consumer group that was retired",
+    "version": "print the versions of evenkeel and of what it runs on",
 }
+WITHOUT_CONFIG = ("demo", "check-config", "conformance", "version")
 
 
 class Terminated(KeyboardInterrupt):
@@ -131,9 +120,24 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="store_true", dest="show_version", help="print evenkeel's version")
     commands = parser.add_subparsers(metavar="COMMAND")
-    for name, command in COMMANDS.items():
+    for name, text in COMMANDS.items():
         if name == asked:
-            import_module(command.module).add_command(commands)
+            _add_command(commands, name)
         else:
-            commands.add_parser(name, help=command.help)
+            commands.add_parser(name, help=text)
     return parser
+
+
+def _add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str) -> None:
+    module = import_module(f"streaming.cli.{name.replace('-', '_')}")
+    parser = commands.add_parser(name, description=module.__doc__)
+    parser.set_defaults(run=module.run)
+    if hasattr(module, "add_arguments"):
+        module.add_arguments(parser)
+    if name not in WITHOUT_CONFIG:
+        parser.add_argument(
+            "--config",
+            type=Path,
+            metavar="FILE",
+            help="the configuration; without it, the defaults and EVENKEEL__SECTION__KEY of the environment",
+        )

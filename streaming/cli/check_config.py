@@ -3,16 +3,13 @@
 import argparse
 from pathlib import Path
 
-from streaming.cli.arguments import Commands
 from streaming.cli.exit_status import REFUSED
 from streaming.config import ConfigFaults, faults_of_alerts, load_alerts, read_config
 from streaming.config.effect import differences, summary
 
 
-def add_command(commands: Commands) -> None:
-    parser = commands.add_parser("check-config", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, nargs="?", metavar="FILE", help="without it, the environment alone")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,14 +3,11 @@
 import argparse
 from pathlib import Path
 
-from streaming.cli.arguments import Commands, add_config
 from streaming.cli.configuration import configured
 from streaming.wording.names import plain
 
 
-def add_command(commands: Commands) -> None:
-    parser = commands.add_parser("collect", description=__doc__)
-    add_config(parser)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run",
         action="store_true",
@@ -23,7 +20,6 @@ def add_command(commands: Commands) -> None:
         metavar="FILE",
         help="keep every answer too, for `evenkeel replay`; appended, compressed if the name ends in .gz",
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -20,12 +20,9 @@ FOLDER = Path("data", "demo")
 PARTITIONS = 4
 
 
-def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add ``demo`` to the command line; the parsed arguments' ``run`` runs it and returns the exit code."""
-    parser = commands.add_parser("demo", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=_positive, metavar="N", help="end N seconds after the first event is played")
     parser.add_argument("--keep", type=Path, metavar="DIR", default=FOLDER, help=f"where the tables go ({FOLDER})")
-    parser.set_defaults(run=run)
 
 
 def _positive(text: str) -> float:

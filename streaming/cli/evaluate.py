@@ -11,12 +11,10 @@ import argparse
 import json
 import sys
 
-from streaming.cli.arguments import Commands, add_config
 from streaming.cli.configuration import configured
 
 
-def add_command(commands: Commands) -> None:
-    parser = commands.add_parser("evaluate", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--incidents", type=_count, default=200, metavar="N", help="how many incidents (default: 200)")
     parser.add_argument(
         "--healthy", type=_count, default=2_000, metavar="N", help="how many healthy rebalances (default: 2000)"
@@ -30,8 +28,6 @@ def add_command(commands: Commands) -> None:
     parser.add_argument("--seed", default="1", metavar="TEXT", help="the same seed gives the same figures (default: 1)")
     parser.add_argument("--jobs", type=_count, metavar="N", help="processes (default: one a processor)")
     parser.add_argument("--json", action="store_true", help="one JSON object (docs/simulation.md has the keys)")
-    add_config(parser)
-    parser.set_defaults(run=run)
 
 
 def _count(text: str) -> int:

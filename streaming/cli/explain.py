@@ -6,12 +6,15 @@ It reads the tables alone: no Spark, no Kafka, no RocketMQ.
 import argparse
 from datetime import datetime, timezone
 
-from streaming.cli.arguments import Commands, add_config
 from streaming.cli.configuration import configured
+from streaming.explain.group_text import lines_of
+from streaming.explain.read_facts import read_group, read_monitor
+from streaming.explain.snapshot_from_facts import snapshot_of
+from streaming.explain.times import parse_moment
+from streaming.snapshots.screen import json_line, show
 
 
-def add_command(commands: Commands) -> None:
-    parser = commands.add_parser("explain", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("group", metavar="GROUP", help="the consumer group")
     parser.add_argument("--cluster", metavar="C", help="its cluster, where several have a group of that name")
     parser.add_argument(
@@ -22,19 +25,11 @@ def add_command(commands: Commands) -> None:
     )
     parser.add_argument("--tables", metavar="DIR", help="the folder of the tables; without it, the configuration's")
     parser.add_argument("--json", action="store_true", help="one JSON object (docs/explain.md has the keys)")
-    add_config(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """0. Raises MonitorError for a time, table or group that there is none of."""
     config = configured(arguments, writes=())
-    from streaming.explain.group_text import lines_of
-    from streaming.explain.read_facts import read_group, read_monitor
-    from streaming.explain.snapshot_from_facts import snapshot_of
-    from streaming.explain.times import parse_moment
-    from streaming.snapshots.screen import json_line, show
-
     at = parse_moment(arguments.at, datetime.now(timezone.utc)) if arguments.at else None
     tables = arguments.tables or config.tables.path
     facts = read_group(tables, arguments.group, arguments.cluster, at and at.ts)

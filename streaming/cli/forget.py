@@ -10,7 +10,6 @@ import socket
 import time
 from pathlib import Path
 
-from streaming.cli.arguments import Commands, add_config
 from streaming.cli.configuration import configured
 from streaming.config import Config
 from streaming.errors import ConfigError, PublishError
@@ -18,12 +17,9 @@ from streaming.errors import ConfigError, PublishError
 ACKNOWLEDGED_WITHIN_S = 30
 
 
-def add_command(commands: Commands) -> None:
-    parser = commands.add_parser("forget", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_config(parser)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("group", metavar="GROUP", help="the consumer group, as RocketMQ calls it")
     parser.add_argument("--cluster", help="its cluster; may be left out where collector.clusters names only one")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

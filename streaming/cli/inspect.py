@@ -9,14 +9,12 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from streaming.cli.arguments import Commands, add_config
 from streaming.cli.configuration import configured
 from streaming.config import Config, server_list
 from streaming.errors import CollectorError
 
 
-def add_command(commands: Commands) -> None:
-    parser = commands.add_parser("inspect", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--namesrv",
         metavar="HOST:PORT[;HOST:PORT]",
@@ -38,8 +36,6 @@ def add_command(commands: Commands) -> None:
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a group (docs/inspect.md has the keys)")
     parser.add_argument("--verbose", action="store_true", help="every group in full, and every row")
-    add_config(parser)
-    parser.set_defaults(run=run)
 
 
 def _seconds(text: str) -> float:

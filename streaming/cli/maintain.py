@@ -2,14 +2,7 @@
 
 import argparse
 
-from streaming.cli.arguments import Commands, add_config
 from streaming.cli.configuration import configured, session
-
-
-def add_command(commands: Commands) -> None:
-    parser = commands.add_parser("maintain", description=__doc__)
-    add_config(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -5,27 +5,23 @@
 
 import argparse
 from threading import Event
-from typing import TYPE_CHECKING
 
-from streaming.cli.arguments import Commands, add_config
 from streaming.cli.configuration import configured_with_alerts
 from streaming.cli.exit_status import DONE, NOT_RIGHT
 from streaming.config import NOTIFIER, TABLES
 from streaming.ending import ended_by_signals
+from streaming.notifier.from_config import notifier_settings
+from streaming.notifier.send_test_page import test_destinations
+from streaming.notifier.threads import NotifierSettings, keep_delivering
+from streaming.wording.names import plain
 
-if TYPE_CHECKING:
-    from streaming.notifier.threads import NotifierSettings
 
-
-def add_command(commands: Commands) -> None:
-    parser = commands.add_parser("notify", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--test",
         action="store_true",
         help="send a test page and its end to every destination once, say what came back, and no more",
     )
-    add_config(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -34,25 +30,19 @@ def run(arguments: argparse.Namespace) -> int:
     Raises MonitorError for what is refused, and while another notifier delivers.
     """
     config, alerts = configured_with_alerts(arguments, writes=() if arguments.test else (TABLES, NOTIFIER))
-    from streaming.notifier.from_config import notifier_settings
-    from streaming.notifier.threads import keep_delivering
-
-    plan = notifier_settings(config, alerts, file=arguments.config)
+    settings = notifier_settings(config, alerts, file=arguments.config)
     if arguments.test:
-        return _test(plan)
+        return _test(settings)
     stop = Event()
     with ended_by_signals(stop):
-        keep_delivering(plan, stop, is_alone=True)
+        keep_delivering(settings, stop, is_alone=True)
     return 0
 
 
-def _test(plan: "NotifierSettings") -> int:
+def _test(settings: NotifierSettings) -> int:
     """It may run beside a notifier that delivers: nothing is kept of it."""
-    from streaming.notifier.send_test_page import test_destinations
-    from streaming.wording.names import plain
-
     has_failed = False
-    for one in test_destinations(plan):
+    for one in test_destinations(settings):
         has_failed |= not one.is_accepted
         outcome = "taken" if one.is_accepted else "NOT TAKEN"
         unrouted = "" if one.is_routed else "; but no route names it: no page ever goes there"

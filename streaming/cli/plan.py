@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from streaming.cli.arguments import Commands, add_config
 from streaming.cli.configuration import configured
 from streaming.errors import SourceError
 from streaming.simulation.planning.change import (
@@ -35,8 +34,7 @@ if TYPE_CHECKING:
 LONGEST_FILE = 256 * 1024 * 1024
 
 
-def add_command(commands: Commands) -> None:
-    parser = commands.add_parser("plan", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--namesrv", metavar="HOST:PORT", help="look at this cluster now, as 'evenkeel inspect' does")
     source.add_argument("--from", dest="file", type=Path, metavar="FILE", help="what 'evenkeel inspect --json' printed")
@@ -55,8 +53,6 @@ def add_command(commands: Commands) -> None:
     parser.add_argument("--lose-room", metavar="ROOM", help="clients and brokers whose names begin with it are lost")
     parser.add_argument("--json", action="store_true", help="one JSON object (docs/simulation.md has the keys)")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="queues x clients before and after, .png or .svg")
-    add_config(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -2,15 +2,8 @@
 
 import argparse
 
-from streaming.cli.arguments import Commands, add_config
 from streaming.cli.configuration import configured, session
 from streaming.progress import Progress
-
-
-def add_command(commands: Commands) -> None:
-    parser = commands.add_parser("rebuild", description=__doc__)
-    add_config(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -20,19 +20,15 @@ from streaming.wording.numbers import counted
 STYLES = {"pending": "yellow", "firing": "bold red", "resolved": "green"}
 
 
-def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add ``replay`` to the command line; the parsed arguments' ``run`` runs it and returns the exit code."""
-    parser = commands.add_parser("replay", help="play a recording or a file of events to its end", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="JSON lines, also compressed with gzip")
     parser.add_argument(
         "--tables", type=Path, metavar="DIR", help="where to make the tables (default: data/replay/NAME)"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object for each alert transition, nothing else")
-    parser.add_argument("--config", type=Path, metavar="F", help="the configuration to judge by")
     parser.add_argument(
         "--engine", choices=("spark", "core"), default="spark", help="core: the same alerts without Spark and tables"
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -6,16 +6,13 @@ afterwards set job.checkpoint to the new folder and start it.
 
 import argparse
 
-from streaming.cli.arguments import Commands, add_config
 from streaming.cli.configuration import configured, session
 from streaming.config.environment import variable
 
 AUTO = "auto"
 
 
-def add_command(commands: Commands) -> None:
-    parser = commands.add_parser("reseed", description=__doc__)
-    add_config(parser)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--checkpoint", required=True, metavar="NEW", help="the new checkpoint's folder")
     parser.add_argument(
         "--starting-offsets",
@@ -24,7 +21,6 @@ def add_command(commands: Commands) -> None:
         help="earliest, latest or JSON as for source.starting_offsets; auto, the default: from where the newest facts "
         "say that Kafka was read up to",
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,16 +3,9 @@
 import argparse
 from threading import Event, Thread
 
-from streaming.cli.arguments import Commands, add_config
 from streaming.cli.configuration import configured_with_alerts
 
 ENDING_S = 10
-
-
-def add_command(commands: Commands) -> None:
-    parser = commands.add_parser("run", description=__doc__)
-    add_config(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -25,9 +18,9 @@ def run(arguments: argparse.Namespace) -> int:
     from streaming.notifier.threads import keep_delivering
     from streaming.spark.service import serve
 
-    plan = notifier_settings(config, alerts, file=arguments.config)
+    settings = notifier_settings(config, alerts, file=arguments.config)
     stop = Event()
-    notifier = Thread(target=keep_delivering, args=(plan, stop), name="notifier", daemon=True)
+    notifier = Thread(target=keep_delivering, args=(settings, stop), name="notifier", daemon=True)
     try:
         serve(config, stop, started=notifier.start)
     finally:

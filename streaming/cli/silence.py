@@ -12,15 +12,17 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from streaming.cli.arguments import Commands, add_config
+from schemas.facts import Cause, Kind
+from streaming.cli.configuration import configured
+from streaming.config import NOTIFIER
 from streaming.errors import SetupError
-
-if TYPE_CHECKING:
-    from streaming.holding import Holder
-    from streaming.notifier.silence_files import SilenceFiles
-    from streaming.notifier.silences import Silence
+from streaming.holding import Holder
+from streaming.notifier.silence_files import SilenceFiles, new_id
+from streaming.notifier.silences import Silence
+from streaming.notifier.state_files import read_open_alerts, running_notifier
+from streaming.wording.lists import first_of
+from streaming.wording.names import plain
 
 MINUTES = {"m": 1, "h": 60, "d": 1440}
 LONGEST_DAYS = 31
@@ -28,10 +30,7 @@ NAMES_AT_MOST = 5
 TROUBLES = ("monitor_blind", "monitor_late", "group_blind")
 
 
-def add_command(commands: Commands) -> None:
-    from schemas.facts import Cause, Kind
-
-    parser = commands.add_parser("silence", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--group", metavar="PATTERN", help="groups that match, as in 'orders-*'")
     parser.add_argument("--cluster", metavar="PATTERN", help="only of these clusters")
     kinds, causes = [*(kind.value for kind in Kind), *TROUBLES], [cause.value for cause in Cause]
@@ -43,8 +42,6 @@ def add_command(commands: Commands) -> None:
     parser.add_argument("--list", action="store_true", help="print the silences that last, and no more")
     parser.add_argument("--end", metavar="ID", help="end a silence now")
     parser.add_argument("--ahead", action="store_true", help="write it though no notifier runs yet that would read it")
-    add_config(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -52,10 +49,6 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises SetupError for what is not complete, no silence that lasts, or one that nobody would read.
     """
-    from streaming.cli.configuration import configured
-    from streaming.config import NOTIFIER
-    from streaming.notifier.silence_files import SilenceFiles
-
     config = configured(arguments, writes=() if arguments.list else (NOTIFIER,))
     state = Path(config.notify.state).absolute()
     files, now = SilenceFiles(state), time.time_ns() // 1_000_000
@@ -87,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _readable(files: "SilenceFiles") -> "list[Silence]":
+def _readable(files: SilenceFiles) -> list[Silence]:
     """Raises SetupError where nobody knows whether there are some."""
     found = files.all()
     if files.failure is not None:
@@ -95,10 +88,8 @@ def _readable(files: "SilenceFiles") -> "list[Silence]":
     return found
 
 
-def _reader(state: Path) -> "Holder | None":
+def _reader(state: Path) -> Holder | None:
     """Raises SetupError where the folder may not be looked into: there could be silences."""
-    from streaming.notifier.state_files import running_notifier
-
     try:
         return running_notifier(state)
     except OSError as error:
@@ -110,10 +101,7 @@ def _named(state: Path, arguments: argparse.Namespace) -> str:
     return f"{state} (notify.state {given})"
 
 
-def _silence(arguments: argparse.Namespace, now: int) -> "Silence":
-    from streaming.notifier.silence_files import new_id
-    from streaming.notifier.silences import Silence
-
+def _silence(arguments: argparse.Namespace, now: int) -> Silence:
     return Silence(
         id=new_id(),
         cluster=arguments.cluster or "*",
@@ -127,25 +115,20 @@ def _silence(arguments: argparse.Namespace, now: int) -> "Silence":
     )
 
 
-def _what_it_silences(silence: "Silence", state: Path) -> str:
+def _what_it_silences(silence: Silence, state: Path) -> str:
     """A pattern that is misspelt matches nothing: so what it matches now is said."""
-    from streaming.core.causes.explanation import first_of
-    from streaming.notifier.state_files import read_open_alerts
-
-    standing = read_open_alerts(state)
-    clusters = sorted(name for name in standing.health if name)
+    known = read_open_alerts(state)
+    clusters = sorted(name for name in known.health if name)
     if clusters and not any(fnmatchcase(name, silence.cluster) for name in clusters):
         return f"no cluster is named {silence.cluster}; known: {first_of(clusters, NAMES_AT_MOST)}"
-    alerts = [alert for alert in standing.alerts.values() if silence.matches(alert)]
+    alerts = [alert for alert in known.alerts.values() if silence.matches(alert)]
     if not alerts:
         return "no alert that fires now matches"
     groups = first_of(sorted({alert.group for alert in alerts}), NAMES_AT_MOST)
-    return f"{len(alerts)} of the {len(standing.alerts)} alerts that fire now match, of {groups}"
+    return f"{len(alerts)} of the {len(known.alerts)} alerts that fire now match, of {groups}"
 
 
 def _say(text: str) -> None:
-    from streaming.wording.names import plain
-
     print(plain(text), file=sys.stderr)
 
 
@@ -158,9 +141,7 @@ def _require(arguments: argparse.Namespace) -> None:
         raise SetupError(f"a silence also needs {', '.join(lacking)}")
 
 
-def _line(silence: "Silence") -> str:
-    from streaming.wording.names import plain
-
+def _line(silence: Silence) -> str:
     until = datetime.fromtimestamp(silence.until_ts / 1000, timezone.utc)
     named = ((name, getattr(silence, name)) for name in ("cluster", "group", "kind", "cause"))
     what = " ".join(f"{name}={pattern}" for name, pattern in named if pattern != "*") or "everything"

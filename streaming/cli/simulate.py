@@ -11,7 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streaming.cli.arguments import Commands, add_config
 from streaming.cli.configuration import configured
 from streaming.errors import ConfigError
 from streaming.progress import Progress
@@ -27,8 +26,7 @@ MOST_GROUPS, MOST_CLIENTS, MOST_QUEUES, MOST_BROKERS = 100_000, 1_000, 1_024, 64
 FAULTY, MOST_FAULTY = 0.05, 0.4
 
 
-def add_command(commands: Commands) -> None:
-    parser = commands.add_parser("simulate", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--groups", type=_up_to(MOST_GROUPS), default=100, metavar="N", help="how many (default: 100)")
     parser.add_argument(
         "--clients", type=_up_to(MOST_CLIENTS), default=20, metavar="N", help="of each group (default: 20)"
@@ -54,8 +52,6 @@ def add_command(commands: Commands) -> None:
     where.add_argument("--to", type=Path, metavar="FILE", help="JSON lines, compressed if the name ends in .gz")
     where.add_argument("--kafka", metavar="HOST:PORT", help="instead of source.bootstrap_servers")
     parser.add_argument("--topic", metavar="NAME", help="instead of source.topic")
-    add_config(parser)
-    parser.set_defaults(run=run)
 
 
 def _up_to(most: int) -> Callable[[str], int]:

@@ -4,13 +4,7 @@ import argparse
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
-from streaming.cli.arguments import Commands
-
 PACKAGES = ("evenkeel", "pyspark", "delta-spark", "deltalake", "pandas", "pyarrow", "msgspec", "pydantic")
-
-
-def add_command(commands: Commands) -> None:
-    commands.add_parser("version", description=__doc__).set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

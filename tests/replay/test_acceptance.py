@@ -6,7 +6,6 @@ what was measured on the real cluster: ``from_s`` is when the fault began, by th
 a round. Where nothing must fire, no warning may either. Alerts on retry topics are not counted.
 """
 
-import argparse
 import io
 import json
 import subprocess
@@ -21,7 +20,7 @@ from deltalake import DeltaTable
 
 from schemas.facts import Fact
 from schemas.identity import is_retry_topic
-from streaming.cli.replay import add_command
+from streaming.cli import main
 from streaming.config import load_config
 from streaming.demo import RECORDINGS
 from streaming.explain.expired_facts import read_standing
@@ -36,11 +35,8 @@ EXPECTED: dict[str, Any] = json.loads((Path(__file__).parent / "expect.json").re
 
 def replay(name: str, *options: str) -> list[dict[str, Any]]:
     """What ``evenkeel replay --json`` prints."""
-    parser = argparse.ArgumentParser()
-    add_command(parser.add_subparsers())
-    arguments = parser.parse_args(["replay", str(RECORDINGS / f"{name}.jsonl.gz"), "--json", *options])
     with redirect_stdout(io.StringIO()) as out:
-        assert arguments.run(arguments) == 0
+        assert main(["replay", str(RECORDINGS / f"{name}.jsonl.gz"), "--json", *options]) == 0
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
