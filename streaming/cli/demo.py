@@ -5,9 +5,9 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from streaming.demo.example_queries import invitation
+from streaming.demo.example_queries import example_queries
 from streaming.demo.fleet import demo_templates
-from streaming.demo.live_run import TOPIC, Show
+from streaming.demo.live_run import TOPIC, DemoRun
 from streaming.demo.scenarios import load_scenarios
 from streaming.demo.schedule import CLUSTER
 from streaming.demo.terminal import Terminal
@@ -49,19 +49,19 @@ def run(arguments: argparse.Namespace) -> int:
             stack.callback(kafka.stop)
             kafka.start()
             kafka.create_topic(TOPIC, PARTITIONS)
-        show = Show(terminal, scenarios, templates, kafka.bootstrap_servers, folder, arguments.seconds)
-        show.perform()
-    _sum_up(terminal, show, time.monotonic() - began)
+        show = DemoRun(terminal, scenarios, templates, kafka.bootstrap_servers, folder, arguments.seconds)
+        show.run()
+    _print_summary(terminal, show, time.monotonic() - began)
     return 0
 
 
-def _sum_up(terminal: Terminal, show: Show, took_s: float) -> None:
-    if show.account is None:
+def _print_summary(terminal: Terminal, show: DemoRun, took_s: float) -> None:
+    if show.output is None:
         terminal.say("Stopped before anything was played.")
         return
     terminal.say(f"\nHow the groups of cluster {CLUSTER} stand:", "bold")
-    terminal.table(["group", "what it is about", "status", "open alerts"], show.account.summary())
+    terminal.table(["group", "what it is about", "status", "open alerts"], show.output.summary())
     played = counted(show.records, "event")
-    fired = counted(show.account.alerts_fired, "alert")
+    fired = counted(show.output.alerts_fired, "alert")
     terminal.say(f"\n{played} played, {fired} fired, {took_s:.0f} s in all. Tables: {show.tables}\n")
-    terminal.say(invitation(show.tables))
+    terminal.say(example_queries(show.tables))

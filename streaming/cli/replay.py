@@ -14,10 +14,9 @@ from streaming.replay.alert_transitions import as_json, details, headline
 from streaming.replay.core_engine import Outcome, run_core
 from streaming.replay.input_file import Counts, open_source
 from streaming.replay.recording import DEFAULT_CLUSTER
+from streaming.snapshots.group_lines import ALERT_STYLES
 from streaming.wording.names import plain, plain_lines
 from streaming.wording.numbers import counted
-
-STYLES = {"pending": "yellow", "firing": "bold red", "resolved": "green"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Replay, tell, and return 0. Raises MonitorError for a file or configuration that is refused."""
+    """Replay, print, and return 0. Raises MonitorError for a file or configuration that is refused."""
     config = load_config(arguments.config, writes=())
     progress = Progress()
 
@@ -42,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     source = open_source(arguments.file, warn, DEFAULT_CLUSTER)
 
-    def tell(outcome: Outcome) -> None:
+    def show(outcome: Outcome) -> None:
         (_print_json if arguments.json else _print_words)(outcome, source.counts)
 
     if arguments.engine == "core":
@@ -50,13 +49,13 @@ def run(arguments: argparse.Namespace) -> int:
             say("--tables is of no use with --engine core, which makes none")
         with progress:
             outcome = run_core(source.records(), config.settings(), progress.say)
-        tell(outcome)
+        show(outcome)
         return 0
     from streaming.replay.spark_engine import run_spark  # importing Spark takes a second that --engine core need not
 
     name = arguments.file.name.split(".", 1)[0] or "replay"
     tables = arguments.tables or Path("data", "replay", name)
-    run_spark(source.records(), config, tables, say, tell)
+    run_spark(source.records(), config, tables, say, show)
     if not arguments.json:
         print(f"Tables: {tables}")
     return 0
@@ -77,7 +76,7 @@ def _print_words(outcome: Outcome, counts: Counts) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for transition in outcome.transitions:
         at_s = (transition.ts - (counts.first_ts or 0)) / 1000
-        console.print(Text(f"{at_s:8.1f} s  {plain(headline(transition))}", style=STYLES[transition.alert.state]))
+        console.print(Text(f"{at_s:8.1f} s  {plain(headline(transition))}", style=ALERT_STYLES[transition.alert.state]))
         for line in details(transition):
             console.print(Text(" " * 12 + plain(line)))
     console.print(Text(summary(outcome, counts)))

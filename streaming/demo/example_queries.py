@@ -33,7 +33,7 @@ def spark_query(tables: Path) -> str:
     return SPARK.format(python=quote(sys.executable), queues=str(tables / "queue_assignments"))
 
 
-def invitation(tables: Path) -> str:
+def example_queries(tables: Path) -> str:
     """Both, with a word on each."""
     missing = "" if find_spec("duckdb") else " (first: pip install duckdb)"
     return (

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from random import Random
 
-from streaming.demo.schedule import CLUSTER, Played
+from streaming.demo.schedule import CLUSTER, ScheduledRecord
 from streaming.simulation.load.fleet_spec import JOIN, FleetSpec, faults_named, templates_for
 from streaming.simulation.load.generated_fleet import GeneratedFleet
 from streaming.simulation.load.generated_group import GeneratedGroup
@@ -86,7 +86,7 @@ def demo_templates() -> list[GroupTemplate]:
     return templates_for(FleetSpec(len(GROUPS), CLIENTS, QUEUES, seed=SEED, faults=faults))
 
 
-def simulated_schedule(templates: list[GroupTemplate], start_ms: int) -> Iterator[Played]:
+def simulated_schedule(templates: list[GroupTemplate], start_ms: int) -> Iterator[ScheduledRecord]:
     """Everything that the fleet tells from ``start_ms`` on, in the order in which it is due; it never ends.
 
     The groups are known by then, and one after the other comes to the end of a minute at rest.
@@ -107,11 +107,11 @@ def simulated_schedule(templates: list[GroupTemplate], start_ms: int) -> Iterato
         )
     fleet, numbers = GeneratedFleet(groups, start_ms - KNOWN_BEFORE_MS, ROUND_MS), count()
     for key, value in fleet.introduce(len(groups)):
-        yield Played(start_ms, next(numbers), key.decode().partition("/")[2], key, value)
+        yield ScheduledRecord(start_ms, next(numbers), key.decode().partition("/")[2], key, value)
     due_ms = start_ms
     for group_round in fleet.rounds():
         due_ms = max(due_ms, group_round.ts)
         for _, group, what in director.due(due_ms):
-            yield Played(due_ms, next(numbers), group, b"", None, what)
+            yield ScheduledRecord(due_ms, next(numbers), group, b"", None, what)
         for key, value in group_round.records:
-            yield Played(due_ms, next(numbers), group_round.group.identity.group, key, value)
+            yield ScheduledRecord(due_ms, next(numbers), group_round.group.identity.group, key, value)

@@ -1,16 +1,15 @@
-"""What happens, in words: each fact that matters to a watcher as a line, and how every group stands at the end."""
+"""The demo's text: a line for each fact that matters to a reader, and the state of every group at the end."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from schemas.facts import AlertFact, AlertState, Fact, GroupFact
 from streaming.demo.scenarios import Scenario
-from streaming.replay.alert_transitions import Transition, details, headline
+from streaming.replay.alert_transitions import AlertTransition, details, headline
+from streaming.snapshots.group_lines import ALERT_STYLES, status_style
+from streaming.snapshots.lines import Line
 from streaming.wording.numbers import counted
 
-STATE_STYLES = {"pending": "yellow", "firing": "bold red", "resolved": "green"}
-STATUS_STYLES = {"healthy": "green", "findings": "red"}
 STATUS_WORDS = {
     "healthy": "every queue has the owner it should have",
     "settling": "rebalancing; too early to judge",
@@ -19,22 +18,15 @@ STATUS_WORDS = {
     "excluded": "not ours to judge",
     "empty": "no consumer is connected",
 }
-QUIET = frozenset({"MATCH", "EXCLUDED", "NO_MEMBERS"})
-PASSING = frozenset({"settling", "unknown"})
-MENDED = " (mended)"
+NOT_SHOWN = frozenset({"MATCH", "EXCLUDED", "NO_MEMBERS"})
+TEMPORARY = frozenset({"settling", "unknown"})
+REPAIRED = " (mended)"
 
 
-class Spoken(NamedTuple):
-    """A line for the terminal, and its style."""
+class LiveOutput:
+    """Facts in, lines out. ``start_ms``: when the first event was played; times are shown relative to it.
 
-    text: str
-    style: str = ""
-
-
-class Account:
-    """Facts in, lines out. ``start_ms`` is when the first event was played: times are told from there.
-
-    Of ``simulated`` groups it is told what befell them last, and not that they are settling: too many come and go.
+    Of ``simulated`` groups the summary shows the last disruption. Their settling is not shown, to save lines.
     """
 
     def __init__(self, scenarios: Iterable[Scenario], start_ms: int, simulated: Iterable[str] = ()) -> None:
@@ -43,40 +35,40 @@ class Account:
         self._about = {scenario.group: scenario.plan.about for scenario in scenarios}
         self._about |= dict.fromkeys(simulated, "simulated: all has been well")
         self._status: dict[str, str] = {}
-        self._told: dict[str, str] = {}
+        self._shown_status: dict[str, str] = {}
         self._open: dict[str, dict[str, str]] = {}
         self._causes: dict[str, str | None] = {}
         self._fired: set[str] = set()
 
-    def hear(self, facts: Iterable[Fact]) -> Iterator[Spoken]:
+    def lines_for(self, facts: Iterable[Fact]) -> Iterator[Line]:
         """The lines for facts of alerts and groups."""
         for fact in facts:
             if isinstance(fact.payload, AlertFact):
-                yield from self._hear_alert(fact, fact.payload)
+                yield from self._alert_lines(fact, fact.payload)
             elif isinstance(fact.payload, GroupFact):
-                yield from self._hear_group(fact, fact.payload)
+                yield from self._group_lines(fact, fact.payload)
 
-    def deed(self, due_ms: int, group: str, what: str) -> Spoken:
+    def action(self, due_ms: int, group: str, what: str) -> Line:
         """What was really done to the cluster, which evenkeel is not told."""
         if group in self._simulated:
-            last = self._about[group].removesuffix(MENDED)
-            self._about[group] = f"{last}{MENDED}" if what == "mended" else f"simulated: {what}"
-        return Spoken(f"{self._at(due_ms)}  {'(done)':<8}  {group}: {what}", "cyan")
+            last = self._about[group].removesuffix(REPAIRED)
+            self._about[group] = f"{last}{REPAIRED}" if what == "mended" else f"simulated: {what}"
+        return Line(f"{self._at(due_ms)}  {'(done)':<8}  {group}: {what}", "cyan")
 
     def _at(self, ts: int) -> str:
         return f"{max(0, ts - self._start_ms) / 1000:7.1f} s"
 
-    def _hear_alert(self, fact: Fact, alert: AlertFact) -> Iterator[Spoken]:
+    def _alert_lines(self, fact: Fact, alert: AlertFact) -> Iterator[Line]:
         """A change of state with all its details; of other changes, that the cause is another one."""
-        transition = Transition(fact.ts, fact.cluster, fact.group, fact.topic, fact.seq, alert)
+        transition = AlertTransition(fact.ts, fact.cluster, fact.group, fact.topic, fact.seq, alert)
         still_open, state = self._open.setdefault(fact.group, {}), alert.state
         what, same = f"{alert.kind} {state}", self._causes.get(alert.fingerprint) == alert.cause
         if still_open.get(alert.fingerprint) != what:
-            yield Spoken(f"{self._at(fact.ts)}  {headline(transition)}", STATE_STYLES.get(state, ""))
+            yield Line(f"{self._at(fact.ts)}  {headline(transition)}", ALERT_STYLES.get(state, ""))
             for line in details(transition):
-                yield Spoken(f"{'':9}  {line}")
+                yield Line(f"{'':9}  {line}")
         elif not same:
-            yield Spoken(f"{self._at(fact.ts)}  {headline(transition)}: {alert.cause}", STATE_STYLES.get(state, ""))
+            yield Line(f"{self._at(fact.ts)}  {headline(transition)}: {alert.cause}", ALERT_STYLES.get(state, ""))
         self._causes[alert.fingerprint] = alert.cause
         if state == AlertState.RESOLVED:
             still_open.pop(alert.fingerprint, None)
@@ -85,16 +77,18 @@ class Account:
         if state == AlertState.FIRING:
             self._fired.add(alert.fingerprint)
 
-    def _hear_group(self, fact: Fact, group: GroupFact) -> Iterator[Spoken]:
+    def _group_lines(self, fact: Fact, group: GroupFact) -> Iterator[Line]:
         self._status[fact.group] = group.status
-        if self._told.get(fact.group) == group.status or (fact.group in self._simulated and group.status in PASSING):
+        if self._shown_status.get(fact.group) == group.status or (
+            fact.group in self._simulated and group.status in TEMPORARY
+        ):
             return
-        self._told[fact.group] = group.status
-        found = ", ".join(f"{count} {kind}" for kind, count in group.counts.items() if kind not in QUIET)
+        self._shown_status[fact.group] = group.status
+        found = ", ".join(f"{count} {kind}" for kind, count in group.counts.items() if kind not in NOT_SHOWN)
         words = f"{STATUS_WORDS.get(group.status, '')}{f' ({found})' if found else ''}"
         size = f"{counted(group.members, 'member')}, {counted(group.queues, 'queue')}"
         text = f"{self._at(fact.ts)}  {group.status:<8}  {fact.group}  {size}: {words}"
-        yield Spoken(text, STATUS_STYLES.get(group.status, "dim"))
+        yield Line(text, status_style(group.status))
 
     def summary(self) -> list[tuple[str, str, str, str]]:
         """(group, what it is about, how it stands, its open alerts) of every group played."""

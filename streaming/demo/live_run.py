@@ -1,4 +1,4 @@
-"""The show: what is played goes into Kafka, the job runs in this process, and what it commits is told as it comes."""
+"""Runs the demo: records go into Kafka, the job runs in this process, and facts are printed as they are committed."""
 
 import heapq
 import os
@@ -19,25 +19,25 @@ from schemas.history import ALERTS
 from schemas.tables import FACTS
 from streaming.config import Config, Job, Source, Spark, Tables
 from streaming.demo.fleet import GROUPS, simulated_schedule
-from streaming.demo.live_output import Account
+from streaming.demo.live_output import LiveOutput
 from streaming.demo.publisher import Publisher
 from streaming.demo.scenarios import Scenario
-from streaming.demo.schedule import CLUSTER, Played, schedule
+from streaming.demo.schedule import CLUSTER, ScheduledRecord, schedule
 from streaming.demo.terminal import Terminal
 from streaming.replay.spark_engine import SHORT_LIVED
 from streaming.simulation.load.group_template import GroupTemplate
 from streaming.spark.service import serve
-from streaming.tables.facts_table import FactsTable
+from streaming.tables.facts_reader import FactsReader
 
 TOPIC = "evenkeel-events"
-LOOK_S = 0.5
+POLL_S = 0.5
 FIRST_EVENT_MS = 500
 FINISH_WITHIN_S = 300  # a machine that is busy with other things may need minutes
 STDERR = 2  # what a process inherits, whatever sys.stderr has become
 
 
-class Show:
-    """One performance. ``folder`` gets ``tables``, ``checkpoint`` and what Spark has to say, in ``spark.log``."""
+class DemoRun:
+    """``folder`` gets ``tables``, ``checkpoint``, and Spark's messages in ``spark.log``."""
 
     def __init__(
         self,
@@ -49,35 +49,35 @@ class Show:
         seconds: float | None,
     ) -> None:
         self.tables = folder / "tables"
-        self.account: Account | None = None
+        self.output: LiveOutput | None = None
         self.records = 0
         self._terminal = terminal
         self._scenarios = scenarios
-        self._moulds = templates
+        self._templates = templates
         self._bootstrap_servers = bootstrap_servers
         self._folder = folder
         self._seconds = seconds
         self._ready = Event()
         self._stop = Event()
-        self._java_says = JavaSays(folder / "spark.log")
+        self._stderr = StderrToFile(folder / "spark.log")
         self._failure: BaseException | None = None
-        self._facts = FactsTable(self.tables / FACTS.name, [AlertFact, GroupFact])
-        self._alerts_told = 0
+        self._facts = FactsReader(self.tables / FACTS.name, [AlertFact, GroupFact])
+        self._alerts_read = 0
 
-    def perform(self) -> None:
+    def run(self) -> None:
         """Until the time is over or a signal comes. Raises MonitorError where the job fails."""
-        teller = Thread(target=self._tell_all, name="teller", daemon=True)
-        teller.start()
+        printer = Thread(target=self._print_all, name="printer", daemon=True)
+        printer.start()
         try:
-            self._java_says.begin()
+            self._stderr.begin()
             serve(self._config(), self._stop, self._on_ready)
         finally:
-            self._java_says.end()
+            self._stderr.end()
             self._stop.set()
-            teller.join()
+            printer.join()
         if self._failure is not None:
             raise self._failure
-        self._tell()
+        self._print_new_facts()
 
     def _config(self) -> Config:
         return Config(
@@ -101,14 +101,14 @@ class Show:
 
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, interrupt)
-        self._java_says.end()
+        self._stderr.end()
         self._ready.set()
 
-    def _tell_all(self) -> None:
+    def _print_all(self) -> None:
         try:
             with self._terminal.step("Starting Spark and the streaming job"):
                 while not (self._ready.is_set() or self._stop.is_set()):
-                    self._ready.wait(LOOK_S)
+                    self._ready.wait(POLL_S)
             if self._ready.is_set():
                 self._play()
         except BaseException as error:
@@ -118,28 +118,28 @@ class Show:
 
     def _play(self) -> None:
         start_ms = time.time_ns() // 1_000_000 + FIRST_EVENT_MS
-        self.account = account = Account(self._scenarios, start_ms, GROUPS)
-        self._introduce(start_ms)
-        publisher = Publisher(self._bootstrap_servers, TOPIC, self._programme(start_ms))
+        self.output = output = LiveOutput(self._scenarios, start_ms, GROUPS)
+        self._print_introduction(start_ms)
+        publisher = Publisher(self._bootstrap_servers, TOPIC, self._schedule(start_ms))
         publisher.start()
         try:
-            while not self._stop.wait(LOOK_S) and not self._is_over(start_ms):
+            while not self._stop.wait(POLL_S) and not self._is_over(start_ms):
                 publisher.check()
-                while not publisher.deeds.empty():
-                    deed = publisher.deeds.get()
-                    self._terminal.tell(*account.deed(deed.due_ms, deed.group, deed.deed))
-                self._tell()
+                while not publisher.actions.empty():
+                    action = publisher.actions.get()
+                    self._terminal.say_wrapped(*output.action(action.due_ms, action.group, action.action))
+                self._print_new_facts()
         finally:
             publisher.stop()
             self.records = publisher.records
         self._finish()
 
-    def _programme(self, start_ms: int) -> Iterator[Played]:
+    def _schedule(self, start_ms: int) -> Iterator[ScheduledRecord]:
         """The recordings, and the simulated fleet beside them."""
-        both = schedule(self._scenarios, start_ms), simulated_schedule(self._moulds, start_ms)
-        return heapq.merge(*both, key=lambda played: played.due_ms)
+        both = schedule(self._scenarios, start_ms), simulated_schedule(self._templates, start_ms)
+        return heapq.merge(*both, key=lambda one: one.due_ms)
 
-    def _introduce(self, start_ms: int) -> None:
+    def _print_introduction(self, start_ms: int) -> None:
         self._terminal.say()
         for scenario in self._scenarios:
             self._terminal.say(f"{CLUSTER}/{scenario.group}: {scenario.plan.about}")
@@ -154,13 +154,13 @@ class Show:
     def _is_over(self, start_ms: int) -> bool:
         return self._seconds is not None and time.time() * 1000 >= start_ms + self._seconds * 1000
 
-    def _tell(self) -> None:
-        """Whatever was committed since the last time."""
+    def _print_new_facts(self) -> None:
+        """Facts that were committed since the last call."""
         facts = self._facts.new()
-        self._alerts_told += sum(isinstance(fact.payload, AlertFact) for fact in facts)
-        if self.account is not None:
-            for spoken in self.account.hear(facts):
-                self._terminal.tell(*spoken)
+        self._alerts_read += sum(isinstance(fact.payload, AlertFact) for fact in facts)
+        if self.output is not None:
+            for line in self.output.lines_for(facts):
+                self._terminal.say_wrapped(*line)
 
     def _finish(self) -> None:
         """The facts of everything played, and the tables made from them; one who presses Ctrl-C does not wait."""
@@ -169,25 +169,25 @@ class Show:
                 self._wait_until(self._is_all_read)
         if not self._stop.is_set():
             with self._terminal.step("Bringing the tables up to date"):
-                self._wait_until(self._are_tables_made)
+                self._wait_until(self._are_tables_up_to_date)
         self._terminal.say("Stopping ...", "dim")
 
     def _wait_until(self, is_done: Callable[[], bool]) -> None:
         deadline = time.monotonic() + FINISH_WITHIN_S
-        while not is_done() and not self._stop.wait(LOOK_S):
-            self._tell()
+        while not is_done() and not self._stop.wait(POLL_S):
+            self._print_new_facts()
             if time.monotonic() > deadline:
                 self._terminal.say(f"not done within {FINISH_WITHIN_S} s: going on without", "yellow")
                 return
 
     def _is_all_read(self) -> bool:
         """Whether the newest commit says that the job has read every record; a health fact brings one in time."""
-        self._tell()
+        self._print_new_facts()
         return records_read(self.tables / FACTS.name) >= self.records
 
-    def _are_tables_made(self) -> bool:
+    def _are_tables_up_to_date(self) -> bool:
         path = str(self.tables / ALERTS.name)
-        return DeltaTable.is_deltatable(path) and DeltaTable(path).count() >= self._alerts_told
+        return DeltaTable.is_deltatable(path) and DeltaTable(path).count() >= self._alerts_read
 
 
 class _Note(Struct):
@@ -205,10 +205,10 @@ def records_read(facts: Path) -> int:
     return 0 if said is None else sum(_note_decoder.decode(said).offsets.get(TOPIC, {}).values())
 
 
-class JavaSays:
-    """While this holds, standard error is a file, which Java then inherits for its whole life.
+class StderrToFile:
+    """Between ``begin`` and ``end`` standard error is a file. Java, started meanwhile, writes there for its whole life.
 
-    What Spark says while starting is of no use to a watcher.
+    Spark's messages are of no use to a reader of the demo.
     """
 
     def __init__(self, path: Path) -> None:

@@ -7,16 +7,16 @@ from queue import SimpleQueue
 
 from kafka import KafkaProducer
 
-from streaming.demo.schedule import Played
+from streaming.demo.schedule import ScheduledRecord
 
-LOOK_S = 0.2
+POLL_S = 0.2
 
 
 class Publisher:
-    """Plays a schedule from ``start`` to ``stop``. ``deeds`` are those that are due, for whoever tells them."""
+    """Plays a schedule from ``start`` to ``stop``. ``actions`` are those that are due, for whoever tells them."""
 
-    def __init__(self, bootstrap_servers: str, topic: str, schedule: Iterator[Played]) -> None:
-        self.deeds: SimpleQueue[Played] = SimpleQueue()
+    def __init__(self, bootstrap_servers: str, topic: str, schedule: Iterator[ScheduledRecord]) -> None:
+        self.actions: SimpleQueue[ScheduledRecord] = SimpleQueue()
         self.records = 0
         self._topic = topic
         self._schedule = schedule
@@ -52,13 +52,13 @@ class Publisher:
     def _wait_until(self, due_ms: int) -> bool:
         """Whether it is due now; False: the show is over."""
         while (wait_s := due_ms / 1000 - time.time()) > 0:
-            if self._stopping.wait(min(wait_s, LOOK_S)):
+            if self._stopping.wait(min(wait_s, POLL_S)):
                 return False
         return not self._stopping.is_set()
 
-    def _play(self, played: Played) -> None:
+    def _play(self, played: ScheduledRecord) -> None:
         if played.value is None:
-            self.deeds.put(played)
+            self.actions.put(played)
             return
         self._producer.send(self._topic, key=played.key, value=played.value)
         self.records += 1

@@ -17,29 +17,29 @@ STAGGER_MS = 700
 TAIL_MS = 20_000
 
 
-class Plan(NamedTuple):
-    """``again_after_s``: how long after its beginning a recording is played from the start again, None for never.
+class ScenarioPlan(NamedTuple):
+    """``restart_after_s``: how long after its beginning a recording is played from the start again, None for never.
 
     Only what breaks is: that shows it get well when its consumers go. The others would be a rebalance storm.
     """
 
     name: str
     about: str
-    again_after_s: int | None = None
+    restart_after_s: int | None = None
 
 
-PLANS = (
-    Plan("d_sameid", "two JVMs share one client id", 110),
-    Plan("e_subscriptions", "two consumers of one group subscribe to different topics", 300),
-    Plan("a_scaleout", "a third consumer joins, later one leaves"),
-    Plan("b_kill9", "one of three consumers is killed with kill -9"),
-    Plan("h_expand", "the topic grows from 4 to 8 queues on every broker"),
-    Plan("i_broadcast", "broadcasting: every consumer owns every queue, rightly"),
-    Plan("j_more", "four consumers for two queues: two have nothing to do"),
+SCENARIOS = (
+    ScenarioPlan("d_sameid", "two JVMs share one client id", 110),
+    ScenarioPlan("e_subscriptions", "two consumers of one group subscribe to different topics", 300),
+    ScenarioPlan("a_scaleout", "a third consumer joins, later one leaves"),
+    ScenarioPlan("b_kill9", "one of three consumers is killed with kill -9"),
+    ScenarioPlan("h_expand", "the topic grows from 4 to 8 queues on every broker"),
+    ScenarioPlan("i_broadcast", "broadcasting: every consumer owns every queue, rightly"),
+    ScenarioPlan("j_more", "four consumers for two queues: two have nothing to do"),
 )
 
 
-class Deed(NamedTuple):
+class ClusterAction(NamedTuple):
     """Something that was done to the real cluster at ``ts``, as the recording tells it."""
 
     ts: int
@@ -52,11 +52,11 @@ class Scenario(NamedTuple):
     ``tail`` is its last stretch, in which nothing happens any more: played over again, it keeps the group as it is.
     """
 
-    plan: Plan
+    plan: ScenarioPlan
     group: str
     lines: tuple[Line, ...]
     tail: tuple[Line, ...]
-    deeds: tuple[Deed, ...]
+    actions: tuple[ClusterAction, ...]
     first_ts: int
     last_ts: int
     delay_ms: int
@@ -64,10 +64,10 @@ class Scenario(NamedTuple):
 
 def load_scenarios(warn: Callable[[str], None]) -> list[Scenario]:
     """Every recording that is shipped; those in which something breaks begin first."""
-    return [_load(plan, place * STAGGER_MS, warn) for place, plan in enumerate(PLANS)]
+    return [_load(plan, place * STAGGER_MS, warn) for place, plan in enumerate(SCENARIOS)]
 
 
-def _load(plan: Plan, delay_ms: int, warn: Callable[[str], None]) -> Scenario:
+def _load(plan: ScenarioPlan, delay_ms: int, warn: Callable[[str], None]) -> Scenario:
     path = RECORDINGS / f"{plan.name}.jsonl.gz"
     texts = [line.text for line in read_lines(path, warn)]
     lines = tuple(line for line, _, _ in map(decode_line, texts) if line is not None)
@@ -76,7 +76,7 @@ def _load(plan: Plan, delay_ms: int, warn: Callable[[str], None]) -> Scenario:
         raise SourceError(f"{path}: names no group")
     last_ts = max(map(end_of, lines))
     tail = tuple(line for line in lines if line.ts >= last_ts - TAIL_MS)
-    return Scenario(plan, group, lines, tail, tuple(_deeds(texts)), lines[0].ts, last_ts, delay_ms)
+    return Scenario(plan, group, lines, tail, tuple(_actions(texts)), lines[0].ts, last_ts, delay_ms)
 
 
 def end_of(line: Line) -> int:
@@ -98,16 +98,16 @@ class _Truth(Struct):
 
 
 _truth_decoder = msgspec.json.Decoder(_Truth)
-SAME_DEED_MS = 5
+SAME_ACTION_MS = 5
 END = _Truth("truth", 2**62, "end")
 
 
-def _deeds(lines: Iterable[bytes]) -> Iterable[Deed]:
+def _actions(lines: Iterable[bytes]) -> Iterable[ClusterAction]:
     """The ``truth`` lines. One that only announces the next is left out."""
     truths = [truth for truth in map(_truth_decoder.decode, lines) if truth.kind == "truth" and truth.what != "end"]
     for truth, following in pairwise([*truths, END]):
-        if truth.jvm is None and following.jvm is not None and following.ts - truth.ts <= SAME_DEED_MS:
+        if truth.jvm is None and following.jvm is not None and following.ts - truth.ts <= SAME_ACTION_MS:
             continue
         who = f" {truth.jvm}" if truth.jvm else ""
         instance = f", instance {truth.args.instance} on {truth.args.topic}" if truth.args else ""
-        yield Deed(truth.ts, f"{truth.what}{who}{instance}")
+        yield ClusterAction(truth.ts, f"{truth.what}{who}{instance}")

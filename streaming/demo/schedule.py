@@ -1,8 +1,7 @@
-"""Recordings as live events: the answers moved in time to now, and translated as a collector would.
+"""Which recorded event is played when: recordings moved in time to now, and translated as a collector would.
 
-Nothing is invented. When a recording is over, its last stretch is played over again, so that the group goes on as it
-was (its offsets then jump back); where the plan says so, the whole recording begins anew, whose first lines show a
-group whose consumers have all gone.
+When a recording is over, its last segment is repeated, so that the group stays as it was (its offsets then jump back).
+Where the scenario says so, the whole recording starts again; its first lines show a group without consumers.
 """
 
 import heapq
@@ -21,14 +20,14 @@ from streaming.collector.translation.answers import (
     RunningInfoAnswer,
 )
 from streaming.collector.translation.reports import start_ts
-from streaming.demo.scenarios import TAIL_MS, Deed, Scenario, end_of
+from streaming.demo.scenarios import TAIL_MS, ClusterAction, Scenario, end_of
 from streaming.replay.recording import RecordingTranslation
 
 CLUSTER = "demo"
 PAUSE_MS = 1_000  # the time between two rounds
 
 
-class Played(NamedTuple):
+class ScheduledRecord(NamedTuple):
     """What is due at ``due_ms``: a record, or (``value`` None) the words for something done to the real cluster."""
 
     due_ms: int
@@ -36,68 +35,68 @@ class Played(NamedTuple):
     group: str
     key: bytes
     value: bytes | None
-    deed: str = ""
+    action: str = ""
 
 
-class Cue(NamedTuple):
-    """A line or deed of a recording, moved to when it is due."""
+class ScheduledLine(NamedTuple):
+    """A line or action of a recording, and when it is due."""
 
     due_ms: int
-    what: Line | Deed
+    what: Line | ClusterAction
 
 
-def schedule(scenarios: Iterable[Scenario], start_ms: int) -> Iterator[Played]:
+def schedule(scenarios: Iterable[Scenario], start_ms: int) -> Iterator[ScheduledRecord]:
     """Everything to be played from ``start_ms`` on, in the order in which it is due; it never ends."""
     numbers = count()
-    return heapq.merge(*(_performance(scenario, start_ms, numbers) for scenario in scenarios))
+    return heapq.merge(*(_records_of(scenario, start_ms, numbers) for scenario in scenarios))
 
 
-def _performance(scenario: Scenario, start_ms: int, numbers: "count[int]") -> Iterator[Played]:
+def _records_of(scenario: Scenario, start_ms: int, numbers: "count[int]") -> Iterator[ScheduledRecord]:
     key = group_key(CLUSTER, scenario.group).encode()
     translation = RecordingTranslation(CLUSTER, f"demo {start_ms}")
     due_ms = 0
-    for cue in cues(scenario, start_ms + scenario.delay_ms):
+    for cue in scheduled_lines(scenario, start_ms + scenario.delay_ms):
         due_ms = max(due_ms, cue.due_ms)
-        if isinstance(cue.what, Deed):
-            yield Played(due_ms, next(numbers), scenario.group, key, None, cue.what.what)
+        if isinstance(cue.what, ClusterAction):
+            yield ScheduledRecord(due_ms, next(numbers), scenario.group, key, None, cue.what.what)
             continue
         for event in translation.feed(cue.what):
-            yield Played(due_ms, next(numbers), scenario.group, key, encode_event(event))
+            yield ScheduledRecord(due_ms, next(numbers), scenario.group, key, encode_event(event))
 
 
-def cues(scenario: Scenario, begins: int) -> Iterator[Cue]:
-    """The recording's lines and deeds, life after life; the first line is due at ``begins``."""
-    again_ms = None if scenario.plan.again_after_s is None else scenario.plan.again_after_s * 1000
+def scheduled_lines(scenario: Scenario, begins: int) -> Iterator[ScheduledLine]:
+    """The recording's lines and actions, again and again; the first line is due at ``begins``."""
+    again_ms = None if scenario.plan.restart_after_s is None else scenario.plan.restart_after_s * 1000
     while True:
         by_ms = begins - scenario.first_ts
-        yield from _whole(scenario, by_ms)
+        yield from _first_play(scenario, by_ms)
         ends = scenario.last_ts + by_ms
         tail_by_ms = by_ms
         while again_ms is None or ends < begins + again_ms:
             tail_by_ms += TAIL_MS + PAUSE_MS
             ends += TAIL_MS + PAUSE_MS
-            yield from (_cue(line, tail_by_ms, by_ms) for line in scenario.tail)
+            yield from (_scheduled(line, tail_by_ms, by_ms) for line in scenario.tail)
         begins = ends + PAUSE_MS
 
 
-def _whole(scenario: Scenario, by_ms: int) -> Iterator[Cue]:
-    deeds = list(scenario.deeds)
+def _first_play(scenario: Scenario, by_ms: int) -> Iterator[ScheduledLine]:
+    actions = list(scenario.actions)
     for line in scenario.lines:
-        while deeds and deeds[0].ts <= line.ts:
-            deed = deeds.pop(0)
-            yield Cue(deed.ts + by_ms, deed)
-        yield _cue(line, by_ms, by_ms)
+        while actions and actions[0].ts <= line.ts:
+            action = actions.pop(0)
+            yield ScheduledLine(action.ts + by_ms, action)
+        yield _scheduled(line, by_ms, by_ms)
 
 
-def _cue(line: Line, by_ms: int, life_by_ms: int) -> Cue:
-    moved = shifted(line, by_ms, life_by_ms)
-    return Cue(end_of(moved), moved)
+def _scheduled(line: Line, by_ms: int, started_by_ms: int) -> ScheduledLine:
+    moved = moved_by(line, by_ms, started_by_ms)
+    return ScheduledLine(end_of(moved), moved)
 
 
-def shifted(line: Line, by_ms: int, life_by_ms: int) -> Line:
+def moved_by(line: Line, by_ms: int, started_by_ms: int) -> Line:
     """The line with its times moved. When a client started moves with its life, however often its tail is repeated."""
     if isinstance(line, ConsumeStatsAnswer):
-        table = line.table and tuple(_shifted_row(row, by_ms) for row in line.table)
+        table = line.table and tuple(_moved_row(row, by_ms) for row in line.table)
         return structs.replace(line, ts=line.ts + by_ms, table=table)
     if not isinstance(line, RunningInfoAnswer):
         return structs.replace(line, ts=line.ts + by_ms)
@@ -105,9 +104,9 @@ def shifted(line: Line, by_ms: int, life_by_ms: int) -> Line:
     return structs.replace(
         line,
         ts=line.ts + by_ms,
-        start_timestamp=None if started_ts is None else started_ts + life_by_ms,
+        start_timestamp=None if started_ts is None else started_ts + started_by_ms,
     )
 
 
-def _shifted_row(row: OffsetRow, by_ms: int) -> OffsetRow:
+def _moved_row(row: OffsetRow, by_ms: int) -> OffsetRow:
     return structs.replace(row, last_timestamp=row.last_timestamp and row.last_timestamp + by_ms)

@@ -26,7 +26,7 @@ class Terminal:
     def say(self, text: str = "", style: str = "") -> None:
         self._console.print(Text(text, style=style))
 
-    def tell(self, text: str, style: str = "") -> None:
+    def say_wrapped(self, text: str, style: str = "") -> None:
         """One line, which goes on below, indented, where it is longer than the terminal is wide."""
         if not self._console.is_terminal:
             self.say(text, style)

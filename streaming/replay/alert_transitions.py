@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from schemas.facts import AlertFact, AlertQueue, Fact
+from schemas.facts import AlertFact, Fact
 from streaming.notices.evidence import in_english
+from streaming.wording.lists import grouped
+from streaming.wording.names import named
 from streaming.wording.numbers import ranges
 
 
-class Transition(NamedTuple):
+class AlertTransition(NamedTuple):
     """An alert changed its state, or its queues or cause while open."""
 
     ts: int
@@ -19,17 +21,17 @@ class Transition(NamedTuple):
     alert: AlertFact
 
 
-def transitions(facts: Iterable[Fact]) -> list[Transition]:
+def transitions(facts: Iterable[Fact]) -> list[AlertTransition]:
     """Those among facts, in the order of their times."""
     found = (
-        Transition(fact.ts, fact.cluster, fact.group, fact.topic, fact.seq, fact.payload)
+        AlertTransition(fact.ts, fact.cluster, fact.group, fact.topic, fact.seq, fact.payload)
         for fact in facts
         if isinstance(fact.payload, AlertFact)
     )
     return sorted(found, key=lambda t: (t.ts, t.cluster, t.group, t.seq))
 
 
-def as_json(transition: Transition, first_ts: int) -> dict[str, Any]:
+def as_json(transition: AlertTransition, first_ts: int) -> dict[str, Any]:
     """One line of ``replay --json``. ``owners`` holds, for each of ``queues``, the client ids that own it."""
     alert = transition.alert
     return {
@@ -50,7 +52,7 @@ def as_json(transition: Transition, first_ts: int) -> dict[str, Any]:
     }
 
 
-def headline(transition: Transition) -> str:
+def headline(transition: AlertTransition) -> str:
     """State, severity, kind, whose and why: ``FIRING  critical  DUPLICATED  prod/orders  topic T  (found)``."""
     alert = transition.alert
     state = f"{alert.state.upper()} (stale)" if alert.stale else alert.state.upper()
@@ -59,10 +61,10 @@ def headline(transition: Transition) -> str:
     return f"{state:<8}  {alert.severity:<8}  {alert.kind}  {transition.cluster}/{transition.group}{topic}  ({why})"
 
 
-def details(transition: Transition) -> Iterator[str]:
+def details(transition: AlertTransition) -> Iterator[str]:
     """Which queues, whose they are and should be, and the cause: one line each."""
     alert = transition.alert
-    for queues in _alike(alert.queues):
+    for queues in grouped(alert.queues, lambda queue: (queue.owners, queue.expected)).values():
         owners = f"owned by {named(queues[0].owners)}"
         expected = queues[0].expected
         should = "" if expected is None or expected == queues[0].owners else f", expected {named(expected)}"
@@ -72,19 +74,3 @@ def details(transition: Transition) -> Iterator[str]:
         why = f"{alert.cause}: {why}" if why else alert.cause
     if why:
         yield why
-
-
-def _alike(queues: Iterable[AlertQueue]) -> list[list[AlertQueue]]:
-    """Queues with the same owners together."""
-    found: dict[tuple[Any, Any], list[AlertQueue]] = {}
-    for queue in queues:
-        found.setdefault((queue.owners, queue.expected), []).append(queue)
-    return list(found.values())
-
-
-def named(client_ids: Iterable[str]) -> str:
-    """``x, y`` or ``nobody``; an id that stands twice is two instances."""
-    counts: dict[str, int] = {}
-    for client_id in client_ids:
-        counts[client_id] = counts.get(client_id, 0) + 1
-    return ", ".join(one if n == 1 else f"{one} ({n} instances)" for one, n in counts.items()) or "nobody"

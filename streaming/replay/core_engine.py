@@ -12,7 +12,7 @@ from schemas.codec import MAX_EVENT_BYTES, QUARANTINED_BYTES
 from schemas.facts import EvaluationFailedFact, Fact, QuarantineFact
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
-from streaming.replay.alert_transitions import Transition, transitions
+from streaming.replay.alert_transitions import AlertTransition, transitions
 
 EVENTS_FILE = "events.jsonl"
 EVENTS_A_WORD = 1_000  # so often progress is told, and may be said
@@ -28,7 +28,7 @@ def _to_nobody(text: str) -> None:
 class Outcome(NamedTuple):
     """What came of a replay."""
 
-    transitions: list[Transition]
+    transitions: list[AlertTransition]
     groups: int
     quarantined: int
     failed_evaluations: int

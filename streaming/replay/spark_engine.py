@@ -14,7 +14,7 @@ from streaming.spark.job import plan_of, run_to_end
 from streaming.spark.projections import run_projections
 from streaming.spark.session import SparkSession, build_session
 from streaming.spark.sources import FileSource
-from streaming.tables.facts_table import FactsTable
+from streaming.tables.facts_reader import FactsReader
 from streaming.tables.replayed_mark import mark_replayed
 
 # Most of a short run is Java compiling what it will hardly use: without its second compiler it takes half the time.
@@ -60,4 +60,4 @@ def spark_facts(spark: SparkSession, files: Mapping[str, Iterable[bytes]], confi
             shards=SHARDS,
         )
         run_to_end(spark, plan)
-    return FactsTable(tables / FACTS.name).new()
+    return FactsReader(tables / FACTS.name).new()

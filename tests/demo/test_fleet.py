@@ -8,8 +8,8 @@ from schemas.events import decode_event
 from schemas.facts import AlertFact, AlertState, GroupFact
 from streaming.core.settings import Settings
 from streaming.demo.fleet import APART_MS, GROUPS, WORDS, simulated_schedule
-from streaming.demo.live_output import Account
-from streaming.demo.schedule import CLUSTER, Played
+from streaming.demo.live_output import LiveOutput
+from streaming.demo.schedule import CLUSTER, ScheduledRecord
 from streaming.replay.core_engine import core_facts
 from streaming.simulation.faults import FAULT_NAMED
 from streaming.simulation.load.fleet_spec import JOIN, FleetSpec, faults_named, templates_for
@@ -24,7 +24,7 @@ def templates() -> list[GroupTemplate]:
     return templates_for(FleetSpec(len(GROUPS), 3, 4, faults=faults_named(FAULTS)))
 
 
-def play(templates: list[GroupTemplate], seconds: int) -> list[Played]:
+def play(templates: list[GroupTemplate], seconds: int) -> list[ScheduledRecord]:
     return list(takewhile(lambda one: one.due_ms <= START + 1000 * seconds, simulated_schedule(templates, START)))
 
 
@@ -50,22 +50,22 @@ def test_what_is_due_comes_in_order_and_no_event_before_its_time(templates: list
 
 
 def test_one_after_the_other_breaks_in_a_new_way(templates: list[GroupTemplate]) -> None:
-    deeds = [one for one in play(templates, 420) if one.value is None]
-    begun = [one for one in deeds if one.deed != "mended"]
+    actions = [one for one in play(templates, 420) if one.value is None]
+    begun = [one for one in actions if one.action != "mended"]
     assert begun[0].due_ms < START + 10_000
     assert all(b.due_ms - a.due_ms >= APART_MS for a, b in pairwise(begun))
-    assert [one.deed for one in begun[:3]] == [WORDS["no_read_permission"], WORDS[JOIN], WORDS["different_filters"]]
-    assert len({one.deed for one in begun[3:6]}) == 3, "all over again"
-    assert next(one.group for one in deeds if one.deed == "mended") == begun[0].group
+    assert [one.action for one in begun[:3]] == [WORDS["no_read_permission"], WORDS[JOIN], WORDS["different_filters"]]
+    assert len({one.action for one in begun[3:6]}) == 3, "all over again"
+    assert next(one.group for one in actions if one.action == "mended") == begun[0].group
 
 
 def test_the_account_tells_what_befell_a_group_and_what_was_found_of_it(templates: list[GroupTemplate]) -> None:
-    account, told, played = Account([], START, GROUPS), [], play(templates, 330)
+    output, told, played = LiveOutput([], START, GROUPS), [], play(templates, 330)
     facts = core_facts([one.value for one in played if one.value is not None], Settings())
-    told += [account.deed(one.due_ms, one.group, one.deed).text for one in played if one.value is None]
-    told += [line.text for line in account.hear(facts)]
+    told += [output.action(one.due_ms, one.group, one.action).text for one in played if one.value is None]
+    told += [line.text for line in output.lines_for(facts)]
     victim = next(one.group for one in played if one.value is None)
-    stands = {row[0]: row[1:] for row in account.summary()}
+    stands = {row[0]: row[1:] for row in output.summary()}
     assert stands[victim] == (f"simulated: {WORDS['no_read_permission']} (mended)", "healthy", "-")
     assert stands[GROUPS[-1]] == ("simulated: all has been well", "healthy", "-")
     assert any(f"FIRING    warning   UNREADABLE_QUEUES  demo/{victim}" in text for text in told)
@@ -76,6 +76,6 @@ def test_a_change_that_leaves_state_and_cause_as_they_are_is_not_told(templates:
     facts = core_facts([one.value for one in play(templates, 330) if one.value is not None], Settings())
     alerts = [fact for fact in facts if isinstance(fact.payload, AlertFact)]
     firing = next(fact for fact in alerts if fact.payload.state == AlertState.FIRING)
-    account = Account([], START, GROUPS)
-    assert len(list(account.hear([firing]))) > 1
-    assert list(account.hear([firing])) == []
+    output = LiveOutput([], START, GROUPS)
+    assert len(list(output.lines_for([firing]))) > 1
+    assert list(output.lines_for([firing])) == []

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from schemas.facts import Fact
 from streaming.core.settings import Settings
-from streaming.demo.live_output import Account
+from streaming.demo.live_output import LiveOutput
 from streaming.demo.scenarios import Scenario, load_scenarios
 from streaming.demo.schedule import CLUSTER, schedule
 from streaming.demo.terminal import Terminal
@@ -39,8 +39,8 @@ def facts(scenarios: list[Scenario]) -> list[Fact]:
 def test_the_account_names_healthy_groups_and_alerts_with_their_cause(
     scenarios: list[Scenario], facts: list[Fact]
 ) -> None:
-    account = Account(scenarios, START)
-    told = [line.text for line in account.hear(facts)]
+    output = LiveOutput(scenarios, START)
+    told = [line.text for line in output.lines_for(facts)]
     firing = next(n for n, text in enumerate(told) if "FIRING" in text and "DUPLICATED" in text)
     assert "demo/G_d_sameid_50573  topic T_d_sameid_50573" in told[firing]
     assert told[firing + 1].strip() == "broker-a 0-3: owned by 127.0.0.1@same (2 instances)"
@@ -52,26 +52,26 @@ def test_the_account_names_healthy_groups_and_alerts_with_their_cause(
 
 
 def test_the_summary_says_how_every_group_stands(scenarios: list[Scenario], facts: list[Fact]) -> None:
-    account = Account(scenarios, START)
-    assert {row[2:] for row in account.summary()} == {("not seen", "-")}
-    list(account.hear(facts))
-    stands = {group: (status, alerts) for group, _, status, alerts in account.summary()}
+    output = LiveOutput(scenarios, START)
+    assert {row[2:] for row in output.summary()} == {("not seen", "-")}
+    list(output.lines_for(facts))
+    stands = {group: (status, alerts) for group, _, status, alerts in output.summary()}
     assert stands["G_a_scaleout_50402"] == ("healthy", "-")
     assert stands["G_e_subscriptions_50526"][0] == "findings"
     assert "ORPHANED firing" in stands["G_e_subscriptions_50526"][1]
     assert "firing" not in stands["G_d_sameid_50573"][1], "its consumers have gone and come back alone"
-    assert account.alerts_fired == 5
+    assert output.alerts_fired == 5
 
 
 def test_a_group_is_told_of_only_when_its_status_changes(scenarios: list[Scenario], facts: list[Fact]) -> None:
-    account = Account(scenarios, START)
-    told = [line.text for line in account.hear(facts) if "G_j_more_50810" in line.text]
+    output = LiveOutput(scenarios, START)
+    told = [line.text for line in output.lines_for(facts) if "G_j_more_50810" in line.text]
     status = [text.split()[2] for text in told]
     assert all(a != b for a, b in itertools.pairwise(status))
 
 
 def test_deeds_are_told_at_their_time(scenarios: list[Scenario]) -> None:
-    line = Account(scenarios, START).deed(START + 33_885, "G", "kill -9")
+    line = LiveOutput(scenarios, START).action(START + 33_885, "G", "kill -9")
     assert line.text == "   33.9 s  (done)    G: kill -9"
 
 
@@ -93,7 +93,7 @@ def test_plain_output_has_no_control_characters() -> None:
 def test_a_long_line_goes_on_indented_in_a_terminal() -> None:
     out = io.StringIO()
     terminal = Terminal(Console(file=out, highlight=False, soft_wrap=True, force_terminal=True, width=40))
-    terminal.tell("   12.0 s  FIRING  one two three four five six seven eight")
+    terminal.say_wrapped("   12.0 s  FIRING  one two three four five six seven eight")
     first, second = (line.rstrip() for line in out.getvalue().splitlines())
     assert first.startswith("   12.0 s  FIRING  one two")
     assert len(first) <= 40

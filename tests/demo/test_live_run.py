@@ -11,7 +11,7 @@ import pytest
 from deltalake import CommitProperties, write_deltalake
 from kafka import KafkaConsumer
 
-from streaming.demo.live_run import JavaSays, records_read
+from streaming.demo.live_run import StderrToFile, records_read
 from streaming.demo.publisher import Publisher
 from streaming.demo.scenarios import load_scenarios
 from streaming.demo.schedule import schedule
@@ -33,7 +33,7 @@ def test_how_much_was_read_is_said_by_the_newest_commit(tmp_path: Path) -> None:
 
 
 def test_what_java_says_goes_to_a_file_and_ours_does_not(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    java_says = JavaSays(tmp_path / "log")
+    java_says = StderrToFile(tmp_path / "log")
     java_says.begin()
     os.write(2, b"WARN nothing of interest\n")
     java_says.end()
@@ -54,8 +54,8 @@ def test_records_reach_kafka_under_their_keys_and_deeds_do_not(kafka: LoopbackKa
     time.sleep(1)
     publisher.stop()
     publisher.check()
-    deeds = [publisher.deeds.get() for _ in range(publisher.deeds.qsize())]
-    assert deeds == [one for one in played if one.value is None]
+    actions = [publisher.actions.get() for _ in range(publisher.actions.qsize())]
+    assert actions == [one for one in played if one.value is None]
     consumer = KafkaConsumer(
         "played", bootstrap_servers=kafka.bootstrap_servers, auto_offset_reset="earliest", consumer_timeout_ms=5000
     )

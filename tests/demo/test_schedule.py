@@ -9,8 +9,8 @@ import pytest
 from schemas.codec import Rejected, decode_record
 from schemas.events import AnyEvent, AssignmentReport, ConsumeProgress, Round, TopicRoute
 from streaming.core.settings import Settings
-from streaming.demo.scenarios import PLANS, Scenario, load_scenarios
-from streaming.demo.schedule import CLUSTER, Played, schedule
+from streaming.demo.scenarios import SCENARIOS, Scenario, load_scenarios
+from streaming.demo.schedule import CLUSTER, ScheduledRecord, schedule
 from streaming.replay.alert_transitions import transitions
 from streaming.replay.core_engine import core_facts
 
@@ -22,11 +22,11 @@ def scenarios() -> list[Scenario]:
     return load_scenarios(pytest.fail)
 
 
-def play(scenarios: list[Scenario], seconds: int) -> list[Played]:
+def play(scenarios: list[Scenario], seconds: int) -> list[ScheduledRecord]:
     return list(takewhile(lambda one: one.due_ms <= START + 1000 * seconds, schedule(scenarios, START)))
 
 
-def events_of(played: list[Played], group: str) -> list[AnyEvent]:
+def events_of(played: list[ScheduledRecord], group: str) -> list[AnyEvent]:
     events = []
     for one in played:
         if one.value is None or one.group != group:
@@ -104,13 +104,13 @@ def test_only_what_is_broken_fires_and_it_gets_well_when_it_begins_again(scenari
 
 
 def test_deeds_are_those_of_the_recordings(scenarios: list[Scenario]) -> None:
-    deeds = [one.deed for one in play(scenarios, 60) if one.value is None]
-    assert "kill -9 b_kill9-c2" in deeds
-    assert "expand 4->8 on every broker" in deeds
-    assert "start d_sameid-c2, instance same on T_d_sameid_50573" in deeds
-    assert not any("add third" in deed for deed in deeds), "the line after it says more"
+    actions = [one.action for one in play(scenarios, 60) if one.value is None]
+    assert "kill -9 b_kill9-c2" in actions
+    assert "expand 4->8 on every broker" in actions
+    assert "start d_sameid-c2, instance same on T_d_sameid_50573" in actions
+    assert not any("add third" in action for action in actions), "the line after it says more"
 
 
 def test_every_recording_has_a_plan_and_the_cluster_a_name(scenarios: list[Scenario]) -> None:
-    assert len({scenario.group for scenario in scenarios}) == len(PLANS) == 7
+    assert len({scenario.group for scenario in scenarios}) == len(SCENARIOS) == 7
     assert {e.cluster for e in events_of(play(scenarios, 5), scenarios[0].group)} == {CLUSTER}

@@ -15,7 +15,7 @@ from schemas.identity import group_key
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
 from streaming.demo.scenarios import Scenario, end_of, load_scenarios
-from streaming.demo.schedule import shifted
+from streaming.demo.schedule import moved_by
 from streaming.loopback import LoopbackKafka
 from streaming.replay.recording import RecordingTranslation
 from tests.e2e.tables import fact_order
@@ -52,7 +52,7 @@ def _played(scenario: Scenario, cluster: str, ends_ms: int, days: int, partition
     for day in reversed(range(days)):
         by_ms = ends_ms - scenario.last_ts - day * DAY_MS
         for line in scenario.lines:
-            moved = shifted(line, by_ms, by_ms)
+            moved = moved_by(line, by_ms, by_ms)
             due_ms = max(due_ms, end_of(moved))
             yield from ((due_ms, Sent(key, encode_event(event), partition)) for event in translation.feed(moved))
     yield from ((due_ms, Sent(key, encode_event(event), partition)) for event in translation.finish())

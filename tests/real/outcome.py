@@ -6,7 +6,7 @@ from typing import NamedTuple
 from schemas.facts import Fact, GroupFact
 from streaming.notices import Notice
 from streaming.notifier.pages import PageSettings
-from streaming.replay.alert_transitions import Transition, details, headline, transitions
+from streaming.replay.alert_transitions import AlertTransition, details, headline, transitions
 from streaming.wording.numbers import ranges
 from tests.notifier.facts import NOW, S
 from tests.notifier.receiver import Receiver
@@ -65,7 +65,7 @@ class Outcome:
 
     def _firings(self) -> Iterator[Firing]:
         """An alert's transitions from firing to resolved."""
-        open_ones: dict[str, list[Transition]] = {}
+        open_ones: dict[str, list[AlertTransition]] = {}
         for one in self.transitions:
             life = open_ones.setdefault(one.alert.fingerprint, [])
             if one.alert.state == "firing":
@@ -75,7 +75,7 @@ class Outcome:
                 del open_ones[one.alert.fingerprint]
         yield from (self._firing(life, None) for life in open_ones.values() if life)
 
-    def _firing(self, life: Sequence[Transition], resolved_s: float | None) -> Firing:
+    def _firing(self, life: Sequence[AlertTransition], resolved_s: float | None) -> Firing:
         first = life[0]
         return Firing(
             kind=first.alert.kind,

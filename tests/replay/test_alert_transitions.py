@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from schemas.facts import AlertFact, AlertQueue, Fact, GroupFact
-from streaming.replay.alert_transitions import as_json, details, headline, named, transitions
+from streaming.replay.alert_transitions import as_json, details, headline, transitions
 
 
 def alert(
@@ -18,13 +18,6 @@ def alert(
 
 def fact(ts: int, group: str, seq: int, topic: str | None = "T", payload: AlertFact | None = None) -> Fact:
     return Fact(seq, "c", group, topic, ts, payload or alert())
-
-
-@pytest.mark.parametrize(
-    ("ids", "text"), [([], "nobody"), (["x"], "x"), (["x", "y"], "x, y"), (["x", "x", "y"], "x (2 instances), y")]
-)
-def test_owners_by_name(ids: list[str], text: str) -> None:
-    assert named(ids) == text
 
 
 def test_queues_with_equal_owners_share_a_line() -> None:

@@ -4,7 +4,7 @@ import pytest
 from rich.cells import cell_len
 
 from streaming.snapshots import columns
-from streaming.wording.names import cut, cut_middle, plain, wrapped
+from streaming.wording.names import cut, cut_middle, named, plain, wrapped
 from streaming.wording.numbers import age, folded, ranges, rate, short
 
 
@@ -68,6 +68,13 @@ def test_columns_give_way_and_empty_ones_are_left_out() -> None:
         "10.0.…#6789      7  MATCH",
         "y            12345  ORPHANED",
     ]
+
+
+@pytest.mark.parametrize(
+    ("ids", "text"), [([], "nobody"), (["x"], "x"), (["x", "y"], "x, y"), (["x", "x", "y"], "x (2 instances), y")]
+)
+def test_owners_by_name(ids: list[str], text: str) -> None:
+    assert named(ids) == text
 
 
 @pytest.mark.parametrize(
