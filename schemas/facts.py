@@ -10,6 +10,8 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from schemas.observed import Observed
+
 
 class Word(str, Enum):
     """A string with a fixed set of values that prints as itself (``StrEnum`` needs Python 3.11)."""
@@ -151,6 +153,8 @@ class AlertFact(Payload, frozen=True, kw_only=True):
 
     ``since_ts``: since when the first of its queues has been so. ``clients`` and ``changes`` (newest last) are cut to
     what a person reads. ``waiting``: messages not consumed; the oldest of them came after ``oldest_ts``.
+    ``observed`` is what shows that the alert is right; ``evidence`` is the same in English, in facts of versions up to
+    0.1, and empty since.
     """
 
     fact: ClassVar[str] = "alert"
@@ -159,7 +163,7 @@ class AlertFact(Payload, frozen=True, kw_only=True):
     severity: str
     kind: str
     cause: str | None
-    evidence: str
+    evidence: str = ""
     queues: tuple[AlertQueue, ...]
     reason: str
     active_ts: int
@@ -171,6 +175,7 @@ class AlertFact(Payload, frozen=True, kw_only=True):
     changes: tuple[AlertChange, ...] = ()
     waiting: int | None = None
     oldest_ts: int | None = None
+    observed: Observed | None = None
 
 
 class MembershipFact(Payload, frozen=True, kw_only=True):

@@ -1,5 +1,7 @@
 """The history tables: one row a fact, appended."""
 
+from schemas.ddl import sql_type
+from schemas.observed import Observed
 from schemas.table import (
     ACTUAL,
     BROKER,
@@ -115,7 +117,13 @@ ALERTS = Table(
         Column("state", "STRING", "pending, firing or resolved"),
         SEVERITY,
         Column("cause", "STRING", "SAME_CLIENT_ID, VIEW_DIVERGENCE, ... or UNEXPLAINED; null where not asked"),
-        Column("evidence", "STRING", "what the cause is concluded from, in words"),
+        Column(
+            "observed",
+            sql_type(Observed),
+            "what shows the finding and its cause: one struct for each kind of evidence, most of them null;"
+            " docs/findings.md names those of each cause; null in rows of evenkeel 0.1",
+        ),
+        Column("evidence", "STRING", "the same in English, in rows of evenkeel 0.1; null since"),
         Column("reason", "STRING", "why this row was written: which transition, or what changed"),
         Column(
             "queues",

@@ -1,16 +1,19 @@
 """One evaluation of a group, at a round marker: evidence, findings, conditions, alerts, rebalance, members, status."""
 
-from schemas.facts import AlertState, EvaluationFailedFact, GroupFact, Kind
+from schemas.facts import EvaluationFailedFact, GroupFact, Kind
 from streaming.core.alerts.deploy_wait import note_mismatch
 from streaming.core.alerts.lifecycle import update_alerts
+from streaming.core.alerts.phases import PENDING_PHASES
 from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.evidence.observation import observe
+from streaming.core.finding_kinds import RIGHT
 from streaming.core.findings.group_findings import (
     GroupFinding,
     find_group_findings,
     lasting_group_findings,
 )
-from streaming.core.findings.kinds import RIGHT
-from streaming.core.findings.queue_findings import TopicFindings, update_queue_findings
+from streaming.core.findings.queue_facts import record_findings
+from streaming.core.findings.queue_findings import TopicFindings, judge_topics
 from streaming.core.group_status import emit_group_status
 from streaming.core.intake.membership import hosting_brokers, is_listed
 from streaming.core.member_facts import emit_member_facts
@@ -38,7 +41,8 @@ def evaluate(group: Group, before: int) -> None:
 def _evaluate(group: Group, before: int) -> None:
     group.abandoned = abandoned_topics(group)
     evidence = GroupEvidence(group)
-    found = update_queue_findings(group, evidence)
+    found = judge_topics(observe(group, evidence))
+    record_findings(group, found)
     group_findings = find_group_findings(evidence)
     note_mismatch(group, _causes(found, group_findings))
     update_alerts(group, evidence, found, group_findings)
@@ -86,7 +90,7 @@ def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> i
     flapping_clients = (
         not kinds <= RIGHT
         or state.rebalance is not None
-        or any(alert.state == AlertState.PENDING.value or alert.seen_ts < state.now for alert in state.alerts)
+        or any(alert.phase in PENDING_PHASES or alert.seen_ts < state.now for alert in state.alerts)
         or any(condition.since_ts == state.now for condition in state.group_findings)
         or state.empty_since
         or any(state.brokers[index].lost_ts for index in hosting_brokers(state))

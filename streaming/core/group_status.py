@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from schemas.facts import GroupFact, Kind, Word
 from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.finding_kinds import WRONG
 from streaming.core.findings.group_findings import GroupFinding
-from streaming.core.findings.kinds import WRONG
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.intake.clock import as_text
 from streaming.core.state.group import Group

@@ -5,9 +5,9 @@ from collections import Counter
 from schemas.facts import Kind, RebalanceFact
 from schemas.identity import is_retry_topic
 from streaming.core.evidence.group_evidence import BROADCASTING, GroupEvidence
-from streaming.core.findings.kinds import RIGHT, WRONG_OWNERS
+from streaming.core.finding_kinds import RIGHT, WRONG_OWNERS
 from streaming.core.findings.queue_findings import TopicFindings
-from streaming.core.findings.queue_rules import Verdict
+from streaming.core.findings.verdict import Verdict
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Change, Rebalance
 from streaming.core.state.queue_state import Queue

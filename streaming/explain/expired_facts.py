@@ -11,8 +11,10 @@ from deltalake.exceptions import TableNotFoundError
 
 from schemas.facts import AlertFact, AlertQueue, Fact, GroupFact, MemberFact, Payload, QueueFact
 from schemas.history import ALERTS, GROUP_STATUS
+from schemas.observed import Observed
 from schemas.table import Table
 from schemas.tables import GROUP_MEMBERS, QUEUE_ASSIGNMENTS
+from streaming.tables.fact_rows import built
 from streaming.tables.query import Selection, damage_said, is_told_by, quoted, text
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -108,7 +110,8 @@ def _alert(row: Row) -> AlertFact:
         severity=row["severity"],
         kind=row["kind"],
         cause=row["cause"],
-        evidence=row["evidence"] or "",
+        evidence=row.get("evidence") or "",
+        observed=built(Observed, row.get("observed")),
         queues=tuple(AlertQueue(queue["broker_name"], queue["queue_id"]) for queue in row["queues"] or ()),
         reason=row["reason"],
         active_ts=_millis(row["active_time"]) or 0,

@@ -9,7 +9,7 @@ from streaming.core.settings import Timing
 from streaming.explain.group_tables import member_table, queue_tables
 from streaming.explain.snapshot import ExplainedAlert, ExplainedGroup, UnalertedQueues
 from streaming.explain.times import When, full
-from streaming.notices.evidence import with_times
+from streaming.notices.evidence_english import in_english
 from streaming.snapshots.group_lines import ALERT_STYLES, NOT_JUDGED, finding_title, status_style
 from streaming.snapshots.lines import DEEPER, INDENT, Line, paragraph, without_control_characters
 from streaming.wording.lists import joined
@@ -77,7 +77,7 @@ def _alerts(group: ExplainedGroup, when: When, width: int) -> Iterator[Line]:
         state = f"{alert.state} (stale)" if alert.stale else alert.state
         title = finding_title(alert.kind, alert.topic, alert.queues)
         yield from paragraph(f"{state} {alert.severity}: {title}", width, "", ALERT_STYLES.get(alert.state, ""))
-        evidence = with_times(alert.evidence, when.clock)
+        evidence = in_english(alert.observed, when.clock) if alert.observed else alert.evidence
         yield from paragraph(joined(alert.cause, evidence), width, INDENT, "")
         yield from _steps(alert, when, width)
 

@@ -10,13 +10,13 @@ from deltalake.exceptions import DeltaError
 from schemas.ddl import payload_column
 from schemas.facts import Fact, HealthFact
 from schemas.tables import FACTS
-from streaming.core.causes.explanation import first_of
 from streaming.errors import SourceError
 from streaming.explain.expired_facts import read_groups, read_standing
 from streaming.explain.snapshot import MonitorStatus
 from streaming.explain.snapshot_from_facts import KINDS
 from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
 from streaming.tables.query import Selection, is_one_of, is_told_by, quoted, text
+from streaming.wording.lists import first_of
 from streaming.wording.names import plain
 
 NAMES_AT_MOST = 10

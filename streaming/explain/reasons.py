@@ -2,8 +2,8 @@
 
 from schemas.facts import AlertState, Kind
 from schemas.identity import is_retry_topic
-from streaming.core.alerts.lifecycle import Reason
-from streaming.core.findings.kinds import ALERTING_OF_QUEUES
+from streaming.core.alerts.phases import Reason
+from streaming.core.finding_kinds import ALERTING_OF_QUEUES
 from streaming.wording.exclusions import why_excluded
 
 WHY: dict[str, str] = {

@@ -6,6 +6,7 @@ Times are epoch milliseconds, UTC.
 from msgspec import Struct
 
 from schemas.facts import MemberFact
+from schemas.observed import Observed
 from streaming.snapshots.values import GroupSnapshot, QueueName, QueueSnapshot
 
 
@@ -47,6 +48,7 @@ class ExplainedAlert(Struct, frozen=True):
     severity: str
     cause: str | None
     evidence: str
+    observed: Observed | None
     stale: bool
     queues: tuple[QueueName, ...]
     transitions: tuple[AlertStep, ...]

@@ -17,7 +17,7 @@ from schemas.facts import (
     QueueFact,
     RebalanceFact,
 )
-from streaming.core.alerts.lifecycle import Reason
+from streaming.core.alerts.phases import Reason
 from streaming.explain.changes import LATELY_MS, changes_before
 from streaming.explain.reasons import is_open, why_no_alert, why_of
 from streaming.explain.snapshot import (
@@ -29,6 +29,8 @@ from streaming.explain.snapshot import (
     MonitorStatus,
     UnalertedQueues,
 )
+from streaming.notices.evidence_english import english_evidence
+from streaming.notices.times import moment
 from streaming.wording.lists import grouped
 
 KINDS: tuple[type[Payload], ...] = (
@@ -107,7 +109,7 @@ def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorSt
         monitor=monitor,
         status=status.status if status else None,
         status_ts=newest.group[0] if newest.group else None,
-        reason=status.reason if status else None,
+        reason=_reason(status) if status else None,
         counts=status.counts if status else None,
         brokers_covered=status.brokers_covered if status else None,
         brokers_known=status.brokers_known if status else None,
@@ -119,6 +121,10 @@ def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorSt
         unalerted=_unalerted(queues, alerts),
         changes=changes_before(facts, now),
     )
+
+
+def _reason(status: GroupFact) -> str | None:
+    return status.reason if status.refused_since is None else f"its events are refused: {status.reason}"
 
 
 def _queues(newest: _Newest) -> tuple[ExplainedQueue, ...]:
@@ -161,7 +167,8 @@ def _alert(life: list[tuple[Fact, AlertFact]]) -> ExplainedAlert:
         told.state,
         told.severity,
         told.cause,
-        told.evidence,
+        english_evidence(told, moment),
+        told.observed,
         told.stale,
         tuple((queue.broker_name, queue.queue_id) for queue in told.queues),
         tuple(

@@ -6,6 +6,7 @@ from schemas.facts import Kind, Severity
 from schemas.identity import is_retry_topic
 from streaming.core.alerts.candidates import candidates_of_queues
 from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.evidence.observation import observe
 from streaming.core.findings.group_findings import find_group_findings, severity_of
 from streaming.core.findings.queue_findings import TopicFindings, judge_topics
 from streaming.core.group_status import GroupStatus, StatusEvidence, group_status
@@ -13,6 +14,8 @@ from streaming.inspect import members, queues, undecided
 from streaming.inspect.notes import notes_on
 from streaming.inspect.observed_groups import ObservedGroup
 from streaming.inspect.snapshot import AskedBroker, Finding, InspectedGroup, InspectedQueue, Undecided
+from streaming.notices.evidence_english import in_english
+from streaming.notices.times import moment
 
 NO_ROUND = "no round of it has ended"
 
@@ -30,7 +33,7 @@ def snapshot_of(watch: ObservedGroup) -> InspectedGroup:
 
 def _picture(watch: ObservedGroup) -> InspectedGroup:
     group, evidence = watch.group, GroupEvidence(watch.group)
-    found = judge_topics(group, evidence)
+    found = judge_topics(observe(group, evidence))
     findings = (*_of_group(evidence), *(finding for topic in found for finding in _of_topic(topic)))
     open_questions = tuple(_undecided(watch, evidence, found, findings))
     rows = [row for topic in found for row in queues.rows_of(topic, watch.offsets)]
@@ -95,8 +98,8 @@ def _of_group(evidence: GroupEvidence) -> Iterator[Finding]:
             severity=severity_of(evidence, one.kind).value,
             topic=one.topic or None,
             queues=tuple(evidence.group.message_queue(index)[1:] for index in one.queues),
-            cause=one.cause,
-            evidence=one.evidence,
+            cause=None if one.cause is None else one.cause.value,
+            evidence=in_english(one.observed, moment),
         )
 
 
@@ -107,16 +110,16 @@ def _of_topic(findings: TopicFindings) -> Iterator[Finding]:
         candidate = candidates.get((findings.evidence.topic.name, kind.value))
         if candidate is not None and not candidate.is_ripe:
             continue
-        why = findings.why.get(kind)
-        cause, words = (None, "") if why is None else (why.cause.value, why.evidence)
-        reason = findings.verdicts[indices[0]].reason
+        why, verdict = findings.why.get(kind), findings.verdicts[indices[0]]
+        parts = [verdict.observed, None if why is None else why.observed]
+        said = [in_english(part, moment) for part in parts if part is not None]
         yield Finding(
             kind=kind.value,
             severity=Severity.INFO.value if candidate is None else candidate.severity.value,
             topic=findings.evidence.topic.name,
             queues=undecided.named(findings, indices),
-            cause=cause,
-            evidence="; ".join(part for part in (reason, words) if part),
+            cause=None if why is None else why.cause.value,
+            evidence="; ".join([verdict.reason, *said] if verdict.reason else said),
         )
 
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
-from streaming.core.causes.explanation import first_of
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.inspect.members import total
 from streaming.inspect.snapshot import InspectedMember, InspectedQueue
 from streaming.wording.exclusions import why_excluded
+from streaming.wording.lists import first_of
 from streaming.wording.numbers import counted, ranges
 
 YOUNG_MS = 60_000

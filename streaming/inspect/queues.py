@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from schemas.facts import Kind
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.findings.queue_findings import TopicFindings
-from streaming.core.findings.queue_rules import Verdict
+from streaming.core.findings.verdict import Verdict
 from streaming.core.intake.topic_routes import is_readable
 from streaming.core.state.group_state import HostedQueues
 from streaming.core.state.queue_state import Queue as QueueInState

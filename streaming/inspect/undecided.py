@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from schemas.facts import Cause, Kind
 from schemas.identity import is_retry_topic
 from streaming.core.alerts.candidates import candidates_of_queues
-from streaming.core.causes.rules import explain
+from streaming.core.causes.table import EXPLAINED, explain
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.findings.kinds import WRONG
-from streaming.core.findings.queue_findings import EXPLAINED, TopicFindings
-from streaming.core.findings.queue_rules import Verdict
+from streaming.core.finding_kinds import WRONG
+from streaming.core.findings.queue_findings import TopicFindings
+from streaming.core.findings.verdict import Verdict
 from streaming.inspect.observed_groups import ObservedGroup
 from streaming.inspect.queues import STANDS_FROM_MS, flow_of, may_be, stands_ms
 from streaming.inspect.snapshot import QueueName, Undecided
+from streaming.notices.evidence_english import in_english
+from streaming.notices.times import moment
 from streaming.wording.numbers import age, counted
 
 SHOWN = {
@@ -106,7 +108,11 @@ def _unclear(findings: TopicFindings, kind: Kind, indices: list[int], why: str) 
 def _cause(findings: TopicFindings, kind: Kind, indices: list[int]) -> tuple[str | None, str]:
     """A cause is named only where one fits: what looks wrong for a moment needs none."""
     found = explain(findings.evidence, kind, frozenset(indices)) if kind in EXPLAINED else None
-    return (None, "") if found is None or found.cause is Cause.UNEXPLAINED else (found.cause.value, found.evidence)
+    return (
+        (None, "")
+        if found is None or found.cause is Cause.UNEXPLAINED
+        else (found.cause.value, in_english(found.observed, moment))
+    )
 
 
 def _may_stand_still(findings: TopicFindings) -> Iterator[Undecided]:

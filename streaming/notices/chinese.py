@@ -1,6 +1,6 @@
 """Chinese, as RocketMQ's users write it; RocketMQ's own identifiers stay in English."""
 
-from streaming.notices.evidence import in_chinese
+from streaming.notices.evidence_chinese import CHINESE_EVIDENCE
 from streaming.notices.language import Advice, Language, Noun, Trouble
 
 CHINESE = Language(
@@ -164,7 +164,14 @@ CHINESE = Language(
     more_alerts=Noun("……另有 {n} 条告警", "……另有 {n} 条告警"),
     more_names=Noun("另有 {n} 个", "另有 {n} 个"),
     any_cluster="任何集群：evenkeel 尚不知道任何集群",
-    evidence=in_chinese,
+    evidence=CHINESE_EVIDENCE,
+    unseen={
+        "nothing_yet": "作业尚未报告过该集群",
+        "job_silent": "作业没有任何输出：未运行，或无法写入 facts 表",
+        "no_rounds": "作业在运行，但没有收到采集轮次：检查采集器和 Kafka",
+        "reads_old": "作业读到的是 {detail} 秒前的数据；追上之前不发送告警",
+        "events_refused": "收不到它的任何一轮数据，其事件被拒收：{detail}",
+    },
     comma="，",
     semicolon="；",
     title="[{mark}] 消费组 {group}：{what}（{cluster}）",

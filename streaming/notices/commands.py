@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from schemas.facts import Cause, Kind
+from streaming.core.causes.table import CAUSES, NextStep
 from streaming.notices.notice import Notice, OpenAlert, Site
 from streaming.wording.names import plain
 
@@ -30,8 +31,8 @@ Next = Callable[[OpenAlert, Site], Command]
 
 def next_command(alert: OpenAlert, site: Site) -> Command:
     """What to look at, or do, first: by the cause, or else by the kind."""
-    by_kind = _OF_KIND.get(alert.fact.kind, _explain)
-    return _OF_CAUSE.get(alert.fact.cause or "", by_kind)(alert, site)
+    by_kind = _OF_KIND.get(alert.fact.kind, NextStep.EXPLAIN)
+    return _COMMANDS[_OF_CAUSE.get(alert.fact.cause or "", by_kind)](alert, site)
 
 
 def inspect_command(cluster: str, site: Site, group: str = "") -> Command:
@@ -115,31 +116,24 @@ def _inspect(alert: OpenAlert, site: Site) -> Command:
     return inspect_command(alert.cluster, site, alert.group)
 
 
-_CONNECTIONS = _of_group("consumerConnection")
-_STATUS = _of_group("consumerStatus")
-
-_OF_CAUSE: dict[str, Next] = {
-    Cause.SAME_CLIENT_ID: _CONNECTIONS,
-    Cause.STALE_CONNECTION: _CONNECTIONS,
-    Cause.SUBSCRIPTION_MISMATCH: _STATUS,
-    Cause.STRATEGY_MISMATCH: _explain,
-    Cause.VIEW_DIVERGENCE: _inspect,  # it asks every broker for its list
-    Cause.ROUTE_LAG: _route,
-    Cause.CLIENT_STALLED: _jstack,
-    Cause.MEMBER_GONE: _of_client(" -s"),
-    Cause.LOCK_STUCK: _of_client(""),
-    Cause.ROOM_WITHOUT_CONSUMER: _CONNECTIONS,
-    Cause.CONFIG_MISSES_QUEUE: _explain,
-    Cause.NO_READ_PERM: _route,  # it shows each broker's permission and address
-    Cause.READ_LT_WRITE: _route,
-    Cause.UNEXPLAINED: _explain,
+_COMMANDS: dict[NextStep, Next] = {
+    NextStep.CONNECTIONS: _of_group("consumerConnection"),
+    NextStep.STATUS: _of_group("consumerStatus"),
+    NextStep.PROGRESS: _of_group("consumerProgress"),
+    NextStep.CLIENT: _of_client(""),
+    NextStep.CLIENT_THREADS: _of_client(" -s"),
+    NextStep.THREADS: _jstack,
+    NextStep.ROUTE: _route,
+    NextStep.INSPECT: _inspect,
+    NextStep.EXPLAIN: _explain,
 }
-_OF_KIND: dict[str, Next] = {
-    Kind.SLOW_CONSUMER: _of_client(" -s"),
-    Kind.STALLED: _jstack,
-    Kind.PHANTOM: _route,
-    Kind.INCONSISTENT_SUBSCRIPTION: _STATUS,
-    Kind.UNREADABLE_QUEUES: _route,
-    Kind.NO_MEMBERS: _of_group("consumerProgress"),
-    Kind.REBALANCE_STORM: _explain,
+_OF_KIND: dict[str, NextStep] = {
+    Kind.SLOW_CONSUMER: NextStep.CLIENT_THREADS,
+    Kind.STALLED: NextStep.THREADS,
+    Kind.PHANTOM: NextStep.ROUTE,
+    Kind.INCONSISTENT_SUBSCRIPTION: NextStep.STATUS,
+    Kind.UNREADABLE_QUEUES: NextStep.ROUTE,
+    Kind.NO_MEMBERS: NextStep.PROGRESS,
+    Kind.REBALANCE_STORM: NextStep.EXPLAIN,
 }
+_OF_CAUSE: dict[str, NextStep] = {cause.value: row.next_step for cause, row in CAUSES.items()}

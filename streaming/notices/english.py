@@ -1,6 +1,6 @@
 """English."""
 
-from streaming.notices.evidence import in_english
+from streaming.notices.evidence_english import ENGLISH_EVIDENCE
 from streaming.notices.language import Advice, Language, Noun, Trouble
 
 ENGLISH = Language(
@@ -164,7 +164,14 @@ ENGLISH = Language(
     more_alerts=Noun("... and {n} more alert", "... and {n} more alerts"),
     more_names=Noun("and {n} more", "and {n} more"),
     any_cluster="any cluster: evenkeel knows of none yet",
-    evidence=in_english,
+    evidence=ENGLISH_EVIDENCE,
+    unseen={
+        "nothing_yet": "the job has told nothing of this cluster yet",
+        "job_silent": "the job tells nothing: it does not run, or cannot write its facts",
+        "no_rounds": "the job runs, but no collection round reaches it: look at the collector and at Kafka",
+        "reads_old": "the job reads what is {detail} s old; pages wait until it has caught up",
+        "events_refused": "no round of it can be taken, its events are refused: {detail}",
+    },
     comma=", ",
     semicolon="; ",
     title="[{mark}] {group}: {what} ({cluster})",

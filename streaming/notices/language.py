@@ -1,10 +1,10 @@
 """What a language must be able to say. Templates are for :meth:`str.format`; each names what goes into it."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from msgspec import Struct
 
+from streaming.notices.evidence import Sentences
 from streaming.wording.numbers import age
 
 
@@ -37,7 +37,10 @@ class Trouble(NamedTuple):
 
 
 class Language(Struct, frozen=True, kw_only=True):
-    """``kinds``: what is wrong, with ``{queues}``; ``causes``: why; ``do`` and ``now``: of kinds that have no cause."""
+    """``kinds``: what is wrong, with ``{queues}``; ``causes``: why; ``do`` and ``now``: of kinds that have no cause.
+
+    ``unseen``: why evenkeel does not see, some with ``{detail}``.
+    """
 
     severities: dict[str, str]
     resolved: str
@@ -62,7 +65,8 @@ class Language(Struct, frozen=True, kw_only=True):
     more_names: Noun
     any_cluster: str
 
-    evidence: Callable[[str, int], str]
+    evidence: Sentences
+    unseen: dict[str, str]
     comma: str
     semicolon: str
     title: str

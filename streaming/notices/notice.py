@@ -24,6 +24,7 @@ class MonitorTrouble(Struct, frozen=True):
     """evenkeel itself does not see: no facts arrive (``monitor_blind``), or late ones only (``monitor_late``).
 
     Or it does not see one ``group``, whose events are refused (``group_blind``). Or nothing is wrong (``test``).
+    ``why`` is a key of ``Language.unseen``, whose sentence may name ``detail``; without it ``detail`` is said as it is.
     A late job that then tells nothing, or the other way round, is one trouble: ``began_as`` and ``began_ts`` are its
     first kind and ``since_ts``, where it is of another kind now.
     """
@@ -31,10 +32,11 @@ class MonitorTrouble(Struct, frozen=True):
     kind: Literal["monitor_blind", "monitor_late", "group_blind", "test"]
     cluster: str
     since_ts: int
-    detail: str
+    detail: str = ""
     group: str = ""
     began_as: str = ""
     began_ts: int = 0
+    why: str = ""
 
     @property
     def began(self) -> tuple[str, int]:

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import tzinfo
 
 from schemas.facts import AlertClient, AlertQueue, AlertState, Cause, Kind, Severity
-from streaming.core.alerts.lifecycle import Reason
+from streaming.core.alerts.phases import Reason
+from streaming.notices.evidence import evidence_of
 from streaming.notices.language import Language
 from streaming.notices.notice import OpenAlert
 from streaming.notices.times import clock, local, moment
@@ -16,7 +17,7 @@ NAME_WIDTH = 80
 CHARACTERS_AT_MOST = 200  # marks may take no room of their own
 NAMES_AT_MOST = 3
 RANGES_WIDTH = 120
-EVIDENCE_WIDTH = 1000  # what is read of it, to be said in another language
+EVIDENCE_WIDTH = 1000
 KINDS_AT_MOST = 3
 WORST_FIRST = [severity.value for severity in Severity]
 
@@ -94,7 +95,8 @@ def cause_line(cause: str, words: Language, is_over: bool = False) -> str:
 
 
 def evidence_line(alert: OpenAlert, words: Language, now: int) -> str:
-    return words.evidence_line.format(evidence=words.evidence(cut(plain(alert.fact.evidence), EVIDENCE_WIDTH), now))
+    said = evidence_of(alert.fact, words.evidence, lambda ts: clock(ts, now))
+    return words.evidence_line.format(evidence=cut(plain(said), EVIDENCE_WIDTH))
 
 
 def waiting_line(alerts: Sequence[OpenAlert], words: Language, now: int) -> str | None:

@@ -163,7 +163,7 @@ class _Page:
         for cause, alert in in_order[:CAUSES_AT_MOST]:
             if cause is not None:
                 yield line(cause_line(cause, self.words, self.is_over))
-            if alert.fact.evidence and not self.is_over:
+            if (alert.fact.observed or alert.fact.evidence) and not self.is_over:
                 yield line(evidence_line(alert, self.words, self.now))
             if self.is_over and alert.fact.reason in self.words.endings:
                 yield line(self.words.endings[alert.fact.reason].format(kind=shown(alert.fact.kind)))
@@ -238,8 +238,9 @@ class _Page:
         cluster, group, when = self._cluster(), shown(trouble.group), self._when()
         whose = words.group_line.format(group=group, cluster=cluster, when=when) if group else None
         yield line(whose or words.cluster_only.format(cluster=cluster, when=when))
-        if trouble.detail:
-            yield line(self.words.evidence(plain(trouble.detail), self.now))
+        detail = words.unseen.get(trouble.why, "{detail}").format(detail=plain(trouble.detail))
+        if detail:
+            yield line(detail)
         if self.is_over:
             return
         yield line(said.meaning)

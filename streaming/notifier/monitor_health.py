@@ -32,18 +32,15 @@ def cluster_trouble(
 ) -> MonitorTrouble | None:
     """Blind: no health fact, or none that tells of a round. Late: rounds come, but old ones."""
     if health is None:
-        return MonitorTrouble("monitor_blind", cluster, now, "the job has told nothing of this cluster yet")
+        return MonitorTrouble("monitor_blind", cluster, now, why="nothing_yet")
     if now - health.health_ts > limits.blind_ms:
-        detail = "the job tells nothing: it does not run, or cannot write its facts"
-        return MonitorTrouble("monitor_blind", cluster, health.health_ts, detail)
+        return MonitorTrouble("monitor_blind", cluster, health.health_ts, why="job_silent")
     if health.rounds_ts is None or now - health.rounds_ts > limits.blind_ms:
         since = health.newest_round_ts or health.rounds_ts or health.health_ts
-        detail = "the job runs, but no collection round reaches it: look at the collector and at Kafka"
-        return MonitorTrouble("monitor_blind", cluster, since, detail)
+        return MonitorTrouble("monitor_blind", cluster, since, why="no_rounds")
     if health.newest_round_ts is not None and now - health.newest_round_ts > limits.late_ms:
         behind = (now - health.newest_round_ts) // 1000
-        detail = f"the job reads what is {behind} s old; pages wait until it has caught up"
-        return MonitorTrouble("monitor_late", cluster, health.newest_round_ts, detail)
+        return MonitorTrouble("monitor_late", cluster, health.newest_round_ts, str(behind), why="reads_old")
     return None
 
 
@@ -57,7 +54,7 @@ def group_troubles(
     for one in refused:
         is_new = (one.cluster, one.group) not in reported
         if not is_new or (one.cluster not in unseen and now - one.since_ts >= GROUP_BLIND_MS):
-            yield MonitorTrouble("group_blind", one.cluster, one.since_ts, one.reason, one.group)
+            yield MonitorTrouble("group_blind", one.cluster, one.since_ts, one.reason, one.group, why="events_refused")
 
 
 def may_be_reported(trouble: MonitorTrouble, started_ts: int, now: int) -> bool:

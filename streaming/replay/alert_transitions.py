@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from schemas.facts import AlertFact, Fact
-from streaming.notices.evidence import in_english
+from schemas.facts import AlertFact, Fact, Kind
+from streaming.notices.evidence_english import english_evidence
+from streaming.notices.times import clock, moment
 from streaming.wording.lists import grouped
 from streaming.wording.names import named
 from streaming.wording.numbers import ranges
@@ -46,7 +47,7 @@ def as_json(transition: AlertTransition, first_ts: int) -> dict[str, Any]:
         "queues": [[queue.broker_name, queue.queue_id] for queue in alert.queues],
         "owners": [list(queue.owners) for queue in alert.queues],
         "cause": alert.cause,
-        "evidence": alert.evidence,
+        "evidence": english_evidence(alert, moment),
         "fingerprint": alert.fingerprint,
         "reason": alert.reason,
     }
@@ -69,8 +70,8 @@ def details(transition: AlertTransition) -> Iterator[str]:
         expected = queues[0].expected
         should = "" if expected is None or expected == queues[0].owners else f", expected {named(expected)}"
         yield f"{ranges((q.broker_name, q.queue_id) for q in queues)}: {owners}{should}"
-    why = in_english(alert.evidence, transition.ts)
-    if alert.cause and not why.startswith(f"{alert.cause}: "):
+    why = english_evidence(alert, lambda ts: clock(ts, transition.ts))
+    if alert.cause and alert.kind != Kind.UNREADABLE_QUEUES:  # whose evidence names the causes
         why = f"{alert.cause}: {why}" if why else alert.cause
     if why:
         yield why

@@ -7,7 +7,7 @@ from typing import Protocol
 from schemas.identity import MessageQueue
 from streaming.collector.translation.answers import QueueData, TopicRouteData
 from streaming.core.allocation import sort_queues
-from streaming.core.intake.topic_routes import PERM_READ
+from streaming.core.state.group_state import PERM_READ
 
 PERM_WRITE, PERM_READ_AND_WRITE = 2, 6
 

@@ -31,7 +31,8 @@ MEMBER = """named_struct(
     'orderly', orderly, 'subscriptions', coalesce(subscriptions, array()), 'start_ts', unix_millis(start_time))"""
 ALERT = """named_struct(
     'fingerprint', fingerprint, 'state', state, 'severity', severity, 'kind', kind, 'cause', cause,
-    'evidence', evidence, 'reason', reason, 'stale', stale, 'active_ts', unix_millis(active_time),
+    'evidence', coalesce(evidence, ''), 'observed', observed, 'reason', reason,
+    'stale', stale, 'active_ts', unix_millis(active_time),
     'fired_ts', unix_millis(fired_time), 'resolved_ts', unix_millis(resolved_time),
     'queues', transform(queues, q -> named_struct(
         'broker_name', q.broker_name, 'queue_id', q.queue_id,

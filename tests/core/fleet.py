@@ -32,12 +32,14 @@ from schemas.events import (
 )
 from schemas.facts import AlertFact, Fact, GroupFact, Payload, QueueFact
 from schemas.identity import MessageQueue
+from streaming.core.alerts.phases import STATES, Phase
 from streaming.core.allocation import AllocationError, Averagely, Strategy, sort_client_ids, sort_queues
 from streaming.core.settings import Settings
 from streaming.core.shard import Record
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import GroupState, new_state, pack, unpack
 from streaming.core.step import take
+from streaming.notices.evidence_english import english_evidence
 
 T0 = 1_700_000_000_000
 CLASSES = {
@@ -469,7 +471,7 @@ class Fleet:
 
     def firing(self) -> set[tuple[str, str]]:
         """(topic, kind) of the alerts that fire now; the topic of one about the whole group is ""."""
-        return {(alert.topic, alert.kind) for alert in self.state.alerts if alert.state == "firing"}
+        return {(alert.topic, alert.kind) for alert in self.state.alerts if STATES[Phase(alert.phase)] == "firing"}
 
     def fired(self) -> set[tuple[str, str]]:
         """The same, of all that ever fired."""
@@ -495,3 +497,8 @@ def record_of(event: AnyEvent, offset: int = 0) -> Record:
     """The event as a line of a file."""
     value = encode_event(event)
     return Record(None, value, len(value), None, None, "file", None, offset)
+
+
+def said(alert: AlertFact) -> str:
+    """The alert's evidence as a person reads it."""
+    return english_evidence(alert, str)

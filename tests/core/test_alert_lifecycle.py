@@ -3,9 +3,10 @@
 import pytest
 
 from schemas.facts import AlertFact
-from streaming.core.alerts.lifecycle import Reason, fingerprint
+from streaming.core.alerts.lifecycle import fingerprint
+from streaming.core.alerts.phases import Reason
 from streaming.core.settings import Settings, Timing
-from tests.core.fleet import Fleet
+from tests.core.fleet import Fleet, said
 
 QUIET = {"rate": 0}
 HOUR = 3600
@@ -393,7 +394,7 @@ def test_what_comes_of_lists_that_differ_is_not_over_while_they_do() -> None:
         assert reasons(fleet, "DUPLICATED")[-1] == ("firing", "came_back"), turn
         fleet.restart()
     assert reasons(fleet, "DUPLICATED").count(("firing", "held_long_enough")) == 1
-    assert "comes and goes" not in fleet.alert("DUPLICATED").evidence
+    assert "comes and goes" not in said(fleet.alert("DUPLICATED"))
 
 
 def test_what_comes_and_goes_while_lists_differ_is_told_when_it_is_found_again() -> None:

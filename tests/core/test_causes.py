@@ -8,12 +8,12 @@ import pytest
 from schemas.events import Subscription
 from schemas.facts import AlertFact
 from streaming.core.allocation import AveragelyByCircle, ByConfig, ByMachineRoom
-from streaming.core.causes.rules import view_divergence
+from streaming.core.causes.member_lists import view_divergence
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.evidence.topic_evidence import TopicEvidence
+from streaming.core.evidence.observation import observe
 from streaming.core.settings import GroupRule, Settings
 from streaming.core.state.group import Group
-from tests.core.fleet import Fleet, queues
+from tests.core.fleet import Fleet, queues, said
 
 ROOMS = {"T": {"r1@a": 2, "r2@b": 2}}
 
@@ -37,7 +37,7 @@ def test_subscription_mismatch_explains_the_queues_of_members_that_do_not_subscr
         ("U", "ORPHANED"): ("SUBSCRIPTION_MISMATCH", [("a", 0), ("a", 1)]),
         ("", "INCONSISTENT_SUBSCRIPTION"): ("SUBSCRIPTION_MISMATCH", []),
     }
-    assert fleet.alert("ORPHANED", "T").evidence == "y is a member but does not subscribe to T"
+    assert said(fleet.alert("ORPHANED", "T")) == "y is a member but does not subscribe to T"
 
 
 def test_several_are_spoken_of_as_several() -> None:
@@ -45,7 +45,7 @@ def test_several_are_spoken_of_as_several() -> None:
     fleet.join("c0", topics={"T": "*"})
     fleet.join(*(f"c{n}" for n in range(1, 6)), topics={"U": "*"})
     fleet.run(90)
-    evidence = fleet.alert("ORPHANED", "T").evidence
+    evidence = said(fleet.alert("ORPHANED", "T"))
     assert evidence == "c1, c2, c3 and 2 more are members but do not subscribe to T"
 
 
@@ -59,7 +59,7 @@ def test_of_thirteen_members_the_odd_one_is_told_first() -> None:
         alert = fleet.alert("INCONSISTENT_SUBSCRIPTION", None)
         assert alert.clients[0].client_id == "c08"
         assert alert.clients[1].client_id == "c00"
-        assert alert.evidence == f"c08: T (paid); c00, c01, c02 and {others - 4} more: T"
+        assert said(alert) == f"c08: T (paid); c00, c01, c02 and {others - 4} more: T"
 
 
 def test_strategy_mismatch_is_seen_in_the_reports() -> None:
@@ -70,7 +70,7 @@ def test_strategy_mismatch_is_seen_in_the_reports() -> None:
     found = firing(fleet)
     assert {cause for cause, _ in found.values()} == {"STRATEGY_MISMATCH"}
     assert set(found) == {("T", "DUPLICATED"), ("T", "ORPHANED")}
-    evidence = fleet.alert("ORPHANED").evidence
+    evidence = said(fleet.alert("ORPHANED"))
     assert evidence == "AllocateMessageQueueAveragely: x; AllocateMessageQueueAveragelyByCircle: y"
 
 
@@ -161,16 +161,14 @@ def of_two_sdks(java: str, go: str, **fields: Any) -> Fleet:
 def test_an_sdk_whose_members_alone_own_other_queues_than_they_should_sorts_differently(fields: dict[str, Any]) -> None:
     alert = of_two_sdks("a0-3", "a0-3", **fields).alert("ORPHANED")
     assert alert.cause == "STRATEGY_MISMATCH"
-    assert alert.evidence == (
-        "GO: y own other queues than the strategy gives them, all members of other SDKs own theirs"
-    )
+    assert said(alert) == ("GO: y own other queues than the strategy gives them, all members of other SDKs own theirs")
     assert [client.client_id for client in alert.clients] == ["y"]
 
 
 @pytest.mark.parametrize(("java", "go"), [("a0-2", "b0-2"), ("a0-2 b0", "b1-3")])
 def test_an_sdk_is_not_to_blame_where_others_own_other_queues_too(java: str, go: str) -> None:
     alerts = of_two_sdks(java, go).told(AlertFact)
-    assert {fact.payload.evidence for fact in alerts if "SDK" in fact.payload.evidence} == set()
+    assert {said(fact.payload) for fact in alerts if "SDK" in said(fact.payload)} == set()
 
 
 def test_view_divergence_brokers_list_different_members() -> None:
@@ -179,7 +177,7 @@ def test_view_divergence_brokers_list_different_members() -> None:
     fleet.join("y", brokers=("b",), asks="b")
     fleet.run(90)
     assert firing(fleet) == {("T", "DUPLICATED"): ("VIEW_DIVERGENCE", [("b", 0), ("b", 1), ("b", 2), ("b", 3)])}
-    assert fleet.alert("DUPLICATED").evidence == "a lists x; b lists x, y"
+    assert said(fleet.alert("DUPLICATED")) == "a lists x; b lists x, y"
     assert fleet.finding("a0").expected is None
 
 
@@ -298,7 +296,7 @@ def test_lock_stuck_an_orderly_member_lacks_what_it_should_own() -> None:
     fleet.own("y", "b1-3")
     fleet.run(60)
     assert firing(fleet) == {("T", "ORPHANED"): ("LOCK_STUCK", [("b", 0)])}
-    assert "y should own them" in fleet.alert("ORPHANED").evidence
+    assert "y should own them" in said(fleet.alert("ORPHANED"))
 
 
 def test_member_gone_its_queues_are_not_taken_over() -> None:
@@ -309,7 +307,7 @@ def test_member_gone_its_queues_are_not_taken_over() -> None:
     fleet.leave("x")
     fleet.run(90)
     assert firing(fleet) == {("T", "ORPHANED"): ("MEMBER_GONE", [("a", 0), ("a", 1), ("a", 2), ("a", 3)])}
-    assert fleet.alert("ORPHANED").evidence == "x has left, its queues are not taken over"
+    assert said(fleet.alert("ORPHANED")) == "x has left, its queues are not taken over"
 
 
 def test_client_stalled_it_is_listed_and_does_not_answer() -> None:
@@ -319,7 +317,7 @@ def test_client_stalled_it_is_listed_and_does_not_answer() -> None:
     fleet.pause("x")
     fleet.run(100)
     assert firing(fleet) == {("T", "STALLED"): ("CLIENT_STALLED", [("a", 0), ("a", 1), ("a", 2), ("a", 3)])}
-    assert "x is listed but has not answered for" in fleet.alert("STALLED").evidence
+    assert "x is listed but has not answered for" in said(fleet.alert("STALLED"))
 
 
 def test_client_stalled_it_answers_and_all_its_queues_stand_still() -> None:
@@ -329,7 +327,7 @@ def test_client_stalled_it_answers_and_all_its_queues_stand_still() -> None:
     fleet.stick("a0-3")
     fleet.run(100)
     assert firing(fleet)["T", "STALLED"][0] == "CLIENT_STALLED"
-    assert "every queue of x stands still" in fleet.alert("STALLED").evidence
+    assert "every queue of x stands still" in said(fleet.alert("STALLED"))
 
 
 def test_one_queue_of_several_is_not_the_client() -> None:
@@ -339,7 +337,7 @@ def test_one_queue_of_several_is_not_the_client() -> None:
     fleet.stick("a0")
     fleet.run(100)
     assert firing(fleet) == {("T", "STALLED"): ("UNEXPLAINED", [("a", 0)])}
-    assert fleet.alert("STALLED").evidence.endswith(
+    assert said(fleet.alert("STALLED")).endswith(
         "2 of 2 members reported, nothing has changed since the first round; no known cause fits"
     )
 
@@ -369,7 +367,7 @@ def test_many_clients_are_named_by_the_first_three() -> None:
     fleet.join("x", topics={"T": "*"})
     fleet.join("y1", "y2", "y3", "y4", "y5", topics={"U": "*"})
     fleet.run(90)
-    assert fleet.alert("ORPHANED", "T").evidence.startswith("y1, y2, y3 and 2 more")
+    assert said(fleet.alert("ORPHANED", "T")).startswith("y1, y2, y3 and 2 more")
 
 
 def test_a_client_that_gets_nothing_from_one_broker_is_named_with_it() -> None:
@@ -381,7 +379,7 @@ def test_a_client_that_gets_nothing_from_one_broker_is_named_with_it() -> None:
     fleet.stick("b0-1")
     fleet.run(120)
     assert firing(fleet)["T", "STALLED"] == ("CLIENT_STALLED", [("b", 0), ("b", 1)])
-    assert "every queue of x on b stands still" in fleet.alert("STALLED").evidence
+    assert "every queue of x on b stands still" in said(fleet.alert("STALLED"))
 
 
 def test_lists_that_differ_only_since_one_of_them_changed_are_no_divergence() -> None:
@@ -393,5 +391,5 @@ def test_lists_that_differ_only_since_one_of_them_changed_are_no_divergence() ->
     for seconds, is_one in ((10, False), (30, True)):
         fleet.run(seconds)
         of_group = GroupEvidence(Group(fleet.state, fleet.settings))
-        topic = next(one for one in enumerate(fleet.state.topics) if one[1].name == "T")
-        assert (view_divergence(TopicEvidence(of_group, *topic), frozenset({0})) is not None) is is_one
+        topic = next(one.topic for one in observe(of_group.group, of_group) if one.topic.name == "T")
+        assert (view_divergence(topic, frozenset({0})) is not None) is is_one

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.facts import AlertFact
-from tests.core.fleet import T0, Fleet
+from tests.core.fleet import T0, Fleet, said
 
 HOUR = 3600
 
@@ -44,7 +44,7 @@ def test_a_client_that_comes_and_goes_within_minutes_is_told_within_minutes(peri
     flap(fleet, period, 600, same_id)
     assert first_fired(fleet)["REBALANCE_STORM"] <= 60 + 480
     alert = fleet.alert("REBALANCE_STORM", None)
-    assert "10.0.0.9" in alert.evidence
+    assert "10.0.0.9" in said(alert)
     assert [client.client_id.partition("@")[0] for client in alert.clients[:1]] == ["10.0.0.9"]
 
 
@@ -55,7 +55,7 @@ def test_one_that_comes_and_goes_more_slowly_is_told_after_an_hour_and_not_for_l
     fleet = group_of_two()
     flap(fleet, period, 1.4 * HOUR, same_id=False)
     assert HOUR < first_fired(fleet)["REBALANCE_STORM"] < 1.3 * HOUR
-    assert "for 60 minutes and longer" in fleet.alert("REBALANCE_STORM", None).evidence
+    assert "for 60 minutes and longer" in said(fleet.alert("REBALANCE_STORM", None))
     fleet.idle(1900)
     assert fleet.firing() == set()
 
@@ -144,7 +144,7 @@ def test_a_queue_that_is_nobodys_5_minutes_of_every_15_is_told_three_times_and_s
     reasons = [reason for _, _, reason in fleet.alerts("ORPHANED")]
     assert reasons.count("comes_and_goes") == turns - 2
     assert reasons.count("came_back") == turns - 3
-    assert fleet.alert("ORPHANED").evidence.endswith(f"; it comes and goes: {turns} times now")
+    assert said(fleet.alert("ORPHANED")).endswith(f"; it comes and goes: {turns} times now")
     fleet.restart()
     fleet.idle(2900)
     assert fleet.firing() == {("T", "ORPHANED")}, "it may come back"
@@ -208,4 +208,4 @@ def test_one_that_drops_out_of_one_broker_s_list_again_and_again_is_told() -> No
         fleet.of("10.0.0.2@1")[0].brokers = None
         fleet.idle(580)
     assert set(first_fired(fleet)) == {"REBALANCE_STORM"}
-    assert "10.0.0.2" in fleet.alert("REBALANCE_STORM", None).evidence
+    assert "10.0.0.2" in said(fleet.alert("REBALANCE_STORM", None))

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.facts import MemberFact
-from tests.core.fleet import Fleet
+from tests.core.fleet import Fleet, said
 
 WITHOUT_MESSAGES = {"rate": 0}
 
@@ -25,8 +25,8 @@ def test_two_start_times_prove_two_instances() -> None:
         ("a", 0, ("x", "x")), ("a", 1, ("x", "x")), ("a", 2, ("x", "x")),
     ]  # fmt: skip
     assert [(q.broker_name, q.queue_id) for q in orphaned.queues] == [("a", 3), ("b", 0), ("b", 1)]
-    assert "10.0.0.1:5000, 10.0.0.3:5000" in duplicated.evidence
-    assert "started at" in duplicated.evidence
+    assert "10.0.0.1:5000, 10.0.0.3:5000" in said(duplicated)
+    assert "started at" in said(duplicated)
 
 
 def test_the_double_entry_counts_in_the_allocation() -> None:

@@ -65,15 +65,15 @@ def test_an_open_alert_outlives_a_fault_of_ours(monkeypatch: pytest.MonkeyPatch)
 
 def evaluations(fleet: Fleet, seconds: float, monkeypatch: pytest.MonkeyPatch) -> int:
     count = 0
-    update_queue_findings = evaluation.update_queue_findings
+    judge_topics = evaluation.judge_topics
 
     def counted(*args: object) -> object:
         nonlocal count
         count += 1
-        return update_queue_findings(*args)  # type: ignore[arg-type]
+        return judge_topics(*args)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr(evaluation, "update_queue_findings", counted)
+        patch.setattr(evaluation, "judge_topics", counted)
         fleet.run(seconds)
     return count
 

@@ -2,7 +2,7 @@
 
 from schemas.events import Forget
 from schemas.facts import AlertFact, Fact, MemberFact
-from tests.core.fleet import T0, Fleet
+from tests.core.fleet import T0, Fleet, said
 
 OPERATOR = "forget ops 7 1"
 
@@ -29,7 +29,7 @@ def test_open_alerts_end_at_once_and_say_who_forgot_them() -> None:
     (told,) = [fact for fact in forget(fleet) if isinstance(fact.payload, AlertFact)]
     alert = told.payload
     assert (alert.state, alert.reason, alert.resolved_ts) == ("resolved", "forgotten", fleet.state.now)
-    assert alert.evidence.startswith("forgotten by ada@ops; it was: no broker lists a member")
+    assert said(alert).startswith("forgotten by ada@ops; it was: no broker lists a member")
     assert fleet.state.alerts == []
 
 

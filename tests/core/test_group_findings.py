@@ -5,7 +5,7 @@ import pytest
 from schemas.events import Subscription
 from schemas.facts import GroupFact
 from streaming.core.settings import GroupRule, Settings
-from tests.core.fleet import Fleet
+from tests.core.fleet import Fleet, said
 
 ALWAYS_ON = Settings(groups=(GroupRule(group="g", always_on=True),))
 
@@ -49,7 +49,7 @@ def test_an_inconsistent_subscription_fires_after_30_s_and_says_who_wants_what()
     fleet.run(90)
     alert = fleet.alert("INCONSISTENT_SUBSCRIPTION", None)
     assert (alert.state, alert.severity, alert.cause) == ("firing", "warning", "SUBSCRIPTION_MISMATCH")
-    assert alert.evidence == "x: T (a); y: T"
+    assert said(alert) == "x: T (a); y: T"
     (pending, firing) = fleet.alerts("INCONSISTENT_SUBSCRIPTION")
     assert firing[0] - pending[0] == 30
 
@@ -260,7 +260,7 @@ def test_more_than_six_changes_in_five_minutes_are_a_storm() -> None:
     fleet.join("z")
     fleet.run(35)
     assert fleet.firing() == {("", "REBALANCE_STORM")}
-    assert "z" in fleet.alert("REBALANCE_STORM", None).evidence
+    assert "z" in said(fleet.alert("REBALANCE_STORM", None))
 
 
 def test_a_storm_is_over_when_five_minutes_have_passed() -> None:

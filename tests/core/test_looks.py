@@ -67,7 +67,7 @@ def test_an_alert_that_fired_is_stale_and_then_gone() -> None:
     assert fleet.firing() == {("T", "DUPLICATED")}
     left(fleet)
     look(fleet, 4)
-    assert [alert.stale for alert in fleet.state.alerts if alert.kind == "DUPLICATED"] == [True]
+    assert [alert.phase == "stale" for alert in fleet.state.alerts if alert.kind == "DUPLICATED"] == [True]
     fleet.now += 4000
     look(fleet, 2)
     assert fleet.firing() == set()

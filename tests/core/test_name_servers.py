@@ -5,7 +5,7 @@ import pytest
 from schemas.facts import AlertFact, GroupFact
 from streaming.core.settings import Timing
 from streaming.core.state.group_state import pack, unpack
-from tests.core.fleet import Fleet
+from tests.core.fleet import Fleet, said
 
 MORE, LESS = {"a": 4, "b": 4}, {"a": 2, "b": 2}
 PARTIAL = {"a": 4}
@@ -93,8 +93,8 @@ def test_messages_that_wait_while_name_servers_go_on_to_differ_are_told_with_who
     assert fleet.firing() == {("T", "STALLED")}
     alert = fleet.told(AlertFact)[-1].payload
     assert alert.cause == "ROUTE_LAG"
-    assert "n1 has 4 queues on a, 4 queues on b" in alert.evidence
-    assert "n2 has 2 queues on a, 2 queues on b" in alert.evidence
+    assert "n1 has 4 queues on a, 4 queues on b" in said(alert)
+    assert "n2 has 2 queues on a, 2 queues on b" in said(alert)
 
 
 def test_a_queue_that_two_own_is_told_though_name_servers_differ() -> None:

@@ -30,7 +30,7 @@ def lived(seconds: float, first: float, last: float, kinds: type = Round) -> lis
     ]
 
 
-REASON = "no round of it can be taken, its events are refused: too_long, 131073 bytes; the limit is 131072"
+REASON = "too_long, 131073 bytes; the limit is 131072"
 
 
 def test_a_group_whose_rounds_are_refused_is_unknown_once_and_healthy_with_the_next_round() -> None:

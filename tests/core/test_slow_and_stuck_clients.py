@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.facts import AlertFact, QueueFact
-from tests.core.fleet import Fleet
+from tests.core.fleet import Fleet, said
 
 
 def healthy(**fields: object) -> Fleet:
@@ -52,7 +52,7 @@ def test_one_message_that_nobody_finishes_is_told_too() -> None:
     fleet.rate = 0
     fleet.run(360)
     assert fleet.firing() == {("T", "SLOW_CONSUMER")}
-    assert "held messages" in fleet.alert("SLOW_CONSUMER").evidence
+    assert "held messages" in said(fleet.alert("SLOW_CONSUMER"))
 
 
 @pytest.mark.parametrize("reports_pull_offsets", [True, False])
@@ -169,7 +169,7 @@ def test_one_time_out_is_not_named_as_a_silent_client() -> None:
     fleet.of("x")[0].answers = False
     fleet.run(25)
     assert fleet.firing() == {("T", "STALLED")}
-    assert "not answered" not in fleet.alert("STALLED").evidence
+    assert "not answered" not in said(fleet.alert("STALLED"))
 
 
 # --- clients that have never spoken
@@ -191,8 +191,8 @@ def test_without_reports_and_pull_offsets_a_stall_is_what_no_batch_takes() -> No
     assert fleet.firing() == {("T", "STALLED")}
     alert = fleet.alert("STALLED")
     assert alert.severity == "warning"
-    assert "messages wait, none consumed for 3" in alert.evidence
-    assert "answered" not in alert.evidence
+    assert "messages wait, none consumed for 3" in said(alert)
+    assert "answered" not in said(alert)
 
 
 def test_pull_offsets_tell_that_nobody_holds_any() -> None:
@@ -210,7 +210,7 @@ def test_pull_offsets_tell_a_listener_that_hangs() -> None:
     assert fleet.fired() == set()
     fleet.run(60)
     assert fleet.firing() == {("T", "SLOW_CONSUMER")}
-    assert "were pulled, none consumed for 3" in fleet.alert("SLOW_CONSUMER").evidence
+    assert "were pulled, none consumed for 3" in said(fleet.alert("SLOW_CONSUMER"))
 
 
 def test_who_has_room_for_more_and_pulls_none_has_stopped() -> None:

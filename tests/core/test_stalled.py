@@ -4,7 +4,7 @@ import pytest
 
 from schemas.events import ConsumeProgress, QueueProgress
 from schemas.facts import AlertFact
-from tests.core.fleet import Fleet
+from tests.core.fleet import Fleet, said
 
 NO_OFFSETS = {"rate": 0, "progress_every": 0}
 
@@ -112,7 +112,7 @@ def test_a_stall_fires_at_once_since_it_has_waited() -> None:
     fleet.run(80)
     (pending, firing) = fleet.alerts("STALLED")
     assert pending[0] == firing[0]
-    assert fleet.alert("STALLED").evidence.startswith("260 messages wait, none pulled for 60 s")
+    assert said(fleet.alert("STALLED")).startswith("260 messages wait, none pulled for 60 s")
 
 
 def test_without_any_report_it_is_a_warning() -> None:

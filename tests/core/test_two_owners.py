@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.evidence.observation import observe
 from streaming.core.findings.queue_findings import judge_topics
 from tests.core.fleet import T0, Fleet
 
@@ -115,7 +116,7 @@ def test_to_judge_twice_at_one_marker_counts_nothing_twice() -> None:
     fleet.run(5)
     unexplained_reports = [queue.unexplained_reports for queue in fleet.state.queues]
     for _ in range(3):
-        judge_topics(fleet.group, GroupEvidence(fleet.group))
+        judge_topics(observe(fleet.group, GroupEvidence(fleet.group)))
     assert [queue.unexplained_reports for queue in fleet.state.queues] == unexplained_reports
     assert max(unexplained_reports) > 0
 

@@ -7,7 +7,7 @@ import pytest
 from schemas.events import OwnedQueue, OwnedQueues
 from schemas.facts import RebalanceFact
 from streaming.core.settings import GroupRule, Settings
-from tests.core.fleet import Fleet
+from tests.core.fleet import Fleet, said
 
 ACTIVELY, PASSIVELY = "CONSUME_ACTIVELY", "CONSUME_PASSIVELY"
 PULLS: dict[str, Any] = {"report": {"owned": (), "consume_type": ACTIVELY}}  # DefaultMQPullConsumer: no queues
@@ -64,7 +64,7 @@ def test_a_pull_client_that_stops_consuming_is_found_by_offsets() -> None:
     fleet.run(120)
     assert fleet.firing() == {("T", "STALLED")}
     assert alert_of(fleet, "STALLED") == ("CLIENT_STALLED", ["a0", "a1", "a2", "a3"], ["x"])
-    assert "does not say which queues it owns" in fleet.alert("STALLED").evidence
+    assert "does not say which queues it owns" in said(fleet.alert("STALLED"))
     fleet.of("x")[0].consumes = True
     fleet.run(60)
     assert fleet.firing() == set()

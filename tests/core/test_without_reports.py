@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.fleet import Fleet, queues
+from tests.core.fleet import Fleet, queues, said
 
 NEVER = 0
 RIVALS = {"rival_subscriptions": (("T",), ("U",))}
@@ -23,7 +23,7 @@ def test_members_that_overwrite_each_others_subscriptions_are_found() -> None:
     fleet.run(60)
     alert = fleet.alert("INCONSISTENT_SUBSCRIPTION", None)
     assert (alert.state, alert.severity, alert.cause) == ("firing", "warning", "SUBSCRIPTION_MISMATCH")
-    assert alert.evidence == "brokers show in turn: T; U: members overwrite each other's"
+    assert said(alert) == "brokers show in turn: T; U: members overwrite each other's"
     fleet.round_fields = {}
     fleet.run(60)
     assert not fleet.firing()

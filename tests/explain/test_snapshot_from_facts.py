@@ -3,8 +3,8 @@
 import pytest
 
 from schemas.facts import EvaluationFailedFact, EventsLostFact, RebalanceFact
-from streaming.core.alerts.lifecycle import Reason
-from streaming.core.findings.kinds import ALERTING_OF_QUEUES
+from streaming.core.alerts.phases import Reason
+from streaming.core.finding_kinds import ALERTING_OF_QUEUES
 from streaming.explain.changes import MOST_CHANGES
 from streaming.explain.reasons import WHY, why_no_alert, why_of
 from streaming.explain.snapshot import BrokerList, MonitorStatus

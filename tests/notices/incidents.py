@@ -4,12 +4,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from schemas import observed as o
 from schemas.facts import AlertChange, AlertClient, AlertFact, AlertQueue, Severity
 from streaming.notices import MonitorTrouble, Notice, OpenAlert
 
 SINCE = 1_763_744_283_000  # 2025-11-21 16:58:03 UTC
 NOW = SINCE + 300_000
-AGAIN = "it comes and goes: 3 times now"
 A, B, C = "10.0.0.5@4711#88123", "10.0.0.6@4712#99321", "10.0.0.7@4713#11987"
 
 
@@ -26,13 +26,17 @@ def client(client_id: str, port: int, **said: Any) -> AlertClient:
     return AlertClient(client_id, **{**known, "start_ts": started, **said})
 
 
-def alert(kind: str, cause: str | None, evidence: str, *, group: str = "orders", **more: Any) -> OpenAlert:
+def some(*client_ids: str) -> o.Clients:
+    return o.clients(client_ids)
+
+
+def alert(kind: str, cause: str | None, *parts: o.Part, group: str = "orders", **more: Any) -> OpenAlert:
     topic = more.pop("topic", "T_ORDER")
     known: dict[str, Any] = {
         "fingerprint": f"{group}/{topic}/{kind}", "state": "firing", "severity": "critical", "queues": (),
         "reason": "held_long_enough", "active_ts": SINCE + 20_000, "fired_ts": SINCE + 25_000, "since_ts": SINCE,
     }  # fmt: skip
-    fact = AlertFact(kind=kind, cause=cause, evidence=evidence, **{**known, **more})
+    fact = AlertFact(kind=kind, cause=cause, observed=o.observed(*parts), **{**known, **more})
     return OpenAlert("prod", group, topic, SINCE + 25_000, 17, fact)
 
 
@@ -56,8 +60,13 @@ def resolved(one: Notice, reason: str = "right_again") -> Notice:
     return replace(one, status="resolved", alerts=alerts)
 
 
+def unreadable(cause: str, *queue_ids: int) -> o.Unreadable:
+    queues = tuple(o.QueueName("broker-a", queue_id) for queue_id in queue_ids)
+    return o.Unreadable(causes=(o.UnreadableQueues(cause, queues),))
+
+
 def _by_cause() -> dict[str, Notice]:
-    twin, same = "10.0.0.5@shop", f"started at [{SINCE - 90_000}, {SINCE - 30_000}]"
+    twin = "10.0.0.5@shop"
     circle = "AllocateMessageQueueAveragelyByCircle"
     twins = client(
         twin, 54078, addresses=("10.0.0.5:54078", "10.0.0.6:57770"), start_ts=(SINCE - 90_000, SINCE - 30_000)
@@ -67,37 +76,43 @@ def _by_cause() -> dict[str, Notice]:
     return {
         "SAME_CLIENT_ID": notice(
             alert("DUPLICATED", "SAME_CLIENT_ID",
-                  f"client id {twin} is used by 2 instances at 10.0.0.5:54078, 10.0.0.6:57770, {same}",
+                  o.SameClientId(client_id=twin, instances=2, addresses=("10.0.0.5:54078", "10.0.0.6:57770"),
+                                 start_ts=(SINCE - 90_000, SINCE - 30_000)),
                   queues=queues(0, 1, 2, 3, 7, owners=(twin, twin), expected=(twin,)),
                   clients=(twins,), changes=joined),
-            alert("ORPHANED", "SAME_CLIENT_ID", f"client id {twin} is used by 2 instances",
+            alert("ORPHANED", "SAME_CLIENT_ID", o.SameClientId(client_id=twin, instances=2),
                   queues=queues(4, 5, 6, owners=(), expected=(twin,)), clients=(twins,), changes=joined, **waits),
         ),
         "STALE_CONNECTION": notice(
             alert("DUPLICATED", "STALE_CONNECTION",
-                  f"client id {twin} is listed 2 times at 10.0.0.5:54078, 10.0.0.5:57770; "
-                  "a second instance is not proven",
+                  o.ListedTwice(client_id=twin, entries=2, addresses=("10.0.0.5:54078", "10.0.0.5:57770"),
+                                gone_within_ms=155_000),
                   queues=queues(0, owners=(twin, B), expected=(twin,)), clients=(client(twin, 54078), client(B, 7))),
         ),
         "SUBSCRIPTION_MISMATCH": notice(
-            alert("ORPHANED", "SUBSCRIPTION_MISMATCH", f"{B} is a member but does not subscribe to T_ORDER",
+            alert("ORPHANED", "SUBSCRIPTION_MISMATCH", o.NotSubscribed(clients=some(B), topic="T_ORDER"),
                   queues=queues(2, 3, expected=(B,)),
                   clients=(client(B, 7, subscriptions=("T_REFUND",)), client(A, 8, subscriptions=("T_ORDER",))),
                   **waits),
         ),
         "INCONSISTENT_SUBSCRIPTION": notice(
-            alert("INCONSISTENT_SUBSCRIPTION", "SUBSCRIPTION_MISMATCH", f"{A}: T_ORDER (paid); {B}: T_ORDER",
+            alert("INCONSISTENT_SUBSCRIPTION", "SUBSCRIPTION_MISMATCH",
+                  o.SubscriptionsDiffer(members=(o.SubscriptionMembers(("T_ORDER (paid)",), some(A)),
+                                                 o.SubscriptionMembers(("T_ORDER",), some(B)))),
                   topic=None, severity="warning",
                   clients=(client(A, 8, subscriptions=("T_ORDER (paid)",)), client(B, 7, subscriptions=("T_ORDER",)))),
         ),
         "STRATEGY_MISMATCH": notice(
-            alert("DUPLICATED", "STRATEGY_MISMATCH", f"AllocateMessageQueueAveragely: {A}; {circle}: {B}",
+            alert("DUPLICATED", "STRATEGY_MISMATCH",
+                  o.StrategiesDiffer(members=(o.StrategyMembers("AllocateMessageQueueAveragely", some(A)),
+                                              o.StrategyMembers(circle, some(B)))),
                   queues=queues(1, owners=(A, B), expected=None),
                   clients=(client(A, 8, strategy="AllocateMessageQueueAveragely"),
                            client(B, 7, strategy=f"org.apache.rocketmq.client.consumer.rebalance.{circle}"))),
         ),
         "VIEW_DIVERGENCE": notice(
-            alert("DUPLICATED", "VIEW_DIVERGENCE", f"broker-a lists {A}, {B}; broker-b lists {A}",
+            alert("DUPLICATED", "VIEW_DIVERGENCE",
+                  o.MemberListsDiffer(lists=(o.BrokerList("broker-a", some(A, B)), o.BrokerList("broker-b", some(A)))),
                   queues=(*queues(0, 1, owners=(A, B), expected=None),
                           *queues(0, 1, 2, broker="broker-b", owners=(A, B), expected=None)),
                   clients=(client(A, 8), client(B, 7, brokers=("broker-a",))),
@@ -105,42 +120,43 @@ def _by_cause() -> dict[str, Notice]:
                            AlertChange(SINCE - 5_000, "broker_returned", "broker-b"))),
         ),
         "ROUTE_LAG": notice(
-            alert("ORPHANED", "ROUTE_LAG", "the route changed 85 s ago, and members still share out the old one",
+            alert("ORPHANED", "ROUTE_LAG", o.OldRoute(changed_ms=85_000),
                   queues=queues(8, 9, 10, 11), clients=(client(A, 8),),
                   changes=(AlertChange(SINCE - 5_000, "route_changed", "T_ORDER"),), **waits),
         ),
         "CLIENT_STALLED": notice(
             alert("STALLED", "CLIENT_STALLED",
-                  f"12345 messages wait, none pulled for 61 s; {A} is listed but has not answered for 75 s",
+                  o.Stall(waiting=12345, stalled_ms=61_000, by_pull_offset=True),
+                  o.NotAnswering(clients=some(A), silent_ms=75_000),
                   queues=queues(0, 1, 2, 3, owners=(A,)), clients=(client(A, 8, answered_ts=SINCE - 15_000),), **waits),
         ),
         "MEMBER_GONE": notice(
-            alert("ORPHANED", "MEMBER_GONE", f"{C} has left, its queues are not taken over",
+            alert("ORPHANED", "MEMBER_GONE", o.MemberGone(clients=some(C)),
                   queues=queues(4, 5, expected=(B,)), clients=(client(C, 9), client(B, 7)),
                   changes=(AlertChange(SINCE - 26_000, "left", C),), **waits),
         ),
         "LOCK_STUCK": notice(
-            alert("ORPHANED", "LOCK_STUCK", f"orderly: {B} should own them, and has not got the broker's lock",
+            alert("ORPHANED", "LOCK_STUCK", o.NotLocked(clients=some(B)),
                   queues=queues(6, expected=(B,)), clients=(client(B, 7),), **waits),
         ),
         "ROOM_WITHOUT_CONSUMER": notice(
-            alert("ORPHANED", "ROOM_WITHOUT_CONSUMER", "no member consumes from the room of room2-broker-a",
+            alert("ORPHANED", "ROOM_WITHOUT_CONSUMER", o.RoomWithoutConsumer(broker_names=("room2-broker-a",)),
                   queues=queues(0, 1, broker="room2-broker-a", expected=()), **waits),
         ),
         "CONFIG_MISSES_QUEUE": notice(
-            alert("ORPHANED", "CONFIG_MISSES_QUEUE", "no member's configured list names these queues",
+            alert("ORPHANED", "CONFIG_MISSES_QUEUE", o.NotConfigured(members=3),
                   queues=queues(3, expected=()), **waits),
         ),
         "NO_READ_PERM": notice(
-            alert("UNREADABLE_QUEUES", "NO_READ_PERM", "NO_READ_PERM: broker-a/0, broker-a/1", severity="warning",
+            alert("UNREADABLE_QUEUES", "NO_READ_PERM", unreadable("NO_READ_PERM", 0, 1), severity="warning",
                   queues=queues(0, 1, expected=None), **waits),
         ),
         "READ_LT_WRITE": notice(
-            alert("UNREADABLE_QUEUES", "READ_LT_WRITE", "READ_LT_WRITE: broker-a/6, broker-a/7", severity="warning",
+            alert("UNREADABLE_QUEUES", "READ_LT_WRITE", unreadable("READ_LT_WRITE", 6, 7), severity="warning",
                   queues=queues(6, 7, expected=None), **waits),
         ),
         "UNEXPLAINED": notice(
-            alert("ORPHANED", "UNEXPLAINED", "3 of 3 members reported; no known cause fits",
+            alert("ORPHANED", "UNEXPLAINED", o.Unexplained(reported=3, members=3, changed_ms=90_000),
                   queues=queues(1, 3, 5), clients=(client(A, 8),), **waits),
         ),
     }  # fmt: skip
@@ -151,23 +167,23 @@ def _by_kind() -> dict[str, Notice]:
     waits: dict[str, Any] = {"waiting": 980, "oldest_ts": SINCE - 60_000}
     return {
         "SLOW_CONSUMER": notice(
-            alert("SLOW_CONSUMER", None, "its owner has held messages for 95 s", severity="warning",
+            alert("SLOW_CONSUMER", None, o.Unconsumed(unconsumed_ms=95_000), severity="warning",
                   queues=queues(0, 1, owners=(A,)), clients=(client(A, 8),), **waits),
         ),
         "MISPLACED": notice(
-            alert("MISPLACED", "UNEXPLAINED", "2 of 2 members reported; no known cause fits", severity="warning",
+            alert("MISPLACED", "UNEXPLAINED", o.Unexplained(reported=2, members=2, changed_ms=None), severity="warning",
                   queues=queues(0, owners=(B,)), clients=(client(B, 7), client(A, 8))),
         ),
         "PHANTOM": notice(
-            alert("PHANTOM", None, "the topic's route does not have this queue", severity="warning",
+            alert("PHANTOM", None, o.NotInRoute(confirmed_ts=SINCE), severity="warning",
                   queues=queues(9, owners=(B,), expected=None), clients=(client(B, 7),)),
         ),
         "NO_MEMBERS": notice(
-            alert("NO_MEMBERS", None, "no broker lists a member; 980 messages wait", topic=None, severity="warning",
+            alert("NO_MEMBERS", None, o.NoMemberListed(waiting=980, at_least=False), topic=None, severity="warning",
                   changes=(AlertChange(SINCE - 5_000, "left", A), AlertChange(SINCE - 4_000, "left", B)), **waits),
         ),
         "REBALANCE_STORM": notice(
-            alert("REBALANCE_STORM", None, f"9 membership changes in 300 s; again and again: {A}", topic=None,
+            alert("REBALANCE_STORM", None, o.ClientsComeAndGo(names=(A,), changes=9, within_ms=300_000), topic=None,
                   severity="warning", clients=(client(A, 8),),
                   changes=tuple(AlertChange(SINCE - 200_000 + 20_000 * n, turns[n % 2], A) for n in range(9))),
         ),
@@ -180,25 +196,19 @@ def _lives() -> dict[str, Notice]:
     stale = [replace(a, ts=NOW - 60_000, fact=replace(a.fact, **lost)) for a in stuck.alerts]
     flaps: dict[str, Any] = {"reason": "comes_and_goes", "waiting": 0}
     flapping = [
-        replace(a, ts=NOW - 60_000, fact=replace(a.fact, evidence=f"{a.fact.evidence}; {AGAIN}", **flaps))
+        replace(a, ts=NOW - 60_000, fact=replace(a.fact, observed=replace(a.fact.observed, fired_times=3), **flaps))
         for a in _by_cause()["MEMBER_GONE"].alerts
     ]
     kinds = [("ORPHANED", "MEMBER_GONE"), ("DUPLICATED", "VIEW_DIVERGENCE"), ("STALLED", "CLIENT_STALLED")]
     storm = [
-        alert(*kinds[n % 3], "-", group=f"group-{n:02}", queues=queues(*range(n + 1)),
+        alert(*kinds[n % 3], group=f"group-{n:02}", queues=queues(*range(n + 1)),
               changes=(AlertChange(SINCE - 9_000, "broker_lost", "broker-b"),))
         for n in range(37)
     ]  # fmt: skip
-    blind = MonitorTrouble(
-        "monitor_blind", "prod", SINCE, "the job tells nothing: it does not run, or cannot write its facts"
-    )
-    late = MonitorTrouble(
-        "monitor_late", "prod", SINCE, "the job reads what is 140 s old; pages wait until it has caught up"
-    )
-    refused = MonitorTrouble(
-        "group_blind", "prod", SINCE,
-        "no round of it can be taken, its events are refused: too_long, 131073 bytes; the limit is 131072", "orders",
-    )  # fmt: skip
+    blind = MonitorTrouble("monitor_blind", "prod", SINCE, why="job_silent")
+    late = MonitorTrouble("monitor_late", "prod", SINCE, "140", why="reads_old")
+    why_refused = "too_long, 131073 bytes; the limit is 131072"
+    refused = MonitorTrouble("group_blind", "prod", SINCE, why_refused, "orders", why="events_refused")
     test = MonitorTrouble("test", "evenkeel", NOW, "from ops-1")
     tried: dict[str, Any] = {"trouble": test, "cluster": "evenkeel", "since_ts": NOW}
     critical = {"severity": Severity.CRITICAL}

@@ -10,11 +10,13 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from schemas.facts import Severity
+from schemas.observed import Unconsumed
 from streaming.cli import _parser
 from streaming.notices import MonitorTrouble, Site, write
 from streaming.notices.writing import LANGUAGES, LINES_AT_MOST
 from tests.notices.incidents import INCIDENTS, NOW, SINCE, alert, client, notice, queues
 
+A_PART = Unconsumed(unconsumed_ms=9000)
 ROOT = Path(__file__).parents[2]
 SITE = Site("/etc/even keel/my.toml", {"prod": "10.0.0.1:9876;10.0.0.2:9876"})
 TYPED = re.compile(r"^(?:next|silence|下一步|静默)[:：] ?(.+?)(?:   [(（].+)?$", re.MULTILINE)
@@ -111,7 +113,7 @@ def test_nothing_is_more_than_nothing(owners: int, language: str) -> None:
     kinds = ("DUPLICATED", "ORPHANED", "STALLED", "SLOW_CONSUMER", "MISPLACED")
     clients = tuple(client(f"c{n}", n) for n in range(20))
     alerts = [
-        alert(kind, cause, "-", queues=tuple(held), clients=clients, waiting=9, topic=f"T{n}")
+        alert(kind, cause, A_PART, queues=tuple(held), clients=clients, waiting=9, topic=f"T{n}")
         for n, (kind, cause) in enumerate(zip(kinds, ["SAME_CLIENT_ID", "UNEXPLAINED"] * 3, strict=False))
     ]
     words = LANGUAGES[language]
@@ -127,7 +129,7 @@ def test_nothing_is_more_than_nothing(owners: int, language: str) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_names_are_counted_by_how_many_more_there_are(language: str) -> None:
     many = tuple(f"10.0.0.{n}@{n}" for n in range(20))
-    body = write(notice(alert("DUPLICATED", None, "-", queues=queues(0, owners=many))), language, NOW).body
+    body = write(notice(alert("DUPLICATED", None, A_PART, queues=queues(0, owners=many))), language, NOW).body
     assert {"en": "10.0.0.2@2 and 17 more", "zh": "10.0.0.2@2 另有 17 个"}[language] in body
     assert "..." not in body
 

@@ -1,82 +1,109 @@
-"""The core's evidence in Chinese, and its times in both languages."""
+"""Evidence as sentences in both languages."""
 
 import re
-from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from schemas.facts import AlertFact
-from streaming.notices.evidence import in_chinese, in_english
-from tests.notices.incidents import INCIDENTS, NOW, SINCE
-from tests.scenarios.scenario import FILES, play, read
+from schemas import observed as o
+from schemas.facts import AlertFact, Cause, Kind
+from streaming.core.causes.table import CAUSES, NextStep
+from streaming.core.finding_kinds import ALERTING
+from streaming.notices.commands import _COMMANDS, _OF_KIND
+from streaming.notices.evidence import Sentences, evidence_of, said
+from streaming.notices.evidence_chinese import CHINESE_EVIDENCE
+from streaming.notices.evidence_english import ENGLISH_EVIDENCE
+from streaming.notices.language import Language
+from streaming.notices.writing import LANGUAGES
+from tests.notices.incidents import INCIDENTS
 
-
-@pytest.mark.parametrize(
-    ("said", "chinese"),
-    [
-        ("x and 7 more have left, their queues are not taken over", "x 等另外 7 个 已下线，它的队列没有被接管"),
-        ("x, y and 17 more are members but do not subscribe to T", "x, y 等另外 17 个 是成员，但没有订阅 T"),
-        ("x, y are listed but have not answered for 75 s", "x, y 仍在成员列表中，但已 75 秒没有应答"),
-        ("orderly: x, y should own them, and have not got the broker's lock",
-         "顺序消费：应由 x, y 持有，但没有拿到 Broker 上的锁"),
-        ("x, y should own them, pull by themselves and do not say which queues they own",
-         "应由 x, y 持有，它自行拉取，且不上报持有的队列"),
-        ("the others leave them to x, y, which do not share out as they do (POP)",
-         "其他成员把它们留给 x, y，而它不按同样的方式分配（POP）"),
-        ("a lists x; b lists nobody", "a 列出 x；b 未列出任何成员"),
-        ("brokers show in turn: T; U: members overwrite each other's", "Broker 交替显示：T; U：成员互相覆盖订阅关系"),
-        ("9 messages wait, none pulled for 61 s; every queue of x stands still",
-         "9 条消息待拉取，已 61 秒没有拉取；x 的所有队列都停滞"),
-        ("9 messages wait, none pulled for 61 s; ", "9 条消息待拉取，已 61 秒没有拉取"),
-        ("name servers differ on the route: 10.0.0.1:9876 has 4 queues on a, 4 queues on b; 10.0.0.2:9876 has no queue",
-         "各 NameServer 上的路由不一致：10.0.0.1:9876：a 4 个队列, b 4 个队列；10.0.0.2:9876：没有队列"),
-        ("not consumed by x", "x 没有消费"),
-        ("2 of 3 members reported; no known cause fits", "3 个成员中有 2 个已上报；不符合任何已知原因"),
-        ("2 of 3 members reported, the last change was 90 s ago; no known cause fits",
-         "3 个成员中有 2 个已上报，最近一次变更在 90 秒前；不符合任何已知原因"),
-        ("2 of 3 members reported, nothing has changed since the first round; no known cause fits",
-         "3 个成员中有 2 个已上报，开始监控以来没有变更；不符合任何已知原因"),
-        ("client id x is listed 2 times; a second instance is not proven: a connection that has died is gone "
-         "within 155 s",
-         "客户端 ID x 被列出 2 次；尚未证实有第二个实例：已断开的连接会在 155 秒内消失"),
-        ("forgotten by ann; it was: x has left, its queues are not taken over",
-         "由 ann 忘记；此前：x 已下线，它的队列没有被接管"),
-        ("GO: x own other queues than the strategy gives them, all members of other SDKs own theirs",
-         "GO: x 持有的队列与分配策略不符，其他 SDK 的成员都相符"),
-        ("x should own them, pulls by itself and does not say which queues it owns",
-         "应由 x 持有，它自行拉取，且不上报持有的队列"),
-        ("the others leave them to x, which does not share out as they do (POP)",
-         "其他成员把它们留给 x，而它不按同样的方式分配（POP）"),
-        ("what nobody has said before", "what nobody has said before"),
-    ],
-)  # fmt: skip
-def test_in_chinese(said: str, chinese: str) -> None:
-    assert in_chinese(said, NOW) == chinese
-
-
-def test_times_can_be_read() -> None:
-    said = f"client id x is used by 2 instances, started at [{SINCE - 86_400_000}, {SINCE}]"
-    assert in_english(said, NOW) == "client id x is used by 2 instances, started at 11-20 16:58:03, 16:58:03"
-    assert in_chinese(said, NOW) == "客户端 ID x 被 2 个实例使用，启动于 11-20 16:58:03, 16:58:03"
+EIGHT, NINETEEN, ONE, TWO = (o.clients(["x", "y", "z"][:n] + [f"z{i}" for i in range(n - 3)]) for n in (8, 19, 1, 2))
+SAID = [
+    (o.MemberGone(clients=EIGHT), "x, y, z and 5 more have left, their queues are not taken over",
+     "x, y, z 等另外 5 个 已下线，它的队列没有被接管"),
+    (o.MemberGone(clients=ONE), "x has left, its queues are not taken over", "x 已下线，它的队列没有被接管"),
+    (o.NotSubscribed(clients=NINETEEN, topic="T"), "x, y, z and 16 more are members but do not subscribe to T",
+     "x, y, z 等另外 16 个 是成员，但没有订阅 T"),
+    (o.NotAnswering(clients=TWO, silent_ms=75_999), "x, y are listed but have not answered for 75 s",
+     "x, y 仍在成员列表中，但已 75 秒没有应答"),
+    (o.NotLocked(clients=TWO), "orderly: x, y should own them, and have not got the broker's lock",
+     "顺序消费：应由 x, y 持有，但没有拿到 Broker 上的锁"),
+    (o.OwnersDoNotReport(clients=TWO),
+     "x, y should own them, pull by themselves and do not say which queues they own",
+     "应由 x, y 持有，它自行拉取，且不上报持有的队列"),
+    (o.OwnersBalanceOtherwise(clients=ONE, exclusions=("POP",)),
+     "the others leave them to x, which does not share out as they do (POP)",
+     "其他成员把它们留给 x，而它不按同样的方式分配（POP）"),
+    (o.MemberListsDiffer(lists=(o.BrokerList("a", ONE), o.BrokerList("b", o.clients([])))),
+     "a lists x; b lists nobody", "a 列出 x；b 未列出任何成员"),
+    (o.SubscriptionsInTurn(topics=(("T",), ("U",))), "brokers show in turn: T; U: members overwrite each other's",
+     "Broker 交替显示：T; U：成员互相覆盖订阅关系"),
+    (o.RoutesDiffer(copies=(o.RouteCopy(("n1:9876",), (o.BrokerQueues("a", 4), o.BrokerQueues("b", 4))),
+                            o.RouteCopy(("n2:9876",), ()))),
+     "name servers differ on the route: n1:9876 has 4 queues on a, 4 queues on b; n2:9876 has no queue",
+     "各 NameServer 上的路由不一致：n1:9876：a 4 个队列, b 4 个队列；n2:9876：没有队列"),
+    (o.ClientsStuck(clients=ONE, broker_names=("b",)),
+     "every queue of x on b stands still, its others move: can it reach that broker?",
+     "x 在 b 上的所有队列都停滞，其余队列正常：它能否连上该 Broker？"),
+    (o.ClientsComeAndGo(names=("x",), changes=None, within_ms=3_600_000),
+     "for 60 minutes and longer, again and again: x", "持续 60 分钟以上反复上下线：x"),
+    (o.NoMemberListed(waiting=None, at_least=False), "no broker lists a member; how many messages wait is not known",
+     "没有任何 Broker 列出成员；积压的消息数未知"),
+    (o.SameClientId(client_id="x", instances=2, start_ts=(1, 2)), "client id x is used by 2 instances, started at 1, 2",
+     "客户端 ID x 被 2 个实例使用，启动于 1, 2"),
+]  # fmt: skip
 
 
-def assert_chinese(fact: AlertFact) -> None:
-    """Some evidence is but names: of strategies with their members, of causes with their queues."""
-    is_but_names = fact.cause == "STRATEGY_MISMATCH" or fact.kind in ("INCONSISTENT_SUBSCRIPTION", "UNREADABLE_QUEUES")
-    if fact.evidence != "-" and not (is_but_names and not re.search("show in turn", fact.evidence)):
-        assert re.search("[一-鿿]", in_chinese(fact.evidence, NOW)), fact.evidence
+@pytest.mark.parametrize(("part", "english", "chinese"), SAID)
+def test_a_kind_of_evidence_in_both_languages(part: o.Part, english: str, chinese: str) -> None:
+    assert said(o.observed(part), ENGLISH_EVIDENCE, str) == english
+    assert said(o.observed(part), CHINESE_EVIDENCE, str) == chinese
 
 
-def test_all_that_incidents_say_is_said_in_chinese() -> None:
-    for notice in INCIDENTS.values():
+def test_all_that_was_observed_stands_in_one_line() -> None:
+    stall = o.Stall(waiting=9, stalled_ms=61_000, by_pull_offset=True)
+    both = replace(o.observed(o.ClientsStuck(clients=ONE), stall), fired_times=4, forgotten_by="ann")
+    assert said(both, ENGLISH_EVIDENCE, str) == (
+        "forgotten by ann; it was: 9 messages wait, none pulled for 61 s; every queue of x stands still;"
+        " it comes and goes: 4 times now"
+    )
+    assert said(both, CHINESE_EVIDENCE, str) == (
+        "由 ann 忘记；此前：9 条消息待拉取，已 61 秒没有拉取；x 的所有队列都停滞；反复出现，这是第 4 次"
+    )
+
+
+def test_evidence_of_facts_of_older_versions_is_shown_as_it_is() -> None:
+    (alert,) = INCIDENTS["MEMBER_GONE"].alerts
+    old: AlertFact = replace(alert.fact, observed=None, evidence="x has left")
+    assert evidence_of(old, CHINESE_EVIDENCE, str) == "x has left"
+
+
+@pytest.mark.parametrize("sentences", [ENGLISH_EVIDENCE, CHINESE_EVIDENCE])
+def test_every_kind_of_evidence_has_its_sentence(sentences: Sentences) -> None:
+    assert sentences.of.keys() == o.fields_by_type().keys() == set(o.Part.__subclasses__())
+
+
+@pytest.mark.parametrize("language", LANGUAGES.values(), ids=LANGUAGES.keys())
+def test_every_cause_and_kind_has_its_words(language: Language) -> None:
+    assert language.causes.keys() == {cause.value for cause in Cause}
+    assert language.kinds.keys() == {kind.value for kind in ALERTING}
+    assert all(advice.brief and advice.sentence and advice.do for advice in language.causes.values())
+
+
+def test_every_cause_has_its_row_and_every_next_step_its_command() -> None:
+    assert CAUSES.keys() == set(Cause)
+    assert _COMMANDS.keys() == set(NextStep)
+    assert all(kind in {one.value for one in Kind} for kind in _OF_KIND)
+
+
+def test_evidence_of_an_alert_is_of_a_kind_that_its_cause_knows() -> None:
+    for name, notice in INCIDENTS.items():
         for alert in notice.alerts:
-            assert_chinese(alert.fact)
+            kinds = {type(part) for part in o.parts_of(alert.fact.observed or o.Observed())}
+            known = set() if alert.fact.cause is None else set(CAUSES[Cause(alert.fact.cause)].shown_by)
+            assert not kinds or not known or kinds & known, name
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_all_that_the_core_says_is_said_in_chinese(path: Path) -> None:
-    """A new sentence of the core wants one in Chinese."""
-    for fact in play(read(path)).facts:
-        if isinstance(fact.payload, AlertFact):
-            assert_chinese(fact.payload)
+def test_times_are_those_of_the_reader() -> None:
+    evidence = o.observed(o.SameClientId(client_id="x", instances=2, start_ts=(1, 2)))
+    assert re.search("at <1>, <2>$", said(evidence, ENGLISH_EVIDENCE, lambda ts: f"<{ts}>"))

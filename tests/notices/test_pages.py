@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from schemas.facts import Cause, Severity
-from streaming.core.findings.kinds import ALERTING
+from streaming.core.finding_kinds import ALERTING
 from streaming.notices import write
 from streaming.notices.writing import LANGUAGES, LINES_AT_MOST
 from tests.notices.incidents import INCIDENTS, NOW

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schemas import observed as o
 from schemas.facts import AlertChange, AlertClient, AlertFact, AlertQueue, Cause, Severity
-from streaming.core.findings.kinds import ALERTING
+from streaming.core.finding_kinds import ALERTING
 from streaming.notices import MonitorTrouble, Notice, OpenAlert, write
 from streaming.notices.parts import shown
 from streaming.notices.writing import LINES_AT_MOST
@@ -31,6 +32,7 @@ FACTS = st.builds(
     kind=st.sampled_from([*sorted(ALERTING), "NEW_KIND"]),
     cause=st.none() | st.sampled_from([*Cause, "NEW_CAUSE"]),
     evidence=NAMES,
+    observed=st.none() | st.builds(o.observed, st.builds(o.MemberGone, clients=MANY.map(o.clients))),
     queues=st.lists(QUEUES, max_size=4).map(tuple),
     reason=st.sampled_from(["held_long_enough", "gone"]),
     active_ts=TIMES,
@@ -98,7 +100,16 @@ def test_a_thousand_queues_and_two_hundred_clients_fit(language: str) -> None:
     )
     clients = tuple(client(owner, 5000, addresses=(f"10.0.0.1:{n}",) * 30) for n, owner in enumerate(owners))
     changes = tuple(AlertChange(SINCE - n, "joined", owner) for n, owner in enumerate(owners))
-    one = notice(alert("DUPLICATED", "SAME_CLIENT_ID", "e" * 9000, queues=held, clients=clients, changes=changes))
+    one = notice(
+        alert(
+            "DUPLICATED",
+            "SAME_CLIENT_ID",
+            o.SameClientId(client_id="e" * 9000, instances=2),
+            queues=held,
+            clients=clients,
+            changes=changes,
+        )
+    )
     title, body = write(one, language, NOW, "https://evenkeel.example/x")
     assert "1,000" in title
     assert len(body.split("\n")) == LINES_AT_MOST
@@ -118,7 +129,9 @@ def test_a_thousand_queues_and_two_hundred_clients_fit(language: str) -> None:
     ],
 )
 def test_a_command_may_be_pasted_whatever_the_group_is_called(group: str, typed: str) -> None:
-    one = notice(alert("ORPHANED", "SUBSCRIPTION_MISMATCH", "-", group=group))
+    one = notice(
+        alert("ORPHANED", "SUBSCRIPTION_MISMATCH", o.NotSubscribed(clients=o.clients("x"), topic="T"), group=group)
+    )
     *_, command, _, silence = write(one, "en", NOW).body.split("\n")
     assert command == f"next: mqadmin consumerStatus -n NAMESRV {typed}"
     assert silence.startswith(f"silence: evenkeel silence -{typed.replace('-g', '-group')} --cluster")

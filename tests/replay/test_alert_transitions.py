@@ -4,6 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from schemas.facts import AlertFact, AlertQueue, Fact, GroupFact
+from schemas.observed import Part, QueueName, SameClientId, Unreadable, UnreadableQueues
+from schemas.observed import observed as evidence
 from streaming.replay.alert_transitions import as_json, details, headline, transitions
 
 
@@ -34,19 +36,32 @@ def test_queues_with_equal_owners_share_a_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cause", "evidence", "text"),
+    ("kind", "cause", "observed", "text"),
     [
-        ("NO_READ_PERM", "NO_READ_PERM: a/0; READ_LT_WRITE: a/5", "NO_READ_PERM: a/0; READ_LT_WRITE: a/5"),
         (
+            "UNREADABLE_QUEUES",
+            "NO_READ_PERM",
+            Unreadable(
+                causes=(
+                    UnreadableQueues("NO_READ_PERM", (QueueName("a", 0),)),
+                    UnreadableQueues("READ_LT_WRITE", (QueueName("a", 5),)),
+                )
+            ),
+            "NO_READ_PERM: a/0; READ_LT_WRITE: a/5",
+        ),
+        (
+            "DUPLICATED",
             "SAME_CLIENT_ID",
-            "client id x is used by 2 instances, started at [1795366683000, 1795366743000]",
+            SameClientId(client_id="x", instances=2, start_ts=(1795366683000, 1795366743000)),
             "SAME_CLIENT_ID: client id x is used by 2 instances, started at 16:58:03, 16:59:03",
         ),
-        (None, "", None),
+        ("NO_MEMBERS", None, None, None),
     ],
 )
-def test_the_cause_stands_once_and_times_can_be_read(cause: str | None, evidence: str, text: str | None) -> None:
-    told = replace(alert(cause=cause), evidence=evidence)
+def test_the_cause_stands_once_and_times_can_be_read(
+    kind: str, cause: str | None, observed: Part | None, text: str | None
+) -> None:
+    told = replace(alert(cause=cause), kind=kind, evidence="", observed=evidence(observed))
     (one,) = transitions([fact(1795366800000, "g", 0, payload=told)])
     assert list(details(one)) == ([text] if text else [])
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from schemas.facts import Cause, Kind
 from streaming.cli import main
 from streaming.core.alerts import candidates
-from streaming.core.causes import rules as causes
+from streaming.core.causes import table as causes
 from streaming.core.causes.explanation import Explanation
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.findings import queue_findings as comparison

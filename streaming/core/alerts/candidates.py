@@ -4,27 +4,30 @@ from msgspec import Struct
 
 from schemas.facts import Kind, Severity
 from schemas.identity import is_retry_topic
+from schemas.observed import Observed, observed
 from streaming.core.alerts.deploy_wait import is_rolling_deploy, waits_for_deploy
+from streaming.core.causes.explanation import Explanation
 from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.evidence.stalls import stall_of
+from streaming.core.finding_kinds import ALERTING, ALERTING_OF_QUEUES, BY_OFFSETS, KINDS, fires_after_ms
 from streaming.core.findings.group_findings import GroupFinding, severity_of
-from streaming.core.findings.kinds import ALERTING, ALERTING_OF_QUEUES, BY_OFFSETS, KINDS, fires_after_ms
 from streaming.core.findings.queue_findings import TopicFindings
-from streaming.core.intake.consume_offsets import how_it_waits
 from streaming.core.state.group import Group
 
 
 class AlertCandidate(Struct, frozen=True):
-    """What the present evidence says of one alert. ``is_ripe``: it may fire; ``waits``: but for a deploy under way.
+    """What the present evidence says of one alert. ``is_ripe``: it has held long enough to fire.
 
-    ``clients`` are those that the cause names, ``since_ts`` is since when the first of the queues has been so.
+    ``waits_for_deploy``: it may be brought about by a rolling deploy that is under way. ``clients`` are those that the
+    cause names, ``since_ts`` is since when the first of the queues has been so.
     """
 
     severity: Severity
     cause: str | None
-    evidence: str
+    observed: Observed
     queues: tuple[int, ...]
     is_ripe: bool
-    waits: bool
+    waits_for_deploy: bool
     clients: tuple[int, ...]
     since_ts: int
 
@@ -39,7 +42,7 @@ def candidates_of_queues(group: Group, found: list[TopicFindings]) -> dict[tuple
         for kind, queues in by_kind.items():
             if is_retry_topic(findings.evidence.topic.name) and not _messages_wait(group, queues):
                 continue
-            candidates[findings.evidence.topic.name, kind.value] = _claim(group, findings, kind, queues)
+            candidates[findings.evidence.topic.name, kind.value] = _candidate(group, findings, kind, queues)
     return candidates
 
 
@@ -47,24 +50,34 @@ def _messages_wait(group: Group, queues: list[int]) -> bool:
     return any(group.state.queues[index].consumer_lag > 0 for index in queues)
 
 
-def _claim(group: Group, findings: TopicFindings, kind: Kind, queues: list[int]) -> AlertCandidate:
+def _candidate(group: Group, findings: TopicFindings, kind: Kind, queues: list[int]) -> AlertCandidate:
     why = findings.why.get(kind)
-    cause, words = (None, "") if why is None else (why.cause.value, why.evidence)
+    cause = None if why is None else why.cause
     verdicts = [findings.verdicts[index] for index in queues]
-    is_ripe = any(_is_ripe(group, index, findings) for index in queues)
-    may_wait = kind is not Kind.SLOW_CONSUMER and not _is_left_to_mutes(findings, queues)
-    waits = may_wait and waits_for_deploy(findings.evidence.of_group, cause)
-    severity = Severity.CRITICAL if any(v.severity is Severity.CRITICAL for v in verdicts) else verdicts[0].severity
-    evidence = words or next((v.reason for v in verdicts if v.reason), "")
+    may_wait = kind is not Kind.SLOW_CONSUMER and not _is_left_to_non_reporting(findings, queues)
+    is_critical = any(v.severity is Severity.CRITICAL for v in verdicts)
+    return AlertCandidate(
+        severity=Severity.CRITICAL if is_critical else verdicts[0].severity,
+        cause=None if cause is None else cause.value,
+        observed=_observed(findings, kind, queues, why),
+        queues=tuple(sorted(queues, key=group.message_queue)),
+        is_ripe=any(_is_ripe(group, index, findings) for index in queues),
+        waits_for_deploy=may_wait and waits_for_deploy(findings.evidence.of_group, cause),
+        clients=() if why is None else tuple(sorted(why.clients)),
+        since_ts=min(_since(group, kind, index) for index in queues),
+    )
+
+
+def _observed(findings: TopicFindings, kind: Kind, queues: list[int], why: Explanation | None) -> Observed:
+    """What shows the cause, and of a stall how much waits. Without a cause: what shows the finding."""
+    of_cause = None if why is None else why.observed
     if kind is Kind.STALLED:
-        evidence = f"{how_it_waits(group, [group.state.queues[index] for index in queues])}; {words}"
-    clients = () if why is None else tuple(sorted(why.clients))
-    since_ts = min(_since(group, kind, index) for index in queues)
-    in_order = tuple(sorted(queues, key=group.message_queue))
-    return AlertCandidate(severity, cause, evidence, in_order, is_ripe, waits, clients, since_ts)
+        return observed(stall_of(findings.evidence, queues), of_cause)
+    of_queue = next((v.observed for index in queues if (v := findings.verdicts[index]).observed is not None), None)
+    return observed(of_cause or of_queue)
 
 
-def _is_left_to_mutes(findings: TopicFindings, queues: list[int]) -> bool:
+def _is_left_to_non_reporting(findings: TopicFindings, queues: list[int]) -> bool:
     """A stall of these has waited for longer already than a deploy leaves a queue to nobody."""
     return all(findings.evidence.is_left_to_non_reporting(index) for index in queues)
 
@@ -93,17 +106,21 @@ def _is_ripe(group: Group, index: int, findings: TopicFindings) -> bool:
 
 
 def candidates_of_group(
-    group: Group, evidence: GroupEvidence, held: list[GroupFinding]
+    group: Group, evidence: GroupEvidence, of_group: list[GroupFinding]
 ) -> dict[tuple[str, str], AlertCandidate]:
     candidates = {}
-    for found in held:
+    for found in of_group:
         if found.kind not in ALERTING:
             continue
         hold_ms = fires_after_ms(found.kind, KINDS[found.kind].severity, group.timing)
-        is_ripe = group.state.now - found.since_ts >= hold_ms
-        waits = found.kind is Kind.INCONSISTENT_SUBSCRIPTION and is_rolling_deploy(evidence)
-        severity = severity_of(evidence, found.kind)
         candidates[found.topic, found.kind.value] = AlertCandidate(
-            severity, found.cause, found.evidence, found.queues, is_ripe, waits, found.clients, found.since_ts
+            severity=severity_of(evidence, found.kind),
+            cause=None if found.cause is None else found.cause.value,
+            observed=observed(found.observed),
+            queues=found.queues,
+            is_ripe=group.state.now - found.since_ts >= hold_ms,
+            waits_for_deploy=found.kind is Kind.INCONSISTENT_SUBSCRIPTION and is_rolling_deploy(evidence),
+            clients=found.clients,
+            since_ts=found.since_ts,
         )
     return candidates

@@ -3,12 +3,15 @@
 from collections.abc import Set
 
 from schemas.facts import Cause
+from streaming.core.causes.table import CAUSES
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.intake.deploy_tracking import patience_ms
 from streaming.core.state.group import Group
 
-MISMATCHES = frozenset({Cause.SUBSCRIPTION_MISMATCH.value, Cause.STRATEGY_MISMATCH.value})
-OF_ITS_OWN = frozenset({Cause.SAME_CLIENT_ID.value})  # proven, and no consequence of members that differ
+
+def comes_of_members_that_differ(cause: str | None) -> bool:
+    """Whether it is a cause that a rolling deploy may bring about: old and new members differ."""
+    return cause is not None and CAUSES[Cause(cause)].members_differ
 
 
 def is_rolling_deploy(evidence: GroupEvidence) -> bool:
@@ -30,16 +33,17 @@ def _to_settle_ms(evidence: GroupEvidence) -> int:
 
 def note_mismatch(group: Group, causes: Set[str]) -> None:
     """Members were found to differ: what else is found while they are being replaced mostly follows from that."""
-    if group.state.deploy is not None and causes & MISMATCHES:
+    if group.state.deploy is not None and any(map(comes_of_members_that_differ, causes)):
         group.state.deploy.mismatched = True
 
 
-def waits_for_deploy(evidence: GroupEvidence, cause: str | None) -> bool:
+def waits_for_deploy(evidence: GroupEvidence, cause: Cause | None) -> bool:
     """Whether it is what members that differ bring about, and they are being replaced by others that are alike.
 
     Not only where that is the cause named: when the last of the old ones has left, nobody differs any more, but the
     queues that were nobody's have yet to be taken over.
     """
     known = evidence.group.state.deploy
-    follows = cause in MISMATCHES or (known is not None and known.mismatched and cause not in OF_ITS_OWN)
+    is_independent = cause is not None and CAUSES[cause].is_independent
+    follows = comes_of_members_that_differ(cause) or (known is not None and known.mismatched and not is_independent)
     return follows and is_rolling_deploy(evidence)

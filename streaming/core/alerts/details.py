@@ -5,8 +5,9 @@ from collections.abc import Iterable
 
 from schemas.facts import AlertChange, AlertClient, AlertQueue, Kind
 from schemas.identity import is_retry_topic
-from streaming.core.evidence.group_evidence import BROADCASTING, GroupEvidence, shown
-from streaming.core.findings.queue_rules import Verdict
+from schemas.observed import counted
+from streaming.core.evidence.group_evidence import GroupEvidence, shown
+from streaming.core.findings.verdict import Verdict
 from streaming.core.intake.client_reports import addresses_of
 from streaming.core.intake.membership import is_listed
 from streaming.core.state.group import Group
@@ -14,7 +15,6 @@ from streaming.core.state.group_state import Alert, Client, HeartbeatProfile, Ru
 from streaming.core.state.queue_state import Queue
 
 CLIENTS_AT_MOST = 20
-MOST_WAITING = 2**63 - 1  # what a table's BIGINT holds: offsets may be anything up to it
 CHANGES_AT_MOST = 10
 
 _NOTHING_LISTED = HeartbeatProfile()
@@ -37,9 +37,9 @@ def _queue(evidence: GroupEvidence, index: int, verdict: Verdict | None) -> Aler
 
 def _waiting(evidence: GroupEvidence, queue: Queue) -> int | None:
     """Broadcasting clients keep their offsets to themselves."""
-    if not queue.progress_ts or evidence.message_model == BROADCASTING:
+    if not queue.progress_ts or not evidence.commits_to_brokers:
         return None
-    return min(max(0, queue.consumer_lag), MOST_WAITING)
+    return counted(max(0, queue.consumer_lag))
 
 
 def waiting_of(evidence: GroupEvidence, alert: Alert) -> tuple[int | None, int | None]:
@@ -48,7 +48,7 @@ def waiting_of(evidence: GroupEvidence, alert: Alert) -> tuple[int | None, int |
     queues = every if alert.kind == Kind.NO_MEMBERS else [every[index] for index in alert.queues]
     known = [waiting for queue in queues if (waiting := _waiting(evidence, queue)) is not None]
     dated = [queue.consumed_ts for queue in queues if queue.consumed_ts]
-    return (min(sum(known), MOST_WAITING) if known else None), min(dated, default=None)
+    return (counted(sum(known)) if known else None), min(dated, default=None)
 
 
 def clients_of(

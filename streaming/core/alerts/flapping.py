@@ -17,11 +17,6 @@ def comes_and_goes(alert: Alert) -> bool:
     return alert.times > TWICE_MAY_BE_CHANCE
 
 
-def evidence_of(alert: Alert) -> str:
-    """With how often it has come back, where that is the news."""
-    return f"{alert.evidence}; it comes and goes: {alert.times} times now" if comes_and_goes(alert) else alert.evidence
-
-
 def note_end(group: Group, alert: Alert) -> None:
     """It may come back; what was over long ago will not count."""
     state = group.state

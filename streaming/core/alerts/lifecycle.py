@@ -1,62 +1,26 @@
-"""The life of an alert: INACTIVE, PENDING, FIRING, RESOLVED, with Prometheus' meaning.
+"""Takes every alert one step on at each round marker, and emits the facts of it.
 
-One alert per (topic, kind) of a group; its queues may change while it lives. Every decision has a named reason.
-Evidence that is lost in the middle never resolves an alert: it becomes stale, and goes on.
+One alert per (topic, kind) of a group; its queues may change while it lives. ``phases`` says what may follow what,
+``signals`` what the evidence says. Evidence that is lost never resolves an alert: the alert becomes stale.
 """
 
 from hashlib import blake2b
-from typing import NamedTuple
 
-from schemas.facts import AlertFact, AlertState, Cause, Kind, Word
+from msgspec.structs import replace
+
+from schemas.facts import AlertFact, AlertState
+from schemas.observed import Observed, observed
 from streaming.core.alerts.candidates import AlertCandidate, candidates_of_group, candidates_of_queues
-from streaming.core.alerts.deploy_wait import MISMATCHES
 from streaming.core.alerts.details import changes_of, clients_of, queues_of, waiting_of
-from streaming.core.alerts.flapping import comes_and_goes, evidence_of, note_end, times_before
-from streaming.core.causes.explanation import Explanation
-from streaming.core.evidence.exclusions import STANDS
+from streaming.core.alerts.flapping import comes_and_goes, note_end, times_before
+from streaming.core.alerts.phases import STATES, Phase, Reason, Signal, after
+from streaming.core.alerts.signals import Judged, Said, is_undecided, with_candidate, without_candidate
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.findings.group_findings import SHOWN_IN_TURN, GroupFinding
-from streaming.core.findings.kinds import ALERTING_OF_QUEUES, BY_OFFSETS, DECIDED_BY_REPORTS, KINDS, WRONG_OWNERS
+from streaming.core.finding_kinds import BY_OFFSETS, WRONG_OWNERS
+from streaming.core.findings.group_findings import GroupFinding
 from streaming.core.findings.queue_findings import TopicFindings
-from streaming.core.findings.queue_rules import Verdict
-from streaming.core.intake.consume_offsets import is_seen_lately, is_seen_to_be_consumed, is_seen_to_move
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert
-
-UNTIL_PROVEN = BY_OFFSETS | {Kind.MISPLACED}
-SAYS_MORE_THAN_STALLED = WRONG_OWNERS - {Kind.MISPLACED}
-
-
-class Reason(Word):
-    """Why an alert did what it did."""
-
-    FOUND = "found"
-    WAITS_FOR_DEPLOY = "waits_for_deploy"
-    WAITS_FOR_PROOF = "waits_for_proof"
-    TOLD_ALREADY = "told_already"
-    HELD_LONG_ENOUGH = "held_long_enough"
-    QUEUES_CHANGED = "queues_changed"
-    CAUSE_CHANGED = "cause_changed"
-    SEVERITY_CHANGED = "severity_changed"
-    EVIDENCE_LOST = "evidence_lost"
-    EVIDENCE_BACK = "evidence_back"
-    COMES_AND_GOES = "comes_and_goes"
-    LISTS_DIFFER = "lists_differ"
-    CAME_BACK = "came_back"
-    RIGHT_AGAIN = "right_again"
-    CLEARED_BEFORE_FIRING = "cleared_before_firing"
-    GONE = "gone"
-    FORGOTTEN = "forgotten"
-    EXCLUDED = "excluded"
-
-
-class Judged(NamedTuple):
-    """What is known at this marker."""
-
-    evidence: GroupEvidence
-    verdicts: dict[int, Verdict]
-    why: dict[tuple[str, Kind], Explanation]
-    divided: frozenset[str] = frozenset()  # topics whose brokers list different members
 
 
 def fingerprint(cluster: str, group: str, topic: str, kind: str) -> str:
@@ -64,21 +28,25 @@ def fingerprint(cluster: str, group: str, topic: str, kind: str) -> str:
     return blake2b("\n".join((cluster, group, topic, kind)).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def update_alerts(group: Group, evidence: GroupEvidence, found: list[TopicFindings], held: list[GroupFinding]) -> None:
+def update_alerts(
+    group: Group, evidence: GroupEvidence, found: list[TopicFindings], of_group: list[GroupFinding]
+) -> None:
     """Take every open alert, and everything found, one step on."""
     candidates = candidates_of_queues(group, found)
-    candidates.update(candidates_of_group(group, evidence, held))
-    verdicts = {index: verdict for findings in found for index, verdict in findings.verdicts.items()}
-    why = {(f.evidence.topic.name, kind): explained for f in found for kind, explained in f.why.items()}
-    divided = frozenset(f.evidence.topic.name for f in found if f.evidence.views_differ)
-    at = Judged(evidence, verdicts, why, divided)
+    candidates.update(candidates_of_group(group, evidence, of_group))
+    at = Judged(
+        evidence,
+        {index: verdict for findings in found for index, verdict in findings.verdicts.items()},
+        {(f.evidence.name, kind): why for f in found for kind, why in f.why.items()},
+        frozenset(f.evidence.name for f in found if f.evidence.views_differ),
+    )
     known = {(alert.topic, alert.kind) for alert in group.state.alerts}
     for alert in list(group.state.alerts):
         candidate = candidates.get((alert.topic, alert.kind))
-        if candidate is not None:
-            _support(group, alert, candidate, at)
+        if candidate is None:
+            _go_on_without_candidate(group, alert, at)
         else:
-            _doubt(group, alert, at)
+            _go_on(group, alert, candidate, at)
     for (topic, kind), candidate in candidates.items():
         if (topic, kind) not in known:
             _begin(group, topic, kind, candidate, at)
@@ -88,112 +56,44 @@ def end_forgotten(group: Group, who: str) -> None:
     """An operator says that nobody waits for the group any more: all its alerts end as they are."""
     at = Judged(GroupEvidence(group), {}, {})
     for alert in list(group.state.alerts):
-        alert.evidence = f"forgotten by {who or 'somebody'}; it was: {alert.evidence}"
-        _end(group, alert, Reason.FORGOTTEN, at)
+        alert.observed = replace(alert.observed, forgotten_by=who or "somebody")
+        _move(group, alert, Said(Signal.OVER, Reason.FORGOTTEN), at)
 
 
 def _begin(group: Group, topic: str, kind: str, candidate: AlertCandidate, at: Judged) -> None:
-    now = group.state.now
-    alert = Alert(topic, kind, AlertState.PENDING.value, candidate.severity.value, now)
-    _adopt(alert, candidate, now)
+    alert = Alert(topic, kind, Phase.PENDING.value, candidate.severity.value, group.state.now)
+    _adopt(alert, candidate, list(candidate.queues), group.state.now)
     group.state.alerts.append(alert)
-    _tell(group, alert, Reason.FOUND, at)
-    _fire_unless_held_back(group, alert, candidate, at)
+    _emit(group, alert, Reason.FOUND, at)
+    _move(group, alert, with_candidate(group, alert, candidate), at)
 
 
-def _fire_unless_held_back(
-    group: Group,
-    alert: Alert,
-    candidate: AlertCandidate,
-    at: Judged,
-    news: Reason | None = None,
-    has_come_again: bool = False,
-) -> None:
-    """It fires once its claim is ripe, or has come again while lists differ.
-
-    What keeps it from that is told once; ``news`` is told if it does not fire.
-    """
-    is_ripe = alert.state == AlertState.PENDING.value and (candidate.is_ripe or has_come_again)
-    held_back = _what_holds_back(group, alert, candidate)
-    if is_ripe and held_back is None:
-        _fire(group, alert, at)
-        return
-    if news is not None:
-        _tell(group, alert, news, at)
-    if is_ripe and held_back is not None and not alert.waits:
-        alert.waits = True
-        _tell(group, alert, held_back, at)
+def _go_on(group: Group, alert: Alert, candidate: AlertCandidate, at: Judged) -> None:
+    """The evidence still says so. Queues that it cannot decide on at present stay in the alert."""
+    said = with_candidate(group, alert, candidate)
+    supported = set(candidate.queues)
+    undecided = [p for p in alert.queues if p not in supported and is_undecided(group, alert, p, at)]
+    queues = sorted([*candidate.queues, *undecided], key=group.message_queue)
+    changed = _what_changed(alert, candidate, queues)
+    _adopt(alert, candidate, queues, group.state.now)
+    transition = after(Phase(alert.phase), said.signal)
+    if changed is not None and said.signal is not Signal.RIPE and (transition is None or transition.reason is None):
+        _emit(group, alert, changed, at)
+    _move(group, alert, said, at)
 
 
-def _what_holds_back(group: Group, alert: Alert, candidate: AlertCandidate) -> Reason | None:
-    """A deploy is waited for, but not for longer than one may take since members were first found to differ."""
-    if candidate.waits and group.state.now - _differ_since(group, alert, candidate) < group.timing.deploy_wait_ms:
-        return Reason.WAITS_FOR_DEPLOY
-    if _may_be_over_by_itself(group, alert, candidate):
-        return Reason.WAITS_FOR_PROOF
-    return Reason.TOLD_ALREADY if _is_told_already(group, alert, candidate) else None
-
-
-def _differ_since(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
-    """Since when the first of the queues has been so, or of those of another alert that waits for the same."""
-    waiting = (a for a in group.state.alerts if a.state == AlertState.PENDING.value and a.cause in MISMATCHES)
-    return min(alert.active_ts, candidate.since_ts, *(other.active_ts for other in waiting))
-
-
-def _may_be_over_by_itself(group: Group, alert: Alert, candidate: AlertCandidate) -> bool:
-    """An id is listed twice. A dead connection goes by itself; what does not is a second instance, and then proven."""
-    is_unproven = candidate.cause == Cause.STALE_CONNECTION and alert.kind in UNTIL_PROVEN
-    return is_unproven and group.state.now - alert.active_ts < group.timing.second_address_proof_ms
-
-
-def _is_told_already(group: Group, alert: Alert, candidate: AlertCandidate) -> bool:
-    """Whether queues that stand still are in a firing alert that says more: that nobody owns them, or two do."""
-    if alert.kind not in BY_OFFSETS:
-        return False
-    told = [a for a in group.state.alerts if a.topic == alert.topic and a.kind in SAYS_MORE_THAN_STALLED and a.fired_ts]
-    return set(candidate.queues) <= {index for other in told for index in other.queues}
-
-
-def _fire(group: Group, alert: Alert, at: Judged) -> None:
-    alert.state = AlertState.FIRING.value
-    alert.fired_ts = group.state.now
-    alert.waits = False
-    alert.times = 1 + times_before(group, alert)
-    _tell(group, alert, Reason.HELD_LONG_ENOUGH, at)
-
-
-def _adopt(alert: Alert, candidate: AlertCandidate, now: int) -> None:
+def _adopt(alert: Alert, candidate: AlertCandidate, queues: list[int], now: int) -> None:
     alert.severity = candidate.severity.value
     alert.cause = candidate.cause
-    alert.evidence = candidate.evidence
-    alert.queues = list(candidate.queues)
+    alert.observed = candidate.observed
+    alert.queues = queues
     alert.clients = list(candidate.clients)
     alert.since_ts = min(alert.since_ts or candidate.since_ts, candidate.since_ts)
     alert.seen_ts = now
     alert.right_since_ts = 0
-    alert.stale = False
-
-
-def _support(group: Group, alert: Alert, candidate: AlertCandidate, at: Judged) -> None:
-    """The evidence still says so. Queues that it cannot decide on at present stay in the alert."""
-    claimed = set(candidate.queues)
-    undecided = [p for p in alert.queues if p not in claimed and _is_undecided(group, alert, p, at)]
-    has_come_again = alert.right_since_ts > 0  # of a pending alert: else it was over
-    queues = sorted([*candidate.queues, *undecided], key=group.message_queue)
-    reason = _what_changed(alert, candidate, queues)
-    if reason is Reason.CAME_BACK:
-        alert.waits = False
-        alert.times += comes_and_goes(alert)
-    _adopt(alert, candidate, group.state.now)
-    alert.queues = queues
-    _fire_unless_held_back(group, alert, candidate, at, reason, has_come_again)
 
 
 def _what_changed(alert: Alert, candidate: AlertCandidate, queues: list[int]) -> Reason | None:
-    if alert.stale:
-        return Reason.EVIDENCE_BACK
-    if alert.waits and alert.fired_ts:
-        return Reason.CAME_BACK
     if alert.severity != candidate.severity.value:
         return Reason.SEVERITY_CHANGED
     if alert.queues != queues:
@@ -201,85 +101,14 @@ def _what_changed(alert: Alert, candidate: AlertCandidate, queues: list[int]) ->
     return Reason.CAUSE_CHANGED if alert.cause != candidate.cause else None
 
 
-def _is_undecided(group: Group, alert: Alert, index: int, at: Judged) -> bool:
-    """Whether the evidence at hand does not say that the queue has left the alert's finding."""
-    verdict = at.verdicts.get(index)
-    if verdict is None:
-        return _is_lost_with_its_broker(group, index)
-    if alert.kind in BY_OFFSETS:
-        return verdict.kind not in BY_OFFSETS and not _is_seen_to_go_on(group, alert, index)
-    return (verdict.by_reports or verdict.kind) not in DECIDED_BY_REPORTS
-
-
-def _is_seen_to_go_on(group: Group, alert: Alert, index: int) -> bool:
-    """What is slow is over when something is consumed, a stall already when something is pulled."""
-    queue = group.state.queues[index]
-    if alert.kind == Kind.SLOW_CONSUMER:
-        return is_seen_to_be_consumed(group, queue)
-    return is_seen_to_move(group, queue)
-
-
-def _is_lost_with_its_broker(group: Group, index: int) -> bool:
-    """Name servers drop a broker that is down from the routes: that its queues vanish then says nothing of them."""
-    lost_ts = group.state.brokers[group.state.queues[index].broker].lost_ts
-    return lost_ts > 0 and group.state.now - lost_ts < group.timing.gone_after_ms
-
-
-def _doubt(group: Group, alert: Alert, at: Judged) -> None:
-    """Nothing supports the alert now: is it over, or is the evidence lost?"""
-    now = group.state.now
-    if _is_gone(group, alert, at):
-        _end(group, alert, Reason.GONE, at)
-    elif (exclusion := _why_excluded(alert, at)) is not None and exclusion in STANDS:
-        if _excluded_for(group, alert) >= _resolves_after_ms(group, alert):
-            _end(group, alert, Reason.EXCLUDED, at)
-    elif exclusion is not None and _excluded_for(group, alert) >= group.timing.gone_after_ms:
-        _end(group, alert, Reason.EXCLUDED, at)
-    elif _is_open(group, alert, at):
+def _go_on_without_candidate(group: Group, alert: Alert, at: Judged) -> None:
+    said = without_candidate(group, alert, at)
+    if said.signal in (Signal.UNDECIDED, Signal.SEEN_TO_STALL):
         alert.right_since_ts = 0
         _follow_cause(group, alert, at)
-        if not alert.stale and alert.state == AlertState.FIRING.value and not _stands_still(group, alert):
-            alert.stale, alert.waits = True, False
-            _tell(group, alert, Reason.EVIDENCE_LOST, at)
-    elif alert.state == AlertState.PENDING.value and not _comes_of_lists_that_differ(alert, at):
-        _end(group, alert, Reason.CLEARED_BEFORE_FIRING, at)
-    elif alert.state == AlertState.PENDING.value:
-        alert.right_since_ts = alert.right_since_ts or now
-    else:
-        alert.right_since_ts, alert.stale = alert.right_since_ts or now, False
-        _end_if_it_stays_right(group, alert, at)
-
-
-def _end_if_it_stays_right(group: Group, alert: Alert, at: Judged) -> None:
-    right_ms = group.state.now - alert.right_since_ts
-    if right_ms < _resolves_after_ms(group, alert):
-        return
-    kept_open = _what_keeps_open(group, alert, right_ms, at)
-    if kept_open is None:
-        _end(group, alert, Reason.RIGHT_AGAIN, at)
-    elif not alert.waits:
-        alert.waits = True
-        _tell(group, alert, kept_open, at)
-
-
-def _resolves_after_ms(group: Group, alert: Alert) -> int:
-    return KINDS[Kind(alert.kind)].resolves_after(group.timing)
-
-
-def _what_keeps_open(group: Group, alert: Alert, right_ms: int, at: Judged) -> Reason | None:
-    """What comes and goes is one incident, told once: it stays open until it has been right for long."""
-    if _comes_of_lists_that_differ(alert, at):
-        return Reason.LISTS_DIFFER
-    return Reason.COMES_AND_GOES if comes_and_goes(alert) and right_ms < group.timing.alert_returns_within_ms else None
-
-
-def _comes_of_lists_that_differ(alert: Alert, at: Judged) -> bool:
-    """Whether it is one incident for as long as they do, however often it looks right in between.
-
-    At every rebalance each client asks any one broker of the topic (MQClientInstance.findConsumerIdList), so queues
-    look right by chance, and change hands again; often before those who own them could be asked a second time.
-    """
-    return alert.cause == Cause.VIEW_DIVERGENCE.value and alert.topic in at.divided
+    elif said.signal not in (Signal.NOT_JUDGED, Signal.OVER):
+        alert.right_since_ts = alert.right_since_ts or group.state.now
+    _move(group, alert, said, at)
 
 
 def _follow_cause(group: Group, alert: Alert, at: Judged) -> None:
@@ -289,82 +118,57 @@ def _follow_cause(group: Group, alert: Alert, at: Judged) -> None:
     kinds = {at.verdicts[index].kind for index in alert.queues if index in at.verdicts}
     known = [why for kind in kinds & WRONG_OWNERS if (why := at.why.get((alert.topic, kind))) is not None]
     if len(kinds) == len(known) == 1 and known[0].cause != alert.cause:
-        alert.cause, alert.evidence, alert.clients = known[0].cause.value, known[0].evidence, sorted(known[0].clients)
-        _tell(group, alert, Reason.CAUSE_CHANGED, at)
+        why = known[0]
+        alert.cause, alert.observed, alert.clients = why.cause.value, observed(why.observed), sorted(why.clients)
+        _emit(group, alert, Reason.CAUSE_CHANGED, at)
 
 
-def _is_gone(group: Group, alert: Alert, at: Judged) -> bool:
-    """Absent from every covered broker for so long that nobody waits for it any more."""
-    state = group.state
-    is_absent = not at.evidence.members and not at.evidence.uncovered  # also where the route is not known any more
-    if alert.kind in ALERTING_OF_QUEUES and alert.queues:
-        is_absent |= all(p in at.verdicts and at.verdicts[p].kind is Kind.NO_MEMBERS for p in alert.queues)
-    needs_no_member = alert.kind in (Kind.NO_MEMBERS, Kind.UNREADABLE_QUEUES)  # seen as long as the group is empty
-    since = state.empty_since if needs_no_member else max(state.empty_since, alert.seen_ts)
-    return is_absent and state.now - since >= group.timing.gone_after_ms
-
-
-def _why_excluded(alert: Alert, at: Judged) -> str | None:
-    """Why nothing that the alert is about is ours to judge any more. That it is not judged does not say it is right."""
-    if alert.kind not in ALERTING_OF_QUEUES:
-        return None if alert.kind == Kind.NO_MEMBERS else at.evidence.exclusion
-    verdicts = [at.verdicts[index] for index in alert.queues if index in at.verdicts]
-    is_excluded = bool(verdicts) and all(verdict.kind is Kind.EXCLUDED for verdict in verdicts)
-    return verdicts[0].reason if is_excluded else None
-
-
-def _excluded_for(group: Group, alert: Alert) -> int:
-    """For how long, in milliseconds; of an alert about the whole group: since evidence last supported it."""
-    queues = group.state.queues
-    return group.state.now - max([alert.seen_ts, *(queues[index].since_ts for index in alert.queues)])
-
-
-def _is_open(group: Group, alert: Alert, at: Judged) -> bool:
-    """Whether the evidence that would end the alert is lacking."""
-    if alert.kind in ALERTING_OF_QUEUES:
-        return any(_is_undecided(group, alert, index, at) for index in alert.queues)
-    if _why_excluded(alert, at) is not None:
-        return True
-    if alert.kind == Kind.INCONSISTENT_SUBSCRIPTION and alert.evidence.startswith(SHOWN_IN_TURN):
-        return not at.evidence.members or bool(at.evidence.uncovered)  # it rests on what brokers show, not on reports
-    if alert.kind == Kind.INCONSISTENT_SUBSCRIPTION:
-        heard = [member.as_of for member in at.evidence.members.values() if member.exclusion is None]
-        return not at.evidence.members or not all(heard)
-    return bool(at.evidence.uncovered)
-
-
-def _stands_still(group: Group, alert: Alert) -> bool:
-    """Whether a stall is still seen, though its queues are by now found to be in a worse state."""
-    queues = [group.state.queues[index] for index in alert.queues]
-    stand = all((q.stalled_ms > 0 or q.unconsumed_since_ts) and is_seen_lately(group, q) for q in queues)
-    return alert.kind in BY_OFFSETS and stand
-
-
-def _end(group: Group, alert: Alert, reason: Reason, at: Judged) -> None:
-    alert.state = AlertState.RESOLVED.value
-    group.state.alerts.remove(alert)
-    if reason is Reason.RIGHT_AGAIN:
+def _move(group: Group, alert: Alert, said: Said, at: Judged) -> None:
+    """Into the phase that follows, with a fact where the table has a reason for one."""
+    before = Phase(alert.phase)
+    transition = after(before, said.signal)
+    if transition is None:
+        return
+    alert.phase = transition.to.value
+    reason = said.reason if transition.is_reason_of_signal else transition.reason
+    if reason is Reason.HELD_LONG_ENOUGH:
+        alert.fired_ts = group.state.now
+        alert.times = 1 + times_before(group, alert)
+    elif reason is Reason.CAME_BACK:
+        alert.times += comes_and_goes(alert)
+    elif reason is Reason.RIGHT_AGAIN:
         note_end(group, alert)
-    _tell(group, alert, reason, at)
+    if transition.to is Phase.RESOLVED:
+        group.state.alerts.remove(alert)
+    if reason is not None:
+        is_stale = transition.to is Phase.STALE or (before is Phase.STALE and said.signal is Signal.OVER)
+        _emit(group, alert, reason, at, is_stale)
 
 
-def _tell(group: Group, alert: Alert, reason: Reason, at: Judged) -> None:
-    state = group.state
+def _observed(alert: Alert) -> Observed:
+    """With how often it has come back, where that is the news."""
+    return replace(alert.observed, fired_times=alert.times) if comes_and_goes(alert) else alert.observed
+
+
+def _emit(group: Group, alert: Alert, reason: Reason, at: Judged, is_stale: bool | None = None) -> None:
+    """``is_stale``: None: as the alert's phase says."""
+    state, phase = group.state, Phase(alert.phase)
     waiting, oldest_ts = waiting_of(at.evidence, alert)
+    is_resolved = STATES[phase] is AlertState.RESOLVED
     group.emit(
         AlertFact(
             fingerprint=fingerprint(state.cluster, state.group, alert.topic, alert.kind),
-            state=alert.state,
+            state=STATES[phase].value,
             severity=alert.severity,
             kind=alert.kind,
             cause=alert.cause,
-            evidence=evidence_of(alert),
+            observed=_observed(alert),
             queues=queues_of(at.evidence, alert, at.verdicts),
             reason=reason.value,
             active_ts=alert.active_ts,
             fired_ts=alert.fired_ts or None,
-            resolved_ts=state.now if alert.state == AlertState.RESOLVED.value else None,
-            stale=alert.stale,
+            resolved_ts=state.now if is_resolved else None,
+            stale=phase is Phase.STALE if is_stale is None else is_stale,
             since_ts=alert.since_ts,
             clients=clients_of(group, alert, at.verdicts, alert.clients),
             changes=changes_of(group, alert),

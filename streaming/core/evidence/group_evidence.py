@@ -111,6 +111,36 @@ class GroupEvidence:
                 for queue in report.owned:
                     self.holders.setdefault(queue, []).extend([(member, report.answered_ts)] * member.weight)
 
+    @property
+    def rival_subscriptions(self) -> list[tuple[str, ...]]:
+        """Sets of topics that brokers show in turn."""
+        return self.group.state.rival_subscriptions
+
+    @property
+    def consume_enable(self) -> bool | None:
+        """The subscription group's setting; None where it was not read."""
+        return self.group.state.consume_enable
+
+    @property
+    def interval(self) -> int:
+        """Milliseconds from one round to the next."""
+        return self.group.state.interval
+
+    @property
+    def first_round_ts(self) -> int:
+        return self.group.state.began_ts
+
+    @cached_property
+    def left_lately(self) -> frozenset[int]:
+        """Clients of whom it is kept that they left; some may have come back."""
+        left = {change.client_id for change in self.group.state.changes if not change.joined}
+        return frozenset(index for index, client in enumerate(self.group.state.clients) if client.client_id in left)
+
+    @property
+    def commits_to_brokers(self) -> bool:
+        """Whether brokers know the group's offsets; broadcasting clients keep theirs to themselves."""
+        return self.message_model != BROADCASTING
+
     @cached_property
     def orderly(self) -> bool:
         """From configuration, else the subscription group's settings, else the reports."""

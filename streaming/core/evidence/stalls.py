@@ -1,14 +1,16 @@
 """Whether a queue stands still, for as long as counts, and whether somebody has messages of it in hand."""
 
+from collections.abc import Iterable
 from enum import Enum
 
 from schemas.facts import Kind
+from schemas.observed import Stall, counted
 from streaming.core.evidence.exclusions import PULLS
 from streaming.core.evidence.group_evidence import BROADCASTING, MemberEvidence
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.intake.consume_offsets import is_seen_lately
 from streaming.core.state.group_state import FINDING_CODES
-from streaming.core.state.queue_state import Queue
+from streaming.core.state.views import QueueView
 
 FEW = 100  # messages, of 1,000 that a client caches of a queue
 
@@ -26,17 +28,17 @@ def is_not_pulled(topic: TopicEvidence, index: int) -> bool:
 
     Members that do not say what they own pull when they like, and may keep their offsets elsewhere.
     """
-    queue, enough_ms = topic.group.state.queues[index], topic.group.timing.stall_ms + _orderly_extra(topic)
+    queue, enough_ms = topic.queue(index), topic.timing.stall_ms + _orderly_extra(topic)
     if queue.stalled_ms <= 0 or queue.pull_lag <= 0 or not _counts(topic, queue):
         return False
     if topic.is_left_to_non_reporting(index):
         if not topic.topic.is_committed:
             return False
-        enough_ms = max(enough_ms, topic.group.timing.stall_non_reporting_ms)
+        enough_ms = max(enough_ms, topic.timing.stall_non_reporting_ms)
     return min(queue.stalled_ms, _has_members_for_ms(topic, queue)) >= enough_ms
 
 
-def is_not_consumed(topic: TopicEvidence, queue: Queue) -> bool:
+def is_not_consumed(topic: TopicEvidence, queue: QueueView) -> bool:
     """Messages wait, and the group's offset has not moved for longer than a batch takes.
 
     A batch that a rebalance interrupts begins again with another owner: if anything has changed meanwhile, it must be
@@ -44,16 +46,16 @@ def is_not_consumed(topic: TopicEvidence, queue: Queue) -> bool:
     """
     if not queue.unconsumed_since_ts or queue.consumer_lag <= 0 or not _counts(topic, queue):
         return False
-    enough_ms = topic.group.timing.consume_stall_ms
+    enough_ms = topic.timing.consume_stall_ms
     if topic.of_group.consumes == PULLS and queue.stalled_ms < enough_ms:
         return False
     enough_ms += enough_ms // 2 if topic.change_ts > queue.unconsumed_since_ts else 0
-    returned_ts = topic.group.state.brokers[queue.broker].returned_ts
+    returned_ts = topic.broker(queue.broker).returned_ts
     stands_ms = queue.progress_ts - max(queue.unconsumed_since_ts, returned_ts)
     return min(stands_ms, _has_members_for_ms(topic, queue)) >= enough_ms + _orderly_extra(topic)
 
 
-def _counts(topic: TopicEvidence, queue: Queue) -> bool:
+def _counts(topic: TopicEvidence, queue: QueueView) -> bool:
     """Whether the queue's offsets say something of the group as it is now."""
     if topic.of_group.message_model in (None, BROADCASTING):
         return False  # broadcasting clients keep their offsets to themselves
@@ -63,18 +65,18 @@ def _counts(topic: TopicEvidence, queue: Queue) -> bool:
     return is_seen and not _may_wait_for_its_broker(topic, queue)
 
 
-def _may_wait_for_its_broker(topic: TopicEvidence, queue: Queue) -> bool:
+def _may_wait_for_its_broker(topic: TopicEvidence, queue: QueueView) -> bool:
     """Whether its broker was away so lately that its members may not have come back to it."""
-    returned_ts = topic.group.state.brokers[queue.broker].returned_ts
-    return returned_ts > 0 and queue.progress_ts - returned_ts < topic.group.timing.grace_broker_ms
+    returned_ts = topic.broker(queue.broker).returned_ts
+    return returned_ts > 0 and queue.progress_ts - returned_ts < topic.timing.grace_broker_ms
 
 
-def _has_members_for_ms(topic: TopicEvidence, queue: Queue) -> int:
+def _has_members_for_ms(topic: TopicEvidence, queue: QueueView) -> int:
     return queue.progress_ts - topic.topic.has_members_since_ts if topic.topic.has_members_since_ts else 0
 
 
 def _orderly_extra(topic: TopicEvidence) -> int:
-    return topic.group.timing.grace_orderly_extra_ms if topic.of_group.orderly else 0
+    return topic.timing.grace_orderly_extra_ms if topic.of_group.orderly else 0
 
 
 def held_by(topic: TopicEvidence, index: int, owners: list[int]) -> InHand:
@@ -84,7 +86,7 @@ def held_by(topic: TopicEvidence, index: int, owners: list[int]) -> InHand:
     anything may have messages of it. One that has only just joined counts where nobody else has said anything either.
     """
     if not owners:
-        joined_before = topic.now - topic.group.timing.report_max_age_ms
+        joined_before = topic.now - topic.timing.report_max_age_ms
         non_reporting = [member for member in topic.members.values() if not member.reports or member.is_non_reporting]
         has_non_reporting = any(member.client.since_ts <= joined_before for member in non_reporting)
         nobody_speaks = len(non_reporting) == len(topic.members) > 0
@@ -94,41 +96,49 @@ def held_by(topic: TopicEvidence, index: int, owners: list[int]) -> InHand:
 
 
 def _held_by_one(topic: TopicEvidence, index: int, owner: MemberEvidence) -> InHand:
-    oldest = topic.now - topic.group.timing.report_max_age_ms
+    oldest = topic.now - topic.timing.report_max_age_ms
     fresh = [report for report in owner.reports if report.answered_ts >= oldest]
     if not fresh:
         return InHand.NOTHING if owner.client.unanswered_since_ts else InHand.NOT_KNOWN
     if not any(index in report.busy for report in fresh):
         return InHand.NOTHING
-    return InHand.NOTHING if _has_stopped(topic, topic.group.state.queues[index], owner) else InHand.SOME
+    return InHand.NOTHING if _has_stopped(topic, topic.queue(index), owner) else InHand.SOME
 
 
-def _has_stopped(topic: TopicEvidence, queue: Queue, owner: MemberEvidence) -> bool:
+def _has_stopped(topic: TopicEvidence, queue: QueueView, owner: MemberEvidence) -> bool:
     """Whether a client that was asked twice in vain had room for more and still pulled none: it holds what it held.
 
     Listeners and pulls have threads of their own: a slow listener lets pulls go on until the cache is full
     (DefaultMQPushConsumer.pullThresholdForQueue, 1,000 messages).
     """
     answered_ts = max(report.answered_ts for report in owner.reports)
-    is_silent = (
-        owner.client.unanswered_since_ts > 0 and topic.now - answered_ts >= topic.group.timing.unresponsive_client_ms
-    )
-    is_told = topic.group.state.brokers[queue.broker].reports_pull_offsets and has_room_for_more(topic, queue)
+    is_silent = owner.client.unanswered_since_ts > 0 and topic.now - answered_ts >= topic.timing.unresponsive_client_ms
+    is_told = topic.broker(queue.broker).reports_pull_offsets and has_room_for_more(topic, queue)
     return is_silent and is_told and queue.stalled_ms > 0 and queue.pull_lag > 0
 
 
-def has_room_for_more(topic: TopicEvidence, queue: Queue) -> bool:
+def has_room_for_more(topic: TopicEvidence, queue: QueueView) -> bool:
     """Whether whoever owns it would go on pulling: few messages are in its hands, by a broker that tells so."""
-    return not topic.group.state.brokers[queue.broker].reports_pull_offsets or queue.consumer_lag - queue.pull_lag < FEW
+    return not topic.broker(queue.broker).reports_pull_offsets or queue.consumer_lag - queue.pull_lag < FEW
 
 
-def are_all_pulled_consumed(topic: TopicEvidence, queue: Queue) -> bool:
+def are_all_pulled_consumed(topic: TopicEvidence, queue: QueueView) -> bool:
     """Whether nobody can have any in hand, by a broker that tells what was pulled."""
-    return topic.group.state.brokers[queue.broker].reports_pull_offsets and queue.pull_lag == queue.consumer_lag
+    return topic.broker(queue.broker).reports_pull_offsets and queue.pull_lag == queue.consumer_lag
 
 
-def has_just_finished(topic: TopicEvidence, queue: Queue) -> bool:
+def has_just_finished(topic: TopicEvidence, queue: QueueView) -> bool:
     """Whether the offsets are older than what the owner did last: it may have stored newer ones since."""
     if FINDING_CODES[queue.finding] is not Kind.SLOW_CONSUMER and are_all_pulled_consumed(topic, queue):
         return False
-    return queue.progress_ts < queue.idle_since_ts + topic.group.timing.persist_offsets_ms
+    return queue.progress_ts < queue.idle_since_ts + topic.timing.persist_offsets_ms
+
+
+def stall_of(topic: TopicEvidence, queues: Iterable[int]) -> Stall:
+    """How many messages wait in queues that stand still, and for how long the first has."""
+    stalled = [topic.queue(index) for index in queues]
+    return Stall(
+        waiting=counted(sum(queue.pull_lag for queue in stalled)),
+        stalled_ms=max(queue.stalled_ms for queue in stalled),
+        by_pull_offset=all(topic.broker(queue.broker).reports_pull_offsets for queue in stalled),
+    )

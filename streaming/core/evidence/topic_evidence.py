@@ -1,16 +1,19 @@
 """What concerns one topic of a group: its members, when evidence counts, and who should own what."""
 
+from collections.abc import Collection, Iterable
 from functools import cached_property
 
+from schemas import observed
 from schemas.identity import is_retry_topic
 from streaming.core.evidence.exclusions import LITE_ASSIGN, NOT_SUBSCRIBED, POP, STATIC_TOPIC
 from streaming.core.evidence.expected_owners import NotKnown, expected_owners, strategy_key
 from streaming.core.evidence.group_evidence import BROADCASTING, GroupEvidence
 from streaming.core.intake.clock import as_text
+from streaming.core.intake.consume_offsets import is_seen_to_move
 from streaming.core.intake.membership import entries_at
 from streaming.core.intake.topic_routes import is_known, readable, standing
-from streaming.core.state.group_state import RouteCopy, Topic
-from streaming.core.state.queue_state import Queue
+from streaming.core.state.group_state import HostedQueues, RouteCopy, Topic
+from streaming.core.state.views import BrokerView, QueueView
 
 NAME_SERVERS_DIFFER = "name servers differ on the route"
 
@@ -18,15 +21,22 @@ _PULLS_BY_ITSELF = "pulls by itself"
 
 
 class TopicEvidence:
-    """What concerns one topic: its members, when evidence counts, and who should own what."""
+    """What concerns one topic: its members, when evidence counts, and who should own what. Nothing of it is changed.
 
-    def __init__(self, of_group: GroupEvidence, index: int, topic: Topic) -> None:
+    ``queues`` are the indices of the queues that the route says can be read.
+    """
+
+    def __init__(self, of_group: GroupEvidence, index: int, topic: Topic, queues: list[int]) -> None:
         group, state = of_group.group, of_group.group.state
         self.of_group = of_group
         self.group = group
         self.now = of_group.now
         self.index = index
         self.topic = topic
+        self.name = topic.name
+        self.queues = queues
+        self.timing = group.timing
+        self.rule = group.rule
         self.is_retry = is_retry_topic(topic.name)
         self.route_known = is_known(state, topic, group.timing) and not self._went_with_brokers()
         self.hosts = [hosted.broker for hosted in topic.hosts]
@@ -39,6 +49,71 @@ class TopicEvidence:
         }
         self.non_reporting = [member for member in self.members.values() if member.is_non_reporting]
         self._time_the_evidence()
+
+    def queue(self, index: int) -> QueueView:
+        return self.group.state.queues[index]
+
+    def broker(self, index: int) -> BrokerView:
+        return self.group.state.brokers[index]
+
+    def broker_name(self, index: int) -> str:
+        return self.group.state.brokers[index].name
+
+    def client_ids(self, indices: Iterable[int]) -> tuple[str, ...]:
+        return self.group.client_ids(indices)
+
+    def clients(self, indices: Iterable[int]) -> observed.Clients:
+        """As evidence names clients."""
+        return observed.clients(self.client_ids(indices))
+
+    @property
+    def confirmed_ts(self) -> int:
+        """When a copy of the route came last."""
+        return self.topic.confirmed_ts
+
+    @property
+    def last_known_queues(self) -> Collection[int]:
+        """Indices of the queues that the last route which named any had."""
+        queues = enumerate(self.group.state.queues)
+        return self.queues or [i for i, queue in queues if queue.topic == self.index and queue.publish_delay_ms >= 0]
+
+    def last_expected(self, queue: int) -> list[int] | None:
+        """Who should have owned the queue when it was judged last."""
+        return self.group.state.queues[queue].expected
+
+    @property
+    def route_changed_ts(self) -> int:
+        return self.topic.changed_ts
+
+    @property
+    def previous_hosts(self) -> list[HostedQueues]:
+        """The route before the last change; empty: none is known."""
+        return self.topic.previous_hosts
+
+    def listed_by(self, broker: int) -> list[int]:
+        """Members that the broker lists."""
+        return [member.index for member in self.members.values() if entries_at(member.client, broker)]
+
+    @cached_property
+    def moving(self) -> list[int]:
+        """Queues that move, by offsets read so long after the last change of members that they show who owns them now.
+
+        Brokers tell their offsets at different instants. So a queue that has stood still only briefly is none of these.
+        """
+        not_before = self.listed_ts + self.timing.grace_membership_ms
+        seen = [(index, self.group.state.queues[index]) for index in self.queues]
+        return [i for i, queue in seen if queue.progress_ts >= not_before and is_seen_to_move(self.group, queue)]
+
+    def left_to_non_reporting(self, queues: Iterable[int], excluded: bool) -> dict[int, set[int]]:
+        """Queue -> members that should own it and do not say what they own, of queues that nobody says to own.
+
+        ``excluded``: those that are excluded, else those that are not.
+        """
+        such = {member.index for member in self.non_reporting if (member.exclusion is not None) is excluded}
+        if self.expected is None or not such:
+            return {}
+        owners = {q: such & set(self.expected.get(q, ())) for q in queues if not self.owners(q)}
+        return {queue: indices for queue, indices in owners.items() if indices}
 
     def _went_with_brokers(self) -> bool:
         """Whether the route is empty because the brokers that hosted the topic are away: it was not deleted."""
@@ -90,7 +165,7 @@ class TopicEvidence:
         known = [dict(readable(copy.hosts)) for copy in self.copies]
         return {broker: min(one.get(broker, 0) for one in known) for broker, _ in self.readable} if known else {}
 
-    def is_doubtful(self, queue: Queue) -> bool:
+    def is_doubtful(self, queue: QueueView) -> bool:
         """Whether some name server's copy lacks the queue: then a client may rightly not know it, or still hold it."""
         return bool(self.copies) and queue.queue_id >= self._in_every_copy.get(queue.broker, 0)
 
@@ -146,18 +221,20 @@ class TopicEvidence:
         """Members that have not said what they own, recently and since the last change."""
         oldest = max(self.change_ts + 1, self.now - self.group.timing.report_max_age_ms)
         silent = [m.index for m in self.members.values() if m.as_of < oldest and not m.is_non_reporting]
-        ids = self.group.client_ids(silent[:3])
-        more = f" and {len(silent) - 3} more" if len(silent) > 3 else ""
-        return f"no report since the last change from {', '.join(ids)}{more}"
+        return f"no report since the last change from {self._first_of(silent)}"
 
     @property
     def who_does_not_report(self) -> str:
         """Members that do not say what they own, or that are not ours to judge."""
-        ids = self.group.client_ids(member.index for member in self.non_reporting[:3])
-        more = f" and {len(self.non_reporting) - 3} more" if len(self.non_reporting) > 3 else ""
         kinds = ", ".join(sorted({m.exclusion or _PULLS_BY_ITSELF for m in self.non_reporting}))
         what = "it owns" if len(self.non_reporting) == 1 else "they own"
-        return f"{', '.join(ids)}{more}: what {what} is not known ({kinds})"
+        who = self._first_of([member.index for member in self.non_reporting])
+        return f"{who}: what {what} is not known ({kinds})"
+
+    def _first_of(self, indices: Collection[int], most: int = 3) -> str:
+        """The first client ids, and how many more there are."""
+        more = f" and {len(indices) - most} more" if len(indices) > most else ""
+        return ", ".join(self.client_ids(indices)[:most]) + more
 
     @property
     def untold(self) -> int:
@@ -219,18 +296,12 @@ class TopicEvidence:
     def _is_given_up(self) -> bool:
         """Whether no heartbeat has named the topic for as long as any subscriber of it would have sent several."""
         since_ts = self.topic.unsubscribed_ts
-        return since_ts > 0 and self.now - since_ts >= self.group.timing.unsubscribed_after_ms
+        return since_ts > 0 and self.now - since_ts >= self.timing.unsubscribed_after_ms
 
     @cached_property
     def readable(self) -> list[tuple[int, int]]:
         """(place of the broker, number of readable queues), brokers without read permission left out."""
         return readable(self.topic.hosts)
-
-    @cached_property
-    def queues(self) -> list[int]:
-        """Places of the queues that the route says can be read."""
-        queue = self.group.queue
-        return [queue(self.index, broker, queue_id) for broker, count in self.readable for queue_id in range(count)]
 
     @cached_property
     def expected(self) -> dict[int, list[int]] | None:

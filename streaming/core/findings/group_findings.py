@@ -8,16 +8,29 @@ from msgspec.structs import replace
 
 from schemas.facts import Cause, Kind, Severity
 from schemas.identity import host_of, is_retry_topic
-from streaming.core.causes.explanation import first_of
+from schemas.observed import (
+    ClientsComeAndGo,
+    MoreMembersThanQueues,
+    NoMemberListed,
+    Part,
+    QueueName,
+    SubscriptionMembers,
+    SubscriptionsDiffer,
+    SubscriptionsInTurn,
+    Unreadable,
+    UnreadableQueues,
+    clients,
+    counted,
+)
 from streaming.core.evidence.group_evidence import CLUSTERING, GroupEvidence, Subscriptions, shown
-from streaming.core.findings.kinds import KINDS
+from streaming.core.finding_kinds import KINDS
 from streaming.core.intake.membership import hosts_in_turn
 from streaming.core.intake.topic_routes import is_readable
 from streaming.core.state.group_state import HostedQueues, KeptFinding
 from streaming.core.state.queue_state import Queue
 
+NAMES_AT_MOST = 3
 TWO_RESTARTS = 2  # within the window: a crash and its mending, or a deploy and the next
-SHOWN_IN_TURN = "brokers show in turn: "
 
 
 class GroupFinding(Struct, frozen=True):
@@ -25,8 +38,8 @@ class GroupFinding(Struct, frozen=True):
 
     kind: Kind
     topic: str
-    evidence: str
-    cause: str | None = None
+    observed: Part
+    cause: Cause | None = None
     queues: tuple[int, ...] = ()
     clients: tuple[int, ...] = ()  # those that it is about, where it is not about all
     since_ts: int = 0
@@ -38,23 +51,18 @@ def inconsistent_subscription(evidence: GroupEvidence) -> Iterator[GroupFinding]
     for index, subscription in _comparable(evidence).items():
         by_subscription.setdefault(subscription, []).append(index)
     if len(by_subscription) < 2:
-        if len(evidence.group.state.rival_subscriptions) > 1 and not _all_have_said(evidence):
-            sets = "; ".join(", ".join(topics) or "nothing" for topics in evidence.group.state.rival_subscriptions)
-            yield GroupFinding(
-                Kind.INCONSISTENT_SUBSCRIPTION,
-                "",
-                f"{SHOWN_IN_TURN}{sets}: members overwrite each other's",
-                Cause.SUBSCRIPTION_MISMATCH.value,
-            )
+        if len(evidence.rival_subscriptions) > 1 and not _all_have_said(evidence):
+            in_turn = SubscriptionsInTurn(topics=tuple(evidence.rival_subscriptions))
+            yield GroupFinding(Kind.INCONSISTENT_SUBSCRIPTION, "", in_turn, Cause.SUBSCRIPTION_MISMATCH)
         return
-    parts = [
-        f"{first_of(evidence.group.client_ids(indices))}: {', '.join(map(shown, subscription))}"
-        for subscription, indices in sorted(by_subscription.items(), key=lambda item: (len(item[1]), item[1]))
-    ]
-    clients = tuple(index for indices in by_subscription.values() for index in indices)
-    yield GroupFinding(
-        Kind.INCONSISTENT_SUBSCRIPTION, "", "; ".join(parts), Cause.SUBSCRIPTION_MISMATCH.value, clients=clients
+    rarest_first = sorted(by_subscription.items(), key=lambda item: (len(item[1]), item[1]))
+    members = tuple(
+        SubscriptionMembers(tuple(map(shown, subscription)), clients(evidence.group.client_ids(indices)))
+        for subscription, indices in rarest_first
     )
+    named = tuple(index for indices in by_subscription.values() for index in indices)
+    observed = SubscriptionsDiffer(members=members)
+    yield GroupFinding(Kind.INCONSISTENT_SUBSCRIPTION, "", observed, Cause.SUBSCRIPTION_MISMATCH, clients=named)
 
 
 def _all_have_said(evidence: GroupEvidence) -> bool:
@@ -87,18 +95,20 @@ def unreadable_queues(evidence: GroupEvidence) -> Iterator[GroupFinding]:
         return  # there is nobody who would read them
     judged = [(index, topic) for index, topic in enumerate(state.topics) if not topic.is_static]
     hosts = {(index, hosted.broker): hosted for index, topic in judged for hosted in topic.hosts}
-    by_topic: dict[int, dict[str, list[int]]] = {}
+    by_topic: dict[int, dict[Cause, list[int]]] = {}
     for index, queue in enumerate(state.queues):
         hosted = hosts.get((queue.topic, queue.broker)) if queue.consumer_lag > 0 else None
         cause = None if hosted is None else _why_unreadable(hosted, queue.queue_id)
         if cause is not None:
-            by_topic.setdefault(queue.topic, {}).setdefault(cause.value, []).append(index)
+            by_topic.setdefault(queue.topic, {}).setdefault(cause, []).append(index)
     for topic, by_cause in sorted(by_topic.items()):
         name = state.topics[topic].name
         if evidence.may_subscribe(name):
-            text = "; ".join(f"{cause}: {_named(evidence, indices)}" for cause, indices in sorted(by_cause.items()))
-            indices = sorted((p for indices in by_cause.values() for p in indices), key=evidence.group.message_queue)
-            yield GroupFinding(Kind.UNREADABLE_QUEUES, name, text, min(by_cause), tuple(indices))
+            observed = Unreadable(
+                causes=tuple(UnreadableQueues(cause, _named(evidence, by_cause[cause])) for cause in sorted(by_cause))
+            )
+            queues = sorted((i for those in by_cause.values() for i in those), key=evidence.group.message_queue)
+            yield GroupFinding(Kind.UNREADABLE_QUEUES, name, observed, min(by_cause), tuple(queues))
 
 
 def _why_unreadable(hosted: HostedQueues, queue_id: int) -> Cause | None:
@@ -109,9 +119,9 @@ def _why_unreadable(hosted: HostedQueues, queue_id: int) -> Cause | None:
     return Cause.READ_LT_WRITE if queue_id >= hosted.read else None
 
 
-def _named(evidence: GroupEvidence, indices: list[int]) -> str:
+def _named(evidence: GroupEvidence, indices: list[int]) -> tuple[QueueName, ...]:
     queues = sorted(map(evidence.group.message_queue, indices))
-    return ", ".join(f"{queue.broker_name}/{queue.queue_id}" for queue in queues)
+    return tuple(QueueName(queue.broker_name, queue.queue_id) for queue in queues)
 
 
 def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
@@ -119,15 +129,13 @@ def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     state = evidence.group.state
     if evidence.members or evidence.uncovered or not state.brokers:
         return
-    told = [queue for queue in state.queues if queue.progress_ts]
-    waiting = sum(queue.consumer_lag for queue in told if queue.consumer_lag > 0)
+    known = [queue for queue in state.queues if queue.progress_ts]
+    waiting = sum(queue.consumer_lag for queue in known if queue.consumer_lag > 0)
     if evidence.group.rule.always_on or (waiting and _left_lately(evidence)):
         left = {change.client_id for change in state.changes if not change.joined}
-        wait = f"{waiting} messages wait" if told else "how many messages wait is not known"
-        least = "at least " if told and any(_lacks_offsets(evidence, queue) for queue in state.queues) else ""
-        yield GroupFinding(
-            Kind.NO_MEMBERS, "", f"no broker lists a member; {least}{wait}", clients=_places(evidence, left)
-        )
+        at_least = bool(known) and any(_lacks_offsets(evidence, queue) for queue in state.queues)
+        observed = NoMemberListed(waiting=counted(waiting) if known else None, at_least=at_least)
+        yield GroupFinding(Kind.NO_MEMBERS, "", observed, clients=_indices(evidence, left))
 
 
 def _lacks_offsets(evidence: GroupEvidence, queue: Queue) -> bool:
@@ -141,7 +149,7 @@ def _left_lately(evidence: GroupEvidence) -> bool:
     return empty_since > 0 and evidence.now - empty_since <= evidence.group.timing.gone_after_ms
 
 
-def _places(evidence: GroupEvidence, names: set[str]) -> tuple[int, ...]:
+def _indices(evidence: GroupEvidence, names: set[str]) -> tuple[int, ...]:
     clients = enumerate(evidence.group.state.clients)
     return tuple(p for p, client in clients if {client.client_id, host_of(client.client_id)} & names)
 
@@ -163,16 +171,13 @@ def rebalance_storm(evidence: GroupEvidence) -> Iterator[GroupFinding]:
         if one.times > timing.storm_changes and evidence.now - one.since_ts >= timing.flapping_client_ms
     }
     if flapping_clients and len(changes) > timing.storm_changes:
-        text = f"{len(changes)} membership changes in {timing.storm_window_ms // 1000} s; again and again"
+        names, number, within_ms = flapping_clients, len(changes), timing.storm_window_ms
     elif lasting:
-        minutes = timing.flapping_client_ms // 60_000
-        flapping_clients, text = lasting, f"for {minutes} minutes and longer, again and again"
+        names, number, within_ms = lasting, None, timing.flapping_client_ms
     else:
         return
-    names = sorted(flapping_clients)
-    yield GroupFinding(
-        Kind.REBALANCE_STORM, "", f"{text}: {', '.join(names[:3])}", clients=_places(evidence, flapping_clients)
-    )
+    observed = ClientsComeAndGo(names=tuple(sorted(names)[:NAMES_AT_MOST]), changes=number, within_ms=within_ms)
+    yield GroupFinding(Kind.REBALANCE_STORM, "", observed, clients=_indices(evidence, names))
 
 
 def _deploys(left: Counter[str], members: Iterable[str]) -> int:
@@ -189,7 +194,8 @@ def idle_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
         queues = sum(hosted.read for hosted in topic.hosts if is_readable(hosted))
         subscribers = len(evidence.subscribed.get(topic.name, ()))
         if queues and subscribers > queues and not (topic.is_static or is_retry_topic(topic.name)):
-            yield GroupFinding(Kind.IDLE_MEMBERS, topic.name, f"{subscribers} members share {queues} queues")
+            observed = MoreMembersThanQueues(members=subscribers, queues=queues)
+            yield GroupFinding(Kind.IDLE_MEMBERS, topic.name, observed)
 
 
 Rule = Callable[[GroupEvidence], Iterator[GroupFinding]]

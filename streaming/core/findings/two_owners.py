@@ -1,40 +1,40 @@
-"""Two owners that go on saying so while others come and go: what no series of hand-overs can explain."""
+"""Two owners that go on reporting a queue while others come and go: more often than rebalances can explain."""
 
 from collections.abc import Sequence
 
 from streaming.core.evidence.topic_evidence import TopicEvidence
-from streaming.core.findings.kinds import RIGHT
-from streaming.core.findings.queue_rules import Verdict
+from streaming.core.finding_kinds import RIGHT
+from streaming.core.findings.verdict import Verdict
+from streaming.core.state.queue_state import Queue
 
 
-def note_two_owners(topic: TopicEvidence, index: int, verdict: Verdict) -> None:
+def note_two_owners(topic: TopicEvidence, index: int, queue: Queue, verdict: Verdict) -> None:
     """Count how often one instance says that it owns the queue after another has, and what changed meanwhile.
 
     A client that gives a queue up says so in its next report. So for x, y, x, y ... to be well, the queue must have
     changed hands each time, and it changes hands only after a change of members or routes. Nobody else need be heard.
     """
-    queue = topic.group.state.queues[index]
-    candidates = () if verdict.kind in RIGHT else _claims(topic, index)
-    if len(candidates) < 2:
+    reported = () if verdict.kind in RIGHT else _reported(topic, index)
+    if len(reported) < 2:
         if queue.anomaly is not None:
             queue.two_owners_since_ts = queue.newest_owner_report_ts = queue.unexplained_reports = 0
         return
     if not queue.two_owners_since_ts:
-        queue.two_owners_since_ts, queue.newest_owner_report_ts = topic.now, max(candidates)
+        queue.two_owners_since_ts, queue.newest_owner_report_ts = topic.now, max(reported)
         return
-    new = [ts for ts in candidates if ts > queue.newest_owner_report_ts]
+    new = [ts for ts in reported if ts > queue.newest_owner_report_ts]
     if new:
         # he who spoke last may be one of these: then the first of them proves nothing
-        queue.unexplained_reports += len(new) if queue.newest_owner_report_ts in candidates else len(new) - 1
+        queue.unexplained_reports += len(new) if queue.newest_owner_report_ts in reported else len(new) - 1
         queue.newest_owner_report_ts = max(new)
-    if topic.change_ts > topic.now - topic.group.state.interval:
+    if topic.change_ts > topic.now - topic.of_group.interval:
         queue.unexplained_reports -= 1
 
 
-def _claims(topic: TopicEvidence, index: int) -> Sequence[int]:
+def _reported(topic: TopicEvidence, index: int) -> Sequence[int]:
     """When each instance that says so, in its newest report and lately, was heard."""
     holders = topic.of_group.holders.get(index, ())
     if len(holders) < 2:
         return ()
-    oldest = topic.now - topic.group.timing.report_max_age_ms
+    oldest = topic.now - topic.timing.report_max_age_ms
     return [ts for member, ts in holders if ts >= oldest and member.index in topic.members]

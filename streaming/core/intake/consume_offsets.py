@@ -1,13 +1,12 @@
 """Offsets: how far the group has pulled and consumed each queue, and for how long it has stood still."""
 
-from collections.abc import Iterable
-
 from schemas.events import ConsumeProgress, QueueProgress
 from streaming.core.intake.topic_routes import is_readable
 from streaming.core.settings import Timing
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Broker
 from streaming.core.state.queue_state import Queue
+from streaming.core.state.views import QueueView
 
 STARTED_AFRESH = -1  # of Queue.still_ms: messages wait, and it is not known since when nothing has moved
 
@@ -130,24 +129,16 @@ def leave_out(group: Group, index: int, ms: int) -> None:
             queue.progress_ts = min(queue.progress_ts + ms, state.now)
 
 
-def is_seen_lately(group: Group, queue: Queue) -> bool:
+def is_seen_lately(group: Group, queue: QueueView) -> bool:
     """Whether the offsets are recent."""
     return queue.progress_ts > 0 and group.state.now - queue.progress_ts <= group.timing.progress_max_gap_ms
 
 
-def is_seen_to_move(group: Group, queue: Queue) -> bool:
+def is_seen_to_move(group: Group, queue: QueueView) -> bool:
     """Whether the newest offsets show that the queue moves, or that nothing waits in it."""
     return is_seen_lately(group, queue) and (queue.stalled_ms == 0 or queue.pull_lag <= 0)
 
 
-def is_seen_to_be_consumed(group: Group, queue: Queue) -> bool:
+def is_seen_to_be_consumed(group: Group, queue: QueueView) -> bool:
     """Whether the newest offsets show that the group consumes the queue, or that nothing waits in it."""
     return is_seen_lately(group, queue) and not queue.unconsumed_since_ts
-
-
-def how_it_waits(group: Group, queues: Iterable[Queue]) -> str:
-    """How many messages wait in queues that stand still, and for how long the first has: by what brokers tell."""
-    stalled = list(queues)
-    messages, longest = sum(queue.pull_lag for queue in stalled), max(queue.stalled_ms for queue in stalled) // 1000
-    reports_pull_offsets = all(group.state.brokers[queue.broker].reports_pull_offsets for queue in stalled)
-    return f"{messages} messages wait, none {'pulled' if reports_pull_offsets else 'consumed'} for {longest} s"

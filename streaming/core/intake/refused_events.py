@@ -28,7 +28,7 @@ def note_refused(group: Group, why: Rejected, arrival_ts: int) -> None:
             brokers_covered=0,
             brokers_known=len(state.brokers),
             members_reporting=0,
-            reason=f"no round of it can be taken, its events are refused: {why.reason}, {why.detail}",
+            reason=f"{why.reason}, {why.detail}",
             refused_since=state.refused_since,
         ),
         ts=arrival_ts,

@@ -12,9 +12,8 @@ from schemas.events import RouteQueues, TopicRoute
 from streaming.core.intake.lost_events import is_route_doubtful
 from streaming.core.settings import Timing
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import GroupState, HostedQueues, RouteCopies, RouteCopy, Topic
+from streaming.core.state.group_state import PERM_READ, GroupState, HostedQueues, RouteCopies, RouteCopy, Topic
 
-PERM_READ = 4  # org.apache.rocketmq.common.constant.PermName.PERM_READ
 STATIC_TOPIC_BROKER = "__syslo__"  # MixAll.LOGICAL_QUEUE_MOCK_BROKER_PREFIX
 COPIES_AT_MOST = 8
 ALTERNATES_AFTER = 2  # returns of copies that were given before: one may be a change that was taken back

@@ -9,6 +9,7 @@ from schemas.facts import Fact, Payload
 from schemas.identity import MessageQueue
 from streaming.core.settings import GroupRule, Settings, Timing
 from streaming.core.state.group_state import (
+    PERM_READ,
     Broker,
     Client,
     GroupState,
@@ -122,6 +123,11 @@ class Group:
 
     def queue_index(self, queue: MessageQueue) -> int:
         return self.queue(self.topic(queue.topic), self.broker(queue.broker_name), queue.queue_id)
+
+    def routed_queues(self, topic: int) -> list[int]:
+        """Indices of the queues that the topic's route says can be read; new ones are added."""
+        hosts = self.state.topics[topic].hosts
+        return [self.queue(topic, host.broker, i) for host in hosts if host.perm & PERM_READ for i in range(host.read)]
 
     def client_ids(self, indices: Iterable[int]) -> tuple[str, ...]:
         clients = self.state.clients

@@ -9,10 +9,12 @@ import msgspec
 from msgspec import field
 
 from schemas.facts import Kind, Severity
+from schemas.observed import Observed
 from streaming.core.state.queue_state import Packed, PackedValue, Queue
 from streaming.errors import StateVersionError
 
 STATE_VERSION = 2
+PERM_READ = 4  # org.apache.rocketmq.common.constant.PermName.PERM_READ
 
 SEVERITY_CODES: tuple[Severity, ...] = (Severity.NONE, Severity.CRITICAL, Severity.WARNING, Severity.INFO)
 FINDING_CODES: tuple[Kind, ...] = (
@@ -148,19 +150,17 @@ class Alert(Packed):
 
     topic: str
     kind: str
-    state: str
+    phase: str  # streaming.core.alerts.phases.Phase
     severity: str
     active_ts: int
     fired_ts: int = 0
-    right_since_ts: int = 0  # since when nothing of it is left
+    right_since_ts: int = 0  # since when it has looked right, 0: it does not
     seen_ts: int = 0  # when evidence last supported it
     cause: str | None = None
-    evidence: str = ""
+    observed: Observed = field(default_factory=Observed)
     queues: list[int] = field(default_factory=list)
-    stale: bool = False
     since_ts: int = 0  # since when the first of its queues has been so
     clients: list[int] = field(default_factory=list)  # those that the cause names
-    waits: bool = False  # it was told what keeps it from firing or, while it fires, from ending
     times: int = 0  # how often it has fired, again and again within the hour after it was over
 
 

@@ -5,6 +5,7 @@ from msgspec import Struct
 
 from schemas.facts import AlertFact, MemberFact, QueueFact
 from schemas.identity import MessageQueue
+from schemas.observed import Observed
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import FINDING_CODES, OUTDATED, Alert, GroupState, new_state
@@ -87,15 +88,19 @@ def _restore_alert(group: Group, opened: SeedAlert) -> None:
         Alert(
             opened.topic,
             fact.kind,
-            fact.state,
+            _phase(fact),
             fact.severity,
             fact.active_ts,
             fired_ts=fact.fired_ts or 0,
             seen_ts=group.state.now,
             cause=fact.cause,
-            evidence=fact.evidence,
+            observed=fact.observed or Observed(),
             queues=[group.queue_index(queue) for queue in queues],
-            stale=fact.stale,
             since_ts=fact.since_ts or fact.active_ts,
         )
     )
+
+
+def _phase(alert: AlertFact) -> str:
+    """An alert that looked right or was held back begins to be so anew."""
+    return "stale" if alert.stale else alert.state

@@ -87,9 +87,10 @@ SOURCES: dict[str, Source] = {
     ),
     "alerts": Source(
         "fact = 'alert'",
-        _fields("alert", "kind", "fingerprint", "state", "severity", "cause", "evidence", "reason", "stale", "waiting")
+        _fields("alert", "kind", "fingerprint", "state", "severity", "cause", "observed", "reason", "stale", "waiting")
         | _times("alert", active_time="active_ts", fired_time="fired_ts", resolved_time="resolved_ts")
         | _times("alert", since_time="since_ts", oldest_time="oldest_ts")
+        | {"evidence": "nullif(alert.evidence, '')"}
         | {"queues": _ALERT_QUEUES, "clients": _ALERT_CLIENTS, "changes": _ALERT_CHANGES},
     ),
     "group_status": Source(

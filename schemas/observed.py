@@ -1,0 +1,349 @@
+"""What shows that a finding and its cause are right: one struct for each kind of evidence.
+
+The detector fills these in and writes no sentences; ``streaming.notices`` makes sentences of them, in English and
+Chinese. An alert carries one :class:`Observed`, in which every kind of evidence has a field and most fields are null.
+SQL reads ``observed.member_gone.clients.client_ids``. Durations are milliseconds, as of the time of the fact.
+"""
+
+from collections.abc import Iterable
+from functools import cache
+from typing import get_args, get_type_hints
+
+from msgspec import Struct
+
+CLIENTS_AT_MOST = 20
+MOST_MESSAGES = 2**63 - 1
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """Base of the kinds of evidence."""
+
+
+class Clients(Struct, frozen=True):
+    """Some clients in order of their ids: the first of them, at most 20, and how many there are."""
+
+    client_ids: tuple[str, ...]
+    count: int
+
+
+class Stall(Part, frozen=True, kw_only=True):
+    """``waiting`` messages wait in the queues, and the first of these queues has stood still for ``stalled_ms``.
+
+    ``by_pull_offset`` false: a broker before 5.1 tells no pull offset, so it is the consumer offset that stands still.
+    """
+
+    waiting: int
+    stalled_ms: int
+    by_pull_offset: bool
+
+
+class Unconsumed(Part, frozen=True, kw_only=True):
+    """Nothing was consumed for ``unconsumed_ms`` by an owner with messages in hand.
+
+    ``pulled``: how many it had pulled by then, where it does not say itself that it has some; else null.
+    """
+
+    unconsumed_ms: int
+    pulled: int | None = None
+
+
+class NotConsumedBy(Part, frozen=True, kw_only=True):
+    """Broadcasting: members that do not own the queue, though each of them should."""
+
+    clients: Clients
+
+
+class NotInRoute(Part, frozen=True, kw_only=True):
+    """The queue is not in the topic's route, which was confirmed at ``confirmed_ts``."""
+
+    confirmed_ts: int
+
+
+class SubscriptionMembers(Struct, frozen=True):
+    """Members with the same subscriptions: topics, each with its filter where it has one (``T (TagA)``)."""
+
+    subscriptions: tuple[str, ...]
+    clients: Clients
+
+
+class SubscriptionsDiffer(Part, frozen=True, kw_only=True):
+    """Members subscribe to different topics or filters; the rarest subscription comes first."""
+
+    members: tuple[SubscriptionMembers, ...]
+
+
+class SubscriptionsInTurn(Part, frozen=True, kw_only=True):
+    """Brokers show these sets of topics in turn: members overwrite each other's subscription.
+
+    ``refused_topic``: while the set that is shown lacks this topic, brokers refuse the pulls of its queues.
+    """
+
+    topics: tuple[tuple[str, ...], ...]
+    refused_topic: str | None = None
+
+
+class QueueName(Struct, frozen=True):
+    """A queue of the alert's topic."""
+
+    broker_name: str
+    queue_id: int
+
+
+class UnreadableQueues(Struct, frozen=True):
+    """Queues that nobody can read, for one cause."""
+
+    cause: str
+    queues: tuple[QueueName, ...]
+
+
+class Unreadable(Part, frozen=True, kw_only=True):
+    """Messages arrive in queues that nobody can read."""
+
+    causes: tuple[UnreadableQueues, ...]
+
+
+class NoMemberListed(Part, frozen=True, kw_only=True):
+    """No broker lists a member. ``waiting`` messages wait; null: not known; ``at_least``: not known of every queue."""
+
+    waiting: int | None
+    at_least: bool
+
+
+class ClientsComeAndGo(Part, frozen=True, kw_only=True):
+    """``names`` are client ids, or hosts whose processes come one after the other.
+
+    ``changes``: joins and leaves of all members within ``within_ms``; null: these have come and gone for that long.
+    """
+
+    names: tuple[str, ...]
+    changes: int | None
+    within_ms: int
+
+
+class MoreMembersThanQueues(Part, frozen=True, kw_only=True):
+    """``members`` share ``queues`` queues."""
+
+    members: int
+    queues: int
+
+
+class SameClientId(Part, frozen=True, kw_only=True):
+    """``instances`` processes use one client id, from these addresses; ``start_ts`` where they tell it."""
+
+    client_id: str
+    instances: int
+    addresses: tuple[str, ...] = ()
+    start_ts: tuple[int, ...] = ()
+
+
+class ListedTwice(Part, frozen=True, kw_only=True):
+    """A client id is listed ``entries`` times, and no second instance is proven.
+
+    If one of the connections has died, brokers drop it within ``gone_within_ms``.
+    """
+
+    client_id: str
+    entries: int
+    addresses: tuple[str, ...]
+    gone_within_ms: int
+
+
+class NotSubscribed(Part, frozen=True, kw_only=True):
+    """Members that do not subscribe to the topic, though they count as members for it."""
+
+    clients: Clients
+    topic: str
+
+
+class StrategyMembers(Struct, frozen=True):
+    """Members that report the same strategy class."""
+
+    strategy: str
+    clients: Clients
+
+
+class StrategiesDiffer(Part, frozen=True, kw_only=True):
+    """Members report different strategies; the rarest comes first."""
+
+    members: tuple[StrategyMembers, ...]
+
+
+class SdkMembers(Struct, frozen=True):
+    """Members whose SDK is written in the same language."""
+
+    language: str
+    clients: Clients
+
+
+class SdksDiffer(Part, frozen=True, kw_only=True):
+    """Members of these SDKs own other queues than the strategy gives them; members of all other SDKs own theirs."""
+
+    members: tuple[SdkMembers, ...]
+
+
+class OwnersBalanceOtherwise(Part, frozen=True, kw_only=True):
+    """Members that the strategy gives the queues to, and that do not go by it. ``exclusions`` say why."""
+
+    clients: Clients
+    exclusions: tuple[str, ...]
+
+
+class BrokerList(Struct, frozen=True):
+    """The members that one broker lists."""
+
+    broker_name: str
+    clients: Clients
+
+
+class MemberListsDiffer(Part, frozen=True, kw_only=True):
+    """Brokers that host the topic list different members."""
+
+    lists: tuple[BrokerList, ...]
+
+
+class RoomWithoutConsumer(Part, frozen=True, kw_only=True):
+    """No member consumes in the machine room of these brokers."""
+
+    broker_names: tuple[str, ...]
+
+
+class NotConfigured(Part, frozen=True, kw_only=True):
+    """None of the lists of ``members`` members names these queues."""
+
+    members: int
+
+
+class NotLocked(Part, frozen=True, kw_only=True):
+    """Orderly: members that should own the queues and have not got the broker's lock of them."""
+
+    clients: Clients
+
+
+class BrokerQueues(Struct, frozen=True):
+    """How many readable queues of the topic a broker has."""
+
+    broker_name: str
+    queues: int
+
+
+class RouteCopy(Struct, frozen=True):
+    """The route as these name servers (host:port) hold it; empty: not known which."""
+
+    name_servers: tuple[str, ...]
+    brokers: tuple[BrokerQueues, ...]
+
+
+class RoutesDiffer(Part, frozen=True, kw_only=True):
+    """Name servers hold different copies of the topic's route."""
+
+    copies: tuple[RouteCopy, ...]
+
+
+class OldRoute(Part, frozen=True, kw_only=True):
+    """The route changed ``changed_ms`` before, and members still go by the one before."""
+
+    changed_ms: int
+
+
+class NotAnswering(Part, frozen=True, kw_only=True):
+    """Owners that are listed, and have not answered for ``silent_ms``."""
+
+    clients: Clients
+    silent_ms: int
+
+
+class ClientsStuck(Part, frozen=True, kw_only=True):
+    """Every queue of these owners stands still; where ``broker_names`` are given, only those on these brokers."""
+
+    clients: Clients
+    broker_names: tuple[str, ...] = ()
+
+
+class OwnersDoNotReport(Part, frozen=True, kw_only=True):
+    """Members that should own the queues, pull by themselves, and do not say which queues they own."""
+
+    clients: Clients
+
+
+class MemberGone(Part, frozen=True, kw_only=True):
+    """The last owners, who have left; nobody has taken their queues over."""
+
+    clients: Clients
+
+
+class Unexplained(Part, frozen=True, kw_only=True):
+    """``reported`` of ``members`` members have reported, and no known cause fits.
+
+    ``changed_ms``: how long before members or routes changed last; null: not since the first round.
+    """
+
+    reported: int
+    members: int
+    changed_ms: int | None
+
+
+class Observed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One field for each kind of evidence; an alert has one or two of them, all others are null.
+
+    ``fired_times``: how often the alert has fired, where it comes and goes. ``forgotten_by``: who forgot the group.
+    """
+
+    stall: Stall | None = None
+    unconsumed: Unconsumed | None = None
+    not_consumed_by: NotConsumedBy | None = None
+    not_in_route: NotInRoute | None = None
+    subscriptions_differ: SubscriptionsDiffer | None = None
+    subscriptions_in_turn: SubscriptionsInTurn | None = None
+    unreadable: Unreadable | None = None
+    no_member_listed: NoMemberListed | None = None
+    clients_come_and_go: ClientsComeAndGo | None = None
+    more_members_than_queues: MoreMembersThanQueues | None = None
+    same_client_id: SameClientId | None = None
+    listed_twice: ListedTwice | None = None
+    not_subscribed: NotSubscribed | None = None
+    strategies_differ: StrategiesDiffer | None = None
+    sdks_differ: SdksDiffer | None = None
+    owners_balance_otherwise: OwnersBalanceOtherwise | None = None
+    member_lists_differ: MemberListsDiffer | None = None
+    room_without_consumer: RoomWithoutConsumer | None = None
+    not_configured: NotConfigured | None = None
+    not_locked: NotLocked | None = None
+    routes_differ: RoutesDiffer | None = None
+    old_route: OldRoute | None = None
+    not_answering: NotAnswering | None = None
+    clients_stuck: ClientsStuck | None = None
+    owners_do_not_report: OwnersDoNotReport | None = None
+    member_gone: MemberGone | None = None
+    unexplained: Unexplained | None = None
+    fired_times: int | None = None
+    forgotten_by: str | None = None
+
+
+def counted(number: int) -> int:
+    """A number of messages, at most what a table's BIGINT holds: offsets may be anything up to that."""
+    return min(number, MOST_MESSAGES)
+
+
+def clients(client_ids: Iterable[str]) -> Clients:
+    """Cut to what a person reads: a group may have thousands."""
+    names = sorted(client_ids)
+    return Clients(tuple(names[:CLIENTS_AT_MOST]), len(names))
+
+
+@cache
+def fields_by_type() -> dict[type[Part], str]:
+    """The field of :class:`Observed` that holds each kind of evidence."""
+    hints = get_type_hints(Observed)
+    kinds = {name: get_args(hint)[0] for name, hint in hints.items() if get_args(hint)}
+    return {kind: name for name, kind in kinds.items() if issubclass(kind, Part)}
+
+
+def observed(*parts: Part | None) -> Observed:
+    """The parts that are not None, each in its field."""
+    by_type = fields_by_type()
+    return Observed(**{by_type[type(part)]: part for part in parts if part is not None})  # type: ignore[arg-type]
+
+
+def parts_of(evidence: Observed) -> list[Part]:
+    """Those that are not null, in the order of the fields."""
+    return [part for name in fields_by_type().values() if (part := getattr(evidence, name)) is not None]

@@ -1,0 +1,132 @@
+"""The life of an alert as a table: its phases, what the evidence may say of it, and what follows.
+
+PENDING, FIRING and RESOLVED have Prometheus' meaning, and facts tell no more than these and whether the alert is stale.
+docs/findings.md has the same table; a test compares them.
+"""
+
+from enum import Enum
+from typing import NamedTuple
+
+from schemas.facts import AlertState, Word
+
+
+class Phase(Word):
+    """Where an alert stands. The packed state holds these words."""
+
+    PENDING = "pending"  # found, and has not held for long enough
+    HELD_BACK = "held_back"  # it has, and something else is waited for, which has been told
+    FIRING = "firing"
+    STALE = "stale"  # it fires, and evidence that would end it is lacking
+    CLEARING = "clearing"  # it fires, looks right, and has not done so for long enough
+    KEPT_OPEN = "kept_open"  # it has, and stays open nevertheless, which has been told
+    RESOLVED = "resolved"
+
+
+PENDING_PHASES = frozenset({Phase.PENDING, Phase.HELD_BACK})
+STATES: dict[Phase, AlertState] = {
+    Phase.PENDING: AlertState.PENDING,
+    Phase.HELD_BACK: AlertState.PENDING,
+    Phase.FIRING: AlertState.FIRING,
+    Phase.STALE: AlertState.FIRING,
+    Phase.CLEARING: AlertState.FIRING,
+    Phase.KEPT_OPEN: AlertState.FIRING,
+    Phase.RESOLVED: AlertState.RESOLVED,
+}
+
+
+class Reason(Word):
+    """Why an alert did what it did."""
+
+    FOUND = "found"
+    WAITS_FOR_DEPLOY = "waits_for_deploy"
+    WAITS_FOR_PROOF = "waits_for_proof"
+    TOLD_ALREADY = "told_already"
+    HELD_LONG_ENOUGH = "held_long_enough"
+    QUEUES_CHANGED = "queues_changed"
+    CAUSE_CHANGED = "cause_changed"
+    SEVERITY_CHANGED = "severity_changed"
+    EVIDENCE_LOST = "evidence_lost"
+    EVIDENCE_BACK = "evidence_back"
+    COMES_AND_GOES = "comes_and_goes"
+    LISTS_DIFFER = "lists_differ"
+    CAME_BACK = "came_back"
+    RIGHT_AGAIN = "right_again"
+    CLEARED_BEFORE_FIRING = "cleared_before_firing"
+    GONE = "gone"
+    FORGOTTEN = "forgotten"
+    EXCLUDED = "excluded"
+
+
+class Signal(Enum):
+    """What the evidence of one round says of an alert."""
+
+    FOUND = "found, not for long enough"
+    RIPE = "found for long enough"
+    HELD_BACK = "found for long enough, but something else is waited for"
+    NOT_JUDGED = "not judged by evenkeel any more, not for long enough"
+    UNDECIDED = "evidence that would end it is lacking"
+    SEEN_TO_STALL = "that evidence is lacking, but its queues are seen to stand still"
+    RIGHT_IN_TURN = "looks right, while brokers list different members"
+    RIGHT = "looks right, not for long enough"
+    KEPT_OPEN = "looks right for long enough, but something keeps it open"
+    RIGHT_FOR_LONG = "looks right for long enough"
+    OVER = "nobody waits for it any more"
+
+
+class Transition(NamedTuple):
+    """``reason``: why, as the fact says it; None: no fact is emitted, or what was found itself has changed."""
+
+    to: Phase
+    reason: Reason | None = None
+    is_reason_of_signal: bool = False  # the signal has a reason of its own
+
+
+_PENDING, _HELD_BACK, _FIRING, _STALE = Phase.PENDING, Phase.HELD_BACK, Phase.FIRING, Phase.STALE
+_CLEARING, _KEPT_OPEN, _RESOLVED = Phase.CLEARING, Phase.KEPT_OPEN, Phase.RESOLVED
+
+TRANSITIONS: dict[Phase, dict[Signal, Transition]] = {
+    Phase.PENDING: {
+        Signal.RIPE: Transition(_FIRING, Reason.HELD_LONG_ENOUGH),
+        Signal.HELD_BACK: Transition(_HELD_BACK, is_reason_of_signal=True),
+        Signal.RIGHT: Transition(_RESOLVED, Reason.CLEARED_BEFORE_FIRING),
+        Signal.OVER: Transition(_RESOLVED, is_reason_of_signal=True),
+    },
+    Phase.HELD_BACK: {
+        Signal.RIPE: Transition(_FIRING, Reason.HELD_LONG_ENOUGH),
+        Signal.RIGHT: Transition(_RESOLVED, Reason.CLEARED_BEFORE_FIRING),
+        Signal.OVER: Transition(_RESOLVED, is_reason_of_signal=True),
+    },
+    Phase.FIRING: {
+        Signal.UNDECIDED: Transition(_STALE, Reason.EVIDENCE_LOST),
+        Signal.RIGHT: Transition(_CLEARING),
+        Signal.KEPT_OPEN: Transition(_KEPT_OPEN, is_reason_of_signal=True),
+        Signal.RIGHT_FOR_LONG: Transition(_RESOLVED, Reason.RIGHT_AGAIN),
+        Signal.OVER: Transition(_RESOLVED, is_reason_of_signal=True),
+    },
+    Phase.STALE: {
+        Signal.FOUND: Transition(_FIRING, Reason.EVIDENCE_BACK),
+        Signal.RIGHT: Transition(_CLEARING),
+        Signal.KEPT_OPEN: Transition(_KEPT_OPEN, is_reason_of_signal=True),
+        Signal.RIGHT_FOR_LONG: Transition(_RESOLVED, Reason.RIGHT_AGAIN),
+        Signal.OVER: Transition(_RESOLVED, is_reason_of_signal=True),
+    },
+    Phase.CLEARING: {
+        Signal.FOUND: Transition(_FIRING),
+        Signal.SEEN_TO_STALL: Transition(_FIRING),
+        Signal.UNDECIDED: Transition(_STALE, Reason.EVIDENCE_LOST),
+        Signal.KEPT_OPEN: Transition(_KEPT_OPEN, is_reason_of_signal=True),
+        Signal.RIGHT_FOR_LONG: Transition(_RESOLVED, Reason.RIGHT_AGAIN),
+        Signal.OVER: Transition(_RESOLVED, is_reason_of_signal=True),
+    },
+    Phase.KEPT_OPEN: {
+        Signal.FOUND: Transition(_FIRING, Reason.CAME_BACK),
+        Signal.UNDECIDED: Transition(_STALE, Reason.EVIDENCE_LOST),
+        Signal.RIGHT_FOR_LONG: Transition(_RESOLVED, Reason.RIGHT_AGAIN),
+        Signal.OVER: Transition(_RESOLVED, is_reason_of_signal=True),
+    },
+}
+
+
+def after(phase: Phase, signal: Signal) -> Transition | None:
+    """What follows; None: the alert stays as it is."""
+    return TRANSITIONS[phase].get(signal)

@@ -1,0 +1,192 @@
+"""What the evidence of this round says of an open alert. Pure: nothing is changed."""
+
+from typing import NamedTuple
+
+from schemas.facts import Cause, Kind
+from streaming.core.alerts.candidates import AlertCandidate
+from streaming.core.alerts.deploy_wait import comes_of_members_that_differ
+from streaming.core.alerts.flapping import comes_and_goes
+from streaming.core.alerts.phases import PENDING_PHASES, Reason, Signal
+from streaming.core.causes.explanation import Explanation
+from streaming.core.evidence.exclusions import STANDS
+from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.finding_kinds import ALERTING_OF_QUEUES, BY_OFFSETS, DECIDED_BY_REPORTS, KINDS, WRONG_OWNERS
+from streaming.core.findings.verdict import Verdict
+from streaming.core.intake.consume_offsets import is_seen_lately, is_seen_to_be_consumed, is_seen_to_move
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import Alert
+
+UNTIL_PROVEN = BY_OFFSETS | {Kind.MISPLACED}
+SAYS_MORE_THAN_STALLED = WRONG_OWNERS - {Kind.MISPLACED}
+
+
+class Judged(NamedTuple):
+    """What was found at this marker. ``divided``: topics whose brokers list different members."""
+
+    evidence: GroupEvidence
+    verdicts: dict[int, Verdict]
+    why: dict[tuple[str, Kind], Explanation]
+    divided: frozenset[str] = frozenset()
+
+
+class Said(NamedTuple):
+    """``reason``: the signal's own, where it has one."""
+
+    signal: Signal
+    reason: Reason | None = None
+
+
+def with_candidate(group: Group, alert: Alert, candidate: AlertCandidate) -> Said:
+    """The evidence supports the alert. It may fire once that is ripe, or has come again while lists differ."""
+    if alert.phase not in PENDING_PHASES:
+        return Said(Signal.FOUND)
+    if not candidate.is_ripe and not alert.right_since_ts:
+        return Said(Signal.FOUND)
+    held_back = _what_holds_back(group, alert, candidate)
+    return Said(Signal.RIPE) if held_back is None else Said(Signal.HELD_BACK, held_back)
+
+
+def _what_holds_back(group: Group, alert: Alert, candidate: AlertCandidate) -> Reason | None:
+    """A deploy is waited for, but not for longer than one may take since members were first found to differ."""
+    differ_ms = group.state.now - _differ_since(group, alert, candidate)
+    if candidate.waits_for_deploy and differ_ms < group.timing.deploy_wait_ms:
+        return Reason.WAITS_FOR_DEPLOY
+    if _may_be_over_by_itself(group, alert, candidate):
+        return Reason.WAITS_FOR_PROOF
+    return Reason.TOLD_ALREADY if _is_told_already(group, alert, candidate) else None
+
+
+def _differ_since(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
+    """Since when the first of the queues has been so, or of those of another alert that waits for the same."""
+    waiting = [a for a in group.state.alerts if a.phase in PENDING_PHASES and comes_of_members_that_differ(a.cause)]
+    return min(alert.active_ts, candidate.since_ts, *(other.active_ts for other in waiting))
+
+
+def _may_be_over_by_itself(group: Group, alert: Alert, candidate: AlertCandidate) -> bool:
+    """An id is listed twice. A dead connection goes by itself; what does not is a second instance, and then proven."""
+    is_unproven = candidate.cause == Cause.STALE_CONNECTION and alert.kind in UNTIL_PROVEN
+    return is_unproven and group.state.now - alert.active_ts < group.timing.second_address_proof_ms
+
+
+def _is_told_already(group: Group, alert: Alert, candidate: AlertCandidate) -> bool:
+    """Whether queues that stand still are in a firing alert that says more: that nobody owns them, or two do."""
+    if alert.kind not in BY_OFFSETS:
+        return False
+    of_topic = [a for a in group.state.alerts if a.topic == alert.topic and a.kind in SAYS_MORE_THAN_STALLED]
+    return set(candidate.queues) <= {index for other in of_topic if other.fired_ts for index in other.queues}
+
+
+def without_candidate(group: Group, alert: Alert, at: Judged) -> Said:
+    """Nothing supports the alert now: is it over, or is the evidence lost?"""
+    if _is_gone(group, alert, at):
+        return Said(Signal.OVER, Reason.GONE)
+    exclusion = _why_excluded(alert, at)
+    if exclusion is not None and _excluded_for(group, alert) >= _excluded_after_ms(group, alert, exclusion):
+        return Said(Signal.OVER, Reason.EXCLUDED)
+    if exclusion in STANDS:
+        return Said(Signal.NOT_JUDGED)
+    if _is_open(group, alert, at):
+        return Said(Signal.SEEN_TO_STALL if _stands_still(group, alert) else Signal.UNDECIDED)
+    return _looks_right(group, alert, at)
+
+
+def _excluded_after_ms(group: Group, alert: Alert, exclusion: str) -> int:
+    return _resolves_after_ms(group, alert) if exclusion in STANDS else group.timing.gone_after_ms
+
+
+def _looks_right(group: Group, alert: Alert, at: Judged) -> Said:
+    lists_differ = _comes_of_lists_that_differ(alert, at)
+    if alert.phase in PENDING_PHASES:
+        return Said(Signal.RIGHT_IN_TURN if lists_differ else Signal.RIGHT)
+    right_ms = group.state.now - (alert.right_since_ts or group.state.now)
+    if right_ms < _resolves_after_ms(group, alert):
+        return Said(Signal.RIGHT)
+    if lists_differ:
+        return Said(Signal.KEPT_OPEN, Reason.LISTS_DIFFER)
+    if comes_and_goes(alert) and right_ms < group.timing.alert_returns_within_ms:  # one incident, told once
+        return Said(Signal.KEPT_OPEN, Reason.COMES_AND_GOES)
+    return Said(Signal.RIGHT_FOR_LONG)
+
+
+def _resolves_after_ms(group: Group, alert: Alert) -> int:
+    return KINDS[Kind(alert.kind)].resolves_after(group.timing)
+
+
+def _comes_of_lists_that_differ(alert: Alert, at: Judged) -> bool:
+    """Whether it is one incident for as long as they do, however often it looks right in between.
+
+    At every rebalance each client asks any one broker of the topic (MQClientInstance.findConsumerIdList), so queues
+    look right by chance, and change hands again; often before those who own them could be asked a second time.
+    """
+    return alert.cause == Cause.VIEW_DIVERGENCE and alert.topic in at.divided
+
+
+def _is_gone(group: Group, alert: Alert, at: Judged) -> bool:
+    """Absent from every covered broker for so long that nobody waits for it any more."""
+    state = group.state
+    is_absent = not at.evidence.members and not at.evidence.uncovered  # also where the route is not known any more
+    if alert.kind in ALERTING_OF_QUEUES and alert.queues:
+        is_absent |= all(p in at.verdicts and at.verdicts[p].kind is Kind.NO_MEMBERS for p in alert.queues)
+    needs_no_member = alert.kind in (Kind.NO_MEMBERS, Kind.UNREADABLE_QUEUES)  # seen as long as the group is empty
+    since = state.empty_since if needs_no_member else max(state.empty_since, alert.seen_ts)
+    return is_absent and state.now - since >= group.timing.gone_after_ms
+
+
+def _why_excluded(alert: Alert, at: Judged) -> str | None:
+    """Why evenkeel judges nothing any more that the alert is about. That it is not judged does not say it is right."""
+    if alert.kind not in ALERTING_OF_QUEUES:
+        return None if alert.kind == Kind.NO_MEMBERS else at.evidence.exclusion
+    verdicts = [at.verdicts[index] for index in alert.queues if index in at.verdicts]
+    is_excluded = bool(verdicts) and all(verdict.kind is Kind.EXCLUDED for verdict in verdicts)
+    return verdicts[0].reason if is_excluded else None
+
+
+def _excluded_for(group: Group, alert: Alert) -> int:
+    """For how long, in milliseconds; of an alert about the whole group: since evidence last supported it."""
+    queues = group.state.queues
+    return group.state.now - max([alert.seen_ts, *(queues[index].since_ts for index in alert.queues)])
+
+
+def _is_open(group: Group, alert: Alert, at: Judged) -> bool:
+    """Whether the evidence that would end the alert is lacking."""
+    if alert.kind in ALERTING_OF_QUEUES:
+        return any(is_undecided(group, alert, index, at) for index in alert.queues)
+    if _why_excluded(alert, at) is not None:
+        return True
+    if alert.kind == Kind.INCONSISTENT_SUBSCRIPTION and alert.observed.subscriptions_in_turn is None:
+        heard = [member.as_of for member in at.evidence.members.values() if member.exclusion is None]
+        return not at.evidence.members or not all(heard)
+    if alert.kind == Kind.INCONSISTENT_SUBSCRIPTION:  # it rests on what brokers show, not on reports
+        return not at.evidence.members or bool(at.evidence.uncovered)
+    return bool(at.evidence.uncovered)
+
+
+def is_undecided(group: Group, alert: Alert, index: int, at: Judged) -> bool:
+    """Whether the evidence at hand does not say that the queue has left the alert's finding."""
+    verdict = at.verdicts.get(index)
+    if verdict is None:
+        return _is_lost_with_its_broker(group, index)
+    if alert.kind in BY_OFFSETS:
+        return verdict.kind not in BY_OFFSETS and not _is_seen_to_go_on(group, alert, index)
+    return (verdict.by_reports or verdict.kind) not in DECIDED_BY_REPORTS
+
+
+def _is_seen_to_go_on(group: Group, alert: Alert, index: int) -> bool:
+    """What is slow is over when something is consumed, a stall already when something is pulled."""
+    queue = group.state.queues[index]
+    if alert.kind == Kind.SLOW_CONSUMER:
+        return is_seen_to_be_consumed(group, queue)
+    return is_seen_to_move(group, queue)
+
+
+def _is_lost_with_its_broker(group: Group, index: int) -> bool:
+    """Name servers drop a broker that is down from the routes: that its queues vanish then says nothing of them."""
+    lost_ts = group.state.brokers[group.state.queues[index].broker].lost_ts
+    return lost_ts > 0 and group.state.now - lost_ts < group.timing.gone_after_ms
+
+
+def _stands_still(group: Group, alert: Alert) -> bool:
+    """Whether a stall is still seen, though its queues are by now found to be in a worse state."""
+    queues = [group.state.queues[index] for index in alert.queues]
+    stand = all((q.stalled_ms > 0 or q.unconsumed_since_ts) and is_seen_lately(group, q) for q in queues)
+    return alert.kind in BY_OFFSETS and stand

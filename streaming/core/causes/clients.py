@@ -1,0 +1,71 @@
+"""CLIENT_STALLED, LOCK_STUCK and MEMBER_GONE: what single clients do, or no longer do."""
+
+from schemas.facts import Cause
+from schemas.observed import ClientsStuck, MemberGone, NotAnswering, NotLocked, OwnersDoNotReport
+from streaming.core.causes.explanation import Explanation, explanation
+from streaming.core.evidence.group_evidence import MemberEvidence
+from streaming.core.evidence.topic_evidence import TopicEvidence
+
+
+def client_silent(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """The owner has answered before, is still listed, and has not answered for as long as a stall takes."""
+    latest = topic.now - topic.timing.stall_ms
+    silent = {m.index for m in topic.members.values() if m.client.unanswered_since_ts and 0 < _answered_ts(m) <= latest}
+    explained = {q for q in queues if silent & set(topic.owners(q))}
+    if not explained:
+        return None
+    owners = {index for q in explained for index in topic.owners(q)} & silent
+    since = min(_answered_ts(topic.members[index]) for index in owners)
+    observed = NotAnswering(clients=topic.clients(owners), silent_ms=topic.now - since)
+    return explanation(Cause.CLIENT_STALLED, explained, observed, owners)
+
+
+def _answered_ts(member: MemberEvidence) -> int:
+    return max((report.answered_ts for report in member.reports), default=0)
+
+
+def client_stuck(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """The owner answers, and all of its queues stand still while others move."""
+    at_work = {index for q in topic.moving for index in topic.owners(q)}
+    return _stuck(topic, {q: set(topic.owners(q)) - at_work for q in queues})
+
+
+def cut_off_from_broker(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """All of the owner's queues on one broker stand still, while its others move."""
+    at_work = {(index, topic.queue(q).broker) for q in topic.moving for index in topic.owners(q)}
+    idle = {q: {one for one in topic.owners(q) if (one, topic.queue(q).broker) not in at_work} for q in queues}
+    names = {topic.broker_name(topic.queue(q).broker) for q, owners in idle.items() if owners}
+    return _stuck(topic, idle, tuple(sorted(names)))
+
+
+def _stuck(topic: TopicEvidence, idle: dict[int, set[int]], broker_names: tuple[str, ...] = ()) -> Explanation:
+    """``idle``: of each queue the owners that do nothing."""
+    explained = {queue for queue, owners in idle.items() if owners}
+    stuck = {index for owners in idle.values() for index in owners}
+    observed = ClientsStuck(clients=topic.clients(stuck), broker_names=broker_names)
+    return explanation(Cause.CLIENT_STALLED, explained, observed, stuck)
+
+
+def owner_does_not_report(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """Nobody says that it owns the queue. The member that should own it pulls by itself and names no queues."""
+    owners = topic.left_to_non_reporting(queues, excluded=False)
+    named = {index for indices in owners.values() for index in indices}
+    return explanation(Cause.CLIENT_STALLED, owners, OwnersDoNotReport(clients=topic.clients(named)), named)
+
+
+def lock_stuck(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """Orderly: the member that should own the queue could not lock it at the broker."""
+    expected = topic.expected
+    if not topic.of_group.orderly or expected is None:
+        return None
+    explained = {q for q in queues if set(expected.get(q, ())) - set(topic.owners(q))}
+    owners = {index for q in explained for index in expected[q]}
+    return explanation(Cause.LOCK_STUCK, explained, NotLocked(clients=topic.clients(owners)), owners)
+
+
+def member_gone(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """Its last owner has left the list, and nobody has taken it over."""
+    gone = topic.of_group.left_lately - topic.members.keys()
+    explained = {q for q in queues if gone & set(topic.queue(q).last_stable_owners)}
+    owners = gone & {index for q in explained for index in topic.queue(q).last_stable_owners}
+    return explanation(Cause.MEMBER_GONE, explained, MemberGone(clients=topic.clients(owners)), owners)

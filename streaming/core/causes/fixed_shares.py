@@ -1,0 +1,31 @@
+"""ROOM_WITHOUT_CONSUMER and CONFIG_MISSES_QUEUE: strategies that give some queues to nobody."""
+
+from schemas.facts import Cause
+from schemas.observed import NotConfigured, RoomWithoutConsumer
+from streaming.core.causes.explanation import Explanation, explanation
+from streaming.core.evidence.topic_evidence import TopicEvidence
+
+
+def _goes_by(topic: TopicEvidence, name: str, class_name: str) -> bool:
+    """Whether the group is configured for the strategy, or all members that name one name it."""
+    names = {one.rsplit(".", 1)[-1] for one in topic.of_group.classes if one}
+    return topic.rule.strategy == name or names == {class_name}
+
+
+def room_without_consumer(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """By machine room: a room's queues go to clients configured for that room, and there is none."""
+    if not _goes_by(topic, "MACHINE_ROOM", "AllocateMessageQueueByMachineRoom"):
+        return None
+    consumed = {topic.queue(queue).broker for queue in topic.queues if topic.owners(queue)}
+    without = {topic.queue(queue).broker for queue in queues} - consumed
+    explained = {queue for queue in queues if topic.queue(queue).broker in without}
+    observed = RoomWithoutConsumer(broker_names=tuple(sorted(map(topic.broker_name, without))))
+    return explanation(Cause.ROOM_WITHOUT_CONSUMER, explained, observed)
+
+
+def config_misses_queue(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+    """By configuration: no member's list names the queue."""
+    if not _goes_by(topic, "CONFIG", "AllocateMessageQueueByConfig"):
+        return None
+    missed = {queue for queue in queues if not topic.owners(queue)}
+    return explanation(Cause.CONFIG_MISSES_QUEUE, missed, NotConfigured(members=len(topic.members)))

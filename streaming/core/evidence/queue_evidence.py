@@ -1,0 +1,102 @@
+"""What concerns one queue that is judged: who says to own it, who should, and which reports count."""
+
+from schemas.facts import Kind
+from streaming.core.evidence.topic_evidence import TopicEvidence
+from streaming.core.intake.consume_offsets import is_seen_to_move
+from streaming.core.state.group_state import FINDING_CODES
+from streaming.core.state.views import QueueView
+
+MORE_THAN_CHANGES = 3  # reports in turn: changes that were still under way when counting began
+
+
+class QueueEvidence:
+    """One queue under judgement. ``since``: reports answered from then on count."""
+
+    __slots__ = (
+        "counting",
+        "expected",
+        "index",
+        "is_doubtful",
+        "is_lifted",
+        "newest",
+        "queue",
+        "recent",
+        "since",
+        "topic",
+    )
+
+    def __init__(self, topic: TopicEvidence, index: int) -> None:
+        self.topic = topic
+        self.index = index
+        self.queue: QueueView = topic.queue(index)
+        self.newest = topic.owners(index)
+        self.expected = None if topic.expected is None else topic.expected.get(index)
+        self.is_doubtful = topic.is_doubtful(self.queue)
+        self.is_lifted = self._has_settled_too_long()
+        self.recent = topic.now - topic.timing.report_max_age_ms
+        self.since = self.recent if self.is_lifted else max(topic.ready_ts, self.recent)
+        all_count = topic.reports_as_of >= self.since and not topic.non_reporting
+        self.counting = self.newest if all_count else topic.proven_owners(index, self.since)
+
+    @property
+    def found(self) -> Kind:
+        """What was found of it the last time."""
+        return FINDING_CODES[self.queue.finding]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every member has said what it owns, recently, and late enough to count, or it has settled too long.
+
+        Members that change faster than they are asked hide who owns what: a queue that moves goes on settling.
+        """
+        if self.topic.is_complete:
+            return True
+        return self.is_lifted and self.topic.is_fresh and not is_seen_to_move(self.topic.group, self.queue)
+
+    @property
+    def looks_right(self) -> bool:
+        """Whether the newest reports, young or not, show the expected owner, or a single one where none is known."""
+        if self.topic.broadcasts:
+            return not self.lacking
+        return len(self.newest) == 1 and (self.expected is None or self.newest == self.expected)
+
+    @property
+    def lacking(self) -> set[int]:
+        """Broadcasting: members that say what they own, and do not own the queue by their newest reports."""
+        return self.reporting - set(self.newest)
+
+    @property
+    def reporting(self) -> set[int]:
+        return {index for index, member in self.topic.members.items() if not member.is_non_reporting}
+
+    @property
+    def is_expected_and_single(self) -> bool:
+        return len(self.newest) == 1 and self.newest == self.expected and not self.topic.broadcasts
+
+    @property
+    def may_follow_a_newer_route(self) -> bool:
+        """Whether members may know a route that the events do not tell yet; name servers hold an old one 120 s long."""
+        queue, now, timing = self.queue, self.topic.now, self.topic.timing
+        if self.found is Kind.ORPHANED and queue.stalled_ms >= timing.stall_ms:
+            return False  # it was STALLED for as long
+        unhealthy_since_ts = queue.since_ts if self.found is Kind.STALLED else queue.unhealthy_since_ts or now
+        return now - unhealthy_since_ts < timing.grace_broker_ms and self.topic.follows_another_route
+
+    def _has_settled_too_long(self) -> bool:
+        since_ts = self.queue.mismatch_since_ts
+        return since_ts > 0 and self.topic.now - since_ts > self._longest_settling_ms(since_ts)
+
+    def _longest_settling_ms(self, since_ts: int) -> int:
+        return self.topic.timing.settle_limit * self.topic.grace_since(since_ts)
+
+    @property
+    def says_twice_for_long(self) -> bool:
+        """Whether two or more go on saying that they own it, more often in turn than there were changes to explain it.
+
+        Each in its newest report, for longer than a queue may settle: then it did not change hands between them.
+        """
+        since_ts = self.queue.two_owners_since_ts
+        if not since_ts:
+            return False
+        is_long = self.topic.now - since_ts > self._longest_settling_ms(since_ts)
+        return is_long and self.queue.unexplained_reports >= MORE_THAN_CHANGES

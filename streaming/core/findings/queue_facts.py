@@ -1,0 +1,138 @@
+"""What is kept of each queue's finding, and the facts that say what has changed."""
+
+from msgspec.structs import replace
+
+from schemas.facts import Interval, Kind, QueueFact, Severity
+from streaming.core.evidence.exclusions import STANDS
+from streaming.core.finding_kinds import NOT_RIGHT_BY_REPORTS
+from streaming.core.findings.queue_findings import TopicFindings
+from streaming.core.findings.two_owners import note_two_owners
+from streaming.core.findings.verdict import Verdict
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import FINDING_CODES, SEVERITY_CODES
+from streaming.core.state.queue_state import Queue
+
+
+def record_findings(group: Group, found: list[TopicFindings]) -> None:
+    """Keep what was found, and emit a fact for each queue of which something has changed."""
+    for findings in found:
+        _record_topic(group, findings)
+    _drop_vanished(group, found)
+
+
+def _record_topic(group: Group, findings: TopicFindings) -> None:
+    topic = findings.evidence.topic
+    has_news = topic.untold != findings.evidence.untold  # why a queue is UNKNOWN, and will be for long
+    topic.untold = findings.evidence.untold
+    for index, verdict in findings.verdicts.items():
+        queue = group.state.queues[index]
+        note_two_owners(findings.evidence, index, queue, verdict)
+        cause = findings.causes.get(index)
+        severity = SEVERITY_CODES.index(_severity(findings, queue, verdict))
+        is_published = queue.severity == severity and _is_published(queue, verdict, cause)
+        if is_published and not (has_news and verdict.kind is Kind.UNKNOWN):
+            continue
+        ended = _ended(group, queue)
+        _update(group, queue, verdict, cause)
+        queue.severity = severity
+        queue.publish_delay_ms = group.state.now - queue.since_ts
+        group.emit(_queue_fact(group, queue, verdict, ended), topic.name)
+
+
+def _severity(findings: TopicFindings, queue: Queue, verdict: Verdict) -> Severity:
+    """Of a retry topic's queue that no message waits in, a finding is worth no more than knowing: it alerts nobody."""
+    if findings.evidence.is_retry and queue.consumer_lag <= 0 and verdict.severity is not Severity.NONE:
+        return Severity.INFO
+    return verdict.severity
+
+
+def _is_published(queue: Queue, verdict: Verdict, cause: str | None) -> bool:
+    return (
+        queue.publish_delay_ms >= 0
+        and FINDING_CODES[queue.finding] is verdict.kind
+        and queue.cause == cause
+        and queue.owners == verdict.owners
+        and queue.expected == verdict.expected
+    )
+
+
+def _update(group: Group, queue: Queue, verdict: Verdict, cause: str | None) -> None:
+    code = FINDING_CODES.index(verdict.kind)
+    if queue.finding != code or queue.publish_delay_ms < 0:
+        was_right = queue.publish_delay_ms >= 0 and FINDING_CODES[queue.finding] is Kind.MATCH
+        queue.unhealthy_since_ts = _unhealthy_since(group, queue, verdict)
+        queue.finding = code
+        queue.since_ts = group.state.now
+        _note_proof(queue, verdict, code, was_right)
+    elif verdict.kind is Kind.DUPLICATED and set(verdict.owners) != set(queue.owners):
+        queue.evidence_ts = verdict.newest_ts  # others than those who were to say it again
+    queue.owners = verdict.owners
+    queue.expected = verdict.expected
+    queue.cause = cause
+
+
+def _note_proof(queue: Queue, verdict: Verdict, code: int, was_right: bool) -> None:
+    """Keeps the first proof across UNKNOWN and SETTLING, so that members who come and go all the time cannot reset it.
+
+    Where all was right and no change is known of, there may have been one between two rounds (a quick restart): then
+    who spoke last must say it again, too.
+    """
+    if not queue.unhealthy_since_ts:
+        queue.proven = queue.evidence_ts = 0
+    elif verdict.newest_ts and queue.proven != code:
+        queue.proven, queue.evidence_ts = code, verdict.newest_ts + was_right
+
+
+def _unhealthy_since(group: Group, queue: Queue, verdict: Verdict) -> int:
+    """Epoch ms since when the queue has not been right; 0: it is. SETTLING is not right, nor a loss of its owner."""
+    has_lost_its_owner = (
+        verdict.kind is Kind.UNKNOWN and FINDING_CODES[queue.finding] is Kind.MATCH and not verdict.owners
+    )
+    if verdict.kind in NOT_RIGHT_BY_REPORTS or has_lost_its_owner:
+        return queue.unhealthy_since_ts or group.state.now
+    is_undecided = verdict.kind is Kind.UNKNOWN or (verdict.kind is Kind.EXCLUDED and verdict.reason not in STANDS)
+    return queue.unhealthy_since_ts if is_undecided else 0
+
+
+def _ended(group: Group, queue: Queue) -> Interval | None:
+    if queue.publish_delay_ms < 0:
+        return None
+    return Interval(
+        finding=FINDING_CODES[queue.finding].value,
+        cause=queue.cause,
+        owners=group.client_ids(queue.owners),
+        expected=None if queue.expected is None else group.client_ids(queue.expected),
+        from_ts=queue.since_ts + queue.publish_delay_ms,
+        to_ts=group.state.now,
+        severity=SEVERITY_CODES[queue.severity].value,
+    )
+
+
+def _queue_fact(group: Group, queue: Queue, verdict: Verdict, ended: Interval | None) -> QueueFact:
+    return QueueFact(
+        broker_name=group.state.brokers[queue.broker].name,
+        queue_id=queue.queue_id,
+        finding=verdict.kind.value,
+        severity=SEVERITY_CODES[queue.severity].value,
+        cause=queue.cause,
+        reason=verdict.reason,
+        owners=group.client_ids(verdict.owners),
+        expected=None if verdict.expected is None else group.client_ids(verdict.expected),
+        since_ts=queue.since_ts,
+        ended=ended,
+    )
+
+
+def _drop_vanished(group: Group, found: list[TopicFindings]) -> None:
+    """Queues that the route no longer has and nobody holds: told once, and forgotten unless an alert lists them."""
+    judged = {index for findings in found for index in findings.verdicts}
+    unknown_route = {f.evidence.index for f in found if not f.evidence.route_known}
+    for index, queue in enumerate(group.state.queues):
+        if index in judged or queue.publish_delay_ms < 0 or queue.topic in unknown_route:
+            continue
+        verdict = Verdict(Kind.MATCH, Severity.NONE, "no longer in the route", [], [])
+        ended, queue.severity = _ended(group, queue), 0
+        fact = replace(_queue_fact(group, queue, verdict, ended), present=False)
+        queue.publish_delay_ms, queue.finding = -1, FINDING_CODES.index(Kind.MATCH)
+        queue.owners, queue.expected, queue.anomaly = [], None, None
+        group.emit(fact, group.state.topics[queue.topic].name)

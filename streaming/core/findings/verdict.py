@@ -1,0 +1,50 @@
+"""What a rule says of a queue."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from schemas.facts import Kind, Severity
+from schemas.observed import Part
+from streaming.core.evidence.queue_evidence import QueueEvidence
+from streaming.core.finding_kinds import KINDS
+
+
+class Verdict(Struct, frozen=True, gc=False):
+    """A finding with its severity. ``oldest_ts`` and ``newest_ts`` span the reports it rests on.
+
+    ``reason``: why it is EXCLUDED, UNKNOWN or SETTLING, or why the expected owner is not known. ``observed``: what
+    shows any other finding. ``by_reports``: what reports alone would say of a queue that stands still.
+    """
+
+    kind: Kind
+    severity: Severity
+    reason: str | None
+    owners: list[int]
+    expected: list[int] | None
+    oldest_ts: int = 0
+    newest_ts: int = 0
+    by_reports: Kind | None = None
+    observed: Part | None = None
+
+
+def seen(
+    q: QueueEvidence,
+    kind: Kind,
+    reason: str | None = None,
+    observed: Part | None = None,
+    severity: Severity | None = None,
+) -> Verdict:
+    """A verdict on the newest reports as they are."""
+    return Verdict(kind, severity or KINDS[kind].severity, reason, q.newest, q.expected, observed=observed)
+
+
+def proven(
+    q: QueueEvidence, kind: Kind, members: Iterable[int], observed: Part | None = None, owners: list[int] | None = None
+) -> Verdict:
+    """A verdict that rests on reports of ``members`` that count."""
+    involved = [q.topic.members[index] for index in members]
+    newest = max(report.answered_ts for member in involved for report in member.reports)
+    oldest = min(member.as_of or newest for member in involved)
+    owned = q.counting if owners is None else owners
+    return Verdict(kind, KINDS[kind].severity, None, owned, q.expected, oldest, newest, observed=observed)
