@@ -231,10 +231,10 @@ class TopicEvidence:
         who = self._first_of([member.index for member in self.non_reporting])
         return f"{who}: what {what} is not known ({kinds})"
 
-    def _first_of(self, indices: Collection[int], most: int = 3) -> str:
-        """The first client ids, and how many more there are."""
+    def _first_of(self, indices: list[int], most: int = 3) -> str:
+        """Some client ids, and how many more there are: a group may have thousands of members."""
         more = f" and {len(indices) - most} more" if len(indices) > most else ""
-        return ", ".join(self.client_ids(indices)[:most]) + more
+        return ", ".join(self.client_ids(indices[:most])) + more
 
     @property
     def untold(self) -> int:
