@@ -59,13 +59,13 @@ def session(config: Config, command: str, alone_in: Mapping[str, str] | None = N
 
     ``alone_in``: folders, by key, to which nobody else may write meanwhile. Raises InUseError while somebody does.
     """
-    from streaming.spark.lease import far_leases, near_leases
+    from streaming.spark.lease import local_leases, remote_leases
     from streaming.spark.session import build_session  # takes a second that a refused configuration need not wait for
 
-    with near_leases(alone_in or {}) as far:
+    with local_leases(alone_in or {}) as far:
         spark = build_session(f"evenkeel {command}", config.spark.spark_settings())
         try:
-            with far_leases(spark, far, Event()):
+            with remote_leases(spark, far, Event()):
                 yield spark
         finally:
             spark.stop()

@@ -8,9 +8,10 @@ from streaming.cli.configuration import configured, session
 def run(arguments: argparse.Namespace) -> int:
     """One line a table, then 0."""
     config = configured(arguments)
-    from streaming.spark.maintain import Upkeep, maintain
+    from streaming.spark.maintain import MaintainOptions, maintain
 
     with session(config, "maintain") as spark:
-        for done in maintain(spark, config.tables.path, Upkeep(keep_days=config.tables.retention_days.model_dump())):
+        options = MaintainOptions(keep_days=config.tables.retention_days.model_dump())
+        for done in maintain(spark, config.tables.path, options):
             print(done)
     return 0

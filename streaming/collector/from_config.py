@@ -13,7 +13,7 @@ from streaming.collector.wire.acl import Credentials
 from streaming.config import Collector, Config, producer_arguments, server_list
 from streaming.errors import CollectorError
 
-EMPTY_IS_TOLD_BEYOND_MS = 600_000
+REPORT_EMPTY_LONGER_MS = 600_000
 
 
 def name_servers(config: Config) -> dict[str, tuple[str, ...]]:
@@ -43,7 +43,7 @@ def policy_of(config: Config, cluster: str) -> Policy:
         include=tuple(collector.include),
         exclude=tuple(collector.exclude),
         is_always_on=is_always_on,
-        tells_empty_ms=settings.timing.gone_after_ms + EMPTY_IS_TOLD_BEYOND_MS,
+        report_empty_ms=settings.timing.gone_after_ms + REPORT_EMPTY_LONGER_MS,
     )
 
 

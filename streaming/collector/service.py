@@ -22,7 +22,7 @@ from streaming.collector.from_config import (
 from streaming.collector.memory_file import MemoryFile
 from streaming.collector.output.json_lines import LinesFile
 from streaming.collector.output.kafka import KafkaOutput
-from streaming.collector.output.other_collectors import Lookout
+from streaming.collector.output.other_collectors import OtherCollectorCheck
 from streaming.collector.probing import request_load
 from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
 from streaming.collector.probing.cluster_view import ClusterView, Record, Tell
@@ -32,7 +32,7 @@ from streaming.collector.signals import Signals, run_once
 from streaming.collector.wire.client import RemotingClient
 from streaming.config import Config
 
-SUM_UP_EVERY_S = 60
+SUMMARY_EVERY_S = 60
 CLOSE_WITHIN_S = 10
 log = logging.getLogger(__name__)
 
@@ -122,8 +122,8 @@ async def _watch_all(config: Config, clusters: list[Watched], output: KafkaOutpu
     over = Event()
     if output is not None:
         sources = {one.cluster: one.view.translation.source for one in clusters}
-        options = client_options(config)
-        Lookout(config.source.bootstrap_servers, options, config.source.topic, lambda: sources, over).start()
+        source, options = config.source, client_options(config)
+        OtherCollectorCheck(source.bootstrap_servers, options, source.topic, lambda: sources, over).start()
     try:
         await asyncio.gather(*(_watch(one, stop, output) for one in clusters))
     finally:
@@ -134,7 +134,7 @@ async def _watch(one: Watched, stop: asyncio.Event, output: KafkaOutput | None) 
     log.info("%s: watching, a round every %g s", one.cluster, one.policy.interval_ms / 1000)
     one.probe.recall(one.memory.load())
     pace, stopping = Pace(one.policy.interval_ms / 1000), asyncio.create_task(stop.wait())
-    summed_up = time.monotonic()
+    last_summary = time.monotonic()
     try:
         while not stop.is_set():
             began = time.monotonic()
@@ -144,9 +144,9 @@ async def _watch(one: Watched, stop: asyncio.Event, output: KafkaOutput | None) 
                 one.memory.save(one.probe.memory())
             if upcoming.warning:
                 log.warning("%s: %s", one.cluster, upcoming.warning)
-            if report is not None and time.monotonic() - summed_up >= SUM_UP_EVERY_S:
-                summed_up = time.monotonic()
-                _sum_up(one.cluster, report, output)
+            if report is not None and time.monotonic() - last_summary >= SUMMARY_EVERY_S:
+                last_summary = time.monotonic()
+                _log_summary(one.cluster, report, output)
             await asyncio.wait([stopping], timeout=upcoming.delay_s)
     finally:
         stopping.cancel()
@@ -168,7 +168,7 @@ async def _round(one: Watched, stopping: "asyncio.Task[Any]") -> RoundReport | N
     return rounding.result()
 
 
-def _sum_up(cluster: str, report: RoundReport, output: KafkaOutput | None) -> None:
+def _log_summary(cluster: str, report: RoundReport, output: KafkaOutput | None) -> None:
     waiting = f"; {output.sent} events sent, {len(output.backlog)} wait" if output is not None else ""
     log.info(
         "%s: %s groups in %.1f s with %s requests, %s groups without members%s",

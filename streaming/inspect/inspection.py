@@ -76,7 +76,7 @@ class Look:
             ts=view.clock.now_ms(),
             looked_s=round(self.lasted_s, 1),
             brokers=tuple(sorted(view.brokers.addresses)),
-            untold=self._watched.probe.have_not_told_groups,
+            untold=self._watched.probe.brokers_without_groups,
             empty=EmptyGroups(number=empty.number, not_known=empty.not_known, not_asked=empty.not_asked),
             silent=silent,
             groups=(*(snapshot_of(group) for _, group in sorted(self.watch.groups.items())), *self._absent()),
@@ -84,7 +84,7 @@ class Look:
 
     def _absent(self) -> Iterator[InspectedGroup]:
         """Groups that were asked for by their names, and that no broker has told of."""
-        view, untold = self._watched.view, self._watched.probe.have_not_told_groups
+        view, untold = self._watched.view, self._watched.probe.brokers_without_groups
         for name in self._names - self.watch.groups.keys():
             if not view.policy.covers(name):
                 why = "evenkeel leaves it out: a group of RocketMQ's own, or in [collector] exclude"

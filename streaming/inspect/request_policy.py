@@ -32,7 +32,7 @@ def look_policy(policy: Policy, include: tuple[str, ...]) -> InspectPolicy:
             "interval_ms": INTERVAL_MS,
             "offsets_ms": OFFSETS_MS,
             "idle_offsets_ms": IDLE_OFFSETS_MS,
-            "tells_empty_ms": FOREVER_MS,
+            "report_empty_ms": FOREVER_MS,
             "backlogs": BACKLOGS,
             "empty_ms": 0 if include else LOOK_MS,
             "timeout_ms": min(policy.timeout_ms, TIMEOUT_MS),

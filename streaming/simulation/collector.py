@@ -12,7 +12,7 @@ from schemas.identity import retry_topic
 from streaming.collector.probing.client_schedule import ClientSchedule
 from streaming.collector.probing.lists import confirmed
 from streaming.collector.probing.offset_schedule import OffsetSchedule
-from streaming.collector.probing.policy import RETRY_ROUTE_MS, STAYS_WATCHED_MS, Policy
+from streaming.collector.probing.policy import KEEP_WATCHING_MS, RETRY_ROUTE_MS, Policy
 from streaming.collector.probing.unread_queues import REASON, UnreadQueues
 from streaming.collector.translation.answers import (
     CONSUME_MSG_TIMEOUT,
@@ -95,7 +95,7 @@ class Collector:
         routes = [self._fleet.name_servers.route(self._source, topic, now) for topic in self._group.topics]
         hosting = {name for route in routes if route is not None for name in route.broker_names}
         self._hosted_ts.update(dict.fromkeys(hosting, now))
-        self._hosted_ts = {name: ts for name, ts in self._hosted_ts.items() if now - ts <= STAYS_WATCHED_MS}
+        self._hosted_ts = {name: ts for name, ts in self._hosted_ts.items() if now - ts <= KEEP_WATCHING_MS}
         return set(self._hosted_ts)
 
     def _ask_members(self, broker: Broker) -> None:

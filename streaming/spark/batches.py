@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from schemas.facts import Fact
 from streaming.spark.checkpoint import Checkpoint
 from streaming.spark.facts import ROWS_PER_FILE, CommitNote, FactsTable, rows_of
-from streaming.spark.health import BatchAccount, Health
+from streaming.spark.health import BatchSummary, Health
 from streaming.spark.lost_records import Loss, LossFinder
 from streaming.spark.operator_output import FACT, REPORT, ShardReport
 from streaming.spark.session import DETECTION_POOL, scheduler_pool
@@ -58,7 +58,7 @@ class Batches:
         try:
             found = batch.where(F.col("kind") == REPORT).select("payload").collect()
             reports = [msgspec.json.decode(row.payload, type=ShardReport) for row in found]
-            self._health.add(BatchAccount(batch_id, self._took_ms, reports, self._loss(batch_id, reports)))
+            self._health.add(BatchSummary(batch_id, self._took_ms, reports, self._loss(batch_id, reports)))
             self._append(batch, batch_id, sum(report.facts for report in reports))
         finally:
             batch.unpersist()
@@ -66,7 +66,7 @@ class Batches:
             self._took_ms = round((time.monotonic() - began) * 1000)
         self._done = batch_id
 
-    def tell_loss_at_start(self, spark: SparkSession) -> None:
+    def report_loss_at_start(self, spark: SparkSession) -> None:
         """A loss that happened while nobody read is told before the first batch, and once."""
         position = self._checkpoint.end_offsets(self._done)
         if self._losses is not None and position:

@@ -121,7 +121,7 @@ def open_checkpoint(spark: SparkSession, uri: str, source: str, shards: int, fac
     folder = Folder(spark, uri)
     text = folder.read(_IDENTITY)
     if text is None:
-        _refuse_strange(folder, bool(facts))
+        _refuse_foreign(folder, bool(facts))
         partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or shards)
         return create(folder, new_identity(source, shards, partitions))
     try:
@@ -163,7 +163,7 @@ def refuse_existing(folder: Folder) -> None:
         )
 
 
-def _refuse_strange(folder: Folder, facts_exist: bool) -> None:
+def _refuse_foreign(folder: Folder, facts_exist: bool) -> None:
     if folder.numbers("offsets"):
         raise CheckpointError(
             f"{folder.uri} is the checkpoint of another query: it has batches, but no {_IDENTITY}. Name an empty folder"

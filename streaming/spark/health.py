@@ -14,7 +14,7 @@ FORGET_CLUSTER_MS = 7 * 86_400_000
 NOBODY = ""  # the cluster of a health fact while no cluster is known
 
 
-class BatchAccount(NamedTuple):
+class BatchSummary(NamedTuple):
     """One batch: its number, how long it took, what its shards told and what was lost."""
 
     batch_id: int
@@ -40,7 +40,7 @@ class Health:
         self._loss = Loss()
         self._lock = Lock()
 
-    def add(self, account: BatchAccount) -> None:
+    def add(self, account: BatchSummary) -> None:
         with self._lock:
             self._batch_id, self._batch_ms = account.batch_id, account.took_ms
             self._state_bytes |= {report.shard: report.state_bytes for report in account.reports}

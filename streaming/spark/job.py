@@ -147,7 +147,7 @@ def _prepare(spark: SparkSession, plan: Plan) -> _Job:
     health = Health(plan.health_seconds, notes[0].newest if notes else {}, _now_ms())
     losses = LossFinder(Brokers(spark, plan.source).earliest) if isinstance(plan.source, KafkaSource) else None
     batches = Batches(table, checkpoint, health, losses, appended, _now_ms)
-    batches.tell_loss_at_start(spark)
+    batches.report_loss_at_start(spark)
     return _Job(spark, plan, checkpoint, batches)
 
 

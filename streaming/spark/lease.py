@@ -4,10 +4,10 @@ Spark itself notices a second query on a checkpoint only when both have written 
 that came later to it, mostly the first; of tables that two checkpoints write to it notices nothing.
 
 On a file system of this machine the lease is a lock of the kernel (``streaming.holding``), which is gone with its
-process. Object stores and HDFS have none. There it is a file that its owner writes anew every ``BEAT_S``, and whoever
-finds one watches it: one that has not changed for ``EXPIRES_S`` was left by a process that is gone. So no clocks of two
-machines are compared. Its owner reads it before each time: if it is another's by then (who took it while this process
-was paused, or who began in the same moment), this process ends.
+process. Object stores and HDFS have none. There it is a file that its owner writes again every ``RENEW_EVERY_S``.
+Whoever finds such a file watches it: if it has not changed for ``EXPIRES_S``, its process is gone. So no clocks of two
+machines are compared. Its owner reads the file before each write. If it is another's by then (who took it while this
+process was paused, or who began in the same moment), this process ends.
 """
 
 import logging
@@ -32,9 +32,9 @@ from streaming.spark.storage import Folder
 log = logging.getLogger(__name__)
 
 NAME = "_lease"  # Hadoop takes a file whose name begins so for no data
-BEAT_S = 10.0
-EXPIRES_S = 40.0  # two beats may fail
-SETTLE_S = 3.0  # of two that write at the same time the later one counts
+RENEW_EVERY_S = 10.0
+EXPIRES_S = 40.0  # two writes may fail
+CHECK_AFTER_S = 3.0  # of two that write at the same time the later one counts
 
 
 class Lease(Struct, frozen=True):
@@ -46,7 +46,7 @@ class Lease(Struct, frozen=True):
 
 
 @contextmanager
-def near_leases(folders: Mapping[str, str]) -> Iterator[dict[str, str]]:
+def local_leases(folders: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """Hold those folders that this machine can lock; yields the others. By key of the configuration: path or address.
 
     It needs no Spark, so a second process is refused before it starts one. Raises InUseError.
@@ -70,14 +70,14 @@ def near_leases(folders: Mapping[str, str]) -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def far_leases(spark: SparkSession, folders: Mapping[str, str], stop: Event) -> Iterator[None]:
+def remote_leases(spark: SparkSession, folders: Mapping[str, str], stop: Event) -> Iterator[None]:
     """The same for folders that no machine can lock. Sets ``stop`` when one is lost, and raises InUseError then."""
     lost: list[InUseError] = []
-    taken: list[_Far] = []
+    taken: list[_RemoteLease] = []
     over = Event()
 
     def keep() -> None:
-        while not over.wait(BEAT_S):
+        while not over.wait(RENEW_EVERY_S):
             for lease in taken:
                 try:
                     lease.beat()
@@ -91,7 +91,7 @@ def far_leases(spark: SparkSession, folders: Mapping[str, str], stop: Event) -> 
     thread = Thread(target=keep, name="leases", daemon=True)
     try:
         for key, uri in folders.items():
-            lease = _Far(spark, key, uri)
+            lease = _RemoteLease(spark, key, uri)
             try:
                 lease.take(stop)
             except Py4JJavaError as error:
@@ -108,14 +108,14 @@ def far_leases(spark: SparkSession, folders: Mapping[str, str], stop: Event) -> 
     finally:
         over.set()
         if thread.is_alive():
-            thread.join(BEAT_S)
+            thread.join(RENEW_EVERY_S)
         for lease in taken:
             lease.release()
     if lost:
         raise lost[0]
 
 
-class _Far:
+class _RemoteLease:
     """A lease as a file with a heartbeat."""
 
     def __init__(self, spark: SparkSession, key: str, uri: str) -> None:
@@ -129,11 +129,14 @@ class _Far:
         found = self._folder.read(NAME)
         if found is not None:
             log.info(
-                "%s: %s held it; is that process still there? Known within %.0f s", self.key, who(found), EXPIRES_S
+                "%s: %s held it; is that process still there? Known within %.0f s",
+                self.key,
+                who(found),
+                EXPIRES_S,
             )
             self._watch(found, stop)
         self._write()
-        if not stop.wait(SETTLE_S):
+        if not stop.wait(CHECK_AFTER_S):
             self._require_mine()
 
     def beat(self) -> None:

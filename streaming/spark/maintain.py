@@ -31,7 +31,7 @@ COMMITS_READ = 20
 
 
 @dataclass(frozen=True)
-class Upkeep:
+class MaintainOptions:
     """``keep_days``: by table, 0 is for ever; what it doesn't name is kept as ``schemas.tables`` says.
 
     ``tombstone_days``: how long members and queues that are gone stay in the current tables. ``log_hours``: how much of
@@ -68,12 +68,12 @@ class Maintained:
 def maintain(
     spark: SparkSession,
     tables: str,
-    upkeep: Upkeep | None = None,
+    options: MaintainOptions | None = None,
     now: datetime | None = None,
     only: Iterable[Table] = TABLES,
 ) -> Iterator[Maintained]:
     """One round, table after table; what each got. ``now`` decides which days are over and which rows too old."""
-    work = _Round(spark, tables, upkeep or Upkeep(), now or datetime.now(timezone.utc))
+    work = _Round(spark, tables, options or MaintainOptions(), now or datetime.now(timezone.utc))
     for table in only:
         if DeltaTable.isDeltaTable(spark, f"{tables}/{table.name}"):
             with scheduler_pool(spark, PROJECTIONS_POOL):
@@ -82,14 +82,19 @@ def maintain(
 
 
 def maintain_closed_days(
-    spark: SparkSession, tables: str, upkeep: Upkeep | None = None, *, stop: Event, every_seconds: float = 3600
+    spark: SparkSession,
+    tables: str,
+    options: MaintainOptions | None = None,
+    *,
+    stop: Event,
+    every_seconds: float = 3600,
 ) -> None:
     """For a thread of the job: a round every hour, until ``stop``. What goes wrong is logged; it never ends the job."""
     wait = min(every_seconds, FIRST_ROUND_AFTER_S)
     while not stop.wait(wait):
         wait = every_seconds
         try:
-            for done in maintain(spark, tables, upkeep):
+            for done in maintain(spark, tables, options):
                 log.info("maintained %s", done)
                 if stop.is_set():
                     return
@@ -98,17 +103,17 @@ def maintain_closed_days(
 
 
 class _Round:
-    def __init__(self, spark: SparkSession, tables: str, upkeep: Upkeep, now: datetime) -> None:
+    def __init__(self, spark: SparkSession, tables: str, options: MaintainOptions, now: datetime) -> None:
         self._spark = spark
         self._tables = tables
-        self._upkeep = upkeep
+        self._options = options
         self._now = now
         self._today = now.astimezone(timezone.utc).date()
 
     def maintain(self, table: Table) -> Maintained:
         done = Maintained(table.name)
         last_write = self._last_write(table)
-        steps = [self._bury if table in CURRENT else self._expire, self._compact]
+        steps = [self._drop_gone_rows if table in CURRENT else self._drop_expired_rows, self._compact]
         if table is FACTS and self._is_unread():
             done.notes.append("replaced files and log kept: the projections have yet to read them")
         else:
@@ -117,8 +122,8 @@ class _Round:
             retried(partial(step, table, done))
         return done
 
-    def _expire(self, table: Table, done: Maintained) -> None:
-        days = self._upkeep.days_kept(table)
+    def _drop_expired_rows(self, table: Table, done: Maintained) -> None:
+        days = self._options.days_kept(table)
         expired = f"date < '{self._today - timedelta(days=days)}'"
         if not days or self._read(table).where(expired).isEmpty():
             return
@@ -127,10 +132,10 @@ class _Round:
         else:
             done.rows_dropped += self._delete(table, expired)  # whole partitions: no file is read or written
 
-    def _bury(self, table: Table, done: Maintained) -> None:
+    def _drop_gone_rows(self, table: Table, done: Maintained) -> None:
         """Drop what is gone. Not while the projections begin anew, when older facts may still come after newer ones."""
         read = position(self._spark, self._tables)
-        before = self._now - timedelta(days=self._upkeep.tombstone_days)
+        before = self._now - timedelta(days=self._options.tombstone_days)
         gone = f"NOT present AND ts < TIMESTAMP'{before.isoformat()}'"
         if read is not None and not read.initial and not self._read(table).where(gone).isEmpty():
             done.rows_dropped += self._delete(table, gone)
@@ -152,7 +157,7 @@ class _Round:
         closed = ""
         if table.partitioned_by:
             open_files = self._read(table).where(f"date >= '{self._today}'").inputFiles()
-            closed = f" WHERE date < '{self._today}'" if len(open_files) < self._upkeep.files_a_day else ""
+            closed = f" WHERE date < '{self._today}'" if len(open_files) < self._options.files_a_day else ""
         metrics = self._sql(f"OPTIMIZE {self._name(table)}{closed}")["metrics"]
         done.files_before += metrics["numFilesRemoved"]
         done.files_after += metrics["numFilesAdded"]
@@ -169,7 +174,7 @@ class _Round:
         jvm: Any = self._spark._jvm
         delta_log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self._spark._jsparkSession, self._path(table))
         snapshot = delta_log.update(False, jvm.scala.Option.empty(), jvm.scala.Option.empty())
-        age = datetime.now(timezone.utc) - last_write + timedelta(hours=self._upkeep.log_hours)
+        age = datetime.now(timezone.utc) - last_write + timedelta(hours=self._options.log_hours)
         milliseconds = jvm.java.util.OptionalLong.of(age // timedelta(milliseconds=1))
         if snapshot.checkpointProvider().version() < snapshot.version():  # only what one has summed up can go
             delta_log.checkpoint(snapshot, jvm.scala.Option.empty())
@@ -195,7 +200,7 @@ class _Round:
         """Whether facts that are as old as what would be removed are still to be read by the projections."""
         read = position(self._spark, self._tables)
         unread_since = None if read is None else commit_time(self._spark, self._tables, read.version)
-        kept_since = datetime.now(timezone.utc) - timedelta(hours=self._upkeep.log_hours)
+        kept_since = datetime.now(timezone.utc) - timedelta(hours=self._options.log_hours)
         return unread_since is not None and unread_since < kept_since
 
     def _read(self, table: Table) -> DataFrame:

@@ -11,12 +11,12 @@ from streaming.config import Config
 from streaming.ending import ended_by_signals
 from streaming.spark import job
 from streaming.spark.failure import explained
-from streaming.spark.lease import far_leases, near_leases
-from streaming.spark.maintain import Upkeep, maintain_closed_days
+from streaming.spark.lease import local_leases, remote_leases
+from streaming.spark.maintain import MaintainOptions, maintain_closed_days
 from streaming.spark.projections import start_projections
 from streaming.spark.session import build_session
 
-AGAIN_AFTER_S = 30
+RETRY_AFTER_S = 30
 END_WITHIN_S = 25
 log = logging.getLogger(__name__)
 
@@ -28,10 +28,10 @@ def serve(config: Config, stop: Event | None = None, started: Callable[[], None]
     What runs beside detection never ends it: it is logged and begun again.
     """
     stop = stop or Event()
-    with ended_by_signals(stop, END_WITHIN_S), near_leases(written_by(config)) as far:
+    with ended_by_signals(stop, END_WITHIN_S), local_leases(written_by(config)) as far:
         spark = build_session("evenkeel", config.spark.spark_settings())
         try:
-            with far_leases(spark, far, stop):
+            with remote_leases(spark, far, stop):
                 _detect(spark, config, stop, started)
         finally:
             stop.set()
@@ -75,13 +75,13 @@ def _beside(spark: SparkSession, config: Config, stop: Event) -> list[Callable[[
                     while running.query.isActive and not stop.wait(0.5):
                         pass
                     if not stop.is_set():
-                        log.error("%s; begun again in %s s", explained(running.query), AGAIN_AFTER_S)
+                        log.error("%s; begun again in %s s", explained(running.query), RETRY_AFTER_S)
                 finally:
                     running.stop()
-            stop.wait(AGAIN_AFTER_S)
+            stop.wait(RETRY_AFTER_S)
 
     def maintenance() -> None:
-        keep = Upkeep(keep_days=config.tables.retention_days.model_dump())
+        keep = MaintainOptions(keep_days=config.tables.retention_days.model_dump())
         with _ignored(stop):
             maintain_closed_days(spark, tables, keep, stop=stop)
 

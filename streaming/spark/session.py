@@ -48,7 +48,8 @@ POOLS = f"""<?xml version="1.0"?>
   </pool>
 </allocations>
 """
-PATIENT_LOCAL = "local[*,4]"  # as on a cluster, a task may fail three times: local[*] ends the query with the first
+# A task may fail three times, as on a cluster: local[*] ends the query with the first failure.
+LOCAL_RETRYING = "local[*,4]"
 TUNED = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -72,7 +73,7 @@ TUNED = {
     "spark.sql.inMemoryColumnarStorage.batchSize": "200",  # rows of a quarantined flood have up to 90 KB each
     "spark.sql.streaming.stopTimeout": "10s",
 }
-TOLD_BY_US = (  # these log each failure with its whole Java story; ``failure`` says it in one message
+LOGGED_BY_US = (  # these log each failure with its whole Java story; ``failure`` says it in one message
     "org.apache.spark.sql.execution.streaming.MicroBatchExecution",
     "org.apache.spark.scheduler.TaskSetManager",
     "org.apache.spark.executor.Executor",
@@ -102,7 +103,7 @@ SHIPPED = ("__init__.py", "errors.py", "core/**/*.py", "spark/**/*.py")
 def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None = None) -> SparkSession:
     """This process's session; ``settings`` are the ``spark.*`` of evenkeel's configuration file."""
     if SparkContext._active_spark_context is not None:
-        return _adopt(SparkSession.builder.getOrCreate())
+        return _tune_running_session(SparkSession.builder.getOrCreate())
     scratch = Path(tempfile.mkdtemp(prefix="evenkeel-spark-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     pools, logs = scratch / "pools.xml", scratch / "log4j2.properties"
@@ -111,7 +112,7 @@ def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None
     wanted = {
         **TUNED,
         "spark.app.name": app_name,
-        "spark.master": PATIENT_LOCAL,
+        "spark.master": LOCAL_RETRYING,
         **({} if "SPARK_DRIVER_MEMORY" in os.environ else {"spark.driver.memory": "2g"}),
         "spark.scheduler.allocation.file": pools.as_uri(),
         "spark.driver.extraJavaOptions": f"{DEEP_STACKS} -Dlog4j2.configurationFile={logs.as_uri()}",
@@ -131,7 +132,7 @@ def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None
     if not conf.contains("spark.sql.shuffle.partitions"):
         spark.conf.set("spark.sql.shuffle.partitions", spark.sparkContext.defaultParallelism)
     if not conf.contains("spark.log.level"):
-        _hush(spark)
+        _quieten_logs(spark)
     _ship_code(spark.sparkContext, scratch)
     return spark
 
@@ -149,7 +150,7 @@ def scheduler_pool(spark: SparkSession, pool: str) -> Iterator[None]:
             context.setLocalProperty("spark.scheduler.pool", before)  # type: ignore[arg-type]  # None removes it
 
 
-def _adopt(spark: SparkSession) -> SparkSession:
+def _tune_running_session(spark: SparkSession) -> SparkSession:
     """A session that someone else started: tune what can still be changed and was not said."""
     said = spark.conf.getAll
     for key, value in TUNED.items():
@@ -297,12 +298,12 @@ def _add_jars(conf: SparkConf) -> None:
     conf.set("spark.jars", ",".join([*filter(None, [conf.get("spark.jars", "")]), *jars]))
 
 
-def _hush(spark: SparkSession) -> None:
+def _quieten_logs(spark: SparkSession) -> None:
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # it logs what ``foreachBatch`` raises
     jvm: Any = spark._jvm
     spark.sparkContext.setLogLevel("ERROR")
     log4j = jvm.org.apache.logging.log4j
-    for name in TOLD_BY_US:
+    for name in LOGGED_BY_US:
         log4j.core.config.Configurator.setLevel(name, log4j.Level.OFF)
 
 

@@ -472,8 +472,8 @@ def test_broker_that_has_been_gone_for_long_is_forgotten(monkeypatch: pytest.Mon
     async def scene(told: Told) -> None:
         await told.round()
         told.fake.nodes["broker-b"].is_registered = False
-        monkeypatch.setattr(broker_directory, "STAYS_WATCHED_MS", -1)
-        monkeypatch.setattr(group_probe, "STAYS_WATCHED_MS", -1)
+        monkeypatch.setattr(broker_directory, "KEEP_WATCHING_MS", -1)
+        monkeypatch.setattr(group_probe, "KEEP_WATCHING_MS", -1)
         told.view.routing.choose((), 0)  # all routes are due again
         for _ in range(3):
             await told.round()

@@ -8,11 +8,11 @@ from schemas.codec import decode_record
 from schemas.events import AssignmentReport
 from streaming.collector.probing import client_schedule, group_probe
 from streaming.collector.probing.policy import (
-    GAP_MS,
+    CLIENT_PAUSE_MS,
+    FIRST_ASK_AFTER_JOIN_MS,
     GROUPS_MS,
     LOOK_MS,
     RETRY_ROUTE_MS,
-    SETTLE_IN_MS,
     TABLES_TIMEOUT_MS,
     Policy,
 )
@@ -44,12 +44,12 @@ def test_numbers_are_those_of_the_code() -> None:
         ("every broker | every 30 s", GROUPS_MS),
         ("without members | every 50 s", LOOK_MS),
         ("every 20 s; every 60 s for groups at rest", policy.offsets_ms),
-        ("rests for 4 s at least", GAP_MS),
-        ("its first 5 s", SETTLE_IN_MS),
+        ("rests for 4 s at least", CLIENT_PAUSE_MS),
+        ("its first 5 s", FIRST_ASK_AFTER_JOIN_MS),
         ("10 s for tables", TABLES_TIMEOUT_MS),
         ("12 s for running info", group_probe.RUNNING_INFO_TIMEOUT_MS),
     ]:
         assert said in TEXT
         assert f"{ms // 1000} s" in said
     assert f"At most {Lane.CLIENTS.value} requests are with one broker" in TEXT
-    assert client_schedule.SLOW_MS == 1_000
+    assert client_schedule.SLOW_ANSWER_MS == 1_000

@@ -90,7 +90,7 @@ def test_kafka_that_acknowledges_nothing_is_away(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(output_kafka, "AWAY_AFTER_S", 0.05)
-    monkeypatch.setattr(output_kafka, "ON_THE_WAY_BYTES", 100)
+    monkeypatch.setattr(output_kafka, "MAX_BYTES_IN_FLIGHT", 100)
     producer = FakeProducer()
     producer.acknowledges = False
     output = running(producer)
@@ -116,7 +116,7 @@ def test_refused_event_is_said_and_the_others_go_on(caplog: pytest.LogCaptureFix
 def test_kafka_may_come_later_than_the_collector(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output_kafka, "AGAIN_AFTER_S", 0.01)
+    monkeypatch.setattr(output_kafka, "RETRY_AFTER_S", 0.01)
     producer, attempts = FakeProducer(), []
 
     def connect() -> FakeProducer:

@@ -10,7 +10,7 @@ from streaming.cli import main
 from streaming.collector.memory_file import AGAIN_AFTER_MS, MemoryFile
 from streaming.collector.probing.group_directory import TWO_LOOKS_MS, GroupDirectory
 from streaming.collector.probing.memory import Memory, Remembered
-from streaming.collector.probing.policy import LOOK_MS, TELLS_ALL_MS, Policy
+from streaming.collector.probing.policy import LOOK_MS, REPORT_ALL_MS, Policy
 from tests.collector.fake_rocketmq import FakeCluster, FakeGroup, served
 from tests.collector.test_cluster_probe import QUICK, Told, play, two_clients
 from tests.collector.test_collect import config_file, read_events, rounds_in, stopped_when
@@ -100,22 +100,25 @@ def test_without_a_memory_every_group_without_members_is_looked_at_and_told() ->
 
 
 def test_looks_are_told_for_some_minutes_and_twice_when_all_is_over() -> None:
-    policy = Policy(tells_empty_ms=4_200_000)
+    policy = Policy(report_empty_ms=4_200_000)
     groups = GroupDirectory(policy)
-    assert not groups.is_look_told(NOW)
-    groups.begin_blind(NOW)
-    looks = [at for at in range(0, 6_000_000, LOOK_MS) if groups.is_look_told(NOW + at)]
-    first, last = [at for at in looks if at <= TELLS_ALL_MS], [at for at in looks if at > TELLS_ALL_MS]
+    assert not groups.is_look_reported(NOW)
+    groups.start_without_memory(NOW)
+    looks = [at for at in range(0, 6_000_000, LOOK_MS) if groups.is_look_reported(NOW + at)]
+    first, last = (
+        [at for at in looks if at <= REPORT_ALL_MS],
+        [at for at in looks if at > REPORT_ALL_MS],
+    )
     assert len(first) == 5
     assert len(last) == 2
-    assert last[0] >= policy.tells_empty_ms
+    assert last[0] >= policy.report_empty_ms
 
 
 def test_a_clock_that_was_ahead_makes_no_look_and_no_group_last() -> None:
     policy = Policy()
     groups = GroupDirectory(policy)
-    groups.begin_blind(NOW + 3_600_000)
-    assert not groups.is_look_told(NOW)
+    groups.start_without_memory(NOW + 3_600_000)
+    assert not groups.is_look_reported(NOW)
     assert groups.recall("g", NOW + 3_600_000, NOW)
     assert groups.members_ts("g") == NOW
 
@@ -123,7 +126,7 @@ def test_a_clock_that_was_ahead_makes_no_look_and_no_group_last() -> None:
 def test_group_that_has_been_empty_for_long_gets_some_rounds_all_the_same() -> None:
     policy = Policy()
     groups = GroupDirectory(policy)
-    assert groups.recall("g", NOW - 10 * policy.tells_empty_ms, NOW)
+    assert groups.recall("g", NOW - 10 * policy.report_empty_ms, NOW)
     assert not groups.recall("TOOLS_CONSUMER", NOW, NOW)
     told = []
     for at in range(NOW, NOW + 5 * TWO_LOOKS_MS, LOOK_MS):

@@ -112,7 +112,7 @@ def test_a_name_server_that_hangs_holds_nobody_up_and_its_copy_stands_for_a_whil
         last.manner = "hang"
         assert (await told.round()).took_s < 2.5
         assert told.of(TopicRoute) == []
-        monkeypatch.setattr(routes, "SILENT_AFTER_MS", 300)
+        monkeypatch.setattr(routes, "KEEP_SILENT_COPY_MS", 300)
         await asyncio.sleep(0.5)
         await until_told(told)
         assert (sizes(route_of(told).brokers), route_of(told).others) == ("broker-a:4 broker-b:4", ())

@@ -3,7 +3,7 @@
 import pytest
 
 from streaming.collector.probing import request_load
-from streaming.collector.probing.pace import SAY_EVERY_S, Pace
+from streaming.collector.probing.pace import WARN_EVERY_S, Pace
 from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.request_load import Footprint
 
@@ -21,7 +21,7 @@ def test_late_rounds_are_said_at_once_and_then_once_a_minute() -> None:
     assert first.startswith("a round took 6.0 s, longer than the interval of 5 s; 1 left out")
     assert pace.ended(20, 37).warning is None
     assert pace.ended(40, 46).warning is None
-    later = pace.ended(17 + SAY_EVERY_S - 6, 17 + SAY_EVERY_S).warning
+    later = pace.ended(17 + WARN_EVERY_S - 6, 17 + WARN_EVERY_S).warning
     assert later is not None
     assert later.startswith("a round took 17.0 s")
     assert "; 5 left out" in later

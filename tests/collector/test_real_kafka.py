@@ -14,7 +14,7 @@ from kafka import KafkaConsumer
 from schemas.events import AnyEvent, Round, decode_event
 from schemas.identity import group_key
 from streaming.collector.output.kafka import KafkaOutput, make_producer
-from streaming.collector.output.other_collectors import Lookout, other_collectors
+from streaming.collector.output.other_collectors import OtherCollectorCheck, other_collectors
 from streaming.loopback import LoopbackKafka
 from tests.core.fleet import Fleet
 
@@ -89,7 +89,7 @@ def test_another_collector_of_the_cluster_is_seen(broker: LoopbackKafka) -> None
     for group, source in (("orders", "one"), ("payments", "two")):
         output.tell(rounds_of(group, source))
     output.close(20)
-    lookout = Lookout(broker.bootstrap_servers, {}, TOPIC, dict, Event())
+    lookout = OtherCollectorCheck(broker.bootstrap_servers, {}, TOPIC, dict, Event())
     newest = [value for turn in range(2) for value in lookout.newest_values(turn)]
 
     assert {event.group for event in map(decode_event, newest) if isinstance(event, Round)} == {"orders", "payments"}

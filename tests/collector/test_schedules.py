@@ -10,12 +10,12 @@ from streaming.collector.probing.client_schedule import ClientSchedule
 from streaming.collector.probing.group_directory import GroupDirectory
 from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import (
-    GAP_MS,
+    CLIENT_PAUSE_MS,
+    FIRST_ASK_AFTER_JOIN_MS,
+    KEEP_WATCHING_MS,
     LOOK_MS,
     RETRY_ROUTE_MS,
-    SETTLE_IN_MS,
-    SLOW_MS,
-    STAYS_WATCHED_MS,
+    SLOW_ANSWER_MS,
     Policy,
 )
 from streaming.collector.probing.route_schedule import RouteSchedule
@@ -67,7 +67,7 @@ def test_client_of_two_groups_rests_between_them() -> None:
     late = NOW + 2 * PERIOD
     answer(schedule, late)
     assert schedule.choose("h", late + 10).not_asked == {"c": client_schedule.OTHER_GROUP}
-    assert schedule.choose("h", late + 10 + GAP_MS).ask == ("c",)
+    assert schedule.choose("h", late + 10 + CLIENT_PAUSE_MS).ask == ("c",)
 
 
 def test_clients_that_are_there_from_the_start_can_be_left_alone_at_first() -> None:
@@ -102,7 +102,7 @@ def test_group_for_which_a_client_cannot_be_asked_does_not_hold_up_the_others() 
     assert schedule.choose("h", NOW + 1).ask == ("c",)
 
 
-@pytest.mark.parametrize(("dur_ms", "trouble"), [(SLOW_MS + 1, ""), (10_000, "no answer within 10 s")])
+@pytest.mark.parametrize(("dur_ms", "trouble"), [(SLOW_ANSWER_MS + 1, ""), (10_000, "no answer within 10 s")])
 def test_slow_client_is_asked_ever_less_often_and_the_reason_is_told(dur_ms: float, trouble: str) -> None:
     schedule, ts = clients(), NOW
     for period in (2 * PERIOD, 60_000, 60_000):
@@ -119,10 +119,10 @@ def test_client_that_joins_later_is_given_time_to_settle_in() -> None:
     schedule = clients()
     joined = NOW + 60_000
     schedule.know("g", ("c", "d"), joined)
-    assert "d" not in schedule.choose("g", joined + SETTLE_IN_MS - 1).ask
+    assert "d" not in schedule.choose("g", joined + FIRST_ASK_AFTER_JOIN_MS - 1).ask
     schedule = clients()
     schedule.know("g", ("c", "d"), joined)
-    assert "d" in schedule.choose("g", joined + SETTLE_IN_MS).ask
+    assert "d" in schedule.choose("g", joined + FIRST_ASK_AFTER_JOIN_MS).ask
 
 
 def test_first_requests_are_spread_over_the_period() -> None:
@@ -144,7 +144,7 @@ def test_client_that_left_while_it_was_asked_leaves_nothing_behind() -> None:
     schedule.know("g", (), NOW + 1)
     schedule.answered("g", "c", NOW, 5, "")
     schedule.know("g", ("c",), NOW + 2)
-    assert schedule.choose("g", NOW + 2 + SETTLE_IN_MS).ask == ("c",)
+    assert schedule.choose("g", NOW + 2 + FIRST_ASK_AFTER_JOIN_MS).ask == ("c",)
 
 
 @given(
@@ -217,14 +217,14 @@ def test_group_that_loses_its_members_gets_every_round_then_few_then_none() -> N
     groups = GroupDirectory(AT_ONCE)
     groups.know("a", ["g"])
     groups.looked_at("g", True, NOW)
-    groups.probed("g", False, NOW + STAYS_WATCHED_MS)
-    assert groups.to_probe(NOW + STAYS_WATCHED_MS + 1) == ["g"]
-    groups.probed("g", False, NOW + STAYS_WATCHED_MS + 1)
-    assert groups.to_probe(NOW + STAYS_WATCHED_MS + LOOK_MS) == []
-    assert groups.to_probe(NOW + STAYS_WATCHED_MS + 1 + LOOK_MS) == ["g"]
-    groups.probed("g", False, NOW + AT_ONCE.tells_empty_ms + 1)
+    groups.probed("g", False, NOW + KEEP_WATCHING_MS)
+    assert groups.to_probe(NOW + KEEP_WATCHING_MS + 1) == ["g"]
+    groups.probed("g", False, NOW + KEEP_WATCHING_MS + 1)
+    assert groups.to_probe(NOW + KEEP_WATCHING_MS + LOOK_MS) == []
+    assert groups.to_probe(NOW + KEEP_WATCHING_MS + 1 + LOOK_MS) == ["g"]
+    groups.probed("g", False, NOW + AT_ONCE.report_empty_ms + 1)
     assert list(groups.told()) == []
-    assert groups.to_look_at(NOW + AT_ONCE.tells_empty_ms + 1 + LOOK_MS) == ["g"]
+    assert groups.to_look_at(NOW + AT_ONCE.report_empty_ms + 1 + LOOK_MS) == ["g"]
 
 
 def test_group_that_must_never_be_empty_is_told_without_members_too() -> None:
@@ -280,7 +280,7 @@ def test_broker_keeps_its_last_address_until_it_is_long_gone() -> None:
     assert brokers.take({"a": "h:1", "b": "h:2"}, NOW) == ["broker a at h:1", "broker b at h:2"]
     assert brokers.take({"a": "h:3"}, NOW + 1) == ["broker a is now at h:3"]
     assert dict(brokers.addresses) == {"a": "h:3", "b": "h:2"}
-    assert brokers.take({"a": "h:3"}, NOW + STAYS_WATCHED_MS + 2) != []
+    assert brokers.take({"a": "h:3"}, NOW + KEEP_WATCHING_MS + 2) != []
     assert dict(brokers.addresses) == {"a": "h:3"}
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from streaming.core.shard import ClusterCounts
-from streaming.spark.health import BatchAccount, Health
+from streaming.spark.health import BatchSummary, Health
 from streaming.spark.lost_records import Loss
 from streaming.spark.operator_output import ShardReport
 
@@ -11,7 +11,7 @@ T0 = 1_700_000_000_000
 
 
 def account(*cluster_counts, batch_id=0, loss=None, state_bytes=100, shard=0):
-    return BatchAccount(batch_id, 40, [ShardReport(shard, state_bytes, 0, [], list(cluster_counts))], loss or Loss())
+    return BatchSummary(batch_id, 40, [ShardReport(shard, state_bytes, 0, [], list(cluster_counts))], loss or Loss())
 
 
 def tally(cluster="c", events=10, rounds=2, groups=2, newest=T0, **fields):
@@ -41,7 +41,7 @@ def test_batches_add_up_per_cluster(health):
 
 def test_shards_of_one_batch_add_up_their_groups(health):
     reports = [ShardReport(shard, 1, 0, [], [tally(groups=3)]) for shard in (0, 1)]
-    health.add(BatchAccount(0, 40, reports, Loss()))
+    health.add(BatchSummary(0, 40, reports, Loss()))
     assert health.facts(T0 + 15_000)[0].payload.groups == 6
 
 

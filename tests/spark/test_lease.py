@@ -14,7 +14,7 @@ import pytest
 
 from streaming.errors import InUseError, MonitorError
 from streaming.spark import lease
-from streaming.spark.lease import NAME, far_leases, near_leases
+from streaming.spark.lease import NAME, local_leases, remote_leases
 from streaming.spark.storage import Folder
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -24,47 +24,47 @@ KEY = "tables.path"
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, seconds in (("BEAT_S", 0.5), ("EXPIRES_S", 3), ("SETTLE_S", 0.2)):
+    for name, seconds in (("RENEW_EVERY_S", 0.5), ("EXPIRES_S", 3), ("CHECK_AFTER_S", 0.2)):
         monkeypatch.setattr(lease, name, seconds)
 
 
 def test_folder_of_this_machine_is_held_by_one(tmp_path):
     for uri in (str(tmp_path / "a"), (tmp_path / "a b").as_uri()):
-        with near_leases({KEY: uri}) as far:
+        with local_leases({KEY: uri}) as far:
             assert not far
             with pytest.raises(InUseError, match=rf"{KEY} = .* is in use by process {os.getpid()} on") as refused:
-                near_leases({KEY: uri}).__enter__()
+                local_leases({KEY: uri}).__enter__()
             assert "stop that one first" in str(refused.value)
-        with near_leases({KEY: uri}) as far:
+        with local_leases({KEY: uri}) as far:
             assert not far
 
 
 def test_address_is_left_to_a_heartbeat_and_shows_no_password():
-    with near_leases({KEY: "s3a://key:hunter2@bucket/tables"}) as far:
+    with local_leases({KEY: "s3a://key:hunter2@bucket/tables"}) as far:
         assert list(far) == [KEY]
     assert "hunter2" not in str(lease._in_use(KEY, "s3a://key:hunter2@bucket/tables", "x"))
 
 
 def test_heartbeat_refuses_a_second_while_the_first_lives(spark, tmp_path, quick):
     folders = {KEY: str(tmp_path)}
-    with far_leases(spark, folders, Event()):
+    with remote_leases(spark, folders, Event()):
         began = time.monotonic()
         with pytest.raises(InUseError, match=f"in use by process {os.getpid()}"):
-            far_leases(spark, folders, Event()).__enter__()
+            remote_leases(spark, folders, Event()).__enter__()
         assert time.monotonic() - began < 3
     assert not (tmp_path / NAME).exists()
-    with far_leases(spark, folders, Event()):  # one that ended well holds nobody up
+    with remote_leases(spark, folders, Event()):  # one that ended well holds nobody up
         pass
 
 
 @pytest.mark.parametrize("left", ["its own words", "{}"])
 def test_lease_that_nobody_renews_expires(left, spark, tmp_path, quick):
     folder = Folder(spark, str(tmp_path))
-    with far_leases(spark, {KEY: str(tmp_path)}, Event()):
+    with remote_leases(spark, {KEY: str(tmp_path)}, Event()):
         text = folder.read(NAME)
     folder.write(NAME, left if left == "{}" else text)  # as kill -9 leaves it
     began = time.monotonic()
-    with far_leases(spark, {KEY: str(tmp_path)}, Event()):
+    with remote_leases(spark, {KEY: str(tmp_path)}, Event()):
         assert 2 < time.monotonic() - began < 15
 
 
@@ -73,7 +73,7 @@ def test_one_that_was_paused_ends_when_another_has_taken_over(spark, tmp_path, q
     other = '{"id":"other","beat":1,"holder":{"host":"h2","pid":7,"command":"evenkeel run","since_ts":0}}'
 
     def work():
-        with far_leases(spark, {KEY: str(tmp_path)}, stop):
+        with remote_leases(spark, {KEY: str(tmp_path)}, stop):
             folder.write(NAME, other)
             assert stop.wait(10), "it goes on beside the other"
             raise MonitorError("what came of it")
@@ -85,11 +85,11 @@ def test_one_that_was_paused_ends_when_another_has_taken_over(spark, tmp_path, q
 
 
 def test_of_two_that_begin_at_once_the_later_one_goes_on(spark, tmp_path, quick, monkeypatch):
-    monkeypatch.setattr(lease, "SETTLE_S", 3)
-    stop, first = Event(), lease._Far(spark, KEY, str(tmp_path))
+    monkeypatch.setattr(lease, "CHECK_AFTER_S", 3)
+    stop, first = Event(), lease._RemoteLease(spark, KEY, str(tmp_path))
 
     def late(self, seconds):  # while the first waits, the second, who saw no lease either, writes its own
-        lease._Far(spark, KEY, str(tmp_path))._write()
+        lease._RemoteLease(spark, KEY, str(tmp_path))._write()
         return False
 
     monkeypatch.setattr(Event, "wait", late)

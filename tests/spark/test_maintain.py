@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable
 
 from schemas.tables import FACTS, MEMBERSHIP_CHANGES, QUEUE_ASSIGNMENTS
-from streaming.spark.maintain import Upkeep, maintain, maintain_closed_days
+from streaming.spark.maintain import MaintainOptions, maintain, maintain_closed_days
 from streaming.spark.projections import run_projections, start_projections
 from streaming.spark.projections.conflicts import retried
 from streaming.spark.projections.creation import create_tables
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.spark
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=timezone.utc)
 TODAY = millis("2026-03-10 12:00")
-KEEP = Upkeep(keep_days={"facts": 5, "queue_findings": 5, "alerts": 5, "group_status": 5, "monitor_health": 0})
+KEEP = MaintainOptions(keep_days={"facts": 5, "queue_findings": 5, "alerts": 5, "group_status": 5, "monitor_health": 0})
 
 
 def some_days():
@@ -104,7 +104,7 @@ def test_replaced_files_are_deleted(maintained):
 
 
 def test_a_day_with_very_many_files_is_compacted_before_it_ends(told):
-    list(maintain(told.spark, told.path, Upkeep(files_a_day=2), NOW, only=[FACTS]))
+    list(maintain(told.spark, told.path, MaintainOptions(files_a_day=2), NOW, only=[FACTS]))
 
     assert files(told, "facts")["date=2026-03-10"] == 1
 
@@ -165,9 +165,9 @@ def test_nothing_is_lost_while_the_job_goes_on(told):
     writer = Thread(target=tell)
     writer.start()
     try:
-        upkeep = Upkeep(keep_days=KEEP.keep_days, files_a_day=1)
+        options = MaintainOptions(keep_days=KEEP.keep_days, files_a_day=1)
         reports = list(
-            maintain(told.spark, told.path, upkeep, NOW, only=[FACTS, MEMBERSHIP_CHANGES, QUEUE_ASSIGNMENTS])
+            maintain(told.spark, told.path, options, NOW, only=[FACTS, MEMBERSHIP_CHANGES, QUEUE_ASSIGNMENTS])
         )
         stop.set()
         writer.join()

@@ -14,10 +14,10 @@ from schemas.events import AnyEvent
 from streaming.collector.output.backlog import Backlog, Waiting
 from streaming.config import server_list
 
-ON_THE_WAY_BYTES = 8 * 1024 * 1024  # handed to kafka-python and not yet acknowledged
+MAX_BYTES_IN_FLIGHT = 8 * 1024 * 1024  # handed to kafka-python and not yet acknowledged
 BATCH = 500
 AWAY_AFTER_S = 10
-AGAIN_AFTER_S = 5
+RETRY_AFTER_S = 5
 CONNECT_WITHIN_S = 3
 DAY_MS = 86_400_000
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class KafkaOutput:
         self._connect = connect
         self._topic = topic
         self._stopping = Event()
-        self._way = _Way()
+        self._in_flight = _InFlight()
         self._lost = 0
         self._is_away = False
         self._given_up_before = 0
@@ -93,7 +93,7 @@ class KafkaOutput:
         """Send what still waits, for as long as that may take; the rest is given up, and said to be."""
         self._stopping.set()
         self._thread.join(timeout_s)
-        left = len(self.backlog) + self._way.count + self._lost
+        left = len(self.backlog) + self._in_flight.count + self._lost
         if left:
             log.warning("%s events were not taken by Kafka and are lost", left)
 
@@ -102,13 +102,13 @@ class KafkaOutput:
         if producer is None:
             return
         while not (self._stopping.is_set() and not len(self.backlog)):
-            if self._way.waits_s() > AWAY_AFTER_S:
+            if self._in_flight.waits_s() > AWAY_AFTER_S:
                 self._note_absence(True, f"it has acknowledged nothing for {AWAY_AFTER_S} s")
-            if not self._way.wait_for_room(0.5):
+            if not self._in_flight.wait_for_room(0.5):
                 continue
             for record in self.backlog.take(BATCH, 0.5):
                 self._send(producer, record)
-        while self._way.count:
+        while self._in_flight.count:
             time.sleep(0.05)
         producer.close(timeout=5)
 
@@ -118,7 +118,7 @@ class KafkaOutput:
                 return self._connect()
             except (KafkaError, OSError) as error:
                 self._note_absence(True, str(error) or type(error).__name__)
-                self._stopping.wait(AGAIN_AFTER_S)
+                self._stopping.wait(RETRY_AFTER_S)
         return None
 
     def _send(self, producer: Producer, record: Waiting) -> None:
@@ -132,17 +132,17 @@ class KafkaOutput:
                 if self._stopping.wait(0.2):
                     self._lost += 1
                     return
-        number = self._way.begin(len(record.value))
+        number = self._in_flight.begin(len(record.value))
         future.add_callback(lambda _: self._acknowledged(number))
         future.add_errback(lambda error: self._refused(number, error))
 
     def _acknowledged(self, number: int) -> None:
-        self._way.end(number)
+        self._in_flight.end(number)
         self.sent += 1
         self._note_absence(False, "")
 
     def _refused(self, number: int, error: BaseException) -> None:
-        self._way.end(number)
+        self._in_flight.end(number)
         log.error("Kafka refused an event, which is lost: %s", error)
 
     def _note_absence(self, is_away: bool, why: str) -> None:
@@ -157,7 +157,7 @@ class KafkaOutput:
             log.warning("Kafka takes events again; %s still wait, %s were superseded", len(self.backlog), given_up)
 
 
-class _Way:
+class _InFlight:
     """What is on its way to Kafka, and since when."""
 
     def __init__(self) -> None:
@@ -185,7 +185,7 @@ class _Way:
 
     def wait_for_room(self, wait_s: float) -> bool:
         with self._changed:
-            return self._changed.wait_for(lambda: self._bytes < ON_THE_WAY_BYTES, wait_s)
+            return self._changed.wait_for(lambda: self._bytes < MAX_BYTES_IN_FLIGHT, wait_s)
 
     def waits_s(self) -> float:
         """For how long the oldest has been on its way."""

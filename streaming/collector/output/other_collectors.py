@@ -18,9 +18,9 @@ from msgspec import Struct
 from streaming.config import server_list
 
 LOOK_BACK_MS = 20_000
-LOOK_EVERY_S = 60
-SAY_AGAIN_S = 600
-MOST_RECORDS = 20_000
+CHECK_EVERY_S = 60
+WARN_AGAIN_AFTER_S = 600
+MAX_RECORDS = 20_000
 log = logging.getLogger(__name__)
 
 
@@ -46,7 +46,7 @@ def other_collectors(values: Iterable[bytes], sources: Mapping[str, str]) -> dic
     return found
 
 
-class Lookout:
+class OtherCollectorCheck:
     """Looks once a minute, in a thread of its own; that it cannot look is said once and harms nothing."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Lookout:
 
     def _run(self) -> None:
         turn = 0
-        while not self._stop.wait(LOOK_EVERY_S):
+        while not self._stop.wait(CHECK_EVERY_S):
             turn += 1
             try:
                 self._say(other_collectors(self.newest_values(turn), self._sources()))
@@ -106,7 +106,7 @@ class Lookout:
         now = time.monotonic()
         for cluster, sources in others.items():
             for source in sources:
-                if now - self._said.get((cluster, source), -SAY_AGAIN_S) >= SAY_AGAIN_S:
+                if now - self._said.get((cluster, source), -WARN_AGAIN_AFTER_S) >= WARN_AGAIN_AFTER_S:
                     self._said[cluster, source] = now
                     log.warning("%s: another collector probes it too, and should not: %s", cluster, source)
 
@@ -115,6 +115,6 @@ def _values_up_to(consumer: Any, end: int) -> list[bytes]:
     values = []
     for record in consumer:
         values.append(record.value or b"")
-        if record.offset + 1 >= end or len(values) >= MOST_RECORDS:
+        if record.offset + 1 >= end or len(values) >= MAX_RECORDS:
             break
     return values

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from streaming.collector.probing.policy import STAYS_WATCHED_MS
+from streaming.collector.probing.policy import KEEP_WATCHING_MS
 
 
 class BrokerDirectory:
@@ -21,7 +21,7 @@ class BrokerDirectory:
         ]
         self._addresses |= addresses
         self._seen_ts |= dict.fromkeys(addresses, now)
-        for name in [name for name, ts in self._seen_ts.items() if now - ts > STAYS_WATCHED_MS]:
+        for name in [name for name, ts in self._seen_ts.items() if now - ts > KEEP_WATCHING_MS]:
             news.append(f"broker {name} has been gone for long and is forgotten")
             del self._addresses[name], self._seen_ts[name]
         return news

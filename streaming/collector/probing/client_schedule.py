@@ -9,7 +9,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from streaming.collector.probing.policy import GAP_MS, LONGEST_BACK_OFF_MS, SETTLE_IN_MS, SLOW_MS, Policy
+from streaming.collector.probing.policy import (
+    CLIENT_PAUSE_MS,
+    FIRST_ASK_AFTER_JOIN_MS,
+    MAX_BACKOFF_MS,
+    SLOW_ANSWER_MS,
+    Policy,
+)
 from streaming.core.evidence.exclusions import is_proxy_client
 
 SWITCHED_OFF = "running info is switched off"
@@ -54,8 +60,8 @@ class ClientSchedule:
         self._began_ts = now if self._began_ts is None else self._began_ts
         members = frozenset(client_ids)
         before = self._members.get(group)
-        is_start = before is None and now - self._began_ts < SETTLE_IN_MS
-        wait = self._policy.first_ask_ms if is_start else SETTLE_IN_MS
+        is_start = before is None and now - self._began_ts < FIRST_ASK_AFTER_JOIN_MS
+        wait = self._policy.first_ask_ms if is_start else FIRST_ASK_AFTER_JOIN_MS
         for client_id in (before or frozenset()) - members:
             self._forget(group, client_id)
         for client_id in members - (before or frozenset()):
@@ -90,15 +96,15 @@ class ClientSchedule:
         if client is None:
             return
         client.is_busy = False
-        client.trouble = trouble or (f"a slow answer, of {dur_ms / 1000:.1f} s" if dur_ms > SLOW_MS else "")
+        client.trouble = trouble or (f"a slow answer, of {dur_ms / 1000:.1f} s" if dur_ms > SLOW_ANSWER_MS else "")
         client.steps = min(client.steps + 1, STEPS) if client.trouble else 0
         period = self._policy.running_info_ms
-        rest = min(period << client.steps, max(period, LONGEST_BACK_OFF_MS))
+        rest = min(period << client.steps, max(period, MAX_BACKOFF_MS))
         answered_ts = asked_ts + round(dur_ms)
         if group in client.due_ts:
             client.due_ts[group] = rest + (answered_ts if client.trouble else asked_ts)
         pause = rest // max(1, len(client.due_ts)) if client.trouble else 0
-        client.free_ts = answered_ts + max(GAP_MS if self._policy.spreads else 0, pause)
+        client.free_ts = answered_ts + max(CLIENT_PAUSE_MS if self._policy.spreads else 0, pause)
         self._drop_if_gone(client_id, client)
 
     def not_sent(self, client_id: str) -> None:

@@ -60,7 +60,7 @@ class ClusterProbe:
         started_ts = view.clock.now_ms()
         asked_before = view.client.asked
         view.client.begin_round()
-        await self._first_or_beside()
+        await self._learn_cluster_in_background()
         await asyncio.gather(*map(self._look, view.groups.to_look_at(view.clock.steady_ms())))
         await asyncio.gather(*map(self._ask_backlog, view.groups.to_ask_for_backlog(view.clock.steady_ms())))
         names = view.groups.to_probe(view.clock.steady_ms())
@@ -76,14 +76,14 @@ class ClusterProbe:
         )
 
     @property
-    def have_not_told_groups(self) -> tuple[str, ...]:
+    def brokers_without_groups(self) -> tuple[str, ...]:
         """Brokers that have never told which groups they know."""
         return tuple(sorted(self._view.brokers.addresses.keys() - self._learned_ts.keys()))
 
     def recall(self, memory: Memory | None) -> None:
         """What was known before this start; whoever had members then may have lost them since."""
         now = self._view.clock.steady_ms()
-        self._view.groups.begin_blind(now if memory is None else memory.blind_ts)
+        self._view.groups.start_without_memory(now if memory is None else memory.blind_ts)
         for name, remembered in () if memory is None else memory.groups.items():
             if self._view.groups.recall(name, remembered.empty_since or now, now):
                 self._groups[name] = GroupProbe(self._view, name)
@@ -115,10 +115,10 @@ class ClusterProbe:
         await self._view.close()
         await self._view.client.close()
 
-    async def _first_or_beside(self) -> None:
+    async def _learn_cluster_in_background(self) -> None:
         """Brokers and groups. Once they are known, the round does not wait for whether they still are the same."""
         if self._learning is None or self._learning.done():
-            self._learning = self._view.beside(self._learn_cluster())
+            self._learning = self._view.in_background(self._learn_cluster())
         if not self._view.brokers.addresses or not any(self._view.groups.counts()):
             await asyncio.wait([self._learning])
 
@@ -194,7 +194,7 @@ class ClusterProbe:
         has_lists = bool(lists) and all(listed(one) is not None for one in lists)
         clock = self._view.clock
         has_members = any(one.ids for one in lists)
-        if not has_members and self._view.groups.is_look_told(clock.steady_ms()):
+        if not has_members and self._view.groups.is_look_reported(clock.steady_ms()):
             await GroupProbe(self._view, name).look(clock.now_ms())
         self._view.groups.looked_at(name, has_members, clock.steady_ms(), has_lists)
 

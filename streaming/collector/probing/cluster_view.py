@@ -56,7 +56,7 @@ class ClusterView:
             cluster, self.name_servers, self.translation.routes, self.routing, record, self.clock
         )
         self.silent: dict[str, str] = {}
-        self._beside: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Task[None]] = set()
         self._learning: dict[str, asyncio.Task[None]] = {}
 
     async def ask(self, broker: str, request: Request, lane: Lane = Lane.LISTS, timeout_ms: int = 0) -> Reply:
@@ -86,27 +86,27 @@ class ClusterView:
         """Ask the name servers for routes, each once however many groups want it at the same time."""
         await asyncio.gather(*(self._once(topic) for topic in list(topics)))
 
-    def beside(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+    def in_background(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """Work that a round need not wait for."""
         task = asyncio.get_running_loop().create_task(work)
-        self._beside.add(task)
+        self._background.add(task)
         task.add_done_callback(self._done)
         return task
 
     async def close(self) -> None:
         """Give up what is still on its way."""
-        for task in self._beside:
+        for task in self._background:
             task.cancel()
-        await asyncio.gather(*self._beside, return_exceptions=True)
+        await asyncio.gather(*self._background, return_exceptions=True)
 
     def _done(self, task: "asyncio.Task[None]") -> None:
-        self._beside.discard(task)
+        self._background.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("%s: %s", self.cluster, error, exc_info=error)
 
     async def _once(self, topic: str) -> None:
         task = self._learning.get(topic)
         if task is None:
-            task = self._learning[topic] = self.beside(self._route_probe.learn(topic))
+            task = self._learning[topic] = self.in_background(self._route_probe.learn(topic))
             task.add_done_callback(lambda _: self._learning.pop(topic, None))
         await asyncio.wait([task])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from streaming.collector.probing.policy import LOOK_MS, STAYS_WATCHED_MS, TELLS_ALL_MS, Policy
+from streaming.collector.probing.policy import KEEP_WATCHING_MS, LOOK_MS, REPORT_ALL_MS, Policy
 
 TWO_LOOKS_MS = 2 * LOOK_MS
 
@@ -55,20 +55,20 @@ class GroupDirectory:
         if not self._policy.covers(name):
             return False
         group = self._group(name)
-        longest_ago = now - self._policy.tells_empty_ms + TWO_LOOKS_MS
+        longest_ago = now - self._policy.report_empty_ms + TWO_LOOKS_MS
         group.members_ts, group.is_told = min(max(members_ts, longest_ago), now), True
         return True
 
-    def begin_blind(self, ts: int) -> None:
+    def start_without_memory(self, ts: int) -> None:
         """Since then it is not known who had members before. Looks are told at first, and again when all is over."""
         self.blind_ts = ts
 
-    def is_look_told(self, now: int) -> bool:
+    def is_look_reported(self, now: int) -> bool:
         """Whether what a look at a group finds is to be told, though it may have no members."""
         if not self.blind_ts:
             return False
         blind_ms = now - self.blind_ts
-        return 0 <= blind_ms <= TELLS_ALL_MS or 0 <= blind_ms - self._policy.tells_empty_ms < TWO_LOOKS_MS
+        return 0 <= blind_ms <= REPORT_ALL_MS or 0 <= blind_ms - self._policy.report_empty_ms < TWO_LOOKS_MS
 
     def know(self, broker: str, names: Iterable[str]) -> None:
         """All the groups of one broker, as it tells them."""
@@ -108,9 +108,9 @@ class GroupDirectory:
         if has_members:
             group.members_ts = now
         empty_ms = now - group.members_ts
-        if not self._policy.is_always_on(name) and empty_ms > self._policy.tells_empty_ms:
+        if not self._policy.is_always_on(name) and empty_ms > self._policy.report_empty_ms:
             group.is_told = False
-        group.due_ts = now + self._policy.empty_ms if empty_ms > STAYS_WATCHED_MS else 0
+        group.due_ts = now + self._policy.empty_ms if empty_ms > KEEP_WATCHING_MS else 0
 
     def to_ask_for_backlog(self, now: int) -> list[str]:
         """Groups without members whose offsets say whether anybody misses them; those asked longest ago first."""

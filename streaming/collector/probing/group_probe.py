@@ -8,7 +8,7 @@ from schemas.identity import retry_topic
 from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.lists import confirmed, is_about_client
 from streaming.collector.probing.memory import Remembered
-from streaming.collector.probing.policy import RUNNING_INFO_TIMEOUT_MS, SLOW_MS, STAYS_WATCHED_MS
+from streaming.collector.probing.policy import KEEP_WATCHING_MS, RUNNING_INFO_TIMEOUT_MS, SLOW_ANSWER_MS
 from streaming.collector.probing.request_load import Footprint
 from streaming.collector.probing.unread_queues import REASON, UnreadQueues
 from streaming.collector.translation.answers import (
@@ -100,7 +100,7 @@ class GroupProbe:
         hosted = {place: n for place, n in self._read_queue_nums().items() if place[0] in self._members}
         self._unread.hosted(hosted, self._view.clock.steady_ms())
         offsets = asyncio.ensure_future(self._ask_offsets())
-        await asyncio.wait([offsets], timeout=SLOW_MS / 1000)  # they say whether clients may be asked
+        await asyncio.wait([offsets], timeout=SLOW_ANSWER_MS / 1000)  # they say whether clients may be asked
         await asyncio.gather(offsets, self._ask_clients(listed))
         self._end()
 
@@ -110,7 +110,7 @@ class GroupProbe:
         hosting = {broker for broker, _ in self._read_queue_nums()}
         hosting = {name for name in hosting if name in self._view.brokers.addresses or name in self._group.brokers}
         self._hosted_ts |= dict.fromkeys(hosting, now)
-        self._hosted_ts = {name: ts for name, ts in self._hosted_ts.items() if now - ts <= STAYS_WATCHED_MS}
+        self._hosted_ts = {name: ts for name, ts in self._hosted_ts.items() if now - ts <= KEEP_WATCHING_MS}
         return set(self._hosted_ts) or set(self._view.groups.brokers_of(self.name))
 
     async def _ask_members(self, brokers: Iterable[str]) -> None:
@@ -183,9 +183,9 @@ class GroupProbe:
             clients.know(self.name, listed, now)
         chosen = clients.choose(self.name, now, self._why_nobody(now))
         self._not_asked = dict(chosen.not_asked)
-        asking = [self._view.beside(self._ask_client(client_id)) for client_id in chosen.ask]
+        asking = [self._view.in_background(self._ask_client(client_id)) for client_id in chosen.ask]
         if asking:
-            await asyncio.wait(asking, timeout=SLOW_MS / 1000)
+            await asyncio.wait(asking, timeout=SLOW_ANSWER_MS / 1000)
 
     def _why_nobody(self, now: int) -> str:
         """Why none of its clients may be asked now. Broadcasting ones keep their offsets at hand."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from streaming.collector.probing.policy import STAYS_WATCHED_MS, Policy
+from streaming.collector.probing.policy import KEEP_WATCHING_MS, Policy
 from streaming.collector.translation.answers import OffsetRow
 
 AT_REST_AFTER = 3  # answers that are all alike, with nothing left to consume
@@ -24,7 +24,7 @@ class OffsetSchedule:
         """Which of these brokers to ask now. Another keeps its turn for a while: it may just not have answered."""
         known = self._groups.setdefault(group, {})
         for name in known.keys() - brokers:
-            if now - known[name].due_ts > STAYS_WATCHED_MS:
+            if now - known[name].due_ts > KEEP_WATCHING_MS:
                 del known[name]
         for name in brokers - known.keys():
             known[name] = _Asked(now + self._policy.phase(f"{group} {name}", self._policy.offsets_ms))

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-SAY_EVERY_S = 60
+WARN_EVERY_S = 60
 
 
 class Next(NamedTuple):
@@ -34,7 +34,7 @@ class Pace:
 
     def _warning(self, now_s: float) -> str | None:
         """At once, then at most once a minute."""
-        if self._said_s is not None and now_s - self._said_s < SAY_EVERY_S:
+        if self._said_s is not None and now_s - self._said_s < WARN_EVERY_S:
             return None
         text = (
             f"a round took {self._longest_s:.1f} s, longer than the interval of {self._interval_s:g} s; "

@@ -5,28 +5,28 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from zlib import crc32
 
-SLOW_MS = 1_000  # a client that takes longer to answer is asked less often, and a round waits no longer for one
+SLOW_ANSWER_MS = 1_000  # a client that takes longer is asked less often, and a round waits no longer for an answer
 RUNNING_INFO_TIMEOUT_MS = 12_000  # a broker gives its client 10 s, then answers 207
-LONGEST_BACK_OFF_MS = 60_000
-GAP_MS = 4_000  # between two requests to one client, in however many groups it is
-SETTLE_IN_MS = 5_000  # a client that has just joined is asked no sooner
-LOOK_MS = 50_000  # groups without members are looked at this often, so that one is noticed within a minute
-TELLS_ALL_MS = 200_000  # after a start without a memory: long enough for it to be known that a group has no members
-STAYS_WATCHED_MS = 600_000  # a group that has lost its members, and a broker that no route names, are asked that long
+MAX_BACKOFF_MS = 60_000  # a client that answers slowly or not at all is asked at least this often
+CLIENT_PAUSE_MS = 4_000  # between two requests to one client, in however many groups it is
+FIRST_ASK_AFTER_JOIN_MS = 5_000
+LOOK_MS = 50_000  # groups without members are asked for their lists so often: new members are noticed within a minute
+REPORT_ALL_MS = 200_000  # after a start without a memory: then it is known which groups have no members
+KEEP_WATCHING_MS = 600_000  # a group that lost its members, and a broker that no route names, are asked so long
 RETRY_ROUTE_MS = 60_000
 GROUPS_MS = 30_000  # groups and their settings
-TABLES_TIMEOUT_MS = 10_000  # of those, and of offsets: they can be long
+TABLES_TIMEOUT_MS = 10_000  # of groups and of offsets: these answers can be long
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
     """``running_info_ms`` and ``offsets_ms`` 0: neither is asked. ``spreads`` false: the first round asks all.
 
-    ``include`` and ``exclude`` are shell patterns of groups; ``is_always_on`` tells those watched without members too.
-    ``tells_empty_ms`` is for how long a group that lost its members is still told of. ``first_ask_ms``: clients that
-    are there from the start are asked that much later, so 1: not in the first round.
-    ``backlogs`` is of how many groups without members, at most, offsets are asked in one round, each group once in
-    50 s; one in which messages wait is told of from then on. ``empty_ms`` is between rounds of a group long empty.
+    ``include`` and ``exclude`` are shell patterns of groups. ``is_always_on``: groups that are watched without members.
+    ``report_empty_ms``: how long events are sent of a group that lost its members. ``first_ask_ms``: clients that are
+    there from the start are asked so much later; 1: not in the first round.
+    ``backlogs``: of how many groups without members offsets are asked in one round, at most; each group once in 50 s.
+    Events are sent of a group from when messages wait in it. ``empty_ms``: between rounds of a group long empty.
     """
 
     interval_ms: int = 5_000
@@ -38,7 +38,7 @@ class Policy:
     include: tuple[str, ...] = ("*",)
     exclude: tuple[str, ...] = ()
     is_always_on: Callable[[str], bool] = lambda _: False
-    tells_empty_ms: int = 4_200_000
+    report_empty_ms: int = 4_200_000
     spreads: bool = True
     tables_timeout_ms: int = TABLES_TIMEOUT_MS
     first_ask_ms: int = 0

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from schemas.identity import is_retry_topic
-from streaming.collector.probing.policy import GAP_MS, GROUPS_MS, LOOK_MS, RETRY_ROUTE_MS, Policy
+from streaming.collector.probing.policy import CLIENT_PAUSE_MS, GROUPS_MS, LOOK_MS, RETRY_ROUTE_MS, Policy
 
 Kinds = defaultdict[str, float]
 
@@ -41,7 +41,7 @@ def estimate(groups: Iterable[Footprint], empty_on: Mapping[str, int], policy: P
     return Load(
         {name: dict(kinds) for name, kinds in sorted(rates.items())},
         _of_name_servers({topic for group in groups for topic in group.topics}, policy),
-        {client_id: min(rate, 1000 / GAP_MS) for client_id, rate in clients.items()},
+        {client_id: min(rate, 1000 / CLIENT_PAUSE_MS) for client_id, rate in clients.items()},
     )
 
 

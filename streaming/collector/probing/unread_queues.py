@@ -8,7 +8,7 @@ memory once the broker has stored one, or a first pull has come back.
 
 from collections.abc import Iterable, Mapping
 
-from streaming.collector.probing.policy import STAYS_WATCHED_MS
+from streaming.collector.probing.policy import KEEP_WATCHING_MS
 
 # A client hears of a route within 30 s, shares it out within 20 s, and its first pull is back within 20 s.
 FIRST_PULL_MS = 75_000
@@ -40,7 +40,7 @@ class UnreadQueues:
             elif number > self._known[place][0]:
                 self._grown_ts[place] = now
             self._known[place] = number, now
-        for place in [place for place, (_, ts) in self._known.items() if now - ts > STAYS_WATCHED_MS]:
+        for place in [place for place, (_, ts) in self._known.items() if now - ts > KEEP_WATCHING_MS]:
             del self._known[place]
         self._hosted = frozenset(read_queue_nums)
 

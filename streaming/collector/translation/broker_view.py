@@ -16,8 +16,8 @@ from streaming.collector.translation.answers import (
 )
 from streaming.collector.translation.reports import message_model
 
-HEARTBEAT_AGAIN_MS = 30_000
-TURNS_WITHIN_MS = 120_000  # heartbeats come every 30 s
+REPEAT_HEARTBEAT_MS = 30_000
+SUBSCRIPTION_TURNS_MS = 120_000  # heartbeats come every 30 s
 
 
 class Profile(NamedTuple):
@@ -110,7 +110,7 @@ class BrokerView:
         topics = tuple(sorted(topic for topic in table if topic and not is_retry_topic(topic)))
         if not self._subscribed or self._subscribed[-1][1] != topics:
             self._subscribed.append((ts, topics))
-        while len(self._subscribed) > 1 and self._subscribed[1][0] < ts - TURNS_WITHIN_MS:
+        while len(self._subscribed) > 1 and self._subscribed[1][0] < ts - SUBSCRIPTION_TURNS_MS:
             self._subscribed.popleft()
 
     def set_back(self, by_ms: int) -> None:
@@ -146,7 +146,7 @@ class BrokerView:
         for client_id in dict.fromkeys(self.ids or ()):
             profile = self._profiles.get(client_id, UNKNOWN)
             told = self._told.get(client_id)
-            if told is None or told.profile != profile or ts - told.ts >= HEARTBEAT_AGAIN_MS:
+            if told is None or told.profile != profile or ts - told.ts >= REPEAT_HEARTBEAT_MS:
                 self._told[client_id] = Told(profile, ts)
                 yield client_id, profile
 

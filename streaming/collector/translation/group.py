@@ -36,8 +36,8 @@ from streaming.collector.translation.round_parts import in_parts
 from streaming.collector.translation.routes import KnownRoute, Queues, Routes
 from streaming.core.allocation import class_name
 
-ROUTE_AGAIN_MS = 60_000
-TOPIC_KEPT_MS = 3_600_000  # after nobody names it any more
+REPEAT_ROUTE_MS = 60_000
+KEEP_UNNAMED_TOPIC_MS = 3_600_000  # after nobody names it any more
 ROUNDS_REMEMBERED = 256
 
 
@@ -115,7 +115,7 @@ class GroupTranslation:
         """Those that nobody has named for long, while members are there who would."""
         if not any(view.ids for view in self.brokers.values()):
             return
-        oldest = self._ended_ts - TOPIC_KEPT_MS
+        oldest = self._ended_ts - KEEP_UNNAMED_TOPIC_MS
         for topic in [
             topic for topic, ts in self._named_ts.items() if ts < oldest and topic != retry_topic(self.group)
         ]:
@@ -292,7 +292,7 @@ class GroupTranslation:
             if route is None:
                 continue
             told, told_ts = self._routes_told.get(topic, (None, 0))
-            if told == route and ts - told_ts < ROUTE_AGAIN_MS:
+            if told == route and ts - told_ts < REPEAT_ROUTE_MS:
                 continue
             self._routes_told[topic] = (route, ts)
             if told != route:

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from streaming.collector.translation.answers import SUCCESS, TOPIC_NOT_EXIST, RouteAnswer
 
-SILENT_AFTER_MS = 60_000  # the copy of a name server that does not answer stands so long: clients may still go by it
+KEEP_SILENT_COPY_MS = 60_000  # of a name server that does not answer: clients may still go by its copy
+
 
 Queues = tuple[tuple[str, int, int, int], ...]  # (broker name, read queues, write queues, perm), by name
 
@@ -59,7 +60,7 @@ class Routes:
             copies[name] = copy
         elif not name:
             copies.clear()
-        elif name in copies and answer.end_ts - copies[name].ts > SILENT_AFTER_MS:
+        elif name in copies and answer.end_ts - copies[name].ts > KEEP_SILENT_COPY_MS:
             del copies[name]
         if copies:
             self._known[answer.topic] = _known(copies)

@@ -29,7 +29,7 @@ from streaming.spark.storage import Folder
 
 BYTES_A_BATCH = "512m"  # of compacted facts, when it begins anew
 FIRST_REAL_DAY = "2001-01-01"  # quarantined lines of files have no time: their facts are of 1970
-TELL_EVERY_S = 1
+PROGRESS_EVERY_S = 1
 _IDENTITY = "evenkeel/identity"
 
 Tell = Callable[[int, int], None]
@@ -72,7 +72,7 @@ def run_projections(spark: SparkSession, tables: str, *, afresh: bool = False, t
 
 def _follow(query: StreamingQuery, facts: int, tell: Tell) -> None:
     read: dict[int, int] = {}
-    while not query.awaitTermination(TELL_EVERY_S):
+    while not query.awaitTermination(PROGRESS_EVERY_S):
         read |= {done.batchId: done.numInputRows for done in query.recentProgress}
         tell(sum(read.values()), facts)
 
