@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import time
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.group_probe import GroupProbe
@@ -15,11 +16,13 @@ from streaming.collector.translation.answers import SUCCESS, SubscriptionGroupAn
 from streaming.collector.translation.broker_view import listed
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.bodies import Asked, GroupSettings
-from streaming.collector.wire.client import Lane
+from streaming.collector.wire.client import Lane, Reply
+from streaming.collector.wire.requests import Request
 
 SPREAD = 0.5  # of the interval, over which the groups of a round are begun
 FEW_GROUPS = 20  # need not be spread
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class RoundReport(NamedTuple):
@@ -184,13 +187,7 @@ class ClusterProbe:
 
     async def _look(self, name: str) -> None:
         """Whether a group without members has some now, by every broker that knows it."""
-        brokers = sorted(self._view.groups.brokers_of(name))
-        asked = [(broker, requests.consumer_list(name)) for broker in brokers]
-        replies = await asyncio.gather(*(self._view.ask(broker, request) for broker, request in asked))
-        lists = [
-            bodies.consumer_list(reply, Asked(self._view.cluster, broker, name))
-            for broker, reply in zip(brokers, replies, strict=True)
-        ]
+        lists = await self._ask_all(name, requests.consumer_list(name), Lane.LISTS, bodies.consumer_list)
         has_lists = bool(lists) and all(listed(one) is not None for one in lists)
         clock = self._view.clock
         has_members = any(one.ids for one in lists)
@@ -200,16 +197,17 @@ class ClusterProbe:
 
     async def _ask_backlog(self, name: str) -> None:
         """Whether messages wait for a group without members, by every broker that knows it."""
-        brokers = sorted(self._view.groups.brokers_of(name))
-        asked = [self._view.ask(broker, requests.consume_stats(name), Lane.TABLES) for broker in brokers]
-        replies = await asyncio.gather(*asked)
-        answers = [
-            bodies.consume_stats(reply, Asked(self._view.cluster, broker, name))
-            for broker, reply in zip(brokers, replies, strict=True)
-        ]
+        answers = await self._ask_all(name, requests.consume_stats(name), Lane.TABLES, bodies.consume_stats)
         messages_wait = any(waits(row) for answer in answers for row in answer.table or ())
         has_offsets = all(answer.code == SUCCESS for answer in answers)
         self._view.groups.asked_for_backlog(name, messages_wait, has_offsets, self._view.clock.steady_ms())
+
+    async def _ask_all(self, name: str, request: Request, lane: Lane, read: Callable[[Reply, Asked], T]) -> list[T]:
+        """Every broker that knows the group."""
+        brokers = sorted(self._view.groups.brokers_of(name))
+        replies = await asyncio.gather(*(self._view.ask(broker, request, lane) for broker in brokers))
+        asked = [Asked(self._view.cluster, broker, name) for broker in brokers]
+        return list(map(read, replies, asked))
 
     async def _learn_due_routes(self) -> None:
         topics = {topic for group in self._groups.values() for topic in group.topics}

@@ -16,8 +16,6 @@ from schemas.events import (
     Heartbeat,
     NotAsked,
     Round,
-    RouteCopy,
-    RouteQueues,
     TopicRoute,
 )
 from schemas.identity import retry_topic
@@ -33,7 +31,7 @@ from streaming.collector.translation.answers import (
 )
 from streaming.collector.translation.broker_view import BrokerView, Profile, listed
 from streaming.collector.translation.round_parts import in_parts
-from streaming.collector.translation.routes import KnownRoute, Queues, Routes
+from streaming.collector.translation.routes import KnownRoute, Routes
 from streaming.core.allocation import class_name
 
 REPEAT_ROUTE_MS = 60_000
@@ -231,11 +229,7 @@ class GroupTranslation:
             broker_name=broker_name,
             client_id=client_id,
             observed="listed",
-            addresses=profile.addresses,
-            language=profile.language,
-            version=profile.version,
-            message_model=profile.message_model,
-            consume_type=profile.consume_type,
+            **profile._asdict(),
         )
 
     def _report(self, answer: RunningInfoAnswer) -> AssignmentReport:
@@ -301,17 +295,14 @@ class GroupTranslation:
         return events
 
     def _route(self, topic: str, route: KnownRoute, ts: int) -> TopicRoute:
-        others = None
-        if route.others is not None:
-            others = tuple(RouteCopy(other.name_servers, _route_queues(other.queues)) for other in route.others)
         return TopicRoute(
             **self._next(),
             ts=ts,
             topic=topic,
-            brokers=_route_queues(route.queues),
+            brokers=route.queues,
             static=route.static,
             name_servers=route.name_servers,
-            others=others,
+            others=route.others,
         )
 
     def _marker(self, asked: Iterable[str], not_asked: dict[str, str], is_look: bool) -> Round:
@@ -340,7 +331,3 @@ class GroupTranslation:
         shown = [view.subscribed(self.started_ts) for view in listing]
         topics = {topic for table in shown for topic in table or ()}
         return tuple(sorted(topics)) if topics and None not in shown else None
-
-
-def _route_queues(queues: Queues) -> tuple[RouteQueues, ...]:
-    return tuple(RouteQueues(*of_broker) for of_broker in queues)

@@ -2,19 +2,15 @@
 
 from typing import NamedTuple
 
+from msgspec.structs import astuple
+
+from schemas.events import RouteCopy, RouteQueues
 from streaming.collector.translation.answers import SUCCESS, TOPIC_NOT_EXIST, RouteAnswer
 
 KEEP_SILENT_COPY_MS = 60_000  # of a name server that does not answer: clients may still go by its copy
 
 
-Queues = tuple[tuple[str, int, int, int], ...]  # (broker name, read queues, write queues, perm), by name
-
-
-class OtherCopy(NamedTuple):
-    """What some name servers have that differs from the rest."""
-
-    name_servers: tuple[str, ...]
-    queues: Queues
+Queues = tuple[RouteQueues, ...]  # by broker name
 
 
 class KnownRoute(NamedTuple):
@@ -27,14 +23,14 @@ class KnownRoute(NamedTuple):
     queues: Queues
     static: bool = False
     name_servers: tuple[str, ...] = ()
-    others: tuple[OtherCopy, ...] | None = None
+    others: tuple[RouteCopy, ...] | None = None
 
     def read_queue_nums(self) -> dict[str, int]:
         """By broker, the most that any copy has."""
         numbers: dict[str, int] = {}
-        for queues in (self.queues, *(other.queues for other in self.others or ())):
-            for broker_name, read, _, _ in queues:
-                numbers[broker_name] = max(read, numbers.get(broker_name, 0))
+        for queues in (self.queues, *(other.brokers for other in self.others or ())):
+            for one in queues:
+                numbers[one.broker_name] = max(one.read_queue_nums, numbers.get(one.broker_name, 0))
         return numbers
 
 
@@ -99,10 +95,11 @@ def _copy_in(answer: RouteAnswer) -> _Copy | None:
         return _Copy((), False, answer.end_ts)
     if answer.code != SUCCESS or answer.body is None:
         return None
-    queues = sorted(
-        (q.broker_name, max(0, q.read_queue_nums), max(0, q.write_queue_nums), max(0, q.perm))
+    queues = [
+        RouteQueues(q.broker_name, max(0, q.read_queue_nums), max(0, q.write_queue_nums), max(0, q.perm))
         for q in answer.body.queue_datas or ()
-    )
+    ]
+    queues.sort(key=astuple)
     # MQClientInstance.topicRouteData2TopicSubscribeInfo asks for no more than that the mapping is not empty
     is_static = bool(answer.body.topic_queue_mapping_by_broker)
     return _Copy(tuple(queues), is_static, answer.end_ts)
@@ -118,5 +115,5 @@ def _known(copies: dict[str, _Copy]) -> tuple[KnownRoute, int]:
     static = any(copy.static for copy in copies.values())
     if "" in copies:
         return KnownRoute(queues, static), ts
-    differing = tuple(OtherCopy(tuple(those), other) for other, those in others)
+    differing = tuple(RouteCopy(tuple(those), other) for other, those in others)
     return KnownRoute(queues, static, tuple(names) if differing else (), differing), ts
