@@ -51,20 +51,20 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.namesrv is not None:
         config = with_name_servers(config, arguments.namesrv)
     from streaming.inspect.exit_status import exit_status
-    from streaming.inspect.inspection import ENOUGH_S, Plan, inspect_once, inspect_until_signal
+    from streaming.inspect.inspection import USUAL_S, InspectOptions, inspect_once, inspect_until_signal
     from streaming.inspect.screen import DisplayOptions, Screen
 
     screen = Screen(DisplayOptions(arguments.json, bool(arguments.group), arguments.verbose))
-    plan = Plan(tuple(arguments.group), arguments.seconds or ENOUGH_S)
+    options = InspectOptions(tuple(arguments.group), arguments.seconds or USUAL_S)
     with _collector_is_quiet():
         if arguments.watch:
             with screen.redrawn():
-                pictures = inspect_until_signal(config, plan, screen.show)
+                clusters = inspect_until_signal(config, options, screen.show)
         else:
-            with screen.waiting(f"Asking {', '.join(config.collector.clusters)} for about {plan.seconds:.0f} s"):
-                pictures = inspect_once(config, plan)
-            screen.show(pictures)
-    return exit_status(pictures)
+            with screen.waiting(f"Asking {', '.join(config.collector.clusters)} for about {options.seconds:.0f} s"):
+                clusters = inspect_once(config, options)
+            screen.show(clusters)
+    return exit_status(clusters)
 
 
 @contextmanager

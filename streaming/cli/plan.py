@@ -122,12 +122,12 @@ def _read(path: Path, group: str | None) -> Present:
 
 def _look(arguments: argparse.Namespace) -> Present:
     from streaming.cli.inspect import with_name_servers
-    from streaming.inspect.inspection import Plan, inspect_once
+    from streaming.inspect.inspection import InspectOptions, inspect_once
 
     config = with_name_servers(configured(arguments, writes=()), arguments.namesrv)
     logging.getLogger("streaming.collector").setLevel(logging.WARNING)
     groups = (arguments.group,) if arguments.group else ()
-    pictures = inspect_once(config, Plan(groups))
+    pictures = inspect_once(config, InspectOptions(groups))
     found = [present_of(msgspec.to_builtins(group)) for one in pictures for group in one.groups if group.members]
     return chosen(found, arguments.group, arguments.namesrv)
 

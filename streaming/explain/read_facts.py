@@ -11,7 +11,7 @@ from schemas.ddl import payload_column
 from schemas.facts import Fact, HealthFact
 from schemas.tables import FACTS
 from streaming.errors import SourceError
-from streaming.explain.expired_facts import read_groups, read_standing
+from streaming.explain.expired_facts import read_expired, read_groups
 from streaming.explain.snapshot import MonitorStatus
 from streaming.explain.snapshot_from_facts import KINDS
 from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
@@ -35,7 +35,7 @@ def read_group(tables: str, group: str, cluster: str | None, until: int | None) 
     columns = ["identity", *KEY_COLUMNS, *map(payload_column, KINDS)]
     facts = _in_order(log.rows(columns, f"{wanted} AND {_of_interest(until)}"))
     if not facts or facts[0].seq > 0:
-        before = read_standing(tables, group, cluster, until)
+        before = read_expired(tables, group, cluster, until)
         facts = [*(fact for fact in before if not facts or fact.seq < facts[0].seq), *facts]
     clusters = sorted({fact.cluster for fact in facts})
     if not clusters:

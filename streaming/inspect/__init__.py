@@ -1,6 +1,4 @@
-"""``evenkeel inspect``: a few rounds of the collector, judged by the core, then a table per group on the terminal.
+"""``evenkeel inspect``: some rounds of the collector, evaluated by the core, then text on the terminal or JSON.
 
-    service ─▶ screen ─▶ page | document ─▶ judging ─▶ watching ─▶ offsets
-
-Everything but ``service`` and ``screen`` is pure: events in, pictures and lines out.
+Everything but ``inspection``, ``request_policy`` and ``screen`` is pure.
 """

@@ -1,4 +1,4 @@
-"""From what was seen of a group to the picture of it. The judgement is the core's own; nothing here is stricter."""
+"""Evaluates a group by the core's own rules, and makes its snapshot. Nothing here is stricter than the core."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from streaming.core.evidence.observation import observe
 from streaming.core.findings.group_findings import find_group_findings, severity_of
 from streaming.core.findings.queue_findings import TopicFindings, judge_topics
 from streaming.core.group_status import GroupStatus, StatusEvidence, group_status
-from streaming.inspect import members, queues, undecided
+from streaming.inspect import members, queues, stalling, undecided
 from streaming.inspect.notes import notes_on
 from streaming.inspect.observed_groups import ObservedGroup
 from streaming.inspect.snapshot import AskedBroker, Finding, InspectedGroup, InspectedQueue, Undecided
@@ -20,29 +20,29 @@ from streaming.notices.times import moment
 NO_ROUND = "no round of it has ended"
 
 
-def snapshot_of(watch: ObservedGroup) -> InspectedGroup:
+def snapshot_of(observed: ObservedGroup) -> InspectedGroup:
     """As of the newest round. A group that cannot be evaluated is unknown, and no harm to others."""
-    state = watch.group.state
+    state = observed.group.state
     if not state.now:
-        return _unknown(watch, "; ".join([NO_ROUND, *(f"{told}: {why}" for told, why in watch.refused.items())]))
+        return _unknown(observed, "; ".join([NO_ROUND, *(f"{told}: {why}" for told, why in observed.refused.items())]))
     try:
-        return _picture(watch)
+        return _evaluate(observed)
     except Exception as error:  # a fault of ours in one group must not hide the others
-        return _unknown(watch, f"evaluation failed: {type(error).__name__}: {error}")
+        return _unknown(observed, f"evaluation failed: {type(error).__name__}: {error}")
 
 
-def _picture(watch: ObservedGroup) -> InspectedGroup:
-    group, evidence = watch.group, GroupEvidence(watch.group)
+def _evaluate(observed: ObservedGroup) -> InspectedGroup:
+    group, evidence = observed.group, GroupEvidence(observed.group)
     found = judge_topics(observe(group, evidence))
     findings = (*_of_group(evidence), *(finding for topic in found for finding in _of_topic(topic)))
-    open_questions = tuple(_undecided(watch, evidence, found, findings))
-    rows = [row for topic in found for row in queues.rows_of(topic, watch.offsets)]
-    people = members.rows_of(watch, evidence, rows)
+    open_questions = tuple(_undecided(observed, evidence, found, findings))
+    rows = [row for topic in found for row in queues.rows_of(topic, observed.offsets)]
+    all_members = members.rows_of(observed, evidence, rows)
     return InspectedGroup(
         cluster=group.state.cluster,
-        group=watch.name,
+        group=observed.name,
         ts=group.state.now,
-        looked_s=_looked_s(watch),
+        looked_s=_looked_s(observed),
         status=_status(evidence, found, findings, open_questions).value,
         reason=_exclusion(evidence, found),
         message_model=evidence.message_model,
@@ -51,10 +51,10 @@ def _picture(watch: ObservedGroup) -> InspectedGroup:
         strategies=tuple(sorted(filter(None, evidence.classes))) or None,
         findings=tuple(sorted(findings, key=lambda one: (one.severity != "critical", one.severity != "warning"))),
         undecided=open_questions,
-        notes=tuple(notes_on(evidence, found, rows, people)),
-        members=tuple(people) if people or any(one.answered for one in watch.brokers) else None,
+        notes=tuple(notes_on(evidence, found, rows, all_members)),
+        members=tuple(all_members) if all_members or any(one.answered for one in observed.brokers) else None,
         queues=tuple(_by_topic(rows)) or None,
-        brokers=tuple(_brokers(watch)),
+        brokers=tuple(_brokers(observed)),
     )
 
 
@@ -70,25 +70,25 @@ def _by_topic(rows: list[InspectedQueue]) -> list[InspectedQueue]:
     return sorted(rows, key=lambda row: (is_retry_topic(row.topic), row.topic))
 
 
-def _is_empty(watch: ObservedGroup, evidence: GroupEvidence) -> bool:
+def _is_empty(observed: ObservedGroup, evidence: GroupEvidence) -> bool:
     """Whether every broker has answered, and none lists a member."""
-    return not evidence.members and bool(watch.brokers) and all(one.answered for one in watch.brokers)
+    return not evidence.members and bool(observed.brokers) and all(one.answered for one in observed.brokers)
 
 
 def _undecided(
-    watch: ObservedGroup, evidence: GroupEvidence, found: list[TopicFindings], findings: tuple[Finding, ...]
+    observed: ObservedGroup, evidence: GroupEvidence, found: list[TopicFindings], findings: tuple[Finding, ...]
 ) -> Iterator[Undecided]:
     if evidence.exclusion is not None:
         return
-    yield from undecided.of_coverage(watch, evidence)
-    if _is_empty(watch, evidence):
+    yield from undecided.of_coverage(observed, evidence)
+    if _is_empty(observed, evidence):
         if not any(one.kind == Kind.NO_MEMBERS.value for one in findings):
-            yield from undecided.of_empty(watch, evidence)
+            yield from undecided.of_empty(observed, evidence)
         return
-    yield from undecided.of_unknown_brokers(watch, found)
+    yield from undecided.of_unknown_brokers(observed, found)
     for topic in found:
         yield from undecided.of_topic(topic)
-    yield from undecided.without_offsets(watch, found)
+    yield from stalling.without_offsets(observed, found)
 
 
 def _of_group(evidence: GroupEvidence) -> Iterator[Finding]:
@@ -117,7 +117,7 @@ def _of_topic(findings: TopicFindings) -> Iterator[Finding]:
             kind=kind.value,
             severity=Severity.INFO.value if candidate is None else candidate.severity.value,
             topic=findings.evidence.topic.name,
-            queues=undecided.named(findings, indices),
+            queues=queues.names_of(findings, indices),
             cause=None if why is None else why.cause.value,
             evidence="; ".join([verdict.reason, *said] if verdict.reason else said),
         )
@@ -154,8 +154,8 @@ def _exclusion(evidence: GroupEvidence, found: list[TopicFindings]) -> str | Non
     return reasons[0] if reasons and None not in reasons else None
 
 
-def _brokers(watch: ObservedGroup) -> Iterator[AskedBroker]:
-    for one in watch.brokers:
+def _brokers(observed: ObservedGroup) -> Iterator[AskedBroker]:
+    for one in observed.brokers:
         yield AskedBroker(
             broker_name=one.broker_name,
             answered=one.answered,
@@ -164,8 +164,8 @@ def _brokers(watch: ObservedGroup) -> Iterator[AskedBroker]:
         )
 
 
-def _looked_s(watch: ObservedGroup) -> float:
-    return round(max(0, watch.group.state.now - watch.first_ts) / 1000, 1) if watch.first_ts else 0.0
+def _looked_s(observed: ObservedGroup) -> float:
+    return round(max(0, observed.group.state.now - observed.first_ts) / 1000, 1) if observed.first_ts else 0.0
 
 
 def absent(cluster: str, name: str, ts: int, why: str, is_certain: bool) -> InspectedGroup:
@@ -181,14 +181,14 @@ def absent(cluster: str, name: str, ts: int, why: str, is_certain: bool) -> Insp
     )
 
 
-def _unknown(watch: ObservedGroup, why: str) -> InspectedGroup:
+def _unknown(observed: ObservedGroup, why: str) -> InspectedGroup:
     return InspectedGroup(
-        cluster=watch.group.state.cluster,
-        group=watch.name,
-        ts=watch.group.state.now,
-        looked_s=_looked_s(watch),
+        cluster=observed.group.state.cluster,
+        group=observed.name,
+        ts=observed.group.state.now,
+        looked_s=_looked_s(observed),
         status="unknown",
         reason=why,
         undecided=(undecided.of_group(why),),
-        brokers=tuple(_brokers(watch)),
+        brokers=tuple(_brokers(observed)),
     )

@@ -1,4 +1,4 @@
-"""A look at clusters: rounds of the collector in this process, until enough is known, or until a signal."""
+"""Asks clusters in rounds of the collector, in this process, until enough is known, or until a signal."""
 
 import asyncio
 import contextlib
@@ -20,33 +20,33 @@ from streaming.inspect.observed_groups import ObservedCluster
 from streaming.inspect.request_policy import INTERVAL_MS, look_policy
 from streaming.inspect.snapshot import EmptyGroups, InspectedCluster, InspectedGroup
 
-ENOUGH_S = 6.0  # clients commit offsets every 5 s: over less time, queues that move seem to stand still
-LATE_INTERVAL_S = 0.7  # between rounds in which only those are awaited who have not been heard
+USUAL_S = 6.0  # clients commit offsets every 5 s: over less time, queues that move seem to stand still
+EXTRA_INTERVAL_S = 0.7  # between rounds in which only those are awaited who have not been heard
 LATEST_S = 8.0  # then the answer is given, whoever still owes one
 
 Show = Callable[[list[InspectedCluster]], None]
 
 
 @dataclass(frozen=True)
-class Plan:
+class InspectOptions:
     """``groups`` are shell patterns; none: all that the configuration names."""
 
     groups: tuple[str, ...] = ()
-    seconds: float = ENOUGH_S
+    seconds: float = USUAL_S
 
     @property
     def latest_s(self) -> float:
-        return self.seconds + LATEST_S - ENOUGH_S
+        return self.seconds + LATEST_S - USUAL_S
 
 
-class Look:
-    """One cluster under inspection."""
+class ClusterInspection:
+    """Of one cluster."""
 
-    def __init__(self, config: Config, cluster: str, plan: Plan) -> None:
-        self.watch = ObservedCluster(cluster, expecting(config.settings(), cluster, plan.groups))
-        policy = look_policy(policy_of(config, cluster), plan.groups)
-        self._watched: Watched = watched(config, cluster, policy, self.watch.take, lambda _: None)
-        self._names = set(named(plan.groups))
+    def __init__(self, config: Config, cluster: str, options: InspectOptions) -> None:
+        self.observed = ObservedCluster(cluster, expecting_members(config.settings(), cluster, options.groups))
+        policy = look_policy(policy_of(config, cluster), options.groups)
+        self._watched: Watched = watched(config, cluster, policy, self.observed.take, lambda _: None)
+        self._names = set(named(options.groups))
         self._began_s = time.monotonic()
         self._report: RoundReport | None = None
 
@@ -55,37 +55,37 @@ class Look:
         self._report = await self._watched.probe.round()
         view = self._watched.view
         if not view.brokers.addresses and (why := view.silent.get("the name servers")):
-            raise CollectorError(f"no answer of the name servers of {self.watch.cluster}: {why}")
+            raise CollectorError(f"no answer of the name servers of {self.observed.cluster}: {why}")
 
     @property
-    def lasted_s(self) -> float:
+    def elapsed_s(self) -> float:
         return time.monotonic() - self._began_s
 
     @property
     def is_waiting(self) -> bool:
         """Whether another round may hear some client, or what waits for groups without members."""
-        awaits_reports = any(group.awaits_reports for group in self.watch.groups.values())
+        awaits_reports = any(group.awaits_reports for group in self.observed.groups.values())
         return awaits_reports or self._watched.view.groups.empty().not_asked > 0
 
-    def picture(self) -> InspectedCluster:
+    def snapshot(self) -> InspectedCluster:
         view = self._watched.view
         silent = dict(view.silent) if self._report is not None else {"the cluster": "no round has ended"} | view.silent
         empty = view.groups.empty()
         return InspectedCluster(
-            cluster=self.watch.cluster,
+            cluster=self.observed.cluster,
             ts=view.clock.now_ms(),
-            looked_s=round(self.lasted_s, 1),
+            looked_s=round(self.elapsed_s, 1),
             brokers=tuple(sorted(view.brokers.addresses)),
             untold=self._watched.probe.brokers_without_groups,
             empty=EmptyGroups(number=empty.number, not_known=empty.not_known, not_asked=empty.not_asked),
             silent=silent,
-            groups=(*(snapshot_of(group) for _, group in sorted(self.watch.groups.items())), *self._absent()),
+            groups=(*(snapshot_of(group) for _, group in sorted(self.observed.groups.items())), *self._absent()),
         )
 
     def _absent(self) -> Iterator[InspectedGroup]:
         """Groups that were asked for by their names, and that no broker has told of."""
         view, untold = self._watched.view, self._watched.probe.brokers_without_groups
-        for name in self._names - self.watch.groups.keys():
+        for name in self._names - self.observed.groups.keys():
             if not view.policy.covers(name):
                 why = "evenkeel leaves it out: a group of RocketMQ's own, or in [collector] exclude"
             elif view.groups.knows(name):
@@ -96,14 +96,14 @@ class Look:
                 why = f"no broker knows it: {', '.join(sorted(view.brokers.addresses))}"
             is_certain = view.policy.covers(name) and not untold and not view.groups.knows(name)
             yield absent(
-                self.watch.cluster, name, view.clock.now_ms(), why, is_certain and bool(view.brokers.addresses)
+                self.observed.cluster, name, view.clock.now_ms(), why, is_certain and bool(view.brokers.addresses)
             )
 
     async def close(self) -> None:
         await self._watched.probe.close()
 
 
-def expecting(settings: Settings, cluster: str, groups: Iterable[str]) -> Settings:
+def expecting_members(settings: Settings, cluster: str, groups: Iterable[str]) -> Settings:
     """A group that is asked for by its name is expected to have members."""
     rules = [
         replace(settings.rule_for(cluster, group), cluster="*", group=group, always_on=True) for group in named(groups)
@@ -116,69 +116,69 @@ def named(groups: Iterable[str]) -> list[str]:
     return [group for group in groups if not set(group) & set("*?[")]
 
 
-def inspect_once(config: Config, plan: Plan) -> list[InspectedCluster]:
+def inspect_once(config: Config, options: InspectOptions) -> list[InspectedCluster]:
     """One answer. Raises CollectorError where a cluster cannot be asked at all."""
 
     async def look() -> list[InspectedCluster]:
-        async with _looks(config, plan) as looks:
-            await asyncio.gather(*(_look_long_enough(one, plan) for one in looks))
-            return [one.picture() for one in looks]
+        async with _inspections(config, options) as inspections:
+            await asyncio.gather(*(_inspect_long_enough(one, options) for one in inspections))
+            return [one.snapshot() for one in inspections]
 
     return run_once(look())
 
 
-def inspect_until_signal(config: Config, plan: Plan, show: Show) -> list[InspectedCluster]:
-    """A picture after each round, until SIGINT or SIGTERM; the last one is given back."""
+def inspect_until_signal(config: Config, options: InspectOptions, show: Show) -> list[InspectedCluster]:
+    """Snapshots after each round, until SIGINT or SIGTERM; the last one is given back."""
 
     async def watch() -> list[InspectedCluster]:
         stop = asyncio.Event()
         signals.tell(stop.set)
         stopping = asyncio.create_task(stop.wait())
-        async with _looks(config, plan) as looks:
+        async with _inspections(config, options) as inspections:
             while not stop.is_set():
                 began_s = time.monotonic()
-                await _rounds(looks, stopping)
+                await _rounds(inspections, stopping)
                 if not stop.is_set():
-                    show([one.picture() for one in looks])
+                    show([one.snapshot() for one in inspections])
                 left_s = INTERVAL_MS / 1000 - (time.monotonic() - began_s)
                 await asyncio.wait([stopping], timeout=max(0, left_s))
-            return [one.picture() for one in looks]
+            return [one.snapshot() for one in inspections]
 
     with Signals() as signals:
         return asyncio.run(watch())
 
 
 @contextlib.asynccontextmanager
-async def _looks(config: Config, plan: Plan) -> AsyncIterator[list[Look]]:
-    looks = [Look(config, cluster, plan) for cluster in name_servers(config)]
+async def _inspections(config: Config, options: InspectOptions) -> AsyncIterator[list[ClusterInspection]]:
+    inspections = [ClusterInspection(config, cluster, options) for cluster in name_servers(config)]
     try:
-        yield looks
+        yield inspections
     finally:
-        await asyncio.gather(*(one.close() for one in looks))
+        await asyncio.gather(*(one.close() for one in inspections))
 
 
-async def _look_long_enough(look: Look, plan: Plan) -> None:
+async def _inspect_long_enough(inspection: ClusterInspection, options: InspectOptions) -> None:
     """Until it is long enough and everybody has been heard; at the latest when the answer is due."""
     with contextlib.suppress(asyncio.TimeoutError):
-        await asyncio.wait_for(_rounds_of(look, plan), plan.latest_s)
+        await asyncio.wait_for(_run_rounds(inspection, options), options.latest_s)
 
 
-async def _rounds_of(look: Look, plan: Plan) -> None:
+async def _run_rounds(inspection: ClusterInspection, options: InspectOptions) -> None:
     while True:
-        began_s = look.lasted_s
-        await look.round()
-        is_enough = began_s >= plan.seconds
-        if is_enough and not look.is_waiting:
+        began_s = inspection.elapsed_s
+        await inspection.round()
+        is_enough = began_s >= options.seconds
+        if is_enough and not inspection.is_waiting:
             return
-        interval_s = LATE_INTERVAL_S if is_enough else INTERVAL_MS / 1000
-        await asyncio.sleep(max(0, interval_s - (look.lasted_s - began_s)))
+        interval_s = EXTRA_INTERVAL_S if is_enough else INTERVAL_MS / 1000
+        await asyncio.sleep(max(0, interval_s - (inspection.elapsed_s - began_s)))
 
 
-async def _rounds(looks: list[Look], stopping: "asyncio.Task[bool]") -> None:
+async def _rounds(inspections: list[ClusterInspection], stopping: "asyncio.Task[bool]") -> None:
     """A round of each cluster, unless it is to stop. Nothing of it is left running, whatever happens."""
 
     async def rounds() -> None:
-        await asyncio.gather(*(look.round() for look in looks))
+        await asyncio.gather(*(inspection.round() for inspection in inspections))
 
     rounding = asyncio.create_task(rounds())
     try:

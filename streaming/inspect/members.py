@@ -24,23 +24,25 @@ class _Load(NamedTuple):
     lag: int | None
 
 
-def rows_of(watch: ObservedGroup, evidence: GroupEvidence, queues: Sequence[InspectedQueue]) -> list[InspectedMember]:
+def rows_of(
+    observed: ObservedGroup, evidence: GroupEvidence, queues: Sequence[InspectedQueue]
+) -> list[InspectedMember]:
     """In the order of their ids."""
     owned: dict[str, list[InspectedQueue]] = {}
     for queue in queues:
         for client_id in dict.fromkeys(queue.owners or ()):
             owned.setdefault(client_id, []).append(queue)
     rows = sorted(
-        (_row(watch, evidence, member, owned) for member in evidence.members.values()), key=lambda row: row.client_id
+        (_row(observed, evidence, member, owned) for member in evidence.members.values()), key=lambda row: row.client_id
     )
     knows_all = all(queue.in_per_s is not None for queue in queues if not is_retry_topic(queue.topic))
-    return _hot_ones_marked(rows) if knows_all else rows
+    return _with_hot_ones(rows) if knows_all else rows
 
 
 def _row(
-    watch: ObservedGroup, evidence: GroupEvidence, member: MemberEvidence, owned: dict[str, list[InspectedQueue]]
+    observed: ObservedGroup, evidence: GroupEvidence, member: MemberEvidence, owned: dict[str, list[InspectedQueue]]
 ) -> InspectedMember:
-    client, state = member.client, watch.group.state
+    client, state = member.client, observed.group.state
     newest = member.reports[0] if member.reports else None
     heartbeat = state.heartbeat[client.heartbeat] if client.heartbeat >= 0 else None
     load = _load(owned.get(client.client_id, []))
@@ -51,7 +53,7 @@ def _row(
         addresses=addresses_of(client) or None,
         brokers=tuple(broker.name for index, broker in enumerate(state.brokers) if entries_at(client, index)),
         answered=newest is not None and not client.unanswered_since_ts,
-        why_not=None if newest and not client.unanswered_since_ts else watch.why_silent(client.client_id),
+        why_not=None if newest and not client.unanswered_since_ts else observed.why_silent(client.client_id),
         answer_age_s=None if newest is None else round(max(0, state.now - newest.answered_ts) / 1000, 1),
         started_ts=(newest.start_ts or None) if newest else None,
         language=heartbeat.language if heartbeat else None,
@@ -62,7 +64,6 @@ def _row(
         in_per_s=load.in_per_s if newest else None,
         out_per_s=load.out_per_s if newest else None,
         lag=load.lag if newest else None,
-        hot=False,
     )
 
 
@@ -92,7 +93,7 @@ def total_lag(queues: Iterable[InspectedQueue]) -> int | None:
     return sum(known) if known else None
 
 
-def _hot_ones_marked(rows: list[InspectedMember]) -> list[InspectedMember]:
+def _with_hot_ones(rows: list[InspectedMember]) -> list[InspectedMember]:
     rates = [row.in_per_s or 0 for row in rows if row.queues]
     least = max(BUSY_PER_S, HOT * fmean(rates)) if len(rates) > 1 else float("inf")
     return [replace(row, hot=True) if row.queues and (row.in_per_s or 0) >= least else row for row in rows]

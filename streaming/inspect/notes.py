@@ -18,17 +18,17 @@ UNEVEN = 1.25  # times the share of the queues
 
 
 def notes_on(
-    evidence: GroupEvidence, found: list[TopicFindings], rows: list[InspectedQueue], people: list[InspectedMember]
+    evidence: GroupEvidence, found: list[TopicFindings], rows: list[InspectedQueue], members: list[InspectedMember]
 ) -> Iterator[str]:
     yield from _exclusions(evidence, found)
     if evidence.exclusion is not None:
         return
-    yield from _mixed_strategies(evidence, people)
+    yield from _mixed_strategies(evidence, members)
     if len(evidence.named_classes) < 2:
         yield from _unknown_owners(found)
-    yield from _uneven_load(rows, people)
+    yield from _uneven_load(rows, members)
     yield from _one_way_queues(rows)
-    yield from _young_members(evidence, people)
+    yield from _young_members(evidence, members)
 
 
 def _exclusions(evidence: GroupEvidence, found: list[TopicFindings]) -> Iterator[str]:
@@ -45,11 +45,11 @@ def _exclusions(evidence: GroupEvidence, found: list[TopicFindings]) -> Iterator
             yield f"{topic.topic.name}: EXCLUDED, {topic.exclusion}: {why_excluded(topic.exclusion)}"
 
 
-def _mixed_strategies(evidence: GroupEvidence, people: list[InspectedMember]) -> Iterator[str]:
+def _mixed_strategies(evidence: GroupEvidence, members: list[InspectedMember]) -> Iterator[str]:
     if len(evidence.named_classes) < 2:
         return
     users: defaultdict[str, list[str]] = defaultdict(list)
-    for member in people:
+    for member in members:
         if member.answered and member.strategy:
             users[member.strategy].append(member.client_id)
     parts = [f"{name}: {first_of(ids)}" for name, ids in sorted(users.items())]
@@ -64,21 +64,20 @@ def _unknown_owners(found: list[TopicFindings]) -> Iterator[str]:
             yield f"{findings.evidence.topic.name}: who should own what is not known: {why}"
 
 
-def _uneven_load(rows: list[InspectedQueue], people: list[InspectedMember]) -> Iterator[str]:
+def _uneven_load(rows: list[InspectedQueue], members: list[InspectedMember]) -> Iterator[str]:
     """An even number of queues is not an even load."""
     everything = total(row.in_per_s for row in rows)
     queues = sum(row.readable and not is_retry_topic(row.topic) for row in rows)
-    for member in people:
+    for member in members:
         if everything and member.hot and member.in_per_s and member.queues:
             share, of_queues = 100 * member.in_per_s / everything, 100 * member.queues / queues
             if share > UNEVEN * of_queues:
                 yield f"{member.client_id} gets {share:.0f} % of the messages with {of_queues:.0f} % of the queues"
     for topic in dict.fromkeys(row.topic for row in rows if row.hot):
         hot = [row for row in rows if row.hot and row.topic == topic]
-        share = (
-            100 * (total(row.in_per_s for row in hot) or 0) / (total(r.in_per_s for r in rows if r.topic == topic) or 1)
-        )
-        names = ranges((row.broker_name, row.queue_id) for row in hot)
+        of_topic = total(row.in_per_s for row in rows if row.topic == topic) or 1
+        share = 100 * (total(row.in_per_s for row in hot) or 0) / of_topic
+        names = ranges(row.name for row in hot)
         yield f"{topic}: {counted(len(hot), 'hot queue')}, {share:.0f} % of its messages: {names}"
 
 
@@ -88,12 +87,12 @@ def _one_way_queues(rows: list[InspectedQueue]) -> Iterator[str]:
         ("can be written, not read: nobody gets what arrives", [r for r in rows if r.writable and not r.readable]),
     ):
         for topic in dict.fromkeys(row.topic for row in chosen if not is_retry_topic(row.topic)):
-            names = ranges((row.broker_name, row.queue_id) for row in chosen if row.topic == topic)
+            names = ranges(row.name for row in chosen if row.topic == topic)
             yield f"{topic}: {names} {what}"
 
 
-def _young_members(evidence: GroupEvidence, people: list[InspectedMember]) -> Iterator[str]:
+def _young_members(evidence: GroupEvidence, members: list[InspectedMember]) -> Iterator[str]:
     """By the clients' own clocks, so it is no evidence; but it may explain what is seen."""
-    young = [m for m in people if m.started_ts and 0 <= evidence.now - m.started_ts <= YOUNG_MS]
+    young = [m for m in members if m.started_ts and 0 <= evidence.now - m.started_ts <= YOUNG_MS]
     for member in young[:3]:
         yield f"{member.client_id} started {(evidence.now - (member.started_ts or 0)) // 1000} s ago"

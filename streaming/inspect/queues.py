@@ -13,6 +13,7 @@ from streaming.core.state.group_state import HostedQueues
 from streaming.core.state.queue_state import Queue as QueueInState
 from streaming.inspect.message_rates import Flow, OffsetHistory
 from streaming.inspect.snapshot import InspectedQueue
+from streaming.snapshots.values import QueueName
 
 PERM_WRITE = 2  # org.apache.rocketmq.common.constant.PermName.PERM_WRITE
 HOT = 2.0  # times the mean of the topic's queues
@@ -25,7 +26,7 @@ def rows_of(findings: TopicFindings, offsets: OffsetHistory) -> list[InspectedQu
     rows = {index: _judged(findings, index, verdict, offsets) for index, verdict in findings.verdicts.items()}
     for index in _only_writable(findings.evidence):
         rows.setdefault(index, _not_judged(findings.evidence, index, offsets))
-    return _hot_ones_marked(sorted(rows.values(), key=lambda row: (row.broker_name, row.queue_id)))
+    return _with_hot_ones(sorted(rows.values(), key=lambda row: row.name))
 
 
 def may_be(topic: TopicEvidence, index: int, kind: Kind) -> Kind | None:
@@ -61,6 +62,11 @@ def _judged(findings: TopicFindings, index: int, verdict: Verdict, offsets: Offs
     )
 
 
+def names_of(findings: TopicFindings, indices: list[int]) -> tuple[QueueName, ...]:
+    names = sorted(map(findings.evidence.group.message_queue, indices))
+    return tuple((name.broker_name, name.queue_id) for name in names)
+
+
 def stands_ms(queue: QueueInState) -> int:
     """For how long messages have waited without one being consumed."""
     return queue.progress_ts - queue.unconsumed_since_ts if queue.unconsumed_since_ts and queue.consumer_lag > 0 else 0
@@ -74,12 +80,7 @@ def _not_judged(topic: TopicEvidence, index: int, offsets: OffsetHistory) -> Ins
         topic=name.topic,
         broker_name=name.broker_name,
         queue_id=name.queue_id,
-        finding=None,
-        may_be=None,
-        cause=None,
-        reason=None,
         owners=owners_of(topic, index),
-        expected=None,
         readable=is_readable(hosted) and queue.queue_id < hosted.read,
         writable=bool(hosted.perm & PERM_WRITE) and queue.queue_id < hosted.write,
         in_per_s=flow.in_per_s,
@@ -87,7 +88,6 @@ def _not_judged(topic: TopicEvidence, index: int, offsets: OffsetHistory) -> Ins
         lag=flow.lag,
         still_s=max(0, queue.stalled_ms) // 1000 if queue.pull_lag > 0 and queue.stalled_ms else None,
         stands_s=stands_ms(queue) // 1000 if stands_ms(queue) >= STANDS_FROM_MS else None,
-        hot=False,
     )
 
 
@@ -116,7 +116,7 @@ def _only_writable(topic: TopicEvidence) -> list[int]:
     ]
 
 
-def _hot_ones_marked(rows: list[InspectedQueue]) -> list[InspectedQueue]:
+def _with_hot_ones(rows: list[InspectedQueue]) -> list[InspectedQueue]:
     """None, where some queue's messages are not known: there is no mean to compare with."""
     rates = [row.in_per_s for row in rows if row.in_per_s is not None]
     least = max(BUSY_PER_S, HOT * fmean(rates)) if len(rates) == len(rows) > 1 else float("inf")

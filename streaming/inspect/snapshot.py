@@ -19,15 +19,15 @@ class Finding(Struct, frozen=True, kw_only=True):
 class Undecided(Struct, frozen=True, kw_only=True):
     """What cannot be judged yet. ``kind``: what it may be, UNKNOWN where nothing can be said.
 
-    ``judged_in_s`` is how long it takes at least from now on, None where that is not known.
+    ``judged_in_s``: how long it takes at least from now on, None where that is not known.
     """
 
     kind: str
-    topic: str | None
-    queues: tuple[QueueName, ...]
-    cause: str | None
+    topic: str | None = None
+    queues: tuple[QueueName, ...] = ()
+    cause: str | None = None
     evidence: str
-    judged_in_s: int | None
+    judged_in_s: int | None = None
 
 
 class InspectedMember(Struct, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class InspectedMember(Struct, frozen=True, kw_only=True):
     in_per_s: float | None
     out_per_s: float | None
     lag: int | None
-    hot: bool
+    hot: bool = False
 
 
 class InspectedQueue(QueueSnapshot, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ class InspectedQueue(QueueSnapshot, frozen=True, kw_only=True):
     consumed.
     """
 
-    may_be: str | None
+    may_be: str | None = None
     readable: bool
     writable: bool
     in_per_s: float | None
@@ -67,7 +67,7 @@ class InspectedQueue(QueueSnapshot, frozen=True, kw_only=True):
     lag: int | None
     still_s: int | None
     stands_s: int | None
-    hot: bool
+    hot: bool = False
 
 
 class AskedBroker(Struct, frozen=True, kw_only=True):

@@ -12,8 +12,9 @@ from streaming.core.finding_kinds import WRONG
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import Verdict
 from streaming.inspect.observed_groups import ObservedGroup
-from streaming.inspect.queues import STANDS_FROM_MS, flow_of, may_be, stands_ms
-from streaming.inspect.snapshot import QueueName, Undecided
+from streaming.inspect.queues import may_be, names_of
+from streaming.inspect.snapshot import Undecided
+from streaming.inspect.stalling import may_stall
 from streaming.notices.evidence_english import in_english
 from streaming.notices.times import moment
 from streaming.wording.numbers import age, counted
@@ -26,13 +27,13 @@ SHOWN = {
     Kind.NO_MEMBERS: "nobody to consume them",
 }
 SAID_ONCE = "certain once all whom it rests on have said it again"
-NO_OFFSETS = "its brokers have not told the offsets"
 MESSAGES_NOT_KNOWN = "how many messages wait is not known: its brokers have not told the offsets"
+MOST_SILENT = 3
 NO_TOPIC = "no topic is known that its members subscribe to"
 
 
 def found_by_kind(findings: TopicFindings) -> dict[Kind, list[int]]:
-    """Places of the queues of which the core finds more than that all is well, or not known."""
+    """Indices of queues of which the core finds that something is wrong."""
     found: defaultdict[Kind, list[int]] = defaultdict(list)
     for index, verdict in findings.verdicts.items():
         if verdict.kind in WRONG:
@@ -40,9 +41,9 @@ def found_by_kind(findings: TopicFindings) -> dict[Kind, list[int]]:
     return found
 
 
-def of_empty(watch: ObservedGroup, evidence: GroupEvidence) -> Iterator[Undecided]:
+def of_empty(observed: ObservedGroup, evidence: GroupEvidence) -> Iterator[Undecided]:
     """A group without members that messages wait for: since when it has none, a look cannot tell."""
-    waiting = watch.offsets.waiting(evidence.now)
+    waiting = observed.offsets.waiting(evidence.now)
     if waiting.messages == 0:
         return
     wait = f"{waiting.messages} messages wait in {counted(waiting.queues, 'queue')}"
@@ -54,14 +55,7 @@ def of_empty(watch: ObservedGroup, evidence: GroupEvidence) -> Iterator[Undecide
         else "",
         "since when it has no members is not known: one that was retired looks the same",
     ]
-    yield Undecided(
-        kind=Kind.NO_MEMBERS.value,
-        topic=None,
-        queues=(),
-        cause=None,
-        evidence="; ".join(filter(None, parts)),
-        judged_in_s=None,
-    )
+    yield Undecided(kind=Kind.NO_MEMBERS.value, evidence="; ".join(filter(None, parts)))
 
 
 def of_topic(findings: TopicFindings) -> Iterator[Undecided]:
@@ -74,8 +68,7 @@ def of_topic(findings: TopicFindings) -> Iterator[Undecided]:
             unclear[supposed or Kind.UNKNOWN, _why_unknown(verdict)].append(index)
     for (kind, why), indices in sorted(unclear.items(), key=lambda item: item[0][0] is Kind.UNKNOWN):
         yield _unclear(findings, kind, indices, why)
-    yield from _may_stand_still(findings)
-    yield from _may_be_slow(findings)
+    yield from may_stall(findings)
 
 
 def _said_once(findings: TopicFindings) -> Iterator[Undecided]:
@@ -98,7 +91,7 @@ def _unclear(findings: TopicFindings, kind: Kind, indices: list[int], why: str) 
     return Undecided(
         kind=kind.value,
         topic=topic.topic.name,
-        queues=named(findings, indices),
+        queues=names_of(findings, indices),
         cause=cause,
         evidence="; ".join(part for part in (SHOWN.get(kind), why, words) if part),
         judged_in_s=-(-wait_ms // 1000) if wait_ms > 0 and not why else None,
@@ -108,103 +101,32 @@ def _unclear(findings: TopicFindings, kind: Kind, indices: list[int], why: str) 
 def _cause(findings: TopicFindings, kind: Kind, indices: list[int]) -> tuple[str | None, str]:
     """A cause is named only where one fits: what looks wrong for a moment needs none."""
     found = explain(findings.evidence, kind, frozenset(indices)) if kind in EXPLAINED else None
-    return (
-        (None, "")
-        if found is None or found.cause is Cause.UNEXPLAINED
-        else (found.cause.value, in_english(found.observed, moment))
-    )
+    if found is None or found.cause is Cause.UNEXPLAINED:
+        return None, ""
+    return found.cause.value, in_english(found.observed, moment)
 
 
-def _may_stand_still(findings: TopicFindings) -> Iterator[Undecided]:
-    """Messages wait, and none has been seen to be pulled: only time tells whether the queue stands still."""
-    topic = findings.evidence
-    queues, timing = topic.group.state.queues, topic.group.timing
-    indices = [
-        index
-        for index, verdict in findings.verdicts.items()
-        if verdict.kind in (Kind.MATCH, Kind.MISPLACED) and queues[index].pull_lag > 0 and queues[index].stalled_ms
-    ]
-    if not indices or topic.broadcasts:
-        return
-    stall = timing.stall_ms + (timing.grace_orderly_extra_ms if topic.of_group.orderly else 0)
-    waiting = sum(queues[index].pull_lag for index in indices)
-    longest = max(0, *(queues[index].stalled_ms for index in indices))
-    yield Undecided(
-        kind=Kind.STALLED.value,
-        topic=topic.topic.name,
-        queues=named(findings, indices),
-        cause=None,
-        evidence=f"{waiting} messages wait, none seen to be pulled for {longest // 1000} s; "
-        f"STALLED: judged after {stall // 1000} s",
-        judged_in_s=max(1, -(-(stall - longest) // 1000)),
-    )
-
-
-def _may_be_slow(findings: TopicFindings) -> Iterator[Undecided]:
-    """Messages are pulled, and none has been seen to be consumed: a batch that takes long, or a listener that hangs."""
-    topic = findings.evidence
-    queues, timing = topic.group.state.queues, topic.group.timing
-    indices = [
-        index
-        for index, verdict in findings.verdicts.items()
-        if verdict.kind in (Kind.MATCH, Kind.MISPLACED)
-        and stands_ms(queues[index]) >= STANDS_FROM_MS
-        and not (queues[index].pull_lag > 0 and queues[index].stalled_ms)
-    ]
-    if not indices or topic.broadcasts:
-        return
-    enough = timing.consume_stall_ms + (timing.grace_orderly_extra_ms if topic.of_group.orderly else 0)
-    waiting = sum(queues[index].consumer_lag for index in indices)
-    longest = max(stands_ms(queues[index]) for index in indices)
-    yield Undecided(
-        kind=Kind.SLOW_CONSUMER.value,
-        topic=topic.topic.name,
-        queues=named(findings, indices),
-        cause=None,
-        evidence=f"{waiting} messages wait, none seen to be consumed for {longest // 1000} s; "
-        f"SLOW_CONSUMER: judged after {enough // 1000} s",
-        judged_in_s=max(1, -(-(enough - longest) // 1000)),
-    )
-
-
-def without_offsets(watch: ObservedGroup, findings: list[TopicFindings]) -> Iterator[Undecided]:
-    """Whether a queue stands still is told by its offsets alone."""
-    for one in findings:
-        topic = one.evidence
-        judged = [index for index, verdict in one.verdicts.items() if verdict.kind in (Kind.MATCH, Kind.MISPLACED)]
-        unseen = [index for index in judged if flow_of(topic, index, watch.offsets).lag is None]
-        if unseen and not is_retry_topic(topic.topic.name) and not topic.broadcasts:
-            yield Undecided(
-                kind=Kind.STALLED.value,
-                topic=topic.topic.name,
-                queues=named(one, unseen),
-                cause=None,
-                evidence=NO_OFFSETS,
-                judged_in_s=None,
-            )
-
-
-def of_coverage(watch: ObservedGroup, evidence: GroupEvidence) -> Iterator[Undecided]:
+def of_coverage(observed: ObservedGroup, evidence: GroupEvidence) -> Iterator[Undecided]:
     """Brokers that did not say who the members are, members that did not say what they own, and what was too much."""
-    for told, why in watch.refused.items():
+    for told, why in observed.refused.items():
         yield of_group(f"{told} was told and not taken: {why}")
-    for broker in watch.brokers:
+    for broker in observed.brokers:
         if not broker.answered:
             yield of_group(f"no list of members from {broker.broker_name}: {broker.error or 'no answer'}")
     if not evidence.members or evidence.exclusion is not None:
         return
     silent = [member.client.client_id for member in evidence.members.values() if not member.reports]
-    for client_id in silent[:3]:
-        yield of_group(f"no report from {client_id}: {watch.why_silent(client_id)}")
-    if len(silent) > 3:
-        yield of_group(f"no report from {len(silent) - 3} more")
+    for client_id in silent[:MOST_SILENT]:
+        yield of_group(f"no report from {client_id}: {observed.why_silent(client_id)}")
+    if len(silent) > MOST_SILENT:
+        yield of_group(f"no report from {len(silent) - MOST_SILENT} more")
     if not any(not is_retry_topic(topic.name) for topic in evidence.group.state.topics):
         yield of_group(NO_TOPIC)
 
 
-def of_unknown_brokers(watch: ObservedGroup, findings: list[TopicFindings]) -> Iterator[Undecided]:
+def of_unknown_brokers(observed: ObservedGroup, findings: list[TopicFindings]) -> Iterator[Undecided]:
     """Brokers on which members own queues, and which no route has: they may have been lost before the look began."""
-    hosting = {broker.broker_name for broker in watch.brokers}
+    hosting = {broker.broker_name for broker in observed.brokers}
     for one in findings:
         state = one.evidence.group.state
         hosting |= {state.brokers[index].name for index in one.evidence.hosts}
@@ -224,9 +146,4 @@ def of_unknown_brokers(watch: ObservedGroup, findings: list[TopicFindings]) -> I
 
 def of_group(evidence: str) -> Undecided:
     """Nothing can be said of the group, or of a part of it."""
-    return Undecided(kind=Kind.UNKNOWN.value, topic=None, queues=(), cause=None, evidence=evidence, judged_in_s=None)
-
-
-def named(findings: TopicFindings, indices: list[int]) -> tuple[QueueName, ...]:
-    names = sorted(map(findings.evidence.group.message_queue, indices))
-    return tuple((name.broker_name, name.queue_id) for name in names)
+    return Undecided(kind=Kind.UNKNOWN.value, evidence=evidence)

@@ -14,11 +14,11 @@ class QueueSnapshot(Struct, frozen=True, kw_only=True):
     topic: str
     broker_name: str
     queue_id: int
-    finding: str | None
-    cause: str | None
-    reason: str | None
-    owners: tuple[str, ...] | None
-    expected: tuple[str, ...] | None
+    finding: str | None = None
+    cause: str | None = None
+    reason: str | None = None
+    owners: tuple[str, ...] | None = None
+    expected: tuple[str, ...] | None = None
 
     @property
     def name(self) -> QueueName:

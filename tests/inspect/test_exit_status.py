@@ -4,17 +4,17 @@ import pytest
 
 from streaming.config import Config
 from streaming.inspect.exit_status import exit_status
-from streaming.inspect.inspection import Plan, expecting
+from streaming.inspect.inspection import InspectOptions, expecting_members
 from streaming.inspect.snapshot import EmptyGroups, InspectedCluster, InspectedGroup
 
 
 def test_group_that_is_named_keeps_its_rules() -> None:
     config = Config.model_validate({"groups": [{"group": "o*", "strategy": "AVG"}]})
-    settings = expecting(config.settings(), "prod", ("orders", "p*"))
+    settings = expecting_members(config.settings(), "prod", ("orders", "p*"))
     rule = settings.rule_for("prod", "orders")
     assert (rule.strategy, rule.always_on) == ("AVG", True)
     assert not settings.rule_for("prod", "payments").always_on
-    assert Plan(seconds=60).latest_s > 60
+    assert InspectOptions(seconds=60).latest_s > 60
 
 
 @pytest.mark.parametrize(

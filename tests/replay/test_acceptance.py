@@ -23,7 +23,7 @@ from schemas.identity import is_retry_topic
 from streaming.cli import main
 from streaming.config import load_config
 from streaming.demo import RECORDINGS
-from streaming.explain.expired_facts import read_standing
+from streaming.explain.expired_facts import read_expired
 from streaming.explain.read_facts import read_group
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.replay.alert_transitions import as_json, transitions
@@ -101,6 +101,6 @@ def test_the_command_prints_json_alone_and_leaves_the_tables(tmp_path: Path) -> 
     assert told == replay("d_sameid", "--engine", "core")
     assert DeltaTable(tables / "alerts").to_pyarrow_table().num_rows == len(told)
     by_facts = snapshot_of(read_group(str(tables), told[0]["group"], None, None))
-    by_tables = snapshot_of(read_standing(str(tables), told[0]["group"], None, None))
+    by_tables = snapshot_of(read_expired(str(tables), told[0]["group"], None, None))
     assert by_tables.alerts, "tables that outlive the facts explain alike"
     assert msgspec.structs.replace(by_tables, changes=by_facts.changes) == by_facts

@@ -1,0 +1,90 @@
+"""Queues that may be STALLED or SLOW_CONSUMER: messages wait, and only time tells whether consuming goes on."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from schemas.facts import Kind
+from schemas.identity import is_retry_topic
+from streaming.core.findings.queue_findings import TopicFindings
+from streaming.core.settings import Timing
+from streaming.core.state.queue_state import Queue as QueueInState
+from streaming.inspect.observed_groups import ObservedGroup
+from streaming.inspect.queues import STANDS_FROM_MS, flow_of, names_of, stands_ms
+from streaming.inspect.snapshot import Undecided
+
+NO_OFFSETS = "its brokers have not told the offsets"
+
+
+class _Stall(NamedTuple):
+    """``lasts_ms``: for how long messages have waited; 0: they do not. ``judged_after_ms``: when the core judges it."""
+
+    kind: Kind
+    not_seen: str
+    lasts_ms: Callable[[QueueInState], int]
+    lag: Callable[[QueueInState], int]
+    judged_after_ms: Callable[[Timing], int]
+
+
+def _not_pulled_ms(queue: QueueInState) -> int:
+    return max(1, queue.stalled_ms) if queue.pull_lag > 0 and queue.stalled_ms else 0
+
+
+def _not_consumed_ms(queue: QueueInState) -> int:
+    """Of queues whose messages are pulled: a batch that takes long, or a listener that hangs."""
+    return stands_ms(queue) if stands_ms(queue) >= STANDS_FROM_MS and not _not_pulled_ms(queue) else 0
+
+
+_STALLS = (
+    _Stall(Kind.STALLED, "pulled", _not_pulled_ms, lambda queue: queue.pull_lag, lambda timing: timing.stall_ms),
+    _Stall(
+        Kind.SLOW_CONSUMER,
+        "consumed",
+        _not_consumed_ms,
+        lambda queue: queue.consumer_lag,
+        lambda timing: timing.consume_stall_ms,
+    ),
+)
+
+
+def may_stall(findings: TopicFindings) -> Iterator[Undecided]:
+    queues = findings.evidence.group.state.queues
+    for stall in _STALLS:
+        indices = [index for index in _owned(findings) if stall.lasts_ms(queues[index])]
+        if indices:
+            yield _undecided(findings, stall, indices)
+
+
+def _undecided(findings: TopicFindings, stall: _Stall, indices: list[int]) -> Undecided:
+    topic, queues = findings.evidence, [findings.evidence.group.state.queues[index] for index in indices]
+    extra_ms = topic.group.timing.grace_orderly_extra_ms if topic.of_group.orderly else 0
+    judged_after_ms = stall.judged_after_ms(topic.group.timing) + extra_ms
+    longest_ms = max(map(stall.lasts_ms, queues))
+    return Undecided(
+        kind=stall.kind.value,
+        topic=topic.topic.name,
+        queues=names_of(findings, indices),
+        evidence=f"{sum(map(stall.lag, queues))} messages wait, none seen to be {stall.not_seen} for "
+        f"{longest_ms // 1000} s; {stall.kind.value}: judged after {judged_after_ms // 1000} s",
+        judged_in_s=max(1, -(-(judged_after_ms - longest_ms) // 1000)),
+    )
+
+
+def without_offsets(observed: ObservedGroup, found: list[TopicFindings]) -> Iterator[Undecided]:
+    """Only offsets tell whether a queue stalls."""
+    for findings in found:
+        topic = findings.evidence
+        indices = [index for index in _owned(findings) if flow_of(topic, index, observed.offsets).lag is None]
+        if indices and not is_retry_topic(topic.topic.name):
+            yield Undecided(
+                kind=Kind.STALLED.value,
+                topic=topic.topic.name,
+                queues=names_of(findings, indices),
+                evidence=NO_OFFSETS,
+            )
+
+
+def _owned(findings: TopicFindings) -> list[int]:
+    """Queues that have one owner. In broadcasting every member consumes every queue."""
+    if findings.evidence.broadcasts:
+        return []
+    return [index for index, verdict in findings.verdicts.items() if verdict.kind in (Kind.MATCH, Kind.MISPLACED)]
