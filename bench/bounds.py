@@ -30,7 +30,8 @@ from schemas.events import (
 from streaming.core.intake.size_limits import BROKERS_AT_MOST, CLIENTS_AT_MOST, QUEUES_AT_MOST, TOPICS_AT_MOST
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import new_state, pack, unpack
+from streaming.core.state.group_state import new_state
+from streaming.core.state.packing import pack, unpack
 from streaming.core.step import take
 
 T0 = 1_790_000_000_000

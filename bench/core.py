@@ -12,7 +12,8 @@ from schemas.events import AnyEvent
 from streaming.core.evaluation import evaluate
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import GroupState, new_state, pack, unpack
+from streaming.core.state.group_state import GroupState, new_state
+from streaming.core.state.packing import pack, unpack
 from streaming.core.step import take
 from streaming.simulation.load.fleet_spec import FleetSpec, templates_for
 from streaming.simulation.load.generated_fleet import generated_fleet

@@ -226,7 +226,7 @@ class BrokerQueues(Struct, frozen=True):
     queues: int
 
 
-class RouteCopy(Struct, frozen=True):
+class RouteAtNameServers(Struct, frozen=True):
     """The route as these name servers (host:port) hold it; empty: not known which."""
 
     name_servers: tuple[str, ...]
@@ -236,7 +236,7 @@ class RouteCopy(Struct, frozen=True):
 class RoutesDiffer(Part, frozen=True, kw_only=True):
     """Name servers hold different copies of the topic's route."""
 
-    copies: tuple[RouteCopy, ...]
+    copies: tuple[RouteAtNameServers, ...]
 
 
 class OldRoute(Part, frozen=True, kw_only=True):

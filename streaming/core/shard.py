@@ -19,7 +19,8 @@ from streaming.core.intake.refused_events import OF_THEIR_GROUP, note_refused
 from streaming.core.retention import can_be_compacted, compacted, silent_before
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import new_state, pack, unpack
+from streaming.core.state.group_state import new_state
+from streaming.core.state.packing import pack, unpack
 from streaming.core.state.restore import SEED_TOPIC, restore
 from streaming.core.step import Origin, Refused, take
 from streaming.errors import StateVersionError

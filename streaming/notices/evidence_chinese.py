@@ -55,7 +55,7 @@ def _list(one: o.BrokerList) -> str:
     return f"{one.broker_name} 列出 {_names(one.clients)}" if one.clients.count else f"{one.broker_name} 未列出任何成员"
 
 
-def _copy(copy: o.RouteCopy) -> str:
+def _copy(copy: o.RouteAtNameServers) -> str:
     sizes = ", ".join(f"{one.broker_name} {one.queues} 个队列" for one in copy.brokers)
     return f"{', '.join(copy.name_servers) or '其中一个'}：{sizes or '没有队列'}"
 

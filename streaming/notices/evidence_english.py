@@ -95,7 +95,7 @@ def _routes_differ(it: o.RoutesDiffer, _: Clock) -> str:
     return f"name servers differ on the route: {'; '.join(copies)}"
 
 
-def _sizes(copy: o.RouteCopy) -> str:
+def _sizes(copy: o.RouteAtNameServers) -> str:
     return ", ".join(f"{one.queues} queues on {one.broker_name}" for one in copy.brokers) or "no queue"
 
 

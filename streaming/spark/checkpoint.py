@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from streaming.core.settings import Settings
 from streaming.core.shard import require_readable
-from streaming.core.state.group_state import STATE_VERSION, require_version
+from streaming.core.state.packing import STATE_VERSION, require_version
 from streaming.errors import CheckpointError
 from streaming.spark.storage import Folder
 

@@ -37,7 +37,8 @@ from streaming.core.allocation import AllocationError, Averagely, Strategy, sort
 from streaming.core.settings import Settings
 from streaming.core.shard import Record
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import GroupState, new_state, pack, unpack
+from streaming.core.state.group_state import GroupState, new_state
+from streaming.core.state.packing import pack, unpack
 from streaming.core.step import take
 from streaming.notices.evidence_english import english_evidence
 

@@ -4,7 +4,7 @@ import msgspec
 
 from schemas.facts import AlertChange, AlertFact
 from streaming.core.alerts.details import CHANGES_AT_MOST, CLIENTS_AT_MOST
-from streaming.core.state.group_state import pack
+from streaming.core.state.packing import pack
 from tests.core.fleet import T0, Fleet
 
 

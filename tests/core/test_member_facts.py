@@ -8,7 +8,8 @@ from schemas.events import ConsumerChange
 from schemas.facts import MemberFact, MembershipFact
 from streaming.core.settings import Timing
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import GroupState, pack
+from streaming.core.state.group_state import GroupState
+from streaming.core.state.packing import pack
 from tests.core.fleet import T0, Fleet
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from schemas.facts import AlertFact, GroupFact
 from streaming.core.settings import Timing
-from streaming.core.state.group_state import pack, unpack
+from streaming.core.state.packing import pack, unpack
 from tests.core.fleet import Fleet, said
 
 MORE, LESS = {"a": 4, "b": 4}, {"a": 2, "b": 2}

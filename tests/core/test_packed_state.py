@@ -1,9 +1,17 @@
 """How a group is packed: a queue at rest costs little, and what is kept of one that is not comes back."""
 
-import msgspec
+from pathlib import Path
+from typing import Any
 
-from streaming.core.state.group_state import new_state, pack, unpack
+import msgspec
+import pytest
+
+from streaming.core.state import packing
+from streaming.core.state.group_state import new_state
+from streaming.core.state.packing import MIGRATIONS, OLDEST_READABLE, STATE_VERSION, pack, unpack
 from streaming.core.state.queue_state import Queue, QueueAnomaly
+from streaming.errors import StateVersionError
+from tests.core.packed_states import FOLDER, form_of, path_of, plain, read_kept
 
 LONGEST_SHORT_ARRAY = 15  # MessagePack: longer ones have a header of three bytes, not one
 
@@ -28,3 +36,61 @@ def test_what_is_noted_of_a_queue_is_packed_and_goes_when_it_is_over() -> None:
     assert noted.anomaly is None
     noted.idle_since_ts = 0
     assert noted.anomaly is None
+
+
+KEPT = sorted(FOLDER.glob("version-*.jsonl"))
+
+
+def test_every_version_that_can_be_read_has_its_file() -> None:
+    assert [path.name for path in KEPT] == [path_of(v).name for v in range(OLDEST_READABLE, STATE_VERSION + 1)]
+    assert set(MIGRATIONS) == set(range(OLDEST_READABLE, STATE_VERSION))
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+def test_states_of_every_version_can_be_read(path: Path) -> None:
+    """A field that was added since has its default; all others hold what they held."""
+    _, states = read_kept(path)
+    assert len(states) >= 10
+    for kept in states:
+        state = plain(unpack(kept.packed))
+        assert msgspec.json.decode(msgspec.json.encode(state)) == state
+        if path == path_of(STATE_VERSION):
+            assert _holds(state, kept.holds), kept.name
+        assert plain(unpack(pack(unpack(kept.packed)))) == state
+
+
+def _holds(state: Any, kept: Any) -> bool:
+    if isinstance(kept, dict):
+        return all(name in state and _holds(state[name], value) for name, value in kept.items())
+    if isinstance(kept, list):
+        return len(state) == len(kept) and all(_holds(*pair) for pair in zip(state, kept, strict=True))
+    return bool(state == kept)
+
+
+def test_the_form_has_not_changed_without_a_new_version() -> None:
+    """Fields may be added at the end of a class, with a default. For all else the version is raised."""
+    form, _ = read_kept(path_of(STATE_VERSION))
+    now = form_of()
+    assert {name: now.get(name, [])[: len(fields)] for name, fields in form.items()} == form
+
+
+def test_a_state_of_an_older_version_is_migrated_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = new_state("c", "g")
+    state.now = 7
+    old = pack(state)
+
+    def two_fields_change_places(values: list[Any]) -> list[Any]:
+        return [values[1], values[0], *values[2:]]
+
+    monkeypatch.setattr(packing, "STATE_VERSION", STATE_VERSION + 2)
+    steps = {STATE_VERSION: two_fields_change_places, STATE_VERSION + 1: two_fields_change_places}
+    monkeypatch.setattr(packing, "MIGRATIONS", steps)
+    assert unpack(old) == state
+    steps[STATE_VERSION + 1] = list
+    assert (unpack(old).cluster, unpack(old).group, unpack(old).now) == ("g", "c", 7)
+
+
+def test_a_state_of_a_version_that_is_not_known_is_refused() -> None:
+    for version in (0, OLDEST_READABLE - 1, STATE_VERSION + 1):
+        with pytest.raises(StateVersionError, match="run 'evenkeel reseed'"):
+            unpack(bytes([version]) + pack(new_state("c", "g"))[1:])

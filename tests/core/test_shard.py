@@ -11,7 +11,8 @@ from schemas.events import AnyEvent, decode_event
 from schemas.facts import EventsLostFact, Fact, QuarantineFact
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
-from streaming.core.state.group_state import STATE_VERSION, new_state, pack, unpack
+from streaming.core.state.group_state import new_state
+from streaming.core.state.packing import STATE_VERSION, pack, unpack
 from streaming.errors import StateVersionError
 from tests.core.fleet import T0, Fleet, record_of
 

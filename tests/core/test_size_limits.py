@@ -19,7 +19,8 @@ from schemas.events import (
 from streaming.core.intake.size_limits import CLIENTS_AT_MOST, KNOWN_QUEUES_AT_MOST, QUEUES_AT_MOST
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import new_state, pack
+from streaming.core.state.group_state import new_state
+from streaming.core.state.packing import pack
 from streaming.core.step import Refused, take
 
 T0 = 1_700_000_000_000

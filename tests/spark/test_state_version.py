@@ -5,7 +5,7 @@ import json
 import pytest
 
 from streaming.config.storages import what_storage_lacks
-from streaming.core.state import group_state as state
+from streaming.core.state import packing as state
 from streaming.errors import SetupError, StateVersionError
 from streaming.spark.storage import Folder
 from tests.spark.pipeline import Pipeline, fleet, lines_of
@@ -39,7 +39,7 @@ def test_a_checkpoint_says_the_version_of_its_state(kept):
     without_checksum(identity_of(kept), {**made, "state_version": 1})
     facts = len(kept.rows())
     with pytest.raises(
-        StateVersionError, match="state of version 01, this evenkeel reads version 02: run 'evenkeel re"
+        StateVersionError, match="state of version 01, this evenkeel reads version 03: run 'evenkeel re"
     ):
         kept.run()
     assert len(kept.rows()) == facts
@@ -51,9 +51,9 @@ def test_one_that_does_not_say_it_is_looked_into(kept, monkeypatch):
     without_checksum(identity_of(kept), made)
     begun = sorted((kept.checkpoint / "offsets").iterdir())
     with monkeypatch.context() as another:  # the next version's driver; workers are processes of their own
-        another.setattr(state, "STATE_VERSION", 3)
-        another.setattr(state, "_VERSION_BYTE", b"\x03")
-        with pytest.raises(StateVersionError, match="state of version 02, this evenkeel reads version 03"):
+        another.setattr(state, "STATE_VERSION", 4)
+        another.setattr(state, "OLDEST_READABLE", 4)
+        with pytest.raises(StateVersionError, match="state of version 03, this evenkeel reads version 04"):
             kept.run()
     assert sorted((kept.checkpoint / "offsets").iterdir()) == begun, "a batch was begun"
     kept.run()

@@ -1,7 +1,7 @@
 """ROUTE_LAG: members go by different routes."""
 
 from schemas.facts import Cause
-from schemas.observed import BrokerQueues, OldRoute, RouteCopy, RoutesDiffer
+from schemas.observed import BrokerQueues, OldRoute, RouteAtNameServers, RoutesDiffer
 from streaming.core.causes.explanation import Explanation, explanation
 from streaming.core.evidence.expected_owners import NotKnown
 from streaming.core.evidence.topic_evidence import TopicEvidence
@@ -17,7 +17,8 @@ def name_servers_differ(topic: TopicEvidence, queues: frozenset[int]) -> Explana
         return None
     doubtful = frozenset(q for q in queues if topic.is_doubtful(topic.queue(q)))
     copies = tuple(
-        RouteCopy(tuple(copy.name_servers[:NAME_SERVERS_AT_MOST]), _sizes(topic, copy.hosts)) for copy in topic.copies
+        RouteAtNameServers(tuple(copy.name_servers[:NAME_SERVERS_AT_MOST]), _sizes(topic, copy.hosts))
+        for copy in topic.copies
     )
     explained = doubtful | _shared_out_otherwise(topic, queues - doubtful)
     return explanation(Cause.ROUTE_LAG, explained, RoutesDiffer(copies=copies))

@@ -2,18 +2,15 @@
 
 The state is packed as MessagePack arrays: things are named once, in lists, and referred to by their place there.
 Only ``streaming.core.state.group`` knows the places; the rest of the core sees objects. Times are epoch milliseconds.
-A change of any class here changes the packed form: raise ``STATE_VERSION``, unless a field with a default comes last.
+A change of any class here changes the packed form: ``streaming.core.state.packing`` says what is to be done then.
 """
 
-import msgspec
 from msgspec import field
 
 from schemas.facts import Kind, Severity
 from schemas.observed import Observed
 from streaming.core.state.queue_state import Packed, PackedValue, Queue
-from streaming.errors import StateVersionError
 
-STATE_VERSION = 2
 PERM_READ = 4  # org.apache.rocketmq.common.constant.PermName.PERM_READ
 
 SEVERITY_CODES: tuple[Severity, ...] = (Severity.NONE, Severity.CRITICAL, Severity.WARNING, Severity.INFO)
@@ -297,38 +294,5 @@ class GroupState(Packed):
     status_ts: int = 0  # when the group's status was told last
 
 
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(GroupState)
-_VERSION_BYTE = bytes([STATE_VERSION])
-
-
 def new_state(cluster: str, group: str) -> GroupState:
     return GroupState(cluster, group)
-
-
-def pack(state: GroupState) -> bytes:
-    """One byte of version, then the state."""
-    return _VERSION_BYTE + _encoder.encode(state)
-
-
-def require_version(version: int) -> None:
-    """Raises StateVersionError for another version of the state than this evenkeel reads."""
-    if version != STATE_VERSION:
-        raise _unreadable(f"of version {version:02x}")
-
-
-def unpack(packed: bytes) -> GroupState:
-    """Raises StateVersionError for a state that another version wrote."""
-    if packed[:1] != _VERSION_BYTE:
-        raise _unreadable(f"of version {packed[:1].hex() or 'none'}")
-    try:
-        return _decoder.decode(memoryview(packed)[1:])
-    except msgspec.MsgspecError as error:
-        raise _unreadable(f"that is damaged ({error})") from error
-
-
-def _unreadable(what: str) -> StateVersionError:
-    return StateVersionError(
-        f"the checkpoint holds group state {what}, this evenkeel reads version {STATE_VERSION:02x}: "
-        f"run 'evenkeel reseed' to begin a new checkpoint that keeps the open alerts"
-    )
