@@ -109,19 +109,6 @@ def test_first_round_tells_all_there_is() -> None:
     play(scene)
 
 
-def test_numbers_rise_by_one_and_rounds_with_time() -> None:
-    async def scene(told: Told) -> None:
-        numbers, rounds = [], []
-        for _ in range(3):
-            await told.round()
-            numbers += [event.seq for event in told.events]
-            rounds.append(told.marker().round)
-        assert numbers == list(range(len(numbers)))
-        assert rounds == sorted(set(rounds))
-
-    play(scene)
-
-
 def test_later_rounds_tell_only_what_is_new() -> None:
     async def scene(told: Told) -> None:
         await told.round()
@@ -159,19 +146,6 @@ def test_broken_broker_stops_neither_the_others_nor_the_round(manner: str) -> No
         assert "broker-b" not in report.silent
 
     play(scene)
-
-
-def test_hanging_broker_costs_many_groups_one_time_out() -> None:
-    async def scene(told: Told) -> None:
-        await told.round()
-        told.fake.nodes["broker-b"].manner = "hang"
-        started = time.monotonic()
-        await told.round()
-        assert time.monotonic() - started < 10  # one time-out each would be 30 s
-        assert len(told.of(Round)) == 60
-        assert all(marker.brokers[0].answered and not marker.brokers[1].answered for marker in told.of(Round))
-
-    play(scene, FakeCluster(groups={f"g{n}": FakeGroup([FakeClient(f"c{n}")]) for n in range(60)}))
 
 
 @pytest.mark.parametrize("manner", ["hang", "garbage", "close"])
@@ -430,16 +404,6 @@ def test_settings_of_the_group_reach_the_marker() -> None:
 
     settings = {"consumeEnable": False, "consumeMessageOrderly": True}
     play(scene, FakeCluster(groups={"g": FakeGroup([FakeClient("c1")], settings=settings)}))
-
-
-def test_signed_requests_are_answered_where_keys_are_required() -> None:
-    async def scene(told: Told) -> None:
-        await told.round()
-        assert all(broker.answered for broker in told.marker().brokers)
-
-    fake = two_clients()
-    fake.required_key = "key"
-    play(scene, fake, credentials=Credentials("key", "hunter2"))
 
 
 def test_topics_that_brokers_are_set_to_pop_reach_the_marker() -> None:

@@ -264,7 +264,7 @@ def test_the_live_stream_works_in_its_own_pool_and_is_the_only_writer(told):
     try:
         told.tell([Teller(group="audit").member(START + 3 * DAY, "c")])
         live.query.processAllAvailable()
-        with pytest.raises(CheckpointError, match="another evenkeel"):
+        with pytest.raises(CheckpointError, match="are being written by process"):
             rebuild(told.spark, told.path)
     finally:
         live.stop()
