@@ -15,6 +15,7 @@ from streaming.core.allocation.strategies import (
     class_name,
     class_of_strategy,
     needs_no_parameters,
+    simple_class_name,
     strategy_named,
     strategy_of_class,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "class_name",
     "class_of_strategy",
     "needs_no_parameters",
+    "simple_class_name",
     "sort_client_ids",
     "sort_queues",
     "strategy_named",

@@ -27,7 +27,12 @@ def class_name(reported: str) -> str:
     A client reports the object's ``toString()``, so ``@`` and a hash may follow.
     """
     name = reported.partition("@")[0]
-    return name.rpartition(".")[2] if name.startswith(_ROCKETMQ_PACKAGE) else name
+    return simple_class_name(name) if name.startswith(_ROCKETMQ_PACKAGE) else name
+
+
+def simple_class_name(reported: str) -> str:
+    """Without the package, which builds that shade RocketMQ's client change."""
+    return reported.partition("@")[0].rpartition(".")[2]
 
 
 def strategy_of_class(reported: str) -> str | None:

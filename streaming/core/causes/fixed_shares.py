@@ -2,19 +2,20 @@
 
 from schemas.facts import Cause
 from schemas.observed import NotConfigured, RoomWithoutConsumer
+from streaming.core.allocation import ByConfig, ByMachineRoom, class_of_strategy, simple_class_name
 from streaming.core.causes.explanation import Explanation, explanation
 from streaming.core.evidence.topic_evidence import TopicEvidence
 
 
-def _goes_by(topic: TopicEvidence, name: str, class_name: str) -> bool:
+def _goes_by(topic: TopicEvidence, name: str) -> bool:
     """Whether the group is configured for the strategy, or all members that name one name it."""
-    names = {one.rsplit(".", 1)[-1] for one in topic.of_group.classes if one}
-    return topic.rule.strategy == name or names == {class_name}
+    classes = {simple_class_name(one) for one in topic.of_group.classes if one}
+    return topic.rule.strategy == name or classes == {class_of_strategy(name)}
 
 
 def room_without_consumer(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
     """By machine room: a room's queues go to clients configured for that room, and there is none."""
-    if not _goes_by(topic, "MACHINE_ROOM", "AllocateMessageQueueByMachineRoom"):
+    if not _goes_by(topic, ByMachineRoom.name):
         return None
     consumed = {topic.queue(queue).broker for queue in topic.queues if topic.owners(queue)}
     without = {topic.queue(queue).broker for queue in queues} - consumed
@@ -25,7 +26,7 @@ def room_without_consumer(topic: TopicEvidence, queues: frozenset[int]) -> Expla
 
 def config_misses_queue(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
     """By configuration: no member's list names the queue."""
-    if not _goes_by(topic, "CONFIG", "AllocateMessageQueueByConfig"):
+    if not _goes_by(topic, ByConfig.name):
         return None
     missed = {queue for queue in queues if not topic.owners(queue)}
     return explanation(Cause.CONFIG_MISSES_QUEUE, missed, NotConfigured(members=len(topic.members)))

@@ -2,6 +2,7 @@
 
 from schemas.facts import Cause
 from schemas.observed import OwnersBalanceOtherwise, SdkMembers, SdksDiffer, StrategiesDiffer, StrategyMembers
+from streaming.core.allocation import simple_class_name
 from streaming.core.causes.explanation import Explanation, explanation
 from streaming.core.evidence.topic_evidence import TopicEvidence
 
@@ -11,7 +12,7 @@ def strategy_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Explanati
     by_class: dict[str, list[int]] = {}
     for member in topic.members.values():
         if member.running is not None and member.running.strategy is not None:
-            by_class.setdefault(member.running.strategy.rsplit(".", 1)[-1], []).append(member.index)
+            by_class.setdefault(simple_class_name(member.running.strategy), []).append(member.index)
     if len(by_class) < 2:
         return None
     rarest_first = sorted(by_class.items(), key=lambda item: (len(item[1]), item[0]))
