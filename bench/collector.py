@@ -57,7 +57,7 @@ async def _collect(namesrv: list[str], events: Path) -> tuple[list[RoundReport],
     """Those rounds that count, and the time of the processor that they took."""
     policy = Policy()
     client, file = RemotingClient(policy.timeout_ms / 1000), LinesFile(events)
-    probe = ClusterProbe(ClusterView("bench", policy, client, namesrv, "bench", file.tell, lambda _: None))
+    probe = ClusterProbe(ClusterView("bench", policy, client, namesrv, "bench", file.emit, lambda _: None))
     reports, cpu_s = [], 0.0
     for number in range(SETTLING + ROUNDS):
         if number == SETTLING:

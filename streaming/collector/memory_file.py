@@ -1,4 +1,4 @@
-"""The collector's memory of one cluster in a file, replaced whole. Without it there is still a collector."""
+"""The collector's memory of one cluster, in a file that is replaced as a whole. The collector also works without it."""
 
 import contextlib
 import logging

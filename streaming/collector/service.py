@@ -25,7 +25,7 @@ from streaming.collector.output.kafka import KafkaOutput
 from streaming.collector.output.other_collectors import OtherCollectorCheck
 from streaming.collector.probing import request_load
 from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
-from streaming.collector.probing.cluster_view import ClusterView, Record, Tell
+from streaming.collector.probing.cluster_view import ClusterView, Emit, Record
 from streaming.collector.probing.pace import Pace
 from streaming.collector.probing.policy import Policy
 from streaming.collector.signals import Signals, run_once
@@ -47,19 +47,19 @@ class Watched(NamedTuple):
     memory: MemoryFile
 
 
-def watched(config: Config, cluster: str, policy: Policy, tell: Tell, record: Record) -> Watched:
+def watched(config: Config, cluster: str, policy: Policy, emit: Emit, record: Record) -> Watched:
     """A probe of one cluster of the configuration. Raises CollectorError for what cannot be set up."""
     collector = config.collector
     client = RemotingClient(collector.timeout_seconds, tls_of(collector), credentials_of(collector))
     source = source_name(client.clock.now_ms())
-    view = ClusterView(cluster, policy, client, name_servers(config)[cluster], source, tell, record)
+    view = ClusterView(cluster, policy, client, name_servers(config)[cluster], source, emit, record)
     return Watched(cluster, policy, view, ClusterProbe(view), MemoryFile(Path(collector.state), cluster))
 
 
 def collect(config: Config, recording: Path | None = None) -> None:
     """Until SIGTERM or SIGINT. Raises CollectorError for what cannot be set up; afterwards nothing ends it."""
-    with _outputs(config, recording) as (tell, record, output):
-        clusters = [watched(config, name, policy_of(config, name), tell, record) for name in name_servers(config)]
+    with _outputs(config, recording) as (emit, record, output):
+        clusters = [watched(config, name, policy_of(config, name), emit, record) for name in name_servers(config)]
         with Signals() as signals:
             asyncio.run(_watch_all(config, clusters, output, signals))
 
@@ -97,7 +97,7 @@ def _nobody(_: object) -> None:
 
 
 @contextlib.contextmanager
-def _outputs(config: Config, recording: Path | None) -> Iterator[tuple[Tell, Record, KafkaOutput | None]]:
+def _outputs(config: Config, recording: Path | None) -> Iterator[tuple[Emit, Record, KafkaOutput | None]]:
     """Where events and answers go, closed at the end."""
     with contextlib.ExitStack() as closing:
         record: Record = _nobody
@@ -108,17 +108,17 @@ def _outputs(config: Config, recording: Path | None) -> Iterator[tuple[Tell, Rec
         if config.collector.output == "file":
             file = LinesFile(Path(config.collector.file))
             closing.callback(file.close)
-            yield file.tell, record, None
+            yield file.emit, record, None
             return
         output = kafka_output(config)
         output.start()
         closing.callback(output.close, CLOSE_WITHIN_S)
-        yield output.tell, record, output
+        yield output.emit, record, output
 
 
 async def _watch_all(config: Config, clusters: list[Watched], output: KafkaOutput | None, signals: Signals) -> None:
     stop = asyncio.Event()
-    signals.tell(stop.set)
+    signals.notify(stop.set)
     over = Event()
     if output is not None:
         sources = {one.cluster: one.view.translation.source for one in clusters}

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM while a loop of asyncio is made, runs and is closed: told to it, and never raised within it.
+"""SIGINT and SIGTERM notify a loop of asyncio, from its making to its end. Nothing is raised within it.
 
 An exception that a handler raises may hit asyncio between any two steps: then futures and loops are left that Python
 complains of on standard error.
@@ -21,7 +21,7 @@ class Signals:
 
     def __init__(self) -> None:
         self.received: int | None = None
-        self._tell: Callable[[], object] | None = None
+        self._notify: Callable[[], object] | None = None
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "Signals":
@@ -33,32 +33,32 @@ class Signals:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def tell(self, what: Callable[[], object]) -> None:
+    def notify(self, what: Callable[[], object]) -> None:
         """Have the running loop call this when a signal comes, or now if one has come."""
         loop = asyncio.get_running_loop()
-        self._tell = lambda: loop.call_soon_threadsafe(what)
+        self._notify = lambda: loop.call_soon_threadsafe(what)
         if self.received is not None:
             what()
 
     def _take(self, number: int, frame: FrameType | None) -> None:
         self.received = number
-        if self._tell is not None:
+        if self._notify is not None:
             with suppress(RuntimeError):  # the loop is closed: what was to be stopped has ended
-                self._tell()
+                self._notify()
 
 
 def run_once(work: Coroutine[Any, Any, T]) -> T:
     """As ``asyncio.run``. A signal cancels the work, and has its own effect once all of it has come to its end."""
 
-    async def told() -> T:
+    async def cancellable() -> T:
         task = asyncio.current_task()
         assert task is not None
-        signals.tell(task.cancel)
+        signals.notify(task.cancel)
         return await work
 
     with Signals() as signals:
         try:
-            found = asyncio.run(told())
+            found = asyncio.run(cancellable())
         except asyncio.CancelledError:
             if signals.received is None:
                 raise

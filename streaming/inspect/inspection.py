@@ -132,7 +132,7 @@ def inspect_until_signal(config: Config, options: InspectOptions, show: Show) ->
 
     async def watch() -> list[InspectedCluster]:
         stop = asyncio.Event()
-        signals.tell(stop.set)
+        signals.notify(stop.set)
         stopping = asyncio.create_task(stop.wait())
         async with _inspections(config, options) as inspections:
             while not stop.is_set():

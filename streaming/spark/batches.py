@@ -1,4 +1,4 @@
-"""What the driver does with each batch: one append of its facts, and the account of what was read."""
+"""What the driver does with each batch: it appends the facts and adds up what was read."""
 
 import logging
 import time

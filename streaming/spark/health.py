@@ -1,4 +1,4 @@
-"""How the monitor itself is doing: what the batches told, added up to one health fact per cluster now and then."""
+"""How the monitor itself is doing: adds up what batches report to one health fact a cluster every 15 s."""
 
 from collections.abc import Iterable, Mapping
 from threading import Lock
@@ -24,7 +24,7 @@ class BatchSummary(NamedTuple):
 
 
 class Health:
-    """Adds up batches and says, every ``every_s`` seconds and at once after a loss, how each cluster's watch goes.
+    """Adds up batches and makes health facts, every ``every_s`` seconds and at once after a loss.
 
     ``newest`` is each known cluster's newest round; it outlives the process in the metadata of Delta's commits.
     The batches' thread and that of the heartbeat both use it.

@@ -1,4 +1,4 @@
-"""Records that Kafka dropped before they were read: found by comparing what should have been read with what was."""
+"""Finds records that Kafka dropped before they were read, by comparing what should have been read with what was."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""``evenkeel maintain``: what months of small commits need. It may run beside the job, or be run by the job itself.
+"""``evenkeel maintain``: compacts and cleans the tables. It may run beside the job, or be run by the job itself.
 
 Days are compacted, rows past their retention dropped, replaced files deleted, and the logs of the tables kept short:
 every commit lists the whole log, and with 25,000 files in it an append took 1.6 s instead of 0.4 s.

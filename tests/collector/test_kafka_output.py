@@ -59,9 +59,9 @@ def running(producer: FakeProducer, limit_bytes: int = MUCH) -> KafkaOutput:
 def test_events_arrive_in_order_under_their_groups_key() -> None:
     producer = FakeProducer()
     output = running(producer)
-    output.tell([report(0), marker(1)])
-    output.tell([])
-    output.tell([marker(2)])
+    output.emit([report(0), marker(1)])
+    output.emit([])
+    output.emit([marker(2)])
     output.close(5)
     assert [(topic, key, decode_event(value).seq) for topic, key, value in producer.sent] == [
         ("events", b"prod/g", seq) for seq in range(3)
@@ -76,7 +76,7 @@ def test_kafka_that_is_away_is_said_and_caught_up_with(caplog: pytest.LogCapture
     output = running(producer)
     started = time.monotonic()
     for seq in range(100):
-        output.tell([report(seq)])
+        output.emit([report(seq)])
     assert time.monotonic() - started < 0.5
     until(lambda: "Kafka is away: " in caplog.text)
     producer.is_away = False
@@ -94,7 +94,7 @@ def test_kafka_that_acknowledges_nothing_is_away(
     producer = FakeProducer()
     producer.acknowledges = False
     output = running(producer)
-    output.tell([marker(seq) for seq in range(3_000)])
+    output.emit([marker(seq) for seq in range(3_000)])
     until(lambda: "acknowledged nothing" in caplog.text)
     assert len(producer.sent) <= output_kafka.BATCH
     output.close(0.1)
@@ -105,10 +105,10 @@ def test_refused_event_is_said_and_the_others_go_on(caplog: pytest.LogCaptureFix
     producer = FakeProducer()
     producer.refuses = True
     output = running(producer)
-    output.tell([marker(0)])
+    output.emit([marker(0)])
     until(lambda: "which is lost: " in caplog.text)
     producer.refuses = False
-    output.tell([marker(1)])
+    output.emit([marker(1)])
     until(lambda: output.sent == 1)
     output.close(5)
 
@@ -127,7 +127,7 @@ def test_kafka_may_come_later_than_the_collector(
 
     output = KafkaOutput(connect, "events", MUCH)
     output.start()
-    output.tell([marker(0)])
+    output.emit([marker(0)])
     until(lambda: producer.sent)
     output.close(5)
     assert "nobody there" in caplog.text

@@ -134,7 +134,7 @@ def test_group_that_has_been_empty_for_long_gets_some_rounds_all_the_same() -> N
             told.append(at - NOW)
             groups.probed("g", False, at)
     assert len(told) >= 2
-    assert list(groups.told()) == []
+    assert list(groups.watched()) == []
 
 
 def test_sets_of_topics_that_took_turns_are_remembered() -> None:

@@ -71,10 +71,10 @@ def test_what_is_told_while_kafka_is_away_arrives_afterwards_once_and_in_order(b
     events = rounds_of("orders", "one")
     half = len(events) // 2
     output = output_to(broker)
-    output.tell(events[:half])
+    output.emit(events[:half])
     until(lambda: output.sent == half)
     broker.stop()
-    output.tell(events[half:])
+    output.emit(events[half:])
     broker.start()
     until(lambda: output.sent == len(events))
     output.close(10)
@@ -87,7 +87,7 @@ def test_what_is_told_while_kafka_is_away_arrives_afterwards_once_and_in_order(b
 def test_another_collector_of_the_cluster_is_seen(broker: LoopbackKafka) -> None:
     output = output_to(broker)
     for group, source in (("orders", "one"), ("payments", "two")):
-        output.tell(rounds_of(group, source))
+        output.emit(rounds_of(group, source))
     output.close(20)
     lookout = OtherCollectorCheck(broker.bootstrap_servers, {}, TOPIC, dict, Event())
     newest = [value for turn in range(2) for value in lookout.newest_values(turn)]

@@ -223,7 +223,7 @@ def test_group_that_loses_its_members_gets_every_round_then_few_then_none() -> N
     assert groups.to_probe(NOW + KEEP_WATCHING_MS + LOOK_MS) == []
     assert groups.to_probe(NOW + KEEP_WATCHING_MS + 1 + LOOK_MS) == ["g"]
     groups.probed("g", False, NOW + AT_ONCE.report_empty_ms + 1)
-    assert list(groups.told()) == []
+    assert list(groups.watched()) == []
     assert groups.to_look_at(NOW + AT_ONCE.report_empty_ms + 1 + LOOK_MS) == ["g"]
 
 

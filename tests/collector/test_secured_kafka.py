@@ -82,7 +82,7 @@ def test_the_right_password_delivers_encrypted(kafka: Secured) -> None:
     arguments = producer_arguments(load_config(None, said(kafka, PASSWORD)).collector.kafka)
     output = KafkaOutput(partial(make_producer, kafka.address, arguments), TOPIC, 1 << 24)
     output.start()
-    output.tell(events)
+    output.emit(events)
     until(lambda: output.sent == len(events))
     output.close(10)
     assert [event for _, event in read(kafka.broker, len(events))] == events

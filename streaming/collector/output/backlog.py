@@ -1,7 +1,7 @@
-"""Events that wait for Kafka, within a bound of memory. When it is reached, only the newest of each kind is kept.
+"""Events that wait for Kafka, within a bound of memory. Beyond it, only the newest event of each kind is kept.
 
-What is given up is told by the numbers of the events (``seq``): those kept of a group are numbered anew, up to its
-newest, so that a reader sees one gap, and knows from when on it has all.
+The numbers of the events (``seq``) show what was dropped: the events of a group that are kept are numbered again, up to
+its newest. So a reader sees one gap, and knows from when on it has everything.
 """
 
 from collections import deque
@@ -28,7 +28,7 @@ OVERHEAD_BYTES = 400  # of a waiting record, beside its value
 
 
 class Waiting(NamedTuple):
-    """A record. ``slot`` is what a newer one with the same would replace, None: it is of no use once it is late."""
+    """A record. A newer one with the same ``slot`` replaces it. None: it is of no use once it is late."""
 
     key: bytes
     slot: Hashable

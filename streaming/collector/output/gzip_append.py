@@ -1,6 +1,6 @@
-"""Compressed files that are appended to: each life of a process adds a gzip member (RFC 1952, section 2.2).
+"""Compressed files that are appended to: each process adds a gzip member (RFC 1952, section 2.2).
 
-A process that was killed leaves its last member without an end, and whatever follows it could not be read.
+A process that was killed leaves its last member unfinished. What another process appends could then not be read.
 """
 
 import gzip

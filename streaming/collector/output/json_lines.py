@@ -28,7 +28,7 @@ class LinesFile:
         except OSError as error:
             raise CollectorError(f"{path}: cannot be written: {error.strerror or error}") from error
 
-    def tell(self, events: Iterable[AnyEvent]) -> None:
+    def emit(self, events: Iterable[AnyEvent]) -> None:
         self._write(b"".join(encode_event(event) + b"\n" for event in events))
 
     def record(self, line: Line) -> None:

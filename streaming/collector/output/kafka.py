@@ -68,7 +68,7 @@ def _check_reachable(servers: list[str]) -> None:
 
 
 class KafkaOutput:
-    """``tell`` only puts events into the backlog; all else is the thread's."""
+    """``emit`` only puts events into the backlog; all else is the thread's."""
 
     def __init__(self, connect: Callable[[], Producer], topic: str, limit_bytes: int) -> None:
         self.backlog = Backlog(limit_bytes)
@@ -85,7 +85,7 @@ class KafkaOutput:
     def start(self) -> None:
         self._thread.start()
 
-    def tell(self, events: list[AnyEvent]) -> None:
+    def emit(self, events: list[AnyEvent]) -> None:
         if events:
             self.backlog.put(events)
 

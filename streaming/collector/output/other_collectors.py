@@ -1,7 +1,7 @@
-"""Whether another collector tells of the same clusters: then clients are asked twice as often as they should be.
+"""Whether another collector watches the same clusters: then clients are asked twice as often as they should be.
 
-RocketMQ keeps no trace of who asks. But all that collectors tell goes through one Kafka topic, and every event names
-the life of the producer that told it: so now and then the newest records of one partition are read.
+RocketMQ keeps no trace of who asks. But the events of all collectors go through one Kafka topic, and every event names
+its producer. So once a minute the newest records of one partition are read.
 """
 
 import logging

@@ -36,8 +36,8 @@ class RoundReport(NamedTuple):
     silent: dict[str, str]
 
 
-class Told(NamedTuple):
-    """What a group's brokers are set to, taken together."""
+class CombinedSettings(NamedTuple):
+    """The settings of a group on all its brokers, taken together."""
 
     consume_enable: bool | None
     orderly: bool | None
@@ -52,7 +52,7 @@ class ClusterProbe:
         self._groups: dict[str, GroupProbe] = {}
         self._settings: dict[str, dict[str, GroupSettings]] = {}
         self._popping: dict[str, frozenset[tuple[str, str]]] = {}
-        self._told_settings: dict[str, Told] = {}
+        self._recorded_settings: dict[str, CombinedSettings] = {}
         self._learning: asyncio.Task[None] | None = None
         self._learned_ts: dict[str, int] = {}
 
@@ -137,7 +137,7 @@ class ClusterProbe:
         due = [name for name in self._view.brokers.addresses if self._learned_ts.get(name, 0) <= oldest]
         await asyncio.gather(*map(self._learn_groups, due))
         if due:
-            self._tell_settings()
+            self._record_settings()
 
     async def _ask_who_is_where(self) -> tuple[dict[str, str] | None, str | None]:
         """The brokers that any name server knows: one may lack a broker that cannot reach it. If none tells, why."""
@@ -165,22 +165,22 @@ class ClusterProbe:
         self._settings[broker] = settings
         self._view.groups.know(broker, settings)
 
-    def _tell_settings(self) -> None:
-        for name in self._view.groups.told():
-            self._tell_settings_of(name)
+    def _record_settings(self) -> None:
+        for name in self._view.groups.watched():
+            self._record_settings_of(name)
 
-    def _tell_settings_of(self, name: str) -> None:
+    def _record_settings_of(self, name: str) -> None:
         """A group consumes if any broker lets it, and is orderly, or pops a topic, if any broker says so."""
         found = {broker: groups[name] for broker, groups in sorted(self._settings.items()) if name in groups}
         enabled = [one.consume_enable for one in found.values() if one.consume_enable is not None]
         orderly = [one.consume_message_orderly for one in found.values() if one.consume_message_orderly is not None]
         pops = tuple(sorted({topic for pairs in self._popping.values() for topic, group in pairs if group == name}))
-        told = Told(any(enabled) if enabled else None, any(orderly) if orderly else None, pops)
-        if found and self._told_settings.get(name) != told:
-            self._told_settings[name] = told
+        settings = CombinedSettings(any(enabled) if enabled else None, any(orderly) if orderly else None, pops)
+        if found and self._recorded_settings.get(name) != settings:
+            self._recorded_settings[name] = settings
             answer = SubscriptionGroupAnswer(
                 ts=self._view.clock.now_ms(), cluster=self._view.cluster, broker=next(iter(found)), group=name,
-                code=SUCCESS, consume_enable=told.consume_enable, orderly=told.orderly, pop_topics=pops,
+                code=SUCCESS, consume_enable=settings.consume_enable, orderly=settings.orderly, pop_topics=pops,
             )  # fmt: skip
             self._view.record(answer)
             self._view.translation.group(name).take(answer)
@@ -228,13 +228,13 @@ class ClusterProbe:
         group = self._groups.get(name)
         if group is None:
             group = self._groups[name] = GroupProbe(self._view, name)
-            self._tell_settings_of(name)
+            self._record_settings_of(name)
         try:
             await group.round(started_ts)
         except Exception:
             log.exception("%s: the round of group %s failed", self._view.cluster, name)
         self._view.groups.probed(name, group.has_members, self._view.clock.steady_ms())
-        if name not in self._view.groups.told():
+        if name not in self._view.groups.watched():
             self._forget(name)
 
     def _forget_broker(self, name: str) -> None:
@@ -246,6 +246,6 @@ class ClusterProbe:
     def _forget(self, name: str) -> None:
         """A group that has long been empty; should it come back, it is another to us."""
         del self._groups[name]
-        self._told_settings.pop(name, None)
+        self._recorded_settings.pop(name, None)
         self._view.clients.forget_group(name)
         self._view.offsets.forget_group(name)

@@ -1,4 +1,4 @@
-"""What all groups of a cluster share: who is where, when what is due, and whom to tell."""
+"""What all groups of a cluster share: brokers, schedules, and where events go."""
 
 import asyncio
 import logging
@@ -21,13 +21,13 @@ from streaming.collector.wire.requests import Request
 
 NO_ADDRESS = "the name servers do not know the broker"
 
-Tell = Callable[[list[AnyEvent]], None]
+Emit = Callable[[list[AnyEvent]], None]
 Record = Callable[[Line], None]
 log = logging.getLogger(__name__)
 
 
 class ClusterView:
-    """``tell`` gets events in the order of their groups' numbers, ``record`` every answer; neither may block."""
+    """``emit`` gets events in the order of their groups' numbers, ``record`` every answer; neither may block."""
 
     def __init__(
         self,
@@ -36,14 +36,14 @@ class ClusterView:
         client: RemotingClient,
         namesrv: Iterable[str],
         source: str,
-        tell: Tell,
+        emit: Emit,
         record: Record,
     ) -> None:
         self.cluster = cluster
         self.policy = policy
         self.client = client
         self.clock = client.clock
-        self.tell = tell
+        self.emit = emit
         self.record = record
         self.brokers = BrokerDirectory()
         self.groups = GroupDirectory(policy)

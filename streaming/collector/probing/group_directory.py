@@ -1,6 +1,7 @@
 """Which groups there are, and which of them get a round.
 
-Brokers know every group that ever was. One that has members gets every round; one without costs a look a minute.
+Brokers know every group that ever was. A group with members gets every round. A group without members is only looked
+at: once a minute its brokers are asked for its list.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,16 +15,16 @@ TWO_LOOKS_MS = 2 * LOOK_MS
 
 @dataclass(slots=True)
 class _Group:
-    """``members_ts`` is when it last had members, 0: never seen; ``is_told`` whether rounds of it are told.
+    """``members_ts``: when it last had members, 0: never seen. ``is_watched``: it gets rounds.
 
-    Of one that is only looked at: ``has_lists``, whether every broker has said who its members are; ``backlog_ts``,
-    when its brokers were last asked for its offsets, 0: not; ``has_offsets``, whether all of them told these.
+    Of a group that is not watched: ``has_lists``, whether every broker has said who its members are; ``backlog_ts``,
+    when its brokers were last asked for its offsets, 0: never; ``has_offsets``, whether all of them gave these.
     """
 
     brokers: set[str] = field(default_factory=set)
     members_ts: int = 0
     due_ts: int = 0
-    is_told: bool = False
+    is_watched: bool = False
     has_lists: bool = False
     backlog_ts: int = 0
     has_offsets: bool = False
@@ -47,7 +48,7 @@ class GroupDirectory:
         self.blind_ts = 0
 
     def recall(self, name: str, members_ts: int, now: int) -> bool:
-        """A group of which rounds were told before this start; whether it still is to be watched.
+        """A group that was watched before this start; whether it still is to be watched.
 
         One that has been empty for long gets some rounds all the same: a single one, long after the last, is not
         believed.
@@ -56,15 +57,15 @@ class GroupDirectory:
             return False
         group = self._group(name)
         longest_ago = now - self._policy.report_empty_ms + TWO_LOOKS_MS
-        group.members_ts, group.is_told = min(max(members_ts, longest_ago), now), True
+        group.members_ts, group.is_watched = min(max(members_ts, longest_ago), now), True
         return True
 
     def start_without_memory(self, ts: int) -> None:
-        """Since then it is not known who had members before. Looks are told at first, and again when all is over."""
+        """Since then it is not known who had members before. Looks are reported at first, and again at the end."""
         self.blind_ts = ts
 
     def is_look_reported(self, now: int) -> bool:
-        """Whether what a look at a group finds is to be told, though it may have no members."""
+        """Whether events are sent of what a look at a group finds, though it may have no members."""
         if not self.blind_ts:
             return False
         blind_ms = now - self.blind_ts
@@ -86,18 +87,18 @@ class GroupDirectory:
     def to_look_at(self, now: int) -> list[str]:
         """Groups that had no members and may have some now."""
         self._forget_the_deleted()
-        return sorted(name for name, group in self._groups.items() if not group.is_told and group.due_ts <= now)
+        return sorted(name for name, group in self._groups.items() if not group.is_watched and group.due_ts <= now)
 
     def to_probe(self, now: int) -> list[str]:
         """Groups that get a round now."""
-        return sorted(name for name, group in self._groups.items() if group.is_told and group.due_ts <= now)
+        return sorted(name for name, group in self._groups.items() if group.is_watched and group.due_ts <= now)
 
     def looked_at(self, name: str, has_members: bool, now: int, has_lists: bool = True) -> None:
         """What a look found; ``has_lists``: of every broker. A group with members gets a round at once."""
         group = self._groups[name]
         group.has_lists = has_lists
         if has_members:
-            group.members_ts, group.due_ts, group.is_told = now, now, True
+            group.members_ts, group.due_ts, group.is_watched = now, now, True
         else:
             first = self._policy.phase(name, LOOK_MS) if group.due_ts == 0 else 0
             group.due_ts = now + (first or LOOK_MS)
@@ -109,7 +110,7 @@ class GroupDirectory:
             group.members_ts = now
         empty_ms = now - group.members_ts
         if not self._policy.is_always_on(name) and empty_ms > self._policy.report_empty_ms:
-            group.is_told = False
+            group.is_watched = False
         group.due_ts = now + self._policy.empty_ms if empty_ms > KEEP_WATCHING_MS else 0
 
     def to_ask_for_backlog(self, now: int) -> list[str]:
@@ -122,11 +123,11 @@ class GroupDirectory:
         group = self._groups[name]
         group.backlog_ts, group.has_offsets = now, has_offsets
         if messages_wait:
-            group.due_ts, group.is_told = now, True
+            group.due_ts, group.is_watched = now, True
 
     def empty(self) -> Empty:
         """What is known of the groups that get no rounds."""
-        groups = [group for group in self._groups.values() if not group.is_told]
+        groups = [group for group in self._groups.values() if not group.is_watched]
         answered = [group for group in groups if group.has_lists]
         asked = [group for group in answered if group.backlog_ts]
         unknown = len(groups) - len(answered) + sum(not group.has_offsets for group in asked)
@@ -140,29 +141,29 @@ class GroupDirectory:
         """When the group last had members."""
         return self._groups[name].members_ts
 
-    def told(self) -> Iterator[str]:
-        """Groups of which rounds are told."""
-        return (name for name, group in self._groups.items() if group.is_told)
+    def watched(self) -> Iterator[str]:
+        """Groups that get rounds."""
+        return (name for name, group in self._groups.items() if group.is_watched)
 
     def counts(self) -> tuple[int, int]:
         """How many groups get rounds, and how many are only looked at."""
-        watched = sum(group.is_told for group in self._groups.values())
+        watched = sum(group.is_watched for group in self._groups.values())
         return watched, len(self._groups) - watched
 
     def number_empty_on(self, broker: str) -> int:
         """How many of the groups that a broker knows are only looked at."""
-        return sum(broker in group.brokers and not group.is_told for group in self._groups.values())
+        return sum(broker in group.brokers and not group.is_watched for group in self._groups.values())
 
     def _group(self, name: str) -> _Group:
         group = self._groups.get(name)
         if group is None:
-            group = self._groups[name] = _Group(is_told=self._policy.is_always_on(name))
+            group = self._groups[name] = _Group(is_watched=self._policy.is_always_on(name))
         return group
 
     def _forget_the_deleted(self) -> None:
-        for name in [name for name, group in self._groups.items() if not group.brokers and not group.is_told]:
+        for name in [name for name, group in self._groups.items() if not group.brokers and not group.is_watched]:
             del self._groups[name]
 
 
 def _is_backlog_due(group: _Group, now: int) -> bool:
-    return not group.is_told and (not group.backlog_ts or group.backlog_ts + LOOK_MS <= now)
+    return not group.is_watched and (not group.backlog_ts or group.backlog_ts + LOOK_MS <= now)

@@ -78,7 +78,7 @@ class GroupProbe:
         """A round of a group that has no members: it asks for them alone, of the brokers that know the group."""
         self._group.begin_round(started_ts)
         brokers = self._view.groups.brokers_of(self.name)
-        self._tell_meta(started_ts, brokers)
+        self._record_meta(started_ts, brokers)
         await self._ask_members(brokers)
         self._end(is_look=True)
 
@@ -88,7 +88,7 @@ class GroupProbe:
         self._group.forget(self._group.brokers.keys() - brokers)
         self._group.begin_round(started_ts)
         self._members, self._asked, self._not_asked = {}, [], {}
-        self._tell_meta(started_ts, brokers)
+        self._record_meta(started_ts, brokers)
         await self._ask_members(brokers)
         if self._view.policy.backlogs and not any(self._members.values()):
             await self._ask_offsets()  # nobody else names its topics
@@ -224,9 +224,9 @@ class GroupProbe:
 
     def _take(self, answer: GroupAnswer) -> None:
         self._view.record(answer)
-        self._view.tell(self._group.take(answer))
+        self._view.emit(self._group.take(answer))
 
-    def _tell_meta(self, ts: int, brokers: Iterable[str]) -> None:
+    def _record_meta(self, ts: int, brokers: Iterable[str]) -> None:
         if self._is_new:
             self._is_new = False
             known = {name: self._view.brokers.addresses.get(name, "") for name in sorted(brokers)}
@@ -240,4 +240,4 @@ class GroupProbe:
         self._view.record(
             RoundEnd(ts=ts, cluster=cluster, group=self.name, asked=asked, not_asked=not_asked, look=is_look)
         )
-        self._view.tell(events)
+        self._view.emit(events)

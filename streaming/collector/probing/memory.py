@@ -1,6 +1,6 @@
-"""What a collector must know of the groups it watched before it was started again.
+"""What a restarted collector must know of the groups that it watched before.
 
-Brokers know every group that ever was, and not which of them had members a moment ago.
+Brokers know every group that ever was, but not which of them had members a moment ago.
 """
 
 from msgspec import Struct, field

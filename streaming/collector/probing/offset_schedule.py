@@ -1,4 +1,4 @@
-"""When a broker is asked for a group's offsets. For each queue it reads its disk, so groups at rest are asked less."""
+"""When a broker is asked for a group's offsets: it reads its disk for each queue, so less often for groups at rest."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""When the next round begins, and what is said when rounds take longer than their interval."""
+"""When the next round begins, and the warning when rounds take longer than their interval."""
 
 from typing import NamedTuple
 

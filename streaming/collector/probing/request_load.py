@@ -1,4 +1,4 @@
-"""How many requests a second the collector makes, of whom: from what there is to ask, and how often."""
+"""Estimates how many requests a second the collector makes to each broker, name server and client."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Name servers are asked for routes: one of them, and each time another besides; all, as soon as something is new.
+"""Asks name servers for routes: one of them, and each time another one too. All are asked as soon as something is new.
 
 Clients ask one of their own choice, and name servers do not tell each other what they know.
 """

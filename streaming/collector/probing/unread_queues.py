@@ -1,4 +1,4 @@
-"""Queues of a group that nobody may have consumed from yet: as long as there are some, its clients are let be.
+"""Queues of a group that nobody may have consumed from yet. While there are some, its clients are not asked.
 
 To answer for its running info a client of 5.x reads each queue's offset. One that is not in its memory it asks the
 broker for, and waits up to 5 s for an answer that has to come through the thread that waits, where there is only one

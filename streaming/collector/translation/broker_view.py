@@ -1,4 +1,4 @@
-"""What one broker says of a group's members, from list to list."""
+"""What one broker says of a group's members, and what has changed since its last answer."""
 
 from collections import Counter, deque
 from collections.abc import Iterable
@@ -33,7 +33,9 @@ class Profile(NamedTuple):
 UNKNOWN = Profile()
 
 
-class Told(NamedTuple):
+class LastHeartbeat(NamedTuple):
+    """What the last heartbeat event of a client said, and when."""
+
     profile: Profile
     ts: int
 
@@ -55,7 +57,7 @@ class BrokerView:
         self._connections_ts = -1
         self._profiles: dict[str, Profile] = {}
         self._connections_digest = 0  # of those that the profiles are made of
-        self._told: dict[str, Told] = {}
+        self._last_heartbeats: dict[str, LastHeartbeat] = {}
         self._subscribed: deque[tuple[int, tuple[str, ...]]] = deque()  # sets of topics, and since when
         self._is_other = False  # than the list in the last marker
         self._listed_since = 0
@@ -74,8 +76,8 @@ class BrokerView:
         if before == ids:
             return [], []
         self._connections_digest = 0
-        for client_id in set(self._told) - set(ids):
-            del self._told[client_id]
+        for client_id in set(self._last_heartbeats) - set(ids):
+            del self._last_heartbeats[client_id]
             self._profiles.pop(client_id, None)
         if before is None:
             return [], []
@@ -118,7 +120,9 @@ class BrokerView:
         self._list_ts -= by_ms
         self._connections_ts -= by_ms
         self._listed_since = max(0, self._listed_since - by_ms)
-        self._told = {client_id: Told(profile, ts - by_ms) for client_id, (profile, ts) in self._told.items()}
+        self._last_heartbeats = {
+            client_id: LastHeartbeat(profile, ts - by_ms) for client_id, (profile, ts) in self._last_heartbeats.items()
+        }
         self._subscribed = deque((ts - by_ms, topics) for ts, topics in self._subscribed)
 
     def subscribed(self, since_ts: int) -> tuple[str, ...] | None:
@@ -142,16 +146,16 @@ class BrokerView:
         return set(sets) if len(set(sets)) < len(sets) else set()
 
     def due(self, ts: int) -> Iterable[tuple[str, Profile]]:
-        """Listed clients of which the broker's knowledge is to be told now: new, changed, or said 30 s ago."""
+        """Listed clients that need a heartbeat event now: new or changed ones, and those of 30 s ago."""
         for client_id in dict.fromkeys(self.ids or ()):
             profile = self._profiles.get(client_id, UNKNOWN)
-            told = self._told.get(client_id)
-            if told is None or told.profile != profile or ts - told.ts >= REPEAT_HEARTBEAT_MS:
-                self._told[client_id] = Told(profile, ts)
+            last = self._last_heartbeats.get(client_id)
+            if last is None or last.profile != profile or ts - last.ts >= REPEAT_HEARTBEAT_MS:
+                self._last_heartbeats[client_id] = LastHeartbeat(profile, ts)
                 yield client_id, profile
 
     def answer(self, answer: ConsumerListAnswer | None, marker_ts: int) -> BrokerAnswer:
-        """Its line in the round's marker, which is told at ``marker_ts``."""
+        """Its line in the round's marker, which has the time ``marker_ts``."""
         if answer is None:
             return BrokerAnswer(self.name, answered=False, error="no answer")
         ids = listed(answer)

@@ -48,7 +48,7 @@ class GroupTranslation:
         self.topics: dict[str, None] = {retry_topic(group): None}
         self._common: dict[str, Any] = {"schema": SCHEMA_VERSION, "cluster": cluster, "group": group, "source": source}
         self._routes = routes
-        self._routes_told: dict[str, tuple[KnownRoute, int]] = {}
+        self._emitted_routes: dict[str, tuple[KnownRoute, int]] = {}
         self._routes_changed_ts = 0
         self._named_ts: dict[str, int] = {}  # topics, and when they were last named
         self._seq = 0
@@ -118,7 +118,7 @@ class GroupTranslation:
             topic for topic, ts in self._named_ts.items() if ts < oldest and topic != retry_topic(self.group)
         ]:
             self.topics.pop(topic, None)
-            self._routes_told.pop(topic, None)
+            self._emitted_routes.pop(topic, None)
             del self._named_ts[topic]
 
     def set_back(self, by_ms: int) -> None:
@@ -127,7 +127,7 @@ class GroupTranslation:
         self._ended_ts -= by_ms
         self._newest_ts -= by_ms
         self._routes_changed_ts = max(0, self._routes_changed_ts - by_ms)
-        self._routes_told = {topic: (route, ts - by_ms) for topic, (route, ts) in self._routes_told.items()}
+        self._emitted_routes = {topic: (route, ts - by_ms) for topic, (route, ts) in self._emitted_routes.items()}
         self._named_ts = {topic: ts - by_ms for topic, ts in self._named_ts.items()}
         for view in self.brokers.values():
             view.set_back(by_ms)
@@ -285,11 +285,11 @@ class GroupTranslation:
             route, ts = self._routes.get(topic)
             if route is None:
                 continue
-            told, told_ts = self._routes_told.get(topic, (None, 0))
-            if told == route and ts - told_ts < REPEAT_ROUTE_MS:
+            emitted, emitted_ts = self._emitted_routes.get(topic, (None, 0))
+            if emitted == route and ts - emitted_ts < REPEAT_ROUTE_MS:
                 continue
-            self._routes_told[topic] = (route, ts)
-            if told != route:
+            self._emitted_routes[topic] = (route, ts)
+            if emitted != route:
                 self._routes_changed_ts = max(self._routes_changed_ts, ts)
             events.append(self._route(topic, route, ts))
         return events

@@ -1,4 +1,4 @@
-"""A round that is too long for one record is told in parts, each with some of the lists."""
+"""Divides a round that is too long for one record into parts, each with some of the lists."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ def in_parts(marker: Round, number: Callable[[], dict[str, Any]]) -> list[Round]
         return [marker]
     pieces: list[dict[str, Any]] = [{"brokers": answers} for answers in _packed(_pieces(marker.brokers), _answer_bytes)]
     pieces += [{"asked": ids} for ids in _packed(marker.asked, _name_bytes)]
-    pieces += [{"not_asked": told} for told in _packed(marker.not_asked, _told_bytes)]
+    pieces += [{"not_asked": not_asked} for not_asked in _packed(marker.not_asked, _not_asked_bytes)]
     pieces = pieces[:PARTS_AT_MOST]
     bare = replace(marker, brokers=(), asked=(), not_asked=(), parts=len(pieces))
     first = replace(bare, **pieces[0])
@@ -56,8 +56,8 @@ def _name_bytes(name: str) -> int:
     return len(encode_event(name)) + BESIDE_A_NAME_BYTES
 
 
-def _told_bytes(told: NotAsked) -> int:
-    return len(encode_event(told)) + BESIDE_A_NAME_BYTES
+def _not_asked_bytes(not_asked: NotAsked) -> int:
+    return len(encode_event(not_asked)) + BESIDE_A_NAME_BYTES
 
 
 def _answer_bytes(answer: BrokerAnswer) -> int:

@@ -1,4 +1,4 @@
-"""The routes of a cluster's topics, as each of its name servers last answered them."""
+"""The routes of a cluster's topics, by the last answer of each of its name servers."""
 
 from typing import NamedTuple
 

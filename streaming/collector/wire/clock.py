@@ -1,4 +1,4 @@
-"""What time it is: for schedules, which a clock that is set must not stop, and for what is told."""
+"""Two clocks: a steady one for schedules, which setting the machine's clock must not stop, and one for events."""
 
 import time
 from collections.abc import Callable

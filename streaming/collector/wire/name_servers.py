@@ -1,4 +1,4 @@
-"""Several name servers, each with what brokers last told it: the one that answered last is asked, then the others."""
+"""Asks several name servers: first the one that answered last, then the others."""
 
 import asyncio
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,7 @@
-"""How much of unfinished answers all connections together may hold in memory.
+"""Bounds the memory that unfinished answers take on all connections together.
 
-Each answer is bounded by what its request may bring, but many brokers may send large ones at once. Over the budget one
-connection goes on reading, and the others wait until it is done. So the memory is bounded, and some answer always ends.
+Each answer is bounded by its request, but many brokers may send large ones at once. Over the budget, one connection
+goes on reading and the others wait until it is done. So memory is bounded, and some answer always comes to its end.
 """
 
 from typing import Protocol
