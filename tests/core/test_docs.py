@@ -1,4 +1,4 @@
-"""docs/findings.md names every kind, cause, reason and timer, with the defaults that hold."""
+"""docs/findings.md names every kind, cause, reason, transition and timer, as the code has them."""
 
 import re
 from pathlib import Path
@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from schemas.facts import Cause, Kind
-from streaming.core.alerts.phases import Reason
-from streaming.core.causes.table import RULES
+from schemas.observed import fields_by_type
+from streaming.core.alerts.phases import STATES, TRANSITIONS, Reason, Signal, Transition
+from streaming.core.causes.table import CAUSES, RULES
 from streaming.core.finding_kinds import KINDS
 from streaming.core.settings import Timing
 
@@ -15,16 +16,25 @@ PAGE = (Path(__file__).parents[2] / "docs" / "findings.md").read_text(encoding="
 UNITS = {"s": 1_000, "h": 3_600_000, "days": 86_400_000}
 
 
-def rows(heading: str) -> dict[str, list[str]]:
-    """The first cell of each row of the table under a heading, and the others."""
-    section = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+def table(heading: str) -> list[list[str]]:
+    """The cells of the first table under a heading of any level, without the table's head."""
+    section = re.split(r"\n#+ ", PAGE.partition(f"# {heading}\n")[2])[0]
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
-    return {first: others for first, *others in cells[2:]}
+    return cells[2:]
+
+
+def rows(heading: str) -> dict[str, list[str]]:
+    """The first cell of each row, and the others."""
+    return {first: others for first, *others in table(heading)}
+
+
+def words(cell: str) -> list[str]:
+    return re.findall(r"`(\w+)`", cell)
 
 
 def test_every_kind_of_finding_has_its_row() -> None:
-    named = [*rows("Findings of a queue"), *rows("Findings of a topic or a group")]
-    assert sorted({*named}) == sorted(kind.value for kind in Kind)
+    named = {*rows("Findings of a queue"), *rows("Findings of a topic or a group")}
+    assert sorted(named) == sorted(kind.value for kind in Kind)
 
 
 def test_every_kind_has_the_severity_that_its_row_says() -> None:
@@ -42,9 +52,51 @@ def test_every_cause_has_its_row_in_the_order_in_which_causes_are_asked() -> Non
     assert indices == sorted(indices)
 
 
+def test_every_cause_names_the_columns_of_its_evidence() -> None:
+    named = {cause: words(evidence) for cause, (_, evidence) in rows("Causes").items()}
+    column = fields_by_type()
+    assert named == {cause.value: [column[part] for part in row.shown_by] for cause, row in CAUSES.items()}
+
+
 def test_every_reason_is_named() -> None:
-    named = {word for first in rows("The life of an alert") for word in re.findall(r"`(\w+)`", first)}
+    named = {word for first in rows("Why it changed") for word in words(first)}
     assert named == {reason.value for reason in Reason}
+
+
+def test_every_phase_has_the_state_that_its_row_says() -> None:
+    named = {phase: words(state)[0] for phase, (state, _) in rows("The life of an alert").items()}
+    assert named == {phase.value: state.value for phase, state in STATES.items()}
+
+
+def reason_of(transition: Transition) -> list[str]:
+    return [] if transition.reason is None else [transition.reason.value]
+
+
+def test_transitions_are_those_of_the_code() -> None:
+    """Every phase and signal that has a transition, and no other."""
+    of_signals = {
+        Signal.HELD_BACK: ["waits_for_deploy", "waits_for_proof", "told_already"],
+        Signal.KEPT_OPEN: ["comes_and_goes", "lists_differ"],
+        Signal.OVER: ["gone", "excluded", "forgotten"],
+    }
+    named = {(phase, signal): (to, words(reasons)) for phase, signal, to, reasons in table("From phase to phase")}
+    assert named == {
+        (phase.value, signal.value): (
+            next_step.to.value,
+            of_signals[signal] if next_step.is_reason_of_signal else reason_of(next_step),
+        )
+        for phase, by_signal in TRANSITIONS.items()
+        for signal, next_step in by_signal.items()
+    }
+
+
+def test_picture_has_every_transition() -> None:
+    drawn = set(re.findall(r"^    (\w+) --> (\w+)$", PAGE, re.MULTILINE))
+    assert drawn == {
+        (phase.value, next_step.to.value)
+        for phase, by_signal in TRANSITIONS.items()
+        for next_step in by_signal.values()
+    }
 
 
 @pytest.mark.parametrize("field", Timing.__struct_fields__)

@@ -1,6 +1,6 @@
 """The life of an alert as a table: its phases, what the evidence may say of it, and what follows.
 
-PENDING, FIRING and RESOLVED have Prometheus' meaning, and facts tell no more than these and whether the alert is stale.
+PENDING, FIRING and RESOLVED have Prometheus' meaning. Facts carry only these three and whether the alert is stale.
 docs/findings.md has the same table; a test compares them.
 """
 
@@ -11,14 +11,14 @@ from schemas.facts import AlertState, Word
 
 
 class Phase(Word):
-    """Where an alert stands. The packed state holds these words."""
+    """The phase of an alert. The packed state holds these words."""
 
-    PENDING = "pending"  # found, and has not held for long enough
-    HELD_BACK = "held_back"  # it has, and something else is waited for, which has been told
+    PENDING = "pending"  # found, but not for long enough yet
+    HELD_BACK = "held_back"  # found for long enough, but something else is waited for; a fact has said so
     FIRING = "firing"
-    STALE = "stale"  # it fires, and evidence that would end it is lacking
-    CLEARING = "clearing"  # it fires, looks right, and has not done so for long enough
-    KEPT_OPEN = "kept_open"  # it has, and stays open nevertheless, which has been told
+    STALE = "stale"  # firing, and evidence that would end it is missing
+    CLEARING = "clearing"  # firing, and looks right, but not for long enough yet
+    KEPT_OPEN = "kept_open"  # firing, has looked right for long enough, but stays open; a fact has said why
     RESOLVED = "resolved"
 
 
@@ -35,7 +35,7 @@ STATES: dict[Phase, AlertState] = {
 
 
 class Reason(Word):
-    """Why an alert did what it did."""
+    """Why an alert changed; docs/findings.md explains each."""
 
     FOUND = "found"
     WAITS_FOR_DEPLOY = "waits_for_deploy"
@@ -60,17 +60,17 @@ class Reason(Word):
 class Signal(Enum):
     """What the evidence of one round says of an alert."""
 
-    FOUND = "found, not for long enough"
-    RIPE = "found for long enough"
+    FOUND = "found"
+    RIPE = "found, and may fire"
     HELD_BACK = "found for long enough, but something else is waited for"
-    NOT_JUDGED = "not judged by evenkeel any more, not for long enough"
-    UNDECIDED = "evidence that would end it is lacking"
-    SEEN_TO_STALL = "that evidence is lacking, but its queues are seen to stand still"
+    NOT_JUDGED = "excluded, but not for long enough"
+    UNDECIDED = "evidence that would end it is missing"
+    SEEN_TO_STALL = "evidence is missing, but its queues are seen to stand still"
     RIGHT_IN_TURN = "looks right, while brokers list different members"
-    RIGHT = "looks right, not for long enough"
-    KEPT_OPEN = "looks right for long enough, but something keeps it open"
-    RIGHT_FOR_LONG = "looks right for long enough"
-    OVER = "nobody waits for it any more"
+    RIGHT = "looks right"
+    KEPT_OPEN = "has looked right for long enough, but something keeps it open"
+    RIGHT_FOR_LONG = "has looked right for long enough"
+    OVER = "the group is gone, excluded or forgotten"
 
 
 class Transition(NamedTuple):

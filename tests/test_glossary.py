@@ -1,0 +1,52 @@
+"""docs/glossary.md: every entry is linked from a page, every link has its entry, and the code that it names exists."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", ROOT / "README.zh-CN.md", *sorted((ROOT / "docs").glob("*.md"))]
+OF_OTHERS = "words-of-others"
+
+
+def anchors(text: str) -> list[str]:
+    return [title.lower().replace(" ", "-") for title in re.findall(r"^###? (.+)$", text, re.MULTILINE)]
+
+
+ENTRIES = re.findall(r"^### (.+)\n\n((?:.+\n)+)", GLOSSARY, re.MULTILINE)
+
+
+def test_entries_and_links_are_the_same() -> None:
+    linked = {
+        anchor
+        for page in PAGES
+        if page.name != "glossary.md"
+        for anchor in re.findall(r"glossary\.md#([\w-]+)", page.read_text(encoding="utf-8"))
+    }
+    entries = {title.lower().replace(" ", "-") for title, _ in ENTRIES}
+    assert linked - {OF_OTHERS} <= entries
+    assert OF_OTHERS in anchors(GLOSSARY)
+
+
+@pytest.mark.parametrize(("title", "text"), ENTRIES, ids=[title for title, _ in ENTRIES])
+def test_every_entry_names_code_that_there_is(title: str, text: str) -> None:
+    paths = re.findall(r"`((?:streaming|schemas)/[\w/]*(?:\.py)?)`", text)
+    assert paths, "names no file"
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_within_the_docs_have_their_target(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([\w./-]*)(#[\w-]+)?\)", page.read_text(encoding="utf-8")):
+        path = page.parent / target if target else page
+        assert path.exists(), target
+        if anchor and path.suffix == ".md":
+            assert anchor[1:] in headings(path), f"{target}{anchor}"
+
+
+def headings(path: Path) -> set[str]:
+    """As GitHub makes anchors of them."""
+    titles = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
