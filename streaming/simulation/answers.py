@@ -18,39 +18,39 @@ from streaming.simulation.process_queue import Progress
 NAME_SERVER = "name-server:9876"  # the only address that a collector knows, as where a load balancer stands before them
 
 
-def topic_route(topic: str, route: TopicRoute | None, now: int) -> RouteAnswer:
+def topic_route(topic: str, route: TopicRoute | None, ts: int) -> RouteAnswer:
     if route is None:
-        return RouteAnswer(ts=now, code=TOPIC_NOT_EXIST, topic=topic, name_server=NAME_SERVER)
-    return RouteAnswer(ts=now, code=SUCCESS, topic=topic, name_server=NAME_SERVER, body=route.body)
+        return RouteAnswer(ts=ts, code=TOPIC_NOT_EXIST, topic=topic, name_server=NAME_SERVER)
+    return RouteAnswer(ts=ts, code=SUCCESS, topic=topic, name_server=NAME_SERVER, body=route.body)
 
 
-def consumer_list(broker: Broker, group: str, now: int) -> ConsumerListAnswer:
+def consumer_list(broker: Broker, group: str, ts: int) -> ConsumerListAnswer:
     if not (broker.is_up and broker.answers_lists):
-        return ConsumerListAnswer(ts=now, broker=broker.name)
+        return ConsumerListAnswer(ts=ts, broker=broker.name)
     ids = broker.client_ids(group)
-    return ConsumerListAnswer(ts=now, broker=broker.name, code=SUCCESS if ids else SYSTEM_ERROR, ids=ids or None)
+    return ConsumerListAnswer(ts=ts, broker=broker.name, code=SUCCESS if ids else SYSTEM_ERROR, ids=ids or None)
 
 
-def connections(broker: Broker, group: str, now: int) -> ConnectionsAnswer:
+def connections(broker: Broker, group: str, ts: int) -> ConnectionsAnswer:
     if not (broker.is_up and broker.answers_lists and broker.answers_connections):
-        return ConnectionsAnswer(ts=now, broker=broker.name)
+        return ConnectionsAnswer(ts=ts, broker=broker.name)
     known = broker.groups.get(group)
     if known is None:
-        return ConnectionsAnswer(ts=now, broker=broker.name, code=CONSUMER_NOT_ONLINE)
-    return ConnectionsAnswer(ts=now, broker=broker.name, code=SUCCESS, body=known.body())
+        return ConnectionsAnswer(ts=ts, broker=broker.name, code=CONSUMER_NOT_ONLINE)
+    return ConnectionsAnswer(ts=ts, broker=broker.name, code=SUCCESS, body=known.body())
 
 
-def consume_stats(broker: Broker, group: str, now: int, topic: str | None = None) -> ConsumeStatsAnswer:
-    """Of one topic; without one, of those of which the group has committed an offset here."""
+def consume_stats(broker: Broker, group: str, now: int, ts: int, topic: str | None = None) -> ConsumeStatsAnswer:
+    """As it is ``now``; ``ts`` is the collector's time. Without a topic, of those with an offset of the group here."""
     if not broker.is_up:
-        return ConsumeStatsAnswer(ts=now, broker=broker.name, topic=topic)
+        return ConsumeStatsAnswer(ts=ts, broker=broker.name, topic=topic)
     rows = [
         _offset_row(progress, broker.tells_pull_offsets, now)
         for name, progresses in broker.progresses_by_topic(group, now).items()
         if (name == topic if topic else any(progress.committed >= 0 for progress in progresses))
         for progress in progresses
     ]
-    return ConsumeStatsAnswer(ts=now, broker=broker.name, code=SUCCESS, topic=topic, table=tuple(rows))
+    return ConsumeStatsAnswer(ts=ts, broker=broker.name, code=SUCCESS, topic=topic, table=tuple(rows))
 
 
 def _offset_row(progress: Progress, tells_pull_offsets: bool, now: int) -> OffsetRow:

@@ -3,7 +3,7 @@
 Whom it asks when is decided by the live collector's own schedules. ``docs/collector.md`` says why.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from random import Random
 from zlib import crc32
 
@@ -12,7 +12,8 @@ from schemas.identity import retry_topic
 from streaming.collector.probing.client_schedule import ClientSchedule
 from streaming.collector.probing.lists import confirmed
 from streaming.collector.probing.offset_schedule import OffsetSchedule
-from streaming.collector.probing.policy import KEEP_WATCHING_MS, RETRY_ROUTE_MS, Policy
+from streaming.collector.probing.policy import KEEP_WATCHING_MS, Policy
+from streaming.collector.probing.route_schedule import RouteSchedule
 from streaming.collector.probing.unread_queues import REASON, UnreadQueues
 from streaming.collector.translation.answers import (
     CONSUME_MSG_TIMEOUT,
@@ -30,6 +31,7 @@ from streaming.simulation.fleet import Fleet
 TIMEOUT_MS = 10_000  # a broker gives its client so long to answer, then says 207
 LISTS_MS, ASKS_MS, ENDS_MS, ENDS_LATE_MS = 20, 100, 600, 1_100  # after the start of a round
 LIST_JITTER_MS = 40
+BROADCASTING = "BROADCASTING"
 LIVE = Policy()
 
 
@@ -55,7 +57,8 @@ class Collector:
         self._translation = ClusterTranslation(cluster, source)
         self._group = self._translation.group(fleet.group)
         self._clients, self._offsets, self._unread = ClientSchedule(policy), OffsetSchedule(policy), UnreadQueues()
-        self._routes_ts: dict[str, int] = {}
+        self._routes = RouteSchedule(policy)
+        self._message_model: str | None = None
         self._hosted_ts: dict[str, int] = {}
         self._had_members = False
         self._members: dict[str, tuple[str, ...]] = {}  # of each broker that answers
@@ -64,6 +67,7 @@ class Collector:
         self.lost_reports: list[int] = []  # when, as those that no client answered
         self.timeouts: list[tuple[int, str]] = []  # and who
         self.paused_rounds: list[int] = []  # in which no client was asked, for queues that were new to the group
+        self._clock_is_back_ms = self._goes_back_ms = 0
         self.is_killed = False
 
     def start(self) -> None:
@@ -74,6 +78,19 @@ class Collector:
         self.is_killed = True
         self._emit = lambda _: None
 
+    def set_clock_back(self, by_ms: int) -> None:
+        """Its clock; it notices between two rounds."""
+        self._goes_back_ms += by_ms
+
+    def _follow_the_clock(self) -> None:
+        if self._goes_back_ms:
+            self._translation.set_back(self._goes_back_ms)
+            self._clock_is_back_ms, self._goes_back_ms = self._clock_is_back_ms + self._goes_back_ms, 0
+
+    def _now(self) -> int:
+        """As its clock shows it. Schedules go by time that always goes on."""
+        return self._fleet.now - self._clock_is_back_ms
+
     # --- a round
 
     def _begin(self) -> None:
@@ -81,10 +98,12 @@ class Collector:
         clock.after(self.policy.interval_ms, self._begin)
         if self.is_killed or self._group.is_open:
             return
+        self._follow_the_clock()
         self._members, self._asked, self._not_asked = {}, [], {}
+        self._learn_routes(self._routes.choose(self._group.topics, clock.now))
         brokers = self._brokers_to_ask()
         self._group.forget(self._group.brokers.keys() - brokers)
-        self._group.begin_round(clock.now)
+        self._group.begin_round(self._now())
         for name in sorted(brokers):
             delay_ms = LISTS_MS + self._random.randrange(self._list_jitter_ms)
             clock.after(delay_ms, self._ask_members, self._fleet.brokers[name])
@@ -92,14 +111,12 @@ class Collector:
 
     def _brokers_to_ask(self) -> set[str]:
         now = self._fleet.now
-        routes = [self._fleet.name_servers.route(self._source, topic, now) for topic in self._group.topics]
-        hosting = {name for route in routes if route is not None for name in route.broker_names}
-        self._hosted_ts.update(dict.fromkeys(hosting, now))
+        self._hosted_ts.update({broker: now for broker, _ in self._read_queue_nums()})
         self._hosted_ts = {name: ts for name, ts in self._hosted_ts.items() if now - ts <= KEEP_WATCHING_MS}
         return set(self._hosted_ts)
 
     def _ask_members(self, broker: Broker) -> None:
-        group, now = self._fleet.group, self._fleet.now
+        group, now = self._fleet.group, self._now()
         connections = answers.connections(broker, group, now)
         members = confirmed(answers.consumer_list(broker, group, now), connections)
         self._take(members)
@@ -107,13 +124,15 @@ class Collector:
         if ids is not None:
             self._members[broker.name] = ids
         self._take(connections)
+        if connections.body is not None:
+            self._message_model = connections.body.message_model
 
     def _ask_clients(self) -> None:
         now, clock, group = self._fleet.now, self._fleet.clock, self._fleet.group
         listed = {client_id for ids in self._members.values() for client_id in ids}
         self._had_members |= bool(listed)
         self._learn_settings()
-        self._learn_routes()
+        self._learn_routes([topic for topic in self._group.topics if not self._routes.is_known(topic)])
         hosted = {place: number for place, number in self._read_queue_nums().items() if place[0] in self._members}
         self._unread.hosted(hosted, now)
         for name in self._offsets.choose(group, frozenset(self._members if self._had_members else ()), now):
@@ -132,14 +151,13 @@ class Collector:
         return {(broker, topic): number for topic, those in numbers.items() for broker, number in those.items()}
 
     def _why_nobody(self, now: int) -> str:
-        is_broadcasting = any(self._fleet.group in broker.broadcasting for broker in self._fleet.brokers.values())
-        if is_broadcasting or not self.policy.spreads or not self._unread.are_there(now):
+        if self._message_model == BROADCASTING or not self.policy.spreads or not self._unread.are_there(now):
             return ""
         self.paused_rounds.append(now)
         return REASON
 
     def _end(self) -> None:
-        for event in self._group.end_round(self._fleet.now, self._asked, self._not_asked):
+        for event in self._group.end_round(self._now(), self._asked, self._not_asked):
             self._emit(event)
 
     def _take(self, answer: GroupAnswer) -> None:
@@ -164,44 +182,38 @@ class Collector:
         self._asked.append(client_id)
         client = self._fleet.brokers[broker_name].find_client(group, client_id)
         if client is not None and client.answers:
-            clock.after(self._random.randrange(5, 250), self._take_running_info, client, broker_name, now)
+            clock.after(self._random.randrange(5, 250), self._take_running_info, client, broker_name, now, self._now())
             return False
-        clock.after(TIMEOUT_MS, self._take_timeout, client_id, broker_name, now)
+        clock.after(TIMEOUT_MS, self._take_timeout, client_id, broker_name, now, self._now())
         return True
 
     def _broker_to_ask_through(self, client_id: str) -> str | None:
         names = sorted(name for name, ids in self._members.items() if client_id in ids)
         return names[crc32(client_id.encode()) % len(names)] if names else None
 
-    def _take_timeout(self, client_id: str, broker_name: str, asked_ts: int) -> None:
-        now = self._fleet.now
-        self._clients.answered(self._fleet.group, client_id, asked_ts, now - asked_ts, "no answer within 10 s")
-        self.timeouts.append((now, client_id))
-        self._take(
-            RunningInfoAnswer(
-                ts=asked_ts,
-                dur_ms=now - asked_ts,
-                broker=broker_name,
-                client_id=client_id,
-                code=CONSUME_MSG_TIMEOUT,
-            )
+    def _take_timeout(self, client_id: str, broker_name: str, asked_ts: int, ts: int) -> None:
+        self._clients.answered(self._fleet.group, client_id, asked_ts, TIMEOUT_MS, "no answer within 10 s")
+        self.timeouts.append((self._fleet.now, client_id))
+        answer = RunningInfoAnswer(
+            ts=ts, dur_ms=TIMEOUT_MS, broker=broker_name, client_id=client_id, code=CONSUME_MSG_TIMEOUT
         )
+        self._take(answer)
 
-    def _take_running_info(self, client: Client, broker_name: str, asked_ts: int) -> None:
+    def _take_running_info(self, client: Client, broker_name: str, asked_ts: int, ts: int) -> None:
         dur_ms = self._fleet.now - asked_ts
         trouble = "" if client.answers else "no answer"
         self._clients.answered(self._fleet.group, client.client_id, asked_ts, dur_ms, trouble)
         if client.answers:
-            self._take(client.running_info(broker_name, asked_ts, dur_ms))
+            self._take(client.running_info(broker_name, ts, dur_ms))
 
     # --- offsets, routes, settings
 
     def _ask_offsets(self, broker: Broker) -> None:
         """All topics at once, then those for which the group has never committed an offset there."""
         now, group = self._fleet.now, self._fleet.group
-        if group in broker.broadcasting:
+        if self._message_model == BROADCASTING:
             return
-        stats = answers.consume_stats(broker, group, now)
+        stats = answers.consume_stats(broker, group, now, self._now())
         self._take(stats)
         self._offsets.answered(group, broker.name, now, stats.table)
         if stats.code != SUCCESS:
@@ -210,19 +222,19 @@ class Collector:
         self._unread.stored(broker.name, committed)
         hosted = {topic for name, topic in self._read_queue_nums() if name == broker.name}
         for topic in sorted(hosted - committed - {retry_topic(group)}):
-            self._take(answers.consume_stats(broker, group, now, topic))
+            self._take(answers.consume_stats(broker, group, now, self._now(), topic))
 
-    def _learn_routes(self) -> None:
+    def _learn_routes(self, topics: Iterable[str]) -> None:
         now = self._fleet.now
-        for topic in self._group.topics:
-            period = RETRY_ROUTE_MS if topic == retry_topic(self._fleet.group) else self.policy.route_ms
-            if now - self._routes_ts.get(topic, -period) >= period:
-                route = self._fleet.name_servers.route(self._source, topic, now)
-                self._translation.routes.take(answers.topic_route(topic, route, now))
-                self._routes_ts[topic] = now
+        for topic in topics:
+            route = self._fleet.name_servers.route(self._source, topic, now)
+            self._translation.routes.take(answers.topic_route(topic, route, self._now()))
+            self._routes.answered(topic, now, is_known=True)
 
     def _learn_settings(self) -> None:
         if self._members:
             broker = next(iter(self._members))
-            now = self._fleet.now
-            self._take(SubscriptionGroupAnswer(ts=now, broker=broker, code=SUCCESS, consume_enable=True, orderly=False))
+            answer = SubscriptionGroupAnswer(
+                ts=self._now(), broker=broker, code=SUCCESS, consume_enable=True, orderly=False
+            )
+            self._take(answer)

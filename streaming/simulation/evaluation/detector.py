@@ -10,7 +10,7 @@ from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import take
 from streaming.simulation.collector import LIVE, Collector
-from streaming.simulation.evaluation.event_transport import Wire
+from streaming.simulation.evaluation.event_transport import EventTransport
 from streaming.simulation.fleet import Fleet
 
 CLUSTER = "simulated"
@@ -29,16 +29,24 @@ class Detector:
     ) -> None:
         self._group = Group(new_state(CLUSTER, fleet.group), settings)
         self._fleet, self._keep, self._policy, self._loses_reports = fleet, keep, policy, loses_reports
+        self._clock_is_back_ms = 0
         self.emitted_ts: list[int] = []  # of each fact, by the clock that is never wrong
-        self.wire = Wire(str(fleet.seed), fleet.clock, self._take)
+        self.transport = EventTransport(str(fleet.seed), fleet.clock, self._take)
         self.collectors: list[Collector] = []
         self.confirmed: set[tuple[str, int]] = set()  # kinds of alerts that were true when they were told
         self.add_collector("simulation")
 
     def add_collector(self, source: str) -> None:
-        collector = Collector(self._fleet, CLUSTER, self.wire.send, self._policy, source, self._loses_reports)
+        collector = Collector(self._fleet, CLUSTER, self.transport.send, self._policy, source, self._loses_reports)
+        collector.set_clock_back(self._clock_is_back_ms)
         self.collectors.append(collector)
         collector.start()
+
+    def set_clock_back(self, by_ms: int) -> None:
+        """Of the machine that the collectors run on."""
+        self._clock_is_back_ms += by_ms
+        for collector in self.collectors:
+            collector.set_clock_back(by_ms)
 
     @property
     def collector(self) -> Collector:

@@ -13,12 +13,12 @@ BACK_S = (2, 3_600)
 
 def some_lost(context: PerturbationContext) -> None:
     """1 in 1,000 to 1 in 100."""
-    context.detector.wire.lost = context.log_uniform(*LOST)
+    context.detector.transport.lost = context.log_uniform(*LOST)
 
 
 def one_lost_every_20s(context: PerturbationContext) -> None:
     def lose() -> None:
-        context.detector.wire.loses_next = True
+        context.detector.transport.loses_next = True
         context.group.fleet.clock.after(LOST_EVERY_MS, lose)
 
     context.group.fleet.clock.after(context.random.randrange(LOST_EVERY_MS), lose)
@@ -26,13 +26,13 @@ def one_lost_every_20s(context: PerturbationContext) -> None:
 
 def reordered(context: PerturbationContext) -> None:
     """1 in 500 to 1 in 50 comes up to 3 s late, after others that were told later."""
-    context.detector.wire.late = context.log_uniform(*LATE)
+    context.detector.transport.late = context.log_uniform(*LATE)
 
 
 def clock_set_back(context: PerturbationContext) -> None:
     """Once, by 2 s to an hour, for good."""
 
     def set_back() -> None:
-        context.detector.wire.clock_is_back_ms = round(context.log_uniform(*BACK_S) * 1_000)
+        context.detector.set_clock_back(round(context.log_uniform(*BACK_S) * 1_000))
 
     context.group.fleet.clock.after(context.delay_ms(BACK_AFTER_S), set_back)
