@@ -13,15 +13,11 @@ from streaming.simulation.process_queue import ProcessQueue, Progress
 
 @dataclass(slots=True)
 class Window:
-    """A queue was in a state that it should not be in. ``to_ts`` None: it still is.
-
-    ``rate``: how many messages a second came when it began.
-    """
+    """A queue was in a state that it should not be in. ``to_ts`` None: it still is."""
 
     kind: Kind
     queue: MessageQueue
     from_ts: int
-    rate: int
     to_ts: int | None = None
 
     def lasted_until(self, ts: int) -> int:
@@ -90,7 +86,7 @@ class GroundTruth:
             window.to_ts = now
             del self._open[queue]
         if kind is not None:
-            self._open[queue] = opened = Window(kind, queue, now, progress.log.rate)
+            self._open[queue] = opened = Window(kind, queue, now)
             self.windows.append(opened)
 
     def observe_all(self, queues: Iterable[ProcessQueue]) -> None:

@@ -15,7 +15,7 @@ from streaming.simulation.evaluation import healthy_operations, incidents, lasti
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.healthy_operations import play_healthy
 from streaming.simulation.evaluation.incidents import Run, play_incident
-from streaming.simulation.evaluation.lasting_faults import LASTING_MS, Lasting
+from streaming.simulation.evaluation.lasting_faults import LASTING_MS, LastingFaults
 from streaming.simulation.evaluation.perturbations import catalog, client_sdks, deploys_and_crashes
 from streaming.simulation.evaluation.perturbations.catalog import PERTURBATION_NAMED, PERTURBATIONS, draw, fit
 from streaming.simulation.evaluation.report import Report
@@ -285,24 +285,24 @@ def page(kind: Kind, fired_ts: int) -> Page:
     return Page(kind, TOPIC, None, "critical", fired_ts, frozenset(), False)
 
 
-def judge_of(*windows: Window) -> Lasting:
+def judge_of(*windows: Window) -> LastingFaults:
     group = SimulatedGroup(SHAPE, "judge")
     group.fleet.run(3_000)
     group.fleet.truth.windows = list(windows)
-    return Lasting(group, (), ())
+    return LastingFaults(group, (), ())
 
 
 def test_only_ten_minutes_of_truth_bear_out_a_page_of_a_healthy_group() -> None:
     queue, other = MessageQueue(TOPIC, "broker-0", 0), MessageQueue(TOPIC, "broker-0", 1)
     t0 = SimulatedGroup(SHAPE, "j").began_ts
-    long = Window(Kind.ORPHANED, queue, t0, 3, t0 + LASTING_MS)
+    long = Window(Kind.ORPHANED, queue, t0, t0 + LASTING_MS)
     assert judge_of(long).confirms(page(Kind.ORPHANED, t0 + 300_000))
     assert not judge_of(long).confirms(page(Kind.DUPLICATED, t0 + 300_000))
     assert not judge_of(long).confirms(page(Kind.ORPHANED, t0 + LASTING_MS + 61_000))
-    short = Window(Kind.ORPHANED, queue, t0, 3, t0 + LASTING_MS - 1)
+    short = Window(Kind.ORPHANED, queue, t0, t0 + LASTING_MS - 1)
     assert not judge_of(short).confirms(page(Kind.ORPHANED, t0 + 300_000))
-    first = Window(Kind.ORPHANED, queue, t0, 3, t0 + 300_000)
-    then = Window(Kind.ORPHANED, other, t0 + 310_000, 3, t0 + 700_000)  # a deploy that moves the shares on
+    first = Window(Kind.ORPHANED, queue, t0, t0 + 300_000)
+    then = Window(Kind.ORPHANED, other, t0 + 310_000, t0 + 700_000)  # a deploy that moves the shares on
     assert judge_of(first, then).confirms(page(Kind.ORPHANED, t0 + 500_000))
 
 
@@ -313,14 +313,14 @@ def test_two_owners_that_do_not_say_so_are_not_wanted() -> None:
     group.start("0.0.0.0@a")
     group.fleet.run(60)
     queue, t0 = MessageQueue(TOPIC, "broker-0", 0), group.fleet.now - LASTING_MS
-    group.fleet.truth.windows = [Window(Kind.DUPLICATED, queue, t0, 3)]
-    assert not Lasting(group, (), ()).expected(())
+    group.fleet.truth.windows = [Window(Kind.DUPLICATED, queue, t0)]
+    assert not LastingFaults(group, (), ()).expected([])
     group.sdk_of = None
-    assert [one.kind for one in Lasting(group, (), ()).expected(())] == [Kind.DUPLICATED]
+    assert [one.kind for one in LastingFaults(group, (), ()).expected([])] == [Kind.DUPLICATED]
 
 
 def test_a_page_of_a_perturbed_healthy_group_is_false_unless_it_lasted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lasting_faults.Lasting, "confirms", lambda *_: False)
+    monkeypatch.setattr(lasting_faults.LastingFaults, "confirms", lambda *_: False)
     monkeypatch.setattr(healthy_operations, "healthy_shape", lambda _: SHAPE)
     run = play_healthy("x", Settings(), is_perturbed=True)
     assert run.perturbations

@@ -10,10 +10,9 @@ from streaming.core.allocation import AveragelyByCircle
 from streaming.core.settings import Settings
 from streaming.simulation.consumer import ClientConfig, Consumer
 from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.evaluation.incidents import Run
-from streaming.simulation.evaluation.judge import Judge
-from streaming.simulation.evaluation.lasting_faults import Lasting
+from streaming.simulation.evaluation.judge import judge_run
 from streaming.simulation.evaluation.perturbations.catalog import begin, draw, fit
+from streaming.simulation.evaluation.results import Run
 from streaming.simulation.simulated_group import TOPIC, Shape, SimulatedGroup, random_shape
 
 OPERATIONS_A_RUN = 10
@@ -173,20 +172,5 @@ def play_healthy(seed: str, settings: Settings, is_perturbed: bool = False) -> R
         action(group)
         group.fleet.run(random.randrange(*PAUSE_S))
     group.fleet.run(PAUSE_S[1])
-    judge, lasting = Judge(group, detector, (), settings.timing), Lasting(group, (), known_conditions)
-    verdict = judge.verdict()
-    pages = [p._replace(is_true=bool(drawn and lasting.confirms(p)), was_so=p.is_true) for p in verdict.pages]
     names = tuple(dict.fromkeys(action.__name__ for action in done))
-    seconds = (group.fleet.now - group.began_ts) / 1_000
-    changes = sum(change.what in ("joined", "left", "route", "broker") for change in group.fleet.truth.changes)
-    return Run(
-        seed,
-        str(group.shape),
-        names,
-        seconds,
-        changes,
-        verdict.expected,
-        pages,
-        tuple(one.name for one in drawn),
-        lasting.expected(judge.pages) if drawn else [],
-    )
+    return judge_run(seed, group, detector, settings.timing, names, (), drawn, known_conditions)

@@ -6,15 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
-from msgspec import Struct
-
 from schemas.events import AnyEvent
 from streaming.core.settings import Settings
 from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.evaluation.judge import Judge
-from streaming.simulation.evaluation.lasting_faults import Lasting
+from streaming.simulation.evaluation.judge import judge_run
 from streaming.simulation.evaluation.perturbations.catalog import begin, draw, fit
-from streaming.simulation.evaluation.results import ActiveFault, ExpectedPage, Page
+from streaming.simulation.evaluation.results import ActiveFault, Run
 from streaming.simulation.faults import ANY_FAULT_NAMED, FAULTS, Fault
 from streaming.simulation.simulated_group import Shape, SimulatedGroup, random_shape
 
@@ -22,20 +19,6 @@ AFTERWARDS_S = 150
 SHORT_S = (5, 120)  # how long a short fault lasts
 LASTING_S = (640, 840)  # how long the others last with perturbations
 IS_SHORT, IS_DOUBLE, HAS_CHURN, LOSES_REPORTS = 0.2, 0.25, 0.3, 0.2
-
-
-class Run(Struct):
-    """What came of one seed: ``seconds`` of the group's time, ``rebalances`` in it."""
-
-    seed: str
-    shape: str
-    faults: tuple[str, ...]
-    seconds: float
-    rebalances: int
-    expected: list[ExpectedPage]
-    pages: list[Page]
-    perturbations: tuple[str, ...] = ()
-    lasting: list[ExpectedPage] = []
 
 
 def incident(seed: str, number: int, settings: Settings) -> Run:
@@ -75,25 +58,8 @@ def play_incident(
     if random.random() < HAS_CHURN and shape.strategy != "CONFIG":
         group.fleet.clock.after(random.randrange(60_000), _churn, group)
     group.fleet.run(max(one.to_ts for one in active) / 1000 - group.fleet.now / 1000 + AFTERWARDS_S)
-    judge, lasting = Judge(group, detector, active, settings.timing), Lasting(group, active, known_conditions)
-    verdict = judge.verdict()
-    pages = [
-        page._replace(is_true=page.is_true or bool(drawn and lasting.confirms(page)), was_so=page.is_true)
-        for page in verdict.pages
-    ]
     names = tuple(one.name for one in faults)
-    seconds = (group.fleet.now - group.began_ts) / 1000
-    return Run(
-        seed,
-        str(shape),
-        names,
-        seconds,
-        len(group.fleet.truth.changes),
-        verdict.expected,
-        pages,
-        tuple(one.name for one in drawn),
-        lasting.expected(judge.pages) if drawn else [],
-    )
+    return judge_run(seed, group, detector, settings.timing, names, active, drawn, known_conditions)
 
 
 def shape_for(fault: Fault, random: Random) -> Shape:

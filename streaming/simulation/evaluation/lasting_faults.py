@@ -8,45 +8,44 @@ from collections.abc import Iterable
 from schemas.facts import Kind
 from schemas.identity import MessageQueue
 from streaming.simulation.client_config import PULL
-from streaming.simulation.evaluation.perturbations.context import KnownCondition
-from streaming.simulation.evaluation.results import OF_QUEUES, SEEN_AS, ActiveFault, ExpectedPage, Page, PageSpan
+from streaming.simulation.evaluation.pages import OF_QUEUES, TRUE_IF
+from streaming.simulation.evaluation.results import ActiveFault, ExpectedPage, KnownCondition, Page
 from streaming.simulation.ground_truth import Window
 from streaming.simulation.simulated_group import SimulatedGroup
 
 LASTING_MS = 600_000
-SEEN_AS_CONDITION = {Kind.UNREADABLE_QUEUES: {Kind.UNREADABLE_QUEUES, Kind.STALLED}}
+CONDITION_SEEN_AS = {Kind.UNREADABLE_QUEUES: {Kind.UNREADABLE_QUEUES, Kind.STALLED}}
 TOGETHER_MS = 60_000  # queues of one topic that change hands stay one fault
 
 
-class Lasting:
+class LastingFaults:
     """Of one run, once it is over."""
 
     def __init__(
         self, group: SimulatedGroup, active: Iterable[ActiveFault], known_conditions: Iterable[KnownCondition]
     ) -> None:
         self._group, self._truth, self._end = group, group.fleet.truth, group.fleet.now
-        self._active, self._meanwhile = list(active), list(known_conditions)
+        self._active, self._known_conditions = list(active), list(known_conditions)
 
-    # --- what had to be told
+    # --- what had to be found
 
-    def expected(self, pages: Iterable[PageSpan]) -> list[ExpectedPage]:
+    def expected(self, pages: list[Page]) -> list[ExpectedPage]:
         """Of each topic what lasted, and whether a page named one of its queues, or the fault, while it did."""
-        told = list(pages)
         found = []
         for windows in self._of_queues():
             first = windows[0]
             queues, to_ts = {w.queue for w in windows}, max(w.lasted_until(self._end) for w in windows)
-            found.append(self._new(first.kind, first.queue.topic, (first.from_ts, to_ts), queues, told))
+            found.append(self._new(first.kind, first.queue.topic, (first.from_ts, to_ts), queues, pages))
         for one in self._active:
             for kind, topic in one.fault.conditions:
-                if one.to_ts - one.from_ts >= LASTING_MS and self._holds_by_itself(kind, one.from_ts):
-                    found.append(self._new(kind, topic, (one.from_ts, one.to_ts), set(), told))
+                if one.to_ts - one.from_ts >= LASTING_MS and self._is_undisturbed(kind, one.from_ts):
+                    found.append(self._new(kind, topic, (one.from_ts, one.to_ts), set(), pages))
         return found
 
     def _of_queues(self) -> list[list[Window]]:
         """Windows of ten minutes and longer, those of a topic that overlap as one."""
         groups: list[list[Window]] = []
-        long = [w for w in self._in_trouble() if w.lasted_until(self._end) - w.from_ts >= LASTING_MS]
+        long = [w for w in self._joined_windows() if w.lasted_until(self._end) - w.from_ts >= LASTING_MS]
         for window in sorted(long, key=lambda w: (w.queue.topic, w.from_ts)):
             last = groups[-1][-1] if groups else window
             is_same = last.queue.topic == window.queue.topic and window.from_ts <= last.from_ts + LASTING_MS
@@ -56,7 +55,7 @@ class Lasting:
                 groups.append([window])
         return groups
 
-    def _in_trouble(self) -> list[Window]:
+    def _joined_windows(self) -> list[Window]:
         """Each queue's windows, those that follow upon one another as one, whatever is wrong with it."""
         by_queue: dict[MessageQueue, list[Window]] = {}
         for window in self._truth.windows:
@@ -64,15 +63,15 @@ class Lasting:
                 continue
             known = by_queue.setdefault(window.queue, [])
             if known and known[-1].to_ts == window.from_ts:
-                known[-1] = self._as_one(known[-1], window)
+                known[-1] = self._joined(known[-1], window)
             else:
                 known.append(window)
         return [window for windows in by_queue.values() for window in windows]
 
-    def _as_one(self, first: Window, then: Window) -> Window:
+    def _joined(self, first: Window, then: Window) -> Window:
         """Named for the longer of the two."""
         longer = max(first, then, key=lambda window: window.lasted_until(self._end) - window.from_ts)
-        return Window(longer.kind, first.queue, first.from_ts, longer.rate, then.to_ts)
+        return Window(longer.kind, first.queue, first.from_ts, then.to_ts)
 
     def _can_be_seen(self, window: Window) -> bool:
         """That two own a queue can be known only where both say so, and who pulls by itself consumes when it likes.
@@ -89,18 +88,18 @@ class Lasting:
 
     def _owners(self, window: Window) -> tuple[str, ...]:
         held = self._truth.held
-        place = bisect_right(held, window.from_ts, key=lambda one: one.ts)
-        return next((one.owners for one in reversed(held[:place]) if one.queue == window.queue), ())
+        index = bisect_right(held, window.from_ts, key=lambda one: one.ts)
+        return next((one.owners for one in reversed(held[:index]) if one.queue == window.queue), ())
 
-    def _holds_by_itself(self, kind: Kind, from_ts: int) -> bool:
+    def _is_undisturbed(self, kind: Kind, from_ts: int) -> bool:
         """Who subscribes to something else may be restarted meanwhile, and a group without members may get one."""
         if kind is Kind.NO_MEMBERS:
             joined = (change.ts for change in self._truth.changes if change.what == "joined")
             return not any(from_ts <= ts < from_ts + LASTING_MS for ts in joined)
-        return kind is not Kind.INCONSISTENT_SUBSCRIPTION or self._is_unlike_for_long(self._end)
+        return kind is not Kind.INCONSISTENT_SUBSCRIPTION or self._subscriptions_differ_long(self._end)
 
     def _new(
-        self, kind: Kind, topic: str, span: tuple[int, int], queues: set[MessageQueue], told: list[PageSpan]
+        self, kind: Kind, topic: str, span: tuple[int, int], queues: set[MessageQueue], pages: list[Page]
     ) -> ExpectedPage:
         """``due_ts`` is when it has lasted ten minutes: a page that comes later is late, and better than none."""
         from_ts, to_ts = span
@@ -108,28 +107,28 @@ class Lasting:
         expected = ExpectedPage(kind, topic, from_ts, from_ts + LASTING_MS, tuple(one.fault.name for one in active), ())
         of_faults = {condition for one in active for condition in one.fault.conditions}
         of_faults |= {(of_group, "") for one in active for of_group in one.fault.tolerated}
-        for page, resolved_ts in told:
+        for page in pages:
             names_it = page.kind is Kind.NO_MEMBERS or (page.kind in OF_QUEUES and bool(queues & page.queues))
             names_it |= (page.kind, page.topic) in of_faults
-            is_of_it = names_it if queues else page.topic == topic and page.kind in SEEN_AS_CONDITION.get(kind, {kind})
-            if is_of_it and page.fired_ts <= to_ts and resolved_ts >= from_ts:
+            is_of_it = names_it if queues else page.topic == topic and page.kind in CONDITION_SEEN_AS.get(kind, {kind})
+            if is_of_it and page.fired_ts <= to_ts and page.resolved_ts >= from_ts:
                 expected.found = page
                 break
         return expected
 
-    # --- what may be told
+    # --- which pages are true
 
     def confirms(self, page: Page) -> bool:
         """Whether what the page says of the topic, or the group, was so for ten minutes and longer."""
-        if any(one.kind is page.kind and one.from_ts <= page.fired_ts for one in self._meanwhile):
+        if any(one.kind is page.kind and one.from_ts <= page.fired_ts for one in self._known_conditions):
             return True
         if page.kind is Kind.INCONSISTENT_SUBSCRIPTION:
-            return self._is_unlike_for_long(page.fired_ts)
+            return self._subscriptions_differ_long(page.fired_ts)
         if page.kind is Kind.STALLED and self._is_unreadable(page):
             return True
-        kinds = SEEN_AS.get(page.kind, frozenset())
+        kinds = TRUE_IF.get(page.kind, frozenset())
         windows = [w for w in self._truth.windows if w.kind in kinds and w.queue.topic == page.topic]
-        return self._last_long([(w.from_ts, w.lasted_until(self._end)) for w in windows], page.fired_ts)
+        return self._is_within_long_span([(w.from_ts, w.lasted_until(self._end)) for w in windows], page.fired_ts)
 
     def _is_unreadable(self, page: Page) -> bool:
         """What nobody can read stands still. Where name servers differ, no more than that can be told."""
@@ -139,13 +138,13 @@ class Lasting:
             for one in self._active
         )
 
-    def _is_unlike_for_long(self, ts: int) -> bool:
-        return self._last_long(
+    def _subscriptions_differ_long(self, ts: int) -> bool:
+        return self._is_within_long_span(
             [(s, self._end if to is None else to) for s, to in self._truth.subscription_mismatches], ts
         )
 
     @staticmethod
-    def _last_long(spans: list[tuple[int, int]], ts: int) -> bool:
+    def _is_within_long_span(spans: list[tuple[int, int]], ts: int) -> bool:
         """Whether spans without a gap, of ten minutes in all, are about ``ts``."""
         began, until = 0, -TOGETHER_MS
         for from_ts, to_ts in [*sorted(spans), (1 << 62, 1 << 62)]:

@@ -7,8 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from streaming.simulation.evaluation.incidents import Run
-from streaming.simulation.evaluation.results import ExpectedPage, Page
+from streaming.simulation.evaluation.results import ExpectedPage, Page, Run
 from streaming.simulation.faults import ANY_FAULT_NAMED
 from streaming.simulation.fleet import T0
 

@@ -1,4 +1,4 @@
-"""What an incident comes to: what was wrong for long enough, and what was said."""
+"""What a run comes to: which pages were expected, and which were sent."""
 
 from __future__ import annotations
 
@@ -10,15 +10,6 @@ from schemas.facts import Kind
 from schemas.identity import MessageQueue
 from streaming.simulation.faults import Fault
 
-OF_QUEUES = (Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.SLOW_CONSUMER)
-SEEN_AS: dict[Kind, frozenset[Kind]] = {  # which truths make a page of this kind true
-    Kind.DUPLICATED: frozenset({Kind.DUPLICATED}),
-    Kind.ORPHANED: frozenset({Kind.ORPHANED}),
-    Kind.STALLED: frozenset({Kind.STALLED, Kind.ORPHANED, Kind.SLOW_CONSUMER}),
-    Kind.SLOW_CONSUMER: frozenset({Kind.SLOW_CONSUMER, Kind.STALLED}),
-    Kind.PHANTOM: frozenset({Kind.PHANTOM}),
-}
-
 
 class ActiveFault(NamedTuple):
     """A fault of an incident, from when to when."""
@@ -28,8 +19,15 @@ class ActiveFault(NamedTuple):
     to_ts: int
 
 
+class KnownCondition(NamedTuple):
+    """What is true of the group from ``from_ts`` on because of a perturbation: a page that says so is right."""
+
+    kind: Kind
+    from_ts: int
+
+
 class Page(NamedTuple):
-    """An alert that began to fire. ``is_true``: the truth bears it out. ``was_so``: it did for a moment at least."""
+    """An alert that began to fire. ``is_true``: the truth confirms it. ``was_so``: it did for a moment at least."""
 
     kind: Kind
     topic: str
@@ -39,11 +37,7 @@ class Page(NamedTuple):
     queues: frozenset[MessageQueue]
     is_true: bool
     was_so: bool = False
-
-
-class PageSpan(NamedTuple):
-    page: Page
-    resolved_ts: int
+    resolved_ts: int = 0
 
 
 class ExpectedPage(Struct):
@@ -76,6 +70,18 @@ class ExpectedPage(Struct):
         return self.found.cause in self.causes
 
 
-class Verdict(NamedTuple):
+class Run(Struct):
+    """What came of one seed: ``seconds`` of the group's time, ``rebalances`` in it.
+
+    ``lasting``: what was wrong for ten minutes, where there were perturbations.
+    """
+
+    seed: str
+    shape: str
+    faults: tuple[str, ...]
+    seconds: float
+    rebalances: int
     expected: list[ExpectedPage]
     pages: list[Page]
+    perturbations: tuple[str, ...] = ()
+    lasting: list[ExpectedPage] = []

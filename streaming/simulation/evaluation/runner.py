@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from streaming.core.settings import Settings
 from streaming.simulation.evaluation.healthy_operations import play_healthy
-from streaming.simulation.evaluation.incidents import Run, incident, perturbed_incident
+from streaming.simulation.evaluation.incidents import incident, perturbed_incident
 from streaming.simulation.evaluation.report import Report
+from streaming.simulation.evaluation.results import Run
 
 AT_ONCE = 16  # runs that are begun before the first of them is waited for
 SAY_EVERY = 25

@@ -16,7 +16,8 @@ from streaming.simulation.evaluation.perturbations import (
     name_servers,
 )
 from streaming.simulation.evaluation.perturbations import deploys_and_crashes as deploys
-from streaming.simulation.evaluation.perturbations.context import KnownCondition, PerturbationContext
+from streaming.simulation.evaluation.perturbations.context import PerturbationContext
+from streaming.simulation.evaluation.results import KnownCondition
 from streaming.simulation.simulated_group import MOST_CLIENTS, Shape, SimulatedGroup
 
 MORE_THAN_ONE = (0.6, 0.3, 0.1)  # how many runs have one, two, three

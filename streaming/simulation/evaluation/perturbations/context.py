@@ -5,18 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import exp, log
 from random import Random
-from typing import NamedTuple
 
-from schemas.facts import Kind
 from streaming.simulation.evaluation.detector import Detector
+from streaming.simulation.evaluation.results import KnownCondition
 from streaming.simulation.simulated_group import SimulatedGroup
-
-
-class KnownCondition(NamedTuple):
-    """What is true of the group from ``from_ts`` on because of a perturbation: a page that says so is right."""
-
-    kind: Kind
-    from_ts: int
 
 
 @dataclass

@@ -7,7 +7,8 @@ from dataclasses import replace
 from schemas.facts import Kind
 from streaming.core.allocation import AveragelyByCircle
 from streaming.simulation.consumer import Consumer
-from streaming.simulation.evaluation.perturbations.context import KnownCondition, PerturbationContext
+from streaming.simulation.evaluation.perturbations.context import PerturbationContext
+from streaming.simulation.evaluation.results import KnownCondition
 from streaming.simulation.simulated_group import OTHER_TOPIC, TOPIC, WARM_UP_S, SimulatedGroup
 
 POD_S = (3, 600)

@@ -1,0 +1,104 @@
+"""What had to be found, and whether it was: read from the truth, never from the detector's rules."""
+
+from collections.abc import Iterable
+
+from schemas.facts import Cause, Kind
+from schemas.identity import MessageQueue
+from streaming.simulation.evaluation.deadlines import Deadlines
+from streaming.simulation.evaluation.pages import OF_QUEUES
+from streaming.simulation.evaluation.results import ActiveFault, ExpectedPage, Page
+from streaming.simulation.ground_truth import Window
+from streaming.simulation.simulated_group import SimulatedGroup
+
+
+class ExpectedPages:
+    """Of one run, once it is over."""
+
+    def __init__(
+        self, group: SimulatedGroup, active: Iterable[ActiveFault], deadlines: Deadlines, pages: list[Page]
+    ) -> None:
+        self._group, self._active, self._deadlines, self._pages = group, list(active), deadlines, pages
+        self._truth, self._end = group.fleet.truth, group.fleet.now
+
+    def all(self) -> list[ExpectedPage]:
+        return [*self._of_queues(), *self._of_conditions()]
+
+    def _of_queues(self) -> list[ExpectedPage]:
+        by_condition: dict[tuple[Kind, str], list[Window]] = {}
+        for window in self._truth.windows:
+            if window.kind in OF_QUEUES:
+                by_condition.setdefault((window.kind, window.queue.topic), []).append(window)
+        overlapping = (group for windows in by_condition.values() for group in _overlapping(windows, self._end))
+        return [one for windows in overlapping for one in self._of_windows(windows)]
+
+    def _of_windows(self, windows: list[Window]) -> list[ExpectedPage]:
+        """The first of these windows that lasted beyond the time by which it had to be found."""
+        for window in windows:
+            lasted_until = window.lasted_until(self._end)
+            if lasted_until < window.from_ts + self._deadlines.tail_ms:
+                continue
+            due_ts = self._deadlines.of_window(window)
+            if lasted_until < due_ts:
+                continue
+            active = self._deadlines.active_at(window.from_ts, due_ts)
+            expected = self._new(window.kind, window.queue.topic, window.from_ts, due_ts, active)
+            kinds = {window.kind} | self._also_seen_as(window.kind, window.from_ts, due_ts)
+            expected.found = self._find(kinds, expected, {one.queue for one in windows})
+            return [expected]
+        return []
+
+    def _also_seen_as(self, kind: Kind, from_ts: int, due_ts: int) -> set[Kind]:
+        """Of a client that is not heard: what it owns can't be known, and once it is not listed it owns nothing."""
+        if kind is Kind.STALLED:
+            return {Kind.ORPHANED} if self._deadlines.is_long_silent(from_ts, due_ts) else set()
+        return {Kind.STALLED} if self._deadlines.is_silent(from_ts, due_ts) else set()
+
+    def _of_conditions(self) -> list[ExpectedPage]:
+        found = []
+        for one in self._active:
+            for kind, topic in one.fault.conditions:
+                due_ts = self._deadlines.of_condition(kind, one)
+                if self._lasted_until(kind, one) >= due_ts:
+                    expected = self._new(kind, topic, one.from_ts, due_ts, [one])
+                    expected.found = self._find({kind}, expected, set())
+                    found.append(expected)
+        return found
+
+    def _lasted_until(self, kind: Kind, one: ActiveFault) -> int:
+        """Clients that are started again subscribe as all do: once no mismatched one is left, they are alike."""
+        if kind is not Kind.INCONSISTENT_SUBSCRIPTION:
+            return one.to_ts
+        mismatched, left = self._group.mismatched_clients, dict[str, int]()
+        for change in self._truth.changes:
+            if change.what == "left" and change.subject in mismatched and change.ts >= one.from_ts:
+                left.setdefault(change.subject, change.ts)
+        return min(one.to_ts, max(left.values())) if left.keys() == mismatched else one.to_ts
+
+    def _new(self, kind: Kind, topic: str, from_ts: int, due_ts: int, active: list[ActiveFault]) -> ExpectedPage:
+        causes = {cause.value for one in active for cause in one.fault.causes}
+        if kind is Kind.DUPLICATED:
+            causes |= {cause.value for one in active for cause in one.fault.causes_of_two}
+        if self._group.shape.strategy == "CONFIG" and kind is Kind.ORPHANED:
+            causes.add(Cause.CONFIG_MISSES_QUEUE.value)  # nobody's list names what a client leaves behind
+        names = tuple(one.fault.name for one in active)
+        return ExpectedPage(kind, topic, from_ts, due_ts, names, tuple(sorted(causes)))
+
+    def _find(self, kinds: set[Kind], expected: ExpectedPage, queues: set[MessageQueue]) -> Page | None:
+        for page in self._pages:
+            is_of_it = page.kind in kinds and page.topic == expected.topic and (not queues or queues & page.queues)
+            if is_of_it and page.fired_ts <= expected.due_ts and page.resolved_ts >= expected.from_ts:
+                return page
+        return None
+
+
+def _overlapping(windows: list[Window], end: int) -> list[list[Window]]:
+    """Windows that overlap in time, as one."""
+    groups: list[list[Window]] = []
+    until = -1
+    for window in sorted(windows, key=lambda w: w.from_ts):
+        if groups and window.from_ts <= until:
+            groups[-1].append(window)
+        else:
+            groups.append([window])
+        until = max(until, window.lasted_until(end))
+    return groups

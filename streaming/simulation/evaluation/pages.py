@@ -1,0 +1,75 @@
+"""Which pages were sent, and whether the truth confirms them."""
+
+from collections.abc import Iterable
+
+from schemas.facts import AlertFact, AlertState, Fact, Kind
+from schemas.identity import MessageQueue, is_retry_topic
+from streaming.simulation.evaluation.deadlines import Deadlines
+from streaming.simulation.evaluation.detector import Detector
+from streaming.simulation.evaluation.results import ActiveFault, Page
+from streaming.simulation.fleet import Fleet
+
+OF_QUEUES = (Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.SLOW_CONSUMER)
+TRUE_IF: dict[Kind, frozenset[Kind]] = {  # which truths make a page of this kind true
+    Kind.DUPLICATED: frozenset({Kind.DUPLICATED}),
+    Kind.ORPHANED: frozenset({Kind.ORPHANED}),
+    Kind.STALLED: frozenset({Kind.STALLED, Kind.ORPHANED, Kind.SLOW_CONSUMER}),
+    Kind.SLOW_CONSUMER: frozenset({Kind.SLOW_CONSUMER, Kind.STALLED}),
+    Kind.PHANTOM: frozenset({Kind.PHANTOM}),
+}
+LOOKS_BACK_MS = 60_000  # what a page says was seen within this time before it
+SEEN_FROM_MS = 10_000  # a window that lasted no longer is what every rebalance makes
+
+
+def read_pages(detector: Detector, fleet: Fleet, active: Iterable[ActiveFault], deadlines: Deadlines) -> list[Page]:
+    """In the order in which they began to fire."""
+    truth = _PageTruth(detector, fleet, list(active), deadlines)
+    resolved: dict[tuple[str, int], int] = {}
+    queues: dict[tuple[str, int], set[MessageQueue]] = {}
+    firing: list[tuple[Fact, AlertFact, int]] = []
+    for fact, emitted_ts in zip(detector.facts, detector.emitted_ts, strict=True):
+        alert = fact.payload
+        if not isinstance(alert, AlertFact) or alert.fired_ts is None or is_retry_topic(fact.topic or ""):
+            continue
+        key = (alert.fingerprint, alert.fired_ts)
+        if key not in queues:
+            firing.append((fact, alert, emitted_ts))
+        named = {MessageQueue(fact.topic or "", q.broker_name, q.queue_id) for q in alert.queues}
+        queues.setdefault(key, set()).update(named)
+        if alert.state == AlertState.RESOLVED.value:
+            resolved[key] = emitted_ts
+    pages = []
+    for fact, alert, emitted_ts in firing:
+        key = (alert.fingerprint, alert.fired_ts or 0)
+        page = Page(
+            Kind(alert.kind), fact.topic or "", alert.cause, alert.severity, emitted_ts, frozenset(queues[key]), False
+        )
+        pages.append(page._replace(is_true=truth.confirms(page), resolved_ts=resolved.get(key, fleet.now)))
+    return pages
+
+
+class _PageTruth:
+    def __init__(self, detector: Detector, fleet: Fleet, active: list[ActiveFault], deadlines: Deadlines) -> None:
+        self._detector, self._fleet, self._active, self._deadlines = detector, fleet, active, deadlines
+
+    def confirms(self, page: Page) -> bool:
+        """Whether what the page says was so within the minute before it."""
+        if page.kind in (Kind.MISPLACED, Kind.NO_MEMBERS):
+            return (page.kind.value, page.fired_ts) in self._detector.confirmed
+        if page.kind not in TRUE_IF:
+            return any(
+                ((page.kind, page.topic) in one.fault.conditions or page.kind in one.fault.tolerated)
+                and one.from_ts <= page.fired_ts <= one.to_ts + LOOKS_BACK_MS
+                for one in self._active
+            )
+        kinds, end = TRUE_IF[page.kind], self._fleet.now
+        if page.kind is Kind.ORPHANED and self._deadlines.is_long_silent(page.fired_ts, page.fired_ts):
+            kinds |= {Kind.STALLED}  # whoever is stopped, and no longer listed, owns nothing
+        return any(
+            window.queue in page.queues
+            and window.kind in kinds
+            and window.from_ts <= page.fired_ts
+            and window.lasted_until(end) >= page.fired_ts - LOOKS_BACK_MS
+            and window.lasted_until(end) - window.from_ts >= SEEN_FROM_MS
+            for window in self._fleet.truth.windows
+        )
