@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from time import process_time  # other processes may be at work meanwhile
 from typing import Any
 
+from bench.feeder import whole_rounds
 from bench.results import Results
 from schemas.codec import Rejected, decode_record
 from schemas.events import AnyEvent
@@ -29,7 +30,7 @@ def measure(results: Results, quick: bool) -> None:
         groups: dict[bytes, Group] = {}
         introduction_s = sum(_take_all(groups, fleet.introduce(GROUPS)).values())
         gc.freeze()
-        records = list(fleet.backlog(EVENTS))
+        records = list(whole_rounds(fleet, EVENTS))
         decode_us = _us_each(_decode, records)
         taken = _take_all(groups, records)
         results.put(

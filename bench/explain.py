@@ -20,6 +20,7 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from bench.feeder import whole_rounds
 from bench.results import Results, say
 from schemas.facts import Fact
 from schemas.tables import FACTS
@@ -115,7 +116,7 @@ def _template_facts() -> list[Fact]:
     """In each round of a group one of twenty times a client comes, so that there are facts at all."""
     spec = FleetSpec(TEMPLATES, churn=0.05)
     fleet = generated_fleet(spec, templates_for(spec), START_TS)
-    values = [value for _, value in (*fleet.introduce(TEMPLATES), *islice(fleet.backlog(EVENTS), EVENTS))]
+    values = [value for _, value in (*fleet.introduce(TEMPLATES), *islice(whole_rounds(fleet, EVENTS), EVENTS))]
     records = [Record(None, value, len(value), None, None, "file", None, number) for number, value in enumerate(values)]
     return fold(None, records, Settings()).facts
 

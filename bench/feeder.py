@@ -2,19 +2,30 @@
 
 import multiprocessing
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from bench.slower_rounds import factor_for, slower
 from streaming.feed.console_producer import ConsoleProducer, as_lines
 from streaming.feed.feeding import Clock, Fed, Feed
 from streaming.simulation.load.fleet_spec import FleetSpec, templates_for
-from streaming.simulation.load.generated_fleet import Record, generated_fleet
+from streaming.simulation.load.generated_fleet import GeneratedFleet, generated_fleet
+from streaming.simulation.load.generated_group import Record
 
 RECORDS_A_WRITE = 20_000
+
+
+def whole_rounds(fleet: GeneratedFleet, events: int) -> Iterator[Record]:
+    """The next ``events`` at least: whole rounds of groups."""
+    sent = 0
+    while sent < events:
+        records = next(fleet.rounds()).records
+        yield from records
+        sent += len(records)
 
 
 class Batch(NamedTuple):
@@ -25,12 +36,15 @@ class Batch(NamedTuple):
 
 
 class Feeder:
-    """The fleet behind a pipe; every method waits for its answer, but ``begin_live``, which ``end_live`` waits for."""
+    """The fleet behind a pipe; every method waits for its answer, but ``begin_live``, which ``end_live`` waits for.
 
-    def __init__(self, spec: FleetSpec, folder: Path, start_ts: int) -> None:
+    ``events_per_s``: of all groups together, None: as many as there are live.
+    """
+
+    def __init__(self, spec: FleetSpec, folder: Path, start_ts: int, events_per_s: float | None = None) -> None:
         self._ours, theirs = multiprocessing.get_context("spawn").Pipe()
         self._process = multiprocessing.get_context("spawn").Process(
-            target=_serve, args=(theirs, spec, folder, start_ts), daemon=False
+            target=_serve, args=(theirs, spec, folder, start_ts, events_per_s), daemon=False
         )
         self._theirs = theirs
 
@@ -81,8 +95,11 @@ class Feeder:
 
 
 class _Server:
-    def __init__(self, spec: FleetSpec, folder: Path, start_ts: int) -> None:
-        self._fleet = generated_fleet(spec, templates_for(spec), start_ts)
+    def __init__(self, spec: FleetSpec, folder: Path, start_ts: int, events_per_s: float | None) -> None:
+        templates = templates_for(spec)
+        if events_per_s is not None:
+            templates = [slower(template, factor_for(spec.groups, events_per_s)) for template in templates]
+        self._fleet = generated_fleet(spec, templates, start_ts)
         self._folder = folder
         self._files = 0
 
@@ -90,7 +107,7 @@ class _Server:
         return self._write(self._fleet.introduce(up_to))
 
     def backlog(self, events: int) -> Batch:
-        return self._write(self._fleet.backlog(events))
+        return self._write(whole_rounds(self._fleet, events))
 
     def live(self, seconds: float, bootstrap_servers: str, topic: str) -> Fed:
         """The next round is due now, whatever its time."""
@@ -113,8 +130,8 @@ class _Server:
         return Batch(path, events)
 
 
-def _serve(pipe: Connection, spec: FleetSpec, folder: Path, start_ts: int) -> None:
-    server = _Server(spec, folder, start_ts)
+def _serve(pipe: Connection, spec: FleetSpec, folder: Path, start_ts: int, events_per_s: float | None) -> None:
+    server = _Server(spec, folder, start_ts, events_per_s)
     while True:
         try:
             what, arguments = pipe.recv()

@@ -8,7 +8,7 @@ from bench.feeder import Feeder
 from bench.plain import PlainLoop
 from bench.results import Results
 from bench.throughput import BEHIND_MS, FULL, CatchUp, Effort
-from streaming.simulation.load.fleet_spec import FleetSpec, stretched_round_ms
+from streaming.simulation.load.fleet_spec import FleetSpec
 
 GROUPS = 10_000
 TOPIC = "groups-10000"
@@ -19,12 +19,12 @@ SETTLING_S = 15  # not counted
 
 
 def measure(results: Results, _quick: bool) -> None:
-    spec = FleetSpec(GROUPS, round_ms=stretched_round_ms(GROUPS, STEADY_EVENTS_PER_S))
+    spec = FleetSpec(GROUPS)
     start_ts = time.time_ns() // 1_000_000 - BEHIND_MS
     with (
         results.part("job.groups_10000", "job.cost_at_twice_the_groups", "job.steady_busy_ratio"),
         environment() as here,
-        Feeder(spec, here.folder, start_ts) as feeder,
+        Feeder(spec, here.folder, start_ts, STEADY_EVENTS_PER_S) as feeder,
         PlainLoop() as plain,
     ):
         here.others.update((feeder.pid, plain.pid))

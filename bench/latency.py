@@ -9,7 +9,7 @@ from bench.feeder import Feeder
 from bench.results import Results
 from bench.tables import seconds_to_commit
 from bench.throughput import CatchUp
-from streaming.simulation.load.fleet_spec import FleetSpec, stretched_round_ms
+from streaming.simulation.load.fleet_spec import FleetSpec
 from streaming.spark.projections.query import start_projections
 
 GROUPS, EVENTS_PER_S = 1_000, 2_000
@@ -21,9 +21,9 @@ PREPARING_MS = 30_000
 def measure(results: Results, quick: bool) -> None:
     groups, warming_s, seconds = (200, 15, 15) if quick else (GROUPS, 180, 180)
     with results.part("latency"), environment() as here:
-        spec = FleetSpec(groups, churn=CHURN, round_ms=stretched_round_ms(groups, EVENTS_PER_S))
+        spec = FleetSpec(groups, churn=CHURN)
         start_ts = time.time_ns() // 1_000_000 + PREPARING_MS
-        with Feeder(spec, here.folder, start_ts) as feeder:
+        with Feeder(spec, here.folder, start_ts, EVENTS_PER_S) as feeder:
             here.others.add(feeder.pid)
             work = CatchUp(here, feeder, None, TOPIC)
             work.preload(groups)

@@ -13,7 +13,7 @@ from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import take
-from streaming.simulation.load.generated_fleet import Record
+from streaming.simulation.load.generated_group import Record
 
 
 class PlainLoop:

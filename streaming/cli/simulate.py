@@ -1,7 +1,7 @@
 """Write the events of a simulated fleet of any size: to a file, to Kafka, or where the configuration's job reads.
 
-A few groups are simulated faithfully, and stamped out under other names, clients and times. All is well with them, but
-for a client that joins and leaves now and then, and for the faults that are asked for.
+A few groups are simulated faithfully; all others are generated from them, with other names, clients and times. All is
+well with them, but for a client that joins and leaves now and then, and for the faults that are asked for.
 """
 
 import argparse

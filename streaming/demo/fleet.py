@@ -12,7 +12,6 @@ from streaming.simulation.load.generated_fleet import GeneratedFleet
 from streaming.simulation.load.generated_group import GeneratedGroup
 from streaming.simulation.load.group_template import IDLE_ROUNDS, GroupTemplate, RecordedDisruption
 from streaming.simulation.load.renaming import GroupIdentity
-from streaming.simulation.load.segment import ROUND_MS
 
 GROUPS = (
     "billing", "carts", "catalog", "coupons", "invoices", "ledger",
@@ -48,7 +47,7 @@ WORDS = {
 }
 
 
-class Director:
+class DisruptionSchedule:
     """Decides what befalls whom: one a minute, and nothing again before all else has been."""
 
     def __init__(self, disruptions: Mapping[str, RecordedDisruption]) -> None:
@@ -58,7 +57,7 @@ class Director:
         self.disruptions: list[tuple[int, str, str]] = []  # when, whose, what; in no order
 
     def next_disruption(self, group: GeneratedGroup, ts: int) -> RecordedDisruption | None:
-        """Asked at the end of each of the group's minutes at rest."""
+        """Asked at the end of each of the group's idle minutes."""
         if ts < self._last_ts + APART_MS:
             return None
         name = next((name for name in self._unseen if name in group.template.disruptions), None)
@@ -74,7 +73,7 @@ class Director:
         return recorded
 
     def due(self, ts: int) -> list[tuple[int, str, str]]:
-        """The deeds up to ``ts`` that were not yet told."""
+        """The disruptions up to ``ts`` that were not yet given."""
         found = sorted(disruption for disruption in self.disruptions if disruption[0] <= ts)
         self.disruptions = [disruption for disruption in self.disruptions if disruption[0] > ts]
         return found
@@ -87,31 +86,23 @@ def demo_templates() -> list[GroupTemplate]:
 
 
 def simulated_schedule(templates: list[GroupTemplate], start_ms: int) -> Iterator[ScheduledRecord]:
-    """Everything that the fleet tells from ``start_ms`` on, in the order in which it is due; it never ends.
+    """Every event of the fleet from ``start_ms`` on, in the order in which it is due; it never ends.
 
-    The groups are known by then, and one after the other comes to the end of a minute at rest.
+    The groups are known by then, and one after the other comes to the end of an idle minute.
     """
-    director = Director({name: one for event_template in templates for name, one in event_template.disruptions.items()})
+    schedule = DisruptionSchedule({name: one for template in templates for name, one in template.disruptions.items()})
     groups = []
     for index, name in enumerate(GROUPS):
         identity = GroupIdentity(CLUSTER, f"demo {start_ms}", name, f"{name}-events", has_nanos=False)
-        event_template = templates[index % len(templates)]
-        groups.append(
-            GeneratedGroup(
-                event_template,
-                identity,
-                Random(f"{SEED}/{name}"),
-                director.next_disruption,
-                IDLE_ROUNDS - 1 - index % IDLE_ROUNDS,
-            )
-        )
-    fleet, numbers = GeneratedFleet(groups, start_ms - KNOWN_BEFORE_MS, ROUND_MS), count()
+        template, idle_from = templates[index % len(templates)], IDLE_ROUNDS - 1 - index % IDLE_ROUNDS
+        groups.append(GeneratedGroup(template, identity, Random(f"{SEED}/{name}"), schedule.next_disruption, idle_from))
+    fleet, numbers = GeneratedFleet(groups, start_ms - KNOWN_BEFORE_MS), count()
     for key, value in fleet.introduce(len(groups)):
         yield ScheduledRecord(start_ms, next(numbers), key.decode().partition("/")[2], key, value)
     due_ms = start_ms
     for group_round in fleet.rounds():
         due_ms = max(due_ms, group_round.ts)
-        for _, group, what in director.due(due_ms):
+        for _, group, what in schedule.due(due_ms):
             yield ScheduledRecord(due_ms, next(numbers), group, b"", None, what)
         for key, value in group_round.records:
             yield ScheduledRecord(due_ms, next(numbers), group_round.group.identity.group, key, value)

@@ -11,7 +11,7 @@ from typing import IO
 from streaming.errors import PublishError
 from streaming.jvm.java import java_home
 from streaming.loopback.kafka import kafka_jars
-from streaming.simulation.load.generated_fleet import Record
+from streaming.simulation.load.generated_group import Record
 
 JVM = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error")
 LINGER_MS = 5

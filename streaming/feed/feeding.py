@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from streaming.feed.outputs import Output
-from streaming.simulation.load.generated_fleet import GroupRound
+from streaming.simulation.load.generated_group import GroupRound
 
 SAY_EVERY_S = 5.0
 NAP_S = 0.05

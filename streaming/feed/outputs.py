@@ -14,7 +14,7 @@ from streaming.collector.output.kafka import Producer, make_producer
 from streaming.config import Config
 from streaming.errors import PublishError, SetupError
 from streaming.feed.console_producer import ConsoleProducer
-from streaming.simulation.load.generated_fleet import Record
+from streaming.simulation.load.generated_group import Record
 
 ON_THE_WAY = 10_000  # records handed to kafka-python and not yet acknowledged
 PATIENCE_S = 60

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from schemas.facts import Cause, Kind
 from streaming.simulation import fault_injection as inject
-from streaming.simulation.simulated_group import TOPIC, SimulatedGroup
+from streaming.simulation.simulated_group import TOPIC, Shape, SimulatedGroup
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Fault:
     name: str
     causes: tuple[Cause, ...]
     inject: Callable[[SimulatedGroup], inject.Undo]
-    needs: dict[str, object] = field(default_factory=dict)
+    needs: dict[str, Any] = field(default_factory=dict)
     least_clients: int = 1
     least_brokers: int = 1
     conditions: tuple[tuple[Kind, str], ...] = ()
@@ -39,6 +40,10 @@ class Fault:
     causes_of_two: tuple[Cause, ...] = ()
     tolerated: tuple[Kind, ...] = ()
     lasts_s: tuple[int, int] = (240, 480)
+
+    def fits(self, shape: Shape) -> bool:
+        """Whether the shape has what the fault needs, but for its size."""
+        return all(getattr(shape, name) == value for name, value in self.needs.items())
 
     @property
     def changes_topic(self) -> bool:

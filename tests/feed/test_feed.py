@@ -22,7 +22,8 @@ from streaming.loopback import LoopbackKafka
 from streaming.replay.core_engine import run_core
 from streaming.replay.input_file import open_source
 from streaming.simulation.load.fleet_spec import FleetSpec
-from streaming.simulation.load.generated_fleet import GeneratedFleet, Record, generated_fleet
+from streaming.simulation.load.generated_fleet import GeneratedFleet, generated_fleet
+from streaming.simulation.load.generated_group import Record
 from streaming.simulation.load.group_template import GroupTemplate
 from streaming.simulation.simulated_group import Shape
 

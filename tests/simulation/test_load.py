@@ -1,4 +1,4 @@
-"""Stamped groups: what is found of them is what is found of the one that was simulated, but for names and times."""
+"""Generated groups: what is found of them is what is found of the one that was simulated, but for names and times."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from bench.feeder import whole_rounds
+from bench.slower_rounds import factor_for, slower
 from schemas.events import AnyEvent, ConsumeProgress, Round, decode_event, encode_event
 from schemas.facts import AlertFact, EventsLostFact, Fact, GroupFact, MembershipFact, QueueFact
 from schemas.identity import group_key, retry_topic
@@ -22,18 +24,17 @@ from streaming.simulation.load.fleet_spec import (
     FleetSpec,
     disruption_of,
     faults_named,
-    stretched_round_ms,
     templates_for,
 )
 from streaming.simulation.load.generated_fleet import GeneratedFleet, generated_fleet
 from streaming.simulation.load.generated_group import GeneratedGroup
 from streaming.simulation.load.group_template import IDLE_ROUNDS, GroupTemplate
 from streaming.simulation.load.renaming import GroupIdentity, new_names
-from streaming.simulation.load.segment import ROUND_MS, WatchedGroup
+from streaming.simulation.load.segment import WatchedGroup
 from streaming.simulation.simulated_group import Shape, SimulatedGroup
 
 START_TS = 1_790_000_000_000
-PART = GroupIdentity("stamped-cluster", "stamped-source", "orders-consumer", "orders-events")
+PART = GroupIdentity("other-cluster", "other-source", "orders-consumer", "orders-events")
 SMALL = Shape(3, 2, 2, "AVG", False, 5, 20)
 USUAL = Shape(20, 2, 16, "AVG", False, 5, 20)
 FAULT = FAULT_NAMED["mixed_strategies"]
@@ -60,7 +61,7 @@ def lives(template: GroupTemplate, plan: Iterable[str | None], ts: int = START_T
     group.open(ts)
     try:
         while True:
-            yield from group.next_round().events
+            yield from (value for _, value in group.next_round().records)
     except StopIteration:
         return
 
@@ -68,21 +69,21 @@ def lives(template: GroupTemplate, plan: Iterable[str | None], ts: int = START_T
 def directly(fault: Fault, seconds: int) -> list[AnyEvent]:
     """The group itself, simulated up to the end of what befalls it."""
     watched = WatchedGroup(SimulatedGroup(SMALL, "m"))
-    events = [event for rounds in (12, 12) for told in watched.take(rounds).rounds for event in told]
+    events = [event for rounds in (12, 12) for told in watched.record(rounds).rounds for event in told]
     watched.group.fleet.clock.after(240_000, fault.inject(watched.group))
-    return [*events, *(event for told in watched.take(seconds // 5).rounds for event in told)]
+    return [*events, *(event for told in watched.record(seconds // 5).rounds for event in told)]
 
 
 @pytest.mark.parametrize("later_ms", [0, 86_400_000])
-def test_a_stamped_group_is_found_as_the_simulated_one_would_be(template: GroupTemplate, later_ms: int) -> None:
+def test_a_generated_group_is_found_as_the_simulated_one_would_be(template: GroupTemplate, later_ms: int) -> None:
     simulated = directly(FAULT, 240)
     began = simulated[0].round
-    stamped = list(islice(lives(template, [FAULT.name, None], began + later_ms), len(simulated)))
+    generated = list(islice(lives(template, [FAULT.name, None], began + later_ms), len(simulated)))
     names = new_names(template.placeholders, PART, Random(1))
     back = {
         new.decode().replace("%%", "%"): old for (_, old), new in zip(template.placeholders.names, names, strict=True)
     }
-    direct, ours = folded(None, map(encode_event, simulated))[1], folded(None, stamped)[1]
+    direct, ours = folded(None, map(encode_event, simulated))[1], folded(None, generated)[1]
     left_out = {"fingerprint", "start_ts"} | ({"reason", "evidence"} if later_ms else set())  # they tell the time
     assert [plain(fact, later_ms, back, left_out) for fact in ours] == [plain(fact, 0, {}, left_out) for fact in direct]
     assert {"DUPLICATED", "MATCH"} <= {fact.payload.finding for fact in ours if isinstance(fact.payload, QueueFact)}
@@ -106,7 +107,7 @@ def plain(fact: Fact, later_ms: int, names: dict[str, str], left_out: set[str]) 
 
 def test_events_are_what_the_schema_encodes(template: GroupTemplate) -> None:
     fleet = fleet_of(template, 2, churn=0.5)
-    for key, value in [*fleet.introduce(2), *fleet.backlog(500)]:
+    for key, value in [*fleet.introduce(2), *whole_rounds(fleet, 500)]:
         event = decode_event(value)
         assert encode_event(event) == value
         assert key == group_key("simulated", event.group).encode()
@@ -124,8 +125,8 @@ def test_at_rest_the_proportion_is_the_collectors_minute_for_minute() -> None:
 
 def test_a_minute_at_rest_is_followed_by_one_like_it() -> None:
     watched = WatchedGroup(SimulatedGroup(SMALL, "m"))
-    watched.take(12)
-    first, second = ([Counter(map(type, told)) for told in watched.take(12).rounds] for _ in range(2))
+    watched.record(12)
+    first, second = ([Counter(map(type, told)) for told in watched.record(12).rounds] for _ in range(2))
     for counts in (*first, *second):
         counts.pop(ConsumeProgress, None)  # every 20 to 25 s
     assert first == second
@@ -136,21 +137,21 @@ def test_healthy_fleet_is_found_healthy_and_stays_so(template: GroupTemplate) ->
     blob, facts = folded(None, values(fleet.introduce(3)))
     assert {last_status(facts, group) for group in groups_of(facts)} == {"healthy"}
     assert Counter(fact.payload.finding for fact in facts if isinstance(fact.payload, QueueFact)) == {"MATCH": 3 * 6}
-    _, later = folded(blob, values(fleet.backlog(1_000)))
+    _, later = folded(blob, values(whole_rounds(fleet, 1_000)))
     assert later == []
 
 
 def test_a_fleet_that_is_opened_becomes_healthy(template: GroupTemplate) -> None:
     fleet = fleet_of(template, 3, churn=0)
     fleet.open()
-    _, facts = folded(None, values(fleet.backlog(400)))
+    _, facts = folded(None, values(whole_rounds(fleet, 400)))
     assert {last_status(facts, group) for group in groups_of(facts)} == {"healthy"}
     assert not [fact for fact in facts if isinstance(fact.payload, AlertFact)]
 
 
 def test_groups_introduced_later_lose_no_event(template: GroupTemplate) -> None:
     fleet = fleet_of(template, 4)
-    records = [*fleet.introduce(2), *fleet.backlog(100), *fleet.introduce(4), *fleet.backlog(300)]
+    records = [*fleet.introduce(2), *whole_rounds(fleet, 100), *fleet.introduce(4), *whole_rounds(fleet, 300)]
     _, facts = folded(None, values(records))
     assert len(groups_of(facts)) == 4
     assert not [fact for fact in facts if isinstance(fact.payload, EventsLostFact)]
@@ -159,7 +160,7 @@ def test_groups_introduced_later_lose_no_event(template: GroupTemplate) -> None:
 def test_churn_changes_members_and_settles_again(template: GroupTemplate) -> None:
     fleet = fleet_of(template, 1, churn=1.0)
     blob, _ = folded(None, values(fleet.introduce(1)))
-    _, facts = folded(blob, values(fleet.backlog(1_200)))
+    _, facts = folded(blob, values(whole_rounds(fleet, 1_200)))
     assert {fact.payload.change for fact in facts if isinstance(fact.payload, MembershipFact)} == {
         "appeared",
         "disappeared",
@@ -195,7 +196,7 @@ def test_faults_befall_their_share_of_groups(template: GroupTemplate) -> None:
 
 def test_same_order_gives_the_same_bytes(template: GroupTemplate) -> None:
     fleets = [fleet_of(template, 2, churn=0.3, seed=seed) for seed in (7, 7, 8)]
-    first, again, other = ([*fleet.introduce(2), *fleet.backlog(300)] for fleet in fleets)
+    first, again, other = ([*fleet.introduce(2), *whole_rounds(fleet, 300)] for fleet in fleets)
     assert first == again
     assert first != other
 
@@ -210,9 +211,9 @@ def test_names_keep_their_order(template: GroupTemplate) -> None:
 
 
 @pytest.mark.parametrize(("groups", "events_per_s"), [(1_000, 2_000), (10_000, 17_000)])
-def test_stretched_rounds_give_the_rate_asked_for(groups: int, events_per_s: int) -> None:
-    round_ms = stretched_round_ms(groups, events_per_s)
-    fleet = fleet_of(GroupTemplate(USUAL, "m", pace=round_ms / ROUND_MS), 4, round_ms=round_ms)
+def test_slower_rounds_give_the_rate_asked_for(groups: int, events_per_s: int) -> None:
+    factor = factor_for(groups, events_per_s)
+    fleet = fleet_of(slower(GroupTemplate(USUAL, "m"), factor), 4)
     list(fleet.introduce(4))
     rounds = list(islice(fleet.rounds(), 4 * 24))
     seconds = (rounds[-1].ts - rounds[0].ts) / 1000

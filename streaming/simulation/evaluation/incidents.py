@@ -76,7 +76,7 @@ def _fits(fault: Fault, shape: Shape) -> bool:
     if fault.excludes_others:
         return False
     has_room = shape.clients >= fault.least_clients and shape.brokers >= fault.least_brokers
-    return has_room and all(getattr(shape, name) == value for name, value in fault.needs.items())
+    return has_room and fault.fits(shape)
 
 
 def _inject(group: SimulatedGroup, fault: Fault, random: Random, is_perturbed: bool) -> ActiveFault:

@@ -1,1 +1,1 @@
-"""Events of fleets of any size: a few groups are simulated faithfully, and stamped out under other names and times."""
+"""Events of fleets of any size: a few groups are simulated, and many are generated from them."""

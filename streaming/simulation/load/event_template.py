@@ -1,6 +1,7 @@
-"""Events as bytes with gaps: encoded once, then filled in for each group and time, ten times as fast as encoding each.
+"""Events as bytes with placeholders: encoded once, then filled in for each group and time.
 
-What a gap is filled with stands in two lists of each group, names and numbers; ``Placeholders`` says what stands where.
+That is ten times as fast as encoding each event. Each group has two lists, of names and of numbers, with which the
+placeholders are filled in; ``Placeholders`` says what stands where in them.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import msgspec
 from schemas.events import AnyEvent
 from schemas.identity import MessageQueue
 
-_NUMBER, _NAME = 888_888_888_888_888, "\N{SNOWMAN}"  # stand for a gap until the event is encoded
+_NUMBER, _NAME = 888_888_888_888_888, "\N{SNOWMAN}"  # stand for a placeholder until the event is encoded
 _ENCODED_NUMBER, _ENCODED_NAME = str(_NUMBER).encode(), _NAME.encode()
-SEQ, TS = 0, 1  # the first two numbers: the event's seq, and when the stretch began
+SEQ, TS = 0, 1  # the first two numbers: the event's seq, and when the segment began
 _TIMES = frozenset({
     "ts", "round", "started_ts", "answered_ts", "consumed_ts", "listed_since",
     "routes_changed_ts",
@@ -67,26 +68,25 @@ class Placeholders:
     def offset(self, queue: MessageQueue) -> int:
         return self._number(self.offsets, queue)
 
-    def _number(self, places: dict[Any, int], of: object) -> int:
-        index = places.setdefault(of, self.numbers)
+    def _number(self, indices: dict[Any, int], of: object) -> int:
+        index = indices.setdefault(of, self.numbers)
         self.numbers += index == self.numbers
         return index
 
 
 class Origin(NamedTuple):
-    """How a stretch of events began: when, what each client said of its own start, and the newest offset of each queue.
+    """What times and offsets count from: how the group was when a segment began.
 
-    ``pace``: times are told so many times as far from it as they were.
+    ``starts`` is what each client said of its own start, ``offsets`` the newest offset of each queue.
     """
 
     ts: int
     starts: Mapping[str, int]
     offsets: Mapping[MessageQueue, int]
-    pace: float = 1.0
 
 
 class EventTemplate(NamedTuple):
-    """``text`` takes names for each ``%b``, then numbers for each ``%d``: a place in the list, and what is added."""
+    """``text`` takes names for each ``%b``, then numbers for each ``%d``: an index in the list, and what is added."""
 
     text: bytes
     names: tuple[int, ...]
@@ -157,4 +157,4 @@ class _Walk:
         return None
 
     def _later(self, ts: int) -> int:
-        return round((ts - self._origin.ts) * self._origin.pace) + self._later_ms
+        return ts - self._origin.ts + self._later_ms

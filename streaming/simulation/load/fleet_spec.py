@@ -1,4 +1,4 @@
-"""What fleet is wanted, and of which simulated groups it is stamped."""
+"""What fleet is wanted, and the group templates that it is generated from."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 from streaming.errors import ConfigError
 from streaming.simulation.faults import FAULT_NAMED, Fault
 from streaming.simulation.load.group_template import LASTS_S, Disruption, GroupTemplate
-from streaming.simulation.load.segment import ROUND_MS
 from streaming.simulation.simulated_group import Shape, SimulatedGroup
 
 CHURN = 0.001
 JOIN = "a client joins, and leaves again"
-EVENTS_A_ROUND = 164 / 12  # of a group of 20 clients at two brokers, on average
 # Groups that are simulated, whatever is wanted: strategy, RocketMQ's version, messages a second of each queue.
 DISTINCT = (("AVG", 5, 20), ("AVG", 5, 12), ("AVG_BY_CIRCLE", 5, 50), ("AVG", 4, 16))
 
@@ -22,7 +20,7 @@ DISTINCT = (("AVG", 5, 20), ("AVG", 5, 12), ("AVG_BY_CIRCLE", 5, 50), ("AVG", 4,
 class FleetSpec:
     """``queues`` are those of a group's topic on all brokers together; its retry topic has one more on each.
 
-    ``churn`` is the share of the rounds of a group at rest in which a client joins it, to leave two minutes later.
+    ``churn`` is the share of the rounds of an idle group in which a client joins it, to leave two minutes later.
     ``faulty`` is the share of all groups that is in trouble, on average, by ``faults``.
     """
 
@@ -31,27 +29,20 @@ class FleetSpec:
     queues: int = 32
     brokers: int = 2
     seed: int = 1
-    cluster: str = "simulated"
     churn: float = CHURN
     faults: tuple[Fault, ...] = ()
     faulty: float = 0.0
-    round_ms: int = ROUND_MS
-
-
-def stretched_round_ms(groups: int, events_per_s: float) -> int:
-    """The interval between rounds at which ``groups`` give so many events; all other intervals grow with it."""
-    return round(1000 * groups * EVENTS_A_ROUND / events_per_s)
 
 
 def faults_named(names: Iterable[str]) -> tuple[Fault, ...]:
     """``all``, or faults by their names. Raises ConfigError for one that there is not."""
-    expected = list(names)
-    if expected == ["all"]:
+    wanted = list(names)
+    if wanted == ["all"]:
         return tuple(FAULT_NAMED.values())
-    unknown = [name for name in expected if name not in FAULT_NAMED]
+    unknown = [name for name in wanted if name not in FAULT_NAMED]
     if unknown:
         raise ConfigError(f"no such fault: {', '.join(unknown)}; there are all, {', '.join(FAULT_NAMED)}")
-    return tuple(FAULT_NAMED[name] for name in expected)
+    return tuple(FAULT_NAMED[name] for name in wanted)
 
 
 def templates_for(spec: FleetSpec, tell: Callable[[int, int], None] = lambda done, of: None) -> list[GroupTemplate]:
@@ -59,14 +50,12 @@ def templates_for(spec: FleetSpec, tell: Callable[[int, int], None] = lambda don
 
     ``tell`` hears how many of them are simulated: with many faults that takes a while.
     """
-    pace = spec.round_ms / ROUND_MS
-    expected = faults_by_shape(spec)
+    wanted = faults_by_shape(spec)
     templates = []
-    for number, (shape, faults) in enumerate(expected.items()):
-        tell(number, len(expected))
-        templates.append(
-            GroupTemplate(shape, f"{spec.seed}/{number}", (*_everyday(shape), *map(disruption_of, faults)), pace)
-        )
+    for number, (shape, faults) in enumerate(wanted.items()):
+        tell(number, len(wanted))
+        disruptions = (*_everyday(shape), *map(disruption_of, faults))
+        templates.append(GroupTemplate(shape, f"{spec.seed}/{number}", disruptions))
     return templates
 
 
@@ -79,8 +68,8 @@ def faults_by_shape(spec: FleetSpec) -> dict[Shape, list[Fault]]:
             raise ConfigError(
                 f"{fault.name} takes {fault.least_clients} clients and {fault.least_brokers} brokers at least"
             )
-        fitting = [shape for shape in common if _fits(shape, fault)]
-        shape = min(fitting, key=lambda one: len(found[one])) if fitting else _needed(common[0], fault)
+        fitting = [shape for shape in common if fault.fits(shape)]
+        shape = min(fitting, key=lambda one: len(found[one])) if fitting else replace(common[0], **fault.needs)
         found.setdefault(shape, []).append(fault)
     return found
 
@@ -94,7 +83,7 @@ def disruption_of(fault: Fault) -> Disruption:
 
 
 def _join(group: SimulatedGroup) -> Callable[[], object]:
-    """It leaves when the world is brought back to how it was."""
+    """It leaves when the group is restored to how it was."""
     group.start()
     return lambda: None
 
@@ -112,11 +101,3 @@ def _shapes(spec: FleetSpec) -> list[Shape]:
     return [
         Shape(spec.clients, spec.brokers, each, strategy, False, version, rate) for strategy, version, rate in DISTINCT
     ]
-
-
-def _fits(shape: Shape, fault: Fault) -> bool:
-    return all(getattr(shape, name) == value for name, value in fault.needs.items())
-
-
-def _needed(shape: Shape, fault: Fault) -> Shape:
-    return replace(shape, **fault.needs)  # type: ignore[arg-type]

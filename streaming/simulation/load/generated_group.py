@@ -1,4 +1,4 @@
-"""One stamped group: it lives from stretch to stretch, and tells the events of one round after the other."""
+"""One generated group: it goes from segment to segment, and gives the events of one round after the other."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ from streaming.simulation.load.segment import Segment
 OLDEST_MS = 10**9  # for how long before they are first seen clients have run, at most
 
 
-class Told(NamedTuple):
-    """The events of one round, and when its marker is told."""
+Record = tuple[bytes, bytes]  # Kafka's key and value
+
+
+class GroupRound(NamedTuple):
+    """The events of one round of a group. ``ts``: when its marker is told."""
 
     ts: int
-    events: list[bytes]
+    group: GeneratedGroup
+    records: list[Record]
 
 
 class GeneratedGroup:
-    """``next_disruption`` is asked at the end of each minute at rest what befalls the group now; None: nothing.
+    """``next_disruption`` is asked at the end of each idle minute what befalls the group now; None: nothing.
 
-    ``first_place`` is the round of that minute with which it first rests: not all groups tell the same at a time.
+    ``idle_from`` is the round of an idle minute with which it begins: not all groups give the same at a time.
     """
 
     def __init__(
@@ -34,11 +38,11 @@ class GeneratedGroup:
         identity: GroupIdentity,
         random: Random,
         next_disruption: Callable[[GeneratedGroup, int], RecordedDisruption | None] = lambda _group, _ts: None,
-        first_place: int = 0,
+        idle_from: int = 0,
     ) -> None:
         self.template, self.identity = template, identity
-        self.key = group_key(identity.cluster, identity.group).encode()
-        self._next_disruption, self._first_place = next_disruption, first_place
+        self._key = group_key(identity.cluster, identity.group).encode()
+        self._next_disruption, self._idle_from = next_disruption, idle_from
         self._names = new_names(template.placeholders, identity, random)
         self._numbers = [0] * template.placeholders.numbers
         self._numbers[SEQ] = random.randrange(1 << 20)
@@ -52,31 +56,31 @@ class GeneratedGroup:
         self._begin(self.template.first_minute, ts)
         self._start_clients()
 
-    def introduce(self, ts: int) -> list[bytes]:
-        """As few events as make it known, all before ``ts``; it then rests."""
+    def introduce(self, ts: int) -> list[Record]:
+        """As few events as make it known, all before ``ts``; it is idle then."""
         self._begin(self.template.introduction, ts - self.template.introduction.duration_ms)
         self._start_clients()
-        events = [value for _ in self._segment.rounds for value in self._round()]
+        records = [record for _ in self._segment.rounds for record in self._round()]
         self._start_idle(ts)
-        return events
+        return records
 
-    def next_round(self) -> Told:
+    def next_round(self) -> GroupRound:
         """Whatever comes next in its life."""
         if self._index == len(self._segment.rounds):
             self._next_segment()
-        marker_ts = self._numbers[TS] + self._segment.marks[self._index]
-        return Told(marker_ts, self._round())
+        marker_ts = self._numbers[TS] + self._segment.marker_ms[self._index]
+        return GroupRound(marker_ts, self, self._round())
 
-    def _round(self) -> list[bytes]:
-        names, numbers, events = self._names, self._numbers, []
+    def _round(self) -> list[Record]:
+        names, numbers, records = self._names, self._numbers, []
         for event_template in self._segment.rounds[self._index]:
             numbers[SEQ] += 1
-            events.append(event_template.fill(names, numbers))
+            records.append((self._key, event_template.fill(names, numbers)))
         self._index += 1
-        return events
+        return records
 
     def _next_segment(self) -> None:
-        """The stretch has ended: at rest something may befall the group, and else it rests."""
+        """After an idle minute something may befall the group; after anything else it is idle."""
         template, ended, ts = self.template, self._segment, self._numbers[TS] + self._segment.duration_ms
         if ended is template.first_minute:
             self._start_idle(ts)
@@ -86,11 +90,11 @@ class GeneratedGroup:
         self._begin(template.idle if disruption is None else disruption.segment, ts)
 
     def _start_idle(self, ts: int) -> None:
-        """From the round that is its own on."""
+        """From ``idle_from`` on."""
         self._end()
         idle = self.template.idle
-        self._begin(idle, ts - self._first_place * idle.duration_ms // len(idle.rounds))
-        self._index = self._first_place
+        self._begin(idle, ts - self._idle_from * idle.duration_ms // len(idle.rounds))
+        self._index = self._idle_from
 
     def _begin(self, segment: Segment, ts: int) -> None:
         self._segment, self._index = segment, 0
@@ -99,7 +103,7 @@ class GeneratedGroup:
     def _end(self) -> None:
         for index, more in self._segment.increments:
             self._numbers[index] += more
-        for index, ms in self._segment.started:
+        for index, ms in self._segment.restarts:
             self._numbers[index] = self._numbers[TS] + ms
 
     def _start_clients(self) -> None:

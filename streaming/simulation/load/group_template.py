@@ -1,9 +1,9 @@
-"""One simulated group, as a mould for many: how it is first seen, a minute at rest, and what may befall it.
+"""One simulated group, as a template for many: how it is first seen, an idle minute, and its disruptions.
 
-At rest a group repeats itself every minute: what a collector does, and all timers of a client, have periods that a
-minute is a multiple of, but for offsets, which are read every 20 to 25 s. What befalls a group begins where a minute at
-rest ends, and ends with the group as it was. So any order of minutes at rest and excursions is a life that the
-simulated group might have led.
+An idle group repeats itself every minute: what a collector does, and all timers of a client, have periods that a
+minute is a multiple of, but for offsets, which are read every 20 to 25 s. A disruption begins where an idle minute
+ends, and ends with the group as it was. So any order of idle minutes and disruptions is a life that the simulated group
+might have led.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streaming.simulation.load.segment import ROUND_MS, RecordedRounds, Segment,
 from streaming.simulation.load.snapshot import restore, snapshot_of
 from streaming.simulation.simulated_group import Shape, SimulatedGroup
 
-FIRST_ROUNDS, IDLE_ROUNDS = 12, 12  # rounds
+FIRST_ROUNDS, IDLE_ROUNDS = 12, 12
 LASTS_S, AFTERWARDS_S = 240, 240
 BACK_AFTER_MS = (10_000, 40_000)  # after a fault is mended: who was started again meanwhile needs some seconds
 # When a group is to be known in as few events as possible: rounds as far apart as its clock allows. At the end its
@@ -39,7 +39,7 @@ class Disruption(NamedTuple):
 
 
 class RecordedDisruption(NamedTuple):
-    """A deed as it is seen, from the moment when it is done until all is well again."""
+    """The events of a disruption, from the moment when it is injected until all is well again."""
 
     name: str
     segment: Segment
@@ -47,59 +47,59 @@ class RecordedDisruption(NamedTuple):
 
 
 class GroupTemplate:
-    """Of a group of this shape, whatever its strategy makes of names: they are changed (``Cast``)."""
+    """Of a group of this shape. ``ages``: the index of each client's start, and how long before the first round."""
 
-    def __init__(self, shape: Shape, seed: str, disruptions: Iterable[Disruption] = (), pace: float = 1.0) -> None:
+    def __init__(self, shape: Shape, seed: str, disruptions: Iterable[Disruption] = ()) -> None:
         self.placeholders = Placeholders()
-        self._shape, self._seed, self._pace = shape, seed, pace
+        self._shape, self._seed = shape, seed
         _, first_minute, idle = self._settled()
-        self.first_minute = segment_of(first_minute, self.placeholders, pace)
-        self.idle = segment_of(idle, self.placeholders, pace)
+        self.first_minute = segment_of(first_minute, self.placeholders)
+        self.idle = segment_of(idle, self.placeholders)
         self.introduction = _introduction(first_minute, idle, self.placeholders, self.idle)
-        began = first_minute.origin
-        self.ages = tuple((self.placeholders.start(client_id), ts - began.ts) for client_id, ts in began.starts.items())
-        self.disruptions = {disruption.name: self._record_disruption(disruption) for disruption in disruptions}
+        origin = first_minute.origin
+        ages = ((self.placeholders.start(client_id), ts - origin.ts) for client_id, ts in origin.starts.items())
+        self.ages = tuple(ages)
+        self.disruptions = {disruption.name: self._record(disruption) for disruption in disruptions}
 
     def _settled(self) -> tuple[WatchedGroup, RecordedRounds, RecordedRounds]:
         watched = WatchedGroup(SimulatedGroup(self._shape, self._seed))
-        return watched, watched.take(FIRST_ROUNDS), watched.take(IDLE_ROUNDS)
+        return watched, watched.record(FIRST_ROUNDS), watched.record(IDLE_ROUNDS)
 
-    def _record_disruption(self, disruption: Disruption) -> RecordedDisruption:
-        """The same group once more, up to the moment when it is done."""
+    def _record(self, disruption: Disruption) -> RecordedDisruption:
+        """The same group once more, up to the moment of the disruption."""
         watched, _, _ = self._settled()
-        group, duration_ms = watched.group, disruption.lasts_s * 1000
+        group, mended_ms = watched.group, disruption.lasts_s * 1000
         before = snapshot_of(group)
         undo = disruption.inject(group)
-        group.fleet.clock.after(duration_ms, undo)
+        group.fleet.clock.after(mended_ms, undo)
         for back_ms in BACK_AFTER_MS:
-            group.fleet.clock.after(duration_ms + back_ms, restore, group, before)
-        taken = watched.take((disruption.lasts_s + disruption.afterwards_s) * 1000 // ROUND_MS)
-        return RecordedDisruption(
-            disruption.name, segment_of(taken, self.placeholders, self._pace), round(duration_ms * self._pace)
-        )
+            group.fleet.clock.after(mended_ms + back_ms, restore, group, before)
+        recorded = watched.record((disruption.lasts_s + disruption.afterwards_s) * 1000 // ROUND_MS)
+        return RecordedDisruption(disruption.name, segment_of(recorded, self.placeholders), mended_ms)
 
 
 def _introduction(
-    first_minute: RecordedRounds, idle: RecordedRounds, placeholders: Placeholders, at_idle: Segment
+    first_minute: RecordedRounds, idle: RecordedRounds, placeholders: Placeholders, at_rest: Segment
 ) -> Segment:
     """The first round, the last report of everybody, and between them only that time goes by."""
-    first, told = first_minute.rounds[0], partial(event_template, placeholders=placeholders, origin=first_minute.origin)
-    heartbeats = [told(event) for event in first if isinstance(event, Heartbeat)]
-    routes = [told(event, later_ms=ROUTES_MS) for event in first if isinstance(event, TopicRoute)]
+    first = first_minute.rounds[0]
+    template_of = partial(event_template, placeholders=placeholders, origin=first_minute.origin)
+    heartbeats = [template_of(event) for event in first if isinstance(event, Heartbeat)]
+    routes = [template_of(event, later_ms=ROUTES_MS) for event in first if isinstance(event, TopicRoute)]
     bare = structs.replace(first_minute.marker, asked=(), not_asked=())
-    said: dict[object, EventTemplate] = {}
+    last: dict[object, EventTemplate] = {}
     for index, events in enumerate(idle.rounds):
         for event in events:
             if isinstance(event, AssignmentReport | ConsumeProgress):
                 later_ms = KNOWN_AFTER_MS - index * ROUND_MS
-                said[_subject(event)] = event_template(event, placeholders, idle.origin, later_ms)
+                last[_subject(event)] = event_template(event, placeholders, idle.origin, later_ms)
     rounds = [
-        [*heartbeats, told(bare)],
-        *([told(bare, later_ms=ms)] for ms in ROUNDS_BEFORE_MS),
-        [*routes, *said.values(), told(bare, later_ms=KNOWN_AFTER_MS)],
+        [*heartbeats, template_of(bare)],
+        *([template_of(bare, later_ms=ms)] for ms in ROUNDS_BEFORE_MS),
+        [*routes, *last.values(), template_of(bare, later_ms=KNOWN_AFTER_MS)],
     ]
-    marks = (0, *ROUNDS_BEFORE_MS, KNOWN_AFTER_MS)
-    return Segment(tuple(map(tuple, rounds)), marks, KNOWN_AFTER_MS + ROUND_MS, at_idle.increments, ())
+    marker_ms = (0, *ROUNDS_BEFORE_MS, KNOWN_AFTER_MS)
+    return Segment(tuple(map(tuple, rounds)), marker_ms, KNOWN_AFTER_MS + ROUND_MS, at_rest.increments, ())
 
 
 def _subject(event: AssignmentReport | ConsumeProgress) -> object:

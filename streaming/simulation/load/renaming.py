@@ -1,7 +1,7 @@
-"""Who plays a stamped group: names of its own in place of those of the simulated one, in the same order.
+"""The names of a generated group in place of those of the simulated one, in the same order.
 
 The order of client ids and of topics is kept, since the strategies go by it. A strategy that goes by the names
-themselves (CONSISTENT_HASH, or rooms in client ids) cannot be stamped.
+themselves (CONSISTENT_HASH, or rooms in client ids) cannot be renamed.
 """
 
 from __future__ import annotations

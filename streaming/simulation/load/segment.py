@@ -1,4 +1,4 @@
-"""A stretch of a simulated group's life: the events of some rounds, and what is different after them."""
+"""A segment of a simulated group's life: the events of some rounds, and what is different after them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RecordedRounds:
 
 
 class WatchedGroup:
-    """A world that has settled, and a collector that comes to watch it. It stands still just before a round."""
+    """A group that has settled, and a collector that begins to watch it. Time stands still just before a round."""
 
     def __init__(self, group: SimulatedGroup) -> None:
         self.group = group
@@ -41,8 +41,8 @@ class WatchedGroup:
         self._before = self._origin()
         Collector(group.fleet, CLUSTER, self._events.append, list_jitter_ms=1).start()  # each minute is like the last
 
-    def take(self, rounds: int) -> RecordedRounds:
-        """The next so many rounds. What was done to the world since the last time is part of them."""
+    def record(self, rounds: int) -> RecordedRounds:
+        """The next so many rounds. What was done to the group since the last time is part of them."""
         fleet, before = self.group.fleet, self._before
         while not (markers := [event for event in self._events if isinstance(event, Round)]):
             fleet.run(_LOOK_S)
@@ -66,30 +66,34 @@ class WatchedGroup:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """``rounds`` are the events up to each marker, ``marks`` when each marker is told, in ms from the beginning.
+    """``rounds`` are the events up to each marker, ``marker_ms`` when each marker is told, from the beginning on.
 
-    At its end ``increments`` are the group's numbers that are so much larger, and ``started`` those that are now as
-    many ms after its beginning.
+    At its end ``increments`` are added to the group's numbers (index, how much), and ``restarts`` replace some of them
+    (index, milliseconds after the segment's beginning): clients that have started again.
     """
 
     rounds: tuple[tuple[EventTemplate, ...], ...]
-    marks: tuple[int, ...]
+    marker_ms: tuple[int, ...]
     duration_ms: int
     increments: tuple[tuple[int, int], ...]
-    started: tuple[tuple[int, int], ...]
+    restarts: tuple[tuple[int, int], ...]
 
 
-def segment_of(take: RecordedRounds, placeholders: Placeholders, pace: float = 1.0) -> Segment:
-    """``pace``: all times are so many times as far apart."""
-    origin = take.origin._replace(pace=pace)
-    rounds = tuple(tuple(event_template(event, placeholders, origin) for event in events) for events in take.rounds)
-    marks = tuple(round((events[-1].ts - origin.ts) * pace) for events in take.rounds)
-    before = origin.offsets
-    increments = ((placeholders.offset(queue), offset - before.get(queue, 0)) for queue, offset in take.offsets.items())
-    started = (
-        (placeholders.start(client_id), round((ts - origin.ts) * pace))
-        for client_id, ts in take.starts.items()
+def segment_of(recorded: RecordedRounds, placeholders: Placeholders) -> Segment:
+    origin = recorded.origin
+    increments = (
+        (placeholders.offset(queue), offset - origin.offsets.get(queue, 0))
+        for queue, offset in recorded.offsets.items()
+    )
+    restarts = (
+        (placeholders.start(client_id), ts - origin.ts)
+        for client_id, ts in recorded.starts.items()
         if origin.starts.get(client_id) != ts
     )
-    duration_ms = round(len(take.rounds) * ROUND_MS * pace)
-    return Segment(rounds, marks, duration_ms, tuple(increments), tuple(started))
+    return Segment(
+        tuple(tuple(event_template(event, placeholders, origin) for event in events) for events in recorded.rounds),
+        tuple(events[-1].ts - origin.ts for events in recorded.rounds),
+        len(recorded.rounds) * ROUND_MS,
+        tuple(increments),
+        tuple(restarts),
+    )

@@ -1,11 +1,12 @@
-"""How a world stands before something is done to it, and how it is brought back there."""
+"""How a group runs before something is done to it, and how it is restored."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from streaming.simulation.consumer import ClientConfig, Consumer
+from streaming.simulation.client_config import ClientConfig
+from streaming.simulation.consumer import Consumer
 from streaming.simulation.name_server import QueueData
 from streaming.simulation.simulated_group import TOPIC, SimulatedGroup
 
