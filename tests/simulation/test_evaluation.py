@@ -103,7 +103,7 @@ def test_figures_count() -> None:
     figures.take([found, misnamed, missed], [page, page._replace(is_true=False)])
     assert figures.as_json() == {
         "incidents": 0,
-        "expected": 3,
+        "wanted": 3,
         "recall": 0.6667,
         "precision": 0.5,
         "cause_right": 0.5,

@@ -40,7 +40,7 @@ class Figures(Struct):
         delays = sorted(self.delays_ms)
         return {
             "incidents": self.incidents,
-            "expected": self.expected,
+            "wanted": self.expected,
             "recall": _share(self.found, self.expected),
             "precision": _share(self.true_pages, self.pages),
             "cause_right": _share(self.causes_right, self.causes),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-COLUMNS = ("incidents", "expected", "recall", "precision", "cause_right", "delay_s_p50", "delay_s_p99")
+COLUMNS = ("incidents", "wanted", "recall", "precision", "cause_right", "delay_s_p50", "delay_s_p99")
 HEADS = ("incidents", "faults", "found", "true", "cause", "p50", "p99")
 SHOWN = 20
 
