@@ -12,7 +12,7 @@ from streaming.config import load_config
 from streaming.progress import Progress
 from streaming.replay.alert_transitions import as_json, details, headline
 from streaming.replay.core_engine import Outcome, run_core
-from streaming.replay.input_file import Counts, open_source
+from streaming.replay.input_file import Counts, open_input
 from streaming.replay.recording import DEFAULT_CLUSTER
 from streaming.snapshots.group_lines import ALERT_STYLES
 from streaming.wording.names import plain, plain_lines
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         progress.clear()
         say(text)
 
-    source = open_source(arguments.file, warn, DEFAULT_CLUSTER)
+    source = open_input(arguments.file, warn, DEFAULT_CLUSTER)
 
     def show(outcome: Outcome) -> None:
         (_print_json if arguments.json else _print_words)(outcome, source.counts)
@@ -48,14 +48,14 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.tables is not None:
             say("--tables is of no use with --engine core, which makes none")
         with progress:
-            outcome = run_core(source.records(), config.settings(), progress.say)
+            outcome = run_core(source.records, config.settings(), progress.say)
         show(outcome)
         return 0
     from streaming.replay.spark_engine import run_spark  # importing Spark takes a second that --engine core need not
 
     name = arguments.file.name.split(".", 1)[0] or "replay"
     tables = arguments.tables or Path("data", "replay", name)
-    run_spark(source.records(), config, tables, say, show)
+    run_spark(source.records, config, tables, say, show)
     if not arguments.json:
         print(f"Tables: {tables}")
     return 0

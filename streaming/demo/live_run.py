@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 from types import FrameType
@@ -36,30 +37,24 @@ FINISH_WITHIN_S = 300  # a machine that is busy with other things may need minut
 STDERR = 2  # what a process inherits, whatever sys.stderr has become
 
 
+@dataclass
 class DemoRun:
     """``folder`` gets ``tables``, ``checkpoint``, and Spark's messages in ``spark.log``."""
 
-    def __init__(
-        self,
-        terminal: Terminal,
-        scenarios: list[Scenario],
-        templates: list[GroupTemplate],
-        bootstrap_servers: str,
-        folder: Path,
-        seconds: float | None,
-    ) -> None:
-        self.tables = folder / "tables"
-        self.output: LiveOutput | None = None
-        self.records = 0
-        self._terminal = terminal
-        self._scenarios = scenarios
-        self._templates = templates
-        self._bootstrap_servers = bootstrap_servers
-        self._folder = folder
-        self._seconds = seconds
+    terminal: Terminal
+    scenarios: list[Scenario]
+    templates: list[GroupTemplate]
+    bootstrap_servers: str
+    folder: Path
+    seconds: float | None
+    output: LiveOutput | None = None
+    records: int = 0
+
+    def __post_init__(self) -> None:
+        self.tables = self.folder / "tables"
         self._ready = Event()
         self._stop = Event()
-        self._stderr = StderrToFile(folder / "spark.log")
+        self._stderr = StderrToFile(self.folder / "spark.log")
         self._failure: BaseException | None = None
         self._facts = FactsReader(self.tables / FACTS.name, [AlertFact, GroupFact])
         self._alerts_read = 0
@@ -81,10 +76,10 @@ class DemoRun:
 
     def _config(self) -> Config:
         return Config(
-            source=Source(topic=TOPIC, bootstrap_servers=self._bootstrap_servers),
+            source=Source(topic=TOPIC, bootstrap_servers=self.bootstrap_servers),
             tables=Tables(path=str(self.tables)),
             job=Job(
-                checkpoint=str(self._folder / "checkpoint"),
+                checkpoint=str(self.folder / "checkpoint"),
                 shards=8,
                 trigger_seconds=1,
                 projection_seconds=15,  # whoever watches wants to query what has just been shown
@@ -106,7 +101,7 @@ class DemoRun:
 
     def _print_all(self) -> None:
         try:
-            with self._terminal.step("Starting Spark and the streaming job"):
+            with self.terminal.step("Starting Spark and the streaming job"):
                 while not (self._ready.is_set() or self._stop.is_set()):
                     self._ready.wait(POLL_S)
             if self._ready.is_set():
@@ -118,16 +113,16 @@ class DemoRun:
 
     def _play(self) -> None:
         start_ms = time.time_ns() // 1_000_000 + FIRST_EVENT_MS
-        self.output = output = LiveOutput(self._scenarios, start_ms, GROUPS)
+        self.output = output = LiveOutput(self.scenarios, start_ms, GROUPS)
         self._print_introduction(start_ms)
-        publisher = Publisher(self._bootstrap_servers, TOPIC, self._schedule(start_ms))
+        publisher = Publisher(self.bootstrap_servers, TOPIC, self._schedule(start_ms))
         publisher.start()
         try:
             while not self._stop.wait(POLL_S) and not self._is_over(start_ms):
                 publisher.check()
                 while not publisher.actions.empty():
                     action = publisher.actions.get()
-                    self._terminal.say_wrapped(*output.action(action.due_ms, action.group, action.action))
+                    self.terminal.say_wrapped(*output.action(action.due_ms, action.group, action.action))
                 self._print_new_facts()
         finally:
             publisher.stop()
@@ -136,23 +131,23 @@ class DemoRun:
 
     def _schedule(self, start_ms: int) -> Iterator[ScheduledRecord]:
         """The recordings, and the simulated fleet beside them."""
-        both = schedule(self._scenarios, start_ms), simulated_schedule(self._templates, start_ms)
+        both = schedule(self.scenarios, start_ms), simulated_schedule(self.templates, start_ms)
         return heapq.merge(*both, key=lambda one: one.due_ms)
 
     def _print_introduction(self, start_ms: int) -> None:
-        self._terminal.say()
-        for scenario in self._scenarios:
-            self._terminal.say(f"{CLUSTER}/{scenario.group}: {scenario.plan.about}")
+        self.terminal.say()
+        for scenario in self.scenarios:
+            self.terminal.say(f"{CLUSTER}/{scenario.group}: {scenario.plan.about}")
         first, last = GROUPS[0], GROUPS[-1]
-        self._terminal.say(
+        self.terminal.say(
             f"{CLUSTER}/{first} to {last}: {len(GROUPS)} simulated groups; each minute something befalls one"
         )
-        until = "Ctrl-C ends it" if self._seconds is None else f"It ends after {self._seconds:g} s"
+        until = "Ctrl-C ends it" if self.seconds is None else f"It ends after {self.seconds:g} s"
         clock = time.strftime("%H:%M:%S", time.localtime(start_ms / 1000))
-        self._terminal.say(f"Playing from {clock} on. {until}. (done) is what was really done.\n")
+        self.terminal.say(f"Playing from {clock} on. {until}. (done) is what was really done.\n")
 
     def _is_over(self, start_ms: int) -> bool:
-        return self._seconds is not None and time.time() * 1000 >= start_ms + self._seconds * 1000
+        return self.seconds is not None and time.time() * 1000 >= start_ms + self.seconds * 1000
 
     def _print_new_facts(self) -> None:
         """Facts that were committed since the last call."""
@@ -160,24 +155,24 @@ class DemoRun:
         self._alerts_read += sum(isinstance(fact.payload, AlertFact) for fact in facts)
         if self.output is not None:
             for line in self.output.lines_for(facts):
-                self._terminal.say_wrapped(*line)
+                self.terminal.say_wrapped(*line)
 
     def _finish(self) -> None:
         """The facts of everything played, and the tables made from them; one who presses Ctrl-C does not wait."""
         if not self._stop.is_set():
-            with self._terminal.step("Waiting for the job to catch up"):
+            with self.terminal.step("Waiting for the job to catch up"):
                 self._wait_until(self._is_all_read)
         if not self._stop.is_set():
-            with self._terminal.step("Bringing the tables up to date"):
+            with self.terminal.step("Bringing the tables up to date"):
                 self._wait_until(self._are_tables_up_to_date)
-        self._terminal.say("Stopping ...", "dim")
+        self.terminal.say("Stopping ...", "dim")
 
     def _wait_until(self, is_done: Callable[[], bool]) -> None:
         deadline = time.monotonic() + FINISH_WITHIN_S
         while not is_done() and not self._stop.wait(POLL_S):
             self._print_new_facts()
             if time.monotonic() > deadline:
-                self._terminal.say(f"not done within {FINISH_WITHIN_S} s: going on without", "yellow")
+                self.terminal.say(f"not done within {FINISH_WITHIN_S} s: going on without", "yellow")
                 return
 
     def _is_all_read(self) -> bool:

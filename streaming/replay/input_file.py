@@ -1,8 +1,8 @@
-"""What a file holds, told by its content: a recording, or evenkeel's own events. Either way, events come out."""
+"""Reads a recording, or a file of evenkeel's own events; the content tells which. Either way, events come out."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -23,27 +23,20 @@ class Counts(Struct):
     first_ts: int | None = None
 
 
-class ReplaySource(Protocol):
-    """A file to replay. ``counts`` grow while ``records`` are taken."""
+class InputFile(NamedTuple):
+    """``records``: one event each, as in Kafka. ``counts`` grow while they are taken."""
 
     counts: Counts
-
-    def records(self) -> Iterator[bytes]:
-        """One event a record, as it would stand in Kafka."""
+    records: Iterator[bytes]
 
 
-class RecordingSource:
-    def __init__(self, path: Path, warn: Warn, cluster: str) -> None:
-        self.counts = Counts()
-        self._recording = Recording(path, warn, cluster)
-
-    def records(self) -> Iterator[bytes]:
-        for event in self._recording.events():
-            self.counts.events += 1
-            self.counts.rounds += isinstance(event, Round)
-            self.counts.first_ts = self._recording.first_ts
-            yield encode_event(event)
-        self.counts.first_ts = self._recording.first_ts
+def _of_recording(recording: Recording, counts: Counts) -> Iterator[bytes]:
+    for event in recording.events():
+        counts.events += 1
+        counts.rounds += isinstance(event, Round)
+        counts.first_ts = recording.first_ts
+        yield encode_event(event)
+    counts.first_ts = recording.first_ts
 
 
 class _Head(Struct):
@@ -55,22 +48,15 @@ class _Head(Struct):
 _head_decoder = msgspec.json.Decoder(_Head)
 
 
-class EventSource:
+def _of_events(path: Path, warn: Warn, counts: Counts) -> Iterator[bytes]:
     """Lines as they are: what cannot be used goes to the quarantine, as it would from Kafka."""
-
-    def __init__(self, path: Path, warn: Warn) -> None:
-        self.counts = Counts()
-        self._path = path
-        self._warn = warn
-
-    def records(self) -> Iterator[bytes]:
-        for line in read_lines(self._path, self._warn):
-            head = _head(line.text)
-            self.counts.events += 1
-            self.counts.rounds += head.event == "round"
-            if self.counts.first_ts is None:
-                self.counts.first_ts = head.ts
-            yield line.text
+    for line in read_lines(path, warn):
+        head = _head(line.text)
+        counts.events += 1
+        counts.rounds += head.event == "round"
+        if counts.first_ts is None:
+            counts.first_ts = head.ts
+        yield line.text
 
 
 def _head(text: bytes) -> _Head:
@@ -80,16 +66,17 @@ def _head(text: bytes) -> _Head:
         return _Head()
 
 
-def open_source(path: Path, warn: Warn, cluster: str = DEFAULT_CLUSTER) -> ReplaySource:
+def open_input(path: Path, warn: Warn, cluster: str = DEFAULT_CLUSTER) -> InputFile:
     """The file's events; ``cluster`` is for recordings that name none. Raises SourceError for any other file."""
     first = next(iter(read_lines(path, lambda _: None)), None)
     if first is None:
         raise SourceError(f"{path}: is empty: there is nothing to replay")
     head = _head(first.text)
+    counts = Counts()
     if head.event is not None:
-        return EventSource(path, warn)
+        return InputFile(counts, _of_events(path, warn, counts))
     if head.kind is not None:
-        return RecordingSource(path, warn, cluster)
+        return InputFile(counts, _of_recording(Recording(path, warn, cluster), counts))
     raise SourceError(
         f"{path}:{first.number}: is neither a recording (JSON lines with `kind`) nor events (JSON lines with `event`)"
     )

@@ -1,4 +1,4 @@
-"""Where pages go: one destination a file. A sink takes a message or says why not; when and what is not its business."""
+"""Destinations of pages, one kind a file. A sink sends one message; what is sent when is the notifier's business."""
 
 from streaming.sinks.sink import Message, Sink
 

@@ -11,15 +11,14 @@ from typing import Any
 import msgspec
 
 from streaming.sinks.http import post
-from streaming.sinks.sink import Message
+from streaming.sinks.sink import Message, Sink
 
 RESEND_MS = 60_000
 _MISSED = 4  # re-sends that may be missed
 
 
-class AlertmanagerSink:
-    resend_ms: int | None = RESEND_MS
-    most_bytes: int | None = None
+class AlertmanagerSink(Sink):
+    resend_ms = RESEND_MS
 
     def __init__(self, name: str, url: str, token: str, timeout_s: float) -> None:
         self.name = name

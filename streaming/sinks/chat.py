@@ -16,7 +16,7 @@ from streaming.errors import DeliveryError, SetupError
 from streaming.notices import escape
 from streaming.sinks import http_deadline
 from streaming.sinks.http import refusal
-from streaming.sinks.sink import Message
+from streaming.sinks.sink import Message, Sink
 
 SCHEMES = {
     "dingtalk": ("dingtalk",),
@@ -34,9 +34,7 @@ _ESCAPED = 0.9  # escaping makes text a little longer
 _heard = local()
 
 
-class ChatSink:
-    resend_ms: int | None = None
-
+class ChatSink(Sink):
     def __init__(self, name: str, kind: str, address: str) -> None:
         """``address`` holds the token: it is never shown. Raises SetupError without apprise, or where it takes no such
         address."""
@@ -54,9 +52,7 @@ class ChatSink:
             wanted = " or ".join(f"{one}://..." for one in SCHEMES[kind]) or "one that apprise knows"
             raise SetupError(f"sink {name}: its secret is no apprise address for {kind}: {wanted}")
         self._target: Any = target
-        self.most_bytes: int | None = int(
-            target.body_maxlen * _ESCAPED
-        )  # characters to apprise, bytes to WeCom and DingTalk
+        self.most_bytes = int(target.body_maxlen * _ESCAPED)  # characters to apprise, bytes to WeCom and DingTalk
         _listen(sys.modules[type(target).__module__])
 
     def send(self, message: Message) -> str:

@@ -1,18 +1,16 @@
-"""The log: always there, needs nothing."""
+"""evenkeel's own log."""
 
 import logging
+from dataclasses import dataclass
 
-from streaming.sinks.sink import Message
+from streaming.sinks.sink import Message, Sink
 
 log = logging.getLogger(__name__)
 
 
-class LogSink:
-    resend_ms: int | None = None
-    most_bytes: int | None = None
-
-    def __init__(self, name: str) -> None:
-        self.name = name
+@dataclass
+class LogSink(Sink):
+    name: str
 
     def send(self, message: Message) -> str:
         level = logging.WARNING if message.notice.status == "firing" else logging.INFO

@@ -1,36 +1,29 @@
 """PagerDuty's Events API v2: trigger and resolve under one dedup key."""
 
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
 import msgspec
 
 from streaming.sinks.http import post
-from streaming.sinks.sink import Message
+from streaming.sinks.sink import Message, Sink
 
 URL = "https://events.pagerduty.com/v2/enqueue"
 _LONGEST_SUMMARY = 1024
 
 
-class PagerDutySink:
-    resend_ms: int | None = None
-    most_bytes: int | None = None
-
-    def __init__(self, name: str, url: str, routing_key: str, timeout_s: float) -> None:
-        self.name = name
-        self._url = url or URL
-        self._routing_key = routing_key
-        self._timeout_s = timeout_s
+@dataclass
+class PagerDutySink(Sink):
+    name: str
+    url: str
+    routing_key: str
+    timeout_s: float
 
     def send(self, message: Message) -> str:
-        event = {"routing_key": self._routing_key, **pagerduty_event(message)}
-        return post(
-            self._url,
-            msgspec.json.encode(event),
-            {"Content-Type": "application/json"},
-            self._timeout_s,
-            answers_json=True,
-        )
+        body = msgspec.json.encode({"routing_key": self.routing_key, **pagerduty_event(message)})
+        headers = {"Content-Type": "application/json"}
+        return post(self.url or URL, body, headers, self.timeout_s, answers_json=True)
 
 
 def pagerduty_event(message: Message) -> dict[str, Any]:

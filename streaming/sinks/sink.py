@@ -1,4 +1,4 @@
-"""What every sink is: something that takes one message, or says why not."""
+"""What every sink is: it accepts one message, or raises why not."""
 
 from typing import NamedTuple, Protocol
 
@@ -26,8 +26,8 @@ class Sink(Protocol):
     """
 
     name: str
-    resend_ms: int | None
-    most_bytes: int | None
+    resend_ms: int | None = None
+    most_bytes: int | None = None
 
     def send(self, message: Message) -> str | None:
-        """Returns once the sink has taken it, with what came back. Raises DeliveryError. One message at a time."""
+        """Returns the answer once the sink has accepted it. Raises DeliveryError. One message at a time."""

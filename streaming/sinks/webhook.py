@@ -6,24 +6,22 @@ repeated, and another for each that says something new.
 """
 
 import hmac
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 
 from streaming.sinks.http import post
-from streaming.sinks.sink import Message
+from streaming.sinks.sink import Message, Sink
 
 
-class WebhookSink:
-    resend_ms: int | None = None
-    most_bytes: int | None = None
-
-    def __init__(self, name: str, url: str, secret: str, timeout_s: float) -> None:
-        self.name = name
-        self._url = url
-        self._secret = secret.encode()
-        self._timeout_s = timeout_s
+@dataclass
+class WebhookSink(Sink):
+    name: str
+    url: str
+    secret: str
+    timeout_s: float
 
     def send(self, message: Message) -> str:
         body = msgspec.json.encode(webhook_payload(message))
@@ -35,10 +33,10 @@ class WebhookSink:
             "Idempotency-Key": f"{message.notice.key}-{message.notice.status}-{said}",
             "X-Evenkeel-Timestamp": timestamp,
         }
-        if self._secret:
-            signature = hmac.new(self._secret, timestamp.encode() + b"." + body, sha256).hexdigest()
+        if self.secret:
+            signature = hmac.new(self.secret.encode(), timestamp.encode() + b"." + body, sha256).hexdigest()
             headers["X-Evenkeel-Signature"] = f"sha256={signature}"
-        return post(self._url, body, headers, self._timeout_s)
+        return post(self.url, body, headers, self.timeout_s)
 
 
 def webhook_payload(message: Message) -> dict[str, Any]:

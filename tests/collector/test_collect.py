@@ -24,7 +24,7 @@ from streaming.config import Collector
 from streaming.core.settings import Settings
 from streaming.errors import CollectorError
 from streaming.replay.core_engine import core_facts
-from streaming.replay.input_file import open_source
+from streaming.replay.input_file import open_input
 from streaming.replay.recording import Recording
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, served
 from tests.collector.test_cluster_probe import Told, play, two_clients
@@ -81,7 +81,7 @@ def test_collects_until_a_signal(ending: signal.Signals, cluster: FakeCluster, t
     assert {event.group for event in told} == {"g"}
     assert [event.seq for event in told] == list(range(len(told)))
     assert next(iter(told)).source.startswith("collector ")
-    facts = core_facts(open_source(events, print).records(), Settings())
+    facts = core_facts(open_input(events, print).records, Settings())
     assert not any(fact.payload.fact in ("quarantine", "evaluation_failed") for fact in facts)
 
 

@@ -20,7 +20,7 @@ from streaming.feed.feeding import Clock, Fed, Feed
 from streaming.feed.outputs import FileOutput
 from streaming.loopback import LoopbackKafka
 from streaming.replay.core_engine import run_core
-from streaming.replay.input_file import open_source
+from streaming.replay.input_file import open_input
 from streaming.simulation.load.fleet_spec import FleetSpec
 from streaming.simulation.load.generated_fleet import GeneratedFleet, generated_fleet
 from streaming.simulation.load.generated_group import Record
@@ -103,8 +103,8 @@ def test_a_file_can_be_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[st
     path = tmp_path / "new" / name
     assert main(["simulate", *SMALL, "--seconds", "120", "--to", str(path)]) == 0
     said = capsys.readouterr().out
-    source = open_source(path, pytest.fail)
-    outcome = run_core(source.records(), Settings())
+    source = open_input(path, pytest.fail)
+    outcome = run_core(source.records, Settings())
     assert (outcome.groups, outcome.quarantined, source.counts.rounds) == (3, 0, 3 * 24)
     assert f"{source.counts.events} events of 3 groups in " in said
     assert str(path) in said

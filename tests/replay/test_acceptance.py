@@ -28,7 +28,7 @@ from streaming.explain.read_facts import read_group
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.replay.alert_transitions import as_json, transitions
 from streaming.replay.core_engine import core_facts
-from streaming.replay.input_file import ReplaySource, open_source
+from streaming.replay.input_file import InputFile, open_input
 
 EXPECTED: dict[str, Any] = json.loads((Path(__file__).parent / "expect.json").read_text())
 
@@ -40,8 +40,8 @@ def replay(name: str, *options: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
-def every_source() -> dict[str, ReplaySource]:
-    return {name: open_source(RECORDINGS / f"{name}.jsonl.gz", pytest.fail) for name in sorted(EXPECTED)}
+def every_source() -> dict[str, InputFile]:
+    return {name: open_input(RECORDINGS / f"{name}.jsonl.gz", pytest.fail) for name in sorted(EXPECTED)}
 
 
 def check(transitions: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
@@ -75,7 +75,7 @@ def test_the_whole_job_says_what_the_core_says(tmp_path: Path) -> None:
     from streaming.spark.session import build_session
 
     sources = every_source()
-    files = {f"{name}.jsonl": list(source.records()) for name, source in sources.items()}
+    files = {f"{name}.jsonl": list(source.records) for name, source in sources.items()}
     config = load_config(None, {})
     by_group: dict[str, list[Fact]] = {}
     for fact in spark_facts(build_session(), files, config, tmp_path / "tables"):

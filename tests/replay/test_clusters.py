@@ -12,7 +12,7 @@ from schemas.facts import AlertFact
 from schemas.identity import is_retry_topic
 from streaming.core.settings import Settings
 from streaming.replay.core_engine import core_facts
-from streaming.replay.input_file import open_source
+from streaming.replay.input_file import open_input
 
 FOLDER = Path(__file__).parent / "clusters"
 ILL = {"same", "subs", "mixed", "pause"}
@@ -24,8 +24,8 @@ Alerts = list[tuple[str, str, AlertFact]]
 @pytest.fixture(scope="module", params=sorted(path.name for path in FOLDER.glob("rocketmq-*")))
 def alerts(request: pytest.FixtureRequest) -> Alerts:
     """Group, topic and alert, in order; but for retry topics."""
-    source = open_source(FOLDER / request.param, pytest.fail)
-    facts = core_facts(list(source.records()), Settings())
+    source = open_input(FOLDER / request.param, pytest.fail)
+    facts = core_facts(list(source.records), Settings())
     found = [(f.group, f.topic or "", f.payload) for f in facts if isinstance(f.payload, AlertFact)]
     return [one for one in found if not is_retry_topic(one[1])]
 

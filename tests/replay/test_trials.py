@@ -13,7 +13,7 @@ import pytest
 from schemas.facts import AlertFact
 from streaming.core.settings import Settings
 from streaming.replay.core_engine import core_facts
-from streaming.replay.input_file import open_source
+from streaming.replay.input_file import open_input
 
 FOLDER = Path(__file__).parent / "clusters"
 QUIET = {
@@ -34,8 +34,8 @@ def fired() -> Alerts:
     """Everything that was told of alerts which fired, by recording and group, in order."""
     found: Alerts = {}
     for path in sorted([*FOLDER.glob("trials-*"), *FOLDER.glob("mismatches-*"), *FOLDER.glob("divided-*")]):
-        source = open_source(path, pytest.fail)
-        for fact in core_facts(list(source.records()), Settings()):
+        source = open_input(path, pytest.fail)
+        for fact in core_facts(list(source.records), Settings()):
             told = found.setdefault((path.name.removesuffix(".jsonl.gz"), fact.group), [])
             if isinstance(fact.payload, AlertFact) and fact.payload.fired_ts:
                 told.append(fact.payload)

@@ -8,7 +8,7 @@ from schemas.facts import AlertFact, AlertQueue, Fact, GroupFact, Interval, Queu
 from streaming.core.settings import Settings
 from streaming.demo import RECORDINGS
 from streaming.replay.core_engine import core_facts
-from streaming.replay.input_file import open_source
+from streaming.replay.input_file import open_input
 from streaming.tables.fact_rows import built
 from streaming.tables.facts_reader import FactsReader
 from tests.tables.written import commit
@@ -18,8 +18,8 @@ KINDS = (AlertFact, GroupFact)
 
 @pytest.fixture(scope="module")
 def facts() -> list[Fact]:
-    source = open_source(RECORDINGS / "d_sameid.jsonl.gz", pytest.fail)
-    found = core_facts(list(source.records()), Settings())
+    source = open_input(RECORDINGS / "d_sameid.jsonl.gz", pytest.fail)
+    found = core_facts(list(source.records), Settings())
     return [fact for fact in found if isinstance(fact.payload, KINDS)]
 
 
