@@ -25,7 +25,8 @@ from streaming.spark.lost_records import LossFinder
 from streaming.spark.operator import STATE_SCHEMA, shard_operator
 from streaming.spark.operator_output import OUTPUT_SCHEMA
 from streaming.spark.session import DETECTION_POOL, scheduler_pool
-from streaming.spark.sources import FileSource, KafkaSource, Source, name_of, read_source, shard_keys, with_shard_keys
+from streaming.spark.shard_keys import shard_keys, with_shard_keys
+from streaming.spark.sources import FileSource, KafkaSource, Source, name_of, read_source
 
 QUERY_NAME = "detection"
 BETWEEN_BATCHES_S = 12  # how long a stop waits for the batch at hand; what is cut short is done again at the next start

@@ -20,7 +20,7 @@ STATE_SCHEMA = "blob BINARY"  # one binary column: array-typed state fails on th
 
 
 def shard_operator(settings: Settings) -> Callable[[Any, Iterable[pd.DataFrame], Any], Iterator[pd.DataFrame]]:
-    """The function for ``applyInPandasWithState``, keyed by a shard key (see ``sources``)."""
+    """The function for ``applyInPandasWithState``, keyed by a shard key (see ``shard_keys``)."""
 
     def operate(key: Any, frames: Iterable[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
         tune_worker()

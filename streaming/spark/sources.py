@@ -1,10 +1,10 @@
-"""Kafka or a folder of files to one shape of rows: what the operator's ``Record`` needs, and the shard it goes to.
+"""Reads Kafka or a folder of files into rows of one shape: the columns of ``Record``, and by what to choose the shard.
 
 Values over the limit are cut here, before the shuffle, with their length and hash kept: whole, a few thousand of
 them in one shard would exceed what one Arrow batch can hold, and would do so again after every restart.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pyspark.errors import AnalysisException
@@ -62,27 +62,6 @@ def read_source(spark: SparkSession, source: Source, seed_folder: str | None = N
     if seed_folder is not None:
         arrived = arrived.unionByName(_read_seeds(spark, seed_folder))
     return arrived
-
-
-def with_shard_keys(arrived: DataFrame, keys: Sequence[int]) -> DataFrame:
-    """Give each row its shard and the shard's key; drop what only served to find them."""
-    shard = F.pmod(F.xxhash64("shard_by"), F.lit(len(keys))).cast("int")
-    shard_key = F.element_at(F.array(*map(F.lit, keys)), F.col("shard") + 1)
-    return arrived.withColumn("shard", shard).withColumn("shard_key", shard_key).drop("shard_by")
-
-
-def shard_keys(spark: SparkSession, shards: int, partitions: int) -> list[int]:
-    """For each shard a number that Spark's own hash sends to partition ``shard % partitions``.
-
-    Left to chance, 32 keys fell 20 and 12 on two partitions.
-    """
-    candidates = spark.range(64 * partitions + 64 * shards).select(
-        F.col("id").cast("int"), F.pmod(F.hash(F.col("id").cast("int")), F.lit(partitions)).alias("partition")
-    )
-    waiting: dict[int, list[int]] = {}
-    for number, partition in candidates.collect():
-        waiting.setdefault(partition, []).append(number)
-    return [waiting[shard % partitions][shard // partitions] for shard in range(shards)]
 
 
 def _read_kafka(spark: SparkSession, source: KafkaSource) -> DataFrame:
