@@ -50,7 +50,7 @@ def compacted(state: GroupState) -> GroupState:
 
 
 def abandoned_topics(group: Group) -> set[int]:
-    """Places of those of which no route has come for long, and that no member, report, alert or offset names."""
+    """Indices of topics of which no route has come for long, and that no member, report, alert or offset names."""
     state = group.state
     oldest = state.now - group.timing.keep_unused_topic_ms
     left = {p for p, topic in enumerate(state.topics) if max(topic.confirmed_ts, topic.changed_ts) < oldest}
@@ -71,7 +71,7 @@ def _subscribed(state: GroupState) -> set[str]:
 
 
 def _abandoned_brokers(group: Group, topics: set[int], queues: set[int]) -> set[int]:
-    """Places of those that have listed nobody for long, and host nothing of what stays."""
+    """Indices of brokers that have listed nobody for long, and host nothing that is kept."""
     state = group.state
     oldest = state.now - group.timing.keep_unused_topic_ms
     left = {p for p, broker in enumerate(state.brokers) if broker.answered_ts < oldest and not broker.listed}
@@ -95,7 +95,7 @@ def forget_absent_clients(group: Group) -> None:
             group.emit(absent_member(state.clients[index]))
     state.changes, state.flapping_clients, state.ended = [change for change in state.changes if change.joined], [], []
     state.empty_since, state.deploy = 0, None
-    group.forget(absent, set())
+    group.drop_clients_and_queues(absent, set())
 
 
 def forget_what_is_gone(group: Group) -> None:
@@ -119,9 +119,9 @@ def forget_what_is_gone(group: Group) -> None:
     topics = group.abandoned - {queue.topic for index, queue in enumerate(state.queues) if index not in stray}
     brokers = _abandoned_brokers(group, topics, stray)
     if gone or stray:
-        group.forget(gone, stray)
+        group.drop_clients_and_queues(gone, stray)
     if topics or brokers:
-        group.forget_places(topics, brokers)
+        group.drop_topics_and_brokers(topics, brokers)
     group.abandoned = set()
 
 

@@ -44,7 +44,7 @@ def test_numbers_are_those_of_the_code() -> None:
         ("every broker | every 30 s", GROUPS_MS),
         ("without members | every 50 s", LOOK_MS),
         ("every 20 s; every 60 s for groups at rest", policy.offsets_ms),
-        ("rests for 4 s at least", CLIENT_PAUSE_MS),
+        ("is not asked for 4 s at least", CLIENT_PAUSE_MS),
         ("its first 5 s", FIRST_ASK_AFTER_JOIN_MS),
         ("10 s for tables", TABLES_TIMEOUT_MS),
         ("12 s for running info", group_probe.RUNNING_INFO_TIMEOUT_MS),

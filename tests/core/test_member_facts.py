@@ -182,7 +182,7 @@ def test_places_stay_consistent_when_something_is_forgotten() -> None:
     fleet.run(200)
     group = Group(fleet.state, fleet.settings)
     shown = view(fleet.state)
-    group.forget({group.client("gone")}, set())
+    group.drop_clients_and_queues({group.client("gone")}, set())
     assert view(fleet.state) == shown
     assert consistent(fleet.state)
 

@@ -17,7 +17,7 @@ def take_report(group: Group, event: AssignmentReport) -> None:
     """A snapshot of the moment it was answered, or that a client was asked in vain. Older than known: ignored."""
     client = group.state.clients[group.client(event.client_id)]
     if not event.answered:
-        _take_silence(group, client, event)
+        _take_unanswered(group, client, event)
         return
     start_ts = event.start_ts or 0
     known = _report_of(client, start_ts)
@@ -26,7 +26,7 @@ def take_report(group: Group, event: AssignmentReport) -> None:
     if known is None and _was_restarted(client, start_ts):
         note_deploy_change(group, joined=True, left_since=[client.since_ts])
         _note_change_of_lists(group, client)
-    owned, busy = _queue_places(group, event.owned, event.answered_ts)
+    owned, busy = _queue_indices(group, event.owned, event.answered_ts)
     report = Report(start_ts, event.answered_ts, group.running(_running(event)), owned, busy)
     if known is None or known.running != report.running:
         client.note_change()
@@ -69,15 +69,15 @@ def _keep(client: Client, report: Report, known: Report | None) -> None:
     client.reports = sorted([report, *others], key=lambda r: -r.answered_ts)[:INSTANCES_KEPT]
 
 
-def _take_silence(group: Group, client: Client, event: AssignmentReport) -> None:
+def _take_unanswered(group: Group, client: Client, event: AssignmentReport) -> None:
     newest = client.reports[0].answered_ts if client.reports else 0
     if event.answered_ts > newest and not client.unanswered_since_ts:
         client.unanswered_since_ts = event.answered_ts
         group.request_evaluation()
 
 
-def _queue_places(group: Group, owned: tuple[OwnedQueues, ...], ts: int) -> tuple[list[int], list[int]]:
-    """Places of the queues it owns, and of those of them with messages in hand. A dropped queue is not owned."""
+def _queue_indices(group: Group, owned: tuple[OwnedQueues, ...], ts: int) -> tuple[list[int], list[int]]:
+    """Indices of the queues it owns, and of those of them with messages in hand. A dropped queue is not owned."""
     indices, busy = [], []
     for queues in owned:
         topic, broker = group.topic(queues.topic), group.broker(queues.broker_name)

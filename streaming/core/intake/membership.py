@@ -169,7 +169,7 @@ def _tell_change(group: Group, index: int, client: Client, before: int, entries:
 
 
 def _give_up_silent_brokers(group: Group, answered: Container[int]) -> list[int]:
-    """Places of brokers whose list no longer stands: they do not answer, and no route names them any more.
+    """Indices of brokers whose lists no longer count: they do not answer, and no route names them any more.
 
     Where no route is known, none says so: what such a broker listed last was not taken back by anybody.
     """
@@ -190,7 +190,7 @@ def _give_up_silent_brokers(group: Group, answered: Container[int]) -> list[int]
 
 
 def hosting_brokers(state: GroupState) -> set[int]:
-    """Places of the brokers that host some topic of the group."""
+    """Indices of the brokers that host some topic of the group."""
     return {hosted.broker for topic in state.topics for hosted in topic.hosts}
 
 

@@ -159,5 +159,5 @@ def is_readable(hosted: HostedQueues) -> bool:
 
 
 def readable(hosts: Iterable[HostedQueues]) -> list[tuple[int, int]]:
-    """(place of the broker, number of readable queues), brokers without read permission left out."""
+    """(index of the broker, number of readable queues), brokers without read permission left out."""
     return [(hosted.broker, hosted.read) for hosted in hosts if is_readable(hosted)]

@@ -1,6 +1,7 @@
-"""A group at work: its state, and the way from names to places.
+"""A group while events are folded into it: its state, and the index of each name.
 
-The only module that knows that the state refers to things by their place in a list.
+Things stand in the state's lists, and whatever refers to them has their index there. Only this module adds to the
+lists, drops from them, and then corrects the indices.
 """
 
 from collections.abc import Iterable
@@ -45,7 +46,7 @@ class Group:
         self.timing: Timing = settings.timing
         self.rule: GroupRule = settings.rule_for(state.cluster, state.group)
         self.facts: list[Fact] = []
-        self.abandoned: set[int] = set()  # places of topics that the evaluation under way leaves out, then drops
+        self.abandoned: set[int] = set()  # indices of topics that the evaluation under way leaves out, then drops
         self._index()
 
     def _index(self) -> None:
@@ -138,10 +139,10 @@ class Group:
             setattr(self.state, name, getattr(new, name))
         self._index()
 
-    def forget_places(self, topics: set[int], brokers: set[int]) -> None:
+    def drop_topics_and_brokers(self, topics: set[int], brokers: set[int]) -> None:
         """Drop topics and brokers of which no queue is left; everything else moves up."""
         state = self.state
-        new_topic, new_broker = _places(len(state.topics), topics), _places(len(state.brokers), brokers)
+        new_topic, new_broker = _new_indices(len(state.topics), topics), _new_indices(len(state.brokers), brokers)
         state.topics = [topic for index, topic in enumerate(state.topics) if index not in topics]
         state.brokers = [broker for index, broker in enumerate(state.brokers) if index not in brokers]
         for queue in state.queues:
@@ -156,11 +157,11 @@ class Group:
             client.addresses = [a for index, a in enumerate(client.addresses) if index not in brokers]
         self._index()
 
-    def forget(self, clients: set[int], queues: set[int]) -> None:
+    def drop_clients_and_queues(self, clients: set[int], queues: set[int]) -> None:
         """Drop clients and queues, and what nobody refers to any more; everything else moves up."""
         state = self.state
-        new_client = _places(len(state.clients), clients)
-        new_queue = _places(len(state.queues), queues)
+        new_client = _new_indices(len(state.clients), clients)
+        new_queue = _new_indices(len(state.queues), queues)
         state.clients = [client for index, client in enumerate(state.clients) if index not in clients]
         state.queues = [queue for index, queue in enumerate(state.queues) if index not in queues]
         for queue in state.queues:
@@ -187,7 +188,7 @@ class Group:
                 report.busy = _moved(report.busy, new_queue)
 
 
-def _places(count: int, dropped: set[int]) -> dict[int, int]:
+def _new_indices(count: int, dropped: set[int]) -> dict[int, int]:
     kept = (index for index in range(count) if index not in dropped)
     return {old: new for new, old in enumerate(kept)}
 

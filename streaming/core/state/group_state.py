@@ -1,7 +1,7 @@
 """What is remembered of one consumer group, and how it is packed.
 
-The state is packed as MessagePack arrays: things are named once, in lists, and referred to by their place there.
-Only ``streaming.core.state.group`` knows the places; the rest of the core sees objects. Times are epoch milliseconds.
+The state is packed as MessagePack arrays: things are named once, in lists, and referred to by their index there.
+Only ``streaming.core.state.group`` changes these lists. Times are epoch milliseconds.
 A change of any class here changes the packed form: ``streaming.core.state.packing`` says what is to be done then.
 """
 
@@ -111,7 +111,7 @@ class RunningProfile(PackedValue, frozen=True):
 
 
 class Report(Packed):
-    """What one instance said it owned at ``answered_ts``: places of queues; ``busy`` those with messages in hand."""
+    """What one instance said it owned at ``answered_ts``: indices of queues; ``busy`` those with messages in hand."""
 
     start_ts: int
     answered_ts: int
@@ -241,7 +241,7 @@ class MissingEvents(Packed):
 
 
 class Parts(Packed):
-    """The parts of a round that have come so far, by their places."""
+    """The parts of a round that have come so far, by their numbers."""
 
     source: str
     ts: int
