@@ -39,7 +39,7 @@ WITHOUT_CONFIG = ("demo", "check-config", "conformance", "version")
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM: what is open is closed as after Ctrl-C, so that no cursor stays hidden and no folder is left."""
+    """SIGTERM ends a command like Ctrl-C: the terminal's cursor is shown again and temporary folders are deleted."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -46,7 +46,7 @@ def _seconds(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0, 1 or 2, as said above. Raises MonitorError for what cannot be set up or asked, which is 2 as well."""
+    """Return 0, 1 or 2, see above. Raises MonitorError for what cannot be set up or asked, which is 2 as well."""
     config = configured(arguments, writes=())
     if arguments.namesrv is not None:
         config = with_name_servers(config, arguments.namesrv)
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def _collector_is_quiet() -> Iterator[None]:
-    """The page says who does not answer."""
+    """The text says who does not answer, so log lines need not."""
     logger = logging.getLogger("streaming.collector")
     before = logger.level
     logger.setLevel(logging.CRITICAL)

@@ -8,8 +8,8 @@ import time
 from streaming.config import Log
 from streaming.wording.names import plain_lines
 
-# These speak of their own wire at INFO, or of addresses that hold secrets at DEBUG.
-_TALKATIVE = ("py4j", "kafka", "apprise", "urllib3")
+# They log their own requests at INFO, or addresses that contain secrets at DEBUG.
+_AT_WARNING = ("py4j", "kafka", "apprise", "urllib3")
 
 
 class JsonLines(logging.Formatter):
@@ -27,9 +27,9 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
-class Words(logging.Formatter):
-    """A line each. What follows a line break is indented: brokers and clients choose their names, and no name may look
-    like a record of its own or act on a terminal.
+class TextLines(logging.Formatter):
+    """One line each. Text after a line break is indented, so that no name of a broker or client looks like a record of
+    its own, or acts on a terminal.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -39,10 +39,10 @@ class Words(logging.Formatter):
 def configure_logs(log: Log) -> None:
     """Log as the configuration says, in UTC."""
     handler = logging.StreamHandler(sys.stderr)
-    words = Words("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
-    formatter = JsonLines() if log.format == "json" else words
+    text = TextLines("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
+    formatter = JsonLines() if log.format == "json" else text
     formatter.converter = time.gmtime
     handler.setFormatter(formatter)
     logging.basicConfig(level=log.level, handlers=[handler], force=True)
-    for name in _TALKATIVE:
+    for name in _AT_WARNING:
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,7 +1,7 @@
-"""Be told nothing of some groups for a while: whoever delivers takes notice within a second, and no alert is changed.
+"""Send no pages of some groups for a while. The notifier reads it within a second; no alert is changed.
 
-What is silenced when it begins is delivered when the silence ends, if it still fires then. What was told before goes on
-to its end, which is told.
+An alert that begins under a silence is delivered when the silence ends, if it still fires then. A page that was sent
+before stays open, and its end is sent.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what was done, and to standard error where it stands and who reads it; then 0.
+    """Print what was done, and on standard error where the silence is kept and who reads it; then 0.
 
     Raises SetupError for what is not complete, no silence that lasts, or one that nobody would read.
     """
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _readable(files: SilenceFiles) -> list[Silence]:
-    """Raises SetupError where nobody knows whether there are some."""
+    """Raises SetupError where silences cannot be read."""
     found = files.all()
     if files.failure is not None:
         raise SetupError(files.failure)
@@ -89,7 +89,7 @@ def _readable(files: SilenceFiles) -> list[Silence]:
 
 
 def _reader(state: Path) -> Holder | None:
-    """Raises SetupError where the folder may not be looked into: there could be silences."""
+    """Raises SetupError where the folder may not be read: there could be silences."""
     try:
         return running_notifier(state)
     except OSError as error:
@@ -116,7 +116,7 @@ def _silence(arguments: argparse.Namespace, now: int) -> Silence:
 
 
 def _what_it_silences(silence: Silence, state: Path) -> str:
-    """A pattern that is misspelt matches nothing: so what it matches now is said."""
+    """Shows what the silence matches now: a misspelt pattern matches nothing."""
     known = read_open_alerts(state)
     clusters = sorted(name for name in known.health if name)
     if clusters and not any(fnmatchcase(name, silence.cluster) for name in clusters):

@@ -1,6 +1,6 @@
-"""Standard output and standard error of a command, where whoever reads them may go away, and the disk may be full.
+"""Standard output and standard error of a command: their reader may be gone, or the disk may be full.
 
-Neither is a fault of the command, and neither may look like what it found: ``inspect`` ends with 1 for something wrong.
+Neither is a fault of the command, and neither may look like a result: ``inspect`` ends with 1 if something is wrong.
 """
 
 import io
@@ -16,11 +16,11 @@ _STDOUT, _STDERR = 1, 2
 
 
 class ReaderGone(Exception):
-    """Nobody reads standard output any more. No BrokenPipeError, for which rich ends the process with 1."""
+    """The reader of standard output is gone. Not a BrokenPipeError: for that rich ends the process with 1."""
 
 
 class _Output(io.FileIO):
-    """Raises ReaderGone or OutputError for the first write that fails. What comes later is dropped."""
+    """Raises ReaderGone or OutputError for the first write that fails, and drops what comes later."""
 
     failure: Exception | None = None
 
@@ -37,7 +37,7 @@ class _Output(io.FileIO):
 
 
 class _Errors(io.FileIO):
-    """What cannot be written is dropped: there is nobody left to be told."""
+    """What cannot be written is dropped."""
 
     def write(self, data: Any, /) -> Any:
         try:

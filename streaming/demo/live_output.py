@@ -49,7 +49,7 @@ class LiveOutput:
                 yield from self._group_lines(fact, fact.payload)
 
     def action(self, due_ms: int, group: str, what: str) -> Line:
-        """What was really done to the cluster, which evenkeel is not told."""
+        """What was really done to the cluster. evenkeel does not know it."""
         if group in self._simulated:
             last = self._about[group].removesuffix(REPAIRED)
             self._about[group] = f"{last}{REPAIRED}" if what == "mended" else f"simulated: {what}"
@@ -91,7 +91,7 @@ class LiveOutput:
         yield Line(text, status_style(group.status))
 
     def summary(self) -> list[tuple[str, str, str, str]]:
-        """(group, what it is about, how it stands, its open alerts) of every group played."""
+        """(group, what it is about, its status, its open alerts) of every group played."""
         return [
             (group, about, self._status.get(group, "not seen"), self._open_alerts(group))
             for group, about in self._about.items()

@@ -1,4 +1,4 @@
-"""The thread that plays: every record into Kafka when it is due."""
+"""A thread that sends every record to Kafka when it is due."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ POLL_S = 0.2
 
 
 class Publisher:
-    """Plays a schedule from ``start`` to ``stop``. ``actions`` are those that are due, for whoever tells them."""
+    """Sends a schedule from ``start`` to ``stop``. ``actions``: those that are due, to be printed."""
 
     def __init__(self, bootstrap_servers: str, topic: str, schedule: Iterator[ScheduledRecord]) -> None:
         self.actions: SimpleQueue[ScheduledRecord] = SimpleQueue()
@@ -50,7 +50,7 @@ class Publisher:
             self._failure = error
 
     def _wait_until(self, due_ms: int) -> bool:
-        """Whether it is due now; False: the show is over."""
+        """Whether it is due now; False: the demo is over."""
         while (wait_s := due_ms / 1000 - time.time()) > 0:
             if self._stopping.wait(min(wait_s, POLL_S)):
                 return False

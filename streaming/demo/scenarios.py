@@ -1,4 +1,4 @@
-"""What the demo shows: which recordings are played, in which order they begin, and what was really done to them."""
+"""The recordings that the demo plays, in which order they start, and what was really done to the clusters."""
 
 from collections.abc import Callable, Iterable
 from itertools import pairwise
@@ -40,16 +40,16 @@ SCENARIOS = (
 
 
 class ClusterAction(NamedTuple):
-    """Something that was done to the real cluster at ``ts``, as the recording tells it."""
+    """Something that was done to the real cluster at ``ts``, by the recording."""
 
     ts: int
     what: str
 
 
 class Scenario(NamedTuple):
-    """A recording ready to be played: it begins ``delay_ms`` after the show. ``lines`` are in the file's order.
+    """A recording ready to be played: it starts ``delay_ms`` after the demo. ``lines`` are in the file's order.
 
-    ``tail`` is its last stretch, in which nothing happens any more: played over again, it keeps the group as it is.
+    ``tail``: its last segment, in which nothing happens. It is repeated to keep the group as it is.
     """
 
     plan: ScenarioPlan
@@ -80,7 +80,7 @@ def _load(plan: ScenarioPlan, delay_ms: int, warn: Callable[[str], None]) -> Sce
 
 
 def end_of(line: Line) -> int:
-    """The moment at which a line was written."""
+    """When a line was written."""
     return line.end_ts if isinstance(line, Answer) else line.ts
 
 

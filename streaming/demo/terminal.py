@@ -27,7 +27,7 @@ class Terminal:
         self._console.print(Text(text, style=style))
 
     def say_wrapped(self, text: str, style: str = "") -> None:
-        """One line, which goes on below, indented, where it is longer than the terminal is wide."""
+        """One line. On a terminal it is wrapped, and the rest is indented."""
         if not self._console.is_terminal:
             self.say(text, style)
             return
@@ -36,7 +36,7 @@ class Terminal:
 
     @contextmanager
     def step(self, what: str) -> Iterator[None]:
-        """Tell that ``what`` goes on, for how long it has, and how long it took."""
+        """Show that ``what`` is running, for how long, and in the end how long it took."""
         began, done = time.monotonic(), threading.Event()
         status = self._console.status(Text(f"{what} ...")) if self._console.is_terminal else None
         if status is not None:

@@ -19,9 +19,9 @@ def changes_before(facts: Sequence[Fact], now: int) -> tuple[GroupChange, ...]:
 
 
 def _joins_and_leaves(facts: Iterable[Fact]) -> Iterator[GroupChange]:
-    """What several brokers say at the same time of the same client is said once.
+    """The same change in several brokers' lists is one line.
 
-    Who stands in a broker's first list did not come then: of those only the number is said.
+    Clients in a broker's first list did not join then: only their number is shown.
     """
     listed = [(fact.ts, fact.payload) for fact in facts if isinstance(fact.payload, MembershipFact)]
     first = [(ts, member) for ts, member in listed if member.first_seen]

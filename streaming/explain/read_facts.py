@@ -19,11 +19,11 @@ from streaming.tables.query import Selection, is_one_of, is_told_by, quoted, tex
 from streaming.wording.lists import first_of
 from streaming.wording.names import plain
 
-NAMES_AT_MOST = 10
+MOST_NAMES = 10
 
 
 def read_group(tables: str, group: str, cluster: str | None, until: int | None) -> list[Fact]:
-    """Its facts in their order, at least one, and before them what still holds of those that have expired.
+    """The group's facts in their order, at least one. Before them come facts that were deleted and still hold.
 
     ``until``: epoch milliseconds, inclusive. Without ``cluster``, only one may have a group of this name.
     Raises SourceError where there is no table or group, or nothing of it that is as old.
@@ -46,7 +46,7 @@ def read_group(tables: str, group: str, cluster: str | None, until: int | None) 
 
 
 def read_monitor(tables: str, cluster: str, until: int | None) -> MonitorStatus | None:
-    """How evenkeel itself was doing; None where it has not said (a replay says nothing)."""
+    """evenkeel's own health; None where no fact says it (a replay has none)."""
     wanted = f"{is_one_of('fact', [HealthFact.fact])} AND {is_one_of('cluster', [cluster])}"
     wanted += f" AND {is_told_by(until, by_day=True)}"
     log, columns = _open(tables), [*KEY_COLUMNS, payload_column(HealthFact)]
@@ -79,7 +79,7 @@ def _of_interest(until: int | None) -> str:
 
 
 def _in_order(rows: pa.Table) -> list[Fact]:
-    """By number, which goes on with a reseed. A checkpoint that began from nothing begins at 0, and knows nothing."""
+    """By ``seq``, which a reseed continues. A checkpoint that starts from nothing starts at 0 and drops older facts."""
     by_identity: dict[str, list[Fact]] = {}
     for identity, fact in zip(rows["identity"].to_pylist(), facts_of(rows), strict=True):
         by_identity.setdefault(identity, []).append(fact)
@@ -91,7 +91,7 @@ def _in_order(rows: pa.Table) -> list[Fact]:
 
 
 def _why_none(tables: str, log: Selection, wanted: str, group: str, cluster: str | None, until: int | None) -> str:
-    """What there is instead: an earlier time, another cluster, a similar name."""
+    """Names what there is instead: a later time, another cluster, a similar name."""
     if until is not None:
         first = log.rows(["ts"], f"{wanted} AND {_of_interest(None)}", "ORDER BY ts LIMIT 1")["ts"]
         if len(first):
@@ -109,7 +109,7 @@ def _why_none(tables: str, log: Selection, wanted: str, group: str, cluster: str
 
 
 def _near(group: str, groups: Iterable[str]) -> list[str]:
-    """Those that are written alike, or hold it."""
+    """Names that are similar, or contain it."""
     asked = group.lower()
     by_lower = {name.lower(): name for name in groups}
     holding = sorted(name for lower, name in by_lower.items() if asked in lower or lower in asked)
@@ -118,4 +118,4 @@ def _near(group: str, groups: Iterable[str]) -> list[str]:
 
 
 def _listed(names: list[str]) -> str:
-    return first_of([plain(name) for name in names], NAMES_AT_MOST)
+    return first_of([plain(name) for name in names], MOST_NAMES)

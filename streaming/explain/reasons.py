@@ -1,4 +1,4 @@
-"""Named reasons, spelled out: why an alert did what it did, and why queues that differ have none."""
+"""The named reasons in words: why an alert changed its state, and why a queue has no alert."""
 
 from schemas.facts import AlertState, Kind
 from schemas.identity import is_retry_topic
@@ -35,7 +35,7 @@ UNALERTED = {
 
 
 def why_of(reason: str) -> str:
-    """Of a transition; a reason of another version stands for itself."""
+    """In words. A reason of another version is shown as it is."""
     return WHY.get(reason, reason)
 
 

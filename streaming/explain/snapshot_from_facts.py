@@ -49,7 +49,7 @@ _QueueKey: TypeAlias = tuple[str, str, int]
 
 
 class _Newest:
-    """Of each queue, client, broker's list and alert what was told last."""
+    """The newest fact of each queue, client, broker's list and alert."""
 
     def __init__(self) -> None:
         self.queues: dict[_QueueKey, tuple[int, QueueFact]] = {}
@@ -73,15 +73,15 @@ class _Newest:
                 self.alerts[told.fingerprint] = []
             self.alerts.setdefault(told.fingerprint, []).append((fact, told))
 
-    def list_as_members_say(self) -> None:
-        """Who is listed where, of lists whose own facts have expired."""
+    def add_lists_of_members(self) -> None:
+        """Adds entries of lists whose own facts were deleted, from the facts of members."""
         for member in self.members.values():
             for broker_name in member.brokers if member.present else ():
                 self.entries.setdefault((broker_name, member.client_id), member.instances)
 
 
 def _is_alike(one: GroupFact, other: GroupFact) -> bool:
-    """Whether the later one was told only because an hour had gone by."""
+    """Whether the later one only repeats the earlier one, as every hour."""
     return (one.status, one.members, one.counts, one.brokers_covered) == (
         other.status,
         other.members,
@@ -91,11 +91,11 @@ def _is_alike(one: GroupFact, other: GroupFact) -> bool:
 
 
 def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorStatus | None = None) -> ExplainedGroup:
-    """``facts`` of one group, at least one, none told after ``at``; None: the newest time that was seen."""
+    """``facts``: of one group, at least one, none after ``at``. ``at`` None: the newest time that was seen."""
     newest = _Newest()
     for fact in facts:
         newest.take(fact)
-    newest.list_as_members_say()
+    newest.add_lists_of_members()
     newest_ts = max(fact.ts for fact in facts)
     now = max(newest_ts, monitor.seen_ts if monitor else 0) if at is None else at
     status = newest.group[1] if newest.group else None

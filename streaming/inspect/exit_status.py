@@ -1,4 +1,4 @@
-"""What the command's exit status says: healthy only if everything was judged, and nothing is wrong."""
+"""The command's exit status: 0 only if everything was judged, and nothing is wrong."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ HEALTHY, FINDINGS, INCOMPLETE = 0, 1, 2
 
 
 def exit_status(clusters: Iterable[InspectedCluster]) -> int:
-    """What was found counts even if other things were not judged. Groups that are not ours to judge do not."""
+    """Findings count even if other things were not judged. Excluded groups do not count."""
     clusters = list(clusters)
     statuses = [group.status for cluster in clusters for group in cluster.groups]
     if "findings" in statuses:

@@ -169,7 +169,7 @@ def _looked_s(observed: ObservedGroup) -> float:
 
 
 def absent(cluster: str, name: str, ts: int, why: str, is_certain: bool) -> InspectedGroup:
-    """A group that was asked for, and that no broker has told of; ``is_certain``: every broker has said so."""
+    """A group that was asked for and that no broker has named. ``is_certain``: every broker has answered."""
     return InspectedGroup(
         cluster=cluster,
         group=name,

@@ -83,7 +83,7 @@ class ClusterInspection:
         )
 
     def _absent(self) -> Iterator[InspectedGroup]:
-        """Groups that were asked for by their names, and that no broker has told of."""
+        """Groups that were asked for by name, and that no broker has named."""
         view, untold = self._watched.view, self._watched.probe.brokers_without_groups
         for name in self._names - self.observed.groups.keys():
             if not view.policy.covers(name):
@@ -158,7 +158,7 @@ async def _inspections(config: Config, options: InspectOptions) -> AsyncIterator
 
 
 async def _inspect_long_enough(inspection: ClusterInspection, options: InspectOptions) -> None:
-    """Until it is long enough and everybody has been heard; at the latest when the answer is due."""
+    """Until the time is over and every client has answered, or until ``latest_s``."""
     with contextlib.suppress(asyncio.TimeoutError):
         await asyncio.wait_for(_run_rounds(inspection, options), options.latest_s)
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from schemas.events import ConsumeProgress, QueueProgress
 
 WINDOW_MS = 60_000  # rates are over so long at most
-SHORTEST_MS = 1_000  # a shorter time says nothing
-OLDEST_MS = 30_000  # brokers are asked every 10 s at least: older offsets say nothing of now
+SHORTEST_MS = 1_000  # a shorter time gives no useful rate
+OLDEST_MS = 30_000  # brokers are asked every 10 s at least
 OLDEST_EMPTY_MS = 120_000  # of groups long without members they are asked less often
 
 Key = tuple[str, str, int]  # topic, broker name, queue id
@@ -50,7 +50,7 @@ class OffsetHistory:
                 samples.popleft()
 
     def flow(self, key: Key, now: int) -> Flow:
-        """As of ``now``; nothing where the offsets were not told lately."""
+        """As of ``now``; not known where the offsets are old."""
         samples = self._samples.get(key)
         if not samples or now - samples[-1].ts > OLDEST_MS:
             return Flow()
@@ -65,7 +65,7 @@ class OffsetHistory:
         )
 
     def waiting(self, now: int) -> Waiting:
-        """What waits in all queues of which the offsets were told lately."""
+        """What waits in all queues whose offsets are recent enough."""
         newest = [samples[-1].offsets for samples in self._samples.values() if now - samples[-1].ts <= OLDEST_EMPTY_MS]
         lags = [lag for offsets in newest if (lag := _lag(offsets)) is not None]
         consumed_ts = max((offsets.consumed_ts for offsets in newest), default=0)
@@ -79,5 +79,5 @@ def _lag(offsets: QueueProgress) -> int | None:
 
 
 def _rate(messages: int, took_ms: int) -> float | None:
-    """None where offsets were set back meanwhile."""
+    """None where offsets were reset in between."""
     return round(messages * 1000 / took_ms, 3) if messages >= 0 else None

@@ -1,4 +1,4 @@
-"""What is worth knowing of a group though nothing of it is a finding."""
+"""Notes on a group: what is worth knowing but is no finding."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ def _mixed_strategies(evidence: GroupEvidence, members: list[InspectedMember]) -
 
 
 def _unknown_owners(found: list[TopicFindings]) -> Iterator[str]:
-    """Where there is one owner and nobody knows whether it is the right one."""
+    """Topics whose queues have one owner each, but the expected owner is not known."""
     for findings in found:
         why = next((v.reason for v in findings.verdicts.values() if v.kind is Kind.MATCH and v.expected is None), None)
         if why and not findings.evidence.broadcasts:

@@ -1,4 +1,4 @@
-"""What is remembered of each group while it is looked at: the core's state, and what the core need not know."""
+"""The state of each group under inspection: the core's state, and what the core does not need."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ from streaming.inspect.message_rates import OffsetHistory
 class ObservedGroup:
     """One group. ``brokers`` are the answers of its newest round, ``first_ts`` is when its first round began.
 
-    ``refused``: what was told of the group and is more than evenkeel takes, and why.
+    ``refused``: events of the group that are too large for evenkeel, and why.
     """
 
     def __init__(self, cluster: str, name: str, settings: Settings) -> None:
@@ -77,7 +77,7 @@ class ObservedGroup:
 
     @property
     def awaits_reports(self) -> bool:
-        """Whether some client that is listed has not been heard."""
+        """Whether some listed client has not answered."""
         return bool(self._listed - self._reported - self._failed.keys())
 
 
@@ -92,7 +92,7 @@ def _what_it_tells(event: AnyEvent) -> str:
 
 
 class ObservedCluster:
-    """All groups of one cluster, from the events that a collector tells of them."""
+    """All groups of one cluster, from a collector's events."""
 
     def __init__(self, cluster: str, settings: Settings) -> None:
         self.cluster = cluster

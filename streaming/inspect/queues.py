@@ -30,7 +30,7 @@ def rows_of(findings: TopicFindings, offsets: OffsetHistory) -> list[InspectedQu
 
 
 def may_be(topic: TopicEvidence, index: int, kind: Kind) -> Kind | None:
-    """What the newest reports show of a queue that cannot be judged yet, however young they are."""
+    """What the newest reports show of a queue that cannot be judged yet."""
     owners = topic.owners(index)
     if kind not in (Kind.SETTLING, Kind.UNKNOWN):
         return None
@@ -92,7 +92,7 @@ def _not_judged(topic: TopicEvidence, index: int, offsets: OffsetHistory) -> Ins
 
 
 def owners_of(topic: TopicEvidence, index: int) -> tuple[str, ...] | None:
-    """Who says that it owns the queue. That nobody does is known once every member has spoken since the last change."""
+    """The clients that report to own it. ``()``: every member has reported since the last change, and none owns it."""
     said = topic.group.client_ids(topic.owners(index))
     if said:
         return said
@@ -102,7 +102,7 @@ def owners_of(topic: TopicEvidence, index: int) -> tuple[str, ...] | None:
 
 
 def flow_of(topic: TopicEvidence, index: int, offsets: OffsetHistory) -> Flow:
-    """How many messages go through a queue and wait in it, where its broker answers and tells that."""
+    """Rates and lag of a queue; not known where its broker does not answer."""
     if topic.group.state.brokers[topic.group.state.queues[index].broker].lost_ts:
         return Flow()
     return offsets.flow(topic.group.message_queue(index), topic.now)

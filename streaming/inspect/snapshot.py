@@ -31,7 +31,7 @@ class Undecided(Struct, frozen=True, kw_only=True):
 
 
 class InspectedMember(Struct, frozen=True, kw_only=True):
-    """A client in the group. What it has not said, or a broker not told, is None: also a sum if a part is not known."""
+    """A client of the group. What is not known is None; a sum is None if a part of it is not known."""
 
     client_id: str
     instances: int

@@ -1,4 +1,4 @@
-"""Queues that may be STALLED or SLOW_CONSUMER: messages wait, and only time tells whether consuming goes on."""
+"""Queues that may be STALLED or SLOW_CONSUMER: messages wait, and a longer look must show whether consuming goes on."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple

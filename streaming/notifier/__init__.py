@@ -1,1 +1,1 @@
-"""From facts to people: what stands, which pages each sink has open, and the threads that deliver them."""
+"""From facts to people: the open alerts, the pages that each sink has open, and the threads that send them."""

@@ -39,7 +39,7 @@ class FactsFollower:
         self._polls = 0
 
     def read(self) -> list[Fact]:
-        """Alerts and health told since the last time, oldest commit first; of a snapshot the newest of each alert.
+        """New facts of alerts and health, oldest commit first; of a snapshot the newest of each alert.
 
         While there is no table, nothing. Raises what deltalake and pyarrow raise; then nothing counts as read.
         """
@@ -97,7 +97,7 @@ class FactsFollower:
         return facts_of(rows)
 
     def _snapshot(self, table: DeltaTable) -> Iterator[Fact]:
-        """Files that can't hold what is wanted are not opened."""
+        """Skips files that cannot contain wanted facts."""
         actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         days = [day for action in actions if (day := str(action.get("partition.date") or ""))]
         newest = max(days, default="1970-01-01")
@@ -114,7 +114,7 @@ def _files_in(path: str) -> FileSystem:
 
 
 def newest_facts(facts: Iterable[Fact]) -> Iterator[Fact]:
-    """Of each alert its newest fact; of each cluster its newest health fact, and the newest that tells of a round."""
+    """The newest fact of each alert; the newest health fact of each cluster, and the newest that counts a round."""
     newest: dict[tuple[str, str], Fact] = {}
     for fact in facts:
         names: list[tuple[str, str]] = []

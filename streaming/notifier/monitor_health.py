@@ -30,7 +30,7 @@ def watched_clusters(configured: Iterable[str], health: Mapping[str, ClusterHeal
 def cluster_trouble(
     cluster: str, health: ClusterHealth | None, now: int, limits: MonitorLimits
 ) -> MonitorTrouble | None:
-    """Blind: no health fact, or none that tells of a round. Late: rounds come, but old ones."""
+    """Blind: no health fact, or none that counts a round. Late: rounds come, but old ones."""
     if health is None:
         return MonitorTrouble("monitor_blind", cluster, now, why="nothing_yet")
     if now - health.health_ts > limits.blind_ms:

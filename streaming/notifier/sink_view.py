@@ -1,4 +1,4 @@
-"""What one sink may be told now: of all open alerts, those that routes and silences leave to it."""
+"""What may be sent to one sink now: the open alerts that routes and silences leave to it."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple

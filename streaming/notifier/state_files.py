@@ -31,7 +31,7 @@ class Position(Struct, rename={"open_alerts": "standing"}):
 
 
 class SinkState(Struct):
-    """The pages that are open at one sink, each with what the sink was last told, and when."""
+    """The pages that are open at one sink, each with what the sink was last sent, and when."""
 
     pages: dict[str, Page] = field(default_factory=dict)
 

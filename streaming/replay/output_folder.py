@@ -9,7 +9,7 @@ MARK = ".made-by-evenkeel"
 
 
 def fresh_folder(path: Path) -> Path:
-    """An empty folder at ``path``. What an earlier run left there goes; anything else is refused (SetupError)."""
+    """Create an empty folder. Deletes what an earlier run left there; refuses any other files (SetupError)."""
     try:
         if path.is_dir() and any(path.iterdir()):
             if not (path / MARK).exists():

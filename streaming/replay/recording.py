@@ -66,7 +66,7 @@ class RecordingTranslation:
         return self._take(cluster, line)
 
     def finish(self) -> list[AnyEvent]:
-        """The input is over. A round in which not every broker was heard may have been cut: it gets no marker."""
+        """At the end of the input. A round that lacks a broker's answer may have been cut off: it gets no marker."""
         events: list[AnyEvent] = []
         for cluster in self._clusters.values():
             for group in cluster.groups.values():

@@ -1,4 +1,4 @@
-"""Prometheus Alertmanager, API v2. It forgets what it is not told again, so what fires is sent again and again.
+"""Prometheus Alertmanager, API v2. It resolves alerts that are not sent again, so they are sent every minute.
 
 ``endsAt`` of what fires lies some re-sends ahead: when evenkeel falls silent, Alertmanager resolves it by then, and
 Alertmanager's own dead-man rule should tell of that. Labels make an alert's identity there, so when they change under

@@ -56,7 +56,7 @@ def _may_be_json(text: str) -> bool:
 
 
 def refusal(host: str, status: int, headers: Mapping[str, str], text: str = "") -> DeliveryError:
-    """What an answer means that is not 2xx. 429 and 5xx pass; ``Retry-After`` is heeded."""
+    """The error for an answer that is not 2xx. 429 and 5xx are temporary; ``Retry-After`` says for how long."""
     message = f"{host} answered {status}" + (f": {text}" if text else "")
     is_temporary = status in _PASSING or status >= 500
     retry_after_s = _seconds(headers.get("Retry-After", "")) if is_temporary else None

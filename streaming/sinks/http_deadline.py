@@ -64,7 +64,7 @@ class _Sockets:
 
 
 class _Watched(HTTPAdapter):
-    """Tells of each socket that it opens."""
+    """Reports each socket that it opens to ``_Sockets``."""
 
     def __init__(self, sockets: _Sockets) -> None:
         self._sockets = sockets

@@ -20,7 +20,7 @@ class Message(NamedTuple):
 
 
 class Sink(Protocol):
-    """``resend_ms``: how often it must be told again of what still fires, None if it remembers by itself.
+    """``resend_ms``: how often firing alerts must be sent again; None: not at all.
 
     ``most_bytes``: how much text it takes at once, title and body in UTF-8, None if any page fits.
     """

@@ -42,7 +42,7 @@ def table(columns: Sequence[Column], rows: Sequence[tuple[Sequence[str], str]], 
 
 
 def laid_out(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """The heads' line, then a line for each row. Columns in which nothing stands are left out."""
+    """The heads' line, then a line for each row. Empty columns are left out."""
     used = [index for index in range(len(columns)) if any(row[index] for row in rows)]
     columns = [columns[index] for index in used]
     rows = [[row[index] for index in used] for row in rows]

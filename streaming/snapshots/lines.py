@@ -39,7 +39,7 @@ def indented(lines: Iterable[Line]) -> Iterator[Line]:
 
 
 def without_control_characters(value: T) -> T:
-    """A value of structs with every text in it made plain."""
+    """A copy in which control characters of every text are written out."""
     return msgspec.convert(_plain(msgspec.to_builtins(value)), type(value))
 
 

@@ -32,14 +32,14 @@ def _millis(times: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def built(kind: Any, value: Any) -> Any:
-    """A value of a column as the type it was made from; a null that stands for a default is that default."""
+    """A column's value as ``kind``. A null becomes the field's default, if it has one."""
     make = _maker(kind)
     return value if make is None or value is None else make(value)
 
 
 @cache  # of a group's thousands of facts, to look at the types took most of the time
 def _maker(kind: Any) -> Callable[[Any], Any] | None:
-    """What makes a value that is not null; None: it is what it should be."""
+    """The function that converts a value; None: it has the right type already."""
     if isinstance(kind, type) and issubclass(kind, Struct):
         return _struct_maker(kind)
     origin, arguments = get_origin(kind), get_args(kind)

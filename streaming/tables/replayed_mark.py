@@ -1,4 +1,4 @@
-"""Tables of what is past, or was never real: a file beside them says so, and nobody is paged of it."""
+"""Marks tables that a replay made with a file, so that nobody is paged of them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Why a group or a topic is not evenkeel's to judge, in words."""
+"""Why evenkeel does not judge a group or a topic, in words."""
 
 EXCLUDED = {
     "CONFIGURED": "a rule of the configuration leaves the group out",

@@ -28,7 +28,7 @@ def cut(text: str, width: int) -> str:
 
 
 def cut_middle(text: str, width: int) -> str:
-    """Beginning and end: what tells client ids apart stands in both."""
+    """Keeps beginning and end: client ids differ in both."""
     if cell_len(text) <= width or width < 4:
         return cut(text, width)
     tail = (width - 1) // 2
