@@ -6,7 +6,9 @@ import msgspec
 import pytest
 
 from schemas.events import decode_event
-from schemas.facts import Cause, Kind
+from schemas.facts import AlertFact, Cause, Kind
+from schemas.observed import parts_of
+from streaming.core.causes.table import CAUSES
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import take
@@ -27,6 +29,17 @@ def test_what_must_fire_fires_in_time_for_its_cause_and_nothing_else_does(path: 
             assert (found.finding, found.cause) == (want.finding, want.cause), queue
     if scenario.counts is not None:
         assert fleet.status().counts == scenario.counts
+    for fact in fleet.told(AlertFact):
+        assert_shown(fact.payload)
+
+
+def assert_shown(alert: AlertFact) -> None:
+    """Every alert has evidence, and what shows its cause is of a kind that the table of causes names."""
+    assert alert.observed is not None
+    kinds = {type(part) for part in parts_of(alert.observed)}
+    if alert.cause is not None:
+        assert kinds & set(CAUSES[Cause(alert.cause)].shown_by), alert
+    assert kinds, alert
 
 
 def test_every_finding_and_cause_has_an_example() -> None:
