@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from streaming.config.alerts import SINK_NAME, Alerts, RouteSection, SecretPlace, SinkSection
 from streaming.config.faults import NO_VALUE, KeyPath
 from streaming.config.rules import Broken
-from streaming.config.secrets import secret_at, what_text_lacks
+from streaming.config.secrets import secret_at, text_file_fault
 from streaming.config.sections import Config
 from streaming.config.values import is_host
 
@@ -89,15 +89,15 @@ def _secret(number: int, sink: SinkSection, environ: Mapping[str, str]) -> Itera
         yield Broken((key,), "", "one of env and file")
     else:
         given: KeyPath = (*key, "env" if place.env else "file")
-        if (allowed := _what_it_lacks(sink.kind, place, environ)) is not None:
+        if (allowed := _secret_fault(sink.kind, place, environ)) is not None:
             yield Broken((given,), "", allowed)
 
 
-def _what_it_lacks(kind: str, place: SecretPlace, environ: Mapping[str, str]) -> str | None:
+def _secret_fault(kind: str, place: SecretPlace, environ: Mapping[str, str]) -> str | None:
     """What the place of a secret should be; None where it holds one. Neither a name nor a path is shown: somebody may
     have written the secret itself there."""
-    if place.file and (lacks := what_text_lacks(place.file)) is not None:
-        return lacks
+    if place.file and (fault := text_file_fault(place.file)) is not None:
+        return fault
     if place.env and not environ.get(place.env, "").strip():
         return "the name of a variable that is set and not empty"
     if kind == "alertmanager" and not _IN_A_HEADER.fullmatch(secret_at(place, environ)):

@@ -46,7 +46,7 @@ def field_faults(root: type[BaseModel], values: Mapping[str, Any], where: Where)
     try:
         root(**{name: value for name, value in values.items() if (name,) not in unknown})
     except ValidationError as error:
-        faults += _told(root, error, where)
+        faults += _faults_in(root, error, where)
     return faults
 
 
@@ -79,7 +79,7 @@ def without(values: Mapping[str, Any], key: KeyPath, is_top: bool = True) -> dic
     return {**values, str(head): kept}
 
 
-def _told(root: type[BaseModel], error: ValidationError, where: Where) -> Iterator[Fault]:
+def _faults_in(root: type[BaseModel], error: ValidationError, where: Where) -> Iterator[Fault]:
     for detail in error.errors(include_url=False):
         key = tuple(detail["loc"])
         value = NO_VALUE if detail["type"] == "missing" else detail["input"]

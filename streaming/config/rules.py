@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from streaming.config.faults import KeyPath
 from streaming.config.options import producer_arguments
-from streaming.config.secrets import what_text_lacks
+from streaming.config.secrets import text_file_fault
 from streaming.config.sections import Collector, Config, Rule, Source
-from streaming.config.storages import what_storage_lacks
+from streaming.config.storages import storage_fault
 from streaming.config.strategies import NAME_OF_PARAM, PARAM_KEYS
 from streaming.config.values import is_address, server_list
 from streaming.core.allocation import AllocationError, strategy_named
@@ -67,8 +67,8 @@ def _folders(config: Config, writes: Container[KeyPath]) -> Iterator[Broken]:
         NOTIFIER: config.notify.state,
     }
     for key, path in ours.items():
-        if key in writes and not is_address(path) and (hindrance := _hindrance(Path(path))) is not None:
-            yield Broken((key,), path, f"a folder that exists or can be created: {hindrance}")
+        if key in writes and not is_address(path) and (why_not := _why_not_writable(Path(path))) is not None:
+            yield Broken((key,), path, f"a folder that exists or can be created: {why_not}")
     if config.source.kind == "files":
         ours[("source", "folder")] = config.source.folder
     for (one, path), (other, other_path) in combinations(ours.items(), 2):
@@ -85,11 +85,11 @@ def _storages(config: Config, writes: Container[KeyPath]) -> Iterator[Broken]:
     if config.source.kind == "files":
         given[("source", "folder")] = config.source.folder
     for key, path in given.items():
-        if is_address(path) and (lacks := what_storage_lacks(path, config.spark.spark_settings())):
-            yield Broken((key, ("spark", "settings")), path, lacks)
+        if is_address(path) and (fault := storage_fault(path, config.spark.spark_settings())):
+            yield Broken((key, ("spark", "settings")), path, fault)
 
 
-def _hindrance(path: Path) -> str | None:
+def _why_not_writable(path: Path) -> str | None:
     """Why a folder can be neither written to nor created, or None."""
     for place in (path, *path.parents):
         try:
@@ -143,8 +143,8 @@ def _collector(collector: Collector) -> Iterator[Broken]:
     yield from _keys_of_access(collector)
     for name in ("secret_key_file", "tls_ca_file", "tls_cert_file", "tls_key_file"):
         path = getattr(collector, name)
-        if path and (lacks := what_text_lacks(path)) is not None:
-            yield Broken((("collector", name),), path, lacks)
+        if path and (fault := text_file_fault(path)) is not None:
+            yield Broken((("collector", name),), path, fault)
     if collector.output == "file" and (not collector.file or is_address(collector.file)):
         keys = (("collector", "file"), ("collector", "output"))
         yield Broken(keys, collector.file, "a file of this machine, since collector.output is file")
@@ -178,10 +178,10 @@ def _group_rule(number: int, rule: Rule) -> Iterator[Broken]:
         strategy_named(rule.strategy, rule.params())
     except (ValueError, AllocationError) as error:
         keys = tuple((*here, key) for key in ("strategy", *PARAM_KEYS))
-        yield Broken(keys, rule.strategy, _in_our_words(str(error).removeprefix(f"{rule.strategy}: ")))
+        yield Broken(keys, rule.strategy, _with_our_names(str(error).removeprefix(f"{rule.strategy}: ")))
 
 
-def _in_our_words(message: str) -> str:
+def _with_our_names(message: str) -> str:
     """The strategies speak of their parameters by RocketMQ's names."""
     for java, key in NAME_OF_PARAM.items():
         message = re.sub(rf"\b{java}\b", key, message)

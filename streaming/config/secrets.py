@@ -7,7 +7,7 @@ from pathlib import Path
 from streaming.config.alerts import SecretPlace
 
 
-def what_text_lacks(path: str) -> str | None:
+def text_file_fault(path: str) -> str | None:
     """What a file of text that is not empty should be, where this is none."""
     try:
         text = Path(path).read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ UNSEEN = ("spark.driver.extraClassPath", "--driver-class-path", "spark.jars.ivyS
 UNSEEN_VARIABLES = ("PYSPARK_GATEWAY_PORT", "SPARK_DIST_CLASSPATH", "SPARK_CLASSPATH")
 
 
-def what_storage_lacks(address: str, settings: Mapping[str, str], environ: Mapping[str, str] | None = None) -> str:
+def storage_fault(address: str, settings: Mapping[str, str], environ: Mapping[str, str] | None = None) -> str:
     """What is to be done before Spark can open ``address``; empty where nothing is, or nobody can tell from here.
 
     ``settings``: the ``spark.*`` of the configuration.

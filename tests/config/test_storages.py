@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from streaming.cli import main
-from streaming.config.storages import what_storage_lacks
+from streaming.config.storages import storage_fault
 
 AWS = "org.apache.hadoop:hadoop-aws:3.4.1"
 NEEDED = (
@@ -43,7 +43,7 @@ def test_commands_without_spark_need_no_jars(tmp_path: Path, capsys: pytest.Capt
     "address", ["/data/tables", "hdfs://name:8020/x", "file:///x", "viewfs://x/y", "somebodys-own://x/y"]
 )
 def test_what_spark_has_or_nobody_knows_is_accepted(address: str) -> None:
-    assert what_storage_lacks(address, {}, {}) == ""
+    assert storage_fault(address, {}, {}) == ""
 
 
 @pytest.mark.parametrize(
@@ -58,20 +58,20 @@ def test_what_spark_has_or_nobody_knows_is_accepted(address: str) -> None:
     ],
 )
 def test_jars_may_come_from_wherever_spark_takes_them(settings: dict[str, str], environ: dict[str, str]) -> None:
-    assert what_storage_lacks("s3a://bucket/x", settings, environ) == ""
-    assert what_storage_lacks("s3a://bucket/x", {}, {}) == NEEDED
+    assert storage_fault("s3a://bucket/x", settings, environ) == ""
+    assert storage_fault("s3a://bucket/x", {}, {}) == NEEDED
 
 
 def test_jars_and_defaults_of_ones_own_spark_count(tmp_path: Path) -> None:
     for folder in ("jars", "conf"):
         (tmp_path / folder).mkdir()
     home = {"SPARK_HOME": str(tmp_path)}
-    assert what_storage_lacks("s3a://bucket/x", {}, home) == NEEDED
+    assert storage_fault("s3a://bucket/x", {}, home) == NEEDED
     (tmp_path / "jars" / "hadoop-aws-3.4.1.jar").touch()
-    assert what_storage_lacks("s3a://bucket/x", {}, home) == ""
+    assert storage_fault("s3a://bucket/x", {}, home) == ""
     (tmp_path / "conf" / "spark-defaults.conf").write_text("spark.jars.packages org.apache.hadoop:hadoop-azure:3.4.1")
-    assert what_storage_lacks("abfss://c@a.dfs.core.windows.net/x", {}, home) == ""
+    assert storage_fault("abfss://c@a.dfs.core.windows.net/x", {}, home) == ""
 
 
 def test_address_of_old_is_called_by_its_name_of_now() -> None:
-    assert what_storage_lacks("s3://bucket/x", {}, {}) == "an address that begins with s3a://, as Hadoop calls it"
+    assert storage_fault("s3://bucket/x", {}, {}) == "an address that begins with s3a://, as Hadoop calls it"

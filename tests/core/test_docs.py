@@ -114,3 +114,11 @@ def test_every_kind_and_every_cause_has_a_section_for_those_who_are_called() -> 
     assert sorted(name for name, _ in sections) == sorted(kinds | {cause.value for cause in Cause})
     undone = {name for name, text in sections if "*What to do:*" not in text}
     assert undone == {Kind.MATCH.value}
+
+
+def test_no_timer_of_the_core_stands_outside_settings() -> None:
+    core = Path(__file__).parents[2] / "streaming" / "core"
+    timers = {
+        path.name: re.findall(r"^[A-Z_]+_MS\b", path.read_text("utf-8"), re.MULTILINE) for path in core.rglob("*.py")
+    }
+    assert not {name: found for name, found in timers.items() if found}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from streaming.config.storages import what_storage_lacks
+from streaming.config.storages import storage_fault
 from streaming.core.state import packing as state
 from streaming.errors import SetupError, StateVersionError
 from streaming.spark.storage import Folder
@@ -61,6 +61,6 @@ def test_one_that_does_not_say_it_is_looked_into(kept, monkeypatch):
 
 
 def test_file_system_that_spark_lacks_is_said_in_a_line(spark):
-    assert what_storage_lacks("s3a://bucket/x", {}, {}), "the test needs a Spark without it"
+    assert storage_fault("s3a://bucket/x", {}, {}), "the test needs a Spark without it"
     with pytest.raises(SetupError, match=r"^s3a://\*\*\*@bucket/x: Spark lacks the jars .*S3AFileSystem"):
         Folder(spark, "s3a://key:hunter2@bucket/x")
