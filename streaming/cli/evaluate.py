@@ -45,11 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
-    settings = config.settings()
-    order = RunCounts(
+    counts = RunCounts(
         arguments.incidents, arguments.healthy, arguments.perturbed_incidents, arguments.perturbed_healthy
     )
-    report = evaluate(order, arguments.seed, settings, arguments.jobs, say)
+    report = evaluate(counts, arguments.seed, config.settings(), arguments.jobs, say)
     found = report.as_json()
     print(json.dumps(found, indent=1) if arguments.json else "\n".join(lines(found)))
     return 1 if report.is_bad else 0

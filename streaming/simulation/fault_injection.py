@@ -1,9 +1,10 @@
-"""How RocketMQ's fleets are brought into trouble: each gives back how it is mended."""
+"""How each fault is brought about, as RocketMQ lets it happen: each function gives back how it is mended."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from streaming.core.allocation import AveragelyByCircle, ConsistentHash
 from streaming.simulation.client_config import PULL
@@ -30,6 +31,24 @@ def _gone(group: SimulatedGroup, *clients: Consumer) -> None:
 
 def _victim(group: SimulatedGroup) -> Consumer:
     return group.random.choice(group.with_queues() or group.clients)
+
+
+def _set_until_undone(flag: str, *owners: object) -> Undo:
+    def put(value: bool) -> None:
+        for owner in owners:
+            setattr(owner, flag, value)
+
+    put(True)
+    return partial(put, False)
+
+
+def _hang_listeners(group: SimulatedGroup, *clients: Consumer) -> Undo:
+    def put(speed: int) -> None:
+        for client in clients:
+            client.set_speed(speed)
+
+    put(0)
+    return lambda: put(group.config.speed)
 
 
 def same_client_id(group: SimulatedGroup) -> Undo:
@@ -67,15 +86,13 @@ def pull_service_dead(group: SimulatedGroup) -> Undo:
 
 def stuck_code(group: SimulatedGroup) -> Undo:
     """A listener that waits for ever for something else."""
-    victim = _victim(group)
-    victim.set_speed(0)
-    return lambda: victim.set_speed(group.config.speed)
+    return _hang_listeners(group, _victim(group))
 
 
 def different_topics(group: SimulatedGroup) -> Undo:
     """Another service uses the group's name for a topic of its own."""
-    group.fleet.put_topic(OTHER_TOPIC, dict.fromkeys(group.brokers, group.shape.queues))
-    group.fleet.producer.write(OTHER_TOPIC, group.shape.rate * group.shape.queues * group.shape.brokers)
+    group.put_topic(group.shape.queues, OTHER_TOPIC)
+    group.write(OTHER_TOPIC, group.shape.rate)
     others = [group.start(config=replace(group.config, topics=((OTHER_TOPIC, "*"),))) for _ in range(2)]
     group.mismatched_clients |= {other.client_id for other in others}
     return lambda: _gone(group, *others)
@@ -119,33 +136,22 @@ def room_without_consumer(group: SimulatedGroup) -> Undo:
 
 def config_misses_queue(group: SimulatedGroup) -> Undo:
     """The topic grows; the lists in the clients' configuration do not."""
-    group.fleet.put_topic(TOPIC, dict.fromkeys(group.brokers, group.shape.queues + 1))
-    return lambda: group.fleet.put_topic(TOPIC, dict.fromkeys(group.brokers, group.shape.queues))
+    group.put_topic(group.shape.queues + 1)
+    return lambda: group.put_topic(group.shape.queues)
 
 
 def old_route(group: SimulatedGroup) -> Undo:
     """The topic grows while some clients cannot reach the name servers: they share out the old route."""
     cut = group.random.sample(group.clients, max(1, len(group.clients) // 2))
-    for client in cut:
-        client.cannot_reach_name_server = True
-    group.fleet.put_topic(TOPIC, dict.fromkeys(group.brokers, 2 * group.shape.queues + 1))
-
-    def undo() -> None:
-        for client in cut:
-            client.cannot_reach_name_server = False
-
+    undo = _set_until_undone("cannot_reach_name_server", *cut)
+    group.put_topic(2 * group.shape.queues + 1)
     return undo
 
 
 def queues_taken_away(group: SimulatedGroup) -> Undo:
     """The topic shrinks; a client that cannot reach the name servers clings to what is gone."""
-    victim = _victim(group)
-    victim.cannot_reach_name_server = True
-    group.fleet.put_topic(TOPIC, dict.fromkeys(group.brokers, max(1, group.shape.queues // 2)))
-
-    def undo() -> None:
-        victim.cannot_reach_name_server = False
-
+    undo = _set_until_undone("cannot_reach_name_server", _victim(group))
+    group.put_topic(max(1, group.shape.queues // 2))
     return undo
 
 
@@ -153,42 +159,23 @@ def lock_stuck(group: SimulatedGroup) -> Undo:
     """Orderly code of a 4.x client does not return; a client joins; the first renews the locks of what it dropped."""
     for client in group.with_queues():
         client.rebalance.keeps_old_locks = True
-    victims = group.with_queues()[:3]
-    for victim in victims:
-        victim.set_speed(0)
+    undo = _hang_listeners(group, *group.with_queues()[:3])
     group.fleet.clock.after(20_000, group.start, "0.0.0.0@first")
-
-    def undo() -> None:
-        for victim in victims:
-            victim.set_speed(group.config.speed)
-
     return undo
 
 
 def not_taken_over(group: SimulatedGroup) -> Undo:
     """A client dies while the rebalance threads of the others hang in a listener."""
     victim = _victim(group)
-    others = [client for client in group.clients if client is not victim]
-    for other in others:
-        other.rebalance.is_stuck = True
+    undo = _set_until_undone("is_stuck", *(client.rebalance for client in group.clients if client is not victim))
     group.fleet.kill(victim)
-
-    def undo() -> None:
-        for other in others:
-            other.rebalance.is_stuck = False
-
     return undo
 
 
 def clings(group: SimulatedGroup) -> Undo:
     """One client's rebalance thread hangs while others join: it keeps what is theirs by now."""
-    victim = _victim(group)
-    victim.rebalance.is_stuck = True
+    undo = _set_until_undone("is_stuck", _victim(group).rebalance)
     group.start("0.0.0.0@first")
-
-    def undo() -> None:
-        victim.rebalance.is_stuck = False
-
     return undo
 
 
@@ -240,17 +227,14 @@ def flapping(group: SimulatedGroup) -> Undo:
 
 def stuck_at_a_low_rate(group: SimulatedGroup) -> Undo:
     """A listener waits for ever, and messages come so slowly that pulls go on for minutes."""
-    rate = group.random.choice(LOW_RATES)
-    group.fleet.producer.write(TOPIC, rate * group.shape.queues * group.shape.brokers)
-    victim = group.random.choice(group.with_queues() or group.clients)
-    victim.set_speed(0)
-    return lambda: victim.set_speed(group.config.speed)
+    group.write(TOPIC, group.random.choice(LOW_RATES))
+    return _hang_listeners(group, _victim(group))
 
 
 def pull_tool(group: SimulatedGroup) -> Undo:
     """A ``DefaultMQPullConsumer`` under the group's name: it is listed, so it gets a share, and pulls none of it."""
     tool = _join_tool(group)
-    return lambda: _leave_tool(group, tool)
+    return lambda: _gone(group, tool)
 
 
 def lite_assign(group: SimulatedGroup) -> Undo:
@@ -262,18 +246,13 @@ def lite_assign(group: SimulatedGroup) -> Undo:
     tool = _join_tool(group)
     tool.topics, tool.versions = {}, {}
     group.fleet.subscribers_changed()
-    return lambda: _leave_tool(group, tool)
+    return lambda: _gone(group, tool)
 
 
 def _join_tool(group: SimulatedGroup) -> Consumer:
     tool = group.fleet.join(TOOL, replace(group.config, sdk=PULL))
     tool.rebalance.is_stuck = True  # it has none
     return tool
-
-
-def _leave_tool(group: SimulatedGroup, tool: Consumer) -> None:
-    if tool.is_running:
-        group.fleet.leave(tool)
 
 
 CHANGE_TOPIC = (config_misses_queue, old_route, queues_taken_away, no_read_permission, fewer_to_read)

@@ -1,4 +1,4 @@
-"""A random group: its size, strategy and manner, running and settled, on which something can then be tried."""
+"""A group of a given or random shape: its size, strategy and configuration; running, for faults to be tried on it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _magnitude(random: Random, least: int, most: int) -> int:
 
 
 class SimulatedGroup:
-    """A fleet with clients to do something to. From ``warm_ts`` (epoch milliseconds) on all have joined and settled."""
+    """A fleet with clients. From ``warm_ts`` (epoch milliseconds) on all have joined and settled."""
 
     def __init__(self, shape: Shape, seed: str, group: str = "G") -> None:
         self.shape, self.random = shape, Random(f"{seed}/world")
@@ -78,8 +78,8 @@ class SimulatedGroup:
         self.config = ClientConfig(
             ((TOPIC, "*"),), self.strategy, shape.orderly, version=shape.version, speed=max(2_000, 4 * shape.rate)
         )
-        self.fleet.put_topic(TOPIC, dict.fromkeys(self.brokers, shape.queues))
-        self.fleet.producer.write(TOPIC, shape.rate * shape.queues * shape.brokers)
+        self.put_topic(shape.queues)
+        self.write(TOPIC, shape.rate)
         self.began_ts = self.warm_ts = self.fleet.now
         self.sdk_of: Callable[[str], Sdk] | None = None  # by client id, where they differ
         self.mismatched_clients: set[str] = set()  # clients that subscribe to something else
@@ -104,6 +104,14 @@ class SimulatedGroup:
     def clients(self) -> list[Consumer]:
         """Those that live."""
         return self.fleet.clients
+
+    def put_topic(self, queues: int, topic: str = TOPIC) -> None:
+        """So many queues on each broker from now on."""
+        self.fleet.put_topic(topic, dict.fromkeys(self.brokers, queues))
+
+    def write(self, topic: str, rate: int) -> None:
+        """So many messages a second to each of a topic's first queues."""
+        self.fleet.producer.write(topic, rate * self.shape.queues * self.shape.brokers)
 
     def warm_up(self) -> None:
         for _ in range(self.shape.clients):

@@ -115,13 +115,13 @@ def test_figures_count() -> None:
 def test_an_evaluation_that_is_interrupted_tells_what_was_played(monkeypatch: pytest.MonkeyPatch) -> None:
     played: list[int] = []
 
-    def play(seed: str, number: int, settings: Settings) -> Run:
+    def play(seed: str, settings: Settings, is_perturbed: bool, number: int) -> Run:
         if number == 2:
             raise KeyboardInterrupt
         played.append(number)
         return Run(f"{seed}/{number}", "", ("stopped",), 1.0, 0, [], [])
 
-    monkeypatch.setattr(runner, "incident", play)
+    monkeypatch.setattr(runner, "play_numbered", play)
     said: list[str] = []
     report = evaluate(RunCounts(5, 100), "1", DEFAULT, jobs=1, say=said.append)
     assert [run.seed for run in report.incidents] == ["1/0", "1/1"]

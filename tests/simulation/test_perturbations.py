@@ -338,5 +338,5 @@ def test_deploys_long_after_others_page_nobody(number: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [39, 64, 87, 94, 123, 144])
 def test_queues_that_were_nobodys_are_no_slow_consumer_once_they_are_taken_over(number: int) -> None:
-    run = incidents.perturbed_incident("1", number, Settings())
+    run = incidents.play_numbered("1/perturbed", Settings(), True, number)
     assert [page.kind for page in run.pages if page.kind == Kind.SLOW_CONSUMER] == []

@@ -88,7 +88,7 @@ def slow_for_a_while(group: SimulatedGroup) -> None:
 def expand(group: SimulatedGroup) -> None:
     data = group.fleet.brokers[group.brokers[0]].topics[TOPIC]
     grown = min(1_024 // len(group.brokers), data.read_queue_nums + group.random.choice((1, 2, 4)))
-    group.fleet.put_topic(TOPIC, dict.fromkeys(group.brokers, max(grown, data.read_queue_nums)))
+    group.put_topic(max(grown, data.read_queue_nums))
 
 
 def broker_restart(group: SimulatedGroup) -> None:
@@ -112,15 +112,14 @@ def careful_night(group: SimulatedGroup) -> None:
 
 
 def _night(group: SimulatedGroup, is_careful: bool) -> None:
-    rate = group.shape.rate * group.shape.queues * group.shape.brokers
     topics = group.fleet.producer.topics
     for topic in topics:
-        group.fleet.producer.write(topic, 0)
+        group.write(topic, 0)
     group.fleet.run(60)
     if not (is_careful and group.fleet.messages_wait()):
         _sleep(group)
     for topic in topics:
-        group.fleet.producer.write(topic, rate)
+        group.write(topic, group.shape.rate)
 
 
 def _sleep(group: SimulatedGroup) -> None:

@@ -21,15 +21,10 @@ LASTING_S = (640, 840)  # how long the others last with perturbations
 IS_SHORT, IS_DOUBLE, HAS_CHURN, LOSES_REPORTS = 0.2, 0.25, 0.3, 0.2
 
 
-def incident(seed: str, number: int, settings: Settings) -> Run:
-    """The faults take turns, so that each comes up as often."""
-    return play_incident(f"{seed}/{number}", FAULTS[number % len(FAULTS)], settings)
-
-
-def perturbed_incident(seed: str, number: int, settings: Settings) -> Run:
-    """The same with perturbations. Most faults last for longer than ten minutes."""
-    faults = tuple(ANY_FAULT_NAMED.values())
-    return play_incident(f"{seed}/perturbed/{number}", faults[number % len(faults)], settings, is_perturbed=True)
+def play_numbered(seed: str, settings: Settings, is_perturbed: bool, number: int) -> Run:
+    """The faults take turns, so that each comes up as often. With perturbations there are more of them."""
+    faults = tuple(ANY_FAULT_NAMED.values()) if is_perturbed else FAULTS
+    return play_incident(f"{seed}/{number}", faults[number % len(faults)], settings, is_perturbed=is_perturbed)
 
 
 def play_incident(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from streaming.core.settings import Settings
 from streaming.simulation.evaluation.healthy_operations import play_healthy
-from streaming.simulation.evaluation.incidents import incident, perturbed_incident
+from streaming.simulation.evaluation.incidents import play_numbered
 from streaming.simulation.evaluation.report import Report
 from streaming.simulation.evaluation.results import Run
 
@@ -30,7 +30,7 @@ class RunCounts(NamedTuple):
 
 
 def evaluate(
-    order: RunCounts,
+    counts: RunCounts,
     seed: str,
     settings: Settings,
     jobs: int | None = None,
@@ -43,19 +43,15 @@ def evaluate(
     report = Report()
     with _Runner(jobs or os.cpu_count() or 1) as runner:
         try:
-            _play(runner, report, order.incidents, order.healthy, (_incident, _healthy), (seed, settings), say)
-            if order.perturbed_incidents or order.perturbed_healthy:
+            _play(runner, report, counts.incidents, counts.healthy, seed, settings, say)
+            if counts.perturbed_incidents or counts.perturbed_healthy:
                 report.perturbed = Report()
-                counts = order.perturbed_incidents, order.perturbed_healthy
                 say("with perturbations:")
-                plays = _perturbed_incident, _perturbed_healthy
-                _play(runner, report.perturbed, *counts, plays, (seed, settings), say)
+                perturbed = counts.perturbed_incidents, counts.perturbed_healthy
+                _play(runner, report.perturbed, *perturbed, f"{seed}/perturbed", settings, say, is_perturbed=True)
         except KeyboardInterrupt:
             say("interrupted: these are the figures of what was played by now")
     return report
-
-
-Play = Callable[[str, Settings, int], Run]
 
 
 def _play(
@@ -63,17 +59,17 @@ def _play(
     report: Report,
     incidents: int,
     healthy: int,
-    plays: tuple[Play, Play],
-    given: tuple[str, Settings],
+    seed: str,
+    settings: Settings,
     say: Callable[[str], None],
+    is_perturbed: bool = False,
 ) -> None:
-    play_incident, play_healthy = plays
-    for run in runner.runs(partial(play_incident, *given), range(incidents)):
+    for run in runner.runs(partial(play_numbered, seed, settings, is_perturbed), range(incidents)):
         report.incidents.append(run)
         if len(report.incidents) % SAY_EVERY == 0:
             say(f"{len(report.incidents)} of {incidents} incidents")
     rebalances = 0
-    for run in runner.runs(partial(play_healthy, *given), count() if healthy else ()):
+    for run in runner.runs(partial(_play_healthy, seed, settings, is_perturbed), count() if healthy else ()):
         report.healthy.append(run)
         rebalances += run.rebalances
         say(f"{min(rebalances, healthy)} of {healthy} healthy rebalances")
@@ -81,20 +77,8 @@ def _play(
             break
 
 
-def _incident(seed: str, settings: Settings, number: int) -> Run:
-    return incident(seed, number, settings)
-
-
-def _healthy(seed: str, settings: Settings, number: int) -> Run:
-    return play_healthy(f"{seed}/healthy/{number}", settings)
-
-
-def _perturbed_incident(seed: str, settings: Settings, number: int) -> Run:
-    return perturbed_incident(seed, number, settings)
-
-
-def _perturbed_healthy(seed: str, settings: Settings, number: int) -> Run:
-    return play_healthy(f"{seed}/perturbed/healthy/{number}", settings, is_perturbed=True)
+def _play_healthy(seed: str, settings: Settings, is_perturbed: bool, number: int) -> Run:
+    return play_healthy(f"{seed}/healthy/{number}", settings, is_perturbed)
 
 
 def _leave_interrupts() -> None:

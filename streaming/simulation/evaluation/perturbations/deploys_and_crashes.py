@@ -46,8 +46,8 @@ def _deploy(context: PerturbationContext) -> None:
 
 def _add_topic(group: SimulatedGroup) -> None:
     """Others write to it already."""
-    group.fleet.put_topic(OTHER_TOPIC, dict.fromkeys(group.brokers, group.shape.queues))
-    group.fleet.producer.write(OTHER_TOPIC, group.shape.rate * group.shape.queues * group.shape.brokers)
+    group.put_topic(group.shape.queues, OTHER_TOPIC)
+    group.write(OTHER_TOPIC, group.shape.rate)
     group.config = replace(group.config, topics=(*group.config.topics, (OTHER_TOPIC, "*")))
 
 
