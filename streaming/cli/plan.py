@@ -25,7 +25,7 @@ from streaming.simulation.planning.change import (
     members_after,
     new_ids,
 )
-from streaming.simulation.planning.current_group import Present, chosen, present_of, read_present
+from streaming.simulation.planning.current_group import CurrentGroup, choose_group, current_group_of, read_current_group
 from streaming.wording.names import plain
 
 if TYPE_CHECKING:
@@ -61,43 +61,43 @@ def run(arguments: argparse.Namespace) -> int:
         from streaming.simulation.planning.chart import check
 
         check(arguments.picture)
-    present = _present(arguments)
-    change = checked(_change(arguments, present), present)
+    current = _current(arguments)
+    change = checked(_change(arguments, current), current)
     from streaming.simulation.planning.forecast import forecasts, strategy_of
     from streaming.simulation.planning.forecast_text import lines
 
-    found = forecasts(present, change)
-    title = _title(present, change, found)
+    found = forecasts(current, change)
+    title = _title(current, change, found)
     if arguments.picture is not None:
         from streaming.simulation.planning.chart import draw
 
         draw(found, arguments.picture, title)
     if arguments.json:
         rows = [one.as_json() for one in found]
-        print(json.dumps({"group": present.group, "change": msgspec.to_builtins(change), "forecasts": rows}, indent=1))
+        print(json.dumps({"group": current.group, "change": msgspec.to_builtins(change), "forecasts": rows}, indent=1))
         return 0
-    print("\n".join(map(plain, lines(found, title, strategy_of(present)))))
+    print("\n".join(map(plain, lines(found, title, strategy_of(current)))))
     return 0
 
 
-def _title(present: Present, change: Change, found: "list[Forecast]") -> str:
+def _title(current: CurrentGroup, change: Change, found: "list[Forecast]") -> str:
     after = next((len(f.after) + f.balance.unowned for f in found if f.balance is not None), 0)
-    now = f"{len(present.members)} clients, {len(present.shared())} queues"
-    then = f"{len(members_after(change, present))} clients, {after} queues"
-    return f"{present.group}: now {now}; {change}: then {then}"
+    now = f"{len(current.members)} clients, {len(current.shared())} queues"
+    then = f"{len(members_after(change, current))} clients, {after} queues"
+    return f"{current.group}: now {now}; {change}: then {then}"
 
 
-def _present(arguments: argparse.Namespace) -> Present:
+def _current(arguments: argparse.Namespace) -> CurrentGroup:
     if arguments.tables is None and (arguments.at or arguments.cluster):
         raise SourceError("--at and --cluster choose among what tables hold: name their folder with --tables")
     if arguments.tables is not None:
-        present = _known(arguments)
+        current = _known(arguments)
     else:
-        present = _look(arguments) if arguments.file is None else _read(arguments.file, arguments.group)
-    return present if arguments.rate is None else present.at_rate(arguments.rate)
+        current = _look(arguments) if arguments.file is None else _read(arguments.file, arguments.group)
+    return current if arguments.rate is None else current.at_rate(arguments.rate)
 
 
-def _known(arguments: argparse.Namespace) -> Present:
+def _known(arguments: argparse.Namespace) -> CurrentGroup:
     from streaming.explain.times import parse_moment
     from streaming.simulation.planning.from_tables import read_tables
 
@@ -107,7 +107,7 @@ def _known(arguments: argparse.Namespace) -> Present:
     return read_tables(arguments.tables, arguments.group, arguments.cluster, at)
 
 
-def _read(path: Path, group: str | None) -> Present:
+def _read(path: Path, group: str | None) -> CurrentGroup:
     try:
         with path.open("rb") as stream:
             text = stream.read(LONGEST_FILE + 1)
@@ -115,12 +115,12 @@ def _read(path: Path, group: str | None) -> Present:
             raise SourceError(
                 f"{path}: more than {LONGEST_FILE} bytes: this is not what 'evenkeel inspect --json' prints"
             )
-        return read_present(text, group, str(path))
+        return read_current_group(text, group, str(path))
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def _look(arguments: argparse.Namespace) -> Present:
+def _look(arguments: argparse.Namespace) -> CurrentGroup:
     from streaming.cli.inspect import with_name_servers
     from streaming.inspect.inspection import InspectOptions, inspect_once
 
@@ -128,13 +128,13 @@ def _look(arguments: argparse.Namespace) -> Present:
     logging.getLogger("streaming.collector").setLevel(logging.WARNING)
     groups = (arguments.group,) if arguments.group else ()
     pictures = inspect_once(config, InspectOptions(groups))
-    found = [present_of(msgspec.to_builtins(group)) for one in pictures for group in one.groups if group.members]
-    return chosen(found, arguments.group, arguments.namesrv)
+    found = [current_group_of(msgspec.to_builtins(group)) for one in pictures for group in one.groups if group.members]
+    return choose_group(found, arguments.group, arguments.namesrv)
 
 
-def _change(arguments: argparse.Namespace, present: Present) -> Change:
+def _change(arguments: argparse.Namespace, current: CurrentGroup) -> Change:
     return Change(
-        join=new_ids(arguments.join, present),
+        join=new_ids(arguments.join, current),
         leave=tuple(arguments.leave),
         rolling=arguments.rolling,
         queues=dict(map(_queues, arguments.queues)),

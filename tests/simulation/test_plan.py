@@ -13,7 +13,7 @@ from streaming.cli import main
 from streaming.errors import SourceError
 from streaming.inspect.snapshot import InspectedGroup
 from streaming.simulation.planning.change import Change, checked, members_after, new_ids
-from streaming.simulation.planning.current_group import Member, Present, Queue, read_present
+from streaming.simulation.planning.current_group import CurrentGroup, Member, Queue, read_current_group
 from streaming.simulation.planning.forecast import Trial, forecasts, mean
 from streaming.simulation.planning.from_tables import read_tables
 from streaming.simulation.planning.queue_moves import NotApplicable, balance
@@ -23,17 +23,17 @@ from tests.tables.written import commit
 CLIENTS = ("r1-x@1", "r1-y@1", "r2-z@1")
 
 
-def present(clients: tuple[str, ...] = CLIENTS, queues: int = 4, rate: float = 10.0, **fields: Any) -> Present:
+def present(clients: tuple[str, ...] = CLIENTS, queues: int = 4, rate: float = 10.0, **fields: Any) -> CurrentGroup:
     """AVG on r1-a and r2-b."""
     names = [MessageQueue("T", broker, n) for broker in ("r1-a", "r2-b") for n in range(queues)]
     size, larger = divmod(len(names), len(clients))
     owners = [c for place, c in enumerate(sorted(clients)) for _ in range(size + (place < larger))]
     listed = tuple(Queue(*name, owners=(owner,), in_per_s=rate) for name, owner in zip(names, owners, strict=True))
     members = tuple(Member(c, "AllocateMessageQueueAveragely") for c in clients)
-    return Present(group="g", members=members, queues=listed, **fields)
+    return CurrentGroup(group="g", members=members, queues=listed, **fields)
 
 
-def trial(name: str, change: Change, of: Present | None = None) -> Trial:
+def trial(name: str, change: Change, of: CurrentGroup | None = None) -> Trial:
     return Trial(of or present(), change, name)
 
 
@@ -113,17 +113,17 @@ def test_new_clients_stand_among_the_others() -> None:
 
 def test_a_look_is_what_a_plan_reads() -> None:
     """Every key that a plan goes by is one of a look's."""
-    assert set(Present.__struct_fields__) <= set(InspectedGroup.__struct_fields__)
+    assert set(CurrentGroup.__struct_fields__) <= set(InspectedGroup.__struct_fields__)
 
 
 def test_a_file_with_several_groups_needs_a_name() -> None:
     one, other = (msgspec.json.encode(msgspec.structs.replace(present(), group=name)) for name in "ab")
     text = one + b"\n" + other + b"\n"
-    assert read_present(text, "b", "f").group == "b"
+    assert read_current_group(text, "b", "f").group == "b"
     with pytest.raises(SourceError, match="--group"):
-        read_present(text, None, "f")
+        read_current_group(text, None, "f")
     with pytest.raises(SourceError, match="evenkeel inspect --json"):
-        read_present(b"{", None, "f")
+        read_current_group(b"{", None, "f")
 
 
 @pytest.fixture

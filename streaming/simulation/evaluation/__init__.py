@@ -1,1 +1,1 @@
-"""How good the detector is: random fleets in trouble and in health, and what it says of them against the truth."""
+"""How good the detector is: random groups with faults and without, and its pages compared with the truth."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from streaming.errors import SourceError
-from streaming.simulation.planning.current_group import Present, rates
+from streaming.simulation.planning.current_group import CurrentGroup, rates_by_topic
 
 MOST_CLIENTS, MOST_QUEUES = 2_000, 16_384
 MOST_MESSAGES_PER_S = 1e9
@@ -56,33 +56,33 @@ def room_of(name: str) -> str:
     return name.replace("@", "-").partition("-")[0]
 
 
-def checked(change: Change, present: Present) -> Change:
+def checked(change: Change, current: CurrentGroup) -> Change:
     """The change, if it can be made to the group. Raises SourceError, with what is there."""
     if change.is_empty:
         raise SourceError("nothing to plan: name a change, as --join 2, --leave ID, --queues TOPIC=16 or --rolling 1")
-    unknown = sorted(set(change.leave) - set(present.client_ids))
+    unknown = sorted(set(change.leave) - set(current.client_ids))
     if unknown:
-        raise SourceError(f"--leave {unknown[0]}: not in the group; there are {', '.join(present.client_ids)}")
-    topics = {queue.topic for queue in present.shared()}
+        raise SourceError(f"--leave {unknown[0]}: not in the group; there are {', '.join(current.client_ids)}")
+    topics = {queue.topic for queue in current.shared()}
     if missing := sorted(set(change.queues) - topics):
         raise SourceError(f"--queues {missing[0]}: the group has {', '.join(sorted(topics))}")
-    if not members_after(change, present):
+    if not members_after(change, current):
         raise SourceError("nobody would be left: then there is nothing to share out")
-    if not brokers_after(change, present):
+    if not brokers_after(change, current):
         raise SourceError(f"--lose-room {change.lose_room}: no broker would be left")
-    _check_size(change, present)
+    _check_size(change, current)
     return change
 
 
-def _check_size(change: Change, present: Present) -> None:
+def _check_size(change: Change, current: CurrentGroup) -> None:
     """Raises SourceError for what would be tried for hours."""
-    clients = max(len(present.members), len(members_after(change, present)))
+    clients = max(len(current.members), len(members_after(change, current)))
     if clients > MOST_CLIENTS:
         raise SourceError(f"{clients} clients: a plan is made for {MOST_CLIENTS} at most")
-    queues = max(_queues_in(present, {}), _queues_in(present, change.queues))
+    queues = max(_queues_in(current, {}), _queues_in(current, change.queues))
     if queues > MOST_QUEUES:
         raise SourceError(f"{queues} queues: a plan is made for {MOST_QUEUES} at most")
-    rate = sum(rates(present.shared()).values())
+    rate = sum(rates_by_topic(current.shared()).values())
     if not rate <= MOST_MESSAGES_PER_S:
         raise SourceError(f"{rate:g} messages a second: a plan is made for {MOST_MESSAGES_PER_S:g} at most")
     seconds = SETTLED_S + roll_s(change, clients) + WATCHED_S
@@ -94,10 +94,10 @@ def _check_size(change: Change, present: Present) -> None:
         )
 
 
-def _queues_in(present: Present, changed: Mapping[str, int]) -> int:
+def _queues_in(current: CurrentGroup, changed: Mapping[str, int]) -> int:
     """As they are simulated: a broker has all queues up to the largest id."""
     numbers: dict[tuple[str, str], int] = {}
-    for topic, broker, queue_id in (queue.name for queue in present.shared()):
+    for topic, broker, queue_id in (queue.name for queue in current.shared()):
         numbers[topic, broker] = max(numbers.get((topic, broker), 0), changed.get(topic, queue_id + 1))
     return sum(numbers.values())
 
@@ -107,17 +107,17 @@ def roll_s(change: Change, clients: int) -> int:
     return -(-clients // change.at_a_time) * STEP_S if change.at_a_time else 0
 
 
-def members_after(change: Change, present: Present) -> tuple[str, ...]:
-    gone = {one for one in present.client_ids if change.lose_room is not None and room_of(one) == change.lose_room}
-    return tuple(one for one in present.client_ids if one not in gone and one not in change.leave) + change.join
+def members_after(change: Change, current: CurrentGroup) -> tuple[str, ...]:
+    gone = {one for one in current.client_ids if change.lose_room is not None and room_of(one) == change.lose_room}
+    return tuple(one for one in current.client_ids if one not in gone and one not in change.leave) + change.join
 
 
-def brokers_after(change: Change, present: Present) -> tuple[str, ...]:
-    names = dict.fromkeys(queue.broker_name for queue in present.shared())
+def brokers_after(change: Change, current: CurrentGroup) -> tuple[str, ...]:
+    names = dict.fromkeys(queue.broker_name for queue in current.shared())
     return tuple(name for name in names if change.lose_room is None or room_of(name) != change.lose_room)
 
 
-def new_ids(count: int, present: Present) -> tuple[str, ...]:
+def new_ids(count: int, current: CurrentGroup) -> tuple[str, ...]:
     """Ids for clients that join: where they stand among the others is not known, so they are dealt out evenly."""
-    known = sorted(present.client_ids)
+    known = sorted(current.client_ids)
     return tuple(f"{known[place * len(known) // count]}-new{place + 1}" for place in range(count))

@@ -1,4 +1,4 @@
-"""A group as it stands: from one line of ``evenkeel inspect --json``, or a file with the same keys."""
+"""A group as it is now: from one line of ``evenkeel inspect --json``, or a file with the same keys."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Queue(Struct, frozen=True):
         return MessageQueue(self.topic, self.broker_name, self.queue_id)
 
 
-class Present(Struct, frozen=True, kw_only=True):
-    """What of a look a plan goes by. Retry topics are left out: each client's share of them costs nothing."""
+class CurrentGroup(Struct, frozen=True, kw_only=True):
+    """What a plan needs of a group. Retry topics are left out: each client's share of them costs nothing."""
 
     cluster: str = ""
     group: str
@@ -55,7 +55,7 @@ class Present(Struct, frozen=True, kw_only=True):
     def knows_rates(self) -> bool:
         return any(queue.in_per_s is not None for queue in self.shared())
 
-    def at_rate(self, rate: float) -> Present:
+    def at_rate(self, rate: float) -> CurrentGroup:
         """With so many messages a second in all, each queue as many."""
         each = rate / len(self.shared())
         return replace(self, queues=tuple(replace(queue, in_per_s=each) for queue in self.shared()))
@@ -65,21 +65,21 @@ class Present(Struct, frozen=True, kw_only=True):
         return {queue.name: queue.owners[0] for queue in self.shared() if len(queue.owners) == 1}
 
 
-def read_present(text: bytes, group: str | None, where: str) -> Present:
+def read_current_group(text: bytes, group: str | None, where: str) -> CurrentGroup:
     """One group out of one or several lines. Raises SourceError where it is not there, or cannot be planned for."""
     try:
-        found = [present_of(msgspec.json.decode(line)) for line in text.splitlines() if line.strip()]
+        found = [current_group_of(msgspec.json.decode(line)) for line in text.splitlines() if line.strip()]
     except (msgspec.DecodeError, RecursionError):
         try:
-            found = [present_of(msgspec.json.decode(text))]
+            found = [current_group_of(msgspec.json.decode(text))]
         except (msgspec.DecodeError, RecursionError) as error:
             raise SourceError(f"{where}: not what 'evenkeel inspect --json' prints: {error}") from None
-    return chosen(found, group, where)
+    return choose_group(found, group, where)
 
 
-def present_of(look: Any) -> Present:
-    """A group of a look. What a look does not know (null) counts as not given. Raises msgspec.ValidationError."""
-    return msgspec.convert(_without_nulls(look), Present)
+def current_group_of(look: Any) -> CurrentGroup:
+    """A group as ``inspect`` shows it. What is not known (null) counts as not given. Raises msgspec.ValidationError."""
+    return msgspec.convert(_without_nulls(look), CurrentGroup)
 
 
 def _without_nulls(value: Any) -> Any:
@@ -88,8 +88,8 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def chosen(found: Sequence[Present], group: str | None, where: str) -> Present:
-    """The group that is asked for; without a name, the only one."""
+def choose_group(found: Sequence[CurrentGroup], group: str | None, where: str) -> CurrentGroup:
+    """The group of this name; without a name, the only one."""
     matching = [one for one in found if group in (None, one.group)]
     names = ", ".join(sorted(one.group for one in found)) or "none"
     if not matching:
@@ -104,7 +104,7 @@ def chosen(found: Sequence[Present], group: str | None, where: str) -> Present:
     return one
 
 
-def rates(queues: Sequence[Queue]) -> Mapping[str, float]:
+def rates_by_topic(queues: Sequence[Queue]) -> Mapping[str, float]:
     """Messages a second of each topic."""
     found: dict[str, float] = {}
     for queue in queues:

@@ -23,15 +23,15 @@ from streaming.simulation.planning.change import (
     members_after,
     roll_s,
 )
-from streaming.simulation.planning.current_group import Present, rates
+from streaming.simulation.planning.current_group import CurrentGroup, rates_by_topic
 from streaming.simulation.planning.queue_moves import (
-    NAMES,
+    STRATEGY_NAMES,
     Balance,
     NotApplicable,
     Owners,
+    allocate_topics,
     balance,
-    share_out,
-    strategies,
+    strategies_of,
 )
 
 TRIALS = 5
@@ -76,14 +76,14 @@ class Forecast(Struct, frozen=True, kw_only=True):
         return shown
 
 
-def forecasts(present: Present, change: Change, seed: str = "plan") -> list[Forecast]:
+def forecasts(current: CurrentGroup, change: Change, seed: str = "plan") -> list[Forecast]:
     """By each of the six strategies, were it the group's."""
-    return [_forecast(present, change, name, seed) for name in NAMES]
+    return [_forecast(current, change, name, seed) for name in STRATEGY_NAMES]
 
 
-def _forecast(present: Present, change: Change, name: str, seed: str) -> Forecast:
+def _forecast(current: CurrentGroup, change: Change, name: str, seed: str) -> Forecast:
     try:
-        trial = Trial(present, change, name)
+        trial = Trial(current, change, name)
     except NotApplicable as why:
         return Forecast(strategy=name, why_not=str(why))
     costs = [trial.run(f"{seed}/{number}") for number in range(TRIALS)]
@@ -92,7 +92,7 @@ def _forecast(present: Present, change: Change, name: str, seed: str) -> Forecas
         balance=trial.balance,
         cost=mean(costs),
         error=mean(distance(cost, mean(costs[:n] + costs[n + 1 :])) for n, cost in enumerate(costs)),
-        knows_rates=present.knows_rates,
+        knows_rates=current.knows_rates,
         before=trial.before,
         after=trial.after,
     )
@@ -115,21 +115,22 @@ class Trial:
     With another strategy than the group's, the group is taken to have had it before, unless that is the change.
     """
 
-    def __init__(self, present: Present, change: Change, name: str) -> None:
-        self._present, self._change = present, change
-        self._members = members_after(change, present)
-        ids = dict.fromkeys((*present.client_ids, *self._members))
-        self._new = strategies(name, present, ids)
+    def __init__(self, current: CurrentGroup, change: Change, name: str) -> None:
+        self._current, self._change = current, change
+        self._members = members_after(change, current)
+        ids = dict.fromkeys((*current.client_ids, *self._members))
+        self._new = strategies_of(name, current, ids)
         is_the_change = change.strategy == name
-        self._old = strategies(strategy_of(present) or "AVG", present, ids) if is_the_change else self._new
+        self._old = strategies_of(strategy_of(current) or "AVG", current, ids) if is_the_change else self._new
         queues = self._queues_after()
-        self.before = share_out({one: self._old[one] for one in present.client_ids}, [q.name for q in present.shared()])
-        self.after = share_out({one: self._new[one] for one in self._members}, queues)
+        queues_now = [queue.name for queue in current.shared()]
+        self.before = allocate_topics({one: self._old[one] for one in current.client_ids}, queues_now)
+        self.after = allocate_topics({one: self._new[one] for one in self._members}, queues)
         self.balance = balance(self.before, self.after, queues, self._members)
 
     def _queues_after(self) -> list[MessageQueue]:
-        left, change = set(brokers_after(self._change, self._present)), self._change
-        kept = [q.name for q in self._present.shared() if q.broker_name in left]
+        left, change = set(brokers_after(self._change, self._current)), self._change
+        kept = [q.name for q in self._current.shared() if q.broker_name in left]
         grown = [
             MessageQueue(topic, broker, queue_id)
             for topic, count in change.queues.items()
@@ -148,33 +149,33 @@ class Trial:
         return _cost(fleet, from_ts, _repeats(fleet) - repeats_before)
 
     def _settled(self, seed: str) -> Fleet:
-        shared = self._present.shared()
+        shared = self._current.shared()
         fleet = Fleet("G", dict.fromkeys(queue.broker_name for queue in shared), seed)
         for topic in dict.fromkeys(queue.topic for queue in shared):
             fleet.put_topic(topic, _numbers(queue.name for queue in shared if queue.topic == topic))
-        for topic, rate in rates(shared).items():
+        for topic, rate in rates_by_topic(shared).items():
             fleet.producer.write(topic, round(rate))
-        for client_id in self._present.client_ids:
+        for client_id in self._current.client_ids:
             fleet.join(client_id, self._config(self._old[client_id]))
         fleet.run(SETTLING_S + fleet.random.random() * AT_ANY_TIME_S)
         return fleet
 
     def _config(self, strategy: Strategy) -> ClientConfig:
-        topics = dict.fromkeys((queue.topic, "*") for queue in self._present.shared())
-        return ClientConfig(tuple(topics), strategy, self._present.orderly)
+        topics = dict.fromkeys((queue.topic, "*") for queue in self._current.shared())
+        return ClientConfig(tuple(topics), strategy, self._current.orderly)
 
     def _make_change(self, fleet: Fleet) -> float:
         """Gives how long it takes until all of it is done."""
         change = self._change
         for topic, count in change.queues.items():
-            names = brokers_after(change, self._present)
+            names = brokers_after(change, self._current)
             fleet.put_topic(topic, {name: count for name in names if topic in fleet.brokers[name].topics})
         for client_id in change.join:
             fleet.join(client_id, self._config(self._new[client_id]))
         staying = set(self._members)
         for client in [client for client in fleet.clients if client.client_id not in staying]:
             (fleet.kill if change.lose_room is not None else fleet.leave)(client)
-        for name in fleet.brokers.keys() - set(brokers_after(change, self._present)):
+        for name in fleet.brokers.keys() - set(brokers_after(change, self._current)):
             fleet.stop_broker(name)
         return self._roll(fleet) if change.at_a_time else 0.0
 
@@ -189,9 +190,9 @@ class Trial:
         return float(roll_s(self._change, len(clients)))
 
 
-def strategy_of(present: Present) -> str | None:
+def strategy_of(current: CurrentGroup) -> str | None:
     """The strategy that all members report; None where they report none, or several."""
-    named = {strategy_of_class(member.strategy) for member in present.members if member.strategy}
+    named = {strategy_of_class(member.strategy) for member in current.members if member.strategy}
     return named.pop() if len(named) == 1 else None
 
 

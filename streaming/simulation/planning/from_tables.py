@@ -4,18 +4,19 @@ from schemas.facts import Kind
 from streaming.explain.read_facts import read_group
 from streaming.explain.snapshot import ExplainedGroup
 from streaming.explain.snapshot_from_facts import snapshot_of
-from streaming.simulation.planning.current_group import Member, Present, Queue, chosen
+from streaming.simulation.planning.current_group import CurrentGroup, Member, Queue, choose_group
 
 
-def read_tables(tables: str, group: str, cluster: str | None, until: int | None) -> Present:
+def read_tables(tables: str, group: str, cluster: str | None, until: int | None) -> CurrentGroup:
     """``until``: epoch milliseconds. Raises SourceError where there is no such group, or it cannot be planned for."""
-    return chosen([present_of(snapshot_of(read_group(tables, group, cluster, until), until))], group, tables)
+    snapshot = snapshot_of(read_group(tables, group, cluster, until), until)
+    return choose_group([current_group_of(snapshot)], group, tables)
 
 
-def present_of(picture: ExplainedGroup) -> Present:
+def current_group_of(picture: ExplainedGroup) -> CurrentGroup:
     """A queue that is held though its topic does not have it is not shared out."""
     models = [member.message_model for member in picture.members if member.message_model is not None]
-    return Present(
+    return CurrentGroup(
         cluster=picture.cluster,
         group=picture.group,
         members=tuple(Member(member.client_id, member.strategy) for member in picture.members),

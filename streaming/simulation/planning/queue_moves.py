@@ -1,4 +1,4 @@
-"""Shares before and after a change, and what of them had to move."""
+"""Which client has which queue before and after a change, and how many queues had to move."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from streaming.core.allocation import (
     allocate_all,
 )
 from streaming.simulation.planning.change import room_of
-from streaming.simulation.planning.current_group import Present
+from streaming.simulation.planning.current_group import CurrentGroup
 
 Owners = Mapping[MessageQueue, str]
-NAMES = ("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH", "CONFIG", "MACHINE_ROOM", "MACHINE_ROOM_NEARBY")
+STRATEGY_NAMES = ("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH", "CONFIG", "MACHINE_ROOM", "MACHINE_ROOM_NEARBY")
 
 
 class NotApplicable(Exception):
@@ -40,20 +40,20 @@ class Balance(NamedTuple):
     unowned: int
 
 
-def strategies(name: str, present: Present, ids: Iterable[str]) -> dict[str, Strategy]:
+def strategies_of(name: str, current: CurrentGroup, ids: Iterable[str]) -> dict[str, Strategy]:
     """Each client's strategy. By configuration each keeps the queues that it has now."""
-    brokers = {queue.broker_name for queue in present.shared()}
+    brokers = {queue.broker_name for queue in current.shared()}
     if name == "CONFIG":
-        owners = present.owners()
+        owners = current.owners()
         return {one: ByConfig(tuple(queue for queue, owner in owners.items() if owner == one)) for one in ids}
     if name == "MACHINE_ROOM":
         if not all(broker.count("@") == 1 for broker in brokers):
             raise NotApplicable("brokers are not named room@broker")
         strategy: Strategy = ByMachineRoom(frozenset(map(room_of, brokers)))
     elif name == "MACHINE_ROOM_NEARBY":
-        if not {room_of(broker) for broker in brokers} & {room_of(one) for one in present.client_ids}:
+        if not {room_of(broker) for broker in brokers} & {room_of(one) for one in current.client_ids}:
             raise NotApplicable("no client's id begins with a broker's room")
-        rooms = {one: room_of(one) for one in (*brokers, *present.client_ids, *ids)}
+        rooms = {one: room_of(one) for one in (*brokers, *current.client_ids, *ids)}
         strategy = MachineRoomNearby(Averagely(), rooms, rooms)
     else:
         plain: dict[str, Strategy] = {
@@ -65,7 +65,7 @@ def strategies(name: str, present: Present, ids: Iterable[str]) -> dict[str, Str
     return dict.fromkeys(ids, strategy)
 
 
-def share_out(by_client: Mapping[str, Strategy], queues: Iterable[MessageQueue]) -> dict[MessageQueue, str]:
+def allocate_topics(by_client: Mapping[str, Strategy], queues: Iterable[MessageQueue]) -> dict[MessageQueue, str]:
     """Topic by topic, as clients do. Raises NotApplicable where the strategy throws."""
     by_topic: dict[str, list[MessageQueue]] = {}
     for queue in queues:
