@@ -1,4 +1,4 @@
-"""What the commands that need Spark begin and end with."""
+"""What commands begin with: the configuration, the logs, and a Spark session."""
 
 import argparse
 import os

@@ -10,6 +10,9 @@ import socket
 import time
 from pathlib import Path
 
+from schemas.codec import Rejected, decode_record
+from schemas.events import Forget, encode_event
+from schemas.identity import group_key
 from streaming.cli.configuration import configured
 from streaming.config import Config
 from streaming.errors import ConfigError, PublishError
@@ -44,11 +47,7 @@ def _only_cluster(config: Config) -> str:
 
 
 def _record(cluster: str, group: str, now: int) -> tuple[bytes, bytes]:
-    """Key and value. It is a producer of its own: the numbers of others stay without a gap."""
-    from schemas.codec import Rejected, decode_record
-    from schemas.events import Forget, encode_event
-    from schemas.identity import group_key
-
+    """Key and value. Its ``source`` is unique, so that it makes no gap in another producer's numbers."""
     here = socket.gethostname()
     value = encode_event(
         Forget(
@@ -69,7 +68,7 @@ def _record(cluster: str, group: str, now: int) -> tuple[bytes, bytes]:
 
 
 def _user() -> str:
-    """A user that a container makes up has a number alone."""
+    """In a container a user may have a number only."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -77,7 +76,7 @@ def _user() -> str:
 
 
 def _write(folder: Path, value: bytes) -> str:
-    """A file of its own, which is there whole or not at all: the job reads each file once."""
+    """A new file that is renamed when it is complete: the job reads each file once."""
     path = folder / f"forget-{time.time_ns()}.jsonl"
     unfinished = path.with_name(f".{path.name}")
     try:

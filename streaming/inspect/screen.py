@@ -23,15 +23,15 @@ class DisplayOptions:
 
 
 class Screen:
-    def __init__(self, manner: DisplayOptions, console: Console | None = None) -> None:
-        self._manner = manner
+    def __init__(self, options: DisplayOptions, console: Console | None = None) -> None:
+        self._options = options
         self._console = console or plain_console()
         self._live: Live | None = None
         self._last: list[InspectedCluster] = []
 
     def show(self, clusters: list[InspectedCluster]) -> None:
         self._last = clusters
-        if self._manner.as_json:
+        if self._options.as_json:
             for group in (group for cluster in clusters for group in cluster.groups):
                 print(json_line(group), flush=True)
         elif self._live is not None:
@@ -42,7 +42,7 @@ class Screen:
     @contextmanager
     def redrawn(self) -> Iterator[None]:
         """On a terminal, each snapshot replaces the one before, as far as it fits; the last one stays."""
-        if self._manner.as_json or not self._console.is_terminal:
+        if self._options.as_json or not self._console.is_terminal:
             yield
             return
         with Live(console=self._console, screen=True, auto_refresh=False, vertical_overflow="crop") as self._live:
@@ -65,5 +65,5 @@ class Screen:
         return as_text(
             line
             for cluster in clusters
-            for line in lines_of(cluster, width, self._manner.asked_for, self._manner.verbose)
+            for line in lines_of(cluster, width, self._options.asked_for, self._options.verbose)
         )

@@ -34,7 +34,7 @@ class Receiver:
         self.ended_unsent: list[Page] = []
         self.silences: list[Silence] = []
         self.since = 0
-        self._manner, self._routes, self._limits, self._configured = page_settings, routes, limits, configured
+        self._settings, self._routes, self._limits, self._configured = page_settings, routes, limits, configured
 
     def view(self, now: int) -> SinkView:
         if self._limits is None:
@@ -51,8 +51,8 @@ class Receiver:
         now = NOW + round(at * S)
         self.open_alerts.take(facts)
         view = self.view(now)
-        pages = update_pages(self.pages, view, now, self._manner)
-        found = due_notices(pages, view, now, self._manner)
+        pages = update_pages(self.pages, view, now, self._settings)
+        found = due_notices(pages, view, now, self._settings)
         self.ended_unsent += [page for page in pages if ended_unsent(page, view)]
         kept = {page.key: page for page in pages if not ended_unsent(page, view)}
         assert len({page.key for page in pages}) == len(pages)

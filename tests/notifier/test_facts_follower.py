@@ -30,53 +30,53 @@ def drop_log(table: Path, until: int) -> None:
 
 
 def test_facts_come_once_and_only_those_that_matter(table: Path) -> None:
-    tail = FactsFollower(str(table))
-    assert tail.read() == [], "there is no table yet"
+    follower = FactsFollower(str(table))
+    assert follower.read() == [], "there is no table yet"
     commit(table, [alert(), OTHER, health()])
-    assert tail.read() == [alert(), health()]
-    assert tail.read() == []
+    assert follower.read() == [alert(), health()]
+    assert follower.read() == []
     commit(table, [OTHER])
     commit(table, [alert(seq=2, state="resolved", at=5, fired=0)])
     commit(table, [alert("h")])
-    assert tail.read() == [alert(seq=2, state="resolved", at=5, fired=0), alert("h")]
+    assert follower.read() == [alert(seq=2, state="resolved", at=5, fired=0), alert("h")]
 
 
 def test_restart_goes_on_where_it_stopped(table: Path) -> None:
     commit(table, [alert()])
-    tail = FactsFollower(str(table))
-    tail.read()
+    follower = FactsFollower(str(table))
+    follower.read()
     commit(table, [alert("h")])
-    assert FactsFollower(str(table), tail.table_id, tail.version).read() == [alert("h")]
+    assert FactsFollower(str(table), follower.table_id, follower.version).read() == [alert("h")]
 
 
 def test_compaction_tells_nothing(table: Path) -> None:
     for seq in range(1, 4):
         commit(table, [alert(seq=seq, at=seq)])
-    tail = FactsFollower(str(table))
-    tail.read()
+    follower = FactsFollower(str(table))
+    follower.read()
     DeltaTable(table).optimize.compact()
-    assert tail.read() == []
+    assert follower.read() == []
     commit(table, [alert("h")])
-    assert tail.read() == [alert("h")]
+    assert follower.read() == [alert("h")]
 
 
 def test_what_is_compacted_before_it_was_read_is_read_from_where_it_was(table: Path) -> None:
     commit(table, [alert()])
-    tail = FactsFollower(str(table))
-    tail.read()
+    follower = FactsFollower(str(table))
+    follower.read()
     commit(table, [alert(seq=2, at=1)])
     DeltaTable(table).optimize.compact()
-    assert tail.read() == [alert(seq=2, at=1)]
+    assert follower.read() == [alert(seq=2, at=1)]
 
 
 def test_log_that_was_cut_off_is_caught_up_with_from_a_snapshot(table: Path) -> None:
     commit(table, [alert()])
-    tail = FactsFollower(str(table))
-    tail.read()
+    follower = FactsFollower(str(table))
+    follower.read()
     commit(table, [alert(seq=2, at=1), alert("h")])
     commit(table, [alert(seq=3, at=2, state="resolved", fired=0), health(), health(at=15), OTHER])
     drop_log(table, 1)
-    late = FactsFollower(str(table), tail.table_id, tail.version)
+    late = FactsFollower(str(table), follower.table_id, follower.version)
     told = [alert(seq=3, at=2, state="resolved", fired=0), alert("h"), health(at=15)]
     assert sorted(late.read(), key=lambda fact: fact.seq) == sorted(told, key=lambda fact: fact.seq)
     assert late.version == 2
@@ -85,12 +85,12 @@ def test_log_that_was_cut_off_is_caught_up_with_from_a_snapshot(table: Path) -> 
 def test_log_that_is_cut_off_while_it_watches_is_noticed(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(facts_follower, "LOOK_EVERY_POLLS", 2)
     commit(table, [alert()])
-    tail = FactsFollower(str(table))
-    tail.read()
+    follower = FactsFollower(str(table))
+    follower.read()
     commit(table, [alert(seq=2, at=1)])
     commit(table, [alert(seq=3, at=2)])
     drop_log(table, 1)
-    assert [tail.read() for _ in range(2)] == [[], [alert(seq=3, at=2)]]
+    assert [follower.read() for _ in range(2)] == [[], [alert(seq=3, at=2)]]
 
 
 def test_first_look_at_a_table_is_a_snapshot_of_what_is_newest(table: Path) -> None:
@@ -107,26 +107,26 @@ def test_another_table_in_its_place_is_read_afresh(table: Path, monkeypatch: pyt
     monkeypatch.setattr(facts_follower, "LOOK_EVERY_POLLS", 1)
     commit(table, [alert()])
     commit(table, [alert(seq=2, at=1)])
-    tail = FactsFollower(str(table))
-    tail.read()
-    known = tail.table_id
+    follower = FactsFollower(str(table))
+    follower.read()
+    known = follower.table_id
     shutil.rmtree(table)
     commit(table, [alert("h")])
-    assert tail.read() == [alert("h")]
-    assert tail.table_id != known
+    assert follower.read() == [alert("h")]
+    assert follower.table_id != known
     assert FactsFollower(str(table), known, 1).read() == [alert("h")]
 
 
 def test_what_cannot_be_read_is_read_the_next_time(table: Path) -> None:
     commit(table, [alert()])
-    tail = FactsFollower(str(table))
-    tail.read()
+    follower = FactsFollower(str(table))
+    follower.read()
     before = set(table.rglob("*.parquet"))
     commit(table, [alert("f")])
     commit(table, [alert("h")])
     file = max(set(table.rglob("*.parquet")) - before, key=lambda path: path.stat().st_mtime_ns)
     away = file.rename(file.with_suffix(".away"))
     with pytest.raises(FileNotFoundError):
-        tail.read()
+        follower.read()
     away.rename(file)
-    assert tail.read() == [alert("f"), alert("h")]
+    assert follower.read() == [alert("f"), alert("h")]
