@@ -24,7 +24,7 @@ HEARTBEAT_PATIENCE_MS = 1_000  # a batch that comes a little late carries the he
 
 
 class Batches:
-    """Writes batches, and a heartbeat while there are none. ``losses``: None where the source can't lose records.
+    """Writes batches, and health facts while there are none. ``losses``: None where the source can't lose records.
 
     ``appended``: the newest batch whose facts are there already, though it may not be committed.
     """
@@ -67,7 +67,7 @@ class Batches:
         self._done = batch_id
 
     def report_loss_at_start(self, spark: SparkSession) -> None:
-        """A loss that happened while nobody read is told before the first batch, and once."""
+        """Report a loss that happened while nobody read: before the first batch, and once."""
         position = self._checkpoint.end_offsets(self._done)
         if self._losses is not None and position:
             self._health.add_loss(self._losses.at_start(position))
@@ -105,7 +105,7 @@ class Batches:
 
 
 def start_heartbeat(spark: SparkSession, batches: Batches, stop: Event) -> Thread:
-    """A thread that keeps the job's pulse visible while nothing arrives, or while a batch takes long."""
+    """A thread that writes health facts while nothing arrives, or while a batch takes long."""
 
     def run() -> None:
         while not stop.wait(1):

@@ -15,7 +15,7 @@ NOBODY = ""  # the cluster of a health fact while no cluster is known
 
 
 class BatchSummary(NamedTuple):
-    """One batch: its number, how long it took, what its shards told and what was lost."""
+    """One batch: its number, how long it took, its shards' reports and what was lost."""
 
     batch_id: int
     took_ms: int

@@ -18,20 +18,20 @@ class Loss(NamedTuple):
 
 
 class LossFinder:
-    """Remembers what it has told, so that a loss found at the start is not counted again in the batch that skips it."""
+    """Remembers what it has reported: a loss found at the start is not counted again in the batch that skips it."""
 
     def __init__(self, earliest: EarliestOffsets) -> None:
         self._earliest = earliest
-        self._told: dict[Partition, int] = {}
+        self._reported: dict[Partition, int] = {}
 
     def at_start(self, position: Offsets) -> Loss:
         """What is gone already when the next record to be read is at ``position``."""
         wanted = {partition: offset for partition, offset in _flat(position).items() if offset >= 0}
         first = self._earliest(wanted)
-        self._told = {
+        self._reported = {
             partition: first[partition] for partition in wanted if first.get(partition, 0) > wanted[partition]
         }
-        return _loss({partition: offset - wanted[partition] for partition, offset in self._told.items()})
+        return _loss({partition: offset - wanted[partition] for partition, offset in self._reported.items()})
 
     def in_batch(self, start: Offsets, end: Offsets, ranges: Iterable[OffsetRange]) -> Loss:
         """What a batch should have read and did not.
@@ -41,7 +41,7 @@ class LossFinder:
         backwards belongs to a topic that was deleted and made again: what it held is gone.
         """
         begins, ends, read = _flat(start), _flat(end), _records(ranges)
-        begin = {partition: max(begins.get(partition, 0), self._told.get(partition, 0)) for partition in ends}
+        begin = {partition: max(begins.get(partition, 0), self._reported.get(partition, 0)) for partition in ends}
         missing = {partition: ends[partition] - begin[partition] - read.get(partition, 0) for partition in ends}
         suspects = [partition for partition, records in missing.items() if records > 0]
         first = self._earliest(suspects)

@@ -47,7 +47,7 @@ def other_collectors(values: Iterable[bytes], sources: Mapping[str, str]) -> dic
 
 
 class OtherCollectorCheck:
-    """Looks once a minute, in a thread of its own; that it cannot look is said once and harms nothing."""
+    """Looks once a minute, in a thread of its own. If it cannot look, it says so once and goes on."""
 
     def __init__(
         self,

@@ -67,7 +67,8 @@ class ClusterProbe:
         await asyncio.gather(*map(self._look, view.groups.to_look_at(view.clock.steady_ms())))
         await asyncio.gather(*map(self._ask_backlog, view.groups.to_ask_for_backlog(view.clock.steady_ms())))
         names = view.groups.to_probe(view.clock.steady_ms())
-        await asyncio.gather(self._learn_due_routes(), self._probe(names, started_ts, started))
+        topics = {topic for group in self._groups.values() for topic in group.topics}
+        await asyncio.gather(self._view.learn_due_routes(topics), self._probe(names, started_ts, started))
         view.client.keep_only({*view.brokers.addresses.values(), *view.name_servers.addresses})
         return RoundReport(
             started_ts=started_ts,
@@ -208,10 +209,6 @@ class ClusterProbe:
         replies = await asyncio.gather(*(self._view.ask(broker, request, lane) for broker in brokers))
         asked = [Asked(self._view.cluster, broker, name) for broker in brokers]
         return list(map(read, replies, asked))
-
-    async def _learn_due_routes(self) -> None:
-        topics = {topic for group in self._groups.values() for topic in group.topics}
-        await self._view.learn_due_routes(topics)
 
     async def _probe(self, names: list[str], started_ts: int, started: float) -> None:
         """A round of each group; many of them begin one after the other rather than all at once."""

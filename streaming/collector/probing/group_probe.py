@@ -177,7 +177,7 @@ class GroupProbe:
         return {(broker, topic): number for topic, those in numbers.items() for broker, number in those.items()}
 
     async def _ask_clients(self, listed: Iterable[str]) -> None:
-        """Side by side. The round waits a moment for their answers; later ones are told as they come."""
+        """All at once. The round waits a moment for their answers; later answers give their events as they come."""
         clients, now = self._view.clients, self._view.clock.steady_ms()
         if self._members:
             clients.know(self.name, listed, now)
