@@ -108,7 +108,7 @@ def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> i
     ]
     unsubscribed = [t.unsubscribed_ts + timing.unsubscribed_after_ms for t in state.topics if t.unsubscribed_ts]
     due += [ts for ts in unsubscribed if ts > state.now]
-    due += [change.ts + timing.storm_window_ms for change in state.changes[:1]]
+    due += [change.ts + timing.storm_window_ms for change in state.membership_changes[:1]]
     often = [one for one in state.flapping_clients if one.times > timing.storm_changes]
     lasting = [one.since_ts + timing.flapping_client_ms for one in often]
     due += [ts for ts in lasting if ts > state.now]

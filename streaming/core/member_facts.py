@@ -29,7 +29,7 @@ def absent_member(client: Client) -> MemberFact:
 
 def _present(group: Group, evidence: GroupEvidence, index: int, client: Client) -> MemberFact:
     state = group.state
-    heartbeat = state.heartbeat[client.heartbeat] if client.heartbeat >= 0 else _NOTHING_LISTED
+    heartbeat = state.heartbeat_profiles[client.heartbeat] if client.heartbeat >= 0 else _NOTHING_LISTED
     running = evidence.members[index].running or _NOTHING_RUN
     return MemberFact(
         client_id=client.client_id,

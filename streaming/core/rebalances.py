@@ -9,7 +9,7 @@ from streaming.core.finding_kinds import RIGHT, WRONG_OWNERS
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import Verdict
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import Change, Rebalance
+from streaming.core.state.group_state import MembershipChange, Rebalance
 from streaming.core.state.queue_state import Queue
 
 IN_REBALANCE = WRONG_OWNERS | {Kind.SETTLING}
@@ -28,13 +28,13 @@ def update_rebalance(group: Group, evidence: GroupEvidence, found: list[TopicFin
     if judged and not verdicts:
         state.rebalance = None  # nobody says who owns what, so nobody sees that it changes hands
         return
-    changes = [change for change in state.changes if change.ts == state.now > state.began_ts]
+    changes = [change for change in state.membership_changes if change.ts == state.now > state.first_round_ts]
     changed = [t for t in state.topics if before < t.changed_ts <= state.now and t.previous_hosts]
     routes = [topic.name for topic in changed if not is_retry_topic(topic.name)]
-    unseen = state.at_rest and any(verdict.kind in IN_REBALANCE for verdict in verdicts)
+    unseen = state.is_stable and any(verdict.kind in IN_REBALANCE for verdict in verdicts)
     if state.rebalance is None and (changes or routes or unseen):
         state.rebalance = Rebalance(_trigger(changes, routes), state.now, state.now)
-        state.at_rest = False
+        state.is_stable = False
     calm = not changes and all(verdict.kind in RIGHT for verdict in verdicts)
     if state.rebalance is not None:
         _widen(state.rebalance, changes, routes)
@@ -42,7 +42,7 @@ def update_rebalance(group: Group, evidence: GroupEvidence, found: list[TopicFin
         if calm or state.now - state.rebalance.from_ts >= group.timing.longest_rebalance_ms:
             _end(group, state.rebalance, converged=calm)
     if calm and state.rebalance is None:
-        state.at_rest = True
+        state.is_stable = True
         for queue in state.queues:
             queue.last_stable_owners = queue.owners
 
@@ -57,7 +57,7 @@ def _is_told_of(findings: TopicFindings, verdict: Verdict) -> bool:
 NOT_SEEN = "not seen"
 
 
-def _trigger(changes: list[Change], routes: list[str]) -> str:
+def _trigger(changes: list[MembershipChange], routes: list[str]) -> str:
     kinds = {change.joined for change in changes}
     if len(kinds) == 2:
         return "join and leave"
@@ -66,7 +66,7 @@ def _trigger(changes: list[Change], routes: list[str]) -> str:
     return "route" if routes else NOT_SEEN
 
 
-def _widen(rebalance: Rebalance, changes: list[Change], routes: list[str]) -> None:
+def _widen(rebalance: Rebalance, changes: list[MembershipChange], routes: list[str]) -> None:
     if rebalance.trigger == NOT_SEEN:  # owners may be seen to move one round before the list is seen to change
         rebalance.trigger = _trigger(changes, routes)
     for change in changes:

@@ -39,12 +39,12 @@ def compacted(state: GroupState) -> GroupState:
         round=state.round,
         valid_from_ts=state.valid_from_ts,
         sources=state.sources,
-        behind=state.behind,
-        held=state.held,
-        missing=state.missing,
-        lost_ts=state.lost_ts,
+        markers_behind=state.markers_behind,
+        held_events=state.held_events,
+        missing_events=state.missing_events,
+        lost_events_ts=state.lost_events_ts,
         routes_changed_ts=state.routes_changed_ts,
-        parts=state.parts,
+        round_parts=state.round_parts,
         refused_since=state.refused_since,
     )
 
@@ -65,8 +65,10 @@ def abandoned_topics(group: Group) -> set[int]:
 
 def _subscribed(state: GroupState) -> set[str]:
     members = [client for client in state.clients if is_listed(client)]
-    said = [state.running[report.running].subscriptions for client in members for report in client.reports]
-    said += [state.heartbeat[client.heartbeat].subscriptions or () for client in members if client.heartbeat >= 0]
+    said = [state.running_profiles[report.running].subscriptions for client in members for report in client.reports]
+    said += [
+        state.heartbeat_profiles[client.heartbeat].subscriptions or () for client in members if client.heartbeat >= 0
+    ]
     return {topic for subscriptions in said for topic, _ in subscriptions}
 
 
@@ -93,7 +95,11 @@ def forget_absent_clients(group: Group) -> None:
     for index in sorted(absent):
         if state.clients[index].emitted != NOT_EMITTED:
             group.emit(absent_member(state.clients[index]))
-    state.changes, state.flapping_clients, state.ended = [change for change in state.changes if change.joined], [], []
+    state.membership_changes, state.flapping_clients, state.ended_alerts = (
+        [change for change in state.membership_changes if change.joined],
+        [],
+        [],
+    )
     state.empty_since, state.deploy = 0, None
     group.drop_clients_and_queues(absent, set())
 

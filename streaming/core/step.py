@@ -28,7 +28,7 @@ from streaming.core.evaluation import evaluate
 from streaming.core.forget_command import take_forget
 from streaming.core.intake import clock
 from streaming.core.intake.client_reports import take_heartbeat, take_report
-from streaming.core.intake.clock import Verdict
+from streaming.core.intake.clock import ClockVerdict
 from streaming.core.intake.consume_offsets import take_progress
 from streaming.core.intake.lost_events import give_up_old_gaps, is_first_time, take_changes
 from streaming.core.intake.membership import take_change, take_lists
@@ -120,15 +120,15 @@ def _take_whole_round(group: Group, event: Round, origin: Origin, is_new: bool) 
 
 def _take_round(group: Group, event: Round, origin: Origin, is_new: bool) -> list[Refused]:
     state, timing = group.state, group.timing
-    believed = bool(state.held) and clock.is_borne_out(_waiting_markers(state), event.ts, timing)
+    believed = bool(state.held_events) and clock.is_borne_out(_waiting_markers(state), event.ts, timing)
     if not is_new and event.ts <= state.now:
         return []  # it came before, and says nothing about the clock now
     verdict = clock.judge_marker(state, event.ts, timing, believed)
-    if verdict is Verdict.HOLD:
+    if verdict is ClockVerdict.HOLD:
         return _hold(group, event, origin)
-    if verdict is Verdict.LATE:
+    if verdict is ClockVerdict.LATE:
         return []
-    if verdict is Verdict.SET_BACK:
+    if verdict is ClockVerdict.SET_BACK:
         clock.set_back(state, event.ts - 1)
     else:
         start_afresh_after_silence(group, event.ts)
@@ -153,7 +153,7 @@ def _accept(group: Group, event: Round) -> None:
 
 
 def _waiting_markers(state: GroupState) -> list[int]:
-    waiting = map(decode_event, (held.event for held in state.held))
+    waiting = map(decode_event, (held.event for held in state.held_events))
     return [event.ts for event in waiting if isinstance(event, Round)]
 
 
@@ -183,9 +183,9 @@ def _take_subscriptions(group: Group, subscribed: Container[str]) -> None:
 def _hold(group: Group, event: AnyEvent, origin: Origin) -> list[Refused]:
     """Ahead of the clock: let it wait for the next marker. A marker has room even then: on it the others wait."""
     held = HeldEvent(encode_event(event), origin.topic, origin.partition, origin.offset)
-    if len(group.state.held) >= HELD_AT_MOST + (MARKERS_HELD_BESIDES if isinstance(event, Round) else 0):
+    if len(group.state.held_events) >= HELD_AT_MOST + (MARKERS_HELD_BESIDES if isinstance(event, Round) else 0):
         return [_refuse(held, f"and {HELD_AT_MOST} events already wait for the clock")]
-    group.state.held.append(held)
+    group.state.held_events.append(held)
     return []
 
 
@@ -196,7 +196,7 @@ def _refuse(held: HeldEvent, detail: str) -> Refused:
 
 def _release(group: Group, now: int) -> list[Refused]:
     """The clock is about to move to ``now``: take what it has caught up with, refuse what is still ahead."""
-    waiting, group.state.held = group.state.held, []
+    waiting, group.state.held_events = group.state.held_events, []
     refused = []
     for held in waiting:
         event = decode_event(held.event)
@@ -206,7 +206,7 @@ def _release(group: Group, now: int) -> list[Refused]:
         elif not isinstance(event, Round):
             _TAKERS[type(event)](group, event)
         elif event.ts > now:
-            group.state.held.append(held)
+            group.state.held_events.append(held)
         elif group.state.now < event.ts < now:
             _accept(group, event)
     return refused

@@ -44,7 +44,7 @@ def _row(
 ) -> InspectedMember:
     client, state = member.client, observed.group.state
     newest = member.reports[0] if member.reports else None
-    heartbeat = state.heartbeat[client.heartbeat] if client.heartbeat >= 0 else None
+    heartbeat = state.heartbeat_profiles[client.heartbeat] if client.heartbeat >= 0 else None
     load = _load(owned.get(client.client_id, []))
     subscriptions = evidence.subscriptions(member)
     return InspectedMember(

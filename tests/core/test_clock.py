@@ -5,7 +5,7 @@ import pytest
 from schemas.events import AnyEvent, AssignmentReport, ConsumeProgress, QueueProgress, Round, TopicRoute, decode_event
 from schemas.facts import AlertFact
 from streaming.core.intake import clock
-from streaming.core.intake.clock import Verdict
+from streaming.core.intake.clock import ClockVerdict
 from streaming.core.settings import Settings, Timing
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
@@ -28,22 +28,22 @@ def refused_by(fleet: Fleet, event: AnyEvent) -> list[Refused]:
 @pytest.mark.parametrize(
     ("ts", "verdict"),
     [
-        (100_001, Verdict.ACCEPT),
-        (120_000, Verdict.ACCEPT),  # two rounds of 5 s and 10 s more
-        (120_001, Verdict.HOLD),
-        (100_000, Verdict.LATE),
-        (90_001, Verdict.LATE),
-        (90_000, Verdict.LATE),
+        (100_001, ClockVerdict.ACCEPT),
+        (120_000, ClockVerdict.ACCEPT),  # two rounds of 5 s and 10 s more
+        (120_001, ClockVerdict.HOLD),
+        (100_000, ClockVerdict.LATE),
+        (90_001, ClockVerdict.LATE),
+        (90_000, ClockVerdict.LATE),
     ],
 )
-def test_a_marker_is_judged_by_how_far_it_is_from_the_clock(ts: int, verdict: Verdict) -> None:
+def test_a_marker_is_judged_by_how_far_it_is_from_the_clock(ts: int, verdict: ClockVerdict) -> None:
     state = new_state("c", "g")
     state.now, state.interval = 100_000, 5_000
     assert clock.judge_marker(state, ts, Timing()) is verdict
 
 
 def test_the_first_marker_is_the_clock() -> None:
-    assert clock.judge_marker(new_state("c", "g"), T0, Timing()) is Verdict.ACCEPT
+    assert clock.judge_marker(new_state("c", "g"), T0, Timing()) is ClockVerdict.ACCEPT
 
 
 def test_one_late_marker_moves_nothing() -> None:
@@ -60,10 +60,10 @@ def test_one_marker_an_hour_ahead_moves_nothing_and_is_refused_at_the_next() -> 
     before = len(fleet.facts)
     fleet.mark(at=100 + HOUR)
     assert fleet.state.now == T0 + 100_000
-    assert len(fleet.state.held) == 1
+    assert len(fleet.state.held_events) == 1
     fleet.run(60)
     assert fleet.state.now == T0 + 160_000
-    assert fleet.state.held == []
+    assert fleet.state.held_events == []
     assert fleet.facts[before:] == []
 
 
@@ -97,7 +97,7 @@ def test_an_outage_of_an_hour_costs_one_round() -> None:
     assert fleet.state.now == T0 + 100_000
     fleet.round()
     assert fleet.state.now == T0 + (110 + HOUR) * 1000
-    assert fleet.state.held == []
+    assert fleet.state.held_events == []
     fleet.run(60)
     assert set(fleet.findings().values()) == {"MATCH"}
     assert fleet.fired() == set()
@@ -109,10 +109,10 @@ def test_a_marker_that_waits_twice_counts_once() -> None:
     fleet.now += HOUR
     fleet.round()
     fleet.take(fleet.events[-1])
-    assert len([1 for held in fleet.state.held if b'"round"' in held.event[:20]]) == 2
+    assert len([1 for held in fleet.state.held_events if b'"round"' in held.event[:20]]) == 2
     fleet.round()
     assert fleet.state.now == T0 + (110 + HOUR) * 1000
-    assert fleet.state.held == []
+    assert fleet.state.held_events == []
 
 
 def test_after_an_outage_reports_from_before_it_do_not_count() -> None:
@@ -134,7 +134,7 @@ def test_a_marker_that_waits_is_believed_however_many_events_wait_before_it() ->
         fleet.say_route()
     fleet.run(10)
     assert fleet.state.now == T0 + (110 + HOUR) * 1000
-    assert fleet.state.held == []
+    assert fleet.state.held_events == []
 
 
 def test_rounds_far_apart_still_move_the_clock() -> None:
@@ -150,7 +150,7 @@ def test_no_more_events_wait_than_may() -> None:
     for _ in range(HELD_AT_MOST):
         fleet.say_route()
     fleet.say_route()
-    assert len(fleet.state.held) == HELD_AT_MOST
+    assert len(fleet.state.held_events) == HELD_AT_MOST
     (refused,) = refused_by(fleet, fleet.events[-1])
     assert refused.why.reason == "ahead_of_clock"
     assert str(HELD_AT_MOST) in refused.why.detail
@@ -170,7 +170,7 @@ def test_a_report_of_a_wrong_clock_is_refused_and_freezes_nothing() -> None:
     fleet = healthy()
     (x,) = fleet.of("x")
     fleet.report(x, at=fleet.now, answered_ts=T0 + HOUR * 1000, owned=())
-    assert len(fleet.state.held) == 1
+    assert len(fleet.state.held_events) == 1
     fleet.own("y", "a0 b0-3")
     fleet.run(120)
     assert fleet.finding("a0").owners == ("x", "y")
@@ -185,7 +185,7 @@ def test_an_event_may_be_10_s_ahead_of_the_marker_that_follows(ahead_ms: int, co
                          source="test", client_id="x", answered=True, answered_ts=T0 + 115_000 + ahead_ms, start_ts=1)
     )  # fmt: skip
     fleet.seq += 1
-    assert len(fleet.state.held) == 1
+    assert len(fleet.state.held_events) == 1
     fleet.mark(at=115)
     answered = {report.start_ts for client in fleet.state.clients for report in client.reports}
     assert (1 in answered) is counts
@@ -272,7 +272,7 @@ def test_after_a_setting_back_nothing_is_from_a_time_to_come() -> None:
         ),
         *(time for q in state.queues for time in (q.since_ts, q.mismatch_since_ts, q.evidence_ts, q.progress_ts)),
         *(condition.since_ts for condition in state.group_findings),
-        *(change.ts for change in state.changes),
+        *(change.ts for change in state.membership_changes),
         *told,
         state.empty_since,
         state.valid_from_ts,

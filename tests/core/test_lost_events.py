@@ -301,9 +301,9 @@ def test_the_number_of_gaps_that_are_remembered_is_bounded() -> None:
     for _ in range(100):
         lose_events(fleet)
         fleet.say_progress()
-    assert len(fleet.state.missing) == 16
+    assert len(fleet.state.missing_events) == 16
     fleet.round().round()
-    assert fleet.state.missing == []
+    assert fleet.state.missing_events == []
     assert len(fleet.told(EventsLostFact)) == 100
 
 

@@ -197,12 +197,16 @@ def view(state: GroupState) -> dict[str, object]:
             for p, q in enumerate(state.queues)
         },
         "reports": {
-            c.client_id: [(r.answered_ts, [names[p] for p in r.owned], state.running[r.running]) for r in c.reports]
+            c.client_id: [
+                (r.answered_ts, [names[p] for p in r.owned], state.running_profiles[r.running]) for r in c.reports
+            ]
             for c in state.clients
             if any(c.entries)
         },
         "heartbeat": {
-            c.client_id: state.heartbeat[c.heartbeat] for c in state.clients if c.heartbeat >= 0 and any(c.entries)
+            c.client_id: state.heartbeat_profiles[c.heartbeat]
+            for c in state.clients
+            if c.heartbeat >= 0 and any(c.entries)
         },
         "alerts": [(a.topic, a.kind, [names[p] for p in a.queues]) for a in state.alerts],
     }
@@ -215,12 +219,12 @@ def consistent(state: GroupState) -> bool:
         all(p in clients for q in state.queues for p in [*q.owners, *q.last_stable_owners, *(q.expected or ())])
         and all(p in queues for c in state.clients for r in c.reports for p in [*r.owned, *r.busy])
         and all(p in queues for alert in state.alerts for p in alert.queues)
-        and all(r.running in range(len(state.running)) for c in state.clients for r in c.reports)
-        and all(-1 <= c.heartbeat < len(state.heartbeat) for c in state.clients)
+        and all(r.running in range(len(state.running_profiles)) for c in state.clients for r in c.reports)
+        and all(-1 <= c.heartbeat < len(state.heartbeat_profiles) for c in state.clients)
         and len({c.client_id for c in state.clients}) == len(state.clients)
         and len({(q.topic, q.broker, q.queue_id) for q in state.queues}) == len(state.queues)
-        and len(set(state.running)) == len(state.running)
-        and len(set(state.heartbeat)) == len(state.heartbeat)
+        and len(set(state.running_profiles)) == len(state.running_profiles)
+        and len(set(state.heartbeat_profiles)) == len(state.heartbeat_profiles)
     )
 
 

@@ -142,8 +142,8 @@ def test_what_waits_for_the_clock_still_waits_when_the_rest_is_forgotten() -> No
     fleet.mark(at=fleet.now - 600)
     blob = fold(None, records_of(fleet.events), SETTINGS).blob
     state = unpack(msgspec.msgpack.decode(fold(blob, going_on(8), SETTINGS).blob)["c/comes back"][1])
-    assert [decode_event(held.event) for held in state.held] == [waiting]
-    assert len(state.behind) == 1
+    assert [decode_event(held.event) for held in state.held_events] == [waiting]
+    assert len(state.markers_behind) == 1
     assert state.topics == []
 
 

@@ -76,8 +76,8 @@ def _odd_ones_first(group: Group, indices: set[int]) -> list[int]:
 
 def _client(group: Group, client: Client) -> AlertClient:
     state = group.state
-    heartbeat = state.heartbeat[client.heartbeat] if client.heartbeat >= 0 else _NOTHING_LISTED
-    running = state.running[client.reports[0].running] if client.reports else _NOTHING_RUN
+    heartbeat = state.heartbeat_profiles[client.heartbeat] if client.heartbeat >= 0 else _NOTHING_LISTED
+    running = state.running_profiles[client.reports[0].running] if client.reports else _NOTHING_RUN
     subscriptions = running.subscriptions or heartbeat.subscriptions or ()
     return AlertClient(
         client_id=client.client_id,
@@ -107,13 +107,13 @@ def _of_clients(group: Group) -> Iterable[_Change]:
     """Who was there when evenkeel began to look had not joined then. A second instance joins under a known id."""
     state = group.state
     were_members = [client for client in state.clients if client.entries]
-    happened = [(change.ts, change.joined, change.client_id) for change in state.changes]
+    happened = [(change.ts, change.joined, change.client_id) for change in state.membership_changes]
     happened += [(client.since_ts, is_listed(client), client.client_id) for client in were_members]
     happened += [
         (client.two_addresses_since_ts, True, client.client_id) for client in were_members if max(client.entries) > 1
     ]
     for ts, joined, client_id in happened:
-        if ts > state.began_ts:
+        if ts > state.first_round_ts:
             yield ts, "joined" if joined else "left", client_id
 
 

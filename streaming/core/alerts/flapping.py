@@ -9,7 +9,9 @@ TWICE_MAY_BE_CHANCE = 2
 def times_before(group: Group, alert: Alert) -> int:
     """How often the alert had fired when it was over last; 0 if that was long before it was found again."""
     since = alert.active_ts - group.timing.alert_returns_within_ms
-    before = [e for e in group.state.ended if (e.topic, e.kind) == (alert.topic, alert.kind) and e.ended_ts >= since]
+    before = [
+        e for e in group.state.ended_alerts if (e.topic, e.kind) == (alert.topic, alert.kind) and e.ended_ts >= since
+    ]
     return before[-1].times if before else 0
 
 
@@ -21,5 +23,5 @@ def note_end(group: Group, alert: Alert) -> None:
     """It may come back; what was over long ago will not count."""
     state = group.state
     oldest = state.now - group.timing.alert_returns_within_ms
-    others = [e for e in state.ended if (e.topic, e.kind) != (alert.topic, alert.kind) and e.ended_ts >= oldest]
-    state.ended = [*others, EndedAlert(alert.topic, alert.kind, state.now, alert.times)]
+    others = [e for e in state.ended_alerts if (e.topic, e.kind) != (alert.topic, alert.kind) and e.ended_ts >= oldest]
+    state.ended_alerts = [*others, EndedAlert(alert.topic, alert.kind, state.now, alert.times)]

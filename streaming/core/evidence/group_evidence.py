@@ -51,8 +51,10 @@ class MemberEvidence:
         lacking = len(self.reports) < self.entries and not (counts_twice and self.reports)
         self.as_of = 0 if lacking or not self.reports else min(r.answered_ts for r in self.reports)
         self.weight = self.entries if counts_twice and len(self.reports) == 1 else 1  # twins compute the same share
-        self.running: RunningProfile | None = state.running[fresh[0].running] if fresh else None
-        self.heartbeat: HeartbeatProfile | None = state.heartbeat[client.heartbeat] if client.heartbeat >= 0 else None
+        self.running: RunningProfile | None = state.running_profiles[fresh[0].running] if fresh else None
+        self.heartbeat: HeartbeatProfile | None = (
+            state.heartbeat_profiles[client.heartbeat] if client.heartbeat >= 0 else None
+        )
         self.exclusion = why_excluded(client.client_id, self.running, self.heartbeat)
         self.is_non_reporting = self.exclusion is not None or not self._says_what_it_owns()
 
@@ -128,12 +130,12 @@ class GroupEvidence:
 
     @property
     def first_round_ts(self) -> int:
-        return self.group.state.began_ts
+        return self.group.state.first_round_ts
 
     @cached_property
     def left_lately(self) -> frozenset[int]:
         """Clients of whom it is kept that they left; some may have come back."""
-        left = {change.client_id for change in self.group.state.changes if not change.joined}
+        left = {change.client_id for change in self.group.state.membership_changes if not change.joined}
         return frozenset(index for index, client in enumerate(self.group.state.clients) if client.client_id in left)
 
     @property

@@ -237,7 +237,7 @@ class TopicEvidence:
         return ", ".join(self.client_ids(indices[:most])) + more
 
     @property
-    def untold(self) -> int:
+    def unreported(self) -> int:
         """What lasts of that which nobody says: of how many members what they own; -1: the group's message model."""
         return -1 if self.of_group.message_model is None else len(self.non_reporting)
 

@@ -132,7 +132,7 @@ def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     known = [queue for queue in state.queues if queue.progress_ts]
     waiting = sum(queue.consumer_lag for queue in known if queue.consumer_lag > 0)
     if evidence.group.rule.always_on or (waiting and _left_lately(evidence)):
-        left = {change.client_id for change in state.changes if not change.joined}
+        left = {change.client_id for change in state.membership_changes if not change.joined}
         at_least = bool(known) and any(_lacks_offsets(evidence, queue) for queue in state.queues)
         observed = NoMemberListed(waiting=counted(waiting) if known else None, at_least=at_least)
         yield GroupFinding(Kind.NO_MEMBERS, "", observed, clients=_indices(evidence, left))
@@ -157,7 +157,7 @@ def _indices(evidence: GroupEvidence, names: set[str]) -> tuple[int, ...]:
 def rebalance_storm(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     """Some client comes and goes again and again: more changes than a deploy makes, or fewer, and for hours."""
     state, timing = evidence.group.state, evidence.group.timing
-    changes = [c for c in state.changes if c.ts >= evidence.now - timing.storm_window_ms]
+    changes = [c for c in state.membership_changes if c.ts >= evidence.now - timing.storm_window_ms]
     left_ids = Counter(change.client_id for change in changes if not change.joined)
     left_hosts = Counter(host_of(change.client_id) for change in changes if not change.joined)
     members = [member.client.client_id for member in evidence.members.values()]

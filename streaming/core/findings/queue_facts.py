@@ -22,8 +22,8 @@ def record_findings(group: Group, found: list[TopicFindings]) -> None:
 
 def _record_topic(group: Group, findings: TopicFindings) -> None:
     topic = findings.evidence.topic
-    has_news = topic.untold != findings.evidence.untold  # why a queue is UNKNOWN, and will be for long
-    topic.untold = findings.evidence.untold
+    has_news = topic.unreported != findings.evidence.unreported  # why a queue is UNKNOWN, and will be for long
+    topic.unreported = findings.evidence.unreported
     for index, verdict in findings.verdicts.items():
         queue = group.state.queues[index]
         note_two_owners(findings.evidence, index, queue, verdict)

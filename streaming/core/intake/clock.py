@@ -15,7 +15,7 @@ MARKERS_TO_BELIEVE = 3
 LAST_SECOND = 253_402_300_799  # of the year 9999, the last that Python knows
 
 
-class Verdict(Enum):
+class ClockVerdict(Enum):
     """What to do with a marker."""
 
     ACCEPT = auto()
@@ -24,25 +24,25 @@ class Verdict(Enum):
     SET_BACK = auto()
 
 
-def judge_marker(state: GroupState, ts: int, timing: Timing, believed: bool = False) -> Verdict:
+def judge_marker(state: GroupState, ts: int, timing: Timing, believed: bool = False) -> ClockVerdict:
     """``believed``: an earlier marker stands beside this one, so it is no longer alone in being ahead."""
     if state.now == 0:
-        return Verdict.ACCEPT
+        return ClockVerdict.ACCEPT
     if ts <= state.now:
         return _judge_late(state, ts, timing)
     if not believed and ts > horizon(state, timing):
-        return Verdict.HOLD
-    return Verdict.ACCEPT
+        return ClockVerdict.HOLD
+    return ClockVerdict.ACCEPT
 
 
-def _judge_late(state: GroupState, ts: int, timing: Timing) -> Verdict:
+def _judge_late(state: GroupState, ts: int, timing: Timing) -> ClockVerdict:
     """Several markers in order, all far behind: it was the clock that was ahead."""
-    if ts > state.now - timing.ahead_of_clock_ms or (state.behind and ts <= state.behind[-1]):
-        return Verdict.LATE
-    if len(state.behind) + 1 < MARKERS_TO_SET_BACK:
-        state.behind.append(ts)
-        return Verdict.LATE
-    return Verdict.SET_BACK
+    if ts > state.now - timing.ahead_of_clock_ms or (state.markers_behind and ts <= state.markers_behind[-1]):
+        return ClockVerdict.LATE
+    if len(state.markers_behind) + 1 < MARKERS_TO_SET_BACK:
+        state.markers_behind.append(ts)
+        return ClockVerdict.LATE
+    return ClockVerdict.SET_BACK
 
 
 def horizon(state: GroupState, timing: Timing) -> int:
@@ -59,7 +59,7 @@ def is_borne_out(waiting: list[int], ts: int, timing: Timing) -> bool:
 
 def start(state: GroupState, ts: int, timing: Timing) -> None:
     """The first marker: until now there was no clock to go by, and what claims to be from later is not believed."""
-    state.began_ts = ts
+    state.first_round_ts = ts
     latest = ts + timing.ahead_of_clock_ms
     for client in state.clients:
         client.reports = [report for report in client.reports if report.answered_ts <= latest]
@@ -84,7 +84,7 @@ def advance(state: GroupState, ts: int, timing: Timing) -> None:
     if state.now and ts > state.now:
         state.interval = min(ts - state.now, timing.longest_round_interval_ms)
     state.now = ts
-    state.behind = []
+    state.markers_behind = []
 
 
 def set_back(state: GroupState, ts: int) -> None:
@@ -94,11 +94,17 @@ def set_back(state: GroupState, ts: int) -> None:
     fired is what its page is known by: that stays as it was told.
     """
     state.now = state.valid_from_ts = ts
-    state.lost_ts, state.routes_changed_ts = min(state.lost_ts, ts), -1
-    for gap in state.missing:
+    state.lost_events_ts, state.routes_changed_ts = min(state.lost_events_ts, ts), -1
+    for gap in state.missing_events:
         gap.ts = min(gap.ts, ts)
     state.evaluation_due_ts = 0
-    state.changes, state.flapping_clients, state.ended, state.rebalance, state.deploy = [], [], [], None, None
+    state.membership_changes, state.flapping_clients, state.ended_alerts, state.rebalance, state.deploy = (
+        [],
+        [],
+        [],
+        None,
+        None,
+    )
     for broker in state.brokers:
         broker.answered_ts, broker.changed_ts = min(broker.answered_ts, ts), min(broker.changed_ts, ts)
         broker.lost_ts, broker.returned_ts = min(broker.lost_ts, ts), min(broker.returned_ts, ts)
@@ -133,4 +139,4 @@ def set_back(state: GroupState, ts: int) -> None:
     for condition in state.group_findings:
         condition.since_ts = min(condition.since_ts, ts)
     state.status_ts = min(state.status_ts, ts)
-    state.empty_since, state.began_ts = min(state.empty_since, ts), min(state.began_ts, ts)
+    state.empty_since, state.first_round_ts = min(state.empty_since, ts), min(state.first_round_ts, ts)

@@ -31,25 +31,25 @@ def is_first_time(group: Group, event: AnyEvent, ts: int) -> bool:
         _forget_a_source(group)
         return True
     if event.seq <= last:
-        return bool(state.missing) and _fill(group, event)
+        return bool(state.missing_events) and _fill(group, event)
     if event.seq > last + 1:
         youngest = max(state.now, min(ts - 1, clock.horizon(state, group.timing)))
-        state.missing.append(MissingEvents(event.source, last + 1, event.seq - 1, youngest))
+        state.missing_events.append(MissingEvents(event.source, last + 1, event.seq - 1, youngest))
         group.request_evaluation()
-        if len(state.missing) > GAPS_KEPT:
-            _give_up(group, state.missing.pop(0))
+        if len(state.missing_events) > GAPS_KEPT:
+            _give_up(group, state.missing_events.pop(0))
     return True
 
 
 def give_up_old_gaps(group: Group) -> None:
     """At each marker: numbers that are still missing at the second one are lost."""
     state = group.state
-    if not state.missing:
+    if not state.missing_events:
         return
-    for gap in state.missing:
+    for gap in state.missing_events:
         gap.markers += 1
-    lost = [gap for gap in state.missing if gap.markers >= LOST_AFTER_MARKERS]
-    state.missing = [gap for gap in state.missing if gap.markers < LOST_AFTER_MARKERS]
+    lost = [gap for gap in state.missing_events if gap.markers >= LOST_AFTER_MARKERS]
+    state.missing_events = [gap for gap in state.missing_events if gap.markers < LOST_AFTER_MARKERS]
     for gap in lost:
         _give_up(group, gap)
 
@@ -79,7 +79,7 @@ def is_route_doubtful(state: GroupState, topic: Topic) -> bool:
 
 def _doubt_ts(state: GroupState) -> int:
     """Up to when events are missing or lost."""
-    return max([state.lost_ts, *(gap.ts for gap in state.missing)])
+    return max([state.lost_events_ts, *(gap.ts for gap in state.missing_events)])
 
 
 def _forget_a_source(group: Group) -> None:
@@ -88,8 +88,8 @@ def _forget_a_source(group: Group) -> None:
         return
     oldest = next(iter(state.sources))
     del state.sources[oldest]
-    for gap in [gap for gap in state.missing if gap.source == oldest]:
-        state.missing.remove(gap)
+    for gap in [gap for gap in state.missing_events if gap.source == oldest]:
+        state.missing_events.remove(gap)
         _give_up(group, gap)
 
 
@@ -99,14 +99,14 @@ def _fill(group: Group, event: AnyEvent) -> bool:
     A marker that comes too late to be taken is as good as lost.
     """
     state = group.state
-    for index, gap in enumerate(state.missing):
+    for index, gap in enumerate(state.missing_events):
         if gap.source == event.source and gap.first <= event.seq <= gap.last:
             parts = [(gap.first, event.seq - 1), (event.seq + 1, gap.last)]
-            state.missing[index : index + 1] = [
+            state.missing_events[index : index + 1] = [
                 MissingEvents(gap.source, first, last, gap.ts, gap.markers) for first, last in parts if first <= last
             ]
             if isinstance(event, Round) and event.ts <= state.now:
-                state.lost_ts = max(state.lost_ts, gap.ts)
+                state.lost_events_ts = max(state.lost_events_ts, gap.ts)
             group.request_evaluation()
             return True
     return False
@@ -114,7 +114,7 @@ def _fill(group: Group, event: AnyEvent) -> bool:
 
 def _give_up(group: Group, gap: MissingEvents) -> None:
     state = group.state
-    state.lost_ts = max(state.lost_ts, gap.ts)
+    state.lost_events_ts = max(state.lost_events_ts, gap.ts)
     group.request_evaluation()
     group.emit(
         EventsLostFact(source=gap.source, expected_seq=gap.first, received_seq=gap.last + 1), ts=state.now or gap.ts

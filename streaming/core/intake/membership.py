@@ -11,7 +11,7 @@ from streaming.core.intake.client_reports import addresses_of
 from streaming.core.intake.consume_offsets import is_away, leave_out
 from streaming.core.intake.deploy_tracking import forget_finished_deploy, note_deploy_change
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import Change, Client, FlappingClient, GroupState
+from streaming.core.state.group_state import Client, FlappingClient, GroupState, MembershipChange
 
 HARDLY_ANY = 0.2  # of the members that a broker listed before
 
@@ -19,7 +19,7 @@ HARDLY_ANY = 0.2  # of the members that a broker listed before
 def take_change(group: Group, event: ConsumerChange) -> None:
     """Remember why a client joined or left, where a producer saw it; the next round's list says that it did."""
     if event.reason is not None:
-        group.state.reasons[_reason_key(event.broker_name, event.client_id, event.change)] = event.reason
+        group.state.change_reasons[_reason_key(event.broker_name, event.client_id, event.change)] = event.reason
 
 
 def _reason_key(broker_name: str, client_id: str, change: str) -> str:
@@ -45,10 +45,10 @@ def take_lists(group: Group, event: Round) -> None:
         left.update(state.clients[index].client_id for index in present_before if not is_listed(state.clients[index]))
         _note_flapping_clients(group, left)
         group.request_evaluation()
-    state.reasons.clear()
+    state.change_reasons.clear()
     oldest = state.now - group.timing.storm_window_ms
-    if state.changes and state.changes[0].ts < oldest:
-        state.changes = [change for change in state.changes if change.ts >= oldest]
+    if state.membership_changes and state.membership_changes[0].ts < oldest:
+        state.membership_changes = [change for change in state.membership_changes if change.ts >= oldest]
         group.request_evaluation()
     _forget_stable_clients(group)
     forget_finished_deploy(group)
@@ -161,7 +161,7 @@ def _tell_change(group: Group, index: int, client: Client, before: int, entries:
             client_id=client.client_id,
             change=change,
             entries=entries,
-            reason=group.state.reasons.get(_reason_key(broker_name, client.client_id, change)),
+            reason=group.state.change_reasons.get(_reason_key(broker_name, client.client_id, change)),
             addresses=addresses_of(client, index),
             first_seen=first_seen,
         )
@@ -194,7 +194,7 @@ def hosting_brokers(state: GroupState) -> set[int]:
     return {hosted.broker for topic in state.topics for hosted in topic.hosts}
 
 
-def hosts_in_turn(changes: Iterable[Change]) -> set[str]:
+def hosts_in_turn(changes: Iterable[MembershipChange]) -> set[str]:
     """Hosts whose members came one after the other, never two of them at once: one process that is started again.
 
     Members that did not change do not matter: one container of many that show the same address may restart again and
@@ -221,7 +221,7 @@ def _note_flapping_clients(group: Group, left: set[str]) -> None:
     """Who leaves, be it but one broker's list, and goes on leaving without a rest of half an hour between."""
     state = group.state
     members = Counter(host_of(client.client_id) for client in state.clients if is_listed(client))
-    alone = {host for host in hosts_in_turn(state.changes) if members[host] <= 1}
+    alone = {host for host in hosts_in_turn(state.membership_changes) if members[host] <= 1}
     known = {one.who: one for one in state.flapping_clients}
     for name in sorted({_name(client_id, alone) for client_id in left}):
         one = known.get(name)
@@ -253,14 +253,16 @@ def _note_joins_and_leaves(group: Group, present_before: set[int]) -> None:
     for index, client in enumerate(state.clients):
         listed = is_listed(client)
         if listed != (index in present_before):
-            state.changes.append(Change(state.now, client.client_id, listed))
+            state.membership_changes.append(MembershipChange(state.now, client.client_id, listed))
             joined |= listed
             left_since += [] if listed else [client.since_ts]
             client.since_ts = state.now
         if not listed:
             client.two_addresses_since_ts = client.unanswered_since_ts = 0
             client.addresses = []
-    if (joined or left_since) and state.now > state.began_ts:  # who was there at the first marker had joined before
+    if (
+        joined or left_since
+    ) and state.now > state.first_round_ts:  # who was there at the first marker had joined before
         note_deploy_change(group, joined, left_since)
     if any(is_listed(client) for client in state.clients):
         state.empty_since = 0

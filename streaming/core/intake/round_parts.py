@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from schemas.events import BrokerAnswer, Round, decode_event, encode_event
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import Parts
+from streaming.core.state.group_state import RoundParts
 
 
 def whole_rounds(group: Group, event: Round, is_new: bool) -> list[Round]:
@@ -14,29 +14,29 @@ def whole_rounds(group: Group, event: Round, is_new: bool) -> list[Round]:
     answered.
     """
     state = group.state
-    if event.parts == 1 and state.parts is None:
+    if event.parts == 1 and state.round_parts is None:
         return [event]
     if not is_new and event.parts > 1:
         return []
-    waiting, ended = state.parts, []
+    waiting, ended = state.round_parts, []
     if waiting is not None and (waiting.source, waiting.ts) != (event.source, event.ts):
         if event.source == waiting.source and event.seq < waiting.first_seq:
             return [event] if event.parts == 1 else []  # late, of a round that has ended
         ended = [_joined(waiting)]
-        waiting = state.parts = None
+        waiting = state.round_parts = None
     if event.parts == 1:
         return [*ended, event]
     if waiting is None:
-        waiting = state.parts = Parts(event.source, event.ts, event.seq)
+        waiting = state.round_parts = RoundParts(event.source, event.ts, event.seq)
     waiting.first_seq = min(waiting.first_seq, event.seq)
     waiting.come[event.part] = encode_event(event)
     if len(waiting.come) < event.parts:
         return ended
-    state.parts = None
+    state.round_parts = None
     return [*ended, _joined(waiting)]
 
 
-def _joined(parts: Parts) -> Round:
+def _joined(parts: RoundParts) -> Round:
     events = [decode_event(encoded) for _, encoded in sorted(parts.come.items())]
     rounds = [event for event in events if isinstance(event, Round)]
     pieces: dict[str, list[BrokerAnswer]] = {}

@@ -55,8 +55,8 @@ class Group:
         self._topics = {topic.name: index for index, topic in enumerate(state.topics)}
         self._clients = {client.client_id: index for index, client in enumerate(state.clients)}
         self._queues = {(q.topic, q.broker, q.queue_id): index for index, q in enumerate(state.queues)}
-        self._heartbeats = {value: index for index, value in enumerate(state.heartbeat)}
-        self._running = {value: index for index, value in enumerate(state.running)}
+        self._heartbeats = {value: index for index, value in enumerate(state.heartbeat_profiles)}
+        self._running = {value: index for index, value in enumerate(state.running_profiles)}
 
     def emit(self, payload: Payload, topic: str | None = None, ts: int | None = None) -> None:
         """Add a fact under the group's next number."""
@@ -102,15 +102,15 @@ class Group:
     def heartbeat(self, value: HeartbeatProfile) -> int:
         index = self._heartbeats.get(value)
         if index is None:
-            index = self._heartbeats[value] = len(self.state.heartbeat)
-            self.state.heartbeat.append(value)
+            index = self._heartbeats[value] = len(self.state.heartbeat_profiles)
+            self.state.heartbeat_profiles.append(value)
         return index
 
     def running(self, value: RunningProfile) -> int:
         index = self._running.get(value)
         if index is None:
-            index = self._running[value] = len(self.state.running)
-            self.state.running.append(value)
+            index = self._running[value] = len(self.state.running_profiles)
+            self.state.running_profiles.append(value)
         return index
 
     def message_queue(self, index: int) -> MessageQueue:
@@ -176,8 +176,8 @@ class Group:
 
     def _move_reports(self, new_queue: dict[int, int]) -> None:
         state = self.state
-        running, heartbeat = state.running, state.heartbeat
-        state.running, state.heartbeat = [], []
+        running, heartbeat = state.running_profiles, state.heartbeat_profiles
+        state.running_profiles, state.heartbeat_profiles = [], []
         self._running, self._heartbeats = {}, {}
         for client in state.clients:
             if client.heartbeat >= 0:

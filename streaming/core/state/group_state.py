@@ -85,7 +85,7 @@ class Topic(Packed):
     all_asked: bool = False  # whether all name servers are asked for it, and not one of several
     unsubscribed_ts: int = 0  # since when no broker shows it among the group's subscriptions, 0: one does, or not known
     is_committed: bool = False  # since it has members, the group's offset in some queue has been seen to move
-    untold: int = 0  # as it was when its queues were last told: members that do not say what they own; -1: no model
+    unreported: int = 0  # as it was when its queues were last told: members that do not say what they own; -1: no model
 
 
 class HeartbeatProfile(PackedValue, frozen=True):
@@ -178,7 +178,7 @@ class KeptFinding(Packed):
     since_ts: int
 
 
-class Change(PackedValue, frozen=True):
+class MembershipChange(PackedValue, frozen=True):
     """A client joined (``joined``) or left the group at ``ts``; kept for the length of the storm window."""
 
     ts: int
@@ -240,7 +240,7 @@ class MissingEvents(Packed):
     markers: int = 0  # accepted since the gap was seen
 
 
-class Parts(Packed):
+class RoundParts(Packed):
     """The parts of a round that have come so far, by their numbers."""
 
     source: str
@@ -263,33 +263,33 @@ class GroupState(Packed):
     consume_enable: bool | None = None
     orderly: bool | None = None
     sources: dict[str, int] = field(default_factory=dict)
-    reasons: dict[str, str] = field(default_factory=dict)  # why a client joined or left, where a producer saw it
-    behind: list[int] = field(default_factory=list)
-    held: list[HeldEvent] = field(default_factory=list)
+    change_reasons: dict[str, str] = field(default_factory=dict)  # why a client joined or left, where a producer saw it
+    markers_behind: list[int] = field(default_factory=list)
+    held_events: list[HeldEvent] = field(default_factory=list)
     brokers: list[Broker] = field(default_factory=list)
     topics: list[Topic] = field(default_factory=list)
     clients: list[Client] = field(default_factory=list)
-    heartbeat: list[HeartbeatProfile] = field(default_factory=list)
-    running: list[RunningProfile] = field(default_factory=list)
+    heartbeat_profiles: list[HeartbeatProfile] = field(default_factory=list)
+    running_profiles: list[RunningProfile] = field(default_factory=list)
     queues: list[Queue] = field(default_factory=list)
     alerts: list[Alert] = field(default_factory=list)
     group_findings: list[KeptFinding] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
+    membership_changes: list[MembershipChange] = field(default_factory=list)
     rebalance: Rebalance | None = None
-    at_rest: bool = False  # since the last rebalance, every queue has been right at least once
+    is_stable: bool = False  # since the last rebalance, every queue has been right at least once
     status: str = ""
     failed: bool = False
     empty_since: int = 0
     rival_subscriptions: list[tuple[str, ...]] = field(default_factory=list)  # sets of topics that took turns
     pop_topics: list[str] = field(default_factory=list)
     flapping_clients: list[FlappingClient] = field(default_factory=list)
-    began_ts: int = 0  # the first marker: who was listed then had joined before
-    ended: list[EndedAlert] = field(default_factory=list)
+    first_round_ts: int = 0  # the first marker: who was listed then had joined before
+    ended_alerts: list[EndedAlert] = field(default_factory=list)
     deploy: DeployChanges | None = None
-    missing: list[MissingEvents] = field(default_factory=list)
-    lost_ts: int = 0  # what was lost in the newest loss of events is no younger
+    missing_events: list[MissingEvents] = field(default_factory=list)
+    lost_events_ts: int = 0  # what was lost in the newest loss of events is no younger
     routes_changed_ts: int = -1  # as the newest marker says; -1: its producer does not tell what has changed
-    parts: Parts | None = None
+    round_parts: RoundParts | None = None
     refused_since: int = 0  # when the first record was refused since a round was taken, by its arrival; 0: none was
     status_ts: int = 0  # when the group's status was told last
 
