@@ -134,9 +134,9 @@ class SimulatedGroup:
         """By configuration, each client has a list of its own."""
         if self.shape.strategy != "CONFIG":
             return self.config
-        place = (self._started - 1) % self.shape.clients
+        index = (self._started - 1) % self.shape.clients
         queues = [MessageQueue(TOPIC, name, n) for name in self.brokers for n in range(self.shape.queues)]
-        mine = tuple(queue for n, queue in enumerate(queues) if n % self.shape.clients == place)
+        mine = tuple(queue for n, queue in enumerate(queues) if n % self.shape.clients == index)
         return ClientConfig(self.config.topics, ByConfig(mine), self.config.orderly, version=self.shape.version)
 
     def config_of(self, client: Consumer) -> ClientConfig:

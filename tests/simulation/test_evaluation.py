@@ -21,7 +21,7 @@ from streaming.core.settings import Settings, Timing
 from streaming.simulation.evaluation import incidents, runner
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.incidents import Run, play_incident, shape_for
-from streaming.simulation.evaluation.report import Figures, Report
+from streaming.simulation.evaluation.report import Report, figures
 from streaming.simulation.evaluation.results import ExpectedPage, Page
 from streaming.simulation.evaluation.runner import RunCounts, evaluate
 from streaming.simulation.faults import FAULT_NAMED, FAULTS
@@ -90,7 +90,7 @@ def test_clients_that_are_replaced_by_others_that_differ_may_be_a_deploy_that_go
 
 
 def test_figures_are_none_where_there_is_nothing_to_count() -> None:
-    assert Figures().as_json()["recall"] is None
+    assert figures(0, [], [])["recall"] is None
     assert Report().as_json()["total"]["healthy_pages"] == 0
 
 
@@ -99,10 +99,8 @@ def test_figures_count() -> None:
     found = ExpectedPage(Kind.ORPHANED, "T", 30_000, 100_000, ("x",), ("MEMBER_GONE",), page)
     misnamed = ExpectedPage(Kind.ORPHANED, "T", 50_000, 100_000, ("x",), ("ROUTE_LAG",), page)
     missed = ExpectedPage(Kind.STALLED, "T", 30_000, 100_000, ("x",), ("ROUTE_LAG",))
-    figures = Figures()
-    figures.take([found, misnamed, missed], [page, page._replace(is_true=False)])
-    assert figures.as_json() == {
-        "incidents": 0,
+    assert figures(1, [found, misnamed, missed], [page, page._replace(is_true=False)]) == {
+        "incidents": 1,
         "wanted": 3,
         "recall": 0.6667,
         "precision": 0.5,

@@ -55,8 +55,8 @@ def rolling_deploy(group: SimulatedGroup) -> None:
     step_ms = group.random.randrange(3_000, 20_000)
     step_ms = min(step_ms, DEPLOY_WITHIN_S * 1_000 // max(1, len(group.clients)))
     keeps_ids = group.random.random() < 0.5
-    for place, client in enumerate(list(group.clients)):
-        group.fleet.clock.after(place * step_ms, _replace, group, client, config, keeps_ids)
+    for index, client in enumerate(list(group.clients)):
+        group.fleet.clock.after(index * step_ms, _replace, group, client, config, keeps_ids)
     group.fleet.run(step_ms * len(group.clients) / 1_000)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec import Struct, field
@@ -12,41 +11,19 @@ from streaming.simulation.faults import ANY_FAULT_NAMED
 from streaming.simulation.fleet import T0
 
 
-class Figures(Struct):
+def figures(incidents: int, expected: list[ExpectedPage], pages: list[Page]) -> dict[str, Any]:
     """Of a number of incidents. What there was nothing of is None, never 0 or 100 %."""
-
-    incidents: int = 0
-    expected: int = 0
-    found: int = 0
-    pages: int = 0
-    true_pages: int = 0
-    causes: int = 0
-    causes_right: int = 0
-    delays_ms: list[int] = field(default_factory=list)
-
-    def take(self, expected: Iterable[ExpectedPage], pages: Iterable[Page]) -> None:
-        for one in expected:
-            self.expected += 1
-            self.found += one.found is not None
-            self.causes += one.cause_is_right is not None
-            self.causes_right += one.cause_is_right is True
-            if one.delay_ms is not None:
-                self.delays_ms.append(one.delay_ms)
-        for page in pages:
-            self.pages += 1
-            self.true_pages += page.is_true
-
-    def as_json(self) -> dict[str, Any]:
-        delays = sorted(self.delays_ms)
-        return {
-            "incidents": self.incidents,
-            "wanted": self.expected,
-            "recall": _share(self.found, self.expected),
-            "precision": _share(self.true_pages, self.pages),
-            "cause_right": _share(self.causes_right, self.causes),
-            "delay_s_p50": _percentile(delays, 50),
-            "delay_s_p99": _percentile(delays, 99),
-        }
+    causes = [one.cause_is_right for one in expected if one.cause_is_right is not None]
+    delays = sorted(one.delay_ms for one in expected if one.delay_ms is not None)
+    return {
+        "incidents": incidents,
+        "wanted": len(expected),
+        "recall": _share(sum(one.found is not None for one in expected), len(expected)),
+        "precision": _share(sum(page.is_true for page in pages), len(pages)),
+        "cause_right": _share(sum(causes), len(causes)),
+        "delay_s_p50": _percentile(delays, 50),
+        "delay_s_p99": _percentile(delays, 99),
+    }
 
 
 def _share(part: int, whole: int) -> float | None:
@@ -71,7 +48,7 @@ class Report(Struct):
         return [(run, page) for run in self.healthy for page in run.pages if not page.is_true]
 
     @property
-    def untold(self) -> list[tuple[Run, ExpectedPage]]:
+    def without_page(self) -> list[tuple[Run, ExpectedPage]]:
         """What was wrong for ten minutes without a page."""
         runs = [*self.incidents, *self.healthy]
         return [(run, one) for run in runs for one in run.lasting if one.found is None]
@@ -80,7 +57,7 @@ class Report(Struct):
     def is_bad(self) -> bool:
         """Something was missed, or a healthy group paged; with perturbations only what lasts must not be missed."""
         missed = any(one.found is None for run in self.incidents for one in run.expected)
-        perturbed = self.perturbed is not None and (self.perturbed.untold or self.perturbed.healthy_pages)
+        perturbed = self.perturbed is not None and (self.perturbed.without_page or self.perturbed.healthy_pages)
         return bool(missed or self.healthy_pages or perturbed)
 
     def as_json(self) -> dict[str, Any]:
@@ -94,7 +71,7 @@ class Report(Struct):
         return {
             "all": self._lasting_figures(),
             "perturbations": {name: self._with(name)._lasting_figures() for name in names},
-            "lasting_without_page": [_missed_timers(run, one) for run, one in self.untold],
+            "lasting_without_page": [_missed(run, one) for run, one in self.without_page],
         }
 
     def _with(self, name: str) -> Report:
@@ -106,7 +83,7 @@ class Report(Struct):
             "incidents": len(self.incidents),
             "lasting": sum(len(run.lasting) for run in [*self.incidents, *self.healthy]),
             "lasting_told_late": sum(one.is_late for run in [*self.incidents, *self.healthy] for one in run.lasting),
-            "lasting_without_page": len(self.untold),
+            "lasting_without_page": len(self.without_page),
             "false_in_incidents": len(self._false_of_incidents()),
             "healthy_runs": len(self.healthy),
             "healthy_rebalances": sum(run.rebalances for run in self.healthy),
@@ -115,19 +92,17 @@ class Report(Struct):
         }
 
     def _as_json(self) -> dict[str, Any]:
-        total = self._figures(lambda _: True, lambda _: True)
-        rebalances = sum(run.rebalances for run in self.healthy)
         return {
             "total": {
-                **total,
-                "healthy_rebalances": rebalances,
+                **_figures_of(self.incidents),
+                "healthy_rebalances": sum(run.rebalances for run in self.healthy),
                 "healthy_pages": len(self.healthy_pages),
                 "simulated_s": round(sum(run.seconds for run in [*self.incidents, *self.healthy])),
             },
             "kinds": {kind: self._of_kind(kind) for kind in self._kinds()},
             "causes": {cause: self._of_faults(names) for cause, names in self._causes().items()},
             "faults": {name: self._of_faults({name}) for name in self._faults()},
-            "missed": [_missed_timers(run, one) for run in self.incidents for one in run.expected if one.found is None],
+            "missed": [_missed(run, one) for run in self.incidents for one in run.expected if one.found is None],
             "false": [*self._false_of_incidents(), *(_page(run, page) for run, page in self.healthy_pages)],
         }
 
@@ -139,7 +114,9 @@ class Report(Struct):
         return sorted({run.faults[0] for run in self.incidents})
 
     def _of_kind(self, kind: str) -> dict[str, Any]:
-        return self._figures(lambda one: one.kind == kind, lambda page: page.kind == kind)
+        expected = [one for run in self.incidents for one in run.expected if one.kind == kind]
+        pages = [page for run in self.incidents for page in run.pages if page.kind == kind]
+        return figures(len(self.incidents), expected, pages)
 
     def _causes(self) -> dict[str, set[str]]:
         """The cause that is the best name of faults, and these."""
@@ -151,19 +128,16 @@ class Report(Struct):
 
     def _of_faults(self, names: set[str]) -> dict[str, Any]:
         """Of the incidents of which one of them was the first fault."""
-        runs = [run for run in self.incidents if run.faults[0] in names]
-        return Report(runs)._figures(lambda _: True, lambda _: True)
-
-    def _figures(self, counts: Callable[[ExpectedPage], bool], is_of: Callable[[Page], bool]) -> dict[str, Any]:
-        figures = Figures()
-        for run in self.incidents:
-            expected, pages = [one for one in run.expected if counts(one)], [page for page in run.pages if is_of(page)]
-            figures.incidents += 1
-            figures.take(expected, pages)
-        return figures.as_json()
+        return _figures_of([run for run in self.incidents if run.faults[0] in names])
 
     def _false_of_incidents(self) -> list[dict[str, Any]]:
         return [_page(run, page) for run in self.incidents for page in run.pages if not page.is_true]
+
+
+def _figures_of(runs: list[Run]) -> dict[str, Any]:
+    return figures(
+        len(runs), [one for run in runs for one in run.expected], [page for run in runs for page in run.pages]
+    )
 
 
 def _of_run(run: Run) -> dict[str, Any]:
@@ -171,7 +145,7 @@ def _of_run(run: Run) -> dict[str, Any]:
     return {**found, "perturbations": run.perturbations} if run.perturbations else found
 
 
-def _missed_timers(run: Run, one: ExpectedPage) -> dict[str, Any]:
+def _missed(run: Run, one: ExpectedPage) -> dict[str, Any]:
     return {
         **_of_run(run),
         "kind": one.kind.value,

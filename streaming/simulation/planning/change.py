@@ -120,4 +120,4 @@ def brokers_after(change: Change, current: CurrentGroup) -> tuple[str, ...]:
 def new_ids(count: int, current: CurrentGroup) -> tuple[str, ...]:
     """Ids for clients that join: where they stand among the others is not known, so they are dealt out evenly."""
     known = sorted(current.client_ids)
-    return tuple(f"{known[place * len(known) // count]}-new{place + 1}" for place in range(count))
+    return tuple(f"{known[index * len(known) // count]}-new{index + 1}" for index in range(count))

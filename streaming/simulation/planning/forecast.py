@@ -182,8 +182,8 @@ class Trial:
     def _roll(self, fleet: Fleet) -> float:
         """Restart those who stay, so many at a time, each under its id."""
         clients = [client for client in fleet.clients if client.client_id not in self._change.join]
-        for place, client in enumerate(clients):
-            delay_ms = place // self._change.at_a_time * STEP_S * 1_000
+        for index, client in enumerate(clients):
+            delay_ms = index // self._change.at_a_time * STEP_S * 1_000
             fleet.clock.after(delay_ms, fleet.leave, client)
             config = self._config(self._new[client.client_id])
             fleet.clock.after(delay_ms + RESTART_S * 1_000, fleet.join, client.client_id, config)

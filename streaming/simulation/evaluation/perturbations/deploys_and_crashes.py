@@ -40,8 +40,8 @@ def _deploy(context: PerturbationContext) -> None:
     longest_s = (DEPLOY_S if context.is_healthy else DEPLOY_IN_INCIDENT_S) / max(1, len(pods))
     step_ms = round(min(context.log_uniform(*POD_S), longest_s) * 1_000)
     keeps_ids = context.random.random() < 0.5
-    for place, client in enumerate(pods):
-        group.fleet.clock.after(place * step_ms, _replace, context, client, keeps_ids)
+    for index, client in enumerate(pods):
+        group.fleet.clock.after(index * step_ms, _replace, context, client, keeps_ids)
 
 
 def _add_topic(group: SimulatedGroup) -> None:
@@ -86,8 +86,8 @@ def shut_down_together(context: PerturbationContext) -> None:
 
     def start() -> None:
         ids = [f"{host}@{context.random.randrange(1, 1 << 30)}" for _ in range(context.random.randrange(*TOGETHER))]
-        for place, client_id in enumerate(ids):
-            clock.after(place * 200, group.start, client_id, group.config)
+        for index, client_id in enumerate(ids):
+            clock.after(index * 200, group.start, client_id, group.config)
         clock.after(context.delay_ms(TOGETHER_S) + len(ids) * 200, stop, ids)
 
     def stop(ids: list[str]) -> None:
