@@ -1,4 +1,4 @@
-"""docs/glossary.md: every entry is linked from a page, every link has its entry, and the code that it names exists."""
+"""Links of the docs, the words of docs/glossary.md, and the modules that docs/architecture.md names."""
 
 import re
 from pathlib import Path
@@ -50,3 +50,15 @@ def headings(path: Path) -> set[str]:
     """As GitHub makes anchors of them."""
     titles = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_architecture_names_every_module_of_the_core_in_its_package() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = text.partition("### Inside the core\n")[2].partition("\n### ")[0]
+    named, package = set(), ""
+    for first, modules in re.findall(r"^\|([^|]*)\|([^|]*)\|", section, re.MULTILINE)[2:]:
+        package = {"–": "", "": package}.get(first.strip(), first.strip(" `"))
+        named |= {package + module for module in re.findall(r"`(\w+)`", modules)}
+    core = ROOT / "streaming" / "core"
+    modules = {path.relative_to(core).with_suffix("").as_posix() for path in core.rglob("*.py")}
+    assert named == {name for name in modules if not name.startswith("allocation/") and "__init__" not in name}
