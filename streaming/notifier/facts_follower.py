@@ -15,15 +15,16 @@ from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, SubTreeFileSystem
 
 from schemas.ddl import payload_column
-from schemas.facts import AlertFact, Fact, HealthFact, Payload
+from schemas.facts import AlertFact, Fact, GroupFact, HealthFact, Payload
+from schemas.identity import group_key
 from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
 
 log = logging.getLogger(__name__)
 
-FACT_KINDS: tuple[type[Payload], ...] = (AlertFact, HealthFact)
+FACT_KINDS: tuple[type[Payload], ...] = (AlertFact, HealthFact, GroupFact)
 MAX_COMMITS = 500  # of more than these a snapshot is read sooner
 LOOK_EVERY_POLLS = 30  # polls without a commit until it is asked whether the log goes on elsewhere
-HEALTH_DAYS = 1  # older health facts say nothing of now
+RECENT_DAYS = 1  # older facts of health and groups are not looked for: there are many, and newer ones follow
 _COLUMNS = [*KEY_COLUMNS, *map(payload_column, FACT_KINDS)]
 _WANTED = pc.field("fact").isin([kind.fact for kind in FACT_KINDS])
 
@@ -39,7 +40,7 @@ class FactsFollower:
         self._polls = 0
 
     def read(self) -> list[Fact]:
-        """New facts of alerts and health, oldest commit first; of a snapshot the newest of each alert.
+        """New facts of alerts, health and groups, oldest commit first; of a snapshot only the newest of each.
 
         While there is no table, nothing. Raises what deltalake and pyarrow raise; then nothing counts as read.
         """
@@ -101,10 +102,11 @@ class FactsFollower:
         actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         days = [day for action in actions if (day := str(action.get("partition.date") or ""))]
         newest = max(days, default="1970-01-01")
-        recent = str(date.fromisoformat(newest) - timedelta(days=HEALTH_DAYS))
+        recent = str(date.fromisoformat(newest) - timedelta(days=RECENT_DAYS))
         for action in actions:
             is_recent = str(action.get("partition.date") or newest) >= recent
-            if _may_hold(action, AlertFact.fact) or (is_recent and _may_hold(action, HealthFact.fact)):
+            kinds = FACT_KINDS if is_recent else (AlertFact,)
+            if any(_may_hold(action, kind.fact) for kind in kinds):
                 yield from self._rows(unquote(action["path"]))
 
 
@@ -114,7 +116,7 @@ def _files_in(path: str) -> FileSystem:
 
 
 def newest_facts(facts: Iterable[Fact]) -> Iterator[Fact]:
-    """The newest fact of each alert; the newest health fact of each cluster, and the newest that counts a round."""
+    """The newest of each alert, of each refused group, of the health of each cluster, also while rounds came."""
     newest: dict[tuple[str, str], Fact] = {}
     for fact in facts:
         names: list[tuple[str, str]] = []
@@ -122,10 +124,13 @@ def newest_facts(facts: Iterable[Fact]) -> Iterator[Fact]:
             names = [("alert", fact.payload.fingerprint)]
         elif isinstance(fact.payload, HealthFact):
             names = [("health", fact.cluster)] + ([("rounds", fact.cluster)] if fact.payload.rounds else [])
+        elif isinstance(fact.payload, GroupFact):
+            names = [("group", group_key(fact.cluster, fact.group))]
         for name in names:
             if name not in newest or newest[name].seq < fact.seq:
                 newest[name] = fact
-    yield from {id(fact): fact for fact in newest.values()}.values()
+    told = (fact for fact in newest.values() if not isinstance(fact.payload, GroupFact) or fact.payload.refused_since)
+    yield from {id(fact): fact for fact in told}.values()
 
 
 def _may_hold(action: dict[str, Any], kind: str) -> bool:

@@ -6,15 +6,23 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from schemas.facts import Fact, GroupFact
+from schemas.facts import Fact, GroupFact, RebalanceFact
 from streaming.notifier import facts_follower
 from streaming.notifier.facts_follower import FactsFollower
 from tests.notifier.facts import alert, health
 from tests.tables.written import commit
 
-OTHER = Fact(1, "c", "g", None, alert().ts, GroupFact(
-    status="healthy", members=1, queues=1, counts={}, brokers_covered=1, brokers_known=1, members_reporting=1,
+OTHER = Fact(1, "c", "g", None, alert().ts, RebalanceFact(
+    trigger="join", joined=(), left=(), topics=(), from_ts=1, to_ts=2, converged=True, queues_moved=0, fewest_moves=0,
+    duplicated_ms=0, orphaned_ms=0,
 ))  # fmt: skip
+
+
+def of_group(group: str, seq: int, refused_since: int | None = None) -> Fact:
+    return Fact(seq, "c", group, None, alert().ts, GroupFact(
+        status="unknown", members=0, queues=1, counts={"UNKNOWN": 1}, brokers_covered=0, brokers_known=1,
+        members_reporting=0, refused_since=refused_since,
+    ))  # fmt: skip
 
 
 @pytest.fixture
@@ -39,6 +47,17 @@ def test_facts_come_once_and_only_those_that_matter(table: Path) -> None:
     commit(table, [alert(seq=2, state="resolved", at=5, fired=0)])
     commit(table, [alert("h")])
     assert follower.read() == [alert(seq=2, state="resolved", at=5, fired=0), alert("h")]
+
+
+def test_a_group_whose_events_are_refused_is_heard_of(table: Path) -> None:
+    """Else nobody is notified that evenkeel cannot see it."""
+    follower = FactsFollower(str(table))
+    refused, taken = of_group("g", 5, refused_since=7), of_group("g", 6)
+    commit(table, [refused, of_group("h", 1)])
+    assert follower.read() == [refused], "of a snapshot: only what is refused"
+    commit(table, [taken])
+    assert follower.read() == [taken]
+    assert FactsFollower(str(table)).read() == []
 
 
 def test_restart_goes_on_where_it_stopped(table: Path) -> None:
