@@ -15,7 +15,7 @@ def _listed_twice(topic: TopicEvidence, proven: bool) -> list[MemberEvidence]:
 
 
 def same_client_id(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
-    """Two instances use one client id: both compute the share of its first entry, nobody that of its second."""
+    """Two instances use one client id: both take the share of its first entry, and no client that of its second."""
     duplicates = _listed_twice(topic, proven=True)
     if not duplicates:
         return None
@@ -32,8 +32,8 @@ def same_client_id(topic: TopicEvidence, queues: frozenset[int]) -> Explanation 
 def stale_connection(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
     """A client id is listed twice, but a second instance is not proven: most likely a connection that has died.
 
-    All members share out a list that holds the id twice, and nobody takes the share of its second entry. Other members'
-    queues do not stand still because of it.
+    All members share out a list that has the id twice, and no client takes the share of its second entry. Queues of
+    other members do not stand still because of it.
     """
     doubled = _listed_twice(topic, proven=False)
     if not doubled:

@@ -47,7 +47,7 @@ def _stuck(topic: TopicEvidence, idle: dict[int, set[int]], broker_names: tuple[
 
 
 def owner_does_not_report(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
-    """Nobody says that it owns the queue. The member that should own it pulls by itself and names no queues."""
+    """No client reports to own the queue, and the member that should own it pulls actively and reports no queues."""
     owners = topic.left_to_non_reporting(queues, excluded=False)
     named = {index for indices in owners.values() for index in indices}
     return explanation(Cause.CLIENT_STALLED, owners, OwnersDoNotReport(clients=topic.clients(named)), named)
@@ -64,7 +64,7 @@ def lock_stuck(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | No
 
 
 def member_gone(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
-    """Its last owner has left the list, and nobody has taken it over."""
+    """Its last owner has left the list, and no member has taken it over."""
     gone = topic.of_group.left_lately - topic.members.keys()
     explained = {q for q in queues if gone & set(topic.queue(q).last_stable_owners)}
     owners = gone & {index for q in explained for index in topic.queue(q).last_stable_owners}

@@ -1,4 +1,4 @@
-"""ROOM_WITHOUT_CONSUMER and CONFIG_MISSES_QUEUE: strategies that give some queues to nobody."""
+"""ROOM_WITHOUT_CONSUMER and CONFIG_MISSES_QUEUE: strategies that give some queues to no member."""
 
 from schemas.facts import Cause
 from schemas.observed import NotConfigured, RoomWithoutConsumer

@@ -9,7 +9,7 @@ from streaming.core.evidence.topic_evidence import TopicEvidence
 def view_divergence(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
     """Brokers that host the topic list different members; each client asks only one of them.
 
-    Each broker drops a silent client in its own time, so lists differ for a while whenever one has changed.
+    Each broker drops a silent client at its own time, so lists differ for a while after every change.
     """
     is_young = topic.now - topic.listed_ts < topic.timing.grace_membership_ms
     if not topic.views_differ or topic.has_broker_back or is_young:

@@ -29,7 +29,7 @@ def _sizes(topic: TopicEvidence, hosts: list[HostedQueues]) -> tuple[BrokerQueue
 
 
 def _shared_out_otherwise(topic: TopicEvidence, queues: frozenset[int]) -> frozenset[int]:
-    """Queues that are one member's by one copy of the route and another's by another."""
+    """Queues that one copy of the route gives to one member, and another copy to another."""
     try:
         shares = [topic.share_out(readable(copy.hosts)) for copy in topic.copies]
     except NotKnown:
@@ -39,11 +39,11 @@ def _shared_out_otherwise(topic: TopicEvidence, queues: frozenset[int]) -> froze
 
 
 def route_lag(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
-    """The queue is new, or another member's by the route as it was, and somebody still goes by that."""
+    """The queue is new, or the route before gave it to another member, and some member still uses that route."""
     changed_ms = topic.now - topic.route_changed_ts
     if not topic.route_changed_ts or changed_ms > topic.timing.new_route_ms:
         return None
-    if not topic.previous_hosts:  # the topic is new to us, or had no queues: there is no old route to go by
+    if not topic.previous_hosts:  # the topic is new, or had no queues: there is no old route
         return None
     before = readable(topic.previous_hosts)
     known = dict(before)
@@ -53,7 +53,7 @@ def route_lag(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | Non
 
 
 def _of_another_before(topic: TopicEvidence, queues: frozenset[int], before: list[tuple[int, int]]) -> set[int]:
-    """Queues whose owner should have changed with the route, and which are owned by nobody but the old and the new."""
+    """Queues whose owner should have changed with the route, and that only the old and the new owner own."""
     if topic.expected is None or topic.broadcasts:
         return set()
     try:

@@ -23,9 +23,9 @@ def strategy_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Explanati
 
 
 def sdks_differ(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
-    """All members of one SDK own what the strategy gives them, and none of another does: that sorts differently.
+    """All members of one SDK own what the strategy gives them, and none of another SDK does: it sorts differently.
 
-    A member that owns nothing has sorted nothing: it has not taken part.
+    Members that own nothing do not count.
     """
     by_language: dict[str, list[int]] = {}
     for member in topic.members.values():

@@ -16,7 +16,7 @@ def subscription_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Expla
 
 
 def pulls_refused(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
-    """Members do not subscribe to the topic: after their heartbeats brokers refuse the pulls of those who do."""
+    """Some members do not subscribe to the topic: after their heartbeats brokers refuse the pulls of those that do."""
     return _not_subscribed(topic, queues) if topic.not_subscribers else _subscriptions_in_turn(topic, queues)
 
 
@@ -27,7 +27,7 @@ def _not_subscribed(topic: TopicEvidence, queues: frozenset[int] | set[int]) -> 
 
 
 def _subscriptions_in_turn(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
-    """Brokers show sets of topics in turn, some of which lack this one: who sent the last of them is not known."""
+    """Brokers show sets of topics in turn, some without this topic. Which member sent the last one is not known."""
     sets = topic.of_group.rival_subscriptions
     if all(topic.name in one for one in sets) or not any(topic.name in one for one in sets):
         return None

@@ -1,6 +1,6 @@
 """Every cause in one table: what the code knows of it, and which rules find it.
 
-A new cause is a row here, a rule in this package and a kind of evidence in ``schemas.observed``. Its sentences stand in
+A new cause is a row here, a rule in this package and a kind of evidence in ``schemas.observed``. Its sentences are in
 ``streaming/notices`` (English and Chinese), its description in docs/findings.md. Tests say what is missing.
 """
 
@@ -100,7 +100,7 @@ CAUSES: dict[Cause, CauseRow] = {
 Rule = Callable[[TopicEvidence, frozenset[int]], Explanation | None]
 _DUPLICATED, _ORPHANED, _STALLED, _MISPLACED = Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.MISPLACED
 
-# In order: from what makes other causes appear to what is only a symptom.
+# In this order: first what makes other causes appear, last what is only a symptom.
 RULES: tuple[tuple[Rule, frozenset[Kind]], ...] = (
     (same_client_id, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED})),
     (client_silent, frozenset({_STALLED})),

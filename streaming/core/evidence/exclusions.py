@@ -1,4 +1,4 @@
-"""What is not ours to judge: members whose queues do not follow from their own arithmetic, and groups of only such."""
+"""What evenkeel does not judge: members that do not compute their queues themselves, and groups of only these."""
 
 import re
 
@@ -14,7 +14,7 @@ _GRPC_CLIENT_ID = re.compile(r"[^@]+@[0-9]+@[0-9]+@[0-9a-z]+")
 
 
 def why_excluded(client_id: str, running: RunningProfile | None, heartbeat: HeartbeatProfile | None) -> str | None:
-    """Why a member is not ours to judge. It stands in the brokers' lists all the same, and is given a share by others.
+    """Why evenkeel does not judge a member. Brokers list it like any other, so other members leave it a share.
 
     RebalanceImpl.rebalanceByTopic shares out among all ids of MQClientInstance.findConsumerIdList, whatever they run.
     """

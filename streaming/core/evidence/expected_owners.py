@@ -1,4 +1,4 @@
-"""Who should own what: every member's own arithmetic, done once for all of them."""
+"""Who should own what: what every member's strategy computes, done once for all members."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -82,10 +82,10 @@ Asked = tuple[tuple[str, bytes], str, Hosts, tuple[str, ...]]
 
 
 class KeptOwners:
-    """What was computed lately, the latest used last, within ``most`` bytes, about.
+    """A cache of about ``most`` bytes; the entry that was used last is dropped last.
 
-    The share-out of a thousand clients and queues takes some 300 KB, that of a small group 3 KB: a number of entries
-    says little of the memory.
+    The result for a thousand clients and queues takes some 300 KB, for a small group 3 KB. So a limit on the number of
+    entries would not limit the memory.
     """
 
     def __init__(self, most: int) -> None:

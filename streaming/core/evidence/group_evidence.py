@@ -1,4 +1,4 @@
-"""What the evidence at hand amounts to, before anything is judged: per member, and of the whole group."""
+"""What is known of each member and of the whole group, before anything is judged."""
 
 from functools import cached_property
 
@@ -13,7 +13,7 @@ Subscriptions = tuple[tuple[str, str | None], ...]
 
 
 class MemberEvidence:
-    """What one listed client has said. ``as_of``: the moment from which all of its instances have; 0: not all have.
+    """What one listed client has reported. ``as_of``: since when all of its instances have; 0: not all have.
 
     ``exclusion``: why evenkeel does not judge it. ``is_non_reporting``: it does not say which queues it owns, or it is
     excluded.
@@ -59,20 +59,20 @@ class MemberEvidence:
         self.is_non_reporting = self.exclusion is not None or not self._says_what_it_owns()
 
     def _says_what_it_owns(self) -> bool:
-        """Also of one that has not reported: what it will say is not known."""
+        """True also for a member that has not reported yet: it may report what it owns."""
         if self.running is None or all(report.owned for report in self.reports):
             return True
         return tells_when_it_owns_nothing(self.running, self.heartbeat)
 
 
 def _doubled_since(group: Group, client: Client) -> int:
-    """When a list that holds the id twice last changed: what was said before is of no use as proof."""
+    """When a list that has the id twice last changed: reports from before prove nothing."""
     brokers = zip(group.state.brokers, client.entries, strict=False)
     return max((broker.changed_ts for broker, entries in brokers if entries > 1), default=0)
 
 
 def _two_instances_answer(group: Group, client: Client, reports: list[Report]) -> bool:
-    """Two start times under one client id, both heard lately: two instances."""
+    """Two start times under one client id, both reported lately: two instances."""
     not_before = max(group.state.now - group.timing.report_max_age_ms, _doubled_since(group, client))
     return len(reports) > 1 and all(report.answered_ts > not_before for report in reports)
 
@@ -134,7 +134,7 @@ class GroupEvidence:
 
     @cached_property
     def left_lately(self) -> frozenset[int]:
-        """Clients of whom it is kept that they left; some may have come back."""
+        """Clients that have left and are still remembered; some may have come back."""
         left = {change.client_id for change in self.group.state.membership_changes if not change.joined}
         return frozenset(index for index, client in enumerate(self.group.state.clients) if client.client_id in left)
 
@@ -185,10 +185,10 @@ class GroupEvidence:
         return topics
 
     def may_subscribe(self, topic: str) -> bool:
-        """Whether somebody is known to subscribe to the topic, or nobody is known to subscribe to anything.
+        """Whether a member is known to subscribe to the topic, or no subscription of the group is known.
 
-        A broker shows one table a group, that of the last heartbeat: a topic that is in none of them now may be of a
-        member whose turn comes again, but then it is seen again.
+        A broker shows one subscription table for each group, that of the last heartbeat. A topic that no broker shows
+        now may belong to a member whose heartbeat comes later; then it is seen again.
         """
         return topic in self.subscribed or not (self.subscribed or topic in self._not_shown)
 
@@ -210,14 +210,14 @@ class GroupEvidence:
 
     @cached_property
     def is_balanced_by_clients(self) -> bool:
-        """Whether a member says that it shares out queues itself, which then counts, not what brokers are set to."""
+        """Whether a member reports that it shares out queues itself: this counts more than the broker's setting."""
         return any(member.running is not None and member.running.client_rebalance for member in self.members.values())
 
     @cached_property
     def exclusion(self) -> str | None:
-        """Why the whole group is not ours to judge: a rule says so, or no member that is heard of is.
+        """Why evenkeel does not judge the group: a rule says so, or every member that has reported is excluded.
 
-        Of one that was not asked yet it is not known what it runs.
+        What a member runs that was not asked yet is not known.
         """
         if self.group.rule.excluded:
             return CONFIGURED

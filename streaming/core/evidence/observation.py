@@ -1,4 +1,4 @@
-"""What is noted of topics and queues at a round marker, before anything is judged: the only evidence that writes."""
+"""Notes what changed of topics and queues at a round marker, before anything is judged: only this module writes."""
 
 from typing import NamedTuple
 
@@ -14,9 +14,9 @@ from streaming.core.state.queue_state import Queue
 
 
 class TopicObservation(NamedTuple):
-    """A topic with its queues: those in its route, and those that are held though they are not in it.
+    """A topic with its queues: those in its route, and those that have an owner but are not in the route.
 
-    ``held``: indices of all queues of the topic that somebody says to own. ``routed`` and ``outside`` are empty
+    ``held``: indices of all queues of the topic that some client reports to own. ``routed`` and ``outside`` are empty
     where no queue is judged by itself.
     """
 
@@ -27,7 +27,7 @@ class TopicObservation(NamedTuple):
 
 
 def observe(group: Group, evidence: GroupEvidence) -> list[TopicObservation]:
-    """Every topic of the group. At the same marker it can be done again and says the same."""
+    """Every topic of the group. A second call at the same marker gives the same."""
     held: dict[int, set[int]] = {}
     for index in evidence.holders:
         held.setdefault(group.state.queues[index].topic, set()).add(index)
@@ -74,7 +74,7 @@ def _observe_queue(topic: TopicEvidence, index: int, queue: Queue) -> QueueEvide
 
 
 def _note_mismatch(q: QueueEvidence, queue: Queue) -> None:
-    """Since when the queue has not looked right for want of evidence that counts: settling has an end."""
+    """Notes since when the queue looks wrong without enough evidence, because settling must end."""
     if q.looks_right or q.topic.is_complete or not q.topic.is_fresh:
         if queue.anomaly is not None:
             queue.mismatch_since_ts = 0
@@ -83,7 +83,7 @@ def _note_mismatch(q: QueueEvidence, queue: Queue) -> None:
 
 
 def _note_idle_owner(q: QueueEvidence, queue: Queue, is_still: bool) -> None:
-    """Since when the owner of a queue that stands still has had nothing of it in hand."""
+    """Notes since when the owner of a queue that stands still has had no messages of it in hand."""
     if not is_still or held_by(q.topic, q.index, q.newest) is not InHand.NOTHING:
         queue.idle_since_ts = 0
     elif not queue.idle_since_ts:
@@ -92,9 +92,9 @@ def _note_idle_owner(q: QueueEvidence, queue: Queue, is_still: bool) -> None:
 
 
 def _restart_the_stall_timers(q: QueueEvidence, queue: Queue) -> None:
-    """A queue that nobody owned, or that was in no route, stood still for that reason: it gets the whole time to move.
+    """Restarts the stall timer when a queue gains an owner or a route, or when another client takes it over.
 
-    So does one of a topic on which name servers differ, or did just now, unless it is known to stand still.
+    Also while name servers differ on the topic, or differed just now, unless the queue is known to stand still.
     """
     is_new = queue.publish_delay_ms < 0 or (q.topic.is_converging and q.found not in BY_OFFSETS)
     starts_afresh = is_new or _is_taken_over(q, queue)
@@ -105,7 +105,7 @@ def _restart_the_stall_timers(q: QueueEvidence, queue: Queue) -> None:
 
 
 def _is_taken_over(q: QueueEvidence, queue: Queue) -> bool:
-    """From nobody, from a dead connection, or from an owner under whom it stood still: not the new owner's doing."""
+    """Whether a new owner takes it over that did not cause the stall: from none, a dead connection, a stuck owner."""
     if q.found is Kind.STALLED and queue.cause == Cause.STALE_CONNECTION and not q.topic.has_an_id_twice:
         return True
     if q.found is Kind.STALLED:

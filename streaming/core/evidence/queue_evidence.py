@@ -1,4 +1,4 @@
-"""What concerns one queue that is judged: who says to own it, who should, and which reports count."""
+"""One queue as its rules see it: who reports to own it, who should own it, and which reports count."""
 
 from schemas.facts import Kind
 from streaming.core.evidence.topic_evidence import TopicEvidence
@@ -45,9 +45,9 @@ class QueueEvidence:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every member has said what it owns, recently, and late enough to count, or it has settled too long.
+        """Whether every member has reported, recently and late enough to count, or the queue has settled too long.
 
-        Members that change faster than they are asked hide who owns what: a queue that moves goes on settling.
+        Where members change faster than they are asked, nobody can know the owners: a queue that moves stays SETTLING.
         """
         if self.topic.is_complete:
             return True
@@ -55,7 +55,7 @@ class QueueEvidence:
 
     @property
     def looks_right(self) -> bool:
-        """Whether the newest reports, young or not, show the expected owner, or a single one where none is known."""
+        """Whether the newest reports, counting or not, show the expected owner, or one owner if that is not known."""
         if self.topic.broadcasts:
             return not self.lacking
         return len(self.newest) == 1 and (self.expected is None or self.newest == self.expected)
@@ -75,7 +75,7 @@ class QueueEvidence:
 
     @property
     def may_follow_a_newer_route(self) -> bool:
-        """Whether members may know a route that the events do not tell yet; name servers hold an old one 120 s long."""
+        """Whether members may know a newer route than the events: a name server keeps an old one for up to 120 s."""
         queue, now, timing = self.queue, self.topic.now, self.topic.timing
         if self.found is Kind.ORPHANED and queue.stalled_ms >= timing.stall_ms:
             return False  # it was STALLED for as long
@@ -91,9 +91,9 @@ class QueueEvidence:
 
     @property
     def says_twice_for_long(self) -> bool:
-        """Whether two or more go on saying that they own it, more often in turn than there were changes to explain it.
+        """Whether two or more clients report it in turn, more often than changes of members or routes can explain.
 
-        Each in its newest report, for longer than a queue may settle: then it did not change hands between them.
+        Each does so in its newest report, and for longer than a queue may settle. So it did not change hands each time.
         """
         since_ts = self.queue.two_owners_since_ts
         if not since_ts:

@@ -1,4 +1,4 @@
-"""Whether a queue stands still, for as long as counts, and whether somebody has messages of it in hand."""
+"""Whether a queue has stood still for long enough, and whether some client has messages of it in hand."""
 
 from collections.abc import Iterable
 from enum import Enum
@@ -24,9 +24,9 @@ class InHand(Enum):
 
 
 def is_not_pulled(topic: TopicEvidence, index: int) -> bool:
-    """Messages wait to be pulled, and neither offset has moved for as long as counts, seen without a gap.
+    """Messages wait to be pulled, and neither offset has moved for long enough, without a gap between readings.
 
-    Members that do not say what they own pull when they like, and may keep their offsets elsewhere.
+    Members that do not report what they own pull when they like, and may keep their offsets elsewhere.
     """
     queue, enough_ms = topic.queue(index), topic.timing.stall_ms + _orderly_extra(topic)
     if queue.stalled_ms <= 0 or queue.pull_lag <= 0 or not _counts(topic, queue):
@@ -41,8 +41,9 @@ def is_not_pulled(topic: TopicEvidence, index: int) -> bool:
 def is_not_consumed(topic: TopicEvidence, queue: QueueView) -> bool:
     """Messages wait, and the group's offset has not moved for longer than a batch takes.
 
-    A batch that a rebalance interrupts begins again with another owner: if anything has changed meanwhile, it must be
-    half as long again. Who pulls actively stores its offset when it likes, so there the pull offset must stand too.
+    A batch that a rebalance interrupts begins again with another owner. So if anything has changed meanwhile, the time
+    is half as long again. A client that pulls actively stores its offset when it likes, so its pull offset must stand
+    still too.
     """
     if not queue.unconsumed_since_ts or queue.consumer_lag <= 0 or not _counts(topic, queue):
         return False
@@ -56,17 +57,17 @@ def is_not_consumed(topic: TopicEvidence, queue: QueueView) -> bool:
 
 
 def _counts(topic: TopicEvidence, queue: QueueView) -> bool:
-    """Whether the queue's offsets say something of the group as it is now."""
+    """Whether the queue's offsets can show a stall of the group as it is now."""
     if topic.of_group.message_model in (None, BROADCASTING):
         return False  # broadcasting clients keep their offsets to themselves
     if not topic.of_group.may_subscribe(topic.topic.name):
-        return False  # the offsets of a topic that was consumed once stand still for ever
+        return False  # the offsets of a topic that the group no longer consumes never move
     is_seen = queue.broker not in topic.uncovered and is_seen_lately(topic.group, queue)
     return is_seen and not _may_wait_for_its_broker(topic, queue)
 
 
 def _may_wait_for_its_broker(topic: TopicEvidence, queue: QueueView) -> bool:
-    """Whether its broker was away so lately that its members may not have come back to it."""
+    """Whether its broker was away so lately that members may not have reconnected to it."""
     returned_ts = topic.broker(queue.broker).returned_ts
     return returned_ts > 0 and queue.progress_ts - returned_ts < topic.timing.grace_broker_ms
 
@@ -80,10 +81,10 @@ def _orderly_extra(topic: TopicEvidence) -> int:
 
 
 def held_by(topic: TopicEvidence, index: int, owners: list[int]) -> InHand:
-    """By the last report of each owner, until it is too old; then by its silence, if it was asked in vain.
+    """By the last report of each owner until it is too old; then by whether the owner still answers.
 
-    One request that timed out says nothing. Where nobody is known to own the queue, a member that has never said
-    anything may have messages of it. One that has only just joined counts where nobody else has said anything either.
+    One request that timed out says nothing. If no owner is known, a member that has never reported may have messages of
+    the queue. A member that has only just joined counts only if no other member has reported either.
     """
     if not owners:
         joined_before = topic.now - topic.timing.report_max_age_ms
@@ -106,9 +107,9 @@ def _held_by_one(topic: TopicEvidence, index: int, owner: MemberEvidence) -> InH
 
 
 def _has_stopped(topic: TopicEvidence, queue: QueueView, owner: MemberEvidence) -> bool:
-    """Whether a client that was asked twice in vain had room for more and still pulled none: it holds what it held.
+    """Whether a client that did not answer two requests had room for more messages and still pulled none.
 
-    Listeners and pulls have threads of their own: a slow listener lets pulls go on until the cache is full
+    Listeners and pulls have different threads: with a slow listener pulls go on until the cache is full
     (DefaultMQPushConsumer.pullThresholdForQueue, 1,000 messages).
     """
     answered_ts = max(report.answered_ts for report in owner.reports)
@@ -118,17 +119,17 @@ def _has_stopped(topic: TopicEvidence, queue: QueueView, owner: MemberEvidence) 
 
 
 def has_room_for_more(topic: TopicEvidence, queue: QueueView) -> bool:
-    """Whether whoever owns it would go on pulling: few messages are in its hands, by a broker that tells so."""
+    """Whether its owner would go on pulling, because it has few messages in hand by the broker's offsets."""
     return not topic.broker(queue.broker).reports_pull_offsets or queue.consumer_lag - queue.pull_lag < FEW
 
 
 def are_all_pulled_consumed(topic: TopicEvidence, queue: QueueView) -> bool:
-    """Whether nobody can have any in hand, by a broker that tells what was pulled."""
+    """Whether no client can have messages in hand, by a broker that knows what was pulled."""
     return topic.broker(queue.broker).reports_pull_offsets and queue.pull_lag == queue.consumer_lag
 
 
 def has_just_finished(topic: TopicEvidence, queue: QueueView) -> bool:
-    """Whether the offsets are older than what the owner did last: it may have stored newer ones since."""
+    """Whether the owner may have stored newer offsets than the ones that were read last."""
     if FINDING_CODES[queue.finding] is not Kind.SLOW_CONSUMER and are_all_pulled_consumed(topic, queue):
         return False
     return queue.progress_ts < queue.idle_since_ts + topic.timing.persist_offsets_ms

@@ -1,4 +1,4 @@
-"""What concerns one topic of a group: its members, when evidence counts, and who should own what."""
+"""One topic of a group as rules see it: its members, from when on evidence counts, and who should own what."""
 
 from collections.abc import Collection, Iterable
 from functools import cached_property
@@ -21,7 +21,7 @@ _PULLS_BY_ITSELF = "pulls by itself"
 
 
 class TopicEvidence:
-    """What concerns one topic: its members, when evidence counts, and who should own what. Nothing of it is changed.
+    """One topic: its members, from when on evidence counts, and who should own what. Read only.
 
     ``queues`` are the indices of the queues that the route says can be read.
     """
@@ -78,7 +78,7 @@ class TopicEvidence:
         return self.queues or [i for i, queue in queues if queue.topic == self.index and queue.publish_delay_ms >= 0]
 
     def last_expected(self, queue: int) -> list[int] | None:
-        """Who should have owned the queue when it was judged last."""
+        """The expected owners of the queue when it was judged last."""
         return self.group.state.queues[queue].expected
 
     @property
@@ -96,9 +96,9 @@ class TopicEvidence:
 
     @cached_property
     def moving(self) -> list[int]:
-        """Queues that move, by offsets read so long after the last change of members that they show who owns them now.
+        """Queues that move, by offsets read late enough after the last change of members to show the present owner.
 
-        Brokers tell their offsets at different instants. So a queue that has stood still only briefly is none of these.
+        Brokers give their offsets at different times, so a queue that has stood still only briefly does not count.
         """
         not_before = self.listed_ts + self.timing.grace_membership_ms
         seen = [(index, self.group.state.queues[index]) for index in self.queues]
@@ -116,13 +116,13 @@ class TopicEvidence:
         return {queue: indices for queue, indices in owners.items() if indices}
 
     def _went_with_brokers(self) -> bool:
-        """Whether the route is empty because the brokers that hosted the topic are away: it was not deleted."""
+        """Whether the route is empty because the topic's brokers are away, and not because it was deleted."""
         state, oldest = self.group.state, self.now - self.group.timing.view_max_age_ms
         hosts = () if self.topic.hosts else self.topic.previous_hosts
         return any(state.brokers[hosted.broker].answered_ts < oldest for hosted in hosts)
 
     def _time_the_evidence(self) -> None:
-        """When the topic last changed, from when on reports count, and how far they reach."""
+        """Sets when the topic last changed, and from when on reports count."""
         timing, brokers, topic = self.group.timing, self.group.state.brokers, self.topic
         hosts = [brokers[index] for index in self.hosts]
         listed_ts = self.listed_ts = max((broker.changed_ts for broker in hosts), default=0)
@@ -145,7 +145,7 @@ class TopicEvidence:
         self.is_since_change = self.is_fresh and self.reports_as_of > self.change_ts
 
     def grace_since(self, ts: int) -> int:
-        """The longest grace, in milliseconds, of the changes that were still in theirs at ``ts``, or came later."""
+        """The longest grace, in ms, of the changes whose grace had not ended at ``ts``, or that came later."""
         last = self.ready_ts - self.change_ts
         return max((grace for changed_ts, grace in self._graces if changed_ts + grace > ts), default=last)
 
@@ -166,12 +166,12 @@ class TopicEvidence:
         return {broker: min(one.get(broker, 0) for one in known) for broker, _ in self.readable} if known else {}
 
     def is_doubtful(self, queue: QueueView) -> bool:
-        """Whether some name server's copy lacks the queue: then a client may rightly not know it, or still hold it."""
+        """Whether some name server's copy lacks the queue: then a client may be right to own it, or not to."""
         return bool(self.copies) and queue.queue_id >= self._in_every_copy.get(queue.broker, 0)
 
     @cached_property
     def is_converging(self) -> bool:
-        """Whether name servers began to differ, or ceased to, so lately that clients may rightly differ too."""
+        """Whether name servers began or ceased to differ so lately that clients may still differ too."""
         timing, copies = self.group.timing, self.topic.copies
         if copies is None:
             return False
@@ -183,7 +183,7 @@ class TopicEvidence:
     def follows_another_route(self) -> bool:
         """Whether all members share out exactly some other route, and not the one before: they may know a newer one.
 
-        It is not asked where every name server has given the route that is known.
+        False where every name server has given the known route.
         """
         if self.topic.all_asked or self.broadcasts or not self.is_fresh or self.expected is None:
             return False
@@ -218,14 +218,14 @@ class TopicEvidence:
 
     @cached_property
     def who_is_silent(self) -> str:
-        """Members that have not said what they own, recently and since the last change."""
+        """Members that have not reported what they own, recently and since the last change."""
         oldest = max(self.change_ts + 1, self.now - self.group.timing.report_max_age_ms)
         silent = [m.index for m in self.members.values() if m.as_of < oldest and not m.is_non_reporting]
         return f"no report since the last change from {self._first_of(silent)}"
 
     @property
     def who_does_not_report(self) -> str:
-        """Members that do not say what they own, or that are not ours to judge."""
+        """Members that do not report what they own, or that are excluded."""
         kinds = ", ".join(sorted({m.exclusion or _PULLS_BY_ITSELF for m in self.non_reporting}))
         what = "it owns" if len(self.non_reporting) == 1 else "they own"
         who = self._first_of([member.index for member in self.non_reporting])
@@ -238,11 +238,11 @@ class TopicEvidence:
 
     @property
     def unreported(self) -> int:
-        """What lasts of that which nobody says: of how many members what they own; -1: the group's message model."""
+        """How many members do not report what they own; -1: the group's message model is not known."""
         return -1 if self.of_group.message_model is None else len(self.non_reporting)
 
     def is_left_to_non_reporting(self, queue: int) -> bool:
-        """Whether nobody says that it owns the queue, and a member that does not say may do so."""
+        """Whether no member reports to own the queue, and a non-reporting member may own it."""
         if not self.non_reporting or self.owners(queue):
             return False
         return self.expected is None or any(
@@ -267,20 +267,20 @@ class TopicEvidence:
 
     @cached_property
     def waits_for_a_second_instance(self) -> bool:
-        """Whether all that is lacking are reports of ids that are listed twice and heard once."""
+        """Whether only reports of second instances are missing, under ids that are listed twice."""
         lacking = [member for member in self.members.values() if not member.as_of and not member.is_non_reporting]
         return bool(lacking) and all(member.entries > len(member.reports) > 0 for member in lacking)
 
     @cached_property
     def not_subscribers(self) -> list[int]:
-        """Members that have said what they subscribe to, and not to this topic."""
+        """Members that have reported their subscriptions, without this topic."""
         subscribers, said = self.of_group.subscribed.get(self.topic.name, set()), self.of_group.subscriptions
         told = [m for m in self.members.values() if said(m) or m.exclusion == LITE_ASSIGN]
         return [member.index for member in told if member.index not in subscribers]
 
     @cached_property
     def exclusion(self) -> str | None:
-        """Why this topic is not ours to judge."""
+        """Why evenkeel does not judge this topic."""
         if self.of_group.exclusion is not None:
             return self.of_group.exclusion
         if self.topic.is_static:
@@ -294,7 +294,7 @@ class TopicEvidence:
 
     @property
     def _is_given_up(self) -> bool:
-        """Whether no heartbeat has named the topic for as long as any subscriber of it would have sent several."""
+        """Whether no heartbeat has named the topic for so long that every subscriber would have sent several."""
         since_ts = self.topic.unsubscribed_ts
         return since_ts > 0 and self.now - since_ts >= self.timing.unsubscribed_after_ms
 
@@ -331,7 +331,7 @@ class TopicEvidence:
 
     @cached_property
     def expected_as_named(self) -> dict[int, list[int]] | None:
-        """The same; where some members do not name their strategy, what is expected if it is that of the others."""
+        """The same. Members that do not name their strategy are assumed to use that of the others."""
         if self.expected is not None or self.views_differ:
             return self.expected
         try:
@@ -347,9 +347,9 @@ class TopicEvidence:
     def share_out(
         self, readable: list[tuple[int, int]], classes: frozenset[str | None] | None = None
     ) -> dict[tuple[int, int], list[int]]:
-        """(place of the broker, queue id) -> who should own it, were these the readable queues. Raises NotKnown.
+        """(index of the broker, queue id) -> who should own it, if these were the readable queues. Raises NotKnown.
 
-        ``classes``: strategies to go by instead of those that the reports name.
+        ``classes``: strategies to use instead of those that the reports name.
         """
         state, group = self.group.state, self.group
         key = strategy_key(group.rule, self.of_group.classes if classes is None else classes)
@@ -364,7 +364,7 @@ class TopicEvidence:
         }
 
     def owners(self, queue: int, since: int = 0) -> list[int]:
-        """Members that say they own the queue, by reports answered at ``since`` or later; two instances stand twice."""
+        """Members that own the queue by reports answered at ``since`` or later; two instances are listed twice."""
         return [
             member.index
             for member, answered_ts in self.of_group.holders.get(queue, ())
@@ -372,6 +372,6 @@ class TopicEvidence:
         ]
 
     def proven_owners(self, queue: int, since: int) -> list[int]:
-        """The same, without members that are not ours to judge."""
+        """The same, without excluded members."""
         owners = self.owners(queue, since)
         return [index for index in owners if self.members[index].exclusion is None] if self.non_reporting else owners

@@ -1,4 +1,4 @@
-"""Findings about a topic or the whole group, one small rule each."""
+"""Findings about a topic or the whole group: one small rule for each."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -46,7 +46,7 @@ class GroupFinding(Struct, frozen=True):
 
 
 def inconsistent_subscription(evidence: GroupEvidence) -> Iterator[GroupFinding]:
-    """Members subscribe to different topics or filters: RocketMQ then loses messages in silence."""
+    """Members subscribe to different topics or filters: RocketMQ then loses messages without any error."""
     by_subscription: dict[Subscriptions, list[int]] = {}
     for index, subscription in _comparable(evidence).items():
         by_subscription.setdefault(subscription, []).append(index)
@@ -71,9 +71,9 @@ def _all_have_said(evidence: GroupEvidence) -> bool:
 
 
 def _comparable(evidence: GroupEvidence) -> dict[int, Subscriptions]:
-    """What each member that has reported subscribes to, filters left out where one of them does not say its own.
+    """What each member that has reported subscribes to, without filters if some member does not report its own.
 
-    Of an id that is listed twice one report is enough: that they differ is so, whatever the other instance says.
+    If an id is listed twice, one report is enough: members that differ do so whatever the second instance says.
     """
     said = {
         member.index: tuple(pair for pair in member.running.subscriptions if not is_retry_topic(pair[0]))
@@ -89,7 +89,7 @@ def _comparable(evidence: GroupEvidence) -> dict[int, Subscriptions]:
 
 
 def unreadable_queues(evidence: GroupEvidence) -> Iterator[GroupFinding]:
-    """Messages arrive in queues that nobody can read: no read permission, or fewer read than write queues."""
+    """Messages arrive in queues that no client can read: no read permission, or fewer read than write queues."""
     state = evidence.group.state
     if not evidence.members and not evidence.uncovered and not _left_lately(evidence):
         return  # there is nobody who would read them
@@ -139,12 +139,12 @@ def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
 
 
 def _lacks_offsets(evidence: GroupEvidence, queue: Queue) -> bool:
-    """Whether nobody has told a queue's offsets. A retry topic may have none: nothing was ever consumed again."""
+    """Whether a queue's offsets are not known. A retry topic may have none, if no message was ever retried."""
     return not queue.progress_ts and not is_retry_topic(evidence.group.state.topics[queue.topic].name)
 
 
 def _left_lately(evidence: GroupEvidence) -> bool:
-    """Whether the last member left so lately that one waits for the group to come back."""
+    """Whether the last member left so lately that the group is expected to come back."""
     empty_since = evidence.group.state.empty_since
     return empty_since > 0 and evidence.now - empty_since <= evidence.group.timing.gone_after_ms
 
@@ -155,7 +155,7 @@ def _indices(evidence: GroupEvidence, names: set[str]) -> tuple[int, ...]:
 
 
 def rebalance_storm(evidence: GroupEvidence) -> Iterator[GroupFinding]:
-    """Some client comes and goes again and again: more changes than a deploy makes, or fewer, and for hours."""
+    """Some client leaves and joins again and again: more often than in a deploy, or more rarely but for hours."""
     state, timing = evidence.group.state, evidence.group.timing
     changes = [c for c in state.membership_changes if c.ts >= evidence.now - timing.storm_window_ms]
     left_ids = Counter(change.client_id for change in changes if not change.joined)
@@ -181,7 +181,7 @@ def rebalance_storm(evidence: GroupEvidence) -> Iterator[GroupFinding]:
 
 
 def _deploys(left: Counter[str], members: Iterable[str]) -> int:
-    """How often everybody was restarted, up to a deploy and its rollback: most left at least so often."""
+    """How often most members were restarted: at most twice, for a deploy and its rollback."""
     times = sorted(left[name] for name in {*left, *members})
     return min(TWO_RESTARTS, times[(len(times) - 1) // 2]) if len(times) > 2 else 0
 
@@ -204,9 +204,9 @@ RULES: tuple[Rule, ...] = (inconsistent_subscription, unreadable_queues, no_memb
 
 
 def lasting_group_findings(evidence: GroupEvidence, found: list[GroupFinding]) -> list[KeptFinding]:
-    """What is kept for the next time: what holds, and what cannot be decided now and held before.
+    """What is kept for the next round: what holds, and what held before and cannot be decided now.
 
-    A broker that does not answer now and then does not make a group that has no member any younger.
+    So NO_MEMBERS keeps its begin while a broker does not answer now and then.
     """
     held = [KeptFinding(one.topic, one.kind.value, one.since_ts) for one in found]
     if evidence.uncovered and not evidence.members:

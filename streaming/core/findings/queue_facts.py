@@ -40,7 +40,7 @@ def _record_topic(group: Group, findings: TopicFindings) -> None:
 
 
 def _severity(findings: TopicFindings, queue: Queue, verdict: Verdict) -> Severity:
-    """Of a retry topic's queue that no message waits in, a finding is worth no more than knowing: it alerts nobody."""
+    """INFO for a queue of a retry topic in which no message waits: it does not alert."""
     if findings.evidence.is_retry and queue.consumer_lag <= 0 and verdict.severity is not Severity.NONE:
         return Severity.INFO
     return verdict.severity
@@ -74,8 +74,8 @@ def _update(group: Group, queue: Queue, verdict: Verdict, cause: str | None) -> 
 def _note_proof(queue: Queue, verdict: Verdict, code: int, was_right: bool) -> None:
     """Keeps the first proof across UNKNOWN and SETTLING, so that members who come and go all the time cannot reset it.
 
-    Where all was right and no change is known of, there may have been one between two rounds (a quick restart): then
-    who spoke last must say it again, too.
+    If the queue was right and no change is known, there may have been one between two rounds (a quick restart). Then
+    the client that reported last must report it again, too.
     """
     if not queue.unhealthy_since_ts:
         queue.proven = queue.evidence_ts = 0
@@ -84,7 +84,7 @@ def _note_proof(queue: Queue, verdict: Verdict, code: int, was_right: bool) -> N
 
 
 def _unhealthy_since(group: Group, queue: Queue, verdict: Verdict) -> int:
-    """Epoch ms since when the queue has not been right; 0: it is. SETTLING is not right, nor a loss of its owner."""
+    """Epoch ms since when the queue has not been right; 0: it is right. SETTLING and a lost owner are not right."""
     has_lost_its_owner = (
         verdict.kind is Kind.UNKNOWN and FINDING_CODES[queue.finding] is Kind.MATCH and not verdict.owners
     )
@@ -124,7 +124,7 @@ def _queue_fact(group: Group, queue: Queue, verdict: Verdict, ended: Interval | 
 
 
 def _drop_vanished(group: Group, found: list[TopicFindings]) -> None:
-    """Queues that the route no longer has and nobody holds: told once, and forgotten unless an alert lists them."""
+    """Queues that left the route and have no owner: emits one fact for each, and drops those that are in no alert."""
     judged = {index for findings in found for index in findings.verdicts}
     unknown_route = {f.evidence.index for f in found if not f.evidence.route_known}
     for index, queue in enumerate(group.state.queues):

@@ -1,4 +1,4 @@
-"""What is found of every queue now, and why. Pure: it reads what was observed, and changes nothing."""
+"""The finding of every queue in this round, and its cause. Pure: it reads what was observed, and changes nothing."""
 
 from schemas.facts import Kind, Severity
 from streaming.core.causes.explanation import Explanation

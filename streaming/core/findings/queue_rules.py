@@ -1,8 +1,8 @@
-"""What is wrong with a queue, if anything: one small rule a kind, and the order in which they are asked.
+"""What is wrong with a queue, if anything: one small rule for each kind, and the order in which they are tried.
 
-The order: first what reports prove; then what offsets alone prove, since ownership is not consumption; then what cannot
-be known, or not yet; then what is untidy without harm; then MATCH. What evenkeel does not judge never comes here.
-A rule reads evidence and changes nothing.
+First comes what reports prove. Then comes what offsets alone prove, because a queue that has an owner may still not be
+consumed. Then comes what cannot be known, or not yet; then what does no harm now; then MATCH. Queues that evenkeel does
+not judge never come here. A rule reads evidence and changes nothing.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def duplicated(q: QueueEvidence) -> Verdict | None:
 
 
 def can_be_orphaned(q: QueueEvidence) -> bool:
-    """Whether everybody has been heard who could own the queue."""
+    """Whether every member that could own the queue has reported."""
     is_known = not q.topic.uncovered and not q.is_doubtful and q.topic.of_group.message_model is not None
     return is_known and q.is_complete
 
@@ -58,10 +58,10 @@ def orphaned(q: QueueEvidence) -> Verdict | None:
 
 
 def stalled(q: QueueEvidence) -> Verdict | None:
-    """The queue stands still, and nobody has anything of it in hand.
+    """The queue stands still, and no client has messages of it in hand.
 
-    An owner that has just finished what it held will have moved on by the offsets that are read next. Where neither
-    reports nor offsets tell a stall from a batch that takes long, only a time that no batch takes does.
+    An owner that has just finished its messages will have moved on when offsets are read next. If neither reports nor
+    offsets can tell a stall from a long batch, evenkeel waits for longer than any batch takes.
     """
     topic, queue = q.topic, q.queue
     if topic.of_group.consume_enable is False or not is_not_pulled(topic, q.index):
@@ -79,7 +79,7 @@ def stalled(q: QueueEvidence) -> Verdict | None:
 
 
 def slow_consumer(q: QueueEvidence) -> Verdict | None:
-    """Nothing of the queue is consumed for long, while there are messages in hand: business code, not the balance."""
+    """A client has messages in hand and consumes none for long: its listener is slow or stuck, the balance is right."""
     topic, queue = q.topic, q.queue
     if topic.of_group.consume_enable is False or not is_not_consumed(topic, queue):
         return None
@@ -150,7 +150,7 @@ THE_REST: tuple[Rule, ...] = (unknown, settling, misplaced)
 
 
 def judge(q: QueueEvidence) -> Verdict:
-    """The first rule that speaks, else MATCH."""
+    """The finding of the first rule that applies, else MATCH."""
     if _is_plainly_right(q):
         return match(q)
     by_reports = first(PROVEN_BY_REPORTS, q)
@@ -162,7 +162,7 @@ def judge(q: QueueEvidence) -> Verdict:
 
 
 def unless_a_broker_is_silent(q: QueueEvidence, verdict: Verdict) -> Verdict:
-    """In a round in which a broker of the topic is silent, what clients say anew may follow from its loss."""
+    """UNKNOWN instead of a new finding about owners while a broker is silent: its loss may be the reason."""
     if not q.topic.silent or verdict.kind is q.found or not {verdict.kind, q.found} & WRONG_OWNERS:
         return verdict
     return seen(q, Kind.UNKNOWN, _no_answer(q.topic, q.topic.silent))
@@ -173,7 +173,7 @@ def first(rules: tuple[Rule, ...], q: QueueEvidence) -> Verdict | None:
 
 
 def _is_plainly_right(q: QueueEvidence) -> bool:
-    """The common case, decided without asking each rule: none of them would speak."""
+    """The common case: no rule would apply, so none is asked."""
     topic = q.topic
     is_heard = topic.is_complete and not topic.uncovered and not topic.silent
     is_heard = is_heard and topic.of_group.message_model is not None
@@ -181,9 +181,9 @@ def _is_plainly_right(q: QueueEvidence) -> bool:
 
 
 def _may_be_behind(q: QueueEvidence) -> bool:
-    """Whether a route that had the queue may be back, which name servers that lag do not give yet.
+    """Whether a route that had the queue may be back, while the name servers that are asked lag behind.
 
-    Somebody took it long after it had left the route: who goes by an old route never let go of it.
+    A client took the queue long after it had left the route. A client with an old route would never have released it.
     """
     grace_ms, since_ts = q.topic.timing.grace_broker_ms, q.queue.mismatch_since_ts
     had = dict(readable(q.topic.previous_hosts)).get(q.queue.broker, 0)
@@ -192,9 +192,9 @@ def _may_be_behind(q: QueueEvidence) -> bool:
 
 
 def judge_outside_route(q: QueueEvidence) -> Verdict | None:
-    """A queue that the route does not have: PHANTOM while a client holds it, by reports that count.
+    """A queue that the route does not have: PHANTOM while a client owns it, by reports that count.
 
-    The route must have been confirmed since: a copy of it that is older than the first such report proves nothing.
+    The route must have been confirmed since then: a copy that is older than the first such report proves nothing.
     """
     if not q.newest:
         return None

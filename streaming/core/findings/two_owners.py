@@ -1,4 +1,4 @@
-"""Two owners that go on reporting a queue while others come and go: more often than rebalances can explain."""
+"""Two owners in a group that changes all the time: both report a queue more often than rebalances can explain."""
 
 from collections.abc import Sequence
 
@@ -9,10 +9,11 @@ from streaming.core.state.queue_state import Queue
 
 
 def note_two_owners(topic: TopicEvidence, index: int, queue: Queue, verdict: Verdict) -> None:
-    """Count how often one instance says that it owns the queue after another has, and what changed meanwhile.
+    """Count how often one instance reports the queue after another instance has, less the changes meanwhile.
 
-    A client that gives a queue up says so in its next report. So for x, y, x, y ... to be well, the queue must have
-    changed hands each time, and it changes hands only after a change of members or routes. Nobody else need be heard.
+    A client that releases a queue says so in its next report. So if x, y, x, y ... report it in turn, the queue has
+    changed hands each time, or has two owners. It changes hands only after a change of members or routes. No other
+    client needs to report for this.
     """
     reported = () if verdict.kind in RIGHT else _reported(topic, index)
     if len(reported) < 2:
@@ -24,7 +25,7 @@ def note_two_owners(topic: TopicEvidence, index: int, queue: Queue, verdict: Ver
         return
     new = [ts for ts in reported if ts > queue.newest_owner_report_ts]
     if new:
-        # he who spoke last may be one of these: then the first of them proves nothing
+        # the instance that reported last may be one of these: then its new report proves nothing
         queue.unexplained_reports += len(new) if queue.newest_owner_report_ts in reported else len(new) - 1
         queue.newest_owner_report_ts = max(new)
     if topic.change_ts > topic.now - topic.of_group.interval:
@@ -32,7 +33,7 @@ def note_two_owners(topic: TopicEvidence, index: int, queue: Queue, verdict: Ver
 
 
 def _reported(topic: TopicEvidence, index: int) -> Sequence[int]:
-    """When each instance that says so, in its newest report and lately, was heard."""
+    """When each instance answered that owns the queue by its newest report, if that is recent."""
     holders = topic.of_group.holders.get(index, ())
     if len(holders) < 2:
         return ()
