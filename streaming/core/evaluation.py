@@ -1,4 +1,4 @@
-"""One evaluation of a group, at a round marker: evidence, findings, conditions, alerts, rebalance, members, status."""
+"""One evaluation of a group at a round marker: evidence, findings, alerts, rebalance, member facts, status."""
 
 from schemas.facts import EvaluationFailedFact, GroupFact, Kind
 from streaming.core.alerts.deploy_wait import note_mismatch
@@ -25,7 +25,7 @@ from streaming.core.state.group import Group
 def evaluate(group: Group, before: int) -> None:
     """Evaluate if anything could have changed. ``before``: the marker before this one.
 
-    A group whose evaluation raises is UNKNOWN until it succeeds again: a fact, and no harm to others.
+    If the evaluation raises, a fact says so, the group is UNKNOWN until it succeeds again, and other groups go on.
     """
     state = group.state
     if state.now < state.evaluation_due_ts:
@@ -33,7 +33,7 @@ def evaluate(group: Group, before: int) -> None:
     try:
         _evaluate(group, before)
         state.failed = False
-    except Exception as error:  # a fault of ours in one group must not end the query for all
+    except Exception as error:  # an error of evenkeel in one group must not end the query for all groups
         _tell_failure(group, error)
         state.evaluation_due_ts = 0
 
@@ -84,7 +84,7 @@ def _tell_failure(group: Group, error: Exception) -> None:
 
 
 def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> int:
-    """Until when, without news, evaluating would find the same; 0: evaluate at the next marker."""
+    """Until when an evaluation would find the same if no event brings a change; 0: evaluate at the next marker."""
     state, timing = group.state, group.timing
     kinds = {verdict.kind for findings in found for verdict in findings.verdicts.values()}
     flapping_clients = (

@@ -1,4 +1,4 @@
-"""An operator forgets a group that was retired, so that nothing of it nags until it is given up by itself."""
+"""An operator forgets a group that was retired: its alerts end at once, without waiting for ``gone_after_ms``."""
 
 from schemas.events import Forget
 from streaming.core.alerts.lifecycle import end_forgotten
@@ -7,7 +7,7 @@ from streaming.core.state.group import Group
 
 
 def take_forget(group: Group, event: Forget) -> None:
-    """End the group's alerts, and drop the members that are not listed. What is found of it later is told anew."""
+    """End the group's alerts, and drop the members that are not listed. Later findings are emitted again."""
     end_forgotten(group, event.who)
     forget_absent_clients(group)
     group.request_evaluation()

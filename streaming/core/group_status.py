@@ -22,7 +22,7 @@ class GroupStatus(Word):
 
 
 class StatusEvidence(NamedTuple):
-    """What a status follows from. ``empty``: no broker lists a member. ``undecided``: it is too early to judge."""
+    """What the status depends on. ``empty``: no broker lists a member. ``undecided``: it is too early to judge."""
 
     excluded: bool
     empty: bool
@@ -32,7 +32,7 @@ class StatusEvidence(NamedTuple):
 
 
 def group_status(evidence: StatusEvidence) -> GroupStatus:
-    """The first status that applies: a group is healthy only where everything was judged."""
+    """The first status that applies. A group is healthy only if everything was judged."""
     if evidence.excluded:
         return GroupStatus.EXCLUDED
     if evidence.empty:
@@ -87,7 +87,7 @@ def _is_empty(evidence: GroupEvidence) -> bool:
 
 
 def _reason(evidence: GroupEvidence, found: list[TopicFindings]) -> str | None:
-    """Why nothing more can be said: of the whole group, or of its first queue that is UNKNOWN, else SETTLING."""
+    """Why the group is not judged: its own reason, or that of its first queue that is UNKNOWN, else SETTLING."""
     if evidence.exclusion is not None:
         return evidence.exclusion
     if _is_empty(evidence):
@@ -98,6 +98,6 @@ def _reason(evidence: GroupEvidence, found: list[TopicFindings]) -> str | None:
 
 
 def _is_unknown(findings: TopicFindings) -> bool:
-    """Some queue is UNKNOWN, and not merely because the topic has just changed."""
+    """Whether some queue is UNKNOWN, and not only because the topic has just changed."""
     is_settling = findings.evidence.route_known and findings.evidence.now < findings.evidence.ready_ts
     return not is_settling and any(verdict.kind is Kind.UNKNOWN for verdict in findings.verdicts.values())

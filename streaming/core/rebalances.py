@@ -1,4 +1,4 @@
-"""Rebalances: from the change that set one off to the moment when every queue has its expected owner again."""
+"""Rebalances: from the change that began one to the time when every queue has its expected owner again."""
 
 from collections import Counter
 
@@ -18,15 +18,15 @@ IN_REBALANCE = WRONG_OWNERS | {Kind.SETTLING}
 def update_rebalance(group: Group, evidence: GroupEvidence, found: list[TopicFindings], before: int) -> None:
     """Begin, go on with, or end the group's rebalance. ``before``: the marker before this one.
 
-    Who is listed at the first marker had joined before it, nobody knows when: that sets nothing off.
-    Retry topics are left out: clients learn of a new one by their route poll only, and nothing waits for it.
+    Members that are listed at the first marker had joined before it, so they begin no rebalance.
+    Retry topics do not count: clients learn a new one only by their route poll, and no message waits for it.
     """
     state = group.state
     judged = [(f, v) for f in found if not f.evidence.is_retry for v in f.verdicts.values()]
     told = [(findings, verdict) for findings, verdict in judged if _is_told_of(findings, verdict)]
     verdicts = [verdict for _, verdict in told]
     if judged and not verdicts:
-        state.rebalance = None  # nobody says who owns what, so nobody sees that it changes hands
+        state.rebalance = None  # no member reports who owns what, so a change of owner cannot be seen
         return
     changes = [change for change in state.membership_changes if change.ts == state.now > state.first_round_ts]
     changed = [t for t in state.topics if before < t.changed_ts <= state.now and t.previous_hosts]
@@ -48,7 +48,7 @@ def update_rebalance(group: Group, evidence: GroupEvidence, found: list[TopicFin
 
 
 def _is_told_of(findings: TopicFindings, verdict: Verdict) -> bool:
-    """Whether members say who owns the queue, or may still do so. Where they do not, that nobody does is not seen."""
+    """Whether members report the owner of the queue, or may still do so. Otherwise a lost owner cannot be seen."""
     if verdict.kind is not Kind.UNKNOWN:
         return True
     return not findings.evidence.non_reporting and findings.evidence.of_group.message_model is not None
@@ -67,7 +67,7 @@ def _trigger(changes: list[MembershipChange], routes: list[str]) -> str:
 
 
 def _widen(rebalance: Rebalance, changes: list[MembershipChange], routes: list[str]) -> None:
-    if rebalance.trigger == NOT_SEEN:  # owners may be seen to move one round before the list is seen to change
+    if rebalance.trigger == NOT_SEEN:  # a change of owner may be seen one round before the change of the list
         rebalance.trigger = _trigger(changes, routes)
     for change in changes:
         names = rebalance.joined if change.joined else rebalance.left
@@ -79,9 +79,9 @@ def _widen(rebalance: Rebalance, changes: list[MembershipChange], routes: list[s
 def _count_harm(
     rebalance: Rebalance, evidence: GroupEvidence, judged: list[tuple[TopicFindings, Verdict]], now: int
 ) -> None:
-    """Queue-milliseconds with two owners, or with none, by the newest reports of each moment.
+    """Queue-milliseconds with two owners, or with none, by the newest reports at each marker.
 
-    While some member has not said what it owns, it may own the queue that nobody names.
+    While some member has not reported, it may own a queue that no other member reports.
     """
     elapsed = now - rebalance.last_ts
     rebalance.last_ts = now

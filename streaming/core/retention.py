@@ -12,7 +12,7 @@ from streaming.core.state.group_state import NOT_EMITTED, Client, GroupState
 
 
 def silent_before(cluster_ts: int, timing: Timing) -> int:
-    """Groups whose clocks stand before this are silent, by the time of their cluster. Their clocks may differ."""
+    """Groups whose clocks are before this are silent, by the time of their cluster. Clocks of groups may differ."""
     return cluster_ts - timing.forget_after_ms - timing.clocks_differ_ms
 
 
@@ -24,12 +24,12 @@ def start_afresh_after_silence(group: Group, ts: int) -> None:
 
 
 def can_be_compacted(state: GroupState) -> bool:
-    """No alert is open, and nobody is listed, nor told to be."""
+    """Whether no alert is open, no member is listed, and no fact says that one is."""
     return not state.alerts and not any(client.emitted or any(client.entries) for client in state.clients)
 
 
 def compacted(state: GroupState) -> GroupState:
-    """What is kept of a silent group for ever: the number of its next fact, its clock, and what goes by them."""
+    """What is kept of a silent group for ever: the number of its next fact, its clock, and what depends on these."""
     return GroupState(
         state.cluster,
         state.group,
@@ -73,7 +73,7 @@ def _subscribed(state: GroupState) -> set[str]:
 
 
 def _abandoned_brokers(group: Group, topics: set[int], queues: set[int]) -> set[int]:
-    """Indices of brokers that have listed nobody for long, and host nothing that is kept."""
+    """Indices of brokers that have listed no member for long, and host no topic that is kept."""
     state = group.state
     oldest = state.now - group.timing.keep_unused_topic_ms
     left = {p for p, broker in enumerate(state.brokers) if broker.answered_ts < oldest and not broker.listed}
@@ -89,7 +89,7 @@ def _abandoned_brokers(group: Group, topics: set[int], queues: set[int]) -> set[
 
 
 def forget_absent_clients(group: Group) -> None:
-    """Drop every client that no broker lists, now, and that the group had members lately."""
+    """Drop every client that no broker lists now, and forget that the group had members lately."""
     state = group.state
     absent = {index for index, client in enumerate(state.clients) if not is_listed(client)}
     for index in sorted(absent):

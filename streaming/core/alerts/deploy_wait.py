@@ -1,4 +1,4 @@
-"""Rolling deploys: what is found because members differ waits while they are replaced by others that are alike."""
+"""Rolling deploys: alerts about members that differ wait while these members are being replaced."""
 
 from collections.abc import Set
 
@@ -10,12 +10,12 @@ from streaming.core.state.group import Group
 
 
 def comes_of_members_that_differ(cause: str | None) -> bool:
-    """Whether it is a cause that a rolling deploy may bring about: old and new members differ."""
+    """Whether a rolling deploy may bring about the cause, because old and new members differ."""
     return cause is not None and CAUSES[Cause(cause)].members_differ
 
 
 def is_rolling_deploy(evidence: GroupEvidence) -> bool:
-    """Members come, others that had been there go, and it has neither stopped nor come to its end."""
+    """Members join, others that were there before leave, and the deploy has neither stopped nor ended."""
     group, known = evidence.group, evidence.group.state.deploy
     if known is None or not (known.joined and known.left):
         return False
@@ -26,22 +26,22 @@ def is_rolling_deploy(evidence: GroupEvidence) -> bool:
 
 
 def _to_settle_ms(evidence: GroupEvidence) -> int:
-    """How long the last share-out of a deploy may take to be seen: its grace, and once more for the reports."""
+    """How long it may take to see the last rebalance of a deploy: its grace, and as long again for the reports."""
     timing = evidence.group.timing
     return 2 * timing.grace_membership_ms + (timing.grace_orderly_extra_ms if evidence.orderly else 0)
 
 
 def note_mismatch(group: Group, causes: Set[str]) -> None:
-    """Members were found to differ: what else is found while they are being replaced mostly follows from that."""
+    """Notes that members differ: other findings during the deploy mostly follow from this."""
     if group.state.deploy is not None and any(map(comes_of_members_that_differ, causes)):
         group.state.deploy.mismatched = True
 
 
 def waits_for_deploy(evidence: GroupEvidence, cause: Cause | None) -> bool:
-    """Whether it is what members that differ bring about, and they are being replaced by others that are alike.
+    """Whether the finding follows from members that differ, and a rolling deploy is replacing them.
 
-    Not only where that is the cause named: when the last of the old ones has left, nobody differs any more, but the
-    queues that were nobody's have yet to be taken over.
+    Not only if that is its cause: when the last of the old members has left, none differ any more, but queues without
+    an owner have yet to be taken over.
     """
     known = evidence.group.state.deploy
     is_independent = cause is not None and CAUSES[cause].is_independent

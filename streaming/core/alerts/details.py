@@ -1,4 +1,4 @@
-"""What an alert fact says beside its finding: which clients it is about, what changed shortly before, what waits."""
+"""What an alert fact says beside its finding: its clients, the changes shortly before, the messages that wait."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -54,7 +54,7 @@ def waiting_of(evidence: GroupEvidence, alert: Alert) -> tuple[int | None, int |
 def clients_of(
     group: Group, alert: Alert, verdicts: dict[int, Verdict], named: Iterable[int]
 ) -> tuple[AlertClient, ...]:
-    """Those that the cause names, the odd ones among them first, then the owners and expected owners of its queues."""
+    """Clients that the cause names, the odd ones first, then the owners and expected owners of the alert's queues."""
     judged = [verdicts[index] for index in alert.queues if index in verdicts]
     owners = {index for verdict in judged for index in verdict.owners}
     expected = {index for verdict in judged for index in verdict.expected or ()}
@@ -67,7 +67,7 @@ def _by_id(group: Group, indices: set[int]) -> list[int]:
 
 
 def _odd_ones_first(group: Group, indices: set[int]) -> list[int]:
-    """Of thirteen clients the one that subscribes to something else is what a reader looks for."""
+    """Clients that differ from most others come first, because a reader looks for them."""
     in_order = _by_id(group, indices)
     said = {index: _client(group, group.state.clients[index]).subscriptions for index in in_order}
     alike = Counter(said.values())
@@ -104,7 +104,7 @@ _Change = tuple[int, str, str]
 
 
 def _of_clients(group: Group) -> Iterable[_Change]:
-    """Who was there when evenkeel began to look had not joined then. A second instance joins under a known id."""
+    """Clients in the first list did not join at that time. A second instance joins under a known id."""
     state = group.state
     were_members = [client for client in state.clients if client.entries]
     happened = [(change.ts, change.joined, change.client_id) for change in state.membership_changes]

@@ -1,4 +1,4 @@
-"""Alerts that come and go: the third time within hours it is one incident, which ends when it stays right."""
+"""Alerts that come and go: one that fires for the third time within hours stays open until it stays right."""
 
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert, EndedAlert
@@ -7,7 +7,7 @@ TWICE_MAY_BE_CHANCE = 2
 
 
 def times_before(group: Group, alert: Alert) -> int:
-    """How often the alert had fired when it was over last; 0 if that was long before it was found again."""
+    """How often the alert had fired when it was last resolved; 0 if that was too long before it was found again."""
     since = alert.active_ts - group.timing.alert_returns_within_ms
     before = [
         e for e in group.state.ended_alerts if (e.topic, e.kind) == (alert.topic, alert.kind) and e.ended_ts >= since
@@ -20,7 +20,7 @@ def comes_and_goes(alert: Alert) -> bool:
 
 
 def note_end(group: Group, alert: Alert) -> None:
-    """It may come back; what was over long ago will not count."""
+    """Notes that the alert was resolved, because it may come back, and drops what was resolved long ago."""
     state = group.state
     oldest = state.now - group.timing.alert_returns_within_ms
     others = [e for e in state.ended_alerts if (e.topic, e.kind) != (alert.topic, alert.kind) and e.ended_ts >= oldest]

@@ -1,7 +1,7 @@
-"""Takes every alert one step on at each round marker, and emits the facts of it.
+"""Takes every alert to its next phase at each round marker, and emits the facts of it.
 
-One alert per (topic, kind) of a group; its queues may change while it lives. ``phases`` says what may follow what,
-``signals`` what the evidence says. Evidence that is lost never resolves an alert: the alert becomes stale.
+There is one alert per (topic, kind) of a group. Its queues may change while it is open. ``phases`` has the transitions,
+``signals`` says what the evidence says. Missing evidence never resolves an alert: the alert becomes stale.
 """
 
 from hashlib import blake2b
@@ -24,14 +24,14 @@ from streaming.core.state.group_state import Alert
 
 
 def fingerprint(cluster: str, group: str, topic: str, kind: str) -> str:
-    """The alert's identity: it never changes, whatever restarts."""
+    """The alert's identity: it never changes, also after restarts."""
     return blake2b("\n".join((cluster, group, topic, kind)).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def update_alerts(
     group: Group, evidence: GroupEvidence, found: list[TopicFindings], of_group: list[GroupFinding]
 ) -> None:
-    """Take every open alert, and everything found, one step on."""
+    """Take every open alert to its next phase, and begin an alert for every other candidate."""
     candidates = candidates_of_queues(group, found)
     candidates.update(candidates_of_group(group, evidence, of_group))
     at = Judged(
@@ -53,7 +53,7 @@ def update_alerts(
 
 
 def end_forgotten(group: Group, who: str) -> None:
-    """An operator says that nobody waits for the group any more: all its alerts end as they are."""
+    """An operator says that the group is retired: all its alerts end."""
     at = Judged(GroupEvidence(group), {}, {})
     for alert in list(group.state.alerts):
         alert.observed = replace(alert.observed, forgotten_by=who or "somebody")
@@ -69,7 +69,7 @@ def _begin(group: Group, topic: str, kind: str, candidate: AlertCandidate, at: J
 
 
 def _go_on(group: Group, alert: Alert, candidate: AlertCandidate, at: Judged) -> None:
-    """The evidence still says so. Queues that it cannot decide on at present stay in the alert."""
+    """The evidence supports the alert. Queues that cannot be decided now stay in it."""
     said = with_candidate(group, alert, candidate)
     supported = set(candidate.queues)
     undecided = [p for p in alert.queues if p not in supported and is_undecided(group, alert, p, at)]
@@ -112,7 +112,7 @@ def _go_on_without_candidate(group: Group, alert: Alert, at: Judged) -> None:
 
 
 def _follow_cause(group: Group, alert: Alert, at: Judged) -> None:
-    """A stall whose queues are by now found to be nobody's, or two's: why they are is why they stand still."""
+    """If a stall's queues are now found to have no owner, or two, the cause of that is the cause of the stall."""
     if alert.kind not in BY_OFFSETS:
         return
     kinds = {at.verdicts[index].kind for index in alert.queues if index in at.verdicts}
@@ -124,7 +124,7 @@ def _follow_cause(group: Group, alert: Alert, at: Judged) -> None:
 
 
 def _move(group: Group, alert: Alert, said: Said, at: Judged) -> None:
-    """Into the phase that follows, with a fact where the table has a reason for one."""
+    """Moves the alert to its next phase, and emits a fact if the table has a reason for it."""
     before = Phase(alert.phase)
     transition = after(before, said.signal)
     if transition is None:
@@ -146,7 +146,7 @@ def _move(group: Group, alert: Alert, said: Said, at: Judged) -> None:
 
 
 def _observed(alert: Alert) -> Observed:
-    """With how often it has come back, where that is the news."""
+    """The evidence, with how often the alert has fired if it comes and goes."""
     return replace(alert.observed, fired_times=alert.times) if comes_and_goes(alert) else alert.observed
 
 

@@ -14,7 +14,7 @@ INSTANCES_KEPT = 2
 
 
 def take_report(group: Group, event: AssignmentReport) -> None:
-    """A snapshot of the moment it was answered, or that a client was asked in vain. Older than known: ignored."""
+    """What a client answered at one time, or that it did not answer. A report older than the known one is ignored."""
     client = group.state.clients[group.client(event.client_id)]
     if not event.answered:
         _take_unanswered(group, client, event)
@@ -40,14 +40,14 @@ def take_report(group: Group, event: AssignmentReport) -> None:
 
 
 def _was_restarted(client: Client, start_ts: int) -> bool:
-    """Whether another process answers under the id of one that was heard, so quickly that no list was without it."""
+    """Whether another process answers under a known id, restarted so quickly that no list was without the id."""
     is_single = max(client.entries, default=0) == 1
     is_new = bool(client.reports) and start_ts > max(report.start_ts for report in client.reports)
     return is_single and is_new and client.reports[0].answered_ts > client.since_ts
 
 
 def _note_change_of_lists(group: Group, client: Client) -> None:
-    """No list showed that it left and joined, and yet queues change hands as if one had."""
+    """Notes a leave and a join that no list has shown: queues may change hands as after any other."""
     for broker, entries in zip(group.state.brokers, client.entries, strict=False):
         if entries:
             broker.changed_ts = max(broker.changed_ts, group.state.now)
@@ -61,7 +61,7 @@ def _report_of(client: Client, start_ts: int) -> Report | None:
 
 
 def _keep(client: Client, report: Report, known: Report | None) -> None:
-    """Newest answer first, one an instance."""
+    """One answer for each instance, the newest first."""
     if known is not None and len(client.reports) == 1:
         client.reports[0] = report
         return
@@ -115,7 +115,7 @@ def _interned_running(
     subscriptions: tuple[Subscription, ...],
     consume_type: str | None,
 ) -> RunningProfile:
-    """Many clients of many groups run alike; sorting their subscriptions once is enough."""
+    """One shared object for clients that run alike, so that their subscriptions are sorted once."""
     pairs = _pairs(subscriptions)
     return RunningProfile(strategy, orderly, message_model, client_rebalance, pops, pairs, consume_type)
 
@@ -125,9 +125,9 @@ def _pairs(subscriptions: tuple[Subscription, ...]) -> tuple[tuple[str, str | No
 
 
 def take_heartbeat(group: Group, event: Heartbeat) -> None:
-    """What a broker knows of a client. That it is a member is said by the round's lists, not here.
+    """What a broker knows of a client. Only the round's lists say that it is a member.
 
-    One that belongs to a round already over is outdated: the next one repeats what still holds.
+    A heartbeat of a round that is over is ignored: the next heartbeat repeats what still holds.
     """
     if event.round < group.state.round:
         return

@@ -1,7 +1,7 @@
 """The group's clock: its newest round marker that can be believed.
 
-It never runs backwards because of one late marker, nor forwards because of one wrong one: a marker far ahead waits
-until the next one stands beside it, and only a series of markers far behind shows that the clock itself was wrong.
+One late marker never sets it back, and one wrong marker never sets it ahead. A marker far ahead waits until the next
+marker confirms it. Only several markers far behind in a row show that the clock itself was wrong.
 """
 
 from datetime import datetime, timezone
@@ -25,7 +25,7 @@ class ClockVerdict(Enum):
 
 
 def judge_marker(state: GroupState, ts: int, timing: Timing, believed: bool = False) -> ClockVerdict:
-    """``believed``: an earlier marker stands beside this one, so it is no longer alone in being ahead."""
+    """``believed``: an earlier marker confirms this one, so that it is not the only one ahead."""
     if state.now == 0:
         return ClockVerdict.ACCEPT
     if ts <= state.now:
@@ -36,7 +36,7 @@ def judge_marker(state: GroupState, ts: int, timing: Timing, believed: bool = Fa
 
 
 def _judge_late(state: GroupState, ts: int, timing: Timing) -> ClockVerdict:
-    """Several markers in order, all far behind: it was the clock that was ahead."""
+    """Several markers in order, all far behind, show that the clock was ahead."""
     if ts > state.now - timing.ahead_of_clock_ms or (state.markers_behind and ts <= state.markers_behind[-1]):
         return ClockVerdict.LATE
     if len(state.markers_behind) + 1 < MARKERS_TO_SET_BACK:
@@ -46,19 +46,19 @@ def _judge_late(state: GroupState, ts: int, timing: Timing) -> ClockVerdict:
 
 
 def horizon(state: GroupState, timing: Timing) -> int:
-    """The latest time that an event may carry and be believed at once: two rounds and the tolerance ahead."""
+    """The latest time of an event that is believed at once: two rounds and the tolerance ahead of the clock."""
     return state.now + timing.ahead_of_clock_ms + 2 * (state.interval or timing.first_round_interval_ms)
 
 
 def is_borne_out(waiting: list[int], ts: int, timing: Timing) -> bool:
-    """Whether markers that wait ahead of the clock bear this one out: one shortly before it, or two at any distance."""
+    """Whether markers that wait ahead of the clock confirm this one: one shortly before it, or two at any distance."""
     before = [earlier for earlier in waiting if earlier < ts]
     is_near = any(ts - earlier <= timing.longest_round_interval_ms for earlier in before)
     return is_near or len(before) + 1 >= MARKERS_TO_BELIEVE
 
 
 def start(state: GroupState, ts: int, timing: Timing) -> None:
-    """The first marker: until now there was no clock to go by, and what claims to be from later is not believed."""
+    """The first marker starts the clock. Earlier events that claim to be from later are not believed."""
     state.first_round_ts = ts
     latest = ts + timing.ahead_of_clock_ms
     for client in state.clients:
@@ -88,10 +88,10 @@ def advance(state: GroupState, ts: int, timing: Timing) -> None:
 
 
 def set_back(state: GroupState, ts: int) -> None:
-    """The clock had been ahead: nothing may stay that claims to be from a time that has not come yet.
+    """The clock had been ahead, so nothing may stay that has a later time than ``ts``.
 
-    Reports, routes and offsets start afresh; membership and open alerts stay, no younger than ``ts``. When an alert
-    fired is what its page is known by: that stays as it was told.
+    Reports, routes and offsets are dropped. Membership and open alerts stay, with ``ts`` as their latest time. The time
+    at which an alert fired stays as it is, because it identifies the alert's page.
     """
     state.now = state.valid_from_ts = ts
     state.lost_events_ts, state.routes_changed_ts = min(state.lost_events_ts, ts), -1

@@ -1,4 +1,4 @@
-"""Offsets: how far the group has pulled and consumed each queue, and for how long it has stood still."""
+"""Offsets: how far the group has pulled and consumed each queue, and for how long neither has moved."""
 
 from schemas.events import ConsumeProgress, QueueProgress
 from streaming.core.intake.topic_routes import is_readable
@@ -38,7 +38,7 @@ def _observe(group: Group, queue: Queue, progress: QueueProgress, ts: int, broke
     if moved or pull_lag <= 0:
         queue.stalled_ms = 0
     elif is_undecided and waited:
-        ts = queue.progress_ts  # it neither goes on standing still nor begins anew before the broker's list is back
+        ts = queue.progress_ts  # the stall timer neither runs nor begins before the broker's list is back
     elif not is_undecided and _seen_without_a_gap(group, queue, ts, broker, waited):
         queue.stalled_ms = max(0, before) + ts - queue.progress_ts
     else:
@@ -64,7 +64,7 @@ def _note_commit(group: Group, queue: Queue) -> None:
 
 
 def _note_standing(group: Group, queue: Queue, progress: QueueProgress, ts: int) -> None:
-    """The same offset twice, and messages beyond it both times: nothing was consumed meanwhile, whatever was lost."""
+    """The same offset twice, with messages beyond it both times: nothing was consumed meanwhile, whatever was lost."""
     has_consumed = queue.broker_offset - queue.consumer_lag != progress.consumer_offset
     if queue.consumer_lag <= 0 or progress.broker_offset <= progress.consumer_offset or has_consumed:
         if queue.anomaly is not None:
@@ -80,7 +80,7 @@ def _unconsumed_ms(queue: Queue) -> int:
 
 
 def _note_the_oldest(group: Group, queue: Queue, progress: QueueProgress) -> None:
-    """Keep when the last consumed message came, for as long as others wait that are not pulled, or for long."""
+    """Keeps when the last consumed message was written, while the queue stands still or is far behind."""
     waits = (
         queue.stalled_ms != 0
         or queue.unconsumed_since_ts
@@ -105,10 +105,10 @@ def is_away(broker: Broker, ts: int, timing: Timing) -> bool:
 
 
 def _seen_without_a_gap(group: Group, queue: Queue, ts: int, broker: Broker, waited: bool) -> bool:
-    """A broker that was restarted in between makes two looks say nothing together.
+    """Whether two readings together show a stall: not if the broker was restarted in between.
 
-    Nor do two looks far apart if nothing waited at the first: what waits now may have come just before the second.
-    Events that got lost in between do not matter: offsets that are equal at both ends have not moved.
+    Nor if they are far apart and nothing waited at the first: the messages may have come just before the second.
+    Lost events in between do not matter: offsets that are equal in both readings have not moved.
     """
     timing, apart_ms = group.timing, ts - queue.progress_ts
     if not waited and apart_ms > timing.view_max_age_ms:
@@ -117,9 +117,9 @@ def _seen_without_a_gap(group: Group, queue: Queue, ts: int, broker: Broker, wai
 
 
 def leave_out(group: Group, index: int, ms: int) -> None:
-    """The broker gave no list for ``ms`` that it was not believed for: in that time its queues did not stand still.
+    """Leaves out ``ms`` of the stall timers of the broker's queues: for so long the broker was not covered.
 
-    It was not restarted, so what had stood still before goes on doing so; it may have moved if no look says otherwise.
+    The broker was not restarted, so a stall from before goes on, unless offsets show that the queue moved.
     """
     state = group.state
     for queue in state.queues:

@@ -7,7 +7,7 @@ STEPS_TO_KNOW_THE_PACE = 2
 
 
 def note_deploy_change(group: Group, joined: bool, left_since: list[int]) -> None:
-    """Somebody joined or left, be it under one id. ``left_since``: since when each who left had been a member."""
+    """A member joined, left, or was restarted under its id. ``left_since``: since when each that left was a member."""
     state, now = group.state, group.state.now
     known = state.deploy
     if known is None or _is_over(group, known, left_since):
@@ -22,9 +22,9 @@ def note_deploy_change(group: Group, joined: bool, left_since: list[int]) -> Non
 
 
 def _is_over(group: Group, known: DeployChanges, left_since: list[int]) -> bool:
-    """Nothing has changed for long; or for a while, and nobody is left whom the changes so far could replace.
+    """Whether nothing has changed for long, or for a shorter time and no member is left that was there before.
 
-    All members may have started together a moment ago: what begins now is a deploy of its own.
+    All members may have started together a moment ago: a change after that begins another deploy.
     """
     state = group.state
     rest_ms = state.now - known.last_ts
@@ -42,9 +42,9 @@ def forget_finished_deploy(group: Group) -> None:
 
 
 def patience_ms(group: Group, known: DeployChanges) -> int:
-    """How long nothing may change before it counts as stopped: clearly longer than from one change to the next.
+    """How long nothing may change before the deploy counts as stopped: clearly longer than between two changes.
 
-    From its first step nobody knows how long a deploy rests between two: then as long as one waits for it at all.
+    After the first step it is not known how long a deploy rests between steps: then ``deploy_wait_ms`` counts.
     """
     timing = group.timing
     if known.steps < STEPS_TO_KNOW_THE_PACE:

@@ -1,10 +1,10 @@
-"""Events that get lost on the way: which numbers of a producer are missing, and what evidence that makes doubtful.
+"""Events that get lost on the way: which numbers of a producer are missing, and which evidence that makes doubtful.
 
-A number that is missing may still come: events that arrive in another order are no loss. What a lost event can hide:
-a report is true of its moment whatever was lost; two offsets that are equal prove that nothing moved between them; the
-lists of members come whole with the next marker, which tells since when they are as they are; a route's copy may have
-told a change, and the marker tells when a route last changed. So only a producer whose markers do not tell that makes
-older reports and routes doubtful.
+A missing number may still come: events that arrive in another order are no loss. Most evidence stays valid when an
+event is lost. A report stays true of its time. Two equal offsets prove that nothing moved between them. The lists of
+members come whole with the next marker, which says since when each list is as it is. A lost copy of a route may have
+been a change, but the marker says when a route last changed. So older reports and routes become doubtful only if the
+producer's markers do not say this.
 """
 
 from schemas.events import AnyEvent, Round
@@ -19,10 +19,10 @@ LOST_AFTER_MARKERS = 2
 
 
 def is_first_time(group: Group, event: AnyEvent, ts: int) -> bool:
-    """Whether the event is not one that came before. Notes the numbers between it and the last one as missing.
+    """Whether the event did not come before. Notes the numbers between it and the last one as missing.
 
-    ``ts`` is the event's time. What is missing may be as young as this event; one of a wrong clock must not set aside
-    what is yet to come.
+    ``ts`` is the event's time. Missing events may be as young as this one. A wrong clock must not make later events
+    doubtful.
     """
     state = group.state
     last = state.sources.pop(event.source, None)
@@ -55,7 +55,7 @@ def give_up_old_gaps(group: Group) -> None:
 
 
 def take_changes(group: Group, routes_changed_ts: int | None) -> None:
-    """What the marker says of changes. What claims to be from later than the marker is not believed."""
+    """Takes what the marker says of changes. A time that is later than the marker is not believed."""
     state = group.state
     told = -1 if routes_changed_ts is None else min(routes_changed_ts, state.now)
     if told != state.routes_changed_ts:
@@ -65,12 +65,12 @@ def take_changes(group: Group, routes_changed_ts: int | None) -> None:
 
 
 def reports_count_after(state: GroupState) -> int:
-    """Reports answered up to then do not count. A marker that tells of all changes makes none of them doubtful."""
+    """Reports answered up to this time do not count. A marker that tells of all changes makes none doubtful."""
     return state.valid_from_ts if state.routes_changed_ts >= 0 else max(state.valid_from_ts, _doubt_ts(state))
 
 
 def is_route_doubtful(state: GroupState, topic: Topic) -> bool:
-    """Whether the topic's route may have changed without our knowledge: in events that are lost, or before them."""
+    """Whether a change of the topic's route may have been in a lost event."""
     if topic.confirmed_ts <= state.valid_from_ts:
         return True
     is_after_changes = 0 <= state.routes_changed_ts <= topic.confirmed_ts

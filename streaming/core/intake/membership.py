@@ -1,4 +1,4 @@
-"""Membership as each broker sees it: the lists of a round, and what changed in them."""
+"""Membership as each broker sees it: the lists of a round, and what has changed in them."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
@@ -17,7 +17,7 @@ HARDLY_ANY = 0.2  # of the members that a broker listed before
 
 
 def take_change(group: Group, event: ConsumerChange) -> None:
-    """Remember why a client joined or left, where a producer saw it; the next round's list says that it did."""
+    """Keeps why a client joined or left, if a producer saw it. The next round's list says that it did."""
     if event.reason is not None:
         group.state.change_reasons[_reason_key(event.broker_name, event.client_id, event.change)] = event.reason
 
@@ -59,7 +59,7 @@ def is_listed(client: Client) -> bool:
 
 
 def _note_who_is_back(group: Group, answers: Mapping[int, BrokerAnswer]) -> None:
-    """Of brokers that give a list again after a time: whether they were restarted, or only could not be asked."""
+    """Notes whether brokers that give a list again were restarted, or only could not be asked."""
     state = group.state
     known = [index for index in answers if state.brokers[index].answered_ts and not state.brokers[index].lost_ts]
     steady = [Counter(answers[index].client_ids) for index in known]
@@ -79,10 +79,10 @@ def _note_who_is_back(group: Group, answers: Mapping[int, BrokerAnswer]) -> None
 def _is_whole(group: Group, index: int, client_ids: tuple[str, ...], steady: list[Counter[str]]) -> bool:
     """Whether a broker that gives a list again was not restarted, or has learnt all of its members since.
 
-    A broker keeps its members in memory only (ConsumerManager.consumerTable). After a restart it knows nobody of the
+    A broker keeps its members in memory only (ConsumerManager.consumerTable). After a restart it knows no member of the
     group (ConsumerManageProcessor.getConsumerListByGroup: "no consumer for this group"), and learns them one by one
-    with their heartbeats, every 30 s. So one that lacks hardly anybody whom it listed before, or lists the same as a
-    broker that answered all along, waits for nobody: a member may just have left.
+    from their heartbeats, every 30 s. So a broker was not restarted if it lists almost all members that it listed
+    before (one may just have left), or the same as a broker that answered all the time.
     """
     listed_before = {client.client_id for client in group.state.clients if entries_at(client, index)}
     lacks_hardly_anybody = len(listed_before.difference(client_ids)) <= len(listed_before) * HARDLY_ANY
@@ -171,7 +171,7 @@ def _tell_change(group: Group, index: int, client: Client, before: int, entries:
 def _give_up_silent_brokers(group: Group, answered: Container[int]) -> list[int]:
     """Indices of brokers whose lists no longer count: they do not answer, and no route names them any more.
 
-    Where no route is known, none says so: what such a broker listed last was not taken back by anybody.
+    If no route is known, the last list of such a broker still counts.
     """
     state = group.state
     silent = [(index, broker) for index, broker in enumerate(state.brokers) if index not in answered]
@@ -197,8 +197,8 @@ def hosting_brokers(state: GroupState) -> set[int]:
 def hosts_in_turn(changes: Iterable[MembershipChange]) -> set[str]:
     """Hosts whose members came one after the other, never two of them at once: one process that is started again.
 
-    Members that did not change do not matter: one container of many that show the same address may restart again and
-    again. Several that were there at once and have all left are no such host.
+    Members that did not change do not matter: of many containers with the same address one may restart again and
+    again. A host with several members at once that have all left does not count.
     """
     here: dict[str, set[str]] = {}
     crowded: set[str] = set()
@@ -218,7 +218,7 @@ def hosts_in_turn(changes: Iterable[MembershipChange]) -> set[str]:
 
 
 def _note_flapping_clients(group: Group, left: set[str]) -> None:
-    """Who leaves, be it but one broker's list, and goes on leaving without a rest of half an hour between."""
+    """Notes clients that leave, be it only one broker's list, again and again, never more than half an hour apart."""
     state = group.state
     members = Counter(host_of(client.client_id) for client in state.clients if is_listed(client))
     alone = {host for host in hosts_in_turn(state.membership_changes) if members[host] <= 1}

@@ -1,4 +1,4 @@
-"""A group whose events are refused, so that no round of it is taken any more: it is UNKNOWN, and that is told."""
+"""A group whose events are refused, so that none of its rounds is taken: it is UNKNOWN, and a fact says so."""
 
 from schemas.codec import Rejected
 from schemas.facts import GroupFact, Kind
@@ -10,7 +10,7 @@ OF_THEIR_GROUP = frozenset(
 
 
 def note_refused(group: Group, why: Rejected, arrival_ts: int) -> None:
-    """A record under the group's key was refused. Told once, if that goes on while no round is taken."""
+    """A record under the group's key was refused. Emits one fact if that goes on while no round is taken."""
     state = group.state
     if not state.refused_since or arrival_ts < state.refused_since:
         state.refused_since = arrival_ts
@@ -36,7 +36,7 @@ def note_refused(group: Group, why: Rejected, arrival_ts: int) -> None:
 
 
 def note_round(group: Group) -> None:
-    """A round was taken: what it finds is told anew."""
+    """A round was taken: all findings are emitted again."""
     if group.state.refused_since:
         group.state.refused_since = 0
         group.request_evaluation()

@@ -1,4 +1,4 @@
-"""Rounds that are too long for one event come in parts: they are one marker, and count once all parts have come."""
+"""Rounds that are too long for one event come in parts. They are one marker, which counts when all parts have come."""
 
 from msgspec.structs import replace
 
@@ -8,10 +8,10 @@ from streaming.core.state.group_state import RoundParts
 
 
 def whole_rounds(group: Group, event: Round, is_new: bool) -> list[Round]:
-    """The rounds that the event completes, in their order: none, itself, or one that waited in vain and itself.
+    """The rounds that the event completes, in their order: none, its own, or an earlier incomplete one and its own.
 
-    A round of which a part is lost ends with the next one. Brokers whose lists did not come whole have then not
-    answered.
+    A round of which a part is lost ends with the next one. Brokers whose lists are not complete then count as not
+    answering.
     """
     state = group.state
     if event.parts == 1 and state.round_parts is None:

@@ -1,4 +1,4 @@
-"""How large a group may be: what goes beyond is refused, so that no record keeps everybody waiting.
+"""How large a group may be. Events beyond that are refused, so that no record delays all other groups.
 
 A route of two kilobytes may claim 2^31 queues. RocketMQ sets no limits. These are far above what its users report, and
 a group of that size is evaluated within a second (docs/performance.md, `bounds`).

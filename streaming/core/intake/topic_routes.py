@@ -16,11 +16,11 @@ from streaming.core.state.group_state import PERM_READ, GroupState, HostedQueues
 
 STATIC_TOPIC_BROKER = "__syslo__"  # MixAll.LOGICAL_QUEUE_MOCK_BROKER_PREFIX
 COPIES_AT_MOST = 8
-ALTERNATES_AFTER = 2  # returns of copies that were given before: one may be a change that was taken back
+ALTERNATES_AFTER = 2  # how often copies must come back: once may be a change that was undone
 
 
 def take_route(group: Group, event: TopicRoute) -> None:
-    """A full snapshot of a topic's route; an older copy than the one known is ignored."""
+    """Takes a whole route of a topic. A copy that is older than the known one is ignored."""
     topic = group.state.topics[group.topic(event.topic)]
     if event.ts <= topic.confirmed_ts:
         return
@@ -28,7 +28,7 @@ def take_route(group: Group, event: TopicRoute) -> None:
     if not topic.confirmed_ts:
         hosts = _union(copy.hosts for copy in given)
         if group.state.now and hosts != topic.hosts:
-            topic.changed_ts = topic.changed_ts or event.ts  # new to the group: its members learn of it one by one
+            topic.changed_ts = topic.changed_ts or event.ts  # new to the group: its members learn it one by one
         topic.hosts = hosts
         topic.copies = RouteCopies(given, differ_ts=event.ts) if len(given) > 1 else None
         group.request_evaluation()
@@ -42,7 +42,7 @@ def take_route(group: Group, event: TopicRoute) -> None:
 
 
 def _note_static(group: Group, topic: Topic, event: TopicRoute) -> None:
-    """Producers of older versions do not say it: what a client's queues have shown holds until the topic is gone."""
+    """Older producers do not say that a topic is static: if a client's queues have shown it, it stays static."""
     is_static = event.static or (topic.is_static and bool(topic.hosts))
     if is_static != topic.is_static:
         topic.is_static = is_static
@@ -50,9 +50,9 @@ def _note_static(group: Group, topic: Topic, event: TopicRoute) -> None:
 
 
 def note_owned(group: Group, topic: Topic, broker_name: str, ts: int) -> None:
-    """A member owns queues of a topic of which no route has come yet: from then on the others learn of it.
+    """A member owns queues of a topic whose route is not known yet: the other members learn the topic from now on.
 
-    Those of a static topic lie on a broker that name servers never name (TopicQueueMappingUtils.getMockBrokerName).
+    Queues of a static topic are on a broker that no name server names (TopicQueueMappingUtils.getMockBrokerName).
     """
     if broker_name.startswith(STATIC_TOPIC_BROKER) and not topic.is_static:
         topic.is_static = True
@@ -79,7 +79,7 @@ def _hosted(group: Group, brokers: Iterable[RouteQueues]) -> list[HostedQueues]:
 
 
 def _take_copies(group: Group, topic: Topic, given: list[RouteCopy], ts: int) -> None:
-    """What comes and goes between copies that are known is no news: it must not begin a grace again and again."""
+    """Known copies that alternate are no change: they must not begin a grace again and again."""
     before = topic.copies or RouteCopies([RouteCopy(topic.hosts, topic.confirmed_ts)])
     stood = {tuple(copy.hosts) for copy in standing(before)}
     copies = topic.copies = RouteCopies(_remembered(group, before.given, given, ts), before.differ_ts, before.agreed_ts)
@@ -96,7 +96,7 @@ def _take_copies(group: Group, topic: Topic, given: list[RouteCopy], ts: int) ->
 
 
 def _remembered(group: Group, known: list[RouteCopy], given: list[RouteCopy], ts: int) -> list[RouteCopy]:
-    """The copies given now, and those that were lately; the newest of them, should there be many."""
+    """The copies given now, and those that were given lately; only the newest, if there are many."""
     timing = group.timing
     newest = {tuple(copy.hosts): copy for copy in known}
     last_seen_ts = max((copy.seen_ts for copy in known), default=0)
@@ -115,14 +115,14 @@ def _remembered(group: Group, known: list[RouteCopy], given: list[RouteCopy], ts
 
 
 def _follow_a_broker(group: Group, last: set[HostedQueues], copy: RouteCopy, ts: int) -> bool:
-    """Whether the copy differs from the last by a broker that was away itself."""
+    """Whether the copy differs from the last one by a broker that was away."""
     brokers = [group.state.brokers[hosted.broker] for hosted in last ^ set(copy.hosts)]
     oldest = ts - group.timing.keep_route_copy_ms
     return any(broker.lost_ts or 0 < oldest < broker.returned_ts for broker in brokers)
 
 
 def standing(copies: RouteCopies) -> Sequence[RouteCopy]:
-    """The copies that some client may go by now: those given last, and, once they alternate, all."""
+    """The copies that some client may use now: those given last, and all of them once they alternate."""
     if sum(copy.returns for copy in copies.given) >= ALTERNATES_AFTER:
         return copies.given
     return [copy for copy in copies.given if copy.is_given]
@@ -139,7 +139,7 @@ def _union(copies: Iterable[list[HostedQueues]]) -> list[HostedQueues]:
 
 
 def _change(topic: Topic, hosts: list[HostedQueues], ts: int) -> None:
-    """A broker that comes or goes is more than a new number of queues: members appear there only by heartbeat."""
+    """A broker that comes or goes begins a longer grace than a new number of queues: it learns members by heartbeat."""
     topic.changed_ts = ts
     if hosts == topic.hosts:
         return
@@ -150,7 +150,7 @@ def _change(topic: Topic, hosts: list[HostedQueues], ts: int) -> None:
 
 
 def is_known(state: GroupState, topic: Topic, timing: Timing) -> bool:
-    """Whether a copy of the route is recent enough to go by, and no newer one can have got lost."""
+    """Whether a copy of the route is recent enough, and no newer one can have been lost."""
     return not is_route_doubtful(state, topic) and state.now - topic.confirmed_ts <= timing.route_max_age_ms
 
 
