@@ -9,7 +9,7 @@ from inspect import getdoc
 
 from schemas.ddl import FACT_KEY_COLUMNS, payload_column, payload_columns
 from schemas.facts import PAYLOADS
-from schemas.history import (
+from schemas.history_tables import (
     ALERTS,
     GROUP_STATUS,
     MEMBERSHIP_CHANGES,
@@ -20,7 +20,7 @@ from schemas.history import (
     QUEUE_FINDINGS,
     REBALANCES,
 )
-from schemas.table import (
+from schemas.table_definition import (
     ACTUAL,
     BROKER,
     CAUSE,

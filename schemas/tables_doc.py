@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from schemas.history import NOTIFICATIONS
-from schemas.table import Table
+from schemas.history_tables import NOTIFICATIONS
+from schemas.table_definition import Table
 from schemas.tables import CURRENT, FACTS, HISTORY
 
 BEGIN, END = "<!-- columns: made from schemas/tables.py, change that -->", "<!-- end of columns -->"

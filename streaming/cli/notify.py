@@ -9,10 +9,10 @@ from threading import Event
 from streaming.cli.configuration import configured_with_alerts
 from streaming.cli.exit_status import DONE, NOT_RIGHT
 from streaming.config import NOTIFIER, TABLES
-from streaming.ending import ended_by_signals
 from streaming.notifier.from_config import notifier_settings
 from streaming.notifier.send_test_page import test_destinations
 from streaming.notifier.threads import NotifierSettings, keep_delivering
+from streaming.shutdown_signals import ended_by_signals
 from streaming.wording.names import plain
 
 

@@ -17,7 +17,7 @@ from schemas.facts import Cause, Kind
 from streaming.cli.configuration import configured
 from streaming.config import NOTIFIER
 from streaming.errors import SetupError
-from streaming.holding import Holder
+from streaming.file_lock import Holder
 from streaming.notifier.silence_files import SilenceFiles, new_id
 from streaming.notifier.silences import Silence
 from streaming.notifier.state_files import read_open_alerts, running_notifier

@@ -1,12 +1,12 @@
 """What an operator sets: one TOML file (``conf/evenkeel.toml`` shows every key) and ``EVENKEEL__SECTION__KEY``."""
 
-from streaming.config.alert_rules import zone_named
+from streaming.config.alert_rule_checks import zone_named
 from streaming.config.alerts import Alerts, RouteSection, SinkSection
-from streaming.config.faults import ConfigFaults, Fault, KeyPath
+from streaming.config.config_errors import ConfigFaults, Fault, KeyPath
+from streaming.config.cross_key_checks import CHECKPOINT, EVERY_FOLDER, NOTIFIER, TABLES
 from streaming.config.load import Loaded, load_config, read_config
 from streaming.config.load_alerts import faults_of_alerts, load_alerts
 from streaming.config.options import producer_arguments
-from streaming.config.rules import CHECKPOINT, EVERY_FOLDER, NOTIFIER, TABLES
 from streaming.config.secrets import secret_at
 from streaming.config.sections import Collector, Config, Job, Log, Retention, Rule, Source, Spark, Tables
 from streaming.config.timing import TimingSection

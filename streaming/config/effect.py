@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from streaming.config.faults import KeyPath, key_text, shown_value, without_userinfo
+from streaming.config.config_errors import KeyPath, key_text, shown_value, without_userinfo
 from streaming.config.keys import all_keys
 from streaming.config.load import Loaded
 from streaming.config.sections import Config, Rule, Source

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from pydantic.fields import FieldInfo
 from pydantic_settings import EnvSettingsSource
 
-from streaming.config.faults import NO_VALUE, Fault, KeyPath, key_text
+from streaming.config.config_errors import NO_VALUE, Fault, KeyPath, key_text
 from streaming.config.keys import closest_key, field_at
 from streaming.config.options import kafka_name
 from streaming.config.sections import Config

@@ -7,7 +7,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from streaming.config.faults import KeyPath, key_text
+from streaming.config.config_errors import KeyPath, key_text
 from streaming.config.sections import Config
 
 

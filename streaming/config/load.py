@@ -5,10 +5,10 @@ from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from streaming.config.config_errors import ConfigFaults, KeyPath
+from streaming.config.cross_key_checks import EVERY_FOLDER, broken_rules
 from streaming.config.environment import Overrides, read_environment
-from streaming.config.faults import ConfigFaults, KeyPath
 from streaming.config.reading import field_faults, parse, rule_faults, without
-from streaming.config.rules import EVERY_FOLDER, broken_rules
 from streaming.config.sections import Config
 
 DEFAULTS = "defaults"

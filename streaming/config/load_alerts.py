@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from streaming.config.alert_rules import broken_alert_rules
+from streaming.config.alert_rule_checks import broken_alert_rules
 from streaming.config.alerts import Alerts
-from streaming.config.faults import ConfigFaults, Fault
+from streaming.config.config_errors import ConfigFaults, Fault
 from streaming.config.reading import field_faults, parse, rule_faults, without
 from streaming.config.sections import Config
 

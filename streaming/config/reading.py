@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from streaming.config.faults import HIDDEN, NO_VALUE, ConfigFaults, Fault, KeyPath, key_text
+from streaming.config.config_errors import HIDDEN, NO_VALUE, ConfigFaults, Fault, KeyPath, key_text
+from streaming.config.cross_key_checks import Broken
 from streaming.config.keys import field_at, suggestion
-from streaming.config.rules import Broken
 from streaming.config.values import allowed
 
 if sys.version_info >= (3, 11):

@@ -6,9 +6,9 @@ after so long starts afresh in any case: so no fact depends on whether its shard
 
 from streaming.core.intake.membership import hosting_brokers, is_listed
 from streaming.core.member_facts import absent_member
-from streaming.core.settings import Timing
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import NOT_EMITTED, Client, GroupState
+from streaming.core.timers import Timing
 
 
 def silent_before(cluster_ts: int, timing: Timing) -> int:

@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 from msgspec import Struct, field
 
 from schemas.facts import AlertFact, GroupFact
-from schemas.history import ALERTS
+from schemas.history_tables import ALERTS
 from schemas.tables import FACTS
 from streaming.config import Config, Job, Source, Spark, Tables
 from streaming.demo.fleet import GROUPS, simulated_schedule

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from deltalake.exceptions import TableNotFoundError
 
 from schemas.facts import AlertFact, Fact, GroupFact, MemberFact, Payload, QueueFact
-from schemas.history import ALERTS, GROUP_STATUS
-from schemas.table import Table
+from schemas.history_tables import ALERTS, GROUP_STATUS
+from schemas.table_definition import Table
 from schemas.tables import GROUP_MEMBERS, QUEUE_ASSIGNMENTS
 from streaming.tables.fact_rows import built
 from streaming.tables.query import Selection, damage_said, is_told_by, quoted, text

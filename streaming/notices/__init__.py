@@ -2,6 +2,6 @@
 
 from streaming.notices.escaping import escape
 from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert, Site, Text
-from streaming.notices.writing import write
+from streaming.notices.page_text import write
 
 __all__ = ["MonitorTrouble", "Notice", "OpenAlert", "Site", "Text", "escape", "write"]

@@ -18,7 +18,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from schemas.history import NOTIFICATIONS
+from schemas.history_tables import NOTIFICATIONS
 from streaming.notices import Notice, Text
 from streaming.notifier.state_files import private_file
 from streaming.tables.delta_properties import delta_properties

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct, field
 
 from streaming.errors import InUseError, SetupError
-from streaming.holding import CannotLock, HeldElsewhere, Holder, held, holder_of
+from streaming.file_lock import CannotLock, HeldElsewhere, Holder, held, holder_of
 from streaming.notifier.open_alerts import OpenAlerts
 from streaming.notifier.pages import Page
 

@@ -3,7 +3,7 @@
 Spark itself notices a second query on a checkpoint only when both have written the same batch, and then ends the one
 that came later to it, mostly the first; of tables that two checkpoints write to it notices nothing.
 
-On a file system of this machine the lease is a lock of the kernel (``streaming.holding``), which is gone with its
+On a file system of this machine the lease is a lock of the kernel (``streaming.file_lock``), which is gone with its
 process. Object stores and HDFS have none. There it is a file that its owner writes again every ``RENEW_EVERY_S``.
 Whoever finds such a file watches it: if it has not changed for ``EXPIRES_S``, its process is gone. So no clocks of two
 machines are compared. Its owner reads the file before each write. If it is another's by then (who took it while this
@@ -23,9 +23,9 @@ from msgspec import Struct
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from streaming.config.faults import without_userinfo
+from streaming.config.config_errors import without_userinfo
 from streaming.errors import AwayError, InUseError, MonitorError, SetupError
-from streaming.holding import CannotLock, HeldElsewhere, Holder, held, this_process
+from streaming.file_lock import CannotLock, HeldElsewhere, Holder, held, this_process
 from streaming.spark.failure import root_of
 from streaming.spark.storage import Folder
 

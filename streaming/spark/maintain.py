@@ -16,7 +16,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from schemas.table import Table
+from schemas.table_definition import Table
 from schemas.tables import CURRENT, FACTS, TABLES
 from streaming.spark.projections.conflicts import retried
 from streaming.spark.projections.creation import sql_name

@@ -8,7 +8,7 @@ from threading import Event, Thread
 from pyspark.sql import SparkSession
 
 from streaming.config import Config
-from streaming.ending import ended_by_signals
+from streaming.shutdown_signals import ended_by_signals
 from streaming.spark import job
 from streaming.spark.failure import explained
 from streaming.spark.lease import local_leases, remote_leases

@@ -29,7 +29,7 @@ from pyspark.sql import SparkSession
 
 import schemas
 import streaming
-from streaming.config.faults import holds_secret_property, is_secret, without_userinfo
+from streaming.config.config_errors import holds_secret_property, is_secret, without_userinfo
 from streaming.config.storages import spark_defaults
 from streaming.errors import SetupError
 from streaming.jvm.java import java_home

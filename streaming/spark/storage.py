@@ -5,7 +5,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from streaming.config.faults import without_userinfo
+from streaming.config.config_errors import without_userinfo
 from streaming.errors import AwayError, SetupError
 from streaming.spark.failure import root_of
 

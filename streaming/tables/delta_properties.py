@@ -1,6 +1,6 @@
 """Delta's settings of each table: how often its log is checkpointed, and how long log and replaced files are kept."""
 
-from schemas.table import Table
+from schemas.table_definition import Table
 from schemas.tables import CURRENT, FACTS
 
 _COMMON = {

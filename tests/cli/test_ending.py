@@ -9,7 +9,7 @@ from threading import Event
 
 import pytest
 
-from streaming.ending import ended_by_signals
+from streaming.shutdown_signals import ended_by_signals
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

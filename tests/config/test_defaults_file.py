@@ -8,10 +8,11 @@ import pytest
 
 from schemas.tables import TABLES
 from streaming.config import Config, Rule, load_config
-from streaming.config.faults import KeyPath, key_text
+from streaming.config.config_errors import KeyPath, key_text
 from streaming.config.keys import all_keys, field_at
 from streaming.config.values import allowed
-from streaming.core.settings import FixedTiming, Settings, Timing
+from streaming.core.settings import Settings
+from streaming.core.timers import FixedTiming, Timing
 
 FILE = Path(__file__).parents[2] / "conf" / "evenkeel.toml"
 LINES = FILE.read_text("utf-8").splitlines()

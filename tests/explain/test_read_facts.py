@@ -9,8 +9,8 @@ import pytest
 from deltalake import write_deltalake
 
 from schemas.facts import Fact
-from schemas.history import ALERTS, GROUP_STATUS
-from schemas.table import Table
+from schemas.history_tables import ALERTS, GROUP_STATUS
+from schemas.table_definition import Table
 from schemas.tables import GROUP_MEMBERS, QUEUE_ASSIGNMENTS
 from streaming.errors import SourceError
 from streaming.explain.read_facts import read_group, read_monitor

@@ -13,7 +13,7 @@ from schemas.facts import Severity
 from schemas.observed import Unconsumed
 from streaming.cli import _parser
 from streaming.notices import MonitorTrouble, Site, write
-from streaming.notices.writing import LANGUAGES, LINES_AT_MOST
+from streaming.notices.page_text import LANGUAGES, LINES_AT_MOST
 from tests.notices.incidents import INCIDENTS, NOW, SINCE, alert, client, notice, queues
 
 A_PART = Unconsumed(unconsumed_ms=9000)

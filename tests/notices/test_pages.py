@@ -11,7 +11,7 @@ import pytest
 from schemas.facts import Cause, Severity
 from streaming.core.finding_kinds import ALERTING
 from streaming.notices import write
-from streaming.notices.writing import LANGUAGES, LINES_AT_MOST
+from streaming.notices.page_text import LANGUAGES, LINES_AT_MOST
 from tests.notices.incidents import INCIDENTS, NOW
 
 GOLDEN = Path(__file__).parent / "golden"

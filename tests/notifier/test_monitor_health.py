@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.facts import Fact, GroupFact
-from streaming.notices.writing import LANGUAGES
+from streaming.notices.page_text import LANGUAGES
 from streaming.notifier.monitor_health import STARTING_MS, MonitorLimits, cluster_trouble
 from streaming.notifier.open_alerts import ClusterHealth
 from streaming.notifier.routes import Route

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from schemas.history import NOTIFICATIONS
+from schemas.history_tables import NOTIFICATIONS
 from streaming.notifier import notifications_table
 from streaming.notifier.heartbeat import Heartbeat
 from streaming.notifier.monitor_health import STARTING_MS

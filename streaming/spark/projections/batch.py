@@ -10,7 +10,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from schemas.table import Table
+from schemas.table_definition import Table
 from schemas.tables import CURRENT, HISTORY, PROJECTIONS
 from streaming.spark.projections.appended import note_of
 from streaming.spark.projections.columns import makes_row, rows_of

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from schemas.table import Table
+from schemas.table_definition import Table
 
 
 class Source(NamedTuple):

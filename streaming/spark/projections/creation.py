@@ -6,7 +6,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, DataType, StructType
 
-from schemas.table import Column, Table
+from schemas.table_definition import Column, Table
 from schemas.tables import TABLES
 from streaming.tables.delta_properties import delta_properties
 

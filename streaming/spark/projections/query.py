@@ -15,10 +15,10 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from schemas.table import Table
+from schemas.table_definition import Table
 from schemas.tables import FACTS, PROJECTIONS
 from streaming.errors import CheckpointError
-from streaming.holding import CannotLock, HeldElsewhere, held
+from streaming.file_lock import CannotLock, HeldElsewhere, held
 from streaming.spark.lease import local_path
 from streaming.spark.projections.appended import appended
 from streaming.spark.projections.batch import project

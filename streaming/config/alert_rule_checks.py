@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from streaming.config.alerts import SINK_NAME, Alerts, RouteSection, SecretPlace, SinkSection
-from streaming.config.faults import NO_VALUE, KeyPath
-from streaming.config.rules import Broken
+from streaming.config.config_errors import NO_VALUE, KeyPath
+from streaming.config.cross_key_checks import Broken
 from streaming.config.secrets import secret_at, text_file_fault
 from streaming.config.sections import Config
 from streaming.config.values import is_host

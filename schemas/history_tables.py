@@ -2,7 +2,7 @@
 
 from schemas.ddl import sql_type
 from schemas.observed import Observed
-from schemas.table import (
+from schemas.table_definition import (
     ACTUAL,
     BROKER,
     CAUSE,

@@ -9,7 +9,7 @@ from streaming.notices.english import ENGLISH
 from streaming.notices.fitting import WIDTH, Section, fitted, line, lines, lines_under, uncut
 from streaming.notices.language import Language
 from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert, Site, Text
-from streaming.notices.parts import (
+from streaming.notices.page_parts import (
     alert_line,
     cause_line,
     change_lines,

@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from streaming.config.faults import KeyPath
+from streaming.config.config_errors import KeyPath
 from streaming.config.options import producer_arguments
 from streaming.config.secrets import text_file_fault
 from streaming.config.sections import Collector, Config, Rule, Source
