@@ -179,7 +179,7 @@ class _Page:
     def _about(self) -> str | None:
         """The part of the documentation that says more."""
         if self.notice.trouble is not None:
-            return f"{self.site.docs}/notifications.md#silence-is-not-health"
+            return f"{self.site.docs}/notifications.md#when-evenkeel-itself-sees-nothing"
         of_one_group = self.alerts[:1] if len(self.notice.groups) == 1 else []
         names = [self.notice.cause, *(name for alert in of_one_group for name in (alert.fact.cause, alert.fact.kind))]
         name = next(filter(None, names), None)
