@@ -24,7 +24,7 @@ class GroupRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything that can change a fact. It is kept beside the checkpoint, since a batch ends as it began."""
+    """Everything that can change a fact. It is kept beside the checkpoint: a repeated batch uses the same settings."""
 
     timing: Timing = field(default_factory=Timing)
     groups: tuple[GroupRule, ...] = ()

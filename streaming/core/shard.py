@@ -128,7 +128,7 @@ class _Fold:
         return opened
 
     def _restore(self, record: Record) -> None:
-        """A seed of ``reseed``: it counts only where nothing has grown yet."""
+        """Takes a seed of ``reseed``. It counts only for a group that has no state yet."""
         state = restore(record.value or b"")
         key = group_key(state.cluster, state.group)
         if key not in self.kept and key not in self.groups:
@@ -178,7 +178,7 @@ class _Fold:
         return Folded(_encode(self.kept), self.facts, list(self.cluster_counts.values()))
 
     def _compact_silent_groups(self) -> None:
-        """By the time of their own cluster. Each is checked once, and compacted if it can be."""
+        """Checks each silent group once, by the time of its cluster, and compacts it if it can be."""
         clocks: dict[str, int] = {}
         for group in self.groups.values():
             state = group.state
@@ -197,14 +197,14 @@ def _compacted(packed: bytes) -> bytes:
 
 
 def _record_of(refused: Refused, key: str, now: int) -> Record:
-    """The record as it came, as far as it is known: it is quarantined later than it arrived."""
+    """The record as it came, as far as it is known: it is quarantined only after it was held."""
     origin, value = refused.origin, refused.event
     encoded = key.encode("utf-8", "surrogatepass")
     return Record(encoded, value, len(value), None, now, origin.topic, origin.partition, origin.offset)
 
 
 def _names_in(key: bytes | None) -> tuple[str, str]:
-    """Cluster and group as a record's key has them; empty where it has not."""
+    """Cluster and group from a record's key; empty if the key has none."""
     try:
         cluster, slash, group = (key or b"").decode().partition("/")
     except UnicodeDecodeError:

@@ -1,7 +1,7 @@
 """The step: one event after the other, in the order of arrival, folded into the group's state.
 
-Its laws: any cut of a group's events into batches gives the same facts, since each event is taken alone and nothing is
-sorted; evaluation happens at round markers only; the clock is the group's own.
+Three laws hold. However a group's events are cut into batches, the facts are the same, because each event is taken
+alone and nothing is sorted. Evaluation happens at round markers only. The clock is the group's own.
 """
 
 from collections.abc import Callable, Container, Iterable
@@ -46,7 +46,7 @@ MARKERS_HELD_BESIDES = 16
 
 
 class Origin(Struct, frozen=True):
-    """Where an event came from, should it have to be quarantined."""
+    """Where an event came from, in case it must be quarantined."""
 
     topic: str | None = None
     partition: int | None = None
@@ -73,7 +73,7 @@ def step(state: GroupState, events: Iterable[AnyEvent], settings: Settings) -> l
 
 
 def take(group: Group, event: AnyEvent, origin: Origin = NOWHERE) -> list[Refused]:
-    """Take one event. What is refused comes back: this event, or earlier ones that had been waiting for the clock."""
+    """Take one event. Returns what is refused: this event, or earlier ones that waited for the clock."""
     if isinstance(event, Round) and event.look and _says_nothing(group, event):
         return []
     is_new = is_first_time(group, event, _time_of(event))
@@ -82,7 +82,7 @@ def take(group: Group, event: AnyEvent, origin: Origin = NOWHERE) -> list[Refuse
         return [refused for one in whole for refused in _take_whole_round(group, one, origin, is_new)]
     if (why := too_much(group, event)) is not None:
         return [Refused(encode_event(event), origin, why)]
-    if isinstance(event, Forget):  # it waits for no clock: a retired group may have no rounds any more
+    if isinstance(event, Forget):  # it does not wait for the clock: a retired group may have no rounds any more
         if is_new:
             take_forget(group, event)
         return []
@@ -94,7 +94,7 @@ def take(group: Group, event: AnyEvent, origin: Origin = NOWHERE) -> list[Refuse
 
 
 def _says_nothing(group: Group, event: Round) -> bool:
-    """Whether a group without members has never been heard of before: brokers know every group that ever was."""
+    """Whether a group without members is seen for the first time: brokers know every group that ever existed."""
     is_empty = not any(answer.client_ids for answer in event.brokers)
     return is_empty and not group.state.now and not group.rule.always_on
 
@@ -122,7 +122,7 @@ def _take_round(group: Group, event: Round, origin: Origin, is_new: bool) -> lis
     state, timing = group.state, group.timing
     believed = bool(state.held_events) and clock.is_borne_out(_waiting_markers(state), event.ts, timing)
     if not is_new and event.ts <= state.now:
-        return []  # it came before, and says nothing about the clock now
+        return []  # it came before, so it says nothing about the clock
     verdict = clock.judge_marker(state, event.ts, timing, believed)
     if verdict is ClockVerdict.HOLD:
         return _hold(group, event, origin)
@@ -181,7 +181,7 @@ def _take_subscriptions(group: Group, subscribed: Container[str]) -> None:
 
 
 def _hold(group: Group, event: AnyEvent, origin: Origin) -> list[Refused]:
-    """Ahead of the clock: let it wait for the next marker. A marker has room even then: on it the others wait."""
+    """Holds an event that is ahead of the clock until the next marker. A marker is always held: the others need it."""
     held = HeldEvent(encode_event(event), origin.topic, origin.partition, origin.offset)
     if len(group.state.held_events) >= HELD_AT_MOST + (MARKERS_HELD_BESIDES if isinstance(event, Round) else 0):
         return [_refuse(held, f"and {HELD_AT_MOST} events already wait for the clock")]
@@ -195,7 +195,7 @@ def _refuse(held: HeldEvent, detail: str) -> Refused:
 
 
 def _release(group: Group, now: int) -> list[Refused]:
-    """The clock is about to move to ``now``: take what it has caught up with, refuse what is still ahead."""
+    """Before the clock moves to ``now``: takes the held events up to then, and refuses those that are still ahead."""
     waiting, group.state.held_events = group.state.held_events, []
     refused = []
     for held in waiting:

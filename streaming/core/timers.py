@@ -8,30 +8,30 @@ class FixedTiming(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     # How long something must last to be judged
     hold_no_members_ms: int = 120_000  # a group may be restarted as a whole
-    stall_non_reporting_ms: int = 300_000  # a client that pulls by itself, or to which a broker pops, may pause so long
+    stall_non_reporting_ms: int = 300_000  # a client that pulls actively, or that pops, may pause for so long
     unresponsive_client_ms: int = 65_000  # a client that did not answer is asked again after 40 s
     persist_offsets_ms: int = 5_000  # MQClientInstance, persistConsumerOffsetInterval
     unsubscribed_after_ms: int = 120_000  # heartbeats come every 30 s
-    flapping_client_ms: int = 3_600_000  # a client that leaves too rarely for storm_window, but goes on leaving
+    flapping_client_ms: int = 3_600_000  # a client that leaves again and again, but too rarely for storm_window
     stable_client_ms: int = 1_800_000  # a client that did not leave for so long no longer flaps
-    alert_returns_within_ms: int = 3_600_000  # an alert that fires again within this is the same incident
-    deploy_step_ms: int = 35_000  # pods that are stopped at once have 30 s to end (Kubernetes), and a round finds out
+    alert_returns_within_ms: int = 3_600_000  # an alert that fires again within this time is the same incident
+    deploy_step_ms: int = 35_000  # pods that are stopped together have 30 s to end (Kubernetes); the next round sees it
     longest_rebalance_ms: int = 600_000
-    new_route_ms: int = 600_000  # so long a client may not know a queue that came with a change of the route
+    new_route_ms: int = 600_000  # how long a client may not know a queue that a change of the route brought
     route_returns_within_ms: int = 180_000  # a name server is behind for 120 s at most; later it is a change again
     unknown_after_refused_ms: int = 35_000  # as long as a cluster may be without a round
     first_round_interval_ms: int = 5_000  # until two rounds have shown it
     longest_round_interval_ms: int = 60_000
 
-    # What is told
-    repeat_status_ms: int = 3_600_000  # tells a group at rest from one of which no round comes any more
-    changes_before_alert_ms: int = 600_000  # changes so long before an alert are told with it
+    # What facts say
+    repeat_status_ms: int = 3_600_000  # distinguishes a group at rest from one without rounds
+    changes_before_alert_ms: int = 600_000  # an alert lists the changes of this time before it
 
     # How long something is kept
     keep_left_client_ms: int = 900_000
     keep_unused_topic_ms: int = 3_600_000  # brokers too: a group may use a new topic each day
     keep_route_copy_ms: int = 600_000
-    clocks_differ_ms: int = 3_600_000  # between groups of one cluster, at most: no state is dropped before its own time
+    clocks_differ_ms: int = 3_600_000  # between groups of one cluster, at most: so no state is dropped too early
 
 
 class Timing(FixedTiming, frozen=True, kw_only=True, forbid_unknown_fields=True):

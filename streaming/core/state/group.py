@@ -24,7 +24,7 @@ from streaming.core.timers import Timing
 
 
 class Group:
-    """One consumer group while events are folded into it; ``facts`` collects what is to be told."""
+    """One consumer group while events are folded into it; ``facts`` collects the facts to emit."""
 
     __slots__ = (
         "_brokers",
@@ -67,7 +67,7 @@ class Group:
         state.next_seq += 1
 
     def request_evaluation(self) -> None:
-        """Something that evaluation goes by has changed: evaluate at the next marker."""
+        """Something has changed that an evaluation depends on: evaluate at the next marker."""
         self.state.evaluation_due_ts = 0
 
     def broker(self, name: str) -> int:
@@ -141,7 +141,7 @@ class Group:
         self._index()
 
     def drop_topics_and_brokers(self, topics: set[int], brokers: set[int]) -> None:
-        """Drop topics and brokers of which no queue is left; everything else moves up."""
+        """Drop topics and brokers that have no queue left; the indices of all others are corrected."""
         state = self.state
         new_topic, new_broker = _new_indices(len(state.topics), topics), _new_indices(len(state.brokers), brokers)
         state.topics = [topic for index, topic in enumerate(state.topics) if index not in topics]
@@ -159,7 +159,7 @@ class Group:
         self._index()
 
     def drop_clients_and_queues(self, clients: set[int], queues: set[int]) -> None:
-        """Drop clients and queues, and what nobody refers to any more; everything else moves up."""
+        """Drop clients and queues, and what nothing refers to any more; the indices of all others are corrected."""
         state = self.state
         new_client = _new_indices(len(state.clients), clients)
         new_queue = _new_indices(len(state.queues), queues)

@@ -137,7 +137,7 @@ class Client(Packed):
     emitted: int = NOT_EMITTED
 
     def note_change(self) -> None:
-        """What was told of it no longer holds."""
+        """The last member fact no longer holds."""
         if self.emitted == EMITTED:
             self.emitted = OUTDATED
 

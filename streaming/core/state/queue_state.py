@@ -6,7 +6,7 @@ from msgspec import Struct, field
 
 
 class Packed(Struct, array_like=True, gc=False):
-    """Base of what is packed; fields are told apart by their order alone. No cycles: nothing for the collector."""
+    """Base of what is packed; only their order distinguishes the fields. No cycles, so no work for Python's GC."""
 
 
 class PackedValue(Struct, array_like=True, frozen=True, gc=False):
@@ -14,7 +14,7 @@ class PackedValue(Struct, array_like=True, frozen=True, gc=False):
 
 
 class QueueAnomaly(Packed):
-    """What is kept of a queue only while something is the matter with it."""
+    """What is kept of a queue only while it is not right."""
 
     cause: str | None = None
     unhealthy_since_ts: int = 0  # since when it has not been right, the time in which it settled included
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class _OfAnomaly(Generic[T]):
-    """A field of a queue's unrest that reads and is set as the queue's own; most queues are at rest and have none."""
+    """A field of a queue's anomaly that is read and set as the queue's own; most queues are right and have none."""
 
     def __init__(self, default: T) -> None:
         self.default = default
@@ -63,7 +63,7 @@ class _OfAnomaly(Generic[T]):
 class Queue(Packed):
     """A message queue: what was last found of it, and its offsets. Lags are relative to ``broker_offset``.
 
-    MessagePack needs two bytes more for an array of more than 15 fields: what is rare stands in ``anomaly``.
+    MessagePack needs two bytes more for an array of more than 15 fields, so rare fields are in ``anomaly``.
     """
 
     topic: int

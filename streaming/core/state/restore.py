@@ -44,7 +44,7 @@ _decode = msgspec.json.Decoder(GroupSeed).decode
 
 
 def restore(value: bytes) -> GroupState:
-    """The state that a seed grows into. Evidence is not carried over: alerts stay open until new evidence decides."""
+    """The state that a seed gives. Evidence is not carried over: alerts stay open until new evidence decides."""
     seed = _decode(value)
     state = new_state(seed.cluster, seed.group)
     state.now, state.next_seq, state.valid_from_ts = seed.now, seed.next_seq, seed.now
@@ -102,5 +102,5 @@ def _restore_alert(group: Group, opened: SeedAlert) -> None:
 
 
 def _phase(alert: AlertFact) -> str:
-    """An alert that looked right or was held back begins to be so anew."""
+    """Pending, firing or stale: an alert that was held back or looked right must come to that phase again."""
     return "stale" if alert.stale else alert.state

@@ -1,4 +1,4 @@
-"""State as those read it who judge: the same objects, typed so that nothing of them can be set."""
+"""State as the rules see it: the same objects, with types that allow no writing."""
 
 from collections.abc import Sequence
 from typing import Protocol
