@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from streaming.config.values import LongSeconds, Seconds, Section, SomeSeconds
-from streaming.core.timers import Timing
+from streaming.core.default_timers import Timing
 
 _DEFAULT = Timing()
 
@@ -13,7 +13,7 @@ def _seconds(milliseconds: int) -> float:
 
 
 class TimingSection(Section):
-    """The timers of ``core.timers.Timing`` that can be set. The defaults follow RocketMQ's own timers."""
+    """The timers of ``core.default_timers.Timing`` that can be set. The defaults follow RocketMQ's own timers."""
 
     grace_membership_seconds: Seconds = _seconds(_DEFAULT.grace_membership_ms)
     grace_route_seconds: Seconds = _seconds(_DEFAULT.grace_route_ms)

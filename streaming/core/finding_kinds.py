@@ -5,7 +5,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from schemas.facts import Kind, Severity
-from streaming.core.timers import Timing
+from streaming.core.default_timers import Timing
 
 Hold = Callable[[Timing], int]  # milliseconds
 

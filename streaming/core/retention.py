@@ -4,11 +4,11 @@ The state of a group that has been silent for ``forget_after_ms`` is compacted b
 after so long starts afresh in any case: so no fact depends on whether its shard had compacted it already.
 """
 
+from streaming.core.default_timers import Timing
 from streaming.core.intake.membership import hosting_brokers, is_listed
 from streaming.core.member_facts import absent_member
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import NOT_EMITTED, Client, GroupState
-from streaming.core.timers import Timing
 
 
 def silent_before(cluster_ts: int, timing: Timing) -> int:

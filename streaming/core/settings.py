@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from streaming.core.timers import Timing
+from streaming.core.default_timers import Timing
 
 
 class GroupRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

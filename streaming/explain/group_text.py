@@ -5,7 +5,7 @@ from datetime import tzinfo
 
 from schemas.facts import AlertState, Kind
 from schemas.identity import is_retry_topic
-from streaming.core.timers import Timing
+from streaming.core.default_timers import Timing
 from streaming.explain.group_tables import member_table, queue_tables
 from streaming.explain.snapshot import ExplainedAlert, ExplainedGroup, UnalertedQueues
 from streaming.explain.times import When, full

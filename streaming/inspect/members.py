@@ -7,7 +7,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from schemas.identity import is_retry_topic
-from streaming.core.evidence.group_evidence import GroupEvidence, MemberEvidence
+from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.intake.client_reports import addresses_of
 from streaming.core.intake.membership import entries_at
 from streaming.inspect.observed_groups import ObservedGroup

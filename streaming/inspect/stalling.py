@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
+from streaming.core.default_timers import Timing
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.state.queue_state import Queue as QueueInState
-from streaming.core.timers import Timing
 from streaming.inspect.observed_groups import ObservedGroup
 from streaming.inspect.queues import STANDS_FROM_MS, flow_of, names_of, stands_ms
 from streaming.inspect.snapshot import Undecided

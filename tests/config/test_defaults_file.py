@@ -11,8 +11,8 @@ from streaming.config import Config, Rule, load_config
 from streaming.config.config_errors import KeyPath, key_text
 from streaming.config.keys import all_keys, field_at
 from streaming.config.values import allowed
+from streaming.core.default_timers import FixedTiming, Timing
 from streaming.core.settings import Settings
-from streaming.core.timers import FixedTiming, Timing
 
 FILE = Path(__file__).parents[2] / "conf" / "evenkeel.toml"
 LINES = FILE.read_text("utf-8").splitlines()

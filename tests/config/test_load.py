@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from streaming.config import Config, ConfigFaults, load_config
+from streaming.core.default_timers import Timing
 from streaming.core.settings import GroupRule, Settings
-from streaming.core.timers import Timing
 from streaming.errors import ConfigError
 
 Write = Callable[[str], Path]

@@ -5,8 +5,8 @@ import pytest
 from schemas.facts import AlertFact
 from streaming.core.alerts.lifecycle import fingerprint
 from streaming.core.alerts.phases import Reason
+from streaming.core.default_timers import Timing
 from streaming.core.settings import Settings
-from streaming.core.timers import Timing
 from tests.core.fleet import Fleet, said
 
 QUIET = {"rate": 0}

@@ -4,13 +4,13 @@ import pytest
 
 from schemas.events import AnyEvent, AssignmentReport, ConsumeProgress, QueueProgress, Round, TopicRoute, decode_event
 from schemas.facts import AlertFact
+from streaming.core.default_timers import Timing
 from streaming.core.intake import clock
 from streaming.core.intake.clock import ClockVerdict
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import HELD_AT_MOST, Origin, Refused, take
-from streaming.core.timers import Timing
 from tests.core.fleet import T0, Fleet
 
 HOUR = 3600

@@ -9,8 +9,8 @@ from schemas.facts import Cause, Kind
 from schemas.observed import fields_by_type
 from streaming.core.alerts.phases import STATES, TRANSITIONS, Reason, Signal, Transition
 from streaming.core.causes.table import CAUSES, RULES
+from streaming.core.default_timers import Timing
 from streaming.core.finding_kinds import KINDS
-from streaming.core.timers import Timing
 
 PAGE = (Path(__file__).parents[2] / "docs" / "findings.md").read_text(encoding="utf-8")
 UNITS = {"s": 1_000, "h": 3_600_000, "days": 86_400_000}

@@ -4,9 +4,9 @@ import pytest
 
 from schemas.facts import EvaluationFailedFact, GroupFact
 from streaming.core import evaluation
+from streaming.core.default_timers import Timing
 from streaming.core.settings import GroupRule, Settings
 from streaming.core.shard import fold
-from streaming.core.timers import Timing
 from tests.core.fleet import Fleet, record_of
 
 BROKEN = Settings(groups=(GroupRule(group="bad", strategy="MACHINE_ROOM", params={"rooms": 7}),))

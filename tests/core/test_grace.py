@@ -3,8 +3,8 @@
 import pytest
 
 from schemas.facts import QueueFact
+from streaming.core.default_timers import Timing
 from streaming.core.settings import GroupRule, Settings
-from streaming.core.timers import Timing
 from tests.core.fleet import Fleet
 
 SILENT = {"report_every": 0, "rate": 0}

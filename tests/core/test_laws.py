@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from schemas.events import AnyEvent, AssignmentReport, ConsumerChange, Forget, Round
 from schemas.facts import AlertFact, Fact, QuarantineFact
+from streaming.core.default_timers import Timing
 from streaming.core.settings import Settings
 from streaming.core.shard import fold
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import step, take
-from streaming.core.timers import Timing
 from streaming.demo import RECORDINGS
 from streaming.replay.recording import Recording
 from tests.core.fleet import Fleet, record_of

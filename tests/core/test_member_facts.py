@@ -6,10 +6,10 @@ import pytest
 
 from schemas.events import ConsumerChange
 from schemas.facts import MemberFact, MembershipFact
+from streaming.core.default_timers import Timing
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import GroupState
 from streaming.core.state.packing import pack
-from streaming.core.timers import Timing
 from tests.core.fleet import T0, Fleet
 
 

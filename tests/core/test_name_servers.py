@@ -3,8 +3,8 @@
 import pytest
 
 from schemas.facts import AlertFact, GroupFact
+from streaming.core.default_timers import Timing
 from streaming.core.state.packing import pack, unpack
-from streaming.core.timers import Timing
 from tests.core.fleet import Fleet, said
 
 MORE, LESS = {"a": 4, "b": 4}, {"a": 2, "b": 2}

@@ -5,8 +5,8 @@ import pytest
 from schemas.events import encode_event
 from schemas.facts import AlertFact, Fact
 from schemas.identity import group_key
+from streaming.core.default_timers import Timing
 from streaming.core.settings import Settings
-from streaming.core.timers import Timing
 from streaming.loopback import LoopbackKafka
 from tests.core.fleet import Fleet
 from tests.e2e import tables

@@ -14,11 +14,11 @@ from streaming.cli import main
 from streaming.core.alerts import candidates
 from streaming.core.causes import table as causes
 from streaming.core.causes.explanation import Explanation
+from streaming.core.default_timers import Timing
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.findings import queue_findings as comparison
 from streaming.core.findings import queue_rules as findings
 from streaming.core.settings import Settings
-from streaming.core.timers import Timing
 from streaming.simulation.evaluation import incidents, runner
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.incidents import Run, play_incident, shape_for

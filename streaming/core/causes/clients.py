@@ -3,7 +3,7 @@
 from schemas.facts import Cause
 from schemas.observed import ClientsStuck, MemberGone, NotAnswering, NotLocked, OwnersDoNotReport
 from streaming.core.causes.explanation import Explanation, explanation
-from streaming.core.evidence.group_evidence import MemberEvidence
+from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.evidence.topic_evidence import TopicEvidence
 
 

@@ -1,89 +1,14 @@
-"""What is known of each member and of the whole group, before anything is judged."""
+"""What is known of the whole group, before anything is judged."""
 
 from functools import cached_property
 
-from streaming.core.evidence.exclusions import CONFIGURED, LITE_ASSIGN, PUSHES, tells_when_it_owns_nothing, why_excluded
-from streaming.core.intake.lost_events import reports_count_after
+from streaming.core.evidence.exclusions import CONFIGURED, LITE_ASSIGN, PUSHES
+from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.intake.membership import hosting_brokers, is_listed
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import Client, HeartbeatProfile, Report, RunningProfile
 
 CLUSTERING, BROADCASTING = "CLUSTERING", "BROADCASTING"
 Subscriptions = tuple[tuple[str, str | None], ...]
-
-
-class MemberEvidence:
-    """What one listed client has reported. ``as_of``: since when all of its instances have; 0: not all have.
-
-    ``exclusion``: why evenkeel does not judge it. ``is_non_reporting``: it does not say which queues it owns, or it is
-    excluded.
-    """
-
-    __slots__ = (
-        "as_of",
-        "client",
-        "entries",
-        "exclusion",
-        "heartbeat",
-        "index",
-        "is_non_reporting",
-        "reports",
-        "running",
-        "second_instance_proven",
-        "weight",
-    )
-
-    def __init__(self, group: Group, index: int, client: Client) -> None:
-        state, timing = group.state, group.timing
-        self.index = index
-        self.client = client
-        self.entries = max(client.entries)
-        fresh = [r for r in client.reports if r.answered_ts > reports_count_after(state)]
-        both_answer = _two_instances_answer(group, client, fresh)
-        both_connected = (
-            client.two_addresses_since_ts > 0
-            and state.now - client.two_addresses_since_ts >= timing.second_address_proof_ms
-        )
-        counts_twice = self.entries > 1 and (both_answer or both_connected)
-        self.second_instance_proven = counts_twice or (self.entries > 1 and _two_instances_at_once(group, fresh))
-        only_one_is_heard = counts_twice and not both_answer
-        self.reports: list[Report] = fresh[: 1 if only_one_is_heard else self.entries]
-        lacking = len(self.reports) < self.entries and not (counts_twice and self.reports)
-        self.as_of = 0 if lacking or not self.reports else min(r.answered_ts for r in self.reports)
-        self.weight = self.entries if counts_twice and len(self.reports) == 1 else 1  # twins compute the same share
-        self.running: RunningProfile | None = state.running_profiles[fresh[0].running] if fresh else None
-        self.heartbeat: HeartbeatProfile | None = (
-            state.heartbeat_profiles[client.heartbeat] if client.heartbeat >= 0 else None
-        )
-        self.exclusion = why_excluded(client.client_id, self.running, self.heartbeat)
-        self.is_non_reporting = self.exclusion is not None or not self._says_what_it_owns()
-
-    def _says_what_it_owns(self) -> bool:
-        """True also for a member that has not reported yet: it may report what it owns."""
-        if self.running is None or all(report.owned for report in self.reports):
-            return True
-        return tells_when_it_owns_nothing(self.running, self.heartbeat)
-
-
-def _doubled_since(group: Group, client: Client) -> int:
-    """When a list that has the id twice last changed: reports from before prove nothing."""
-    brokers = zip(group.state.brokers, client.entries, strict=False)
-    return max((broker.changed_ts for broker, entries in brokers if entries > 1), default=0)
-
-
-def _two_instances_answer(group: Group, client: Client, reports: list[Report]) -> bool:
-    """Two start times under one client id, both reported lately: two instances."""
-    not_before = max(group.state.now - group.timing.report_max_age_ms, _doubled_since(group, client))
-    return len(reports) > 1 and all(report.answered_ts > not_before for report in reports)
-
-
-def _two_instances_at_once(group: Group, reports: list[Report]) -> bool:
-    """Whether the one that started first still answered after the other had started: it was no restart."""
-    if len(reports) < 2 or not all(report.start_ts for report in reports):
-        return False
-    first, second = sorted(reports, key=lambda report: report.start_ts)
-    not_before = group.state.now - group.timing.second_address_proof_ms
-    return first.answered_ts > max(not_before, second.start_ts + group.timing.ahead_of_clock_ms)
 
 
 class GroupEvidence:

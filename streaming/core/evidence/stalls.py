@@ -6,7 +6,8 @@ from enum import Enum
 from schemas.facts import Kind
 from schemas.observed import Stall, counted
 from streaming.core.evidence.exclusions import PULLS
-from streaming.core.evidence.group_evidence import BROADCASTING, MemberEvidence
+from streaming.core.evidence.group_evidence import BROADCASTING
+from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.intake.consume_offsets import is_seen_lately
 from streaming.core.state.group_state import FINDING_CODES

@@ -7,8 +7,8 @@ marker confirms it. Only several markers far behind in a row show that the clock
 from datetime import datetime, timezone
 from enum import Enum, auto
 
+from streaming.core.default_timers import Timing
 from streaming.core.state.group_state import GroupState
-from streaming.core.timers import Timing
 
 MARKERS_TO_SET_BACK = 3
 MARKERS_TO_BELIEVE = 3

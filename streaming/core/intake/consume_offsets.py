@@ -1,12 +1,12 @@
 """Offsets: how far the group has pulled and consumed each queue, and for how long neither has moved."""
 
 from schemas.events import ConsumeProgress, QueueProgress
+from streaming.core.default_timers import Timing
 from streaming.core.intake.topic_routes import is_readable
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Broker
 from streaming.core.state.queue_state import Queue
 from streaming.core.state.views import QueueView
-from streaming.core.timers import Timing
 
 STARTED_AFRESH = -1  # of Queue.still_ms: messages wait, and it is not known since when nothing has moved
 

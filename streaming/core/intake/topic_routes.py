@@ -9,10 +9,10 @@ copies differ, none of them is *the* route: a topic then has every queue that so
 from collections.abc import Iterable, Sequence
 
 from schemas.events import RouteQueues, TopicRoute
+from streaming.core.default_timers import Timing
 from streaming.core.intake.lost_events import is_route_doubtful
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import PERM_READ, GroupState, HostedQueues, RouteCopies, RouteCopy, Topic
-from streaming.core.timers import Timing
 
 STATIC_TOPIC_BROKER = "__syslo__"  # MixAll.LOGICAL_QUEUE_MOCK_BROKER_PREFIX
 COPIES_AT_MOST = 8

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from schemas.facts import Fact, Payload
 from schemas.identity import MessageQueue
+from streaming.core.default_timers import Timing
 from streaming.core.settings import GroupRule, Settings
 from streaming.core.state.group_state import (
     PERM_READ,
@@ -20,7 +21,6 @@ from streaming.core.state.group_state import (
     Topic,
 )
 from streaming.core.state.queue_state import Queue
-from streaming.core.timers import Timing
 
 
 class Group:

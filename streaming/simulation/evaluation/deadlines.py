@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 from schemas.facts import Cause, Kind
-from streaming.core.timers import Timing
+from streaming.core.default_timers import Timing
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.results import ActiveFault
 from streaming.simulation.ground_truth import Window

@@ -1,0 +1,56 @@
+"""What is known of one member, before anything is judged."""
+
+from streaming.core.evidence.exclusions import tells_when_it_owns_nothing, why_excluded
+from streaming.core.evidence.second_instance import two_addresses_stay, two_instances_answer, two_instances_at_once
+from streaming.core.intake.lost_events import reports_count_after
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import Client, HeartbeatProfile, Report, RunningProfile
+
+
+class MemberEvidence:
+    """What one listed client has reported. ``as_of``: since when all of its instances have; 0: not all have.
+
+    ``exclusion``: why evenkeel does not judge it. ``is_non_reporting``: it does not say which queues it owns, or it is
+    excluded.
+    """
+
+    __slots__ = (
+        "as_of",
+        "client",
+        "entries",
+        "exclusion",
+        "heartbeat",
+        "index",
+        "is_non_reporting",
+        "reports",
+        "running",
+        "second_instance_proven",
+        "weight",
+    )
+
+    def __init__(self, group: Group, index: int, client: Client) -> None:
+        state = group.state
+        self.index = index
+        self.client = client
+        self.entries = max(client.entries)
+        fresh = [r for r in client.reports if r.answered_ts > reports_count_after(state)]
+        both_answer = two_instances_answer(group, client, fresh)
+        counts_twice = self.entries > 1 and (both_answer or two_addresses_stay(group, client))
+        self.second_instance_proven = counts_twice or (self.entries > 1 and two_instances_at_once(group, fresh))
+        only_one_is_heard = counts_twice and not both_answer
+        self.reports: list[Report] = fresh[: 1 if only_one_is_heard else self.entries]
+        lacking = len(self.reports) < self.entries and not (counts_twice and self.reports)
+        self.as_of = 0 if lacking or not self.reports else min(r.answered_ts for r in self.reports)
+        self.weight = self.entries if counts_twice and len(self.reports) == 1 else 1  # both compute the same share
+        self.running: RunningProfile | None = state.running_profiles[fresh[0].running] if fresh else None
+        self.heartbeat: HeartbeatProfile | None = (
+            state.heartbeat_profiles[client.heartbeat] if client.heartbeat >= 0 else None
+        )
+        self.exclusion = why_excluded(client.client_id, self.running, self.heartbeat)
+        self.is_non_reporting = self.exclusion is not None or not self._says_what_it_owns()
+
+    def _says_what_it_owns(self) -> bool:
+        """True also for a member that has not reported yet: it may report what it owns."""
+        if self.running is None or all(report.owned for report in self.reports):
+            return True
+        return tells_when_it_owns_nothing(self.running, self.heartbeat)

@@ -1,0 +1,31 @@
+"""Whether a client id that brokers list twice is used by two instances, or by one and a connection that has died."""
+
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import Client, Report
+
+
+def _doubled_since(group: Group, client: Client) -> int:
+    """When a list that has the id twice last changed: reports from before prove nothing."""
+    brokers = zip(group.state.brokers, client.entries, strict=False)
+    return max((broker.changed_ts for broker, entries in brokers if entries > 1), default=0)
+
+
+def two_instances_answer(group: Group, client: Client, reports: list[Report]) -> bool:
+    """Two start times under one client id, both reported lately: two instances."""
+    not_before = max(group.state.now - group.timing.report_max_age_ms, _doubled_since(group, client))
+    return len(reports) > 1 and all(report.answered_ts > not_before for report in reports)
+
+
+def two_instances_at_once(group: Group, reports: list[Report]) -> bool:
+    """Whether the one that started first still answered after the other had started: it was no restart."""
+    if len(reports) < 2 or not all(report.start_ts for report in reports):
+        return False
+    first, second = sorted(reports, key=lambda report: report.start_ts)
+    not_before = group.state.now - group.timing.second_address_proof_ms
+    return first.answered_ts > max(not_before, second.start_ts + group.timing.ahead_of_clock_ms)
+
+
+def two_addresses_stay(group: Group, client: Client) -> bool:
+    """The same two addresses have been listed for longer than brokers keep a dead connection."""
+    since_ts = client.two_addresses_since_ts
+    return since_ts > 0 and group.state.now - since_ts >= group.timing.second_address_proof_ms
