@@ -6,6 +6,8 @@ from typing import NamedTuple
 from streaming.notices.language import Noun
 from streaming.wording.names import cut
 
+LINES_AT_MOST = 22  # of a page
+LINES_WHEN_OVER = 14
 WIDTH = 240  # of a line, in terminal cells; commands and links are never cut
 CHARACTERS_AT_MOST = 2 * WIDTH  # marks may take no room of their own
 

@@ -6,7 +6,17 @@ from schemas.facts import Kind
 from streaming.notices.chinese import CHINESE
 from streaming.notices.commands import Command, inspect_command, next_command, silence_command
 from streaming.notices.english import ENGLISH
-from streaming.notices.fitting import WIDTH, Section, fitted, line, lines, lines_under, uncut
+from streaming.notices.fitting import (
+    LINES_AT_MOST,
+    LINES_WHEN_OVER,
+    WIDTH,
+    Section,
+    fitted,
+    line,
+    lines,
+    lines_under,
+    uncut,
+)
 from streaming.notices.language import Language
 from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert, Site, Text
 from streaming.notices.page_parts import (
@@ -30,8 +40,6 @@ LANGUAGES = {"en": ENGLISH, "zh": CHINESE}
 ALERTS_AT_MOST = 3
 CAUSES_AT_MOST = 2
 TITLE_WIDTH = 200
-LINES_AT_MOST = 22
-LINES_WHEN_OVER = 14
 SAYS_ITS_CAUSE = Kind.INCONSISTENT_SUBSCRIPTION.value  # a title that named that too would say it twice
 
 

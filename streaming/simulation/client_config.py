@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from streaming.core.allocation import Averagely, Strategy
 
+HEARTBEAT_FIRST_MS, HEARTBEAT_MS = 1_000, 30_000  # ClientConfig.heartbeatBrokerInterval
+POLL_ROUTES_MS = 30_000  # ClientConfig.pollNameServerInterval
 SPEED = 2_000  # messages a second that a client takes of one queue, while its code is not slow
 AVERAGELY = Averagely()
 

@@ -15,15 +15,13 @@ from streaming.collector.translation.answers import (
 from streaming.collector.translation.answers import ProcessQueue as ProcessQueueInfo
 from streaming.core.allocation import class_of_strategy
 from streaming.simulation.broker import Broker, Channel
-from streaming.simulation.client_config import ClientConfig
+from streaming.simulation.client_config import HEARTBEAT_FIRST_MS, HEARTBEAT_MS, POLL_ROUTES_MS, ClientConfig
 from streaming.simulation.message_queue import MessageLog
 from streaming.simulation.name_server import TopicRoute
 from streaming.simulation.network import Network
 from streaming.simulation.process_queue import PERSIST_FIRST_MS, PERSIST_MS, ProcessQueue, Progress
 from streaming.simulation.rebalance import Rebalance
 
-HEARTBEAT_FIRST_MS, HEARTBEAT_MS = 1_000, 30_000  # heartbeatBrokerInterval
-POLL_ROUTES_MS = 30_000  # pollNameServerInterval
 RESUMES_MS = (500, 1_500)  # a client that was stopped first finds that its connections are dead
 BEATS_ALREADY = 0.11  # how often one of the first heartbeats is still under way after the first rebalance
 FIRST_CALL_MS = (5, 200)  # a JVM that has just started takes its time for the first call to a broker

@@ -13,7 +13,8 @@ from schemas.facts import Severity
 from schemas.observed import Unconsumed
 from streaming.cli import _parser
 from streaming.notices import MonitorTrouble, Site, write
-from streaming.notices.page_text import LANGUAGES, LINES_AT_MOST
+from streaming.notices.fitting import LINES_AT_MOST
+from streaming.notices.page_text import LANGUAGES
 from tests.notices.incidents import INCIDENTS, NOW, SINCE, alert, client, notice, queues
 
 A_PART = Unconsumed(unconsumed_ms=9000)

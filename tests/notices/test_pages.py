@@ -11,7 +11,8 @@ import pytest
 from schemas.facts import Cause, Severity
 from streaming.core.finding_kinds import ALERTING
 from streaming.notices import write
-from streaming.notices.page_text import LANGUAGES, LINES_AT_MOST
+from streaming.notices.fitting import LINES_AT_MOST
+from streaming.notices.page_text import LANGUAGES
 from tests.notices.incidents import INCIDENTS, NOW
 
 GOLDEN = Path(__file__).parent / "golden"

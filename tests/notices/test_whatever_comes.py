@@ -10,8 +10,8 @@ from schemas import observed as o
 from schemas.facts import AlertChange, AlertClient, AlertFact, AlertQueue, Cause, Severity
 from streaming.core.finding_kinds import ALERTING
 from streaming.notices import MonitorTrouble, Notice, OpenAlert, write
+from streaming.notices.fitting import LINES_AT_MOST
 from streaming.notices.page_parts import shown
-from streaming.notices.page_text import LINES_AT_MOST
 from tests.notices.incidents import NOW, SINCE, alert, client, notice, queues
 
 NAMES = st.text(max_size=12) | st.sampled_from(
