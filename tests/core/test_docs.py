@@ -83,7 +83,7 @@ def test_transitions_are_those_of_the_code() -> None:
     assert named == {
         (phase.value, signal.value): (
             next_step.to.value,
-            of_signals[signal] if next_step.is_reason_of_signal else reason_of(next_step),
+            reason_of(next_step) or of_signals.get(signal, []),
         )
         for phase, by_signal in TRANSITIONS.items()
         for signal, next_step in by_signal.items()

@@ -3,7 +3,6 @@
 from msgspec import Struct
 
 from schemas.facts import Kind, Severity
-from schemas.identity import is_retry_topic
 from schemas.observed import Observed, observed
 from streaming.core.alerts.deploy_wait import is_rolling_deploy, waits_for_deploy
 from streaming.core.causes.explanation import Explanation
@@ -40,9 +39,9 @@ def candidates_of_queues(group: Group, found: list[TopicFindings]) -> dict[tuple
             if verdict.kind in ALERTING_OF_QUEUES:
                 by_kind.setdefault(verdict.kind, []).append(index)
         for kind, queues in by_kind.items():
-            if is_retry_topic(findings.evidence.topic.name) and not _messages_wait(group, queues):
+            if findings.evidence.is_retry and not _messages_wait(group, queues):
                 continue
-            candidates[findings.evidence.topic.name, kind.value] = _candidate(group, findings, kind, queues)
+            candidates[findings.evidence.name, kind.value] = _candidate(group, findings, kind, queues)
     return candidates
 
 

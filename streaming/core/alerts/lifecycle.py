@@ -77,7 +77,7 @@ def _go_on(group: Group, alert: Alert, candidate: AlertCandidate, at: Judged) ->
     changed = _what_changed(alert, candidate, queues)
     _adopt(alert, candidate, queues, group.state.now)
     transition = after(Phase(alert.phase), said.signal)
-    if changed is not None and said.signal is not Signal.RIPE and (transition is None or transition.reason is None):
+    if changed is not None and (transition is None or transition.reason is None):
         _emit(group, alert, changed, at)
     _move(group, alert, said, at)
 
@@ -130,7 +130,7 @@ def _move(group: Group, alert: Alert, said: Said, at: Judged) -> None:
     if transition is None:
         return
     alert.phase = transition.to.value
-    reason = said.reason if transition.is_reason_of_signal else transition.reason
+    reason = transition.reason or said.reason
     if reason is Reason.HELD_LONG_ENOUGH:
         alert.fired_ts = group.state.now
         alert.times = 1 + times_before(group, alert)
@@ -141,8 +141,7 @@ def _move(group: Group, alert: Alert, said: Said, at: Judged) -> None:
     if transition.to is Phase.RESOLVED:
         group.state.alerts.remove(alert)
     if reason is not None:
-        is_stale = transition.to is Phase.STALE or (before is Phase.STALE and said.signal is Signal.OVER)
-        _emit(group, alert, reason, at, is_stale)
+        _emit(group, alert, reason, at, was_stale=before is Phase.STALE and said.signal is Signal.OVER)
 
 
 def _observed(alert: Alert) -> Observed:
@@ -150,8 +149,8 @@ def _observed(alert: Alert) -> Observed:
     return replace(alert.observed, fired_times=alert.times) if comes_and_goes(alert) else alert.observed
 
 
-def _emit(group: Group, alert: Alert, reason: Reason, at: Judged, is_stale: bool | None = None) -> None:
-    """``is_stale``: None: as the alert's phase says."""
+def _emit(group: Group, alert: Alert, reason: Reason, at: Judged, was_stale: bool = False) -> None:
+    """``was_stale``: the alert was stale before it ended; its last fact then says so, too."""
     state, phase = group.state, Phase(alert.phase)
     waiting, oldest_ts = waiting_of(at.evidence, alert)
     is_resolved = STATES[phase] is AlertState.RESOLVED
@@ -168,7 +167,7 @@ def _emit(group: Group, alert: Alert, reason: Reason, at: Judged, is_stale: bool
             active_ts=alert.active_ts,
             fired_ts=alert.fired_ts or None,
             resolved_ts=state.now if is_resolved else None,
-            stale=phase is Phase.STALE if is_stale is None else is_stale,
+            stale=was_stale or phase is Phase.STALE,
             since_ts=alert.since_ts,
             clients=clients_of(group, alert, at.verdicts, alert.clients),
             changes=changes_of(group, alert),

@@ -74,55 +74,54 @@ class Signal(Enum):
 
 
 class Transition(NamedTuple):
-    """``reason``: why, as the fact says it; None: no fact is emitted, or what was found itself has changed."""
+    """``reason``: why, as the fact says it; None: the reason that comes with the signal counts.
+
+    HELD_BACK, KEPT_OPEN and OVER come with one. If there is neither, no fact is emitted.
+    """
 
     to: Phase
     reason: Reason | None = None
-    is_reason_of_signal: bool = False  # the signal has a reason of its own
 
-
-_PENDING, _HELD_BACK, _FIRING, _STALE = Phase.PENDING, Phase.HELD_BACK, Phase.FIRING, Phase.STALE
-_CLEARING, _KEPT_OPEN, _RESOLVED = Phase.CLEARING, Phase.KEPT_OPEN, Phase.RESOLVED
 
 TRANSITIONS: dict[Phase, dict[Signal, Transition]] = {
     Phase.PENDING: {
-        Signal.RIPE: Transition(_FIRING, Reason.HELD_LONG_ENOUGH),
-        Signal.HELD_BACK: Transition(_HELD_BACK, is_reason_of_signal=True),
-        Signal.RIGHT: Transition(_RESOLVED, Reason.CLEARED_BEFORE_FIRING),
-        Signal.OVER: Transition(_RESOLVED, is_reason_of_signal=True),
+        Signal.RIPE: Transition(Phase.FIRING, Reason.HELD_LONG_ENOUGH),
+        Signal.HELD_BACK: Transition(Phase.HELD_BACK),
+        Signal.RIGHT: Transition(Phase.RESOLVED, Reason.CLEARED_BEFORE_FIRING),
+        Signal.OVER: Transition(Phase.RESOLVED),
     },
     Phase.HELD_BACK: {
-        Signal.RIPE: Transition(_FIRING, Reason.HELD_LONG_ENOUGH),
-        Signal.RIGHT: Transition(_RESOLVED, Reason.CLEARED_BEFORE_FIRING),
-        Signal.OVER: Transition(_RESOLVED, is_reason_of_signal=True),
+        Signal.RIPE: Transition(Phase.FIRING, Reason.HELD_LONG_ENOUGH),
+        Signal.RIGHT: Transition(Phase.RESOLVED, Reason.CLEARED_BEFORE_FIRING),
+        Signal.OVER: Transition(Phase.RESOLVED),
     },
     Phase.FIRING: {
-        Signal.UNDECIDED: Transition(_STALE, Reason.EVIDENCE_LOST),
-        Signal.RIGHT: Transition(_CLEARING),
-        Signal.KEPT_OPEN: Transition(_KEPT_OPEN, is_reason_of_signal=True),
-        Signal.RIGHT_FOR_LONG: Transition(_RESOLVED, Reason.RIGHT_AGAIN),
-        Signal.OVER: Transition(_RESOLVED, is_reason_of_signal=True),
+        Signal.UNDECIDED: Transition(Phase.STALE, Reason.EVIDENCE_LOST),
+        Signal.RIGHT: Transition(Phase.CLEARING),
+        Signal.KEPT_OPEN: Transition(Phase.KEPT_OPEN),
+        Signal.RIGHT_FOR_LONG: Transition(Phase.RESOLVED, Reason.RIGHT_AGAIN),
+        Signal.OVER: Transition(Phase.RESOLVED),
     },
     Phase.STALE: {
-        Signal.FOUND: Transition(_FIRING, Reason.EVIDENCE_BACK),
-        Signal.RIGHT: Transition(_CLEARING),
-        Signal.KEPT_OPEN: Transition(_KEPT_OPEN, is_reason_of_signal=True),
-        Signal.RIGHT_FOR_LONG: Transition(_RESOLVED, Reason.RIGHT_AGAIN),
-        Signal.OVER: Transition(_RESOLVED, is_reason_of_signal=True),
+        Signal.FOUND: Transition(Phase.FIRING, Reason.EVIDENCE_BACK),
+        Signal.RIGHT: Transition(Phase.CLEARING),
+        Signal.KEPT_OPEN: Transition(Phase.KEPT_OPEN),
+        Signal.RIGHT_FOR_LONG: Transition(Phase.RESOLVED, Reason.RIGHT_AGAIN),
+        Signal.OVER: Transition(Phase.RESOLVED),
     },
     Phase.CLEARING: {
-        Signal.FOUND: Transition(_FIRING),
-        Signal.SEEN_TO_STALL: Transition(_FIRING),
-        Signal.UNDECIDED: Transition(_STALE, Reason.EVIDENCE_LOST),
-        Signal.KEPT_OPEN: Transition(_KEPT_OPEN, is_reason_of_signal=True),
-        Signal.RIGHT_FOR_LONG: Transition(_RESOLVED, Reason.RIGHT_AGAIN),
-        Signal.OVER: Transition(_RESOLVED, is_reason_of_signal=True),
+        Signal.FOUND: Transition(Phase.FIRING),
+        Signal.SEEN_TO_STALL: Transition(Phase.FIRING),
+        Signal.UNDECIDED: Transition(Phase.STALE, Reason.EVIDENCE_LOST),
+        Signal.KEPT_OPEN: Transition(Phase.KEPT_OPEN),
+        Signal.RIGHT_FOR_LONG: Transition(Phase.RESOLVED, Reason.RIGHT_AGAIN),
+        Signal.OVER: Transition(Phase.RESOLVED),
     },
     Phase.KEPT_OPEN: {
-        Signal.FOUND: Transition(_FIRING, Reason.CAME_BACK),
-        Signal.UNDECIDED: Transition(_STALE, Reason.EVIDENCE_LOST),
-        Signal.RIGHT_FOR_LONG: Transition(_RESOLVED, Reason.RIGHT_AGAIN),
-        Signal.OVER: Transition(_RESOLVED, is_reason_of_signal=True),
+        Signal.FOUND: Transition(Phase.FIRING, Reason.CAME_BACK),
+        Signal.UNDECIDED: Transition(Phase.STALE, Reason.EVIDENCE_LOST),
+        Signal.RIGHT_FOR_LONG: Transition(Phase.RESOLVED, Reason.RIGHT_AGAIN),
+        Signal.OVER: Transition(Phase.RESOLVED),
     },
 }
 
