@@ -73,8 +73,8 @@ def _shared_out(strategy_key: tuple[str, bytes], topic: str, hosts: Hosts, clien
     for client_id, share in zip(allocation.client_ids, allocation.shares, strict=True):
         for queue in dict.fromkeys(share):  # RocketMQ makes a set of it, and CONFIG may name a queue twice
             if queue.topic == topic:
-                index = (queue.broker_name, queue.queue_id)
-                owners[index] = (*owners.get(index, ()), client_id)
+                key = (queue.broker_name, queue.queue_id)
+                owners[key] = (*owners.get(key, ()), client_id)
     return owners
 
 
@@ -110,7 +110,7 @@ class KeptOwners:
 
 
 def _weight(asked: Asked, owners: Owners) -> int:
-    """Bytes, about: a queue's two tuples and its place in the dict, a client's id, and the rest."""
+    """Bytes, about: a queue's two tuples and its entry in the dict, a client's id, and the rest."""
     return 1_000 + 200 * len(owners) + 100 * len(asked[3])
 
 

@@ -102,7 +102,7 @@ class GroupEvidence:
 
     @cached_property
     def subscribed(self) -> dict[str, set[int]]:
-        """Topic -> places of the members known to subscribe to it."""
+        """Topic -> indices of the members known to subscribe to it."""
         topics: dict[str, set[int]] = {}
         for member in self.members.values():
             for topic, _ in self.subscriptions(member) or ():

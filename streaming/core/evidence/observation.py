@@ -40,7 +40,7 @@ def observe(group: Group, evidence: GroupEvidence) -> list[TopicObservation]:
 
 def _observe_topic(group: Group, topic: TopicEvidence, held: set[int]) -> TopicObservation:
     _note_members(topic)
-    if topic.exclusion is not None or not topic.route_known or not (topic.members or topic.uncovered):
+    if topic.finding_of_all is not None:
         return TopicObservation(topic, frozenset(held))
     queues = group.state.queues
     routed = tuple(_observe_queue(topic, index, queues[index]) for index in topic.queues)

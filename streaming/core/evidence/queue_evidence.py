@@ -10,7 +10,7 @@ MORE_THAN_CHANGES = 3  # reports in turn: changes that were still under way when
 
 
 class QueueEvidence:
-    """One queue under judgement. ``since``: reports answered from then on count."""
+    """One queue under judgement. ``counting``: its owners by the reports that are recent and late enough to count."""
 
     __slots__ = (
         "counting",
@@ -21,7 +21,6 @@ class QueueEvidence:
         "newest",
         "queue",
         "recent",
-        "since",
         "topic",
     )
 
@@ -34,9 +33,9 @@ class QueueEvidence:
         self.is_doubtful = topic.is_doubtful(self.queue)
         self.is_lifted = self._has_settled_too_long()
         self.recent = topic.now - topic.timing.report_max_age_ms
-        self.since = self.recent if self.is_lifted else max(topic.ready_ts, self.recent)
-        all_count = topic.reports_as_of >= self.since and not topic.non_reporting
-        self.counting = self.newest if all_count else topic.proven_owners(index, self.since)
+        since = self.recent if self.is_lifted else max(topic.ready_ts, self.recent)
+        all_count = topic.reports_as_of >= since and not topic.non_reporting
+        self.counting = self.newest if all_count else topic.proven_owners(index, since)
 
     @property
     def found(self) -> Kind:

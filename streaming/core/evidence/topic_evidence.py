@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 from functools import cached_property
 
 from schemas import observed
+from schemas.facts import Kind
 from schemas.identity import is_retry_topic
 from streaming.core.evidence.exclusions import LITE_ASSIGN, NOT_SUBSCRIBED, POP, STATIC_TOPIC
 from streaming.core.evidence.expected_owners import NotKnown, expected_owners, strategy_key
@@ -161,7 +162,7 @@ class TopicEvidence:
 
     @cached_property
     def _in_every_copy(self) -> dict[int, int]:
-        """Place of a broker -> how many of its queues all copies have."""
+        """Index of a broker -> how many of its queues all copies have."""
         known = [dict(readable(copy.hosts)) for copy in self.copies]
         return {broker: min(one.get(broker, 0) for one in known) for broker, _ in self.readable} if known else {}
 
@@ -198,7 +199,7 @@ class TopicEvidence:
         if not route or route in (sorted(self.readable), sorted(readable(self.topic.previous_hosts))):
             return False
         try:
-            return {index: sorted(owners) for index, owners in self.share_out(route).items()} == owned
+            return {key: sorted(owners) for key, owners in self.share_out(route).items()} == owned
         except NotKnown:
             return False
 
@@ -292,6 +293,19 @@ class TopicEvidence:
             return NOT_SUBSCRIBED
         return None
 
+    @cached_property
+    def finding_of_all(self) -> tuple[Kind, str] | None:
+        """The finding of every queue of the topic, with its reason; None: each queue is judged by itself."""
+        if self.exclusion is not None:
+            return Kind.EXCLUDED, self.exclusion
+        if not self.route_known:
+            return Kind.UNKNOWN, "the topic's route is not known"
+        if self.members or self.uncovered:
+            return None
+        if self.now < self.ready_ts:
+            return Kind.SETTLING, "its brokers list nobody yet"
+        return Kind.NO_MEMBERS, "nobody to consume it"
+
     @property
     def _is_given_up(self) -> bool:
         """Whether no heartbeat has named the topic for so long that every subscriber would have sent several."""
@@ -300,12 +314,12 @@ class TopicEvidence:
 
     @cached_property
     def readable(self) -> list[tuple[int, int]]:
-        """(place of the broker, number of readable queues), brokers without read permission left out."""
+        """(index of the broker, number of readable queues), brokers without read permission left out."""
         return readable(self.topic.hosts)
 
     @cached_property
     def expected(self) -> dict[int, list[int]] | None:
-        """Place of each queue -> places of the members that should own it; None where that is not known."""
+        """Index of each queue -> indices of the members that should own it; None where that is not known."""
         return None if isinstance(self._expectation, str) else self._expectation
 
     @property
@@ -341,8 +355,8 @@ class TopicEvidence:
 
     def _allocated(self, classes: frozenset[str | None] | None = None) -> dict[int, list[int]]:
         shares = self.share_out(self.readable, classes)
-        indices = [(broker, queue_id) for broker, count in self.readable for queue_id in range(count)]
-        return {queue: shares[index] for queue, index in zip(self.queues, indices, strict=True)}
+        keys = [(broker, queue_id) for broker, count in self.readable for queue_id in range(count)]
+        return {queue: shares[key] for queue, key in zip(self.queues, keys, strict=True)}
 
     def share_out(
         self, readable: list[tuple[int, int]], classes: frozenset[str | None] | None = None
@@ -355,10 +369,10 @@ class TopicEvidence:
         key = strategy_key(group.rule, self.of_group.classes if classes is None else classes)
         hosts = tuple((state.brokers[broker].name, count) for broker, count in readable)
         ids = tuple(sorted(m.client.client_id for m in self.members.values() for _ in range(m.entries)))
-        place_of = {member.client.client_id: index for index, member in self.members.items()}
+        index_of = {member.client.client_id: index for index, member in self.members.items()}
         owners = expected_owners(key, self.topic.name, hosts, ids)
         return {
-            (broker, queue_id): [place_of[owner] for owner in owners.get((name, queue_id), ())]
+            (broker, queue_id): [index_of[owner] for owner in owners.get((name, queue_id), ())]
             for (broker, count), (name, _) in zip(readable, hosts, strict=True)
             for queue_id in range(count)
         }

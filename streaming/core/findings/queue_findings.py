@@ -38,20 +38,17 @@ def judge_topics(observations: list[TopicObservation]) -> list[TopicFindings]:
 
 def _judge_topic(observation: TopicObservation) -> Verdicts:
     topic = observation.topic
-    if topic.exclusion is not None:
-        return _all(topic, topic.queues, Kind.EXCLUDED, topic.exclusion)
-    if not topic.route_known:
-        known = sorted(observation.held.union(topic.last_known_queues))
-        return _all(topic, known, Kind.UNKNOWN, "the topic's route is not known")
-    if not topic.members and not topic.uncovered:
-        if topic.now < topic.ready_ts:
-            return _all(topic, topic.queues, Kind.SETTLING, "its brokers list nobody yet")
-        return _all(topic, topic.queues, Kind.NO_MEMBERS, "nobody to consume it")
+    if topic.finding_of_all is not None:
+        return _all(observation, *topic.finding_of_all)
     rule = judge_broadcasting if topic.broadcasts else judge
     verdicts = {q.index: rule(q) for q in observation.routed}
     outside = {q.index: judge_outside_route(q) for q in observation.outside}
     return verdicts | {index: verdict for index, verdict in outside.items() if verdict is not None}
 
 
-def _all(topic: TopicEvidence, indices: list[int], kind: Kind, reason: str) -> Verdicts:
+def _all(observation: TopicObservation, kind: Kind, reason: str) -> Verdicts:
+    """The same verdict for each queue in the route; if that is not known, for each that was known or has an owner."""
+    topic = observation.topic
+    is_lost = kind is Kind.UNKNOWN
+    indices = sorted(observation.held.union(topic.last_known_queues)) if is_lost else topic.queues
     return {i: Verdict(kind, Severity.NONE, reason, topic.owners(i), topic.last_expected(i)) for i in indices}
