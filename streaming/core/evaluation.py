@@ -7,11 +7,7 @@ from streaming.core.alerts.phases import PENDING_PHASES
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.observation import observe
 from streaming.core.finding_kinds import RIGHT
-from streaming.core.findings.group_findings import (
-    GroupFinding,
-    find_group_findings,
-    lasting_group_findings,
-)
+from streaming.core.findings.group_findings import GroupFinding, find_group_findings, lasting_group_findings
 from streaming.core.findings.queue_facts import record_findings
 from streaming.core.findings.queue_findings import TopicFindings, judge_topics
 from streaming.core.group_status import emit_group_status
@@ -34,7 +30,7 @@ def evaluate(group: Group, before: int) -> None:
         _evaluate(group, before)
         state.failed = False
     except Exception as error:  # an error of evenkeel in one group must not end the query for all groups
-        _tell_failure(group, error)
+        _emit_failure(group, error)
         state.evaluation_due_ts = 0
 
 
@@ -55,11 +51,11 @@ def _evaluate(group: Group, before: int) -> None:
 
 
 def _causes(found: list[TopicFindings], group_findings: list[GroupFinding]) -> set[str]:
-    named = {condition.cause for condition in group_findings if condition.cause is not None}
+    named = {finding.cause for finding in group_findings if finding.cause is not None}
     return named | {why.cause.value for findings in found for why in findings.why.values()}
 
 
-def _tell_failure(group: Group, error: Exception) -> None:
+def _emit_failure(group: Group, error: Exception) -> None:
     if group.state.failed:
         return
     group.state.failed = True
@@ -85,32 +81,39 @@ def _tell_failure(group: Group, error: Exception) -> None:
 
 def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> int:
     """Until when an evaluation would find the same if no event brings a change; 0: evaluate at the next marker."""
+    if _is_changing(group, found):
+        return 0
     state, timing = group.state, group.timing
+    members = evidence.members.values()
+    due = [state.status_ts + timing.repeat_status_ms]
+    due += [m.as_of + timing.report_max_age_ms for m in members if m.as_of]
+    due += [m.client.two_addresses_since_ts + timing.second_address_proof_ms for m in members if m.entries > 1]
+    due += [topic.confirmed_ts + timing.route_max_age_ms for topic in state.topics if topic.confirmed_ts]
+    due += [change.ts + timing.storm_window_ms for change in state.membership_changes[:1]]
+    due += [client.since_ts + timing.keep_left_client_ms for client in state.clients if not is_listed(client)]
+    return min(due + [ts for ts in _may_be_past(group, found) if ts > state.now])
+
+
+def _is_changing(group: Group, found: list[TopicFindings]) -> bool:
+    """Whether the next marker alone may change what is found, though no event brings a change."""
+    state = group.state
     kinds = {verdict.kind for findings in found for verdict in findings.verdicts.values()}
-    flapping_clients = (
+    return (
         not kinds <= RIGHT
         or state.rebalance is not None
         or any(alert.phase in PENDING_PHASES or alert.seen_ts < state.now for alert in state.alerts)
-        or any(condition.since_ts == state.now for condition in state.group_findings)
-        or state.empty_since
+        or any(finding.since_ts == state.now for finding in state.group_findings)
+        or bool(state.empty_since)
         or any(state.brokers[index].lost_ts for index in hosting_brokers(state))
     )
-    if flapping_clients:
-        return 0
-    due = [m.as_of + timing.report_max_age_ms for m in evidence.members.values() if m.as_of]
-    due.append(state.status_ts + timing.repeat_status_ms)
-    due += [topic.confirmed_ts + timing.route_max_age_ms for topic in state.topics if topic.confirmed_ts]
-    due += [f.evidence.ready_ts for f in found if f.evidence.ready_ts > state.now]
-    due += [
-        m.client.two_addresses_since_ts + timing.second_address_proof_ms
-        for m in evidence.members.values()
-        if m.entries > 1
+
+
+def _may_be_past(group: Group, found: list[TopicFindings]) -> list[int]:
+    """When something else ends or becomes proven; if that is past, it has been found already."""
+    state, timing = group.state, group.timing
+    flapping = [client for client in state.flapping_clients if client.times > timing.storm_changes]
+    return [
+        *(findings.evidence.ready_ts for findings in found),
+        *(t.unsubscribed_ts + timing.unsubscribed_after_ms for t in state.topics if t.unsubscribed_ts),
+        *(client.since_ts + timing.flapping_client_ms for client in flapping),
     ]
-    unsubscribed = [t.unsubscribed_ts + timing.unsubscribed_after_ms for t in state.topics if t.unsubscribed_ts]
-    due += [ts for ts in unsubscribed if ts > state.now]
-    due += [change.ts + timing.storm_window_ms for change in state.membership_changes[:1]]
-    often = [one for one in state.flapping_clients if one.times > timing.storm_changes]
-    lasting = [one.since_ts + timing.flapping_client_ms for one in often]
-    due += [ts for ts in lasting if ts > state.now]
-    due += [client.since_ts + timing.keep_left_client_ms for client in state.clients if not is_listed(client)]
-    return min(due)

@@ -136,7 +136,7 @@ def set_back(state: GroupState, ts: int) -> None:
             alert.active_ts = min(alert.active_ts, ts)
         alert.seen_ts, alert.right_since_ts = min(alert.seen_ts, ts), 0
         alert.since_ts = min(alert.since_ts, ts)
-    for condition in state.group_findings:
-        condition.since_ts = min(condition.since_ts, ts)
+    for finding in state.group_findings:
+        finding.since_ts = min(finding.since_ts, ts)
     state.status_ts = min(state.status_ts, ts)
     state.empty_since, state.first_round_ts = min(state.empty_since, ts), min(state.first_round_ts, ts)
