@@ -89,7 +89,7 @@ def _position(spark: SparkSession, plan: Plan, note: CommitNote | None) -> str:
 
 
 def _seeds(spark: SparkSession, tables: str) -> DataFrame:
-    """One row a group: its key, its seed as ``streaming.core.seed.GroupSeed`` in JSON, and how many alerts are open."""
+    """One row a group: its key, its seed (``core.state.restore.GroupSeed``) as JSON, and how many alerts are open."""
     groups = _clocks(spark, tables)
     for lists in (_alerts(spark, tables), _members(spark, tables), _queues(spark, tables)):
         groups = groups.join(lists, GROUP, "left")

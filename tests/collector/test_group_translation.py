@@ -278,7 +278,7 @@ def test_a_route_is_told_when_first_covered_then_on_change(
     assert len(of(TopicRoute, play(group, ids("a", "x", ts=T0 + 3), ts=T0 + 3))) == 1
 
 
-@pytest.mark.parametrize(("mapping", "static"), [({"a": TopicQueueMapping(4)}, True), ({}, False), (None, False)])
+@pytest.mark.parametrize(("mapping", "static"), [({"a": TopicQueueMapping()}, True), ({}, False), (None, False)])
 def test_the_route_of_a_static_topic_says_so(
     group: GroupTranslation, cluster: ClusterTranslation, mapping: dict[str, TopicQueueMapping] | None, static: bool
 ) -> None:

@@ -6,7 +6,7 @@ import pytest
 from schemas.facts import AlertFact, MemberFact, QueueFact
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
-from streaming.core.state.restore import SEED_TOPIC, GroupSeed, SeedAlert, SeedQueue, encode_seed, restore
+from streaming.core.state.restore import SEED_TOPIC, GroupSeed, SeedAlert, SeedQueue, restore
 from tests.core.fleet import T0, Fleet, record_of
 
 
@@ -28,7 +28,7 @@ def seed_of(fleet: Fleet) -> GroupSeed:
 
 def reseeded(fleet: Fleet, outage: float = 5) -> Fleet:
     """The same group under a new checkpoint, ``outage`` seconds later."""
-    fleet.state = restore(encode_seed(seed_of(fleet)))
+    fleet.state = restore(msgspec.json.encode(seed_of(fleet)))
     fleet.now += outage
     fleet.source, fleet.seq = "another life", 0
     fleet._told_routes.clear()
@@ -126,7 +126,7 @@ def test_the_history_of_a_queue_goes_on() -> None:
 
 
 def seed_record(seed: GroupSeed) -> Record:
-    value = encode_seed(seed)
+    value = msgspec.json.encode(seed)
     return Record(b"c/g", value, len(value), None, None, SEED_TOPIC, None, -1)
 
 
@@ -156,4 +156,4 @@ def test_a_seed_comes_with_the_first_batch_as_well_as_before_it() -> None:
 
 def test_a_seed_is_json() -> None:
     seed = seed_of(duplicated())
-    assert msgspec.json.decode(encode_seed(seed), type=GroupSeed) == seed
+    assert msgspec.json.decode(msgspec.json.encode(seed), type=GroupSeed) == seed

@@ -17,7 +17,7 @@ from streaming.simulation.evaluation.healthy_operations import play_healthy
 from streaming.simulation.evaluation.incidents import Run, play_incident
 from streaming.simulation.evaluation.lasting_faults import LASTING_MS, LastingFaults
 from streaming.simulation.evaluation.perturbations import catalog, client_sdks, deploys_and_crashes
-from streaming.simulation.evaluation.perturbations.catalog import PERTURBATION_NAMED, PERTURBATIONS, draw, fit
+from streaming.simulation.evaluation.perturbations.catalog import PERTURBATIONS, draw, fit
 from streaming.simulation.evaluation.report import Report
 from streaming.simulation.evaluation.results import Page
 from streaming.simulation.faults import ANY_FAULT_NAMED, FAULT_NAMED, MORE_FAULTS
@@ -26,6 +26,7 @@ from streaming.simulation.simulated_group import TOPIC, Shape, SimulatedGroup
 
 SHAPE = Shape(clients=3, brokers=2, queues=2, strategy="AVG", orderly=False, version=5, rate=3)
 DEFAULT = Settings()
+PERTURBATION_NAMED = {one.name: one for one in PERTURBATIONS}
 Told = TypeVar("Told", bound=AnyEvent)
 
 

@@ -96,10 +96,8 @@ class QueueData(Struct, frozen=True, omit_defaults=True, rename="camel"):
     perm: int
 
 
-class TopicQueueMapping(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """``TopicQueueMappingInfo``: what a static topic has on one broker."""
-
-    total_queues: int = 0
+class TopicQueueMapping(Struct, frozen=True):
+    """``TopicQueueMappingInfo``: what a static topic has on one broker. Only that there is one is used."""
 
 
 class TopicRouteData(Struct, frozen=True, omit_defaults=True, rename="camel"):

@@ -39,7 +39,6 @@ class GroupSeed(Struct, frozen=True, kw_only=True):
     queues: tuple[SeedQueue, ...] = ()
 
 
-encode_seed = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(GroupSeed).decode
 
 

@@ -58,7 +58,6 @@ PERTURBATIONS = (
     Perturbation("crash_loop", "crash loop", deploys.crash_loop, 3, when_healthy=False, may_be_listed=False),
     Perturbation("shut_down_together", "together", deploys.shut_down_together, may_be_listed=False),
 )
-PERTURBATION_NAMED = {one.name: one for one in PERTURBATIONS}
 
 
 def draw(seed: str, shape: Shape, is_healthy: bool) -> list[Perturbation]:
