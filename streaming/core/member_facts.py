@@ -28,14 +28,13 @@ def absent_member(client: Client) -> MemberFact:
 
 
 def _present(group: Group, evidence: GroupEvidence, index: int, client: Client) -> MemberFact:
-    state = group.state
-    heartbeat = state.heartbeat_profiles[client.heartbeat] if client.heartbeat >= 0 else _NOTHING_LISTED
+    heartbeat = group.heartbeat_of(client) or _NOTHING_LISTED
     running = evidence.members[index].running or _NOTHING_RUN
     return MemberFact(
         client_id=client.client_id,
         present=True,
         since_ts=client.since_ts,
-        brokers=tuple(b.name for b, entries in zip(state.brokers, client.entries, strict=False) if entries),
+        brokers=group.brokers_that_list(client),
         instances=evidence.members[index].entries,
         addresses=addresses_of(client),
         language=heartbeat.language,

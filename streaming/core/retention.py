@@ -59,16 +59,16 @@ def abandoned_topics(group: Group) -> set[int]:
     needed = {queue.topic for queue in state.queues if queue.progress_ts >= oldest}
     owned = {queue for client in state.clients for report in client.reports for queue in report.owned}
     needed |= {state.queues[index].topic for index in owned.union(*(alert.queues for alert in state.alerts))}
-    names = _subscribed(state) | {alert.topic for alert in state.alerts}
+    names = _subscribed(group) | {alert.topic for alert in state.alerts}
     return {index for index in left - needed if state.topics[index].name not in names}
 
 
-def _subscribed(state: GroupState) -> set[str]:
+def _subscribed(group: Group) -> set[str]:
+    state = group.state
     members = [client for client in state.clients if is_listed(client)]
     said = [state.running_profiles[report.running].subscriptions for client in members for report in client.reports]
-    said += [
-        state.heartbeat_profiles[client.heartbeat].subscriptions or () for client in members if client.heartbeat >= 0
-    ]
+    heartbeats = [group.heartbeat_of(client) for client in members]
+    said += [heartbeat.subscriptions or () for heartbeat in heartbeats if heartbeat is not None]
     return {topic for subscriptions in said for topic, _ in subscriptions}
 
 

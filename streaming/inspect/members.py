@@ -10,7 +10,6 @@ from schemas.identity import is_retry_topic
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.intake.client_reports import addresses_of
-from streaming.core.intake.membership import entries_at
 from streaming.inspect.observed_groups import ObservedGroup
 from streaming.inspect.queues import BUSY_PER_S
 from streaming.inspect.snapshot import InspectedMember, InspectedQueue
@@ -45,14 +44,14 @@ def _row(
 ) -> InspectedMember:
     client, state = member.client, observed.group.state
     newest = member.reports[0] if member.reports else None
-    heartbeat = state.heartbeat_profiles[client.heartbeat] if client.heartbeat >= 0 else None
+    heartbeat = observed.group.heartbeat_of(client)
     load = _load(owned.get(client.client_id, []))
     subscriptions = evidence.subscriptions(member)
     return InspectedMember(
         client_id=client.client_id,
         instances=member.entries,
         addresses=addresses_of(client) or None,
-        brokers=tuple(broker.name for index, broker in enumerate(state.brokers) if entries_at(client, index)),
+        brokers=observed.group.brokers_that_list(client),
         answered=newest is not None and not client.unanswered_since_ts,
         why_not=None if newest and not client.unanswered_since_ts else observed.why_silent(client.client_id),
         answer_age_s=None if newest is None else round(max(0, state.now - newest.answered_ts) / 1000, 1),

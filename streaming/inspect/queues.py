@@ -8,7 +8,6 @@ from schemas.facts import Kind
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import Verdict
-from streaming.core.intake.topic_routes import is_readable
 from streaming.core.state.group_state import HostedQueues
 from streaming.core.state.queue_state import Queue as QueueInState
 from streaming.inspect.message_rates import Flow, OffsetHistory
@@ -81,7 +80,7 @@ def _not_judged(topic: TopicEvidence, index: int, offsets: OffsetHistory) -> Ins
         broker_name=name.broker_name,
         queue_id=name.queue_id,
         owners=owners_of(topic, index),
-        readable=is_readable(hosted) and queue.queue_id < hosted.read,
+        readable=hosted.is_readable and queue.queue_id < hosted.read,
         writable=bool(hosted.perm & PERM_WRITE) and queue.queue_id < hosted.write,
         in_per_s=flow.in_per_s,
         out_per_s=flow.out_per_s,
@@ -112,7 +111,7 @@ def _only_writable(topic: TopicEvidence) -> list[int]:
     return [
         topic.group.queue(topic.index, hosted.broker, queue_id)
         for hosted in topic.topic.hosts
-        for queue_id in range(hosted.read if is_readable(hosted) else 0, hosted.write)
+        for queue_id in range(hosted.read if hosted.is_readable else 0, hosted.write)
     ]
 
 

@@ -75,14 +75,13 @@ def _odd_ones_first(group: Group, indices: set[int]) -> list[int]:
 
 
 def _client(group: Group, client: Client) -> AlertClient:
-    state = group.state
-    heartbeat = state.heartbeat_profiles[client.heartbeat] if client.heartbeat >= 0 else _NOTHING_LISTED
-    running = state.running_profiles[client.reports[0].running] if client.reports else _NOTHING_RUN
+    heartbeat = group.heartbeat_of(client) or _NOTHING_LISTED
+    running = group.state.running_profiles[client.reports[0].running] if client.reports else _NOTHING_RUN
     subscriptions = running.subscriptions or heartbeat.subscriptions or ()
     return AlertClient(
         client_id=client.client_id,
         addresses=addresses_of(client),
-        brokers=tuple(b.name for b, entries in zip(state.brokers, client.entries, strict=False) if entries),
+        brokers=group.brokers_that_list(client),
         version=heartbeat.version,
         strategy=running.strategy,
         subscriptions=tuple(shown(pair) for pair in subscriptions if not is_retry_topic(pair[0])),

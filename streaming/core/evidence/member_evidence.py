@@ -43,9 +43,7 @@ class MemberEvidence:
         self.as_of = 0 if lacking or not self.reports else min(r.answered_ts for r in self.reports)
         self.weight = self.entries if counts_twice and len(self.reports) == 1 else 1  # both compute the same share
         self.running: RunningProfile | None = state.running_profiles[fresh[0].running] if fresh else None
-        self.heartbeat: HeartbeatProfile | None = (
-            state.heartbeat_profiles[client.heartbeat] if client.heartbeat >= 0 else None
-        )
+        self.heartbeat: HeartbeatProfile | None = group.heartbeat_of(client)
         self.exclusion = why_excluded(client.client_id, self.running, self.heartbeat)
         self.is_non_reporting = self.exclusion is not None or not self._says_what_it_owns()
 

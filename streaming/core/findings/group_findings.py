@@ -25,7 +25,6 @@ from schemas.observed import (
 from streaming.core.evidence.group_evidence import CLUSTERING, GroupEvidence, Subscriptions, shown
 from streaming.core.finding_kinds import KINDS
 from streaming.core.intake.membership import hosts_in_turn
-from streaming.core.intake.topic_routes import is_readable
 from streaming.core.state.group_state import HostedQueues, KeptFinding
 from streaming.core.state.queue_state import Queue
 
@@ -114,7 +113,7 @@ def unreadable_queues(evidence: GroupEvidence) -> Iterator[GroupFinding]:
 def _why_unreadable(hosted: HostedQueues, queue_id: int) -> Cause | None:
     if queue_id >= hosted.write:
         return None
-    if not is_readable(hosted):
+    if not hosted.is_readable:
         return Cause.NO_READ_PERM
     return Cause.READ_LT_WRITE if queue_id >= hosted.read else None
 
@@ -191,7 +190,7 @@ def idle_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     if evidence.message_model != CLUSTERING:
         return
     for topic in evidence.group.state.topics:
-        queues = sum(hosted.read for hosted in topic.hosts if is_readable(hosted))
+        queues = sum(hosted.read for hosted in topic.hosts if hosted.is_readable)
         subscribers = len(evidence.subscribed.get(topic.name, ()))
         if queues and subscribers > queues and not (topic.is_static or is_retry_topic(topic.name)):
             observed = MoreMembersThanQueues(members=subscribers, queues=queues)
@@ -218,7 +217,7 @@ def find_group_findings(evidence: GroupEvidence) -> list[GroupFinding]:
     """What holds now, each with the time since when."""
     if evidence.exclusion is not None:
         return []
-    since = {(condition.kind, condition.topic): condition.since_ts for condition in evidence.group.state.group_findings}
+    since = {(held.kind, held.topic): held.since_ts for held in evidence.group.state.group_findings}
     return [
         replace(found, since_ts=since.get((found.kind.value, found.topic), evidence.now))
         for rule in RULES

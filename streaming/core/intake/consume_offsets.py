@@ -2,7 +2,6 @@
 
 from schemas.events import ConsumeProgress, QueueProgress
 from streaming.core.default_timers import Timing
-from streaming.core.intake.topic_routes import is_readable
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Broker
 from streaming.core.state.queue_state import Queue
@@ -96,7 +95,7 @@ def _begins_or_ends_to_wait_unread(group: Group, queue: Queue, consumer_lag: int
     if (consumer_lag > 0) == (queue.consumer_lag > 0):
         return False
     hosts = group.state.topics[queue.topic].hosts
-    return not any(h.broker == queue.broker and is_readable(h) and queue.queue_id < h.read for h in hosts)
+    return not any(h.broker == queue.broker and h.is_readable and queue.queue_id < h.read for h in hosts)
 
 
 def is_away(broker: Broker, ts: int, timing: Timing) -> bool:

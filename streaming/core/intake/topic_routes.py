@@ -12,7 +12,7 @@ from schemas.events import RouteQueues, TopicRoute
 from streaming.core.default_timers import Timing
 from streaming.core.intake.lost_events import is_route_doubtful
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import PERM_READ, GroupState, HostedQueues, RouteCopies, RouteCopy, Topic
+from streaming.core.state.group_state import GroupState, HostedQueues, RouteCopies, RouteCopy, Topic
 
 STATIC_TOPIC_BROKER = "__syslo__"  # MixAll.LOGICAL_QUEUE_MOCK_BROKER_PREFIX
 COPIES_AT_MOST = 8
@@ -154,10 +154,6 @@ def is_known(state: GroupState, topic: Topic, timing: Timing) -> bool:
     return not is_route_doubtful(state, topic) and state.now - topic.confirmed_ts <= timing.route_max_age_ms
 
 
-def is_readable(hosted: HostedQueues) -> bool:
-    return bool(hosted.perm & PERM_READ)
-
-
 def readable(hosts: Iterable[HostedQueues]) -> list[tuple[int, int]]:
     """(index of the broker, number of readable queues), brokers without read permission left out."""
-    return [(hosted.broker, hosted.read) for hosted in hosts if is_readable(hosted)]
+    return [(hosted.broker, hosted.read) for hosted in hosts if hosted.is_readable]

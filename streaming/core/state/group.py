@@ -11,7 +11,6 @@ from schemas.identity import MessageQueue
 from streaming.core.default_timers import Timing
 from streaming.core.settings import GroupRule, Settings
 from streaming.core.state.group_state import (
-    PERM_READ,
     Broker,
     Client,
     GroupState,
@@ -107,6 +106,10 @@ class Group:
             self.state.heartbeat_profiles.append(value)
         return index
 
+    def heartbeat_of(self, client: Client) -> HeartbeatProfile | None:
+        """What the client's heartbeats say; None: no broker has said yet."""
+        return self.state.heartbeat_profiles[client.heartbeat] if client.heartbeat >= 0 else None
+
     def running(self, value: RunningProfile) -> int:
         index = self._running.get(value)
         if index is None:
@@ -129,11 +132,15 @@ class Group:
     def routed_queues(self, topic: int) -> list[int]:
         """Indices of the queues that the topic's route says can be read; new ones are added."""
         hosts = self.state.topics[topic].hosts
-        return [self.queue(topic, host.broker, i) for host in hosts if host.perm & PERM_READ for i in range(host.read)]
+        return [self.queue(topic, host.broker, i) for host in hosts if host.is_readable for i in range(host.read)]
 
     def client_ids(self, indices: Iterable[int]) -> tuple[str, ...]:
         clients = self.state.clients
         return tuple(sorted(clients[index].client_id for index in indices))
+
+    def brokers_that_list(self, client: Client) -> tuple[str, ...]:
+        """Names of the brokers that list the client now."""
+        return tuple(b.name for b, entries in zip(self.state.brokers, client.entries, strict=False) if entries)
 
     def replace_state(self, new: GroupState) -> None:
         for name in new.__struct_fields__:

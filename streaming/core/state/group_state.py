@@ -51,6 +51,11 @@ class HostedQueues(PackedValue, frozen=True):
     write: int
     perm: int
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether the broker lets clients read the topic."""
+        return bool(self.perm & PERM_READ)
+
 
 class RouteCopy(Packed):
     """A route as some name server gave it at ``seen_ts``. ``returns``: how often it came back after another."""
