@@ -7,7 +7,7 @@ from streaming.core.state.group_state import Broker
 from streaming.core.state.queue_state import Queue
 from streaming.core.state.views import QueueView
 
-STARTED_AFRESH = -1  # of Queue.still_ms: messages wait, and it is not known since when nothing has moved
+STARTED_AFRESH = -1  # of Queue.stalled_ms: messages wait, and it is not known since when nothing has moved
 
 
 def take_progress(group: Group, event: ConsumeProgress) -> None:

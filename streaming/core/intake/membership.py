@@ -146,13 +146,13 @@ def _replace_list(group: Group, index: int, listed: Counter[str], first_seen: bo
         client.entries.extend([0] * (index + 1 - len(client.entries)))
         client.entries[index] = entries
         client.note_change()
-        _tell_change(group, index, client, before, entries, first_seen)
+        _emit_change(group, index, client, before, entries, first_seen)
         if not entries:
             gone.add(client.client_id)
     return gone
 
 
-def _tell_change(group: Group, index: int, client: Client, before: int, entries: int, first_seen: bool) -> None:
+def _emit_change(group: Group, index: int, client: Client, before: int, entries: int, first_seen: bool) -> None:
     broker_name = group.state.brokers[index].name
     change = "appeared" if entries > before else "disappeared"
     group.emit(
@@ -260,9 +260,8 @@ def _note_joins_and_leaves(group: Group, present_before: set[int]) -> None:
         if not listed:
             client.two_addresses_since_ts = client.unanswered_since_ts = 0
             client.addresses = []
-    if (
-        joined or left_since
-    ) and state.now > state.first_round_ts:  # who was there at the first marker had joined before
+    is_first_round = state.now <= state.first_round_ts  # who is listed then had joined before
+    if (joined or left_since) and not is_first_round:
         note_deploy_change(group, joined, left_since)
     if any(is_listed(client) for client in state.clients):
         state.empty_since = 0

@@ -31,25 +31,25 @@ FINDING_CODES: tuple[Kind, ...] = (
 
 
 class Broker(Packed):
-    """A broker as the rounds saw it. ``lost_ts``: since when it has not answered, 0 while it does."""
+    """A broker, as the rounds have shown it."""
 
     name: str
-    answered_ts: int = 0
-    changed_ts: int = 0  # when its list last changed
-    lost_ts: int = 0
-    returned_ts: int = 0
-    listed: int = 0  # entries in its list
-    list_digest: bytes = b""  # of the list as it last came
+    answered_ts: int = 0  # the newest round in which it gave its list of members; 0: none
+    changed_ts: int = 0  # when its list last changed; 0: it has never listed a member
+    lost_ts: int = 0  # since when it has given no list; 0: it gives one
+    returned_ts: int = 0  # when it last gave a list again after a long silence, perhaps restarted; 0: never
+    listed: int = 0  # number of entries in its list; a client id that is listed twice counts twice
+    list_digest: bytes = b""  # hash of its newest list; empty: compare the list entry by entry
     reports_pull_offsets: bool = False  # brokers before 5.1 know no pull offset (OffsetWrapper.pullOffset)
 
 
 class HostedQueues(PackedValue, frozen=True):
-    """A topic's queues on the broker at place ``broker``."""
+    """What one broker has of a topic, as a route says."""
 
-    broker: int
-    read: int
-    write: int
-    perm: int
+    broker: int  # index in GroupState.brokers
+    read: int  # readQueueNums
+    write: int  # writeQueueNums
+    perm: int  # the bits of PermName
 
     @property
     def is_readable(self) -> bool:
@@ -58,87 +58,87 @@ class HostedQueues(PackedValue, frozen=True):
 
 
 class RouteCopy(Packed):
-    """A route as some name server gave it at ``seen_ts``. ``returns``: how often it came back after another."""
+    """A topic's route as one or more name servers gave it."""
 
-    hosts: list[HostedQueues]
-    seen_ts: int
-    name_servers: list[str] = field(default_factory=list)
-    is_given: bool = True  # in the newest event
-    returns: int = 0
+    hosts: list[HostedQueues]  # in the order of the brokers' indices
+    seen_ts: int  # when it came last
+    name_servers: list[str] = field(default_factory=list)  # those that gave it
+    is_given: bool = True  # whether it is in the newest event
+    returns: int = 0  # how often it came back after another copy
 
 
 class RouteCopies(Packed):
-    """The routes of one topic that were given lately, where there were several, each at most once."""
+    """The different routes of one topic that name servers have given lately, if there are several."""
 
-    given: list[RouteCopy] = field(default_factory=list)
-    differ_ts: int = 0  # since when several stand side by side, 0: they do not
-    agreed_ts: int = 0  # when they last ceased to
+    given: list[RouteCopy] = field(default_factory=list)  # the newest first, each route once
+    differ_ts: int = 0  # since when clients may use different ones; 0: they all use the same
+    agreed_ts: int = 0  # when that ended last; 0: it has not
 
 
 class Topic(Packed):
-    """A topic's route: every queue that some name server has. ``confirmed_ts``: when a copy last came; 0: none has."""
+    """A topic of the group, with its route."""
 
     name: str
-    hosts: list[HostedQueues] = field(default_factory=list)
-    confirmed_ts: int = 0
-    changed_ts: int = 0
-    hosts_changed_ts: int = 0  # when a broker was added or removed
+    hosts: list[HostedQueues] = field(default_factory=list)  # every queue that some name server's copy has
+    confirmed_ts: int = 0  # when a copy of the route came last; 0: none has come
+    changed_ts: int = 0  # when the route last changed, or the topic was new to the group; 0: it has not
+    hosts_changed_ts: int = 0  # when the route last gained or lost a broker; 0: it has not
     has_members_since_ts: int = 0  # since when the topic has had members; 0: it has none
-    previous_hosts: list[HostedQueues] = field(default_factory=list)
-    is_static: bool = False  # its queues are only mapped to its hosts
-    copies: RouteCopies | None = None
-    all_asked: bool = False  # whether all name servers are asked for it, and not one of several
-    unsubscribed_ts: int = 0  # since when no broker shows it among the group's subscriptions, 0: one does, or not known
-    is_committed: bool = False  # since it has members, the group's offset in some queue has been seen to move
-    unreported: int = 0  # as it was when its queues were last told: members that do not say what they own; -1: no model
+    previous_hosts: list[HostedQueues] = field(default_factory=list)  # ``hosts`` before the last change
+    is_static: bool = False  # a static topic of RocketMQ 5: its queues are mapped to those of its hosts
+    copies: RouteCopies | None = None  # None: name servers have given the same route lately
+    all_asked: bool = False  # whether all name servers are asked for the route, or only one of them
+    unsubscribed_ts: int = 0  # since when no broker shows a subscription to it; 0: one does, or it is not known
+    is_committed: bool = False  # whether some consumer offset has been seen to move since the topic has members
+    unreported: int = 0  # TopicEvidence.unreported when its queues' facts were emitted last
 
 
 class HeartbeatProfile(PackedValue, frozen=True):
-    """What heartbeats say of a client; many clients share one."""
+    """What heartbeats say of a client; many clients share one. None: brokers do not show it."""
 
-    language: str | None = None
-    version: str | None = None
-    message_model: str | None = None
-    consume_type: str | None = None
-    subscriptions: tuple[tuple[str, str | None], ...] | None = None
+    language: str | None = None  # JAVA, GO, ...
+    version: str | None = None  # of RocketMQ's client
+    message_model: str | None = None  # CLUSTERING or BROADCASTING
+    consume_type: str | None = None  # CONSUME_PASSIVELY (push) or CONSUME_ACTIVELY (pull)
+    subscriptions: tuple[tuple[str, str | None], ...] | None = None  # (topic, filter)
 
 
 class RunningProfile(PackedValue, frozen=True):
-    """What reports say of a client; many clients share one."""
+    """What a client's own report (ConsumerRunningInfo) says of it; many clients share one. None: it does not say."""
 
-    strategy: str | None = None
+    strategy: str | None = None  # class name of its AllocateMessageQueueStrategy
     orderly: bool | None = None
-    message_model: str | None = None
-    client_rebalance: bool | None = None
-    pops: bool = False
-    subscriptions: tuple[tuple[str, str | None], ...] = ()
-    consume_type: str | None = None
+    message_model: str | None = None  # CLUSTERING or BROADCASTING
+    client_rebalance: bool | None = None  # False: the broker assigns its queues
+    pops: bool = False  # whether it consumes by POP
+    subscriptions: tuple[tuple[str, str | None], ...] = ()  # (topic, filter); empty: it does not say
+    consume_type: str | None = None  # CONSUME_PASSIVELY (push) or CONSUME_ACTIVELY (pull)
 
 
 class Report(Packed):
-    """What one instance said it owned at ``answered_ts``: indices of queues; ``busy`` those with messages in hand."""
+    """The newest report of one instance under a client id."""
 
-    start_ts: int
-    answered_ts: int
-    running: int
-    owned: list[int]
-    busy: list[int] = field(default_factory=list)
+    start_ts: int  # when the instance started, as it says itself; 0: it does not say
+    answered_ts: int  # when it answered
+    running: int  # index in GroupState.running_profiles
+    owned: list[int]  # indices of the queues that it says it owns
+    busy: list[int] = field(default_factory=list)  # indices of those of which it holds messages not consumed yet
 
 
-NOT_EMITTED, EMITTED, OUTDATED = 0, 1, 2  # whether a client's member fact has been told, and still holds
+NOT_EMITTED, EMITTED, OUTDATED = 0, 1, 2  # Client.emitted: no fact says that it is a member; one does; one is outdated
 
 
 class Client(Packed):
-    """A client id. ``entries``: how often each broker lists it, by the broker's place."""
+    """A client id, and what is known of the instances that run under it."""
 
     client_id: str
-    since_ts: int = 0  # since when it has been a member, or no longer is one
-    entries: list[int] = field(default_factory=list)
-    addresses: list[str] = field(default_factory=list)  # by the broker's place, several joined by a blank
-    heartbeat: int = -1
-    two_addresses_since_ts: int = 0  # since when the same two addresses have been listed, 0: not
-    unanswered_since_ts: int = 0  # since when it has been asked in vain, 0: it answers
-    reports: list[Report] = field(default_factory=list)  # one an instance, newest answer first
+    since_ts: int = 0  # since when it has been a member, or no longer is one; 0: not known
+    entries: list[int] = field(default_factory=list)  # how often each broker lists it, by the broker's index
+    addresses: list[str] = field(default_factory=list)  # its ip:port by the broker's index, several joined by a blank
+    heartbeat: int = -1  # index in GroupState.heartbeat_profiles; -1: no heartbeat is known
+    two_addresses_since_ts: int = 0  # since when it has been listed with the same two addresses; 0: it is not
+    unanswered_since_ts: int = 0  # since when it has not answered when asked; 0: it answers
+    reports: list[Report] = field(default_factory=list)  # one for each instance, the newest answer first
     emitted: int = NOT_EMITTED
 
     def note_change(self) -> None:
@@ -148,155 +148,155 @@ class Client(Packed):
 
 
 class Alert(Packed):
-    """An open alert; it is removed when it resolves. ``topic`` is "" for one about the whole group."""
+    """An open alert; it is removed when it is resolved."""
 
-    topic: str
-    kind: str
+    topic: str  # empty for an alert about the whole group
+    kind: str  # schemas.facts.Kind
     phase: str  # streaming.core.alerts.phases.Phase
-    severity: str
-    active_ts: int
-    fired_ts: int = 0
-    right_since_ts: int = 0  # since when it has looked right, 0: it does not
+    severity: str  # schemas.facts.Severity
+    active_ts: int  # when it was found
+    fired_ts: int = 0  # when it began to fire; 0: it has not
+    right_since_ts: int = 0  # since when its queues have looked right; 0: they do not
     seen_ts: int = 0  # when evidence last supported it
-    cause: str | None = None
-    observed: Observed = field(default_factory=Observed)
-    queues: list[int] = field(default_factory=list)
-    since_ts: int = 0  # since when the first of its queues has been so
-    clients: list[int] = field(default_factory=list)  # those that the cause names
-    times: int = 0  # how often it has fired, again and again within the hour after it was over
+    cause: str | None = None  # schemas.facts.Cause; None: it has none
+    observed: Observed = field(default_factory=Observed)  # the evidence that its facts show
+    queues: list[int] = field(default_factory=list)  # indices of the queues that it is about
+    since_ts: int = 0  # since when the first of its queues has had the finding
+    clients: list[int] = field(default_factory=list)  # indices of the clients that the cause names
+    times: int = 0  # how often it has fired, never longer apart than ``alert_returns_within_ms``; 0: it has not
 
 
 class EndedAlert(Packed):
-    """An alert that was over lately, having fired: it may come back. ``times``: as often as it had fired by then."""
+    """An alert that fired and was resolved lately. It may come back."""
 
     topic: str
     kind: str
-    ended_ts: int
-    times: int
+    ended_ts: int  # when it was resolved
+    times: int  # Alert.times then
 
 
 class KeptFinding(Packed):
-    """A finding about a topic or the group that holds since ``since_ts``."""
+    """A finding about a topic or the group that held in the last evaluation."""
 
-    topic: str
-    kind: str
-    since_ts: int
+    topic: str  # empty for one about the whole group
+    kind: str  # schemas.facts.Kind
+    since_ts: int  # since when it has held
 
 
 class MembershipChange(PackedValue, frozen=True):
-    """A client joined (``joined``) or left the group at ``ts``; kept for the length of the storm window."""
+    """A client joined or left the group. It is kept for ``storm_window_ms``."""
 
     ts: int
     client_id: str
-    joined: bool
+    joined: bool  # False: it left
 
 
 class FlappingClient(Packed):
-    """One that left ``times`` times from ``since_ts`` to ``last_ts``, never at rest for long."""
+    """A client that has left the group, or one broker's list. It is kept until it stays for ``stable_client_ms``."""
 
-    who: str
-    since_ts: int
-    last_ts: int
-    times: int = 1
+    who: str  # its client id, or its host if the id is a new one each time
+    since_ts: int  # when it left first
+    last_ts: int  # when it left last
+    times: int = 1  # how often it has left
 
 
 class DeployChanges(Packed):
-    """Joins and leaves that follow one another, as in a rolling deploy. A step of it begins with a leave."""
+    """Joins and leaves that follow one another, as in a rolling deploy. Each step of a deploy begins with a leave."""
 
-    began_ts: int
-    last_ts: int
-    longest_ms: int = 0  # between two changes
-    step_ts: int = 0
-    steps: int = 0
-    joined: bool = False  # somebody joined
-    left: bool = False  # somebody left who had been there before it began
-    mismatched: bool = False  # members were found to differ meanwhile
+    began_ts: int  # the first of them
+    last_ts: int  # the last of them
+    longest_ms: int = 0  # the longest time between two of them
+    step_ts: int = 0  # when the newest step began; 0: no step has begun
+    steps: int = 0  # how many steps there were
+    joined: bool = False  # whether a client joined
+    left: bool = False  # whether a client left that was a member before ``began_ts``
+    mismatched: bool = False  # whether members were found to differ meanwhile
 
 
 class Rebalance(Packed):
-    """A rebalance under way."""
+    """A rebalance under way. Its fact has the same fields."""
 
-    trigger: str
-    from_ts: int
-    last_ts: int
-    joined: list[str] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
-    topics: list[str] = field(default_factory=list)
-    duplicated_ms: int = 0
-    orphaned_ms: int = 0
+    trigger: str  # join, leave, join and leave, route or not seen
+    from_ts: int  # when it began
+    last_ts: int  # up to when the two durations are counted
+    joined: list[str] = field(default_factory=list)  # client ids
+    left: list[str] = field(default_factory=list)  # client ids
+    topics: list[str] = field(default_factory=list)  # topics whose route changed
+    duplicated_ms: int = 0  # queue-milliseconds with two or more owners
+    orphaned_ms: int = 0  # queue-milliseconds without an owner
 
 
 class HeldEvent(PackedValue, frozen=True):
-    """An event ahead of the group's clock, kept until the clock confirms or refutes it."""
+    """An event ahead of the group's clock. It is kept until the next marker confirms or refutes its time."""
 
-    event: bytes
-    topic: str | None
+    event: bytes  # as it was encoded
+    topic: str | None  # where it was read: Kafka topic, partition and offset, or file and line; None: not known
     partition: int | None
     offset: int | None
 
 
 class MissingEvents(Packed):
-    """Numbers of a producer that have not come, from ``first`` to ``last``. What is lost is no younger than ``ts``."""
+    """A gap in the numbers of a producer's events. The missing events may still come."""
 
-    source: str
-    first: int
-    last: int
-    ts: int
-    markers: int = 0  # accepted since the gap was seen
+    source: str  # the producer
+    first: int  # the first number that is missing
+    last: int  # the last number that is missing
+    ts: int  # the missing events are no younger than this
+    markers: int = 0  # markers taken since the gap was seen
 
 
 class RoundParts(Packed):
-    """The parts of a round that have come so far, by their numbers."""
+    """The parts of a round that have come so far."""
 
-    source: str
-    ts: int
-    first_seq: int
-    come: dict[int, bytes] = field(default_factory=dict)
+    source: str  # the producer
+    ts: int  # time of the round
+    first_seq: int  # the smallest number of an event among them
+    come: dict[int, bytes] = field(default_factory=dict)  # number of the part -> the encoded event
 
 
 class GroupState(Packed):
-    """All of it. ``evaluation_due_ts``: until then, and without news, evaluating again would find the same."""
+    """All that is remembered of a consumer group."""
 
     cluster: str
     group: str
-    next_seq: int = 0
-    now: int = 0
-    interval: int = 0
-    round: int = -1
+    next_seq: int = 0  # number of the next fact
+    now: int = 0  # the group's clock: the time of its newest marker; 0: none has come
+    interval: int = 0  # ms between the two newest markers, at most ``longest_round_interval_ms``; 0: fewer have come
+    round: int = -1  # number of the newest round
     valid_from_ts: int = 0  # evidence up to here does not count: the clock was set back, or the state began with a seed
-    evaluation_due_ts: int = 0
-    consume_enable: bool | None = None
-    orderly: bool | None = None
-    sources: dict[str, int] = field(default_factory=dict)
-    change_reasons: dict[str, str] = field(default_factory=dict)  # why a client joined or left, where a producer saw it
-    markers_behind: list[int] = field(default_factory=list)
+    evaluation_due_ts: int = 0  # until then, and without news, an evaluation would find the same; 0: evaluate
+    consume_enable: bool | None = None  # the subscription group's setting; None: not known
+    orderly: bool | None = None  # consumeMessageOrderly of the subscription group; None: not known
+    sources: dict[str, int] = field(default_factory=dict)  # producer -> the largest number of its events; newest last
+    change_reasons: dict[str, str] = field(default_factory=dict)  # why clients joined or left since the last marker
+    markers_behind: list[int] = field(default_factory=list)  # times of markers far behind the clock, in a row
     held_events: list[HeldEvent] = field(default_factory=list)
     brokers: list[Broker] = field(default_factory=list)
     topics: list[Topic] = field(default_factory=list)
-    clients: list[Client] = field(default_factory=list)
+    clients: list[Client] = field(default_factory=list)  # members, and clients that left lately
     heartbeat_profiles: list[HeartbeatProfile] = field(default_factory=list)
     running_profiles: list[RunningProfile] = field(default_factory=list)
     queues: list[Queue] = field(default_factory=list)
     alerts: list[Alert] = field(default_factory=list)
     group_findings: list[KeptFinding] = field(default_factory=list)
-    membership_changes: list[MembershipChange] = field(default_factory=list)
-    rebalance: Rebalance | None = None
-    is_stable: bool = False  # since the last rebalance, every queue has been right at least once
-    status: str = ""
-    failed: bool = False
-    empty_since: int = 0
-    rival_subscriptions: list[tuple[str, ...]] = field(default_factory=list)  # sets of topics that took turns
-    pop_topics: list[str] = field(default_factory=list)
+    membership_changes: list[MembershipChange] = field(default_factory=list)  # oldest first
+    rebalance: Rebalance | None = None  # None: none is under way
+    is_stable: bool = False  # whether every queue has been right at once since the last rebalance began
+    status: str = ""  # what the newest group fact says, as one text: a fact is emitted when it changes
+    failed: bool = False  # whether the last evaluation raised an error
+    empty_since: int = 0  # when the last member left; 0: there are members, or none is known to have left
+    rival_subscriptions: list[tuple[str, ...]] = field(default_factory=list)  # sets of topics that brokers show in turn
+    pop_topics: list[str] = field(default_factory=list)  # topics that brokers are set to hand out by POP
     flapping_clients: list[FlappingClient] = field(default_factory=list)
-    first_round_ts: int = 0  # the first marker: who was listed then had joined before
+    first_round_ts: int = 0  # time of the first marker: who was listed then had joined before
     ended_alerts: list[EndedAlert] = field(default_factory=list)
-    deploy: DeployChanges | None = None
+    deploy: DeployChanges | None = None  # None: members have not changed lately
     missing_events: list[MissingEvents] = field(default_factory=list)
-    lost_events_ts: int = 0  # what was lost in the newest loss of events is no younger
-    routes_changed_ts: int = -1  # as the newest marker says; -1: its producer does not tell what has changed
-    round_parts: RoundParts | None = None
-    refused_since: int = 0  # when the first record was refused since a round was taken, by its arrival; 0: none was
-    status_ts: int = 0  # when the group's status was told last
+    lost_events_ts: int = 0  # events that are lost are no younger than this; 0: none is lost
+    routes_changed_ts: int = -1  # when a route last changed, by the newest marker; -1: its producer does not say
+    round_parts: RoundParts | None = None  # None: no round is incomplete
+    refused_since: int = 0  # arrival of the first event refused since a round was taken; 0: none was refused
+    status_ts: int = 0  # when the newest group fact was emitted
 
 
 def new_state(cluster: str, group: str) -> GroupState:

@@ -6,30 +6,32 @@ from msgspec import Struct, field
 
 
 class Packed(Struct, array_like=True, gc=False):
-    """Base of what is packed; only their order distinguishes the fields. No cycles, so no work for Python's GC."""
+    """Base of mutable parts of the state. They are packed as arrays, so only their order distinguishes the fields.
+
+    They refer to each other by index and make no cycles, so Python's garbage collector need not track them.
+    """
 
 
 class PackedValue(Struct, array_like=True, frozen=True, gc=False):
-    """The same, for values that never change and can be shared."""
+    """Base of immutable parts of the state, which can be shared."""
 
 
 class QueueAnomaly(Packed):
-    """What is kept of a queue only while it is not right."""
+    """What is kept of a queue only while something is wrong with it. A time of 0: it is not so."""
 
-    cause: str | None = None
+    cause: str | None = None  # schemas.facts.Cause of its finding; None: it has none
     unhealthy_since_ts: int = 0  # since when it has not been right, the time in which it settled included
-    mismatch_since_ts: int = 0  # since when it has not looked right in the newest reports
-    proven: int = 0  # what reports proved last, as a finding's code, while it has not been right since
-    evidence_ts: int = 0  # newest report behind that when it was proven first
-    idle_since_ts: int = 0  # while it stands still: when its owner was first seen with nothing of it in hand
-    consumed_ts: int = 0  # while messages wait that are not pulled: when the last one consumed came; 0: not known
-    two_owners_since_ts: int = 0  # since when two or more have said, each in its newest report, that they own it
-    newest_owner_report_ts: int = 0  # when the last of them did
-    unexplained_reports: int = (
-        0  # how often one did after another, less the changes since: what healthy hand-overs cannot explain
-    )
+    mismatch_since_ts: int = 0  # since when it has not looked right by the newest reports
+    proven: int = 0  # index in FINDING_CODES of what reports last proved since it is not right; 0: nothing
+    evidence_ts: int = 0  # time of the newest report when ``proven`` was proven first
+    idle_since_ts: int = 0  # since when its owner has held no message of it, while it stands still
+    consumed_ts: int = 0  # when the last consumed message was written, while messages wait; 0: not known
+    two_owners_since_ts: int = 0  # since when two or more instances have said in their newest reports that they own it
+    newest_owner_report_ts: int = 0  # time of the newest of these reports
+    # How often one of them has reported it after another, less the number of changes of members and routes since then.
+    unexplained_reports: int = 0
     unconsumed_since_ts: int = 0  # since when the consumer offset has been seen not to move while messages wait
-    severity: int = 0  # how severe its last fact said that it is, as a severity's code
+    severity: int = 0  # index in SEVERITY_CODES of what its newest fact says
 
 
 _NO_ANOMALY = QueueAnomaly()
@@ -37,7 +39,7 @@ T = TypeVar("T")
 
 
 class _OfAnomaly(Generic[T]):
-    """A field of a queue's anomaly that is read and set as the queue's own; most queues are right and have none."""
+    """A field of ``Queue.anomaly`` that is read and set as the queue's own. Most queues have no anomaly."""
 
     def __init__(self, default: T) -> None:
         self.default = default
@@ -61,26 +63,26 @@ class _OfAnomaly(Generic[T]):
 
 
 class Queue(Packed):
-    """A message queue: what was last found of it, and its offsets. Lags are relative to ``broker_offset``.
+    """A message queue: what was last found of it, and its offsets.
 
     MessagePack needs two bytes more for an array of more than 15 fields, so rare fields are in ``anomaly``.
     """
 
-    topic: int
-    broker: int
+    topic: int  # index in GroupState.topics
+    broker: int  # index in GroupState.brokers
     queue_id: int
-    finding: int = 0
-    since_ts: int = 0
-    owners: list[int] = field(default_factory=list)
-    last_stable_owners: list[int] = field(default_factory=list)  # who owned it when the group was last at rest
-    expected: list[int] | None = None
-    broker_offset: int = -1
-    consumer_lag: int = 0  # broker_offset - consumer offset
-    pull_lag: int = 0
-    progress_ts: int = 0
+    finding: int = 0  # index in FINDING_CODES
+    since_ts: int = 0  # since when the finding has been the same
+    owners: list[int] = field(default_factory=list)  # indices of clients
+    last_stable_owners: list[int] = field(default_factory=list)  # ``owners`` when every queue was last right at once
+    expected: list[int] | None = None  # indices of the clients that should own it; None: not known
+    broker_offset: int = -1  # the end of the queue when its offsets were read last; -1: they have not been
+    consumer_lag: int = 0  # broker_offset - consumer offset, in messages
+    pull_lag: int = 0  # broker_offset - pull offset, in messages; where that is not known: consumer_lag
+    progress_ts: int = 0  # when its offsets were read last; 0: they have not been
     stalled_ms: int = 0  # how long before progress_ts neither offset had moved and messages waited; -1: not known
-    publish_delay_ms: int = -1  # since_ts + this: when the queue's last fact was told; -1: none yet
-    anomaly: QueueAnomaly | None = None
+    publish_delay_ms: int = -1  # since_ts + this: when its newest fact was emitted; -1: it has none
+    anomaly: QueueAnomaly | None = None  # None: all of its fields have their defaults
 
     cause = _OfAnomaly[str | None](None)
     unhealthy_since_ts = _OfAnomaly(0)
