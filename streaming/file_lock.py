@@ -1,7 +1,7 @@
 """A file that one process at a time holds, and which process that is. The kernel lets go of it when the process ends.
 
-That is ``flock``: it needs no expiry, whatever ended the process, and holds for all who see the file on one machine;
-over NFS for all machines, if the server keeps locks.
+That is ``flock``: it ends with its process, so it needs no expiry. It holds for all processes of one machine that see
+the file; over NFS for those of all machines, if the server keeps locks.
 """
 
 import errno

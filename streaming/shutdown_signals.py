@@ -1,6 +1,6 @@
 """SIGTERM and SIGINT ask a command to end. The handler only hands the signal to a thread of its own.
 
-A handler runs in the main thread, in the middle of whatever that does: there, to log would break off what is being
+A handler runs in the main thread, between any two of its steps: there, to log would break off what is being
 logged (and the logging would swallow that, and the signal with it), and ``Event.set`` would wait for ever for a lock
 that the main thread itself holds while it waits for the event. ``SimpleQueue.put`` is made for this.
 """

@@ -88,7 +88,7 @@ def _termination_raised() -> Iterator[None]:
     process = os.getpid()
 
     def terminate(number: int, frame: object) -> None:
-        signal.signal(number, signal.SIG_DFL)  # whoever sends it again does not want to wait
+        signal.signal(number, signal.SIG_DFL)  # a second signal ends the process at once
         if os.getpid() != process:  # a process that was forked has nothing of ours to close
             signal.raise_signal(number)
         raise Terminated

@@ -1,6 +1,6 @@
 """Say what a change will do to a consumer group, by each of RocketMQ's six strategies, before it is made.
 
-How many queues move and how many had to, how even shares will be, for how long queues will be nobody's or have two
+How many queues move and how many had to, how even shares will be, for how long queues will have no owner or two
 owners, and how many messages are likely to be delivered again. It is tried on a simulated group of the same shape.
 """
 

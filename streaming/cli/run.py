@@ -11,7 +11,7 @@ ENDING_S = 10
 def run(arguments: argparse.Namespace) -> int:
     """0 after a signal. Raises MonitorError for a configuration that is refused, and when detection fails.
 
-    The notifier reads what detection has written and nothing else: whatever becomes of it, detection goes on.
+    The notifier reads only what detection has written: if the notifier fails, detection goes on.
     """
     config, alerts = configured_with_alerts(arguments)
     from streaming.notifier.from_config import notifier_settings

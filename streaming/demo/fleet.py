@@ -48,7 +48,7 @@ WORDS = {
 
 
 class DisruptionSchedule:
-    """Decides what befalls whom: one a minute, and nothing again before all else has been."""
+    """Decides what happens to which group: one a minute, and nothing twice before everything has happened once."""
 
     def __init__(self, disruptions: Mapping[str, RecordedDisruption]) -> None:
         self._unseen = dict.fromkeys(name for name in WORDS if name in disruptions)

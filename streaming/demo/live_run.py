@@ -34,7 +34,7 @@ TOPIC = "evenkeel-events"
 POLL_S = 0.5
 FIRST_EVENT_MS = 500
 FINISH_WITHIN_S = 300  # a machine that is busy with other things may need minutes
-STDERR = 2  # what a process inherits, whatever sys.stderr has become
+STDERR = 2  # what a process inherits, also if sys.stderr was replaced
 
 
 @dataclass
@@ -82,7 +82,7 @@ class DemoRun:
                 checkpoint=str(self.folder / "checkpoint"),
                 shards=8,
                 trigger_seconds=1,
-                projection_seconds=15,  # whoever watches wants to query what has just been shown
+                projection_seconds=15,  # so that a viewer can query what was just shown
                 maintenance=False,
             ),
             spark=Spark.model_validate({"settings": SHORT_LIVED}),

@@ -38,7 +38,7 @@ class Output(Protocol):
 class FileOutput:
     """JSON lines; what was there before is overwritten. A name that ends in ``.gz`` is compressed.
 
-    ``is_whole``: it bears its name only once it is complete, as for a folder of which the job reads each file once.
+    ``is_whole``: it gets its name only once it is complete, as for a folder of which the job reads each file once.
     """
 
     def __init__(self, path: Path, is_whole: bool = False) -> None:

@@ -22,7 +22,7 @@ from streaming.inspect.snapshot import EmptyGroups, InspectedCluster, InspectedG
 
 USUAL_S = 6.0  # clients commit offsets every 5 s: over less time, queues that move seem to stand still
 EXTRA_INTERVAL_S = 0.7  # between rounds in which only those are awaited who have not been heard
-LATEST_S = 8.0  # then the answer is given, whoever still owes one
+LATEST_S = 8.0  # then the result is shown, even if some answers are missing
 
 Show = Callable[[list[InspectedCluster]], None]
 
@@ -175,7 +175,7 @@ async def _run_rounds(inspection: ClusterInspection, options: InspectOptions) ->
 
 
 async def _rounds(inspections: list[ClusterInspection], stopping: "asyncio.Task[bool]") -> None:
-    """A round of each cluster, unless it is to stop. Nothing of it is left running, whatever happens."""
+    """A round of each cluster, unless it is to stop. Nothing of it is left running, even after an error."""
 
     async def rounds() -> None:
         await asyncio.gather(*(inspection.round() for inspection in inspections))

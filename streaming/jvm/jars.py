@@ -100,7 +100,7 @@ def _difference(folder: Path, expected: Mapping[str, str]) -> str | None:
 def download(
     coordinates: Sequence[str], exclude: Sequence[str], folder: Path, expected: Mapping[str, str] | None
 ) -> None:
-    """Fetch into a folder that is not there. ``expected`` None: whatever comes, to see what is to be expected."""
+    """Fetch into a folder that is not there. ``expected`` None: any jars, to see which to expect."""
     print(f"evenkeel: fetching jars into {folder} (a minute or so, once)", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as name:
         scratch = Path(name)

@@ -29,7 +29,7 @@ JVM = (
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS",
 )
-# The broker ends when the pipe to whoever started it closes: at stop(), and also when that process is killed.
+# The broker ends when the pipe to the process that started it closes: at stop(), and when that process is killed.
 SUPERVISOR = """
 exec 3<&0
 "$@" </dev/null 3<&- & broker=$!

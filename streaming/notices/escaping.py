@@ -1,6 +1,6 @@
 """Text as each channel takes it: nothing that a name holds may act there, call somebody or look like markup.
 
-Client ids, groups and topics are chosen by whoever connects. Control characters, terminal escapes and marks that turn
+Clients choose client ids, groups and topics. Control characters, terminal escapes and marks that turn
 text around are written out (``\\x1b``); line breaks stay, since names of :func:`write` have none left. What would call
 everybody (``@all``, ``<!channel>``, ``<at user_id="all">``), and what would show a link under another text, gets a
 full-width character in every channel: chats read Markdown even in plain text.

@@ -58,7 +58,7 @@ def write(
 ) -> Text:
     """Title and body; ``now`` in epoch milliseconds. Raises ValueError for a language that is neither en nor zh.
 
-    Whatever the names hold, nothing of them breaks a line or acts on a terminal; for a channel: :func:`escape`.
+    No text in a name breaks a line or acts on a terminal; for a channel: :func:`escape`.
     ``most_bytes``: what the channel takes of both in UTF-8. First lists get shorter, and say how much they leave out;
     then lines do.
     """

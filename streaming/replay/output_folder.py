@@ -1,4 +1,4 @@
-"""Folders that a command makes afresh each time, and never at the cost of anybody else's files."""
+"""Folders that a command empties at each run. It deletes only its own files."""
 
 import shutil
 from pathlib import Path
@@ -16,7 +16,7 @@ def fresh_folder(path: Path) -> Path:
                 raise SetupError(f"{path} holds files that evenkeel did not make: name another folder")
             shutil.rmtree(path)
         path.mkdir(parents=True, exist_ok=True)
-        (path / MARK).write_text("Deleted and made anew by the next run that names this folder.\n", encoding="utf-8")
+        (path / MARK).write_text("Deleted and made again by the next run that names this folder.\n", encoding="utf-8")
     except OSError as error:
         raise SetupError(f"{path} cannot be made: {error.strerror or error}") from error
     return path

@@ -46,7 +46,7 @@ class Channel:
 
 
 class ConsumerGroupInfo:
-    """A group as this broker knows it. ``subscriptions`` are the topics of the last heartbeat, whoever sent it.
+    """A group as this broker knows it. ``subscriptions`` are the topics of the last heartbeat, of any client.
 
     Each has the newest version (``subVersion``) that any client has sent while the topic stood there. ``last`` sent
     the last heartbeat.
@@ -165,9 +165,9 @@ class Broker:
         return () if known is None else known.client_ids
 
     def find_client(self, group: str, client_id: str) -> Client | None:
-        """``findChannel``: of several connections with one id a broker always uses the same, whichever it is.
+        """``findChannel``: of several connections with one id a broker always uses the same one.
 
-        None: there is none, or that one is dead, since its client has connected anew.
+        None: there is none, or that one is dead, since its client has opened a new one.
         """
         known = self.groups.get(group)
         channels = [] if known is None else [c for c in known.channels if c.client.client_id == client_id]

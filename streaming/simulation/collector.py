@@ -74,7 +74,7 @@ class Collector:
         self._fleet.clock.after(self._random.randrange(self.policy.interval_ms), self._begin)
 
     def kill(self) -> None:
-        """``kill -9``: it says nothing any more, whatever is still on its way to it."""
+        """``kill -9``: it emits nothing any more, also not for answers that are still on their way."""
         self.is_killed = True
         self._emit = lambda _: None
 

@@ -33,7 +33,7 @@ Timer = Callable[[], None]
 
 
 class Consumer:
-    """Timers, connections and what it owns. What befalls it is set from outside, by the fleet and the faults.
+    """Timers, connections and what it owns. The fleet and the faults set what happens to it.
 
     ``races`` decides what is a race in a real client.
     """
@@ -139,7 +139,7 @@ class Consumer:
     # --- routes and heartbeats
 
     def poll_routes(self) -> None:
-        """Nothing follows from it at once: queues are shared out anew at the next rebalance."""
+        """It changes nothing at once: the next rebalance shares out the queues again."""
         if self.cannot_reach_name_server:
             return
         for topic in self.topics:
@@ -191,7 +191,7 @@ class Consumer:
         return channel
 
     def lose_connections(self) -> None:
-        """The network drops for a moment: the client connects anew, brokers keep dead connections until they expire."""
+        """The network drops for a moment: the client reconnects, brokers keep dead connections until they expire."""
         for name in list(self._channels):
             self._connect(name)
         self._network.clock.after(self._network.latency(), self._run, self.send_heartbeats)

@@ -59,7 +59,7 @@ def same_client_id(group: SimulatedGroup) -> Undo:
 
 
 def half_open(group: SimulatedGroup) -> Undo:
-    """A network blip: the client connects anew, brokers keep the dead connections."""
+    """A network blip: the client reconnects, brokers keep the dead connections."""
     _victim(group).lose_connections()
     return lambda: None
 

@@ -23,7 +23,7 @@ T0 = 1_700_000_000_000
 
 
 class Fleet:
-    """``group`` is the one that is watched. What befalls its clients and brokers is done through methods of theirs.
+    """``group`` is the one that is watched. Methods of clients and brokers do what happens to them.
 
     To its clients it is the ``Network``.
     """

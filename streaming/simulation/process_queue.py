@@ -38,7 +38,7 @@ class Progress:
             self.commit(commit)
 
     def commit(self, commit: Commit) -> None:
-        """Whoever commits last is believed, also if it is an older offset."""
+        """The last commit counts, also if its offset is older."""
         if commit.offset < self.committed:
             self.went_back.append(WentBack(*commit, below=self.committed))
         self.committed = commit.offset

@@ -2,7 +2,7 @@
 
 ``identity.json`` binds the checkpoint to its facts: batch numbers start at 0 with every new checkpoint, and a batch
 whose number was seen under the same identity is not written again. ``settings/N.json`` is in force from batch N on, so
-that a batch that was begun ends under the settings that began it, whatever the configuration says by then.
+that a batch that was begun ends under the settings that began it, even if the configuration has changed by then.
 """
 
 from uuid import uuid4
@@ -156,7 +156,7 @@ def create(folder: Folder, identity: Identity) -> Checkpoint:
 
 
 def refuse_existing(folder: Folder) -> None:
-    """For reseed: a checkpoint is made anew, never over another."""
+    """For reseed: a new checkpoint is never written over another."""
     if folder.read(_IDENTITY) is not None or folder.numbers("offsets"):
         raise CheckpointError(
             f"{folder.uri} holds a checkpoint already: name a new folder in job.checkpoint, or rename this one"

@@ -21,7 +21,7 @@ ROWS_PER_FILE = 200_000
 
 
 class CommitNote(Struct, frozen=True, kw_only=True):
-    """What each commit of ours says in Delta's log: up to where the source is read, for a checkpoint made anew."""
+    """What each commit of ours says in Delta's log: up to where the source is read, for a new checkpoint."""
 
     identity: str
     batch_id: int
@@ -49,7 +49,7 @@ class FactsTable:
     def append(self, rows: DataFrame, note: CommitNote, files: int = 1, once: tuple[str, int] | None = None) -> None:
         """Append rows of the operator's schema; ``once``: skip them if this (id, version) was appended before.
 
-        To know that, Delta makes up the table's whole state anew, which takes as long as the append: batches go by
+        To know that, Delta computes the table's whole state again, which takes as long as the append: batches go by
         the notes instead.
         """
         writer = typed(rows, note.identity).coalesce(files).write.format("delta").mode("append")

@@ -5,9 +5,9 @@ that came later to it, mostly the first; of tables that two checkpoints write to
 
 On a file system of this machine the lease is a lock of the kernel (``streaming.file_lock``), which is gone with its
 process. Object stores and HDFS have none. There it is a file that its owner writes again every ``RENEW_EVERY_S``.
-Whoever finds such a file watches it: if it has not changed for ``EXPIRES_S``, its process is gone. So no clocks of two
-machines are compared. Its owner reads the file before each write. If it is another's by then (who took it while this
-process was paused, or who began in the same moment), this process ends.
+A process that finds such a file watches it: if it has not changed for ``EXPIRES_S``, its owner is gone. So no clocks of
+two machines are compared. The owner reads the file before each write. If the file belongs to another process by then
+(which took it while this one was paused, or started in the same moment), this process ends.
 """
 
 import logging

@@ -133,7 +133,7 @@ class _Round:
             done.rows_dropped += self._delete(table, expired)  # whole partitions: no file is read or written
 
     def _drop_gone_rows(self, table: Table, done: Maintained) -> None:
-        """Drop what is gone. Not while the projections begin anew, when older facts may still come after newer ones."""
+        """Drop what is gone. Not while the projections are made again: older facts may still come after newer ones."""
         read = position(self._spark, self._tables)
         before = self._now - timedelta(days=self._options.tombstone_days)
         gone = f"NOT present AND ts < TIMESTAMP'{before.isoformat()}'"
@@ -168,7 +168,7 @@ class _Round:
             self._spark.sql(f"VACUUM {self._name(table)}")
 
     def _shorten_log(self, last_write: datetime | None, table: Table, done: Maintained) -> None:
-        """Delta itself keeps whole days. The newest write stays whatever its age: its commit says what was read."""
+        """Delta itself keeps whole days. The newest write always stays: its commit says what was read."""
         if last_write is None:
             return
         jvm: Any = self._spark._jvm

@@ -164,7 +164,7 @@ def _start_java(settings: Mapping[str, str], scratch: Path) -> dict[str, str]:
 
     Returns the settings that count and were kept out of Java's command line, which everybody on the machine can read.
 
-    Spark makes folders wherever Java was started (``artifacts``, ``spark-warehouse``) and fails where it may not
+    Spark makes folders where Java was started (``artifacts``, ``spark-warehouse``) and fails where it may not
     write. So Java starts in ``scratch``, unless the user named files to it, perhaps by relative paths.
     """
     if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
@@ -202,9 +202,9 @@ def _require_name_of_user() -> None:
 def _termination_held_back() -> Iterator[None]:
     """What is started meanwhile ignores SIGTERM, for good; this process gets it at the end.
 
-    systemd, and whoever signals a whole process group, sends it to Java too. If Java ended by itself, before the query
-    is stopped, each thread that speaks to it would fail. It ends when this process closes its standard input. Only
-    signals that are ignored stay with Java (HotSpot unblocks others), and only blocked ones wait for this process.
+    A signal that systemd or a shell sends to the whole process group reaches Java too. If Java ended by itself, before
+    the query is stopped, each thread that speaks to it would fail. It ends when this process closes its standard input.
+    Only signals that are ignored stay with Java (HotSpot unblocks others), and only blocked ones wait for this process.
     """
     if threading.current_thread() is not threading.main_thread():  # it is for the main thread to say
         yield

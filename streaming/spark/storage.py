@@ -58,7 +58,7 @@ class Folder:
         stream.close()
 
     def numbers(self, name: str) -> list[int]:
-        """The files of a sub-folder that are named by a number, ascending, whatever their suffix."""
+        """The files of a sub-folder that are named by a number, ascending, with any suffix."""
         path = self._path(name)
         if not self._files.exists(path):
             return []

@@ -1,4 +1,4 @@
-"""Brokers by their names, wherever they are at the moment."""
+"""Brokers by their names, and the addresses that they have at the moment."""
 
 from collections.abc import Mapping
 

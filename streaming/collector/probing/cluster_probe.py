@@ -85,7 +85,7 @@ class ClusterProbe:
         return tuple(sorted(self._view.brokers.addresses.keys() - self._learned_ts.keys()))
 
     def recall(self, memory: Memory | None) -> None:
-        """What was known before this start; whoever had members then may have lost them since."""
+        """Take over what was known before this start. A group that had members then may have lost them since."""
         now = self._view.clock.steady_ms()
         self._view.groups.start_without_memory(now if memory is None else memory.blind_ts)
         for name, remembered in () if memory is None else memory.groups.items():

@@ -60,7 +60,7 @@ class ClusterView:
         self._learning: dict[str, asyncio.Task[None]] = {}
 
     async def ask(self, broker: str, request: Request, lane: Lane = Lane.LISTS, timeout_ms: int = 0) -> Reply:
-        """Ask a broker by its name, wherever it is."""
+        """Ask a broker by its name, at its current address."""
         address = self.brokers.addresses.get(broker)
         if address is None:
             return Reply(self.clock.now_ms(), 0, None, NO_ADDRESS, self.clock.steady_ms())

@@ -14,7 +14,7 @@ from streaming.collector.translation.answers import (
 
 
 def confirmed(answer: ConsumerListAnswer, connections: ConnectionsAnswer) -> ConsumerListAnswer:
-    """A list's code 1 says that there is no such group, but also that a request was refused, for whatever reason.
+    """A list's code 1 says that there is no such group, but also that a request was refused, for any reason.
 
     Only the code that connections give tells the two apart. What is not confirmed is no answer.
     """

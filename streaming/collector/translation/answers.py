@@ -75,7 +75,7 @@ class Connection(Struct, frozen=True, omit_defaults=True):
 
 
 class ConsumerConnection(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """``subscription_table`` is that of the group's *last* heartbeat, whoever sent it: true of no client."""
+    """``subscription_table`` is that of the group's *last* heartbeat: it need not be true of other clients."""
 
     connection_set: tuple[Connection, ...] | None = None
     consume_type: str | None = None

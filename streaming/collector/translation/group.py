@@ -1,6 +1,6 @@
 """One consumer group's answers, in the order in which they came, to its events.
 
-Nothing here reads a clock or asks anybody: the same answers give the same events, whoever collected them.
+Nothing here reads a clock or sends a request: the same answers give the same events, for every caller.
 """
 
 from collections import deque

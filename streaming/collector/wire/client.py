@@ -80,7 +80,7 @@ class RemotingClient:
         return await endpoint.ask(request, timeout_s)
 
     def begin_round(self) -> None:
-        """Whoever did not answer in the last round gets one request to show that it does again."""
+        """An address that did not answer in the last round gets one request, to see if it answers again."""
         for endpoint in self._endpoints.values():
             endpoint.begin_round()
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-STEPPED_MS = 1_000  # a clock that is merely kept right moves by less from round to round
+STEPPED_MS = 1_000  # ordinary corrections, as by NTP, move it by less from round to round
 
 
 class Clock:
@@ -30,7 +30,7 @@ class Clock:
         return self.steady_ms() + self._ahead_ms
 
     def follow(self) -> int:
-        """Go by the wall clock again, wherever it has been set. By how much it was set; 0: it was merely kept right."""
+        """Go by the wall clock again. Returns by how much it was set; 0: it was not set, or only corrected."""
         moved_ms = self._wall_ms() - self.now_ms()
         self._ahead_ms += moved_ms
         return moved_ms if abs(moved_ms) >= STEPPED_MS else 0

@@ -16,7 +16,7 @@ class Unreachable(CollectorError):
 
 
 class Connection(asyncio.Protocol):
-    """Broken once, it stays so: whoever asks through it then gets Unreachable, and connects anew."""
+    """A broken connection stays broken: a request then raises Unreachable, and the caller opens a new one."""
 
     def __init__(self, budget: Budget) -> None:
         self.is_open = False
@@ -43,7 +43,7 @@ class Connection(asyncio.Protocol):
             self._exchange.end(opaque)
 
     def close(self, reason: str = "connection closed") -> None:
-        """Drop the connection at once, and whatever waits on it."""
+        """Drop the connection at once, with every request that waits on it."""
         self.is_open = False
         if self._transport is not None:
             self._transport.abort()

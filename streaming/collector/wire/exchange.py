@@ -32,7 +32,7 @@ class Exchange:
     def receive(self, data: bytes) -> Iterator[Frame]:
         """The answers that are whole now and are waited for. Raises FrameError.
 
-        Late answers, and requests of the broker's own, are nobody's.
+        Late answers, and requests that the broker itself sends, are dropped.
         """
         for frame in self._reader.feed(data, max(self._most_bytes.values(), default=0)):
             if frame.is_response and frame.opaque in self._most_bytes:

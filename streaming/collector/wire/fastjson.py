@@ -50,7 +50,7 @@ def _standard(text: str) -> Any:
 
 
 def _rewritten(text: str) -> Iterator[str]:
-    """The same text with each key in quotes. Whatever else is wrong with it stays so."""
+    """The same text with each key in quotes. Other errors in it stay."""
     open_ones: list[str] = []  # brackets; of an object whose next token is a key, "key"
     key_from, depth_of_key = -1, 0
     for match in _TOKENS.finditer(text):

@@ -18,7 +18,7 @@ LANGUAGE = "PYTHON"
 
 
 class FrameError(CollectorError):
-    """Bytes that are no frame: whoever sent them does not speak the remoting protocol."""
+    """Bytes that are no frame: their sender does not speak the remoting protocol."""
 
 
 class Frame(Struct, frozen=True):

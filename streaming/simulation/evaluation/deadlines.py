@@ -88,7 +88,7 @@ class Deadlines:
         return max(due, from_ts + self._stall_ms + self._orderly_ms + self._report_ms)
 
     def _after_changes(self, from_ts: int) -> int:
-        """The grace of each change starts anew, up to a limit where there is no end to changes."""
+        """Each change starts its own grace, up to a limit where changes do not end."""
         due, longest = from_ts + self.tail_ms, 0
         for ts, what in self._changes[bisect_left(self._changes, (from_ts - LONGEST_GRACE_MS, "")) :]:
             if ts > due:

@@ -79,7 +79,7 @@ class ExpectedPages:
         if kind is Kind.DUPLICATED:
             causes |= {cause.value for one in active for cause in one.fault.causes_of_two}
         if self._group.shape.strategy == "CONFIG" and kind is Kind.ORPHANED:
-            causes.add(Cause.CONFIG_MISSES_QUEUE.value)  # nobody's list names what a client leaves behind
+            causes.add(Cause.CONFIG_MISSES_QUEUE.value)  # a client's queues are in no other list when it leaves
         names = tuple(one.fault.name for one in active)
         return ExpectedPage(kind, topic, from_ts, due_ts, names, tuple(sorted(causes)))
 

@@ -1,4 +1,4 @@
-"""What was wrong for ten minutes and longer: somebody must be called for it, and may be, whatever else went on."""
+"""What was wrong for ten minutes and longer: it must have a page, and a page for it is never a false alarm."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class LastingFaults:
         return groups
 
     def _joined_windows(self) -> list[Window]:
-        """Each queue's windows, those that follow upon one another as one, whatever is wrong with it."""
+        """Each queue's windows. Those that follow one another directly count as one, also if their kinds differ."""
         by_queue: dict[MessageQueue, list[Window]] = {}
         for window in self._truth.windows:
             if window.kind not in OF_QUEUES or not self._can_be_seen(window):

@@ -64,7 +64,7 @@ class _PageTruth:
             )
         kinds, end = TRUE_IF[page.kind], self._fleet.now
         if page.kind is Kind.ORPHANED and self._deadlines.is_long_silent(page.fired_ts, page.fired_ts):
-            kinds |= {Kind.STALLED}  # whoever is stopped, and no longer listed, owns nothing
+            kinds |= {Kind.STALLED}  # a client that is stopped, and no longer listed, owns nothing
         return any(
             window.queue in page.queues
             and window.kind in kinds

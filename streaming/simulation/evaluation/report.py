@@ -44,7 +44,7 @@ class Report(Struct):
 
     @property
     def healthy_pages(self) -> list[tuple[Run, Page]]:
-        """Every page in healthy operation is one too many, whatever it says, unless it was so for ten minutes."""
+        """Every page in healthy operation is a false alarm, unless what it says was true for ten minutes."""
         return [(run, page) for run in self.healthy for page in run.pages if not page.is_true]
 
     @property

@@ -12,7 +12,7 @@ from streaming.simulation.simulated_group import Shape, SimulatedGroup
 
 CHURN = 0.001
 JOIN = "a client joins, and leaves again"
-# Groups that are simulated, whatever is wanted: strategy, RocketMQ's version, messages a second of each queue.
+# Groups that are simulated for every spec: strategy, RocketMQ's version, messages a second of each queue.
 DISTINCT = (("AVG", 5, 20), ("AVG", 5, 12), ("AVG_BY_CIRCLE", 5, 50), ("AVG", 4, 16))
 
 

@@ -1,4 +1,4 @@
-"""Many generated groups as one stream: who is in the fleet, what befalls whom, and in which order events come."""
+"""Many generated groups as one stream: which groups it has, what happens to each, and in which order events come."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def generated_fleet(spec: FleetSpec, templates: Sequence[GroupTemplate], start_t
 
 
 class _DisruptionChooser:
-    """What befalls whom, by the shares of a spec."""
+    """Chooses what happens to a group, by the shares of a spec."""
 
     def __init__(self, spec: FleetSpec, templates: Sequence[GroupTemplate]) -> None:
         self._random = Random(f"{spec.seed}/chance")

@@ -27,7 +27,7 @@ class GroupRound(NamedTuple):
 
 
 class GeneratedGroup:
-    """``next_disruption`` is asked at the end of each idle minute what befalls the group now; None: nothing.
+    """``next_disruption`` is asked at the end of each idle minute what happens to the group next; None: nothing.
 
     ``idle_from`` is the round of an idle minute with which it begins: not all groups give the same at a time.
     """
@@ -65,7 +65,7 @@ class GeneratedGroup:
         return records
 
     def next_round(self) -> GroupRound:
-        """Whatever comes next in its life."""
+        """The segment that comes next."""
         if self._index == len(self._segment.rounds):
             self._next_segment()
         marker_ts = self._numbers[TS] + self._segment.marker_ms[self._index]
@@ -80,7 +80,7 @@ class GeneratedGroup:
         return records
 
     def _next_segment(self) -> None:
-        """After an idle minute something may befall the group; after anything else it is idle."""
+        """After an idle minute a disruption may come; after anything else the group is idle."""
         template, ended, ts = self.template, self._segment, self._numbers[TS] + self._segment.duration_ms
         if ended is template.first_minute:
             self._start_idle(ts)

@@ -30,7 +30,7 @@ ROUNDS_BEFORE_MS, ROUTES_MS = (20_000, 70_000, 180_000), 240_000
 
 
 class Disruption(NamedTuple):
-    """What befalls a group: ``inject`` does it, and gives back how it is mended."""
+    """What happens to a group: ``inject`` does it, and returns how to undo it."""
 
     name: str
     inject: Callable[[SimulatedGroup], Callable[[], object]]

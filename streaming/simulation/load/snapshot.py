@@ -24,7 +24,7 @@ def snapshot_of(group: SimulatedGroup) -> GroupSnapshot:
 
 
 def restore(group: SimulatedGroup, before: GroupSnapshot) -> None:
-    """Whoever is new leaves, whoever is missing comes, and whoever runs otherwise than before is started again."""
+    """New clients leave, missing ones start, and those that run otherwise than before are started again."""
     changed = {n: data for n, data in before.queues.items() if group.fleet.brokers[n].topics[TOPIC] != data}
     if changed:
         numbers = {n: (data.read_queue_nums, data.write_queue_nums, data.perm) for n, data in changed.items()}

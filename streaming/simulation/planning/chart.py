@@ -80,7 +80,7 @@ def _name_brokers(axis: Any, queues: list[MessageQueue]) -> None:
 
 
 def _cells(queues: list[MessageQueue], clients: list[str], owners: Owners, before: Owners) -> list[list[int]]:
-    """1 where a client owns a queue, 2 where another did before, 3 where there was none before or it was nobody's."""
+    """1 where a client owns a queue, 2 where another did before, 3 where the queue is new or had no owner."""
 
     def cell(client: str, queue: MessageQueue) -> int:
         if owners.get(queue) != client:

@@ -1,4 +1,4 @@
-"""What may befall events between the collector and the detector, and the collector's clock."""
+"""What may happen to events between the collector and the detector, and to the collector's clock."""
 
 from __future__ import annotations
 
