@@ -7,7 +7,7 @@ from schemas.facts import Kind, MemberFact
 from schemas.identity import is_retry_topic
 from streaming.core.allocation import strategy_of_class
 from streaming.explain.snapshot import BrokerList, ExplainedGroup, ExplainedQueue
-from streaming.explain.times import When
+from streaming.explain.times import Moment
 from streaming.snapshots import columns
 from streaming.snapshots.group_lines import queue_cells
 from streaming.snapshots.lines import INDENT, Line, indented, paragraph
@@ -44,7 +44,7 @@ QUEUE_COLUMNS = (
 )
 
 
-def member_table(group: ExplainedGroup, when: When, width: int) -> Iterator[Line]:
+def member_table(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
     yield Line("")
     if group.members:
         owned = Counter(owner for q in group.queues if not is_retry_topic(q.topic) for owner in q.owners or ())
@@ -55,7 +55,7 @@ def member_table(group: ExplainedGroup, when: When, width: int) -> Iterator[Line
     yield from _broker_lists(group.views, width)
 
 
-def _member_cells(member: MemberFact, owned: int, when: When) -> list[str]:
+def _member_cells(member: MemberFact, owned: int, when: Moment) -> list[str]:
     strategy = member.strategy or ""
     return [
         member.client_id,
@@ -78,7 +78,7 @@ def _broker_lists(lists: Sequence[BrokerList], width: int) -> Iterator[Line]:
         yield from paragraph(text, width, INDENT, "dim" if len(equal) == 1 else "yellow", 3)
 
 
-def queue_tables(group: ExplainedGroup, when: When, width: int) -> Iterator[Line]:
+def queue_tables(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
     """Retry topics only where something was found."""
     for topic, queues in grouped(group.queues, lambda queue: queue.topic).items():
         if is_retry_topic(topic) and all(queue.finding in (Kind.MATCH, Kind.EXCLUDED) for queue in queues):
@@ -91,7 +91,7 @@ def queue_tables(group: ExplainedGroup, when: When, width: int) -> Iterator[Line
         yield from _table(QUEUE_COLUMNS, rows, "rows", width)
 
 
-def _queue_cells(alike: Sequence[ExplainedQueue], when: When) -> list[str]:
+def _queue_cells(alike: Sequence[ExplainedQueue], when: Moment) -> list[str]:
     first = alike[0]
     return [
         *queue_cells(alike, "-" if first.owners is None else named(first.owners)),

@@ -8,13 +8,14 @@ from schemas.identity import is_retry_topic
 from streaming.core.default_timers import Timing
 from streaming.explain.group_tables import member_table, queue_tables
 from streaming.explain.snapshot import ExplainedAlert, ExplainedGroup, UnalertedQueues
-from streaming.explain.times import When, full
+from streaming.explain.times import Moment
 from streaming.notices.evidence_english import in_english
 from streaming.snapshots.group_lines import ALERT_STYLES, NOT_JUDGED, finding_title, status_style
 from streaming.snapshots.lines import DEEPER, INDENT, Line, paragraph, without_control_characters
 from streaming.wording.lists import joined
 from streaming.wording.names import cut
 from streaming.wording.numbers import counted
+from streaming.wording.times import moment
 
 LONG_QUIET_MS = 120_000
 SILENT_AFTER_MS = Timing().repeat_status_ms + 300_000
@@ -23,8 +24,8 @@ SILENT_AFTER_MS = Timing().repeat_status_ms + 300_000
 def lines_of(group: ExplainedGroup, width: int, zone: tzinfo | None) -> Iterator[Line]:
     """Times are shown in ``zone``; None: this machine's."""
     group = without_control_characters(group)
-    when = When(group.ts, zone)
-    yield Line(cut(f"{group.cluster}/{group.group} at {full(group.ts, zone)}", width), "bold")
+    when = Moment(group.ts, zone)
+    yield Line(cut(f"{group.cluster}/{group.group} at {moment(group.ts, zone)}", width), "bold")
     yield from _status(group, when, width)
     yield Line("")
     yield from _alerts(group, when, width)
@@ -35,7 +36,7 @@ def lines_of(group: ExplainedGroup, width: int, zone: tzinfo | None) -> Iterator
     yield from _changes(group, when, width)
 
 
-def _status(group: ExplainedGroup, when: When, width: int) -> Iterator[Line]:
+def _status(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
     if group.status is None or group.status_ts is None:
         yield Line("its status had not been told by then", "yellow")
     else:
@@ -51,7 +52,7 @@ def _status(group: ExplainedGroup, when: When, width: int) -> Iterator[Line]:
     yield from paragraph(_doubts(group, when), width, INDENT, "yellow")
 
 
-def _doubts(group: ExplainedGroup, when: When) -> str:
+def _doubts(group: ExplainedGroup, when: Moment) -> str:
     """Whether what is shown may be out of date, or incomplete."""
     monitor = group.monitor
     if monitor is None:
@@ -70,7 +71,7 @@ def _doubts(group: ExplainedGroup, when: When) -> str:
     return "events had been lost shortly before: evidence may be missing" if monitor.status == "data_lost" else ""
 
 
-def _alerts(group: ExplainedGroup, when: When, width: int) -> Iterator[Line]:
+def _alerts(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
     if not group.alerts:
         yield Line("No alert is open, or was within the hour before.")
     for alert in group.alerts:
@@ -82,7 +83,7 @@ def _alerts(group: ExplainedGroup, when: When, width: int) -> Iterator[Line]:
         yield from _steps(alert, when, width)
 
 
-def _steps(alert: ExplainedAlert, when: When, width: int) -> Iterator[Line]:
+def _steps(alert: ExplainedAlert, when: Moment, width: int) -> Iterator[Line]:
     for step in alert.transitions:
         cause = "" if step.cause == alert.cause or not step.cause else f" [{step.cause}]"
         size = f", {counted(step.queues, 'queue')}" if step.queues else ""
@@ -90,7 +91,7 @@ def _steps(alert: ExplainedAlert, when: When, width: int) -> Iterator[Line]:
         yield from paragraph(text, width, DEEPER, "" if step.state == AlertState.FIRING else "dim")
 
 
-def _unalerted(one: UnalertedQueues, when: When, width: int) -> Iterator[Line]:
+def _unalerted(one: UnalertedQueues, when: Moment, width: int) -> Iterator[Line]:
     style = "dim" if one.finding == Kind.EXCLUDED or is_retry_topic(one.topic) else "yellow"
     yield from paragraph(f"no alert: {finding_title(one.finding, one.topic, one.queues)}", width, "", style)
     may_be_old = one.reason and one.finding in NOT_JUDGED
@@ -98,7 +99,7 @@ def _unalerted(one: UnalertedQueues, when: When, width: int) -> Iterator[Line]:
     yield from paragraph(joined(joined(one.cause, reason), one.why, by="; "), width, INDENT, "")
 
 
-def _changes(group: ExplainedGroup, when: When, width: int) -> Iterator[Line]:
+def _changes(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
     if not group.changes:
         return
     yield Line("")

@@ -30,8 +30,8 @@ from streaming.explain.snapshot import (
     UnalertedQueues,
 )
 from streaming.notices.evidence_english import english_evidence
-from streaming.notices.times import moment
 from streaming.wording.lists import grouped
+from streaming.wording.times import moment
 
 KINDS: tuple[type[Payload], ...] = (
     QueueFact,

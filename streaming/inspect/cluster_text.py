@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from streaming.inspect.group_text import full_lines, short_lines
 from streaming.inspect.snapshot import InspectedCluster
-from streaming.notices.times import moment
 from streaming.snapshots.lines import INDENT, Line, paragraph, without_control_characters
 from streaming.wording.lists import first_of
 from streaming.wording.names import cut
 from streaming.wording.numbers import counted
+from streaming.wording.times import moment
 
 ORDER = ("findings", "settling", "unknown", "absent", "empty", "excluded", "healthy")
 SHORT = ("empty", "excluded", "healthy")  # a line each, unless they were asked for

@@ -16,8 +16,8 @@ from streaming.inspect.queues import may_be, names_of
 from streaming.inspect.snapshot import Undecided
 from streaming.inspect.stalling import may_stall
 from streaming.notices.evidence_english import in_english
-from streaming.notices.times import moment
 from streaming.wording.numbers import age, counted
+from streaming.wording.times import moment
 
 SHOWN = {
     Kind.DUPLICATED: "more than one instance says that it owns them",

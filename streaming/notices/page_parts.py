@@ -9,9 +9,9 @@ from streaming.core.alerts.phases import Reason
 from streaming.notices.evidence import evidence_of
 from streaming.notices.language import Language
 from streaming.notices.notice import OpenAlert
-from streaming.notices.times import clock, local, moment
 from streaming.wording.names import cut, cut_middle, plain
 from streaming.wording.numbers import by_broker, folded
+from streaming.wording.times import clock, local, moment
 
 NAME_WIDTH = 80
 CHARACTERS_AT_MOST = 200  # marks may take no room of their own

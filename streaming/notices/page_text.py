@@ -33,8 +33,8 @@ from streaming.notices.page_parts import (
     what_is_wrong,
     worst_first,
 )
-from streaming.notices.times import clock
 from streaming.wording.names import cut, plain
+from streaming.wording.times import clock
 
 LANGUAGES = {"en": ENGLISH, "zh": CHINESE}
 ALERTS_AT_MOST = 3

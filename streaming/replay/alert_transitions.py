@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 from schemas.facts import AlertFact, Fact, Kind
 from streaming.notices.evidence_english import english_evidence
-from streaming.notices.times import clock, moment
 from streaming.wording.lists import grouped
 from streaming.wording.names import named
 from streaming.wording.numbers import ranges
+from streaming.wording.times import clock, moment
 
 
 class AlertTransition(NamedTuple):
