@@ -8,7 +8,8 @@ from datetime import datetime, timezone
 from enum import Enum, auto
 
 from streaming.core.default_timers import Timing
-from streaming.core.state.group_state import GroupState
+from streaming.core.state.group_state import Alert, GroupState, Topic
+from streaming.core.state.queue_state import Queue
 
 MARKERS_TO_SET_BACK = 3
 MARKERS_TO_BELIEVE = 3
@@ -93,50 +94,54 @@ def set_back(state: GroupState, ts: int) -> None:
     Reports, routes and offsets are dropped. Membership and open alerts stay, with ``ts`` as their latest time. The time
     at which an alert fired stays as it is, because it identifies the alert's page.
     """
-    state.now = state.valid_from_ts = ts
-    state.lost_events_ts, state.routes_changed_ts = min(state.lost_events_ts, ts), -1
-    for gap in state.missing_events:
-        gap.ts = min(gap.ts, ts)
-    state.evaluation_due_ts = 0
-    state.membership_changes, state.flapping_clients, state.ended_alerts, state.rebalance, state.deploy = (
-        [],
-        [],
-        [],
-        None,
-        None,
-    )
+    _set_group_back(state, ts)
     for broker in state.brokers:
         broker.answered_ts, broker.changed_ts = min(broker.answered_ts, ts), min(broker.changed_ts, ts)
         broker.lost_ts, broker.returned_ts = min(broker.lost_ts, ts), min(broker.returned_ts, ts)
     for topic in state.topics:
-        topic.confirmed_ts = topic.changed_ts = topic.hosts_changed_ts = 0
-        topic.copies = None
-        topic.has_members_since_ts, topic.unsubscribed_ts = (
-            min(topic.has_members_since_ts, ts),
-            min(topic.unsubscribed_ts, ts),
-        )
+        _set_topic_back(topic, ts)
     for client in state.clients:
         client.reports, client.unanswered_since_ts = [], 0
-        client.since_ts, client.two_addresses_since_ts = (
-            min(client.since_ts, ts),
-            min(client.two_addresses_since_ts, ts),
-        )
+        client.since_ts = min(client.since_ts, ts)
+        client.two_addresses_since_ts = min(client.two_addresses_since_ts, ts)
     for queue in state.queues:
-        queue.progress_ts = queue.stalled_ms = queue.mismatch_since_ts = queue.evidence_ts = queue.idle_since_ts = (
-            queue.proven
-        ) = 0
-        queue.two_owners_since_ts = queue.newest_owner_report_ts = queue.unexplained_reports = 0
-        queue.unconsumed_since_ts = 0
-        queue.unhealthy_since_ts = min(queue.unhealthy_since_ts, ts)
-        told_ts = min(queue.since_ts + queue.publish_delay_ms, ts)
-        queue.since_ts = min(queue.since_ts, ts)
-        queue.publish_delay_ms = told_ts - queue.since_ts if queue.publish_delay_ms >= 0 else -1
+        _set_queue_back(queue, ts)
     for alert in state.alerts:
-        if not alert.fired_ts:
-            alert.active_ts = min(alert.active_ts, ts)
-        alert.seen_ts, alert.right_since_ts = min(alert.seen_ts, ts), 0
-        alert.since_ts = min(alert.since_ts, ts)
+        _set_alert_back(alert, ts)
     for finding in state.group_findings:
         finding.since_ts = min(finding.since_ts, ts)
-    state.status_ts = min(state.status_ts, ts)
+
+
+def _set_group_back(state: GroupState, ts: int) -> None:
+    state.now = state.valid_from_ts = ts
+    state.routes_changed_ts, state.evaluation_due_ts = -1, 0
+    state.membership_changes, state.flapping_clients, state.ended_alerts = [], [], []
+    state.rebalance = state.deploy = None
+    for gap in state.missing_events:
+        gap.ts = min(gap.ts, ts)
+    state.lost_events_ts, state.status_ts = min(state.lost_events_ts, ts), min(state.status_ts, ts)
     state.empty_since, state.first_round_ts = min(state.empty_since, ts), min(state.first_round_ts, ts)
+
+
+def _set_topic_back(topic: Topic, ts: int) -> None:
+    topic.confirmed_ts = topic.changed_ts = topic.hosts_changed_ts = 0
+    topic.copies = None
+    topic.has_members_since_ts = min(topic.has_members_since_ts, ts)
+    topic.unsubscribed_ts = min(topic.unsubscribed_ts, ts)
+
+
+def _set_queue_back(queue: Queue, ts: int) -> None:
+    queue.progress_ts = queue.stalled_ms = queue.unconsumed_since_ts = queue.idle_since_ts = 0
+    queue.mismatch_since_ts = queue.evidence_ts = queue.proven = 0
+    queue.two_owners_since_ts = queue.newest_owner_report_ts = queue.unexplained_reports = 0
+    queue.unhealthy_since_ts = min(queue.unhealthy_since_ts, ts)
+    published_ts = min(queue.since_ts + queue.publish_delay_ms, ts)
+    queue.since_ts = min(queue.since_ts, ts)
+    queue.publish_delay_ms = published_ts - queue.since_ts if queue.publish_delay_ms >= 0 else -1
+
+
+def _set_alert_back(alert: Alert, ts: int) -> None:
+    if not alert.fired_ts:
+        alert.active_ts = min(alert.active_ts, ts)
+    alert.seen_ts, alert.since_ts = min(alert.seen_ts, ts), min(alert.since_ts, ts)
+    alert.right_since_ts = 0
