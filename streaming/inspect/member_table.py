@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from schemas.identity import without_host
 from streaming.inspect.snapshot import InspectedGroup, InspectedMember
 from streaming.snapshots import columns
 from streaming.snapshots.lines import Line
@@ -45,8 +46,7 @@ def _cells(group: InspectedGroup, member: InspectedMember) -> list[str]:
 
 def _addresses(member: InspectedMember) -> str:
     """Most client ids begin with their host: of such an address the port is enough."""
-    host = member.client_id.partition("@")[0]
-    return " ".join(a.removeprefix(host) if a.startswith(f"{host}:") else a for a in member.addresses or ("-",))
+    return " ".join(without_host(address, member.client_id) for address in member.addresses or ("-",))
 
 
 def _answer(group: InspectedGroup, member: InspectedMember) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from schemas.facts import Cause, Kind
+from schemas.identity import host_of
 from streaming.core.causes.table import CAUSES, NextStep
 from streaming.notices.notice import Notice, OpenAlert, Site
 from streaming.wording.names import plain
@@ -93,7 +94,7 @@ def _jstack(alert: OpenAlert, site: Site) -> Command:
     client_id = _client_id(alert) or ""
     pid = _PID.fullmatch(client_id)
     addresses = [a for client in alert.fact.clients if client.client_id == client_id for a in client.addresses]
-    host = addresses[0].rpartition(":")[0] if addresses else client_id.partition("@")[0]
+    host = addresses[0].rpartition(":")[0] if addresses else host_of(client_id)
     return Command(f"jstack {pid.group(1) if pid else 'PID'}", plain(host) or None)
 
 

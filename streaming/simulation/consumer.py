@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from random import Random
 
-from schemas.identity import MessageQueue, retry_topic
+from schemas.identity import MessageQueue, host_of, retry_topic
 from streaming.collector.translation.answers import (
     SUCCESS,
     Connection,
@@ -42,7 +42,7 @@ class Consumer:
         self, network: Network, group: str, client_id: str, config: ClientConfig, random: Random, races: Random
     ) -> None:
         self.group, self.client_id, self.config, self.random = group, client_id, config, random
-        self.address = f"{client_id.partition('@')[0]}:{random.randrange(20_000, 60_000)}"
+        self.address = f"{host_of(client_id)}:{random.randrange(20_000, 60_000)}"
         self.start_ts = network.clock.now
         self.clock_offset_ms = 0
         self.is_running, self.is_paused, self.pull_service_is_dead = False, False, False

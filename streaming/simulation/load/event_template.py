@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from schemas.events import AnyEvent
-from schemas.identity import MessageQueue
+from schemas.identity import MessageQueue, host_of
 
 _NUMBER, _NAME = 888_888_888_888_888, "\N{SNOWMAN}"  # stand for a placeholder until the event is encoded
 _ENCODED_NUMBER, _ENCODED_NAME = str(_NUMBER).encode(), _NAME.encode()
@@ -139,7 +139,7 @@ class _Walk:
             text, colon, port = text.rpartition(":")
             port = colon + port
         if kind is NameKind.CLIENT:
-            self._placeholders.name(NameKind.HOST, text.partition("@")[0])
+            self._placeholders.name(NameKind.HOST, host_of(text))
         self.names.append(self._placeholders.name(kind, text))
         return _NAME + port
 

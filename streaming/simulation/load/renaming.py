@@ -9,7 +9,7 @@ from __future__ import annotations
 from random import Random
 from typing import NamedTuple
 
-from schemas.identity import is_retry_topic, java_order, retry_topic
+from schemas.identity import host_of, is_retry_topic, java_order, retry_topic
 from streaming.simulation.load.event_template import NameKind, Placeholders
 
 _HOSTS = 254 * 256 * 256  # addresses in 10.0.0.0/8 whose last number is 1 to 254
@@ -32,7 +32,7 @@ def new_names(placeholders: Placeholders, identity: GroupIdentity, random: Rando
     """The group's names, as ``EventTemplate.fill`` takes them."""
     clients = _by_kind(placeholders, NameKind.CLIENT)
     found = dict(zip(clients, _client_ids(len(clients), identity.has_nanos, random), strict=True))
-    hosts = {_host(old): _host(new) for old, new in found.items()}
+    hosts = {host_of(old): host_of(new) for old, new in found.items()}
     topics = [topic for topic in _by_kind(placeholders, NameKind.TOPIC) if not is_retry_topic(topic)]
     others = {topic: f"{identity.topic}-{index + 1}" if index else identity.topic for index, topic in enumerate(topics)}
 
@@ -59,7 +59,3 @@ def _client_ids(count: int, has_nanos: bool, random: Random) -> list[str]:
         nanos = f"#{random.randrange(10**14, 8 * 10**14)}" if has_nanos else ""
         made.append(f"{address}@{random.randrange(1, 65_536)}{nanos}")
     return sorted(made, key=java_order)
-
-
-def _host(client_id: str) -> str:
-    return client_id.partition("@")[0]
