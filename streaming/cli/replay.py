@@ -75,7 +75,7 @@ def _print_json(outcome: Outcome, counts: Counts) -> None:
 def _print_words(outcome: Outcome, counts: Counts) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for transition in outcome.transitions:
-        at_s = (transition.ts - (counts.first_ts or 0)) / 1000
+        at_s = (transition.fact.ts - (counts.first_ts or 0)) / 1000
         console.print(Text(f"{at_s:8.1f} s  {plain(headline(transition))}", style=ALERT_STYLES[transition.alert.state]))
         for line in details(transition):
             console.print(Text(" " * 12 + plain(line)))

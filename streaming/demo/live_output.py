@@ -60,7 +60,7 @@ class LiveOutput:
 
     def _alert_lines(self, fact: Fact, alert: AlertFact) -> Iterator[Line]:
         """A change of state with all its details; of other changes, that the cause is another one."""
-        transition = AlertTransition(fact.ts, fact.cluster, fact.group, fact.topic, fact.seq, alert)
+        transition = AlertTransition(fact, alert)
         still_open, state = self._open.setdefault(fact.group, {}), alert.state
         what, same = f"{alert.kind} {state}", self._causes.get(alert.fingerprint) == alert.cause
         if still_open.get(alert.fingerprint) != what:

@@ -12,38 +12,30 @@ from streaming.wording.times import clock, moment
 
 
 class AlertTransition(NamedTuple):
-    """An alert changed its state, or its queues or cause while open."""
+    """An alert changed its state, or its queues or cause while open. ``alert`` is the fact's payload."""
 
-    ts: int
-    cluster: str
-    group: str
-    topic: str | None
-    seq: int
+    fact: Fact
     alert: AlertFact
 
 
 def transitions(facts: Iterable[Fact]) -> list[AlertTransition]:
     """Those among facts, in the order of their times."""
-    found = (
-        AlertTransition(fact.ts, fact.cluster, fact.group, fact.topic, fact.seq, fact.payload)
-        for fact in facts
-        if isinstance(fact.payload, AlertFact)
-    )
-    return sorted(found, key=lambda t: (t.ts, t.cluster, t.group, t.seq))
+    found = [AlertTransition(fact, fact.payload) for fact in facts if isinstance(fact.payload, AlertFact)]
+    return sorted(found, key=lambda t: (t.fact.ts, t.fact.cluster, t.fact.group, t.fact.seq))
 
 
 def as_json(transition: AlertTransition, first_ts: int) -> dict[str, Any]:
     """One line of ``replay --json``. ``owners`` holds, for each of ``queues``, the client ids that own it."""
-    alert = transition.alert
+    fact, alert = transition
     return {
-        "ts": transition.ts,
-        "at_s": round((transition.ts - first_ts) / 1000, 3),
+        "ts": fact.ts,
+        "at_s": round((fact.ts - first_ts) / 1000, 3),
         "state": alert.state,
         "severity": alert.severity,
         "kind": alert.kind,
-        "cluster": transition.cluster,
-        "group": transition.group,
-        "topic": transition.topic,
+        "cluster": fact.cluster,
+        "group": fact.group,
+        "topic": fact.topic,
         "queues": [[queue.broker_name, queue.queue_id] for queue in alert.queues],
         "owners": [list(queue.owners) for queue in alert.queues],
         "cause": alert.cause,
@@ -55,11 +47,11 @@ def as_json(transition: AlertTransition, first_ts: int) -> dict[str, Any]:
 
 def headline(transition: AlertTransition) -> str:
     """State, severity, kind, whose and why: ``FIRING  critical  DUPLICATED  prod/orders  topic T  (found)``."""
-    alert = transition.alert
+    fact, alert = transition
     state = f"{alert.state.upper()} (stale)" if alert.stale else alert.state.upper()
-    topic = f"  topic {transition.topic}" if transition.topic else ""
+    topic = f"  topic {fact.topic}" if fact.topic else ""
     why = alert.reason.replace("_", " ")
-    return f"{state:<8}  {alert.severity:<8}  {alert.kind}  {transition.cluster}/{transition.group}{topic}  ({why})"
+    return f"{state:<8}  {alert.severity:<8}  {alert.kind}  {fact.cluster}/{fact.group}{topic}  ({why})"
 
 
 def details(transition: AlertTransition) -> Iterator[str]:
@@ -70,7 +62,7 @@ def details(transition: AlertTransition) -> Iterator[str]:
         expected = queues[0].expected
         should = "" if expected is None or expected == queues[0].owners else f", expected {named(expected)}"
         yield f"{ranges((q.broker_name, q.queue_id) for q in queues)}: {owners}{should}"
-    why = english_evidence(alert, lambda ts: clock(ts, transition.ts))
+    why = english_evidence(alert, lambda ts: clock(ts, transition.fact.ts))
     if alert.cause and alert.kind != Kind.UNREADABLE_QUEUES:  # whose evidence names the causes
         why = f"{alert.cause}: {why}" if why else alert.cause
     if why:

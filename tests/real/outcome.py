@@ -59,7 +59,7 @@ class Outcome:
             for fact in self.facts
             if isinstance(fact.payload, GroupFact)
         ]
-        told += [(one.ts, 2, "\n            ".join([headline(one), *details(one)])) for one in self.transitions]
+        told += [(one.fact.ts, 2, "\n            ".join([headline(one), *details(one)])) for one in self.transitions]
         lines = [f"{self._s(ts):8.1f} s  {what}" for ts, _, what in sorted(told)]
         return "\n".join([f"{self._part.group}:", *lines])
 
@@ -71,7 +71,7 @@ class Outcome:
             if one.alert.state == "firing":
                 life.append(one)
             elif life:
-                yield self._firing(life, self._s(one.ts))
+                yield self._firing(life, self._s(one.fact.ts))
                 del open_ones[one.alert.fingerprint]
         yield from (self._firing(life, None) for life in open_ones.values() if life)
 
@@ -79,11 +79,11 @@ class Outcome:
         first = life[0]
         return Firing(
             kind=first.alert.kind,
-            topic=first.topic,
+            topic=first.fact.topic,
             severity=first.alert.severity,
             queues=ranges((queue.broker_name, queue.queue_id) for queue in first.alert.queues),
             causes=tuple(dict.fromkeys(one.alert.cause for one in life)),
-            fired_s=self._s(first.ts),
+            fired_s=self._s(first.fact.ts),
             resolved_s=resolved_s,
             was_stale=any(one.alert.stale for one in life),
         )

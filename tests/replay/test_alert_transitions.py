@@ -83,7 +83,8 @@ def test_transitions_are_in_the_order_of_time_then_of_the_group() -> None:
         status="healthy", members=0, queues=0, counts={}, brokers_covered=0, brokers_known=0, members_reporting=0
     ))  # fmt: skip
     found = transitions([fact(2, "h", 0), fact(2, "g", 4), other, fact(1, "h", 9), fact(2, "g", 3)])
-    assert [(one.ts, one.group, one.seq) for one in found] == [(1, "h", 9), (2, "g", 3), (2, "g", 4), (2, "h", 0)]
+    in_order = [(one.fact.ts, one.fact.group, one.fact.seq) for one in found]
+    assert in_order == [(1, "h", 9), (2, "g", 3), (2, "g", 4), (2, "h", 0)]
 
 
 def test_json_of_a_transition() -> None:
