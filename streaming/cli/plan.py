@@ -127,8 +127,8 @@ def _look(arguments: argparse.Namespace) -> CurrentGroup:
     config = with_name_servers(configured(arguments, writes=()), arguments.namesrv)
     logging.getLogger("streaming.collector").setLevel(logging.WARNING)
     groups = (arguments.group,) if arguments.group else ()
-    pictures = inspect_once(config, InspectOptions(groups))
-    found = [current_group_of(msgspec.to_builtins(group)) for one in pictures for group in one.groups if group.members]
+    snapshots = inspect_once(config, InspectOptions(groups))
+    found = [current_group_of(msgspec.to_builtins(group)) for one in snapshots for group in one.groups if group.members]
     return choose_group(found, arguments.group, arguments.namesrv)
 
 

@@ -52,12 +52,12 @@ def field_faults(root: type[BaseModel], values: Mapping[str, Any], where: Where)
 
 def rule_faults(broken_rules: Iterable[Broken], refused: Iterable[Fault], where: Where) -> Iterator[Fault]:
     """Only what concerns no refused key, and one fault a key."""
-    told: set[KeyPath] = set()
+    reported: set[KeyPath] = set()
     faulty = {fault.key for fault in refused}
     for broken in broken_rules:
         first = broken.keys[0]
-        if first not in told and not any(_touches(key, faulty) for key in broken.keys):
-            told.add(first)
+        if first not in reported and not any(_touches(key, faulty) for key in broken.keys):
+            reported.add(first)
             yield Fault(where(first), first, broken.value, broken.allowed)
 
 

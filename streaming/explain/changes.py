@@ -38,10 +38,10 @@ def _lists(those: Iterable[tuple[int, MembershipFact]]) -> str:
     return f"{'list' if len(brokers) == 1 else 'lists'} of {', '.join(brokers)}"
 
 
-def _change(told: MembershipFact) -> str:
+def _change(membership: MembershipFact) -> str:
     """``appeared (registered)``, ``appeared, 2 times``."""
-    reason = f" ({told.reason})" if told.reason else ""
-    return told.change + reason + (f", {told.entries} times" if told.entries > 1 else "")
+    reason = f" ({membership.reason})" if membership.reason else ""
+    return membership.change + reason + (f", {membership.entries} times" if membership.entries > 1 else "")
 
 
 def _other_changes(facts: Iterable[Fact]) -> Iterator[GroupChange]:
@@ -51,14 +51,14 @@ def _other_changes(facts: Iterable[Fact]) -> Iterator[GroupChange]:
             yield GroupChange(fact.ts, what)
 
 
-def _what(told: Payload) -> str | None:
-    if isinstance(told, RebalanceFact):
-        end = "converged" if told.converged else "was given up"
-        fewest = "" if told.fewest_moves is None else f", {told.fewest_moves} had to"
-        moved = f"{counted(told.queues_moved, 'queue')} moved{fewest}"
-        return f"a rebalance ({told.trigger}) {end} after {age(told.to_ts - told.from_ts)}: {moved}"
-    if isinstance(told, EventsLostFact):
-        return f"events were lost on the way from {told.source}: evidence started afresh"
-    if isinstance(told, EvaluationFailedFact):
-        return f"evaluating the group failed ({told.error}): this is evenkeel's own fault, please report it"
+def _what(payload: Payload) -> str | None:
+    if isinstance(payload, RebalanceFact):
+        end = "converged" if payload.converged else "was given up"
+        fewest = "" if payload.fewest_moves is None else f", {payload.fewest_moves} had to"
+        moved = f"{counted(payload.queues_moved, 'queue')} moved{fewest}"
+        return f"a rebalance ({payload.trigger}) {end} after {age(payload.to_ts - payload.from_ts)}: {moved}"
+    if isinstance(payload, EventsLostFact):
+        return f"events were lost on the way from {payload.source}: evidence started afresh"
+    if isinstance(payload, EvaluationFailedFact):
+        return f"evaluating the group failed ({payload.error}): this is evenkeel's own fault, please report it"
     return None

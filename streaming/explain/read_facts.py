@@ -53,9 +53,9 @@ def read_monitor(tables: str, cluster: str, until: int | None) -> MonitorStatus 
     newest = next(facts_of(log.rows(columns, wanted, "ORDER BY ts DESC, seq DESC LIMIT 1")), None)
     if newest is None:
         return None
-    told = newest.payload
-    assert isinstance(told, HealthFact)
-    return MonitorStatus(newest.ts, told.status, newest.ts - (told.lag_ms or 0))
+    health = newest.payload
+    assert isinstance(health, HealthFact)
+    return MonitorStatus(newest.ts, health.status, newest.ts - (health.lag_ms or 0))
 
 
 def _open(tables: str) -> Selection:
@@ -97,8 +97,8 @@ def _why_none(tables: str, log: Selection, wanted: str, group: str, cluster: str
         if len(first):
             oldest = first[0].as_py().replace(tzinfo=timezone.utc)
             return f"nothing was known of group {group} by then: its first fact is of {oldest:%Y-%m-%d %H:%M:%S} UTC"
-    told = log.distinct(["cluster", "group"]).to_pylist()
-    known = {(row["cluster"], row["group"]) for row in told} | read_groups(tables)
+    rows = log.distinct(["cluster", "group"]).to_pylist()
+    known = {(row["cluster"], row["group"]) for row in rows} | read_groups(tables)
     elsewhere = sorted({one for one, name in known if name == group})
     if elsewhere:
         return f"group {group} is not in cluster {cluster}, but in {_listed(elsewhere)}"

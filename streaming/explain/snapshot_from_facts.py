@@ -59,19 +59,19 @@ class _Newest:
         self.group: tuple[int, GroupFact] | None = None
 
     def take(self, fact: Fact) -> None:
-        told = fact.payload
-        if isinstance(told, QueueFact):
-            self.queues[fact.topic or "", told.broker_name, told.queue_id] = (fact.ts, told)
-        elif isinstance(told, MemberFact):
-            self.members[told.client_id] = told
-        elif isinstance(told, MembershipFact):
-            self.entries[told.broker_name, told.client_id] = told.entries
-        elif isinstance(told, GroupFact):
-            self.group = (self.group[0] if self.group and _is_alike(self.group[1], told) else fact.ts, told)
-        elif isinstance(told, AlertFact):
-            if told.reason == Reason.FOUND:
-                self.alerts[told.fingerprint] = []
-            self.alerts.setdefault(told.fingerprint, []).append((fact, told))
+        payload = fact.payload
+        if isinstance(payload, QueueFact):
+            self.queues[fact.topic or "", payload.broker_name, payload.queue_id] = (fact.ts, payload)
+        elif isinstance(payload, MemberFact):
+            self.members[payload.client_id] = payload
+        elif isinstance(payload, MembershipFact):
+            self.entries[payload.broker_name, payload.client_id] = payload.entries
+        elif isinstance(payload, GroupFact):
+            self.group = (self.group[0] if self.group and _is_alike(self.group[1], payload) else fact.ts, payload)
+        elif isinstance(payload, AlertFact):
+            if payload.reason == Reason.FOUND:
+                self.alerts[payload.fingerprint] = []
+            self.alerts.setdefault(payload.fingerprint, []).append((fact, payload))
 
     def add_lists_of_members(self) -> None:
         """Adds entries of lists whose own facts were deleted, from the facts of members."""
@@ -154,23 +154,23 @@ def _views(newest: _Newest) -> tuple[BrokerList, ...]:
 
 
 def _is_of_interest(life: list[tuple[Fact, AlertFact]], now: int) -> bool:
-    fact, told = life[-1]
-    return told.state != AlertState.RESOLVED or fact.ts >= now - LATELY_MS
+    fact, alert = life[-1]
+    return alert.state != AlertState.RESOLVED or fact.ts >= now - LATELY_MS
 
 
 def _alert(life: list[tuple[Fact, AlertFact]]) -> ExplainedAlert:
-    fact, told = life[-1]
+    fact, alert = life[-1]
     return ExplainedAlert(
-        told.fingerprint,
+        alert.fingerprint,
         fact.topic,
-        told.kind,
-        told.state,
-        told.severity,
-        told.cause,
-        english_evidence(told, moment),
-        told.observed,
-        told.stale,
-        tuple((queue.broker_name, queue.queue_id) for queue in told.queues),
+        alert.kind,
+        alert.state,
+        alert.severity,
+        alert.cause,
+        english_evidence(alert, moment),
+        alert.observed,
+        alert.stale,
+        tuple((queue.broker_name, queue.queue_id) for queue in alert.queues),
         tuple(
             AlertStep(f.ts, t.state, t.reason, why_of(t.reason), t.severity, t.cause, len(t.queues), t.stale)
             for f, t in life

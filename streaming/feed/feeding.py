@@ -9,7 +9,7 @@ from typing import NamedTuple
 from streaming.feed.outputs import Output
 from streaming.simulation.load.generated_group import GroupRound
 
-SAY_EVERY_S = 5.0
+PROGRESS_EVERY_S = 5.0
 NAP_S = 0.05
 ROUNDS_A_LOOK = 64  # after so many the clock is looked at
 
@@ -41,11 +41,13 @@ REAL = Clock()
 
 
 class Feed:
-    """``fed`` is how far it has come, also when it was interrupted. ``tell`` is told so every few seconds."""
+    """``fed`` is how far it has come, also when it was interrupted. ``on_progress`` gets it every few seconds."""
 
-    def __init__(self, output: Output, tell: Callable[[Fed], None] = lambda _: None, clock: Clock = REAL) -> None:
-        self._output, self._tell, self._clock = output, tell, clock
-        self._began = self._told = clock.now()
+    def __init__(
+        self, output: Output, on_progress: Callable[[Fed], None] = lambda _: None, clock: Clock = REAL
+    ) -> None:
+        self._output, self._on_progress, self._clock = output, on_progress, clock
+        self._began = self._reported_at = clock.now()
         self._events, self._late_s, self._share = 0, 0.0, 0.0
 
     @property
@@ -57,7 +59,7 @@ class Feed:
         for number, group_round in enumerate(self._until(rounds, until_ts)):
             self._send(group_round)
             if number % ROUNDS_A_LOOK == 0:
-                self._say(self._clock.now())
+                self._report_if_due(self._clock.now())
         return self.fed
 
     def paced(self, rounds: Iterator[GroupRound], until_ts: int) -> Fed:
@@ -68,7 +70,7 @@ class Feed:
                 self._clock.sleep(min(wait_s, NAP_S))
             self._late_s = max(self._late_s, -wait_s)
             self._send(group_round)
-            self._say(now)
+            self._report_if_due(now)
         return self.fed
 
     def _until(self, rounds: Iterator[GroupRound], until_ts: int) -> Iterator[GroupRound]:
@@ -85,7 +87,7 @@ class Feed:
         self._output.send(group_round.records)
         self._events += len(group_round.records)
 
-    def _say(self, now: float) -> None:
-        if now - self._told >= SAY_EVERY_S:
-            self._told = now
-            self._tell(self.fed)
+    def _report_if_due(self, now: float) -> None:
+        if now - self._reported_at >= PROGRESS_EVERY_S:
+            self._reported_at = now
+            self._on_progress(self.fed)

@@ -60,10 +60,10 @@ def _evaluate(observed: ObservedGroup) -> InspectedGroup:
 
 def _orderly(evidence: GroupEvidence) -> bool | None:
     """None where neither the group's settings nor a member have said it."""
-    is_told = evidence.group.state.orderly is not None or any(
+    is_known = evidence.group.state.orderly is not None or any(
         member.running is not None and member.running.orderly is not None for member in evidence.members.values()
     )
-    return evidence.orderly if is_told or evidence.orderly else None
+    return evidence.orderly if is_known or evidence.orderly else None
 
 
 def _by_topic(rows: list[InspectedQueue]) -> list[InspectedQueue]:

@@ -43,20 +43,20 @@ class ObservedGroup:
 
     def _note_refused(self, event: AnyEvent, why: list[Rejected]) -> None:
         """Other reasons concern times: the next round brings the same again."""
-        told = _what_it_tells(event)
+        subject = _subject_of(event)
         detail = next((one.detail for one in why if one.reason == "too_many"), None)
         if detail is None:
-            self.refused.pop(told, None)
+            self.refused.pop(subject, None)
         else:
-            self.refused[told] = detail
+            self.refused[subject] = detail
 
     def _take_round(self, event: Round) -> None:
         self.first_ts = self.first_ts or event.started_ts
-        told = {one.client_id: one.reason for one in event.not_asked}
+        not_asked = {one.client_id: one.reason for one in event.not_asked}
         if event.part:  # the lists of a long round come in several
-            self.brokers, self._not_asked = (*self.brokers, *event.brokers), self._not_asked | told
+            self.brokers, self._not_asked = (*self.brokers, *event.brokers), self._not_asked | not_asked
         else:
-            self.brokers, self._not_asked = event.brokers, told
+            self.brokers, self._not_asked = event.brokers, not_asked
         self._asked |= set(event.asked)
         if event.part + 1 == event.parts:
             self._listed = {client_id for answer in self.brokers for client_id in answer.client_ids}
@@ -81,7 +81,7 @@ class ObservedGroup:
         return bool(self._listed - self._reported - self._failed.keys())
 
 
-def _what_it_tells(event: AnyEvent) -> str:
+def _subject_of(event: AnyEvent) -> str:
     if isinstance(event, TopicRoute):
         return f"the route of {event.topic}"
     if isinstance(event, AssignmentReport):

@@ -129,8 +129,8 @@ def newest_facts(facts: Iterable[Fact]) -> Iterator[Fact]:
         for name in names:
             if name not in newest or newest[name].seq < fact.seq:
                 newest[name] = fact
-    told = (fact for fact in newest.values() if not isinstance(fact.payload, GroupFact) or fact.payload.refused_since)
-    yield from {id(fact): fact for fact in told}.values()
+    wanted = (fact for fact in newest.values() if not isinstance(fact.payload, GroupFact) or fact.payload.refused_since)
+    yield from {id(fact): fact for fact in wanted}.values()
 
 
 def _may_hold(action: dict[str, Any], kind: str) -> bool:

@@ -15,13 +15,13 @@ from streaming.core.shard import Record, fold
 from streaming.replay.alert_transitions import AlertTransition, transitions
 
 EVENTS_FILE = "events.jsonl"
-EVENTS_A_WORD = 1_000  # so often progress is told, and may be said
+PROGRESS_EVERY_EVENTS = 1_000
 
 T = TypeVar("T")
-Tell = Callable[[str], None]
+OnProgress = Callable[[str], None]
 
 
-def _to_nobody(text: str) -> None:
+def _ignore(text: str) -> None:
     pass
 
 
@@ -35,23 +35,23 @@ class Outcome(NamedTuple):
     tables: Path | None = None
 
 
-def run_core(records: Iterable[bytes], settings: Settings, tell: Tell = _to_nobody) -> Outcome:
-    """Fold in this process, as one shard: no Spark, no tables. ``tell`` hears how far it has come."""
-    return outcome_of(core_facts(records, settings, tell))
+def run_core(records: Iterable[bytes], settings: Settings, on_progress: OnProgress = _ignore) -> Outcome:
+    """Fold in this process, as one shard: no Spark, no tables. ``on_progress`` gets how far it has come."""
+    return outcome_of(core_facts(records, settings, on_progress))
 
 
-def core_facts(records: Iterable[bytes], settings: Settings, tell: Tell = _to_nobody) -> list[Fact]:
+def core_facts(records: Iterable[bytes], settings: Settings, on_progress: OnProgress = _ignore) -> list[Fact]:
     """The facts of events in the order that files have: that of their ``seq``."""
-    read = _counted(map(_numbered, records), lambda count: tell(f"{count} events read"))
+    read = _counted(map(_numbered, records), lambda count: on_progress(f"{count} events read"))
     ordered = sorted(read, key=lambda one: one[0])
-    judged = _counted(ordered, lambda count: tell(f"{count} of {len(ordered)} events judged"))
+    judged = _counted(ordered, lambda count: on_progress(f"{count} of {len(ordered)} events judged"))
     return fold(None, (_record(seq, value) for seq, value in judged), settings).facts
 
 
-def _counted(items: Iterable[T], tell: Callable[[int], None]) -> Iterator[T]:
+def _counted(items: Iterable[T], on_progress: Callable[[int], None]) -> Iterator[T]:
     for count, item in enumerate(items, 1):
-        if count % EVENTS_A_WORD == 0:
-            tell(count)
+        if count % PROGRESS_EVERY_EVENTS == 0:
+            on_progress(count)
         yield item
 
 

@@ -27,11 +27,11 @@ def run_spark(
     config: Config,
     tables: Path,
     say: Callable[[str], None],
-    tell: Callable[[Outcome], None],
+    show: Callable[[Outcome], None],
 ) -> None:
     """Run the job over the records and leave all tables in ``tables``, which is made afresh.
 
-    ``tell`` is called once the facts are there, before the other tables are made from them.
+    ``show`` is called once the facts are there, before the other tables are made from them.
     """
     tables = fresh_folder(tables.absolute())
     mark_replayed(tables, "evenkeel replay")
@@ -39,7 +39,7 @@ def run_spark(
     spark = build_session("evenkeel replay", SHORT_LIVED | config.spark.spark_settings())
     say("running the job ...")
     facts = spark_facts(spark, {EVENTS_FILE: records}, config, tables)
-    tell(outcome_of(facts, tables))
+    show(outcome_of(facts, tables))
     say("making the other tables ...")
     run_projections(spark, str(tables))
 

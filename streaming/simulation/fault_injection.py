@@ -54,8 +54,8 @@ def _hang_listeners(group: SimulatedGroup, *clients: Consumer) -> Undo:
 def same_client_id(group: SimulatedGroup) -> Undo:
     """Two containers carry one id: its instance name was set by hand, or its host's address is the same."""
     victim = _victim(group)
-    twin = group.start(victim.client_id, victim.config)
-    return lambda: _gone(group, twin)
+    duplicate = group.start(victim.client_id, victim.config)
+    return lambda: _gone(group, duplicate)
 
 
 def half_open(group: SimulatedGroup) -> Undo:

@@ -17,11 +17,11 @@ from streaming.simulation.simulated_group import TOPIC, Shape, SimulatedGroup
 
 @dataclass(frozen=True)
 class Fault:
-    """``inject`` does it and gives back how it is mended. ``needs`` are fields of the shape that it takes.
+    """``inject`` does it and returns how to undo it. ``needs`` are fields of the shape that it takes.
 
-    ``conditions``: (kind, topic) that are true meanwhile, beside what the truth says of queues. ``extra_ms`` is what
-    the evidence needs beyond the usual, for a reason that docs/simulation.md gives. ``hides_clients``: an id is listed
-    twice, and one of the two is not asked, or is not there. ``excludes_others``: no other fault beside it.
+    ``group_findings``: (kind, topic) that are true meanwhile, beside what the truth says of queues. ``extra_ms`` is
+    what the evidence needs beyond the usual, for a reason that docs/simulation.md gives. ``hides_clients``: an id is
+    listed twice, and one of the two is not asked, or is not there. ``excludes_others``: no other fault beside it.
     ``tolerated``: findings about the group that are true meanwhile, and need not be told.
     ``causes_of_two``: right names for it where a queue has two owners, beside ``causes``.
     ``lasts_s``: for how long, from and below.
@@ -33,7 +33,7 @@ class Fault:
     needs: dict[str, Any] = field(default_factory=dict)
     least_clients: int = 1
     least_brokers: int = 1
-    conditions: tuple[tuple[Kind, str], ...] = ()
+    group_findings: tuple[tuple[Kind, str], ...] = ()
     extra_ms: int = 0
     hides_clients: bool = False
     excludes_others: bool = False
@@ -72,14 +72,14 @@ FAULTS: tuple[Fault, ...] = (
         (Cause.SUBSCRIPTION_MISMATCH,),
         inject.different_topics,
         PLAIN,
-        conditions=((Kind.INCONSISTENT_SUBSCRIPTION, ""),),
+        group_findings=((Kind.INCONSISTENT_SUBSCRIPTION, ""),),
     ),
     Fault(
         "different_filters",
         (Cause.SUBSCRIPTION_MISMATCH,),
         inject.different_filters,
         least_clients=2,
-        conditions=((Kind.INCONSISTENT_SUBSCRIPTION, ""),),
+        group_findings=((Kind.INCONSISTENT_SUBSCRIPTION, ""),),
     ),
     Fault(
         "mixed_strategies",
@@ -116,7 +116,7 @@ FAULTS: tuple[Fault, ...] = (
         inject.no_read_permission,
         PLAIN,
         least_brokers=2,
-        conditions=((Kind.UNREADABLE_QUEUES, TOPIC),),
+        group_findings=((Kind.UNREADABLE_QUEUES, TOPIC),),
     ),
     Fault(
         "fewer_to_read",
@@ -124,10 +124,10 @@ FAULTS: tuple[Fault, ...] = (
         inject.fewer_to_read,
         PLAIN,
         least_brokers=2,
-        conditions=((Kind.UNREADABLE_QUEUES, TOPIC),),
+        group_findings=((Kind.UNREADABLE_QUEUES, TOPIC),),
     ),
-    Fault("all_gone", (), inject.all_gone, conditions=((Kind.NO_MEMBERS, ""),), excludes_others=True),
-    Fault("flapping", (), inject.flapping, least_clients=2, conditions=((Kind.REBALANCE_STORM, ""),)),
+    Fault("all_gone", (), inject.all_gone, group_findings=((Kind.NO_MEMBERS, ""),), excludes_others=True),
+    Fault("flapping", (), inject.flapping, least_clients=2, group_findings=((Kind.REBALANCE_STORM, ""),)),
 )
 FAULT_NAMED = {fault.name: fault for fault in FAULTS}
 MORE_FAULTS: tuple[Fault, ...] = (  # they are played where there are perturbations, and beside no other

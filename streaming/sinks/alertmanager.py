@@ -27,20 +27,20 @@ class AlertmanagerSink(Sink):
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
         self._timeout_s = timeout_s
-        self._told: dict[str, dict[str, Any]] = {}
+        self._sent: dict[str, dict[str, Any]] = {}
 
     def send(self, message: Message) -> str:
         key = message.notice.key
         alert = alertmanager_alert(message)
-        before = self._told.get(key)
+        before = self._sent.get(key)
         alerts = [alert]
         if before is not None and before["labels"] != alert["labels"]:
             alerts.append({**before, "endsAt": _time(message.now)})
         answer = post(self._url, msgspec.json.encode(alerts), self._headers, self._timeout_s, answers_json=True)
         if message.notice.status == "firing":
-            self._told[key] = alert
+            self._sent[key] = alert
         else:
-            self._told.pop(key, None)
+            self._sent.pop(key, None)
         return answer
 
 

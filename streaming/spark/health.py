@@ -33,7 +33,7 @@ class Health:
     def __init__(self, every_s: float | None, newest: Mapping[str, int], now_ms: int) -> None:
         self.newest = dict(newest)
         self._every_ms = None if every_s is None else every_s * 1000
-        self._told_ms = self._seq = now_ms
+        self._written_ms = self._seq = now_ms
         self._sums: dict[str, ClusterCounts] = {}
         self._state_bytes: dict[int, int] = {}
         self._batch_id, self._batch_ms = -1, 0
@@ -61,7 +61,7 @@ class Health:
         ``patience_ms``: how long past the time to wait; ``working``: a batch is being made, so that a lag is lateness.
         """
         with self._lock:
-            due = self._every_ms is not None and now_ms >= self._told_ms + self._every_ms + patience_ms
+            due = self._every_ms is not None and now_ms >= self._written_ms + self._every_ms + patience_ms
             if not due and not self._loss.records:
                 return []
             self._forget(now_ms)
@@ -70,7 +70,7 @@ class Health:
                 Fact(self._seq, name, "", None, now_ms, self._fact(name, now_ms, working))
                 for name in self.newest or (NOBODY,)
             ]
-            self._told_ms, self._sums, self._loss = now_ms, {}, Loss()
+            self._written_ms, self._sums, self._loss = now_ms, {}, Loss()
             return found
 
     def _take(self, batch: ClusterCounts) -> None:
@@ -91,7 +91,7 @@ class Health:
         total = self._sums.get(cluster) or ClusterCounts(cluster)
         newest = self.newest.get(cluster) or None
         lag_ms = None if newest is None else now_ms - newest
-        seconds = max(1.0, (now_ms - self._told_ms) / 1000)
+        seconds = max(1.0, (now_ms - self._written_ms) / 1000)
         return HealthFact(
             status=self._status(total, lag_ms, working),
             batch_id=self._batch_id,

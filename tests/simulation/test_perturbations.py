@@ -38,7 +38,7 @@ class Played:
         self.group = SimulatedGroup(SHAPE, seed)
         self.detector = Detector(self.group.fleet, DEFAULT, self.events.append)
         drawn = [PERTURBATION_NAMED[name]] if name else []
-        self.known_conditions = catalog.begin(seed, drawn, self.group, self.detector, is_healthy)
+        self.known_findings = catalog.begin(seed, drawn, self.group, self.detector, is_healthy)
         self.group.warm_up()
         self.group.fleet.run(seconds)
 
@@ -186,7 +186,7 @@ def test_a_pod_crashes_under_new_ids() -> None:
     crashed = {change.subject for change in changes if change.what == "left"}
     assert len(crashed) > 6
     assert len({client_id.partition("@")[0] for client_id in crashed}) == 1
-    assert [one.kind for one in played.known_conditions] == [Kind.REBALANCE_STORM]
+    assert [one.kind for one in played.known_findings] == [Kind.REBALANCE_STORM]
 
 
 def test_clients_of_one_address_stop_together() -> None:

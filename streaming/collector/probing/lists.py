@@ -20,8 +20,8 @@ def confirmed(answer: ConsumerListAnswer, connections: ConnectionsAnswer) -> Con
     """
     if answer.code != SYSTEM_ERROR or connections.code == CONSUMER_NOT_ONLINE:
         return answer
-    told = "members" if connections.code == SUCCESS else connections.failure
-    return replace(answer, code=None, ids=None, error=f"code 1, which connections do not confirm: {told}")
+    result = "members" if connections.code == SUCCESS else connections.failure
+    return replace(answer, code=None, ids=None, error=f"code 1, which connections do not confirm: {result}")
 
 
 def is_about_client(answer: RunningInfoAnswer) -> bool:

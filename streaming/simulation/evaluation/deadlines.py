@@ -17,7 +17,7 @@ LONGEST_GRACE_MS = 240_000
 SILENT_FOR_MS = 300_000
 MISMATCHES = {Cause.SUBSCRIPTION_MISMATCH, Cause.STRATEGY_MISMATCH}
 DEAD_IS_LISTED_MS = 130_000
-CONDITION_MS = {  # until a page may be expected: RocketMQ's and the collector's intervals, and how long it must hold
+FINDING_MS = {  # until a page may be expected: RocketMQ's and the collector's intervals, and how long it must hold
     Kind.INCONSISTENT_SUBSCRIPTION: 100_000,
     Kind.UNREADABLE_QUEUES: 95_000,
     Kind.NO_MEMBERS: 140_000,
@@ -48,9 +48,9 @@ class Deadlines:
         """Of a queue that is wrong from the window's beginning on."""
         return self._after_a_deploy(window.from_ts, self._of_window(window))
 
-    def of_condition(self, kind: Kind, fault: ActiveFault) -> int:
+    def of_finding(self, kind: Kind, fault: ActiveFault) -> int:
         """Of a finding about a topic or the group."""
-        due_ts = fault.from_ts + CONDITION_MS[kind]
+        due_ts = fault.from_ts + FINDING_MS[kind]
         if kind is not Kind.INCONSISTENT_SUBSCRIPTION:
             return due_ts
         return self._after_a_deploy(fault.from_ts, self._after_reports_of_mismatched(fault.from_ts, due_ts))

@@ -21,14 +21,14 @@ class ExpectedPages:
         self._truth, self._end = group.fleet.truth, group.fleet.now
 
     def all(self) -> list[ExpectedPage]:
-        return [*self._of_queues(), *self._of_conditions()]
+        return [*self._of_queues(), *self._of_group_findings()]
 
     def _of_queues(self) -> list[ExpectedPage]:
-        by_condition: dict[tuple[Kind, str], list[Window]] = {}
+        by_finding: dict[tuple[Kind, str], list[Window]] = {}
         for window in self._truth.windows:
             if window.kind in OF_QUEUES:
-                by_condition.setdefault((window.kind, window.queue.topic), []).append(window)
-        overlapping = (group for windows in by_condition.values() for group in _overlapping(windows, self._end))
+                by_finding.setdefault((window.kind, window.queue.topic), []).append(window)
+        overlapping = (group for windows in by_finding.values() for group in _overlapping(windows, self._end))
         return [one for windows in overlapping for one in self._of_windows(windows)]
 
     def _of_windows(self, windows: list[Window]) -> list[ExpectedPage]:
@@ -53,11 +53,11 @@ class ExpectedPages:
             return {Kind.ORPHANED} if self._deadlines.is_long_silent(from_ts, due_ts) else set()
         return {Kind.STALLED} if self._deadlines.is_silent(from_ts, due_ts) else set()
 
-    def _of_conditions(self) -> list[ExpectedPage]:
+    def _of_group_findings(self) -> list[ExpectedPage]:
         found = []
         for one in self._active:
-            for kind, topic in one.fault.conditions:
-                due_ts = self._deadlines.of_condition(kind, one)
+            for kind, topic in one.fault.group_findings:
+                due_ts = self._deadlines.of_finding(kind, one)
                 if self._lasted_until(kind, one) >= due_ts:
                     expected = self._new(kind, topic, one.from_ts, due_ts, [one])
                     expected.found = self._find({kind}, expected, set())

@@ -161,7 +161,7 @@ def play_healthy(seed: str, settings: Settings, is_perturbed: bool = False) -> R
     drawn = draw(seed, shape, is_healthy=True) if is_perturbed else []
     group = SimulatedGroup(fit(shape, drawn), seed)
     detector = Detector(group.fleet, settings, loses_reports=0.02 if random.random() < 0.3 else 0.0)
-    known_conditions = begin(seed, drawn, group, detector, is_healthy=True)
+    known_findings = begin(seed, drawn, group, detector, is_healthy=True)
     group.warm_up()
     actions, weights = zip(*OPERATIONS, strict=True)
     done = random.choices(actions, weights, k=OPERATIONS_A_RUN)
@@ -172,4 +172,4 @@ def play_healthy(seed: str, settings: Settings, is_perturbed: bool = False) -> R
         group.fleet.run(random.randrange(*PAUSE_S))
     group.fleet.run(PAUSE_S[1])
     names = tuple(dict.fromkeys(action.__name__ for action in done))
-    return judge_run(seed, group, detector, settings.timing, names, (), drawn, known_conditions)
+    return judge_run(seed, group, detector, settings.timing, names, (), drawn, known_findings)

@@ -47,14 +47,14 @@ def play_incident(
     group = SimulatedGroup(shape, seed, group_name)
     loses = 0.03 if random.random() < LOSES_REPORTS else 0.0
     detector = Detector(group.fleet, settings, keep, loses)
-    known_conditions = begin(seed, drawn, group, detector, is_healthy=False)
+    known_findings = begin(seed, drawn, group, detector, is_healthy=False)
     group.warm_up()
     active = [_inject(group, one, random, is_perturbed) for one in faults]
     if random.random() < HAS_CHURN and shape.strategy != "CONFIG":
         group.fleet.clock.after(random.randrange(60_000), _churn, group)
     group.fleet.run(max(one.to_ts for one in active) / 1000 - group.fleet.now / 1000 + AFTERWARDS_S)
     names = tuple(one.name for one in faults)
-    return judge_run(seed, group, detector, settings.timing, names, active, drawn, known_conditions)
+    return judge_run(seed, group, detector, settings.timing, names, active, drawn, known_findings)
 
 
 def shape_for(fault: Fault, random: Random) -> Shape:

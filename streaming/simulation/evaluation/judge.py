@@ -9,7 +9,7 @@ from streaming.simulation.evaluation.expected_pages import ExpectedPages
 from streaming.simulation.evaluation.lasting_faults import LastingFaults
 from streaming.simulation.evaluation.pages import read_pages
 from streaming.simulation.evaluation.perturbations.catalog import Perturbation
-from streaming.simulation.evaluation.results import ActiveFault, KnownCondition, Run
+from streaming.simulation.evaluation.results import ActiveFault, KnownFinding, Run
 from streaming.simulation.simulated_group import SimulatedGroup
 
 
@@ -21,7 +21,7 @@ def judge_run(
     names: tuple[str, ...],
     active: Sequence[ActiveFault] = (),
     drawn: Sequence[Perturbation] = (),
-    known_conditions: Sequence[KnownCondition] = (),
+    known_findings: Sequence[KnownFinding] = (),
 ) -> Run:
     """``names`` are those of the faults or of the healthy operations.
 
@@ -29,7 +29,7 @@ def judge_run(
     """
     fleet, deadlines = group.fleet, Deadlines(group, detector, active, timing)
     pages = read_pages(detector, fleet, active, deadlines)
-    lasting = LastingFaults(group, active, known_conditions)
+    lasting = LastingFaults(group, active, known_findings)
     return Run(
         seed,
         str(group.shape),

@@ -9,12 +9,12 @@ from schemas.facts import Kind
 from schemas.identity import MessageQueue
 from streaming.simulation.client_config import PULL
 from streaming.simulation.evaluation.pages import OF_QUEUES, TRUE_IF
-from streaming.simulation.evaluation.results import ActiveFault, ExpectedPage, KnownCondition, Page
+from streaming.simulation.evaluation.results import ActiveFault, ExpectedPage, KnownFinding, Page
 from streaming.simulation.ground_truth import Window
 from streaming.simulation.simulated_group import SimulatedGroup
 
 LASTING_MS = 600_000
-CONDITION_SEEN_AS = {Kind.UNREADABLE_QUEUES: {Kind.UNREADABLE_QUEUES, Kind.STALLED}}
+FINDING_SEEN_AS = {Kind.UNREADABLE_QUEUES: {Kind.UNREADABLE_QUEUES, Kind.STALLED}}
 TOGETHER_MS = 60_000  # queues of one topic that change hands stay one fault
 
 
@@ -22,10 +22,10 @@ class LastingFaults:
     """Of one run, once it is over."""
 
     def __init__(
-        self, group: SimulatedGroup, active: Iterable[ActiveFault], known_conditions: Iterable[KnownCondition]
+        self, group: SimulatedGroup, active: Iterable[ActiveFault], known_findings: Iterable[KnownFinding]
     ) -> None:
         self._group, self._truth, self._end = group, group.fleet.truth, group.fleet.now
-        self._active, self._known_conditions = list(active), list(known_conditions)
+        self._active, self._known_findings = list(active), list(known_findings)
 
     # --- what had to be found
 
@@ -37,7 +37,7 @@ class LastingFaults:
             queues, to_ts = {w.queue for w in windows}, max(w.lasted_until(self._end) for w in windows)
             found.append(self._new(first.kind, first.queue.topic, (first.from_ts, to_ts), queues, pages))
         for one in self._active:
-            for kind, topic in one.fault.conditions:
+            for kind, topic in one.fault.group_findings:
                 if one.to_ts - one.from_ts >= LASTING_MS and self._is_undisturbed(kind, one.from_ts):
                     found.append(self._new(kind, topic, (one.from_ts, one.to_ts), set(), pages))
         return found
@@ -105,12 +105,12 @@ class LastingFaults:
         from_ts, to_ts = span
         active = [one for one in self._active if one.from_ts <= from_ts + LASTING_MS and one.to_ts >= from_ts]
         expected = ExpectedPage(kind, topic, from_ts, from_ts + LASTING_MS, tuple(one.fault.name for one in active), ())
-        of_faults = {condition for one in active for condition in one.fault.conditions}
+        of_faults = {finding for one in active for finding in one.fault.group_findings}
         of_faults |= {(of_group, "") for one in active for of_group in one.fault.tolerated}
         for page in pages:
             names_it = page.kind is Kind.NO_MEMBERS or (page.kind in OF_QUEUES and bool(queues & page.queues))
             names_it |= (page.kind, page.topic) in of_faults
-            is_of_it = names_it if queues else page.topic == topic and page.kind in CONDITION_SEEN_AS.get(kind, {kind})
+            is_of_it = names_it if queues else page.topic == topic and page.kind in FINDING_SEEN_AS.get(kind, {kind})
             if is_of_it and page.fired_ts <= to_ts and page.resolved_ts >= from_ts:
                 expected.found = page
                 break
@@ -120,7 +120,7 @@ class LastingFaults:
 
     def confirms(self, page: Page) -> bool:
         """Whether what the page says of the topic, or the group, was so for ten minutes and longer."""
-        if any(one.kind is page.kind and one.from_ts <= page.fired_ts for one in self._known_conditions):
+        if any(one.kind is page.kind and one.from_ts <= page.fired_ts for one in self._known_findings):
             return True
         if page.kind is Kind.INCONSISTENT_SUBSCRIPTION:
             return self._subscriptions_differ_long(page.fired_ts)
@@ -133,7 +133,7 @@ class LastingFaults:
     def _is_unreadable(self, page: Page) -> bool:
         """What nobody can read stands still. Where name servers differ, no more than that can be told."""
         return any(
-            (Kind.UNREADABLE_QUEUES, page.topic) in one.fault.conditions
+            (Kind.UNREADABLE_QUEUES, page.topic) in one.fault.group_findings
             and one.from_ts <= page.fired_ts <= one.to_ts + TOGETHER_MS
             for one in self._active
         )

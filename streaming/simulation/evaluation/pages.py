@@ -58,7 +58,7 @@ class _PageTruth:
             return (page.kind.value, page.fired_ts) in self._detector.confirmed
         if page.kind not in TRUE_IF:
             return any(
-                ((page.kind, page.topic) in one.fault.conditions or page.kind in one.fault.tolerated)
+                ((page.kind, page.topic) in one.fault.group_findings or page.kind in one.fault.tolerated)
                 and one.from_ts <= page.fired_ts <= one.to_ts + LOOKS_BACK_MS
                 for one in self._active
             )

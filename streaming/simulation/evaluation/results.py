@@ -19,7 +19,7 @@ class ActiveFault(NamedTuple):
     to_ts: int
 
 
-class KnownCondition(NamedTuple):
+class KnownFinding(NamedTuple):
     """What is true of the group from ``from_ts`` on because of a perturbation: a page that says so is right."""
 
     kind: Kind

@@ -13,17 +13,17 @@ def read_tables(tables: str, group: str, cluster: str | None, until: int | None)
     return choose_group([current_group_of(snapshot)], group, tables)
 
 
-def current_group_of(picture: ExplainedGroup) -> CurrentGroup:
+def current_group_of(group: ExplainedGroup) -> CurrentGroup:
     """A queue that is held though its topic does not have it is not shared out."""
-    models = [member.message_model for member in picture.members if member.message_model is not None]
+    models = [member.message_model for member in group.members if member.message_model is not None]
     return CurrentGroup(
-        cluster=picture.cluster,
-        group=picture.group,
-        members=tuple(Member(member.client_id, member.strategy) for member in picture.members),
+        cluster=group.cluster,
+        group=group.group,
+        members=tuple(Member(member.client_id, member.strategy) for member in group.members),
         queues=tuple(
             Queue(one.topic, one.broker_name, one.queue_id, one.owners or (), one.finding != Kind.PHANTOM)
-            for one in picture.queues
+            for one in group.queues
         ),
-        orderly=any(member.orderly for member in picture.members),
+        orderly=any(member.orderly for member in group.members),
         message_model=next(iter(models), None),
     )

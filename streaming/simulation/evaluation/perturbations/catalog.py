@@ -17,7 +17,7 @@ from streaming.simulation.evaluation.perturbations import (
 )
 from streaming.simulation.evaluation.perturbations import deploys_and_crashes as deploys
 from streaming.simulation.evaluation.perturbations.context import PerturbationContext
-from streaming.simulation.evaluation.results import KnownCondition
+from streaming.simulation.evaluation.results import KnownFinding
 from streaming.simulation.simulated_group import MOST_CLIENTS, Shape, SimulatedGroup
 
 MORE_THAN_ONE = (0.6, 0.3, 0.1)  # how many runs have one, two, three
@@ -85,10 +85,10 @@ def fit(shape: Shape, drawn: list[Perturbation]) -> Shape:
 
 def begin(
     seed: str, drawn: list[Perturbation], group: SimulatedGroup, detector: Detector, is_healthy: bool
-) -> list[KnownCondition]:
+) -> list[KnownFinding]:
     """Before the group's first client starts. What is true of the group because of them."""
-    known_conditions: list[KnownCondition] = []
+    known_findings: list[KnownFinding] = []
     for one in drawn:
-        context = PerturbationContext(group, detector, Random(f"{seed}/{one.name}"), is_healthy, known_conditions)
+        context = PerturbationContext(group, detector, Random(f"{seed}/{one.name}"), is_healthy, known_findings)
         one.begin(context)
-    return known_conditions
+    return known_findings

@@ -7,7 +7,7 @@ from math import exp, log
 from random import Random
 
 from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.evaluation.results import KnownCondition
+from streaming.simulation.evaluation.results import KnownFinding
 from streaming.simulation.simulated_group import SimulatedGroup
 
 
@@ -19,7 +19,7 @@ class PerturbationContext:
     detector: Detector
     random: Random
     is_healthy: bool
-    known_conditions: list[KnownCondition] = field(default_factory=list)
+    known_findings: list[KnownFinding] = field(default_factory=list)
 
     def delay_ms(self, seconds: tuple[float, float]) -> int:
         """Milliseconds until the next time."""

@@ -8,7 +8,7 @@ from schemas.facts import Kind
 from streaming.core.allocation import AveragelyByCircle
 from streaming.simulation.consumer import Consumer
 from streaming.simulation.evaluation.perturbations.context import PerturbationContext
-from streaming.simulation.evaluation.results import KnownCondition
+from streaming.simulation.evaluation.results import KnownFinding
 from streaming.simulation.simulated_group import OTHER_TOPIC, TOPIC, WARM_UP_S, SimulatedGroup
 
 POD_S = (3, 600)
@@ -64,7 +64,7 @@ def _replace(context: PerturbationContext, client: Consumer, keeps_id: bool) -> 
 def crash_loop(context: PerturbationContext) -> None:
     """One pod comes up under a new id each time, for 5 to 40 s, and is gone for as long."""
     group, clock, began_ts = context.group, context.group.fleet.clock, context.group.fleet.now
-    context.known_conditions.append(KnownCondition(Kind.REBALANCE_STORM, began_ts))
+    context.known_findings.append(KnownFinding(Kind.REBALANCE_STORM, began_ts))
     host = f"10.99.0.{context.random.randrange(1, 255)}"
 
     def up() -> None:
