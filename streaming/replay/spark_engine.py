@@ -29,7 +29,7 @@ def run_spark(
     say: Callable[[str], None],
     show: Callable[[Outcome], None],
 ) -> None:
-    """Run the job over the records and leave all tables in ``tables``, which is made afresh.
+    """Run the job over the records and leave all tables in ``tables``, which is emptied first.
 
     ``show`` is called once the facts are there, before the other tables are made from them.
     """

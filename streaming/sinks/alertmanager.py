@@ -2,7 +2,7 @@
 
 ``endsAt`` of what fires lies some re-sends ahead: when evenkeel falls silent, Alertmanager resolves it by then, and
 Alertmanager's own dead-man rule should tell of that. Labels make an alert's identity there, so when they change under
-one key, what bore the old ones is ended along with it.
+one key, the alert with the old ones is ended along with it.
 """
 
 from datetime import datetime, timezone

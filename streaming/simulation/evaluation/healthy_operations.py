@@ -155,7 +155,7 @@ def healthy_shape(random: Random) -> Shape:
 
 
 def play_healthy(seed: str, settings: Settings, is_perturbed: bool = False) -> Run:
-    """Every page is false; with perturbations all but those that the truth bore out for ten minutes."""
+    """Every page is false; with perturbations all but those that were true for ten minutes."""
     random = Random(f"{seed}/healthy")
     shape = healthy_shape(random)
     drawn = draw(seed, shape, is_healthy=True) if is_perturbed else []
