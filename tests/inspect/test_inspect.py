@@ -272,13 +272,17 @@ def test_cluster_of_the_configuration_keeps_its_name_and_rules(
             assert "EXCLUDED  g  CONFIGURED" in out
 
 
+def wait_for_rounds(fake: FakeCluster, count: int) -> None:
+    deadline = time.monotonic() + 20
+    while fake.name_servers[0].requests[106] < count and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
 def test_watching_ends_quietly_while_a_broker_hangs(capfd: pytest.CaptureFixture[str]) -> None:
     with served(cluster()) as fake:
 
         def interrupt() -> None:
-            deadline = time.monotonic() + 20
-            while fake.name_servers[0].requests[106] < 2 and time.monotonic() < deadline:
-                time.sleep(0.05)
+            wait_for_rounds(fake, 2)
             fake.nodes["broker-b"].manner = "hang"
             time.sleep(2.5)
             os.kill(os.getpid(), signal.SIGINT)
@@ -292,9 +296,7 @@ def test_watching_goes_on_until_a_signal_and_ends_with_the_last_status(capsys: p
     with served(cluster()) as fake:
 
         def interrupt() -> None:
-            deadline = time.monotonic() + 20
-            while fake.name_servers[0].requests[106] < 3 and time.monotonic() < deadline:
-                time.sleep(0.05)
+            wait_for_rounds(fake, 3)
             os.kill(os.getpid(), signal.SIGINT)
 
         threading.Thread(target=interrupt, daemon=True).start()
