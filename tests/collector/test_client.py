@@ -1,10 +1,8 @@
 """Asking name servers and brokers that are down, hang, answer garbage or close in the middle."""
 
 import asyncio
-import shutil
 import socket
 import ssl
-import subprocess
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -17,6 +15,7 @@ from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.client import JUST_NOW, Lane, RemotingClient
 from streaming.collector.wire.name_servers import NameServers
 from streaming.config import Collector
+from tests.collector.certificates import self_signed
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 
 TIMEOUT_S = 0.15
@@ -193,16 +192,7 @@ def test_connections_to_addresses_of_the_past_are_closed() -> None:
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    """A certificate that signs itself, and its key, in one file."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("openssl makes the certificate")
-    key, made = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=broker"
-    command = [openssl, *words.split(), "-keyout", str(key), "-out", str(made)]
-    subprocess.run(command, check=True, capture_output=True)
-    made.write_text(made.read_text() + key.read_text())
-    return made
+    return self_signed(tmp_path, "broker")
 
 
 def test_tls_is_spoken_and_an_unknown_authority_refused(certificate: Path) -> None:

@@ -5,9 +5,7 @@ import logging
 import os
 import pty
 import select
-import shutil
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -26,6 +24,7 @@ from streaming.errors import CollectorError
 from streaming.replay.core_engine import core_facts
 from streaming.replay.input_file import open_input
 from streaming.replay.recording import Recording
+from tests.collector.certificates import self_signed
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, served
 from tests.collector.test_cluster_probe import Told, play, two_clients
 
@@ -185,15 +184,8 @@ def test_unusable_certificates_are_refused(tmp_path: Path) -> None:
 
 @pytest.fixture
 def encrypted_key(tmp_path: Path) -> Path:
-    """A certificate that signs itself, and its key, which "hunter2" opens, in one file."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("openssl makes the key")
-    key, made = tmp_path / "key.pem", tmp_path / "both.pem"
-    words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -passout pass:hunter2 -days 2 -subj /CN=me"
-    subprocess.run([openssl, *words.split(), "-keyout", str(key), "-out", str(made)], check=True, capture_output=True)
-    made.write_text(made.read_text() + key.read_text())
-    return made
+    """Its key is encrypted with "hunter2"."""
+    return self_signed(tmp_path, "me", "hunter2")
 
 
 @pytest.mark.parametrize("of_kafka", [False, True])
