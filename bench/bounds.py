@@ -9,7 +9,7 @@ from itertools import count
 from time import process_time  # other processes may be at work meanwhile
 
 from bench.results import Results
-from schemas.codec import MAX_EVENT_BYTES, Rejected, decode_record
+from schemas.codec import MAX_RECORD_BYTES, Rejected, decode_record
 from schemas.events import (
     AnyEvent,
     AssignmentReport,
@@ -86,9 +86,9 @@ class _Taking:
         }
 
     def _take(self, value: bytes) -> None:
-        assert len(value) <= MAX_EVENT_BYTES, len(value)
+        assert len(value) <= MAX_RECORD_BYTES, len(value)
         began = process_time()
-        event = decode_record(None, value, len(value), None)
+        (event,) = decode_record(None, value, len(value), None)
         assert not isinstance(event, Rejected), event
         self.refused += len(take(self.group, event))
         took_s = process_time() - began

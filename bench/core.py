@@ -2,7 +2,7 @@
 
 import gc
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from time import process_time  # other processes may be at work meanwhile
 from typing import Any
 
@@ -18,6 +18,7 @@ from streaming.core.state.packing import pack, unpack
 from streaming.core.step import take
 from streaming.simulation.load.fleet_spec import FleetSpec, templates_for
 from streaming.simulation.load.generated_fleet import generated_fleet
+from streaming.simulation.load.generated_group import GroupRound
 
 GROUPS, EVENTS = 300, 60_000
 START_TS = 1_790_000_000_000
@@ -28,9 +29,9 @@ def measure(results: Results, quick: bool) -> None:
         spec = FleetSpec(GROUPS)
         fleet = generated_fleet(spec, templates_for(spec), START_TS)
         groups: dict[bytes, Group] = {}
-        introduction_s = sum(_take_all(groups, fleet.introduce(GROUPS)).values())
+        introduction_s = sum(_take_all(groups, _events(fleet.introduce(GROUPS))).values())
         gc.freeze()
-        records = list(whole_rounds(fleet, EVENTS))
+        records = list(_events(whole_rounds(fleet, EVENTS)))
         decode_us = _us_each(_decode, records)
         taken = _take_all(groups, records)
         results.put(
@@ -43,6 +44,10 @@ def measure(results: Results, quick: bool) -> None:
                 **_of_groups(list(groups.values())),
             },
         )
+
+
+def _events(rounds: Iterable[GroupRound]) -> Iterator[tuple[bytes, bytes]]:
+    return ((group_round.group.key, event) for group_round in rounds for event in group_round.events)
 
 
 def _take_all(groups: dict[bytes, Group], records: Iterable[tuple[bytes, bytes]]) -> dict[str, float]:
@@ -62,7 +67,8 @@ def _take_all(groups: dict[bytes, Group], records: Iterable[tuple[bytes, bytes]]
 
 def _decode(record: tuple[bytes, bytes]) -> AnyEvent | Rejected:
     key, value = record
-    return decode_record(key, value, len(value), START_TS * 2)
+    (event,) = decode_record(key, value, len(value), START_TS * 2)
+    return event
 
 
 def _of_groups(groups: list[Group]) -> dict[str, float]:

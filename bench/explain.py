@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 from datetime import datetime, timedelta, timezone
-from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -116,7 +115,8 @@ def _template_facts() -> list[Fact]:
     """In each round of a group one of twenty times a client comes, so that there are facts at all."""
     spec = FleetSpec(TEMPLATES, churn=0.05)
     fleet = generated_fleet(spec, templates_for(spec), START_TS)
-    values = [value for _, value in (*fleet.introduce(TEMPLATES), *islice(whole_rounds(fleet, EVENTS), EVENTS))]
+    rounds = (*fleet.introduce(TEMPLATES), *whole_rounds(fleet, EVENTS))
+    values = [event for group_round in rounds for event in group_round.events]
     records = [Record(None, value, len(value), None, None, "file", None, number) for number, value in enumerate(values)]
     return fold(None, records, Settings()).facts
 

@@ -3,7 +3,7 @@
 import multiprocessing
 import time
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
@@ -14,24 +14,26 @@ from streaming.feed.console_producer import ConsoleProducer, as_lines
 from streaming.feed.feeding import Clock, Fed, Feed
 from streaming.simulation.load.fleet_spec import FleetSpec, templates_for
 from streaming.simulation.load.generated_fleet import GeneratedFleet, generated_fleet
-from streaming.simulation.load.generated_group import Record
+from streaming.simulation.load.generated_group import GroupRound
 
-RECORDS_A_WRITE = 20_000
+WRITE_BYTES = 1 << 20
 
 
-def whole_rounds(fleet: GeneratedFleet, events: int) -> Iterator[Record]:
+def whole_rounds(fleet: GeneratedFleet, events: int) -> Iterator[GroupRound]:
     """The next ``events`` at least: whole rounds of groups."""
     sent = 0
     while sent < events:
-        records = next(fleet.rounds()).records
-        yield from records
-        sent += len(records)
+        group_round = next(fleet.rounds())
+        yield group_round
+        sent += len(group_round.events)
 
 
 class Batch(NamedTuple):
-    """A file of events, as ``plain.read_lines`` reads them."""
+    """A file of records, as ``plain.read_lines`` reads them."""
 
     path: Path
+    rounds: int
+    records: int
     events: int
 
 
@@ -118,16 +120,18 @@ class _Server:
             feed = Feed(producer, clock=Clock(lambda: time.time() + ahead_s))
             return feed.paced(chain([first], rounds), first.ts + round(seconds * 1000))
 
-    def _write(self, records: Iterable[Record]) -> Batch:
+    def _write(self, rounds: Iterable[GroupRound]) -> Batch:
         self._files += 1
         path = self._folder / f"events-{self._files:02d}.tsv"
-        events = 0
-        remaining = iter(records)
-        with path.open("wb") as lines:
-            while some := list(islice(remaining, RECORDS_A_WRITE)):
+        number = records = events = 0
+        with path.open("wb", WRITE_BYTES) as lines:
+            for group_round in rounds:
+                number += 1
+                some = group_round.records()
                 lines.write(as_lines(some))
-                events += len(some)
-        return Batch(path, events)
+                records += len(some)
+                events += len(group_round.events)
+        return Batch(path, number, records, events)
 
 
 def _serve(pipe: Connection, spec: FleetSpec, folder: Path, start_ts: int, events_per_s: float | None) -> None:

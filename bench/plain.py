@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 from schemas.codec import Rejected, decode_record
+from schemas.events import AnyEvent
 from schemas.identity import group_key
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
@@ -87,14 +88,17 @@ class _Loop:
 
     def fold(self, records: list[tuple[bytes, bytes]]) -> None:
         for key, value in records:
-            event = decode_record(key, value, len(value), self._arrival_ts)
-            if isinstance(event, Rejected):
-                raise ValueError(f"the fleet made an event that cannot be used: {event}")
-            name = group_key(event.cluster, event.group)
-            group = self._groups.get(name)
-            if group is None:
-                group = self._groups[name] = Group(new_state(event.cluster, event.group), self._settings)
-            take(group, event)
-            if group.facts:
-                self.facts += len(group.facts)
-                group.facts = []
+            for event in decode_record(key, value, len(value), self._arrival_ts):
+                if isinstance(event, Rejected):
+                    raise ValueError(f"the fleet made an event that cannot be used: {event}")
+                self._take(event)
+
+    def _take(self, event: AnyEvent) -> None:
+        name = group_key(event.cluster, event.group)
+        group = self._groups.get(name)
+        if group is None:
+            group = self._groups[name] = Group(new_state(event.cluster, event.group), self._settings)
+        take(group, event)
+        if group.facts:
+            self.facts += len(group.facts)
+            group.facts = []

@@ -100,7 +100,7 @@ class CatchUp:
             for batch in batches:
                 with batch.path.open("rb") as lines:
                     shutil.copyfileobj(lines, producer.pipe, 1 << 20)
-        self.loaded += sum(batch.events for batch in batches)
+        self.loaded += sum(batch.records for batch in batches)
 
     def plain_events_per_s(self, batches: list[Batch], count: int) -> float:
         """The loop's turn at the same bytes: ``count`` batches after a first one that does not count either."""

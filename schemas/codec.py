@@ -1,6 +1,8 @@
-"""A record's bytes to an event, or to the reason why it cannot be used. Never raises for bad bytes."""
+"""A record's bytes to its events, or to the reasons why they cannot be used. Never raises for bad bytes."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -8,31 +10,56 @@ from msgspec import Struct
 from schemas.events import AnyEvent
 from schemas.identity import group_key
 
-MAX_EVENT_BYTES = 128 * 1024
+MAX_RECORD_BYTES = 128 * 1024
 QUARANTINED_BYTES = 64 * 1024
 MAX_AHEAD_OF_ARRIVAL_MS = 5 * 60 * 1000
 EARLIEST_TS = 1_000_000_000_000  # September 2001: anything earlier is seconds, or zero, in place of milliseconds
 
-_decoder = msgspec.json.Decoder(AnyEvent)
+T = TypeVar("T")
+_decoder = msgspec.json.Decoder(AnyEvent | list[AnyEvent])
+_elements_decoder = msgspec.json.Decoder(list[msgspec.Raw])
+_element_decoder = msgspec.json.Decoder(AnyEvent)
 
 
 class Rejected(Struct, frozen=True):
-    """A record that cannot be used. ``reason`` is a stable word; ``detail`` says what and where."""
+    """What cannot be used. ``reason`` is a stable word; ``detail`` says what and where.
+
+    ``value`` are the bytes of the one event of a record that cannot be used; None: it is the whole record.
+    """
 
     reason: str
     detail: str
+    value: bytes | None = None
 
 
-def decode_record(key: bytes | None, value: bytes | None, length: int, arrival_ts: int | None) -> AnyEvent | Rejected:
-    """``length`` is the value's length before it was cut; ``arrival_ts`` Kafka's timestamp, None in files."""
+def decode_record(
+    key: bytes | None, value: bytes | None, length: int, arrival_ts: int | None
+) -> list[AnyEvent | Rejected]:
+    """A record's events in their order, each of which is decoded or rejected by itself.
+
+    The value is one event, or a JSON array of events of one group. ``length`` is the value's length before it was cut;
+    ``arrival_ts`` is Kafka's timestamp, None in files.
+    """
     if value is None:
-        return Rejected("null_value", "the record has no value")
-    if length > MAX_EVENT_BYTES:
-        return Rejected("too_long", f"{length} bytes; the limit is {MAX_EVENT_BYTES}")
+        return [Rejected("null_value", "the record has no value")]
+    if length > MAX_RECORD_BYTES:
+        return [Rejected("too_long", f"{length} bytes; the limit is {MAX_RECORD_BYTES}")]
+    decoded = _decode(value, _decoder)
+    if isinstance(decoded, Rejected):
+        return _decode_each(key, value, arrival_ts) or [decoded]
+    if not isinstance(decoded, list):
+        return [_check(decoded, key, arrival_ts)]
+    checked = [_check(event, key, arrival_ts) for event in decoded]
+    if any(isinstance(event, Rejected) for event in checked) or not _are_of_one_group(decoded):
+        return _decode_each(key, value, arrival_ts)
+    return checked or [Rejected("bad_field", "the array holds no event")]
+
+
+def _decode(value: bytes, decoder: msgspec.json.Decoder[T]) -> T | Rejected:
     try:
         if not value.isascii():
             value.decode()  # the decoder does not look at the bytes of unknown fields
-        event = _decoder.decode(value)
+        return decoder.decode(value)
     except msgspec.ValidationError as error:
         return Rejected("bad_field", str(error))
     except msgspec.DecodeError as error:
@@ -41,7 +68,60 @@ def decode_record(key: bytes | None, value: bytes | None, length: int, arrival_t
         return Rejected("bad_utf8", f"{error.reason} at byte {error.start}")
     except RecursionError:
         return Rejected("bad_json", "nested too deeply")
+
+
+def _decode_each(key: bytes | None, value: bytes, arrival_ts: int | None) -> list[AnyEvent | Rejected]:
+    """The events of an array one by one, so that a bad one does not harm the others; none if it is no array."""
+    elements = _decode(value, _elements_decoder)
+    if isinstance(elements, Rejected):
+        return []
+    found: list[AnyEvent | Rejected] = []
+    group: tuple[str, str] | None = None
+    for place, element in enumerate(map(bytes, elements), 1):
+        event = _decode(element, _element_decoder)
+        if not isinstance(event, Rejected):
+            event = _check(event, key, arrival_ts)
+        if not isinstance(event, Rejected):
+            group = group or (event.cluster, event.group)
+            if group != (event.cluster, event.group):
+                event = Rejected("key_mismatch", "it is of another group than the events before it in the array")
+        if isinstance(event, Rejected):
+            event = Rejected(event.reason, f"event {place} of {len(elements)} in the record: {event.detail}", element)
+        found.append(event)
+    return found
+
+
+def _are_of_one_group(events: Sequence[AnyEvent]) -> bool:
+    return len({(event.cluster, event.group) for event in events}) <= 1
+
+
+def _check(event: AnyEvent, key: bytes | None, arrival_ts: int | None) -> AnyEvent | Rejected:
     return _check_key(event, key, arrival_ts) or _check_time(event, arrival_ts) or event
+
+
+class RecordValue(NamedTuple):
+    """The value of one record: one event, or a JSON array of several."""
+
+    value: bytes
+    events: int
+
+
+def record_values(encoded: Iterable[bytes]) -> Iterator[RecordValue]:
+    """Encoded events of one group in as few records as their limit allows, in their order."""
+    waiting: list[bytes] = []
+    size = 1
+    for event in encoded:
+        if waiting and size + len(event) + 1 > MAX_RECORD_BYTES:
+            yield _joined(waiting)
+            waiting, size = [], 1
+        waiting.append(event)
+        size += len(event) + 1
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(encoded: list[bytes]) -> RecordValue:
+    return RecordValue(encoded[0] if len(encoded) == 1 else b"[" + b",".join(encoded) + b"]", len(encoded))
 
 
 @lru_cache(maxsize=65_536)

@@ -1,6 +1,7 @@
 """The events, one typed definition each: six of what is known of a cluster, and one of its operator.
 
-JSON, one event a record, under the Kafka key ``cluster/group``. Times are epoch milliseconds, UTC.
+JSON, under the Kafka key ``cluster/group``: a record is one event, or an array of events of one group. Times are epoch
+milliseconds, UTC.
 Unknown fields are ignored: a newer producer does not break an older reader, and fields that only older producers
 write do no harm. What is defined here is checked strictly. ``schemas/json/`` holds the JSON Schema files made from
 these definitions.

@@ -1,32 +1,38 @@
 """JSON Schema files of the events, for other producers; ``python -m schemas.json_schema`` writes them anew.
 
-One self-contained file an event, and ``events.schema.json`` for any of them; draft 2020-12.
+One self-contained file an event, ``events.schema.json`` for any of them, and ``record.schema.json`` for the value of a
+record; draft 2020-12.
 """
 
 import inspect
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
-from schemas.codec import EARLIEST_TS, MAX_EVENT_BYTES
+from schemas.codec import EARLIEST_TS, MAX_RECORD_BYTES
 from schemas.events import EVENT_TYPES, SCHEMA_VERSION, AnyEvent, Event
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FOLDER = Path(__file__).with_name("json")
 
 _COMMENT = (
-    f"UTF-8, at most {MAX_EVENT_BYTES} bytes. Unknown fields are ignored. Integers are written without fraction or "
-    "exponent. The Kafka key is cluster/group. Made from schemas/events.py: change that, not this file."
+    f"UTF-8. A record has at most {MAX_RECORD_BYTES} bytes: one event, or an array of events of one group. Unknown fields "
+    "are ignored. Integers are written without fraction or exponent. The Kafka key is cluster/group. Made from "
+    "schemas/events.py: change that, not this file."
 )
 
 
 def schema_files() -> dict[str, str]:
     """Every file's text by its name."""
     files = {f"{_name(event)}.schema.json": _text(_name(event), event) for event in EVENT_TYPES}
-    return files | {"events.schema.json": _text("events", AnyEvent)}
+    return files | {
+        "events.schema.json": _text("events", AnyEvent),
+        "record.schema.json": _text("record", AnyEvent | Annotated[list[AnyEvent], Meta(min_length=1)]),
+    }
 
 
 def write_schema_files(folder: Path) -> None:

@@ -61,7 +61,7 @@ def _print_summary(terminal: Terminal, show: DemoRun, took_s: float) -> None:
         return
     terminal.say(f"\nHow the groups of cluster {CLUSTER} stand:", "bold")
     terminal.table(["group", "what it is about", "status", "open alerts"], show.output.summary())
-    played = counted(show.records, "event")
+    played = counted(show.records, "record")
     fired = counted(show.output.alerts_fired, "alert")
     terminal.say(f"\n{played} played, {fired} fired, {took_s:.0f} s in all. Tables: {show.tables}\n")
     terminal.say(example_queries(show.tables))

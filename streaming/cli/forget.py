@@ -61,7 +61,7 @@ def _record(cluster: str, group: str, now: int) -> tuple[bytes, bytes]:
             who=f"{_user()}@{here}"[:255],
         )
     )
-    refused = decode_record(None, value, len(value), None)
+    (refused,) = decode_record(None, value, len(value), None)
     if isinstance(refused, Rejected):
         raise ConfigError(f"{group!r} of {cluster!r} is no group that can be watched: {refused.detail}")
     return group_key(cluster, group).encode(), value

@@ -19,7 +19,7 @@ class Source(Section):
     topic: Topic = "evenkeel-events"
     bootstrap_servers: str = "localhost:9092"
     starting_offsets: Offsets = "earliest"
-    max_offsets_per_trigger: int = Field(200_000, ge=1, le=100_000_000)
+    max_offsets_per_trigger: int = Field(20_000, ge=1, le=100_000_000)
     kafka: KafkaOptions = Field(default_factory=dict)
     folder: Folder = "data/events"
 

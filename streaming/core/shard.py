@@ -109,10 +109,13 @@ class _Fold:
         if record.topic == SEED_TOPIC:
             self._restore(record)
             return
-        event = decode_record(record.key, record.value, record.length, record.arrival_ts)
-        if isinstance(event, Rejected):
-            self._quarantine(record, event)
-            return
+        for event in decode_record(record.key, record.value, record.length, record.arrival_ts):
+            if isinstance(event, Rejected):
+                self._quarantine(_part_of(record, event), event)
+            else:
+                self._take_event(event, record)
+
+    def _take_event(self, event: AnyEvent, record: Record) -> None:
         key = group_key(event.cluster, event.group)
         group = self.groups.get(key) or self._open(key, event.cluster, event.group)
         self._count(event)
@@ -194,6 +197,11 @@ class _Fold:
 def _compacted(packed: bytes) -> bytes:
     state = unpack(packed)
     return pack(compacted(state)) if can_be_compacted(state) else packed
+
+
+def _part_of(record: Record, why: Rejected) -> Record:
+    """The record, with only the event that is rejected."""
+    return record if why.value is None else record._replace(value=why.value, length=len(why.value), sha256=None)
 
 
 def _record_of(refused: Refused, key: str, now: int) -> Record:

@@ -9,7 +9,7 @@ from random import Random
 from streaming.demo.schedule import CLUSTER, ScheduledRecord
 from streaming.simulation.load.fleet_spec import JOIN, FleetSpec, faults_named, templates_for
 from streaming.simulation.load.generated_fleet import GeneratedFleet
-from streaming.simulation.load.generated_group import GeneratedGroup
+from streaming.simulation.load.generated_group import GeneratedGroup, GroupRound
 from streaming.simulation.load.group_template import IDLE_ROUNDS, GroupTemplate, RecordedDisruption
 from streaming.simulation.load.renaming import GroupIdentity
 
@@ -97,12 +97,16 @@ def simulated_schedule(templates: list[GroupTemplate], start_ms: int) -> Iterato
         template, idle_from = templates[index % len(templates)], IDLE_ROUNDS - 1 - index % IDLE_ROUNDS
         groups.append(GeneratedGroup(template, identity, Random(f"{SEED}/{name}"), schedule.next_disruption, idle_from))
     fleet, numbers = GeneratedFleet(groups, start_ms - KNOWN_BEFORE_MS), count()
-    for key, value in fleet.introduce(len(groups)):
-        yield ScheduledRecord(start_ms, next(numbers), key.decode().partition("/")[2], key, value)
+    for group_round in fleet.introduce(len(groups)):
+        yield from _scheduled(group_round, start_ms, numbers)
     due_ms = start_ms
     for group_round in fleet.rounds():
         due_ms = max(due_ms, group_round.ts)
         for _, group, what in schedule.due(due_ms):
             yield ScheduledRecord(due_ms, next(numbers), group, b"", None, what)
-        for key, value in group_round.records:
-            yield ScheduledRecord(due_ms, next(numbers), group_round.group.identity.group, key, value)
+        yield from _scheduled(group_round, due_ms, numbers)
+
+
+def _scheduled(group_round: GroupRound, due_ms: int, numbers: count[int]) -> Iterator[ScheduledRecord]:
+    for key, value in group_round.records():
+        yield ScheduledRecord(due_ms, next(numbers), group_round.group.identity.group, key, value)

@@ -11,7 +11,7 @@ from typing import IO
 from streaming.errors import PublishError
 from streaming.jvm.java import java_home
 from streaming.loopback.kafka import kafka_jars
-from streaming.simulation.load.generated_group import Record
+from streaming.simulation.load.generated_group import GroupRound, Record
 
 JVM = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error")
 LINGER_MS = 5
@@ -56,9 +56,9 @@ class ConsoleProducer:
         assert self._process.stdin is not None
         return self._process.stdin
 
-    def send(self, records: Iterable[Record]) -> None:
+    def send(self, group_round: GroupRound) -> None:
         try:
-            self.pipe.write(as_lines(records))
+            self.pipe.write(as_lines(group_round.records()))
         except OSError:
             self.close()  # it has ended, and says why
             raise

@@ -84,8 +84,8 @@ class Feed:
         self._share = 1.0
 
     def _send(self, group_round: GroupRound) -> None:
-        self._output.send(group_round.records)
-        self._events += len(group_round.records)
+        self._output.send(group_round)
+        self._events += len(group_round.events)
 
     def _report_if_due(self, now: float) -> None:
         if now - self._reported_at >= PROGRESS_EVERY_S:

@@ -1,7 +1,6 @@
 """Where simulated events go: a file of JSON lines, or Kafka."""
 
 import gzip
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from threading import BoundedSemaphore
@@ -14,7 +13,7 @@ from streaming.collector.output.kafka import Producer, make_producer
 from streaming.config import Config
 from streaming.errors import PublishError, SetupError
 from streaming.feed.console_producer import ConsoleProducer
-from streaming.simulation.load.generated_group import Record
+from streaming.simulation.load.generated_group import GroupRound
 
 ON_THE_WAY = 10_000  # records handed to kafka-python and not yet acknowledged
 PATIENCE_S = 60
@@ -26,7 +25,7 @@ class Output(Protocol):
 
     where: str
 
-    def send(self, records: Iterable[Record]) -> None: ...
+    def send(self, group_round: GroupRound) -> None: ...
 
     def flush(self) -> None:
         """What was sent is to be seen by readers."""
@@ -51,9 +50,9 @@ class FileOutput:
         except OSError as error:
             raise self._refused(error) from error
 
-    def send(self, records: Iterable[Record]) -> None:
+    def send(self, group_round: GroupRound) -> None:
         try:
-            self._stream.write(b"".join([value + b"\n" for _, value in records]))
+            self._stream.write(b"".join([event + b"\n" for event in group_round.events]))
         except OSError as error:
             raise self._given_up(error) from error
 
@@ -102,8 +101,8 @@ class KafkaOutput:
         except KafkaError as error:
             raise self._given_up(error) from error
 
-    def send(self, records: Iterable[Record]) -> None:
-        for key, value in records:
+    def send(self, group_round: GroupRound) -> None:
+        for key, value in group_round.records():
             self._wait_for_room()
             try:
                 future = self._producer.send(self._topic, key=key, value=value)

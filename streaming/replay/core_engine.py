@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct
 
-from schemas.codec import MAX_EVENT_BYTES, QUARANTINED_BYTES
+from schemas.codec import MAX_RECORD_BYTES, QUARANTINED_BYTES
 from schemas.facts import EvaluationFailedFact, Fact, QuarantineFact
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
@@ -59,19 +59,21 @@ class _Seq(Struct):
     seq: int = -1
 
 
-_seq_decoder = msgspec.json.Decoder(_Seq)
+_seq_decoder = msgspec.json.Decoder(_Seq | list[_Seq])
 
 
 def _numbered(value: bytes) -> tuple[int, bytes]:
-    """A line without a readable number comes before all others, as in Spark: it is only to be quarantined."""
+    """By its first event. A line without a readable number comes first, as in Spark: it is only to be quarantined."""
     try:
-        return _seq_decoder.decode(value).seq, value
+        head = _seq_decoder.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return -1, value
+    first = (head or [_Seq()])[0] if isinstance(head, list) else head
+    return first.seq, value
 
 
 def _record(seq: int, value: bytes) -> Record:
-    whole = len(value) <= MAX_EVENT_BYTES
+    whole = len(value) <= MAX_RECORD_BYTES
     kept, digest = (value, None) if whole else (value[:QUARANTINED_BYTES], sha256(value).hexdigest())
     return Record(None, kept, len(value), digest, None, EVENTS_FILE, None, seq)
 

@@ -57,7 +57,7 @@ TUNED = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "false",
     # Arrow keeps a column of one batch in one buffer, which doubles as it grows and must stay under 2 GiB: with values
-    # of MAX_EVENT_BYTES the 8,193rd row fails, again after every restart. And it is memory beside the heap.
+    # of MAX_RECORD_BYTES the 8,193rd row fails, again after every restart. And it is memory beside the heap.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

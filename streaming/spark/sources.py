@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemas.codec import MAX_EVENT_BYTES, QUARANTINED_BYTES
+from schemas.codec import MAX_RECORD_BYTES, QUARANTINED_BYTES
 from streaming.core.shard import Record
 from streaming.core.state.restore import SEED_TOPIC
 from streaming.errors import SourceError
@@ -89,7 +89,7 @@ def _read_files(spark: SparkSession, source: FileSource) -> DataFrame:
     parsed = lines.select(
         "value",
         F.col("_metadata.file_name").alias("file"),
-        F.json_tuple("value", "cluster", "group", "seq").alias("cluster", "group", "seq"),
+        F.json_tuple(_first_event(), "cluster", "group", "seq").alias("cluster", "group", "seq"),
     )
     nameless = F.lit(-1) - F.pmod(F.xxhash64("value"), F.lit(1 << 52))
     return _rows(
@@ -99,6 +99,12 @@ def _read_files(spark: SparkSession, source: FileSource) -> DataFrame:
         topic=F.col("file"),
         offset=F.coalesce(F.expr("try_cast(seq AS BIGINT)"), nameless),
     )
+
+
+def _first_event() -> Column:
+    """Of a line that is an array of events."""
+    is_array = F.startswith(F.ltrim("value"), F.lit("["))
+    return F.when(is_array, F.get_json_object("value", "$[0]")).otherwise(F.col("value"))
 
 
 def _read_seeds(spark: SparkSession, folder: str) -> DataFrame:
@@ -119,7 +125,7 @@ def _rows(
     """The columns of ``Record``, and ``shard_by``. Of a value that is too long: a cut, and the hash of the whole."""
     length = F.coalesce(F.octet_length("value"), F.lit(0))
     value = F.col("value").cast("binary")
-    too_long = length > MAX_EVENT_BYTES
+    too_long = length > MAX_RECORD_BYTES
     columns = {
         "key": key.cast("binary"),
         "value": F.when(too_long, F.substring(value, 1, QUARANTINED_BYTES)).otherwise(value),

@@ -28,7 +28,7 @@ def written(config: Path) -> Forget:
     (path,) = (config.parent / "events").iterdir()
     line = path.read_bytes()
     assert path.suffix == ".jsonl"
-    event = decode_record(None, line, len(line), None)
+    (event,) = decode_record(None, line, len(line), None)
     assert isinstance(event, Forget)
     return event
 
@@ -85,6 +85,6 @@ def test_kafka_has_it_under_the_groups_key(tmp_path: Path) -> None:
         )
         record = next(iter(consumer))
         consumer.close()
-    event = decode_record(record.key, record.value, len(record.value), record.timestamp)
+    (event,) = decode_record(record.key, record.value, len(record.value), record.timestamp)
     assert isinstance(event, Forget)
     assert (record.key, event.group) == (b"prod/orders", "orders")

@@ -1,23 +1,16 @@
-"""What waits for Kafka: in order, within its bound, and the newest of each kind when there is too much."""
+"""What waits for Kafka: the events of a round in one record, in order, within a bound of memory."""
 
+import json
 from collections.abc import Iterable
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.codec import decode_record
-from schemas.events import (
-    AnyEvent,
-    AssignmentReport,
-    ConsumeProgress,
-    ConsumerChange,
-    Heartbeat,
-    QueueProgress,
-    Round,
-    decode_event,
-    encode_event,
-)
-from streaming.collector.output.backlog import Backlog, Waiting
+from schemas.codec import MAX_RECORD_BYTES
+from schemas.events import AnyEvent, AssignmentReport, Round, Subscription
+from streaming.collector.output.backlog import Backlog
+from streaming.collector.output.records import KafkaRecord
+from tests.records import accepted
 
 NOW = 1_700_000_000_000
 MUCH = 1 << 30
@@ -27,92 +20,76 @@ def common(seq: int, group: str = "g") -> dict[str, object]:
     return {"schema": 1, "cluster": "prod", "group": group, "ts": NOW + seq, "round": NOW, "seq": seq, "source": "s"}
 
 
-def report(seq: int, client_id: str = "c", start_ts: int = 5, group: str = "g") -> AssignmentReport:
+def report(seq: int, client_id: str = "c", group: str = "g", topics: int = 0) -> AssignmentReport:
+    subscriptions = tuple(Subscription(f"a topic with a rather long name {number}") for number in range(topics))
     return AssignmentReport(
-        **common(seq, group), client_id=client_id, answered=True, answered_ts=NOW + seq, start_ts=start_ts
-    )  # type: ignore[arg-type]
+        **common(seq, group),  # type: ignore[arg-type]
+        client_id=client_id,
+        answered=True,
+        answered_ts=NOW + seq,
+        subscriptions=subscriptions,
+    )
 
 
-def marker(seq: int, group: str = "g") -> Round:
-    return Round(**common(seq, group), brokers=(), started_ts=NOW)  # type: ignore[arg-type]
+def marker(seq: int, group: str = "g", part: int = 0, parts: int = 1) -> Round:
+    return Round(**common(seq, group), brokers=(), started_ts=NOW, part=part, parts=parts)  # type: ignore[arg-type]
 
 
-def change(seq: int) -> ConsumerChange:
-    return ConsumerChange(**common(seq), broker_name="b", client_id="c", change="appeared")  # type: ignore[arg-type]
+def events(records: Iterable[KafkaRecord]) -> list[AnyEvent]:
+    return [event for record in records for event in accepted(record.key, record.value, NOW)]
 
 
-def heartbeat(seq: int, client_id: str = "c", group: str = "g") -> Heartbeat:
-    return Heartbeat(**common(seq, group), broker_name="b", client_id=client_id, observed="listed")  # type: ignore[arg-type]
-
-
-def events(records: Iterable[Waiting]) -> list[AnyEvent]:
-    return [decode_event(record.value) for record in records]
-
-
-def test_what_fits_comes_out_as_it_went_in() -> None:
+def test_the_events_of_a_round_are_one_record() -> None:
     backlog = Backlog(MUCH)
-    told = [heartbeat(0), report(1), report(2), change(3), marker(4)]
-    backlog.put(told)
-    assert events(backlog.take(2, 0)) == told[:2]
-    assert events(backlog.take(9, 0)) == told[2:]
+    told = [report(0), report(1), marker(2), report(3), marker(4), marker(5)]
+    backlog.put(told[:1])
+    backlog.put(told[1:])
+    records = backlog.take(9, 0)
+    assert [record.events for record in records] == [3, 2, 1]
+    assert [isinstance(json.loads(record.value), list) for record in records] == [True, True, False]
+    assert events(records) == told
     assert (backlog.take(9, 0), backlog.given_up) == ([], 0)
 
 
-def test_record_can_be_used_by_the_job() -> None:
+def test_groups_whose_answers_come_at_the_same_time_keep_their_order() -> None:
     backlog = Backlog(MUCH)
-    backlog.put([marker(0)])
-    (record,) = backlog.take(1, 0)
-    assert decode_record(record.key, record.value, len(record.value), NOW) == marker(0)
+    backlog.put([report(0), report(0, group="h"), report(1), marker(1, "h"), marker(2)])
+    records = backlog.take(9, 0)
+    assert [(record.key, record.events) for record in records] == [(b"prod/h", 2), (b"prod/g", 3)]
 
 
-def test_newest_of_each_kind_is_kept_when_there_is_too_much() -> None:
-    backlog = Backlog(6_000)
-    backlog.put([report(0, "old")])
-    for start in range(1, 100, 4):
-        backlog.put([heartbeat(start), report(start + 1), change(start + 2), marker(start + 3)])
-    kept = events(backlog.take(99, 0))
-    assert {(type(e).__name__, e.ts) for e in kept[-4:]} >= {("AssignmentReport", NOW + 98), ("Round", NOW + 100)}
-    assert any(isinstance(e, AssignmentReport) and e.client_id == "old" for e in kept)
-    assert backlog.given_up == 101 - len(kept)
+def test_the_parts_of_a_round_stay_together_as_far_as_they_fit() -> None:
+    backlog = Backlog(MUCH)
+    backlog.put([marker(0, part=0, parts=2), marker(1, part=1, parts=2)])
+    assert [record.events for record in backlog.take(9, 0)] == [2]
 
 
-def test_two_instances_of_one_client_are_both_kept() -> None:
-    backlog = Backlog(5_000)
-    backlog.put([report(n, start_ts=n % 2) for n in range(40)])
-    assert {e.start_ts for e in events(backlog.take(99, 0)) if isinstance(e, AssignmentReport)} == {0, 1}
+def test_what_does_not_fit_into_one_record_is_split() -> None:
+    backlog, told = Backlog(MUCH), [*(report(seq, topics=500) for seq in range(20)), marker(20)]
+    backlog.put(told)
+    records = backlog.take(99, 0)
+    assert len(records) > 1
+    assert max(len(record.value) for record in records) <= MAX_RECORD_BYTES
+    assert events(records) == told
 
 
-def test_oldest_goes_first_where_even_the_newest_of_each_is_too_much() -> None:
-    backlog = Backlog(10_000)
-    backlog.put([report(n, f"c{n}") for n in range(100)])
-    kept = events(backlog.take(99, 0))
-    assert kept
-    assert [e.seq for e in kept] == list(range(100 - len(kept), 100))
+def test_what_waits_for_the_end_of_a_round_is_sent_when_there_will_be_none() -> None:
+    backlog = Backlog(MUCH)
+    backlog.put([report(0), report(1)])
+    assert (len(backlog), backlog.take(9, 0)) == (0, [])
+    backlog.close()
+    assert events(backlog.take(9, 0)) == [report(0), report(1)]
 
 
-@given(st.lists(st.tuples(st.sampled_from("gh"), st.sampled_from("cde")), max_size=60), st.integers(2_000, 9_000))
-def test_bound_holds_and_each_group_has_one_gap_at_most(told: list[tuple[str, str]], limit: int) -> None:
+@given(st.lists(st.sampled_from("gh"), max_size=60), st.integers(2_000, 9_000))
+def test_the_bound_holds_and_the_oldest_are_dropped(groups: list[str], limit: int) -> None:
     backlog, numbers = Backlog(limit), {"g": 0, "h": 0}
-    for group, client_id in told:
-        backlog.put([report(numbers[group], client_id, group=group), marker(numbers[group] + 1, group)])
+    for group in groups:
+        backlog.put([report(numbers[group], group=group), marker(numbers[group] + 1, group)])
         numbers[group] += 2
     kept = backlog.take(999, 0)
-    assert sum(record.size for record in kept) <= limit
-    for group, told_of_it in numbers.items():
-        seqs = [e.seq for e in events(kept) if e.group == group]
-        assert seqs == list(range(told_of_it - len(seqs), told_of_it))
-
-
-def test_parts_of_one_round_and_of_one_table_do_not_supersede_each_other() -> None:
-    parts = [Round(**common(seq), brokers=(), started_ts=NOW, part=seq, parts=3) for seq in range(3)]  # type: ignore[arg-type]
-    tables = [
-        ConsumeProgress(**common(3 + n), broker_name="a", topic="T", queues=(QueueProgress(500 * n, 1, 1, 1),))  # type: ignore[arg-type]
-        for n in range(2)
-    ]
-    size = sum(len(encode_event(event)) + 400 for event in (*parts, *tables))
-    backlog = Backlog(size * 2)
-    for _ in range(3):
-        backlog.put([*parts, *tables])
-    kept = [decode_event(record.value) for record in backlog.take(99, 0)]
-    assert {event.part for event in kept if isinstance(event, Round)} == {0, 1, 2}
-    assert {event.queues[0].queue_id for event in kept if isinstance(event, ConsumeProgress)} == {0, 500}
+    assert sum(len(record.value) + 400 for record in kept) <= limit
+    assert backlog.given_up == 2 * len(groups) - sum(record.events for record in kept)
+    for group, told in numbers.items():
+        seqs = [event.seq for event in events(kept) if event.group == group]
+        assert seqs == list(range(told - len(seqs), told)), "one gap at most, before all that is kept"

@@ -26,7 +26,7 @@ def test_own_report_is_accepted_by_the_job() -> None:
     match = re.search(r"(?ms)^    (\{\"event\".*?\]\})\n", TEXT)
     assert match is not None
     value = json.dumps(json.loads(match[1])).encode()
-    event = decode_record(b"prod/orders", value, len(value), 1_700_000_000_000)
+    (event,) = decode_record(b"prod/orders", value, len(value), 1_700_000_000_000)
     assert isinstance(event, AssignmentReport)
     assert [queue.queue_id for queue in event.owned[0].queues] == [0, 1]
 

@@ -11,12 +11,13 @@ from threading import Event
 import pytest
 from kafka import KafkaConsumer
 
-from schemas.events import AnyEvent, Round, decode_event
+from schemas.events import AnyEvent, Round
 from schemas.identity import group_key
 from streaming.collector.output.kafka import KafkaOutput, make_producer
 from streaming.collector.output.other_collectors import OtherCollectorCheck, other_collectors
 from streaming.loopback import LoopbackKafka
 from tests.core.fleet import Fleet
+from tests.records import accepted
 
 pytestmark = [
     pytest.mark.kafka,
@@ -61,8 +62,8 @@ def read(broker: LoopbackKafka, count: int) -> list[tuple[bytes, AnyEvent]]:
     with closing(consumer):
         found = []
         for record in consumer:
-            found.append((record.key, decode_event(record.value)))
-            if len(found) == count:
+            found += [(record.key, event) for event in accepted(record.key, record.value)]
+            if len(found) >= count:
                 break
         return found
 
@@ -92,6 +93,7 @@ def test_another_collector_of_the_cluster_is_seen(broker: LoopbackKafka) -> None
     lookout = OtherCollectorCheck(broker.bootstrap_servers, {}, TOPIC, dict, Event())
     newest = [value for turn in range(2) for value in lookout.newest_values(turn)]
 
-    assert {event.group for event in map(decode_event, newest) if isinstance(event, Round)} == {"orders", "payments"}
+    told = [event for value in newest for event in accepted(None, value)]
+    assert {event.group for event in told if isinstance(event, Round)} == {"orders", "payments"}
     assert other_collectors(newest, {"c": "one"}) == {"c": {"two"}}
     assert other_collectors(newest, {"another": "three"}) == {}

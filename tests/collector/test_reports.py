@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from schemas.codec import MAX_EVENT_BYTES
+from schemas.codec import MAX_RECORD_BYTES
 from schemas.events import AssignmentReport, OwnedQueue, QueueProgress, Subscription, encode_event
 from streaming.collector.translation import reports
 from streaming.collector.translation.answers import (
@@ -101,7 +101,7 @@ def test_the_report_of_a_client_with_thousands_of_queues_fits_in_a_record() -> N
         schema=1, cluster="c", group="g", ts=1, round=1, seq=0, client_id="c", answered=True, answered_ts=1,
         owned=reports.owned_queues(table),
     )  # fmt: skip
-    assert len(encode_event(report)) <= MAX_EVENT_BYTES
+    assert len(encode_event(report)) <= MAX_RECORD_BYTES
 
 
 def test_offsets_of_many_queues_are_told_in_several_events_that_fit() -> None:
@@ -113,5 +113,5 @@ def test_offsets_of_many_queues_are_told_in_several_events_that_fit() -> None:
     group.begin_round(reports.LATEST_MILLIS)
     events = group.take(ConsumeStatsAnswer(ts=reports.LATEST_MILLIS, broker="a", group="g", code=0, table=rows))
     assert [len(event.queues) for event in events] == [500, 500, 100]
-    assert all(len(encode_event(event)) <= MAX_EVENT_BYTES for event in events)
+    assert all(len(encode_event(event)) <= MAX_RECORD_BYTES for event in events)
     assert [queue.queue_id for event in events for queue in event.queues] == list(range(1100))

@@ -1,6 +1,6 @@
 """A group whose events are refused is UNKNOWN, with the reason, until a round of it is taken again."""
 
-from schemas.codec import MAX_EVENT_BYTES
+from schemas.codec import MAX_RECORD_BYTES
 from schemas.events import Round, encode_event
 from schemas.facts import Fact, GroupFact, QuarantineFact
 from streaming.core.settings import Settings
@@ -10,7 +10,7 @@ from tests.core.fleet import T0, Fleet
 
 def kafka(event: object, offset: int, is_too_long: bool = False) -> Record:
     value = encode_event(event)
-    length = MAX_EVENT_BYTES + 1 if is_too_long else len(value)
+    length = MAX_RECORD_BYTES + 1 if is_too_long else len(value)
     return Record(b"c/g", value, length, None, event.ts + 20, "events", 0, offset)  # type: ignore[attr-defined]
 
 

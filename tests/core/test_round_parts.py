@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from schemas.codec import MAX_EVENT_BYTES
+from schemas.codec import MAX_RECORD_BYTES
 from schemas.events import AnyEvent, BrokerAnswer, NotAsked, Round, encode_event
 from schemas.facts import AlertFact, EventsLostFact, Fact, GroupFact, MembershipFact
 from streaming.collector.translation.round_parts import in_parts
@@ -59,9 +59,9 @@ def members(events: list[AnyEvent]) -> dict[str, list[str]]:
 def test_a_round_of_a_large_group_is_told_in_parts_that_fit_and_taken_as_one(lists: dict[str, tuple[str, ...]]) -> None:
     asked, reasons = IDS[:1000], tuple(NotAsked(client_id, "backing off" * 9) for client_id in IDS[1000:2000])
     whole = marker(lists, asked=asked, not_asked=reasons, pop_topics=("T",), routes_changed_ts=T0)
-    assert len(encode_event(whole)) > MAX_EVENT_BYTES
+    assert len(encode_event(whole)) > MAX_RECORD_BYTES
     parts = split(whole)
-    assert all(len(encode_event(part)) <= MAX_EVENT_BYTES for part in parts)
+    assert all(len(encode_event(part)) <= MAX_RECORD_BYTES for part in parts)
     assert [(part.seq, part.part, part.parts) for part in parts] == [
         (7 + index, index, len(parts)) for index in range(len(parts))
     ]

@@ -6,7 +6,7 @@ from itertools import chain
 import msgspec
 import pytest
 
-from schemas.codec import MAX_EVENT_BYTES, QUARANTINED_BYTES
+from schemas.codec import MAX_RECORD_BYTES, QUARANTINED_BYTES
 from schemas.events import AnyEvent, decode_event
 from schemas.facts import EventsLostFact, Fact, QuarantineFact
 from streaming.core.settings import Settings
@@ -195,7 +195,7 @@ def test_groups_of_another_cluster_are_not_forgotten_for_this_ones_time() -> Non
         (kafka(b"{"), "bad_json"),
         (kafka(b"\xff"), "bad_utf8"),
         (kafka(b'{"event":"round"}'), "bad_field"),
-        (kafka(b"x" * 10, length=MAX_EVENT_BYTES + 1), "too_long"),
+        (kafka(b"x" * 10, length=MAX_RECORD_BYTES + 1), "too_long"),
     ],
 )
 def test_a_record_that_cannot_be_used_is_a_fact(record: Record, reason: str) -> None:
@@ -223,12 +223,12 @@ def test_a_record_under_the_key_of_another_group_is_quarantined() -> None:
 
 
 def test_at_most_the_first_64_kb_are_kept_and_the_digest_is_of_the_whole() -> None:
-    whole = b"{" * (MAX_EVENT_BYTES - 1)
+    whole = b"{" * (MAX_RECORD_BYTES - 1)
     fact = quarantined(kafka(whole))
     assert fact.payload.bytes == whole[:QUARANTINED_BYTES]
     assert fact.payload.sha256 == sha256(whole).hexdigest()
     assert fact.payload.length == len(whole)
-    cut = quarantined(kafka(whole[:QUARANTINED_BYTES], length=MAX_EVENT_BYTES + 5, sha256="of the whole"))
+    cut = quarantined(kafka(whole[:QUARANTINED_BYTES], length=MAX_RECORD_BYTES + 5, sha256="of the whole"))
     assert cut.payload.sha256 == "of the whole"
 
 

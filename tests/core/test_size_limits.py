@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.codec import MAX_EVENT_BYTES
+from schemas.codec import MAX_RECORD_BYTES
 from schemas.events import (
     AnyEvent,
     AssignmentReport,
@@ -37,7 +37,7 @@ class Taking:
         self.seq += 1
         ts = T0 + at * 1000
         event: AnyEvent = event_type(schema=1, cluster="c", group="g", ts=ts, round=ts, seq=self.seq, **fields)
-        assert len(encode_event(event)) <= MAX_EVENT_BYTES
+        assert len(encode_event(event)) <= MAX_RECORD_BYTES
         return take(self.group, event)
 
     def round(self, at: int, *client_ids: str) -> list[Refused]:

@@ -6,13 +6,13 @@ from itertools import pairwise, takewhile
 import msgspec
 import pytest
 
-from schemas.codec import Rejected, decode_record
 from schemas.events import AnyEvent, AssignmentReport, ConsumeProgress, Round, TopicRoute
 from streaming.core.settings import Settings
 from streaming.demo.scenarios import SCENARIOS, Scenario, load_scenarios
 from streaming.demo.schedule import CLUSTER, ScheduledRecord, schedule
 from streaming.replay.alert_transitions import transitions
 from streaming.replay.core_engine import core_facts
+from tests.records import accepted
 
 START = 1_800_000_000_000
 
@@ -31,9 +31,7 @@ def events_of(played: list[ScheduledRecord], group: str) -> list[AnyEvent]:
     for one in played:
         if one.value is None or one.group != group:
             continue
-        event = decode_record(one.key, one.value, len(one.value), one.due_ms)
-        assert not isinstance(event, Rejected), event
-        events.append(event)
+        events += accepted(one.key, one.value, one.due_ms)
     return events
 
 

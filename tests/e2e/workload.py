@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from schemas.codec import MAX_EVENT_BYTES
+from schemas.codec import MAX_RECORD_BYTES
 from schemas.events import encode_event
 from schemas.facts import Fact, QuarantineFact
 from schemas.identity import group_key
@@ -63,6 +63,8 @@ def with_bad_ones(records: Iterable[Sent]) -> list[Sent]:
     good = list(records)
     key, value, partition = good[len(good) // 2]
     assert value is not None
+    broken = value.replace(b'"schema":1', b'"schema":"one"')
+    good[len(good) // 2] = Sent(key, b"[" + broken + b"," + value + b"," + broken + b"]", partition)
     bad = [
         Sent(b"e2e/G", b"not json", 0),
         Sent(b"e2e/G", b"\xff\xfe\xfd", 1),
@@ -70,8 +72,8 @@ def with_bad_ones(records: Iterable[Sent]) -> list[Sent]:
         Sent(None, value, 0),
         Sent(b"\xff", value, 1),
         Sent(b"e2e/of another group", value, 2),
-        Sent(key, b"{" + b" " * MAX_EVENT_BYTES + value[1:], partition),
-        Sent(key, value.replace(b'"schema":1', b'"schema":"one"'), partition),
+        Sent(key, b"{" + b" " * MAX_RECORD_BYTES + value[1:], partition),
+        Sent(key, broken, partition),
     ]
     del good[len(good) // 3]
     for number, record in enumerate(bad, start=1):

@@ -23,9 +23,10 @@ from streaming.replay.core_engine import run_core
 from streaming.replay.input_file import open_input
 from streaming.simulation.load.fleet_spec import FleetSpec
 from streaming.simulation.load.generated_fleet import GeneratedFleet, generated_fleet
-from streaming.simulation.load.generated_group import Record
+from streaming.simulation.load.generated_group import GroupRound
 from streaming.simulation.load.group_template import GroupTemplate
 from streaming.simulation.simulated_group import Shape
+from tests.records import accepted
 
 START_TS = 1_790_000_000_000
 SMALL = ("--groups", "3", "--clients", "3", "--queues", "4")
@@ -49,11 +50,11 @@ class Watched:
 
     def __init__(self) -> None:
         self.now = START_TS / 1000
-        self.sent: list[tuple[float, list[Record]]] = []
+        self.sent: list[tuple[float, GroupRound]] = []
         self.flushed = 0
 
-    def send(self, records: list[Record]) -> None:
-        self.sent.append((self.now, list(records)))
+    def send(self, group_round: GroupRound) -> None:
+        self.sent.append((self.now, group_round))
 
     def flush(self) -> None:
         self.flushed += 1
@@ -71,7 +72,7 @@ class Watched:
 def test_at_once_it_waits_for_nobody_and_ends_in_time(template: GroupTemplate) -> None:
     output = Watched()
     fed = Feed(output, clock=output.clock).at_once(fleet_of(template).rounds(), START_TS + 60_000)
-    events = [decode_event(value) for _, records in output.sent for _, value in records]
+    events = [decode_event(value) for _, group_round in output.sent for value in group_round.events]
     assert fed.seconds == 0
     assert fed.events == len(events)
     assert sum(isinstance(event, Round) for event in events) == 3 * 12
@@ -81,8 +82,8 @@ def test_at_once_it_waits_for_nobody_and_ends_in_time(template: GroupTemplate) -
 def test_paced_each_round_is_sent_when_its_marker_is_due(template: GroupTemplate) -> None:
     output, told = Watched(), []
     fed = Feed(output, told.append, output.clock).paced(fleet_of(template).rounds(), START_TS + 60_000)
-    for at, records in output.sent:
-        assert decode_event(records[-1][1]).ts / 1000 == pytest.approx(at, abs=0.01)
+    for at, group_round in output.sent:
+        assert decode_event(group_round.events[-1]).ts / 1000 == pytest.approx(at, abs=0.01)
     assert all(a <= b for (a, _), (b, _) in pairwise(output.sent))
     assert fed.late_s < 0.01
     assert output.flushed > 100
@@ -149,10 +150,10 @@ def test_what_cannot_be_done_is_refused(
     assert re.search(why, capsys.readouterr().err)
 
 
-def test_a_full_disk_is_an_error() -> None:
+def test_a_full_disk_is_an_error(template: GroupTemplate) -> None:
     output = FileOutput(Path("/dev/full"))
     with pytest.raises(PublishError, match="/dev/full: cannot be written: No space left"):
-        output.send([(b"k", b"v" * 5_000_000)])
+        output.send(next(fleet_of(template).rounds())._replace(events=[b"v" * 5_000_000]))
 
 
 @pytest.mark.kafka
@@ -166,7 +167,7 @@ def test_records_reach_kafka_under_their_keys(
     kafka.create_topic(topic, 3)
     assert main(["simulate", *SMALL, "--seconds", "60", "--kafka", servers, "--topic", topic]) == 0
     consumer = KafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest", consumer_timeout_ms=5000)
-    arrived = [(record.key, decode_event(record.value)) for record in consumer]
+    arrived = [(record.key, event) for record in consumer for event in accepted(record.key, record.value)]
     consumer.close()
     assert f"{len(arrived)} events of 3 groups" in capsys.readouterr().out
     assert {key for key, _ in arrived} == {f"simulated/{event.group}".encode() for _, event in arrived}

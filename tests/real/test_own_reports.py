@@ -46,7 +46,7 @@ def reports(log: str) -> list[AssignmentReport]:
 
 
 def taken(key: str, value: str) -> AnyEvent:
-    event = decode_record(key.encode(), value.encode(), len(value), None)
+    (event,) = decode_record(key.encode(), value.encode(), len(value), None)
     assert not isinstance(event, Rejected), event
     return event
 

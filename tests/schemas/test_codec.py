@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from schemas.codec import EARLIEST_TS, MAX_AHEAD_OF_ARRIVAL_MS, MAX_EVENT_BYTES, Rejected, decode_record
+from schemas.codec import EARLIEST_TS, MAX_AHEAD_OF_ARRIVAL_MS, MAX_RECORD_BYTES, Rejected, decode_record, record_values
 from schemas.events import EVENT_TYPES, AnyEvent, Round, encode_event
 from schemas.identity import group_key
 
@@ -23,7 +23,8 @@ PLAIN = (
 
 
 def decode(value: bytes | None, *, key: bytes | None = None, arrival_ts: int | None = None) -> AnyEvent | Rejected:
-    return decode_record(key, value, len(value or b""), arrival_ts)
+    (decoded,) = decode_record(key, value, len(value or b""), arrival_ts)
+    return decoded
 
 
 def reason(value: bytes | None, *, key: bytes | None = None, arrival_ts: int | None = None) -> str | None:
@@ -64,7 +65,7 @@ def with_seq(text: bytes) -> bytes:
         ("bad_field", b"null"),
         ("bad_field", b"7"),
         ("bad_field", b'"heartbeat"'),
-        ("bad_field", b"[" + PLAIN + b"]"),
+        (None, b"[" + PLAIN + b"]"),
         ("bad_field", b"{}"),
         ("bad_field", PLAIN.replace(b'"event":"round",', b"")),
         ("bad_field", PLAIN.replace(b'"event":"round"', b'"event":"raund"')),
@@ -122,15 +123,14 @@ def test_deep_nesting_of_a_megabyte_is_too_long() -> None:
 
 def test_length_is_judged_before_the_cut() -> None:
     cut = PLAIN[:100]
-    assert decode_record(None, cut, MAX_EVENT_BYTES + 1, None) == Rejected(
-        "too_long", f"{MAX_EVENT_BYTES + 1} bytes; the limit is {MAX_EVENT_BYTES}"
-    )
+    (rejected,) = decode_record(None, cut, MAX_RECORD_BYTES + 1, None)
+    assert rejected == Rejected("too_long", f"{MAX_RECORD_BYTES + 1} bytes; the limit is {MAX_RECORD_BYTES}")
 
 
 def test_longest_event_is_accepted() -> None:
-    filling = MAX_EVENT_BYTES - len(with_unknown(b'""'))
+    filling = MAX_RECORD_BYTES - len(with_unknown(b'""'))
     longest = with_unknown(b'"' + b"x" * filling + b'"')
-    assert len(longest) == MAX_EVENT_BYTES
+    assert len(longest) == MAX_RECORD_BYTES
     assert reason(longest) is None
     assert reason(longest + b" ") == "too_long"
 
@@ -263,3 +263,56 @@ def test_any_event_survives_the_wire(event: AnyEvent) -> None:
 def test_unknown_fields_change_nothing(event: AnyEvent, unknown: dict[str, object]) -> None:
     written = json.dumps(unknown | msgspec.to_builtins(event)).encode()
     assert decode(written) == event
+
+
+KEY = b"prod/orders"
+
+
+def array(*values: bytes) -> bytes:
+    return b"[" + b",".join(values) + b"]"
+
+
+def test_an_array_of_events_is_read_in_its_order() -> None:
+    decoded = decode_record(KEY, array(with_seq(b"1"), with_seq(b"2")), 1, TS)
+    assert [event.seq for event in decoded if not isinstance(event, Rejected)] == [1, 2]
+
+
+def test_a_bad_event_in_an_array_is_rejected_with_its_place_and_no_other() -> None:
+    bad = with_seq(b'"x"')
+    before, rejected, after = decode_record(KEY, array(PLAIN, bad, PLAIN), 1, TS)
+    assert before == after == decode(PLAIN)
+    assert isinstance(rejected, Rejected)
+    assert (rejected.reason, rejected.value) == ("bad_field", bad)
+    assert rejected.detail.startswith("event 2 of 3 in the record: Expected `int`")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (b"[]", "bad_field"),
+        (array(PLAIN)[:-1], "bad_json"),
+        (b"[[]]", "bad_field"),
+        (b"[" * 100_000, "bad_field"),
+        (array(PLAIN.replace(b"orders", b"\xff")), "bad_utf8"),
+    ],
+)
+def test_what_is_no_array_of_events_is_rejected(value: bytes, expected: str) -> None:
+    assert reason(value, key=KEY, arrival_ts=TS) == expected
+
+
+@pytest.mark.parametrize("key", [KEY, None])
+def test_an_event_of_another_group_in_an_array_is_rejected(key: bytes | None) -> None:
+    own, other = decode_record(key, array(PLAIN, with_group(b"other")), 1, None if key is None else TS)
+    assert own == decode(PLAIN)
+    assert isinstance(other, Rejected)
+    assert other.reason == "key_mismatch"
+
+
+@given(st.lists(st.integers(1, MAX_RECORD_BYTES), max_size=6))
+def test_events_are_joined_in_their_order_within_the_limit(sizes: list[int]) -> None:
+    encoded = [bytes([65 + number]) * size for number, size in enumerate(sizes)]
+    joined = list(record_values(encoded))
+    assert all(len(record.value) <= MAX_RECORD_BYTES for record in joined)
+    parts = [record.value[1:-1].split(b",") if record.events > 1 else [record.value] for record in joined]
+    assert [event for part in parts for event in part] == encoded
+    assert [record.events for record in joined] == [len(part) for part in parts]

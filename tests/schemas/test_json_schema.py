@@ -95,7 +95,8 @@ def _changed(event: dict[str, Any], path: tuple[str | int, ...], value: object) 
 
 def _decoded(event: dict[str, Any]) -> object:
     value = json.dumps(event).encode()
-    return decode_record(None, value, len(value), None)
+    (decoded,) = decode_record(None, value, len(value), None)
+    return decoded
 
 
 def test_files_are_what_the_definitions_give() -> None:
@@ -124,7 +125,7 @@ def test_schema_is_itself_valid_and_self_contained(name: str) -> None:
 
 def test_every_event_has_a_file_and_a_sample() -> None:
     tags = {str(event.__struct_config__.tag) for event in EVENT_TYPES}
-    assert set(SCHEMAS) == tags | {"events"}
+    assert set(SCHEMAS) == tags | {"events", "record"}
     assert set(SAMPLES) == tags
 
 
@@ -140,8 +141,21 @@ def test_sample_fills_in_every_field_and_is_accepted_by_both(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
+def test_a_record_is_an_event_or_an_array_of_events(name: str) -> None:
+    event = SAMPLES[name]
+    for value, is_valid in (
+        (event, True),
+        ([event, event], True),
+        ([], False),
+        ([[event]], False),
+        ([event, 1], False),
+    ):
+        assert _validator("record").is_valid(value) == is_valid
+
+
+@pytest.mark.parametrize("name", SAMPLES)
 def test_sample_is_refused_by_the_other_events_files(name: str) -> None:
-    others = set(SCHEMAS) - {name, "events"}
+    others = set(SCHEMAS) - {name, "events", "record"}
     assert not [other for other in others if _validator(other).is_valid(SAMPLES[name])]
 
 

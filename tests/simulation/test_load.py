@@ -27,11 +27,12 @@ from streaming.simulation.load.fleet_spec import (
     templates_for,
 )
 from streaming.simulation.load.generated_fleet import GeneratedFleet, generated_fleet
-from streaming.simulation.load.generated_group import GeneratedGroup
+from streaming.simulation.load.generated_group import GeneratedGroup, GroupRound
 from streaming.simulation.load.group_template import IDLE_ROUNDS, GroupTemplate
 from streaming.simulation.load.renaming import GroupIdentity, new_names
 from streaming.simulation.load.segment import WatchedGroup
 from streaming.simulation.simulated_group import Shape, SimulatedGroup
+from tests.records import accepted
 
 START_TS = 1_790_000_000_000
 PART = GroupIdentity("other-cluster", "other-source", "orders-consumer", "orders-events")
@@ -61,7 +62,7 @@ def lives(template: GroupTemplate, plan: Iterable[str | None], ts: int = START_T
     group.open(ts)
     try:
         while True:
-            yield from (value for _, value in group.next_round().records)
+            yield from group.next_round().events
     except StopIteration:
         return
 
@@ -107,18 +108,19 @@ def plain(fact: Fact, later_ms: int, names: dict[str, str], left_out: set[str]) 
 
 def test_events_are_what_the_schema_encodes(template: GroupTemplate) -> None:
     fleet = fleet_of(template, 2, churn=0.5)
-    for key, value in [*fleet.introduce(2), *whole_rounds(fleet, 500)]:
-        event = decode_event(value)
-        assert encode_event(event) == value
-        assert key == group_key("simulated", event.group).encode()
+    for group_round in [*fleet.introduce(2), *whole_rounds(fleet, 500)]:
+        for value in group_round.events:
+            assert encode_event(decode_event(value)) == value
+        for key, value in group_round.records():
+            assert {group_key("simulated", event.group).encode() for event in accepted(key, value)} == {key}
 
 
 def test_at_rest_the_proportion_is_the_collectors_minute_for_minute() -> None:
     fleet = fleet_of(GroupTemplate(USUAL, "m"), 1)
     list(fleet.introduce(1))
     for _ in range(3):
-        told = [group_round.records for group_round in islice(fleet.rounds(), IDLE_ROUNDS)]
-        counts = Counter(type(decode_event(value)).__name__ for records in told for _, value in records)
+        told = [group_round.events for group_round in islice(fleet.rounds(), IDLE_ROUNDS)]
+        counts = Counter(type(decode_event(value)).__name__ for events in told for value in events)
         assert counts.pop("ConsumeProgress") in (8, 10, 12), "two topics at two brokers, every 20 to 25 s"
         assert counts == {"Round": 12, "AssignmentReport": 60, "Heartbeat": 80, "TopicRoute": 2}
 
@@ -190,13 +192,13 @@ def test_faults_befall_their_share_of_groups(template: GroupTemplate) -> None:
     fleet = fleet_of(template, 8, churn=0, faulty=0.2)
     fleet.open()
     rounds = list(islice(fleet.rounds(), 8 * 12 * 60))[8 * 12 * 10 :]
-    rivals = sum(any(b"ByCircle" in value for _, value in group_round.records) for group_round in rounds)
+    rivals = sum(any(b"ByCircle" in value for value in group_round.events) for group_round in rounds)
     assert rivals / len(rounds) == pytest.approx(0.2 / 4, rel=0.5)
 
 
 def test_same_order_gives_the_same_bytes(template: GroupTemplate) -> None:
     fleets = [fleet_of(template, 2, churn=0.3, seed=seed) for seed in (7, 7, 8)]
-    first, again, other = ([*fleet.introduce(2), *whole_rounds(fleet, 300)] for fleet in fleets)
+    first, again, other = (list(values([*fleet.introduce(2), *whole_rounds(fleet, 300)])) for fleet in fleets)
     assert first == again
     assert first != other
 
@@ -217,10 +219,10 @@ def test_slower_rounds_give_the_rate_asked_for(groups: int, events_per_s: int) -
     list(fleet.introduce(4))
     rounds = list(islice(fleet.rounds(), 4 * 24))
     seconds = (rounds[-1].ts - rounds[0].ts) / 1000
-    assert sum(len(group_round.records) for group_round in rounds) / seconds * groups / 4 == pytest.approx(
+    assert sum(len(group_round.events) for group_round in rounds) / seconds * groups / 4 == pytest.approx(
         events_per_s, rel=0.07
     )
-    markers = [event for group_round in rounds if isinstance(event := decode_event(group_round.records[-1][1]), Round)]
+    markers = [event for group_round in rounds if isinstance(event := decode_event(group_round.events[-1]), Round)]
     assert [marker.ts for marker in markers] == [group_round.ts for group_round in rounds]
 
 
@@ -232,8 +234,8 @@ def test_faults_that_cannot_be_had_are_refused() -> None:
         templates_for(FleetSpec(1, clients=1, faults=faults_named(["cut_from_a_broker"])))
 
 
-def values(records: Iterable[tuple[bytes, bytes]]) -> Iterator[bytes]:
-    return (value for _, value in records)
+def values(rounds: Iterable[GroupRound]) -> Iterator[bytes]:
+    return (event for group_round in rounds for event in group_round.events)
 
 
 def folded(blob: bytes | None, told: Iterable[bytes]) -> tuple[bytes, list[Fact]]:

@@ -11,7 +11,8 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from schemas.events import AnyEvent
-from streaming.collector.output.backlog import Backlog, Waiting
+from streaming.collector.output.backlog import Backlog
+from streaming.collector.output.records import KafkaRecord
 from streaming.config import server_list
 
 MAX_BYTES_IN_FLIGHT = 8 * 1024 * 1024  # handed to kafka-python and not yet acknowledged
@@ -68,11 +69,16 @@ def _check_reachable(servers: list[str]) -> None:
 
 
 class KafkaOutput:
-    """``emit`` only puts events into the backlog; all else is the thread's."""
+    """``emit`` only puts events into the backlog; all else is the thread's.
+
+    ``sent`` counts events. ``losses`` rises when events were lost and Kafka takes others again: it is time to tell
+    everything once more.
+    """
 
     def __init__(self, connect: Callable[[], Producer], topic: str, limit_bytes: int) -> None:
         self.backlog = Backlog(limit_bytes)
         self.sent = 0
+        self.losses = 0
         self._connect = connect
         self._topic = topic
         self._stopping = Event()
@@ -91,9 +97,10 @@ class KafkaOutput:
 
     def close(self, timeout_s: float) -> None:
         """Send what still waits, for as long as that may take; the rest is given up, and said to be."""
+        self.backlog.close()
         self._stopping.set()
         self._thread.join(timeout_s)
-        left = len(self.backlog) + self._in_flight.count + self._lost
+        left = len(self.backlog) + self._in_flight.events + self._lost
         if left:
             log.warning("%s events were not taken by Kafka and are lost", left)
 
@@ -121,7 +128,7 @@ class KafkaOutput:
                 self._stopping.wait(RETRY_AFTER_S)
         return None
 
-    def _send(self, producer: Producer, record: Waiting) -> None:
+    def _send(self, producer: Producer, record: KafkaRecord) -> None:
         """Until kafka-python takes it: it refuses while it cannot learn of the topic's partitions."""
         while True:
             try:
@@ -130,20 +137,21 @@ class KafkaOutput:
             except KafkaError as error:
                 self._note_absence(True, str(error) or type(error).__name__)
                 if self._stopping.wait(0.2):
-                    self._lost += 1
+                    self._lost += record.events
                     return
-        number = self._in_flight.begin(len(record.value))
-        future.add_callback(lambda _: self._acknowledged(number))
+        number = self._in_flight.begin(record)
+        future.add_callback(lambda _: self._acknowledged(number, record.events))
         future.add_errback(lambda error: self._refused(number, error))
 
-    def _acknowledged(self, number: int) -> None:
+    def _acknowledged(self, number: int, events: int) -> None:
         self._in_flight.end(number)
-        self.sent += 1
+        self.sent += events
         self._note_absence(False, "")
 
     def _refused(self, number: int, error: BaseException) -> None:
         self._in_flight.end(number)
-        log.error("Kafka refused an event, which is lost: %s", error)
+        self.losses += 1
+        log.error("Kafka refused a record, which is lost: %s", error)
 
     def _note_absence(self, is_away: bool, why: str) -> None:
         """Say when Kafka goes and when it is back, once each."""
@@ -154,33 +162,39 @@ class KafkaOutput:
         elif not is_away and self._is_away:
             self._is_away = False
             given_up = self.backlog.given_up - self._given_up_before
-            log.warning("Kafka takes events again; %s still wait, %s were superseded", len(self.backlog), given_up)
+            self.losses += given_up > 0
+            log.warning("Kafka takes events again; %s still wait, %s were dropped", len(self.backlog), given_up)
 
 
 class _InFlight:
     """What is on its way to Kafka, and since when."""
 
     def __init__(self) -> None:
-        self._sizes: dict[int, tuple[int, float]] = {}
+        self._records: dict[int, tuple[KafkaRecord, float]] = {}
         self._bytes = 0
         self._next = 0
         self._changed = Condition()
 
     @property
     def count(self) -> int:
-        return len(self._sizes)
+        return len(self._records)
 
-    def begin(self, size: int) -> int:
+    @property
+    def events(self) -> int:
+        with self._changed:
+            return sum(record.events for record, _ in self._records.values())
+
+    def begin(self, record: KafkaRecord) -> int:
         with self._changed:
             self._next += 1
-            self._sizes[self._next] = size, time.monotonic()
-            self._bytes += size
+            self._records[self._next] = record, time.monotonic()
+            self._bytes += len(record.value)
             return self._next
 
     def end(self, number: int) -> None:
         with self._changed:
-            size, _ = self._sizes.pop(number)
-            self._bytes -= size
+            record, _ = self._records.pop(number)
+            self._bytes -= len(record.value)
             self._changed.notify_all()
 
     def wait_for_room(self, wait_s: float) -> bool:
@@ -190,5 +204,5 @@ class _InFlight:
     def waits_s(self) -> float:
         """For how long the oldest has been on its way."""
         with self._changed:
-            oldest = next(iter(self._sizes.values()), None)
+            oldest = next(iter(self._records.values()), None)
             return 0 if oldest is None else time.monotonic() - oldest[1]

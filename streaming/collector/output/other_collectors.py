@@ -30,7 +30,7 @@ class _Head(Struct):
     source: str = ""
 
 
-_decode = msgspec.json.Decoder(_Head).decode
+_decode = msgspec.json.Decoder(_Head | list[_Head]).decode
 
 
 def other_collectors(values: Iterable[bytes], sources: Mapping[str, str]) -> dict[str, set[str]]:
@@ -38,11 +38,12 @@ def other_collectors(values: Iterable[bytes], sources: Mapping[str, str]) -> dic
     found: dict[str, set[str]] = {}
     for value in values:
         try:
-            head = _decode(value)
+            decoded = _decode(value)
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue
-        if head.event == "round" and head.cluster in sources and head.source != sources[head.cluster]:
-            found.setdefault(head.cluster, set()).add(head.source)
+        for head in decoded if isinstance(decoded, list) else [decoded]:
+            if head.event == "round" and head.cluster in sources and head.source != sources[head.cluster]:
+                found.setdefault(head.cluster, set()).add(head.source)
     return found
 
 

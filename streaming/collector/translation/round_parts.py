@@ -5,11 +5,11 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from schemas.codec import MAX_EVENT_BYTES
+from schemas.codec import MAX_RECORD_BYTES
 from schemas.events import PARTS_AT_MOST, BrokerAnswer, NotAsked, Round, encode_event
 
 NAMES_FITTING_ONE_RECORD = 100
-PIECE_BYTES = MAX_EVENT_BYTES // 2  # of names in one part: topics and the rest stand beside them in each
+PIECE_BYTES = MAX_RECORD_BYTES // 2  # of names in one part: topics and the rest stand beside them in each
 BESIDE_A_NAME_BYTES = 4
 T = TypeVar("T")
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 def in_parts(marker: Round, number: Callable[[], dict[str, Any]]) -> list[Round]:
     """The marker, or its parts; ``number`` gives each further part its own ``seq``."""
     names = len(marker.asked) + len(marker.not_asked) + sum(1 + len(answer.client_ids) for answer in marker.brokers)
-    if names <= NAMES_FITTING_ONE_RECORD or len(encode_event(marker)) <= MAX_EVENT_BYTES:
+    if names <= NAMES_FITTING_ONE_RECORD or len(encode_event(marker)) <= MAX_RECORD_BYTES:
         return [marker]
     pieces: list[dict[str, Any]] = [{"brokers": answers} for answers in _packed(_pieces(marker.brokers), _answer_bytes)]
     pieces += [{"asked": ids} for ids in _packed(marker.asked, _name_bytes)]

@@ -7,7 +7,7 @@ from itertools import count
 from random import Random
 
 from streaming.simulation.load.fleet_spec import JOIN, FleetSpec
-from streaming.simulation.load.generated_group import GeneratedGroup, GroupRound, Record
+from streaming.simulation.load.generated_group import GeneratedGroup, GroupRound
 from streaming.simulation.load.group_template import IDLE_ROUNDS, GroupTemplate, RecordedDisruption
 from streaming.simulation.load.renaming import GroupIdentity
 from streaming.simulation.load.segment import CLUSTER
@@ -34,10 +34,10 @@ class GeneratedFleet:
             group.open(self._starts(0, number))
         self._begun = len(self._groups)
 
-    def introduce(self, up_to: int) -> Iterator[Record]:
+    def introduce(self, up_to: int) -> Iterator[GroupRound]:
         """The first ``up_to`` groups in as few events as it takes to know them, healthy, when the next round starts."""
         for number in range(self._begun, up_to):
-            yield from self._groups[number].introduce(self._starts(self._round + 1, number))
+            yield self._groups[number].introduce(self._starts(self._round + 1, number))
         self._begun = up_to
 
     def rounds(self) -> Iterator[GroupRound]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
+from schemas.codec import record_values
 from schemas.identity import group_key
 from streaming.simulation.load.event_template import SEQ, TS
 from streaming.simulation.load.group_template import GroupTemplate, RecordedDisruption
@@ -19,11 +20,15 @@ Record = tuple[bytes, bytes]  # Kafka's key and value
 
 
 class GroupRound(NamedTuple):
-    """The events of one round of a group. ``ts``: when its marker is told."""
+    """The encoded events of one round of a group. ``ts``: when its marker is told."""
 
     ts: int
     group: GeneratedGroup
-    records: list[Record]
+    events: list[bytes]
+
+    def records(self) -> list[Record]:
+        """As the collector sends them: one record a round, as far as they fit."""
+        return [(self.group.key, joined.value) for joined in record_values(self.events)]
 
 
 class GeneratedGroup:
@@ -41,7 +46,7 @@ class GeneratedGroup:
         idle_from: int = 0,
     ) -> None:
         self.template, self.identity = template, identity
-        self._key = group_key(identity.cluster, identity.group).encode()
+        self.key = group_key(identity.cluster, identity.group).encode()
         self._next_disruption, self._idle_from = next_disruption, idle_from
         self._names = new_names(template.placeholders, identity, random)
         self._numbers = [0] * template.placeholders.numbers
@@ -56,13 +61,13 @@ class GeneratedGroup:
         self._begin(self.template.first_minute, ts)
         self._start_clients()
 
-    def introduce(self, ts: int) -> list[Record]:
+    def introduce(self, ts: int) -> GroupRound:
         """As few events as make it known, all before ``ts``; it is idle then."""
         self._begin(self.template.introduction, ts - self.template.introduction.duration_ms)
         self._start_clients()
-        records = [record for _ in self._segment.rounds for record in self._round()]
+        events = [event for _ in self._segment.rounds for event in self._round()]
         self._start_idle(ts)
-        return records
+        return GroupRound(ts, self, events)
 
     def next_round(self) -> GroupRound:
         """The segment that comes next."""
@@ -71,13 +76,13 @@ class GeneratedGroup:
         marker_ts = self._numbers[TS] + self._segment.marker_ms[self._index]
         return GroupRound(marker_ts, self, self._round())
 
-    def _round(self) -> list[Record]:
-        names, numbers, records = self._names, self._numbers, []
+    def _round(self) -> list[bytes]:
+        names, numbers, events = self._names, self._numbers, []
         for event_template in self._segment.rounds[self._index]:
             numbers[SEQ] += 1
-            records.append((self._key, event_template.fill(names, numbers)))
+            events.append(event_template.fill(names, numbers))
         self._index += 1
-        return records
+        return events
 
     def _next_segment(self) -> None:
         """After an idle minute a disruption may come; after anything else the group is idle."""
