@@ -20,9 +20,9 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FOLDER = Path(__file__).with_name("json")
 
 _COMMENT = (
-    f"UTF-8. A record has at most {MAX_RECORD_BYTES} bytes: one event, or an array of events of one group. Unknown fields "
-    "are ignored. Integers are written without fraction or exponent. The Kafka key is cluster/group. Made from "
-    "schemas/events.py: change that, not this file."
+    f"UTF-8. A record has at most {MAX_RECORD_BYTES} bytes: one event, or an array of events of one group. "
+    "Unknown fields are ignored. Integers are written without fraction or exponent. The Kafka key is "
+    "cluster/group. Made from schemas/events.py: change that, not this file."
 )
 
 
