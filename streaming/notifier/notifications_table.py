@@ -38,6 +38,7 @@ _ARROW = {
 _SCHEMA = pa.schema(
     [pa.field(one.name, _ARROW[one.type], metadata={"comment": one.comment}) for one in NOTIFICATIONS.columns]
 )
+_SCHEMA_WITHOUT_COMMENTS = pa.schema([column.remove_metadata() for column in _SCHEMA])
 
 
 class Delivery(NamedTuple):
@@ -145,9 +146,11 @@ class NotificationsTable:
         self._left = []
 
     def _append(self, batch: _Batch) -> None:
+        """A table that is there keeps its comments: Delta refuses rows whose columns have other ones."""
+        schema = _SCHEMA_WITHOUT_COMMENTS if DeltaTable.is_deltatable(self._path) else _SCHEMA
         write_deltalake(
             self._path,
-            pa.Table.from_pylist([asdict(row) for row in batch.rows], _SCHEMA),
+            pa.Table.from_pylist([asdict(row) for row in batch.rows], schema),
             mode="append",
             partition_by=list(NOTIFICATIONS.partitioned_by),
             name=NOTIFICATIONS.name,

@@ -4,10 +4,12 @@ import os
 import stat
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
 from streaming.notices import Text
+from streaming.notifier import notifications_table
 from streaming.notifier.notifications_table import Delivery, NotificationsTable
 from tests.notices.incidents import INCIDENTS, NOW
 
@@ -86,3 +88,18 @@ def test_files_are_not_for_everybody(tmp_path: Path, folder: Path) -> None:
         os.umask(before)
     (left,) = folder.iterdir()
     assert stat.S_IMODE(left.stat().st_mode) & 0o007 == 0
+
+
+def test_rows_are_appended_to_a_table_whose_columns_have_the_comments_of_an_older_evenkeel(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = [field.with_metadata({"comment": "as it was"}) for field in notifications_table._SCHEMA]
+    with monkeypatch.context() as older:
+        older.setattr(notifications_table, "_SCHEMA", pa.schema(fields))
+        first = NotificationsTable(str(tmp_path), folder)
+        first.add(outcome(1))
+        first.write()
+    outcomes = NotificationsTable(str(tmp_path), folder)
+    outcomes.add(outcome(2))
+    outcomes.write()
+    assert written(tmp_path) == ["title 1", "title 2"]
