@@ -1,4 +1,4 @@
-"""The history tables: one row a fact, appended."""
+"""The history tables: rows are appended and never changed."""
 
 from schemas.ddl import sql_type
 from schemas.observed import Observed
@@ -43,7 +43,7 @@ QUEUE_FINDINGS = Table(
         Column("from_time", "TIMESTAMP", "start of the interval, inclusive"),
         Column("to_time", "TIMESTAMP", "end of the interval, exclusive"),
         Column("duration_ms", "BIGINT", "to_time - from_time, in milliseconds"),
-        Column("next_finding", "STRING", "what was found of the queue after it"),
+        Column("next_finding", "STRING", "finding of the queue after the interval"),
         SEQ,
         TS,
         DATE,
@@ -53,22 +53,22 @@ QUEUE_FINDINGS = Table(
 
 MEMBERSHIP_CHANGES = Table(
     name="membership_changes",
-    comment="One row whenever a client appeared in or disappeared from one broker's list of a group's members.",
+    comment="One row for each time that a client appeared in, or disappeared from, one broker's list of members.",
     columns=(
         CLUSTER,
         GROUP,
         BROKER,
         CLIENT,
         Column("change", "STRING", "appeared or disappeared"),
-        Column("reason", "STRING", "registered, unregistered, expired or closed, where a producer saw it; else null"),
+        Column("reason", "STRING", "registered, unregistered, expired or closed; null: no producer saw why"),
         Column("entries", "BIGINT", "how often the broker lists the client id now; 2: two channels under one id"),
         Column(
             "first_seen",
             "BOOLEAN",
-            "true: it stood in the first list that the broker gave of the group, so when it came is not known; null in"
+            "true: it was in the first list that the broker gave of the group, so it may have joined earlier; null in"
             " rows of an older evenkeel",
         ),
-        Column("addresses", "ARRAY<STRING>", "ip:port of each entry, where known"),
+        Column("addresses", "ARRAY<STRING>", "ip:port of each entry; empty: not known"),
         SEQ,
         TS,
         DATE,
@@ -78,23 +78,35 @@ MEMBERSHIP_CHANGES = Table(
 
 REBALANCES = Table(
     name="rebalances",
-    comment="One row a rebalance: from the first change of a group's members or routes until every queue had its"
+    comment="One row for each rebalance: from the first change of a group's members or routes until every queue had its"
     " expected owner again.",
     columns=(
         CLUSTER,
         GROUP,
-        Column("trigger", "STRING", "what set it off"),
+        Column("trigger", "STRING", "what began it: join, leave, join and leave, route, or not seen"),
         Column("members_joined", "ARRAY<STRING>", "client ids that joined"),
         Column("members_left", "ARRAY<STRING>", "client ids that left"),
         Column("topics", "ARRAY<STRING>", "topics with queues that changed owner or whose route changed"),
-        Column("from_time", "TIMESTAMP", "the first change"),
-        Column("to_time", "TIMESTAMP", "when it converged, or was given up"),
+        Column("from_time", "TIMESTAMP", "when the first change was seen"),
+        Column("to_time", "TIMESTAMP", "when it converged, or when evenkeel gave it up"),
         Column("duration_ms", "BIGINT", "to_time - from_time, in milliseconds"),
-        Column("converged", "BOOLEAN", "false: it was given up, since evidence was lost or it never ended"),
-        Column("queues_moved", "BIGINT", "queues that changed owner"),
-        Column("fewest_moves", "BIGINT", "the fewest queues that had to change owner; null: not known"),
-        Column("duplicated_ms", "BIGINT", "queue-milliseconds in which queues had two or more owners"),
-        Column("orphaned_ms", "BIGINT", "queue-milliseconds in which queues had no owner, by all members"),
+        Column(
+            "converged",
+            "BOOLEAN",
+            "true: every queue had its expected owner again; false: it was given up after too long a time",
+        ),
+        Column("queues_moved", "BIGINT", "number of queues that changed owner"),
+        Column("fewest_moves", "BIGINT", "number of queues that had to change owner at least; null: not known"),
+        Column(
+            "duplicated_ms",
+            "BIGINT",
+            "time in which queues had two or more owners, summed over queues, in milliseconds",
+        ),
+        Column(
+            "orphaned_ms",
+            "BIGINT",
+            "time in which queues had no owner by the reports of all members, summed over queues, in milliseconds",
+        ),
         SEQ,
         TS,
         DATE,
@@ -104,32 +116,34 @@ REBALANCES = Table(
 
 ALERTS = Table(
     name="alerts",
-    comment="One row a transition of an alert, or a change of an open alert's queues or cause. The newest row of a"
-    " fingerprint (largest seq) is how the alert stands.",
+    comment="One row for each transition of an alert, and for each change of an open alert's queues, cause or severity."
+    " The newest row of a fingerprint (largest seq) is the present state of the alert.",
     columns=(
         CLUSTER,
         GROUP,
-        Column("topic", "STRING", "RocketMQ topic; null or empty for an alert about the whole group"),
-        Column("kind", "STRING", "the finding that it alerts on, of a queue, topic or group"),
+        Column("topic", "STRING", "RocketMQ topic; null or empty: the alert is about the whole group"),
+        Column("kind", "STRING", "finding that the alert is about, of queues, a topic or the group"),
         Column(
-            "fingerprint", "STRING", "names the alert: one for each (cluster, consumer_group, topic, kind), for ever"
+            "fingerprint",
+            "STRING",
+            "identifies the alert: one for each (cluster, consumer_group, topic, kind), always the same",
         ),
         Column("state", "STRING", "pending, firing or resolved"),
         SEVERITY,
-        Column("cause", "STRING", "SAME_CLIENT_ID, VIEW_DIVERGENCE, ... or UNEXPLAINED; null where not asked"),
+        Column("cause", "STRING", "SAME_CLIENT_ID, VIEW_DIVERGENCE, ... or UNEXPLAINED; null: the kind needs none"),
         Column(
             "observed",
             sql_type(Observed),
             "what shows the finding and its cause: one struct for each kind of evidence, most of them null;"
             " docs/findings.md names those of each cause; null in rows of evenkeel 0.1",
         ),
-        Column("evidence", "STRING", "the same in English, in rows of evenkeel 0.1; null since"),
+        Column("evidence", "STRING", "the same as an English sentence, in rows of evenkeel 0.1; null in later rows"),
         Column("reason", "STRING", "why this row was written: which transition, or what changed"),
         Column(
             "queues",
             "ARRAY<STRUCT<broker_name:STRING,queue_id:INT,actual_owners:ARRAY<STRING>,expected_owners:ARRAY<STRING>,"
             "waiting:BIGINT>>",
-            "the message queues that it is about; waiting: messages not consumed, null where no offsets are known",
+            "message queues that the alert is about; waiting: number of messages not consumed, null: not known",
         ),
         Column(
             "clients",
@@ -140,16 +154,16 @@ ALERTS = Table(
         Column(
             "changes",
             "ARRAY<STRUCT<change_time:TIMESTAMP,what:STRING,subject:STRING>>",
-            "what changed from ten minutes before it until now, the newest last, at most 10; what: joined, left,"
+            "changes from ten minutes before the alert until the row, the newest last, at most 10; what: joined, left,"
             " route_changed, broker_lost or broker_returned; subject: a client id, a topic or a broker's name",
         ),
-        Column("waiting", "BIGINT", "messages not consumed in its queues; null where no offsets are known"),
-        Column("oldest_time", "TIMESTAMP", "the oldest message not consumed came after this; null: not known"),
-        Column("since_time", "TIMESTAMP", "since when the first of its queues has been so"),
-        Column("active_time", "TIMESTAMP", "when the finding began to hold"),
-        Column("fired_time", "TIMESTAMP", "when it began to fire; null: it has not"),
-        Column("resolved_time", "TIMESTAMP", "when it was resolved; null: it is open"),
-        Column("stale", "BOOLEAN", "true: evidence was lost while it was open, so that it can't resolve"),
+        Column("waiting", "BIGINT", "number of messages not consumed in its queues; null: not known"),
+        Column("oldest_time", "TIMESTAMP", "the oldest message not consumed was stored after this; null: not known"),
+        Column("since_time", "TIMESTAMP", "since when the first of its queues has had the finding"),
+        Column("active_time", "TIMESTAMP", "when the alert became pending"),
+        Column("fired_time", "TIMESTAMP", "when the alert began to fire; null: it has not fired"),
+        Column("resolved_time", "TIMESTAMP", "when the alert was resolved; null: it is open"),
+        Column("stale", "BOOLEAN", "true: evidence that could resolve the alert is missing"),
         SEQ,
         TS,
         DATE,
@@ -160,19 +174,23 @@ ALERTS = Table(
 
 GROUP_STATUS = Table(
     name="group_status",
-    comment="One row whenever a consumer group's state as a whole changed. The newest row of a group (largest seq) is"
-    " how it stands.",
+    comment="One row for each change of a consumer group's status, and one an hour without a change. The newest row of"
+    " a group (largest seq) is its present status.",
     columns=(
         CLUSTER,
         GROUP,
         Column("status", "STRING", "healthy, findings, settling, unknown, excluded or empty"),
-        Column("reason", "STRING", "why it is unknown or excluded"),
-        Column("members", "BIGINT", "members of the group"),
-        Column("members_reporting", "BIGINT", "members whose report of their queues is young enough to count"),
-        Column("queues", "BIGINT", "message queues of the topics that it subscribes to"),
-        Column("finding_counts", "MAP<STRING,BIGINT>", "queues of each finding; those of none are left out"),
-        Column("brokers_covered", "BIGINT", "brokers that answered lately"),
-        Column("brokers_known", "BIGINT", "brokers that host its topics"),
+        Column("reason", "STRING", "why the group, or one of its queues, is not judged; null: all are judged"),
+        Column("members", "BIGINT", "number of members"),
+        Column("members_reporting", "BIGINT", "number of members of which every instance has reported its queues"),
+        Column("queues", "BIGINT", "number of message queues of the group's topics"),
+        Column(
+            "finding_counts",
+            "MAP<STRING,BIGINT>",
+            "finding -> number of queues with it; findings of a topic or the group: how often they hold",
+        ),
+        Column("brokers_covered", "BIGINT", "number of brokers that answered lately"),
+        Column("brokers_known", "BIGINT", "number of brokers known"),
         SEQ,
         TS,
         DATE,
@@ -183,21 +201,25 @@ GROUP_STATUS = Table(
 
 QUARANTINE = Table(
     name="quarantine",
-    comment="One row a record that could not be used, with where it came from and what it held.",
+    comment="One row for each record that could not be used: where it came from, and its content.",
     columns=(
-        Column("cluster", "STRING", "cluster of the record's key; null where the key does not tell"),
-        Column("consumer_group", "STRING", "consumer group of the record's key; null where the key does not tell"),
-        Column("reason", "STRING", "a stable word: bad_json, bad_field, too_long, key_mismatch, absurd_time, ..."),
+        Column("cluster", "STRING", "cluster, by the record's key; null: the key does not say it"),
+        Column("consumer_group", "STRING", "consumer group, by the record's key; null: the key does not say it"),
+        Column(
+            "reason",
+            "STRING",
+            "one of a fixed set of words: bad_json, bad_field, too_long, key_mismatch, absurd_time, ...",
+        ),
         Column("detail", "STRING", "what was wrong, and where"),
-        Column("source_topic", "STRING", "Kafka topic, or file"),
+        Column("source_topic", "STRING", "Kafka topic, or name of the file"),
         Column("source_partition", "INT", "Kafka partition; null in files"),
-        Column("source_offset", "BIGINT", "Kafka offset, or the line's seq"),
-        Column("record_key", "STRING", "the record's key; bytes that are not UTF-8 are replaced"),
+        Column("source_offset", "BIGINT", "Kafka offset; in files: seq of the line"),
+        Column("record_key", "STRING", "key of the record as text; bytes that are not UTF-8 are replaced"),
         Column("length", "BIGINT", "length of the whole value, in bytes"),
         Column("sha256", "STRING", "SHA-256 of the whole value, in hex"),
         Column("preview", "STRING", "the first 200 bytes of the value as text"),
-        Column("value", "BINARY", "the first 64 KB of the value; null: it had none"),
-        Column("ts", "TIMESTAMP", "when the record arrived; 1970-01-01 in files, which don't tell"),
+        Column("value", "BINARY", "the first 64 KB of the value; null: the record had none"),
+        Column("ts", "TIMESTAMP", "when the record arrived; 1970-01-01 in files, which do not say it"),
         DATE,
     ),
     keep_days=30,
@@ -205,22 +227,22 @@ QUARANTINE = Table(
 
 MONITOR_HEALTH = Table(
     name="monitor_health",
-    comment="How evenkeel itself is doing: one row per cluster every 15 s or so. A gap means that nobody watched.",
+    comment="How evenkeel itself works: one row per cluster about every 15 s. A gap means that evenkeel did not watch.",
     columns=(
         CLUSTER,
         Column("status", "STRING", "ok, idle (nothing arrived), late, or data_lost (Kafka dropped unread records)"),
-        Column("batch_id", "BIGINT", "micro-batch of the detection job"),
-        Column("consumer_groups", "BIGINT", "groups of which something arrived"),
-        Column("rounds", "BIGINT", "collection rounds read since the row before"),
-        Column("events", "BIGINT", "events read since the row before"),
-        Column("quarantined", "BIGINT", "records quarantined since the row before"),
-        Column("brokers_unanswered", "BIGINT", "broker answers that were missing in those rounds"),
+        Column("batch_id", "BIGINT", "number of the detection job's micro-batch"),
+        Column("consumer_groups", "BIGINT", "number of groups of which an event arrived since the row before"),
+        Column("rounds", "BIGINT", "number of collection rounds read since the row before"),
+        Column("events", "BIGINT", "number of events read since the row before"),
+        Column("quarantined", "BIGINT", "number of records quarantined since the row before"),
+        Column("brokers_unanswered", "BIGINT", "number of broker answers that were missing in those rounds"),
         Column("lag_ms", "BIGINT", "how far the newest round is behind the job's clock, in milliseconds"),
         Column("events_per_s", "DOUBLE", "events read per second since the row before"),
         Column("batch_ms", "BIGINT", "how long the micro-batch took, in milliseconds"),
         Column("state_bytes", "BIGINT", "size of the job's state, in bytes"),
-        Column("records_lost", "BIGINT", "records that Kafka dropped before they were read"),
-        Column("detail", "STRING", "what else there is to say"),
+        Column("records_lost", "BIGINT", "number of records that Kafka dropped before they were read"),
+        Column("detail", "STRING", "further explanation of the status; null: none"),
         Column("ts", "TIMESTAMP", "when it was measured, by the job's clock"),
         DATE,
     ),
@@ -229,24 +251,30 @@ MONITOR_HEALTH = Table(
 
 NOTIFICATIONS = Table(
     name="notifications",
-    comment="What became of each page at each destination, told by the notifier: one row an outcome. What could not be"
-    " delivered is a row too, and once more one when it was in the end, or was over before.",
+    comment="Outcomes of each page at each destination, written by the notifier: one row for each outcome. A page that"
+    " fails has a row for that, and another one when it is delivered later, or is over before.",
     columns=(
         CLUSTER,
-        Column("key", "STRING", "names the incident: one key from its first notice to its last, also at the sink"),
+        Column("key", "STRING", "identifies the incident, at the sink too: the same from its first notice to its last"),
         Column("sink", "STRING", "name of the destination in the alert rules"),
-        Column("outcome", "STRING", "delivered, failed (it is tried again) or missed (over before it was delivered)"),
-        Column("detail", "STRING", "why it failed or was missed; null when delivered"),
-        Column("status", "STRING", "firing or resolved: what the sink was to be told"),
+        Column(
+            "outcome",
+            "STRING",
+            "delivered, failed (it will be tried again) or missed (it was over before it was delivered)",
+        ),
+        Column("detail", "STRING", "why it failed or was missed; null: it was delivered"),
+        Column("status", "STRING", "firing or resolved: what the notice says"),
         SEVERITY,
         Column(
-            "trouble", "STRING", "monitor_blind, monitor_late or group_blind, where evenkeel sees nothing; else null"
+            "trouble",
+            "STRING",
+            "monitor_blind, monitor_late or group_blind: evenkeel itself sees nothing; null: a page about alerts",
         ),
-        Column("consumer_groups", "ARRAY<STRING>", "RocketMQ consumer groups that it is about"),
-        Column("fingerprints", "ARRAY<STRING>", "the alerts that it is about"),
-        Column("since", "TIMESTAMP", "since when the incident has been so"),
-        Column("title", "STRING", "the page's title"),
-        Column("ts", "TIMESTAMP", "when, by the notifier's clock"),
+        Column("consumer_groups", "ARRAY<STRING>", "RocketMQ consumer groups that the page is about"),
+        Column("fingerprints", "ARRAY<STRING>", "fingerprints of the alerts that the page is about"),
+        Column("since", "TIMESTAMP", "when the incident began"),
+        Column("title", "STRING", "title of the page"),
+        Column("ts", "TIMESTAMP", "time of the outcome, by the notifier's clock"),
         DATE,
     ),
     keep_days=90,
@@ -254,15 +282,15 @@ NOTIFICATIONS = Table(
 
 MONITOR_FAULTS = Table(
     name="monitor_faults",
-    comment="Times at which evenkeel could not judge a group through a fault of its own side: one row each.",
+    comment="One row for each time that a fault of evenkeel, or a loss of events, kept it from judging a group.",
     columns=(
         CLUSTER,
         GROUP,
         Column("fault", "STRING", "evaluation_failed (an error in evenkeel) or events_lost (a gap in what arrived)"),
-        Column("error", "STRING", "evaluation_failed: the error"),
-        Column("place", "STRING", "evaluation_failed: where in the code"),
-        Column("source", "STRING", "events_lost: the producer whose events are missing"),
-        Column("events_lost", "BIGINT", "events_lost: how many, by the producer's own numbering"),
+        Column("error", "STRING", "evaluation_failed: text of the error; else null"),
+        Column("place", "STRING", "evaluation_failed: function and line in the code; else null"),
+        Column("source", "STRING", "events_lost: producer whose events are missing; else null"),
+        Column("events_lost", "BIGINT", "events_lost: number of events, by the producer's numbering; else null"),
         SEQ,
         TS,
         DATE,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Column(NamedTuple):
-    """``type`` is Spark SQL's."""
+    """A column. ``type`` is a type of Spark SQL; ``comment`` says what it is, its unit, and what null means."""
 
     name: str
     type: str
@@ -14,9 +14,10 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """``keep_days``: how long rows are kept unless the configuration says otherwise; 0 is for ever.
+    """A Delta table. ``keep_days``: for how long rows are kept unless the configuration says otherwise; 0: for ever.
 
-    ``keep_newest_of``: the newest row of each of these is kept beyond that, since it still holds.
+    ``keep_newest_of``: columns; the newest row of each combination of their values is kept for ever, because it still
+    holds. ``merge_keys``: columns that identify a row of a table of current state; empty: rows are only appended.
     """
 
     name: str
@@ -32,24 +33,28 @@ CLUSTER = Column("cluster", "STRING", "name configured for a set of name servers
 GROUP = Column("consumer_group", "STRING", "RocketMQ consumer group")
 TOPIC = Column("topic", "STRING", "RocketMQ topic")
 BROKER = Column("broker_name", "STRING", "RocketMQ broker name; replicas share it")
-QUEUE_ID = Column("queue_id", "INT", "number of the message queue on that topic and broker, from 0")
-CLIENT = Column("client_id", "STRING", "client id of the consumer instance, ip@instance")
+QUEUE_ID = Column("queue_id", "INT", "queue id: the queues of a topic on one broker are numbered from 0")
+CLIENT = Column("client_id", "STRING", "RocketMQ client id, ip@instance")
 SEQ = Column("seq", "BIGINT", "number of the fact behind this row; it counts up within (cluster, consumer_group)")
-TS = Column("ts", "TIMESTAMP", "when the group's clock told it: the time of its newest collection round")
+TS = Column("ts", "TIMESTAMP", "time of the collection round that brought the fact")
 DATE = Column("date", "DATE", "UTC day of ts; the table is partitioned by it")
 FINDING = Column(
     "finding",
     "STRING",
-    "EXCLUDED, DUPLICATED, ORPHANED, STALLED, SLOW_CONSUMER, CONSUME_DISABLED, UNKNOWN, SETTLING, PHANTOM, MISPLACED"
-    " or MATCH",
+    "EXCLUDED, DUPLICATED, ORPHANED, STALLED, SLOW_CONSUMER, CONSUME_DISABLED, UNKNOWN, SETTLING, PHANTOM, MISPLACED,"
+    " MATCH or NO_MEMBERS",
 )
-CAUSE = Column("cause", "STRING", "why, by evidence: SAME_CLIENT_ID, VIEW_DIVERGENCE, ...; null where not asked")
+CAUSE = Column(
+    "cause", "STRING", "cause of the finding: SAME_CLIENT_ID, VIEW_DIVERGENCE, ...; null: the finding needs none"
+)
 EXPECTED = Column(
-    "expected_owners", "ARRAY<STRING>", "client ids that the allocate strategy gives the queue to; null: not known"
+    "expected_owners",
+    "ARRAY<STRING>",
+    "client ids that should own the queue, by the allocate strategy; null: not known",
 )
 ACTUAL = Column(
     "actual_owners",
     "ARRAY<STRING>",
-    "client ids that report to own the queue; an id twice means two instances; empty: nobody does; null: not known",
+    "client ids that report to own the queue; an id twice means two instances; empty: no client does; null: not known",
 )
 SEVERITY = Column("severity", "STRING", "critical, warning, info or none")

@@ -40,13 +40,13 @@ from schemas.table_definition import (
 )
 
 _FACT_COMMENTS = {
-    "identity": "checkpoint of the detection job that told the fact",
-    "shard": "part of the groups that the fact's group belongs to",
-    "seq": "counts the facts of one (cluster, group); quarantined records: their Kafka offset or line",
-    "fact": "which payload column is filled; group facts fill group_status",
+    "identity": "identity of the detection job's checkpoint that the fact came from",
+    "shard": "number of the shard of the group's state",
+    "seq": "number of the fact within (cluster, group); of a quarantined record: its Kafka offset or line",
+    "fact": "kind of the fact: the payload column of this name is filled, for group it is group_status",
     "cluster": CLUSTER.comment,
-    "group": "RocketMQ consumer group; empty where a quarantined record does not tell",
-    "topic": "RocketMQ topic, where the fact is about one",
+    "group": "RocketMQ consumer group; empty: the key of a quarantined record does not say it",
+    "topic": "RocketMQ topic; null: the fact is about no single topic",
     "ts": TS.comment,
     "date": DATE.comment,
 }
@@ -60,7 +60,7 @@ _PAYLOAD_COMMENTS = {payload_column(payload): _payload_comment(payload) for payl
 
 FACTS = Table(
     name="facts",
-    comment="The log that all other tables are made from: one row a fact, appended in order, never changed.",
+    comment="The log from which all other tables are made: one row for each fact, appended in order, never changed.",
     columns=tuple(
         Column(name, sql_type, (_FACT_COMMENTS | _PAYLOAD_COMMENTS)[name])
         for name, sql_type in (FACT_KEY_COLUMNS | payload_columns()).items()
@@ -70,7 +70,7 @@ FACTS = Table(
 
 QUEUE_ASSIGNMENTS = Table(
     name="queue_assignments",
-    comment="One row a message queue of each group, as it stands now: who owns it, who should, and what was found.",
+    comment="One row for each message queue of each group, as it is now: its owners, expected owners and finding.",
     columns=(
         CLUSTER,
         GROUP,
@@ -80,11 +80,15 @@ QUEUE_ASSIGNMENTS = Table(
         FINDING,
         SEVERITY,
         CAUSE,
-        Column("reason", "STRING", "why it is EXCLUDED, UNKNOWN or SETTLING"),
+        Column(
+            "reason",
+            "STRING",
+            "why the finding is EXCLUDED, UNKNOWN or SETTLING, or another explanation; null: none",
+        ),
         EXPECTED,
         ACTUAL,
         Column("since", "TIMESTAMP", "since when the finding has been the same"),
-        Column("present", "BOOLEAN", "false: the queue is gone from the route and nobody holds it"),
+        Column("present", "BOOLEAN", "false: the queue is no longer in the topic's route, and no client owns it"),
         SEQ,
         TS,
     ),
@@ -94,23 +98,23 @@ QUEUE_ASSIGNMENTS = Table(
 
 GROUP_MEMBERS = Table(
     name="group_members",
-    comment="One row a client of each group, as last known. Clients that have left stay for a while, present = false.",
+    comment="One row for each client of each group, as last known. One that left stays for a while, present = false.",
     columns=(
         CLUSTER,
         GROUP,
         CLIENT,
-        Column("present", "BOOLEAN", "true: a broker lists it as a member"),
+        Column("present", "BOOLEAN", "true: some broker lists it as a member"),
         Column("since", "TIMESTAMP", "since when it has been a member, or no longer is one"),
-        Column("brokers", "ARRAY<STRING>", "brokers that list it"),
-        Column("instances", "BIGINT", "how many processes carry this client id; more than 1 is a fault"),
-        Column("addresses", "ARRAY<STRING>", "ip:port of its channels, where known"),
-        Column("language", "STRING", "JAVA, CPP, GO, ..."),
-        Column("version", "STRING", "RocketMQ version of the client"),
-        Column("message_model", "STRING", "CLUSTERING or BROADCASTING"),
-        Column("strategy", "STRING", "allocate strategy, as reported"),
-        Column("orderly", "BOOLEAN", "true: it consumes orderly and locks its queues"),
-        Column("subscriptions", "ARRAY<STRING>", "what it subscribes to"),
-        Column("start_time", "TIMESTAMP", "when the client started, as reported"),
+        Column("brokers", "ARRAY<STRING>", "names of the brokers that list it"),
+        Column("instances", "BIGINT", "number of processes with this client id; more than 1 is a fault"),
+        Column("addresses", "ARRAY<STRING>", "ip:port of its channels; empty: not known"),
+        Column("language", "STRING", "JAVA, CPP, GO, ...; null: not known"),
+        Column("version", "STRING", "RocketMQ version of the client; null: not known"),
+        Column("message_model", "STRING", "CLUSTERING or BROADCASTING; null: not known"),
+        Column("strategy", "STRING", "class name of its allocate strategy; null: it has not reported one"),
+        Column("orderly", "BOOLEAN", "true: it consumes in order and locks its queues; null: not known"),
+        Column("subscriptions", "ARRAY<STRING>", "topics that it subscribes to, by its report"),
+        Column("start_time", "TIMESTAMP", "when it started, by its report; null: not known"),
         SEQ,
         TS,
     ),
