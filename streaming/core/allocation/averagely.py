@@ -13,7 +13,7 @@ from streaming.core.allocation.strategy import check, position_of
 class Averagely:
     """``AllocateMessageQueueAveragely``, RocketMQ's default.
 
-    The list of queues is cut into one slice a client; where it does not divide evenly, the first clients get one
+    Each client gets one slice of the list of queues. If the queues do not divide evenly, the first clients get one
     more. With more clients than queues the last clients get none.
     """
 

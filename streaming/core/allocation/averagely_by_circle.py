@@ -1,4 +1,4 @@
-"""AVG_BY_CIRCLE: the queues are dealt out one by one."""
+"""AVG_BY_CIRCLE: each client in turn gets one queue."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""CONFIG: the client was given its queues."""
+"""CONFIG: each client gets the queues that its own configuration lists."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from schemas.identity import MessageQueue
 
 @dataclass(frozen=True, slots=True)
 class ByConfig:
-    """``AllocateMessageQueueByConfig``: returns its list as it is, whoever asks and whatever exists.
+    """``AllocateMessageQueueByConfig``: returns the configured list, whatever clients and queues there are.
 
-    There is no check: the list may name queues of other topics or of no topic, and one of them twice. None stands for
-    Java's null, which the client takes as an empty list.
+    RocketMQ does not check the list: it may name queues of other topics, queues that do not exist, and a queue twice.
+    None stands for Java's null, which the client takes as an empty list.
     """
 
     message_queue_list: tuple[MessageQueue, ...] | None

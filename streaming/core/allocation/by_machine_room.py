@@ -13,9 +13,10 @@ from streaming.core.allocation.strategy import check, position_of
 class ByMachineRoom:
     """``AllocateMessageQueueByMachineRoom``: brokers are named ``room@broker``; ``consumeridcs`` names rooms.
 
-    Of the queues in these rooms each client gets an equal slice; the remainder is dealt out one by one from the end of
-    the list, so a share is not contiguous and differs from AVG. Queues of other rooms are nobody's. All clients take
-    part, wherever they run.
+    Of the queues in these rooms each client gets an equal slice. The remainder, which is the end of the list, goes to
+    the first clients, one queue each. So a share is not contiguous and differs from AVG. No client gets queues of other
+    rooms. All clients get a share, whatever room they run in.
+
     None stands for Java's null: a NullPointerException as soon as one broker name has a room.
     """
 

@@ -23,7 +23,7 @@ class ConsistentHash:
     """``AllocateMessageQueueConsistentHash`` with RocketMQ's own hash function.
 
     Every client has ``virtual_node_cnt`` nodes on the ring; a queue belongs to the first node at or after its own
-    place. With 0 nodes nobody gets anything. Another count or a custom hash function cannot be seen from outside.
+    place. With 0 nodes no client gets a queue. Another count or a custom hash function cannot be seen from outside.
     """
 
     virtual_node_cnt: int = DEFAULT_VIRTUAL_NODE_CNT
@@ -73,8 +73,8 @@ class Ring:
 def ring_of(client_ids: tuple[str, ...], virtual_node_cnt: int) -> Ring:
     """The ring of these members, kept until others push it out: building it takes a hash for every node.
 
-    Clients are put on in the order of the list; where two nodes meet at one place, the later stays. The nodes of an id
-    that is listed again are numbered on from the nodes that it has, so they are further nodes and not the same ones.
+    Clients are added in the order of the list. If two nodes have the same place, the later one replaces the other. If
+    an id is listed again, its new nodes get the numbers after those that it has, so they are further nodes.
     """
     owner_at: dict[int, int] = {}
     for position, client_id in enumerate(client_ids):

@@ -1,4 +1,4 @@
-"""MACHINE_ROOM_NEARBY: queues go to clients of their own room while there is one."""
+"""MACHINE_ROOM_NEARBY: queues go to clients of their own room, if it has any."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

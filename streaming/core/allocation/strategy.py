@@ -23,7 +23,7 @@ class Strategy(Protocol):
         """``allocate`` for the client at each position of a list of at least one id, in one pass.
 
         It holds for the first position of an id that is listed twice; ``allocate_all`` copies it to the others.
-        Raises what any of the clients would be thrown.
+        Raises AllocationError if Java throws for any of the clients.
         """
 
 

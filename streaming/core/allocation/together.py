@@ -19,9 +19,9 @@ class Allocation:
 def allocate_all(strategy: Strategy, queues: Iterable[MessageQueue], client_ids: Iterable[str]) -> Allocation:
     """Sort as every client does, then ask the strategy once for all of them.
 
-    Two clients with one id both see themselves at its first position, so both get that share and nobody the next one.
-    Without members there is nobody to compute anything, not even an error. Raises AllocationError where any client is
-    thrown one.
+    Two clients with one id both see themselves at its first position, so both get that share, and no client
+    gets that of the second position. Without members the allocation is empty, even where a strategy would throw. Raises
+    AllocationError if the strategy throws for any client.
     """
     members = sort_client_ids(client_ids)
     if not members:
