@@ -1,10 +1,14 @@
-"""What it costs to compute who should own what: 20 clients, a topic of 32 queues, all clients at once."""
+"""What it costs to compute who should own what: 20 clients, a topic of 32 queues, all clients at once.
+
+Beside it RocketMQ's own Java over the same topics, and that both give every client the same queues.
+"""
 
 from random import Random
 from statistics import median
 from time import perf_counter
 
 from bench.results import Results
+from bench.rocketmq_java import Fleet, Measured, NoJava, measure_java
 from schemas.identity import MessageQueue
 from streaming.core.allocation import (
     Averagely,
@@ -20,30 +24,40 @@ from streaming.core.allocation import (
 TOPICS, RUNS = 100, 9
 ROOMS = ("east", "west")
 
-_Fleet = tuple[list[MessageQueue], list[str]]
-
 
 def measure(results: Results, quick: bool) -> None:
-    with results.part("allocation"):
-        results.put("allocation", _all_strategies())
-
-
-def _all_strategies() -> dict[str, object]:
-    """Microseconds a topic; the clients and queues are others for each topic, so that no cache answers."""
     random = Random(1)
-    runs = [[_fleet(random, number) for number in range(TOPICS)] for _ in range(RUNS)]
-    strategies: tuple[Strategy, ...] = (
+    fleets = [_fleet(random, number) for number in range(TOPICS * RUNS)]
+    strategies = _strategies(fleets[0])
+    with results.part("allocation"):
+        for strategy in strategies:
+            results.put(f"allocation.{strategy.name}.us_per_topic", _us_per_topic(strategy, fleets))
+    keys = {strategy.name: f"allocation.{strategy.name}.rocketmq_java_us_per_topic" for strategy in strategies}
+    with results.part(*keys.values()):
+        try:
+            measured = measure_java(fleets, TOPICS, ROOMS)
+        except NoJava as why:
+            for key in keys.values():
+                results.put(key, {"skipped": str(why)})
+            return
+        for strategy in strategies:
+            _require_same_shares(strategy, fleets, measured[strategy.name])
+            results.put(keys[strategy.name], measured[strategy.name].us_per_topic)
+
+
+def _strategies(first: Fleet) -> tuple[Strategy, ...]:
+    """``bench/java/Allocations.java`` builds the same."""
+    return (
         Averagely(),
         AveragelyByCircle(),
-        ByConfig(tuple(runs[0][0][0][:2])),
+        ByConfig(tuple(first[0][:2])),
         ByMachineRoom(frozenset(ROOMS)),
         ConsistentHash(),
         MachineRoomNearby(Averagely(), by_prefix="-"),
     )
-    return {strategy.name: {"us_per_topic": _us_per_topic(strategy, runs)} for strategy in strategies}
 
 
-def _fleet(random: Random, number: int) -> _Fleet:
+def _fleet(random: Random, number: int) -> Fleet:
     """Names with rooms: MACHINE_ROOM reads ``room@broker``, MACHINE_ROOM_NEARBY what stands before the first -."""
     brokers = [f"{room}@{room}-broker" for room in ROOMS]
     queues = [MessageQueue(f"topic-{number}", broker, queue_id) for broker in brokers for queue_id in range(16)]
@@ -57,11 +71,23 @@ def _fleet(random: Random, number: int) -> _Fleet:
     return queues, clients
 
 
-def _us_per_topic(strategy: Strategy, runs: list[list[_Fleet]]) -> float:
-    def once(fleets: list[_Fleet]) -> float:
+def _us_per_topic(strategy: Strategy, fleets: list[Fleet]) -> float:
+    """Clients and queues are others for each topic, so that no cache answers."""
+
+    def once(some: list[Fleet]) -> float:
         began = perf_counter()
-        for queues, clients in fleets:
+        for queues, clients in some:
             allocate_all(strategy, queues, clients)
         return perf_counter() - began
 
+    runs = [fleets[first : first + TOPICS] for first in range(0, len(fleets), TOPICS)]
     return round(median(map(once, runs)) / TOPICS * 1e6, 1)
+
+
+def _require_same_shares(strategy: Strategy, fleets: list[Fleet], java: Measured) -> None:
+    """Raises AssertionError for the first client that gets other queues, or in another order."""
+    for (queues, clients), shares in zip(fleets, java.shares, strict=True):
+        ours = allocate_all(strategy, queues, clients)
+        for client, share in zip(ours.client_ids, ours.shares, strict=True):
+            if share != shares[client]:
+                raise AssertionError(f"{strategy.name}: {client} gets {share}, by RocketMQ's Java {shares[client]}")

@@ -15,7 +15,7 @@ from streaming.spark.packages import SHIPPED_WITH_SPARK, spark_packages
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
-from tests.real import rocketmq  # noqa: E402
+from tests.real import jars as rocketmq_jars  # noqa: E402
 
 HEAD = "# SHA-256 of the jars that are fetched: scripts/pin_jars.py writes this file.\n"
 
@@ -34,5 +34,5 @@ def write(path: Path, *lines: str) -> None:
 
 
 write(CHECKSUMS, pinned(spark_packages(), SHIPPED_WITH_SPARK), pinned(kafka.COORDINATES))
-versions = (rocketmq.OLD_LINE, rocketmq.NEWEST)
-write(rocketmq.CHECKSUMS, *(pinned(rocketmq.rocketmq_coordinates(version)) for version in versions))
+versions = (rocketmq_jars.OLD_LINE, rocketmq_jars.NEWEST)
+write(rocketmq_jars.CHECKSUMS, *(pinned(rocketmq_jars.rocketmq_coordinates(version)) for version in versions))

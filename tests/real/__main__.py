@@ -3,7 +3,7 @@
 import sys
 
 from streaming.errors import SetupError
-from tests.real.rocketmq import NEWEST, OLD_LINE, rocketmq_jars
+from tests.real.jars import NEWEST, OLD_LINE, rocketmq_jars
 
 try:
     for version in (NEWEST, OLD_LINE):

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.real.rocketmq import NEWEST, OLD_LINE, LoopbackRocketMQ
+from tests.real.jars import NEWEST, OLD_LINE
+from tests.real.rocketmq import LoopbackRocketMQ
 
 
 @pytest.fixture(scope="module", params=[NEWEST, OLD_LINE])

@@ -10,30 +10,18 @@ from types import TracebackType
 from typing import Literal, TypeVar
 
 from streaming.collector.wire.acl import Credentials
-from streaming.jvm.jars import fetch
 from tests.real import asking
+from tests.real.jars import NEWEST, rocketmq_jars
 from tests.real.jvm import JAVA_SOURCES, JavaProcess, compile_java
 
 P = TypeVar("P", bound=JavaProcess)
 PATIENCE_S = 120  # with a busy machine
-NEWEST, OLD_LINE = "5.3.3", "4.9.7"
 # The 4.x line ends where these files are missing; the 5.x line has them in its jars.
 LOGBACK = """<configuration>
   <appender name="out" class="ch.qos.logback.core.ConsoleAppender"><encoder><pattern>%d %-5level %m%n</pattern></encoder></appender>
   <root level="WARN"><appender-ref ref="out"/></root>
 </configuration>
 """  # noqa: E501
-
-
-CHECKSUMS = Path(__file__).with_name("jars.sha256")
-
-
-def rocketmq_coordinates(version: str) -> list[str]:
-    return [f"org.apache.rocketmq:rocketmq-{module}:{version}" for module in ("namesrv", "broker", "client")]
-
-
-def rocketmq_jars(version: str) -> list[Path]:
-    return fetch(rocketmq_coordinates(version), checksums=CHECKSUMS)
 
 
 class Broker(JavaProcess):

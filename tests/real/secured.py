@@ -2,7 +2,8 @@
 
 import json
 
-from tests.real.rocketmq import OLD_LINE, LoopbackRocketMQ
+from tests.real.jars import OLD_LINE
+from tests.real.rocketmq import LoopbackRocketMQ
 
 ACCESS_KEY, SECRET_KEY = "evenkeel-loopback", "a-secret-of-the-test"
 PLAIN_ACL = f"accounts:\n- accessKey: {ACCESS_KEY}\n  secretKey: {SECRET_KEY}\n  admin: true\n"

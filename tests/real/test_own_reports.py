@@ -8,8 +8,9 @@ import pytest
 from schemas.codec import Rejected, decode_record
 from schemas.events import AnyEvent, AssignmentReport
 from tests.e2e.job import ROOT
+from tests.real.jars import NEWEST, rocketmq_jars
 from tests.real.jvm import JAVA_SOURCES, compile_java
-from tests.real.rocketmq import NEWEST, LoopbackRocketMQ, rocketmq_jars
+from tests.real.rocketmq import LoopbackRocketMQ
 
 pytestmark = [pytest.mark.rocketmq, pytest.mark.timeout(600)]
 

@@ -16,6 +16,7 @@ from tests.e2e import tables
 from tests.e2e.job import Job
 from tests.e2e.workload import PARTITIONS, end_offsets, folded, received
 from tests.real.collecting import Collecting
+from tests.real.jars import NEWEST, OLD_LINE
 from tests.real.outcome import Firing, Outcome
 from tests.real.plays import (
     LOST_FROM_S,
@@ -25,7 +26,7 @@ from tests.real.plays import (
     SUBSCRIBES_WRONGLY_UNTIL_S,
     UNTIL_S,
 )
-from tests.real.rocketmq import NEWEST, OLD_LINE, LoopbackRocketMQ
+from tests.real.rocketmq import LoopbackRocketMQ
 from tests.real.stage import conduct
 
 pytestmark = [pytest.mark.rocketmq, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(1800)]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from streaming.cli import main
-from tests.real.rocketmq import NEWEST, OLD_LINE
+from tests.real.jars import NEWEST, OLD_LINE
 from tests.real.secured import ACCESS_KEY, SECRET_KEY, SecuredRocketMQ
 
 pytestmark = [pytest.mark.rocketmq, pytest.mark.timeout(600)]

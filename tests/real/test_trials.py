@@ -14,8 +14,9 @@ from streaming.loopback import LoopbackKafka
 from tests.e2e.job import Job
 from tests.e2e.workload import PARTITIONS, folded, received
 from tests.real.collecting import Collecting
+from tests.real.jars import NEWEST, OLD_LINE
 from tests.real.outcome import Firing, Outcome
-from tests.real.rocketmq import NEWEST, OLD_LINE, LoopbackRocketMQ
+from tests.real.rocketmq import LoopbackRocketMQ
 from tests.real.stage import conduct
 from tests.real.trials import (
     BRIEF_STOPS_S,
