@@ -9,12 +9,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from bench.slower_rounds import factor_for, slower
+from bench.slower_rounds import slower
 from streaming.feed.console_producer import ConsoleProducer, as_lines
 from streaming.feed.feeding import Clock, Fed, Feed
 from streaming.simulation.load.fleet_spec import FleetSpec, templates_for
 from streaming.simulation.load.generated_fleet import GeneratedFleet, generated_fleet
 from streaming.simulation.load.generated_group import GroupRound
+from streaming.simulation.load.segment import ROUND_MS
 
 WRITE_BYTES = 1 << 20
 
@@ -40,13 +41,13 @@ class Batch(NamedTuple):
 class Feeder:
     """The fleet behind a pipe; every method waits for its answer, but ``begin_live``, which ``end_live`` waits for.
 
-    ``events_per_s``: of all groups together, None: as many as there are live.
+    ``round_s``: how far apart a group's rounds are.
     """
 
-    def __init__(self, spec: FleetSpec, folder: Path, start_ts: int, events_per_s: float | None = None) -> None:
+    def __init__(self, spec: FleetSpec, folder: Path, start_ts: int, round_s: float = ROUND_MS / 1000) -> None:
         self._ours, theirs = multiprocessing.get_context("spawn").Pipe()
         self._process = multiprocessing.get_context("spawn").Process(
-            target=_serve, args=(theirs, spec, folder, start_ts, events_per_s), daemon=False
+            target=_serve, args=(theirs, spec, folder, start_ts, round_s), daemon=False
         )
         self._theirs = theirs
 
@@ -97,10 +98,8 @@ class Feeder:
 
 
 class _Server:
-    def __init__(self, spec: FleetSpec, folder: Path, start_ts: int, events_per_s: float | None) -> None:
-        templates = templates_for(spec)
-        if events_per_s is not None:
-            templates = [slower(template, factor_for(spec.groups, events_per_s)) for template in templates]
+    def __init__(self, spec: FleetSpec, folder: Path, start_ts: int, round_s: float) -> None:
+        templates = [slower(template, round_s) for template in templates_for(spec)]
         self._fleet = generated_fleet(spec, templates, start_ts)
         self._folder = folder
         self._files = 0
@@ -134,8 +133,8 @@ class _Server:
         return Batch(path, number, records, events)
 
 
-def _serve(pipe: Connection, spec: FleetSpec, folder: Path, start_ts: int, events_per_s: float | None) -> None:
-    server = _Server(spec, folder, start_ts, events_per_s)
+def _serve(pipe: Connection, spec: FleetSpec, folder: Path, start_ts: int, round_s: float) -> None:
+    server = _Server(spec, folder, start_ts, round_s)
     while True:
         try:
             what, arguments = pipe.recv()

@@ -12,7 +12,6 @@ from streaming.simulation.load.fleet_spec import FleetSpec
 
 GROUPS = 10_000
 TOPIC = "groups-10000"
-STEADY_EVENTS_PER_S = 17_000
 STEADY_TRIGGER_S = 5
 CLIENTS = FleetSpec(GROUPS).clients
 SETTLING_S = 15  # not counted
@@ -24,7 +23,7 @@ def measure(results: Results, _quick: bool) -> None:
     with (
         results.part("job.groups_10000", "job.cost_at_twice_the_groups", "job.steady_busy_ratio"),
         environment() as here,
-        Feeder(spec, here.folder, start_ts, STEADY_EVENTS_PER_S) as feeder,
+        Feeder(spec, here.folder, start_ts) as feeder,
         PlainLoop() as plain,
     ):
         here.others.update((feeder.pid, plain.pid))

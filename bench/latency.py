@@ -12,8 +12,8 @@ from bench.throughput import CatchUp
 from streaming.simulation.load.fleet_spec import FleetSpec
 from streaming.spark.projections.query import start_projections
 
-GROUPS, EVENTS_PER_S = 1_000, 2_000
-CHURN = 0.02  # of groups in each round: about three changes a second
+GROUPS = 1_000
+CHURN = 0.0075  # of groups in each round: about three changes a second
 TOPIC = "latency"
 PREPARING_MS = 30_000
 
@@ -23,7 +23,7 @@ def measure(results: Results, quick: bool) -> None:
     with results.part("latency"), environment() as here:
         spec = FleetSpec(groups, churn=CHURN)
         start_ts = time.time_ns() // 1_000_000 + PREPARING_MS
-        with Feeder(spec, here.folder, start_ts, EVENTS_PER_S) as feeder:
+        with Feeder(spec, here.folder, start_ts) as feeder:
             here.others.add(feeder.pid)
             work = CatchUp(here, feeder, None, TOPIC)
             work.preload(groups)

@@ -1,4 +1,4 @@
-"""Templates with rounds further apart, so that many groups give as many events a second as a benchmark wants."""
+"""Templates with rounds further apart, so that many groups give as few rounds a second as a benchmark wants."""
 
 from copy import copy
 from dataclasses import replace
@@ -7,18 +7,12 @@ from streaming.simulation.load.event_template import TS
 from streaming.simulation.load.group_template import GroupTemplate
 from streaming.simulation.load.segment import ROUND_MS, Segment
 
-EVENTS_A_ROUND = 164 / 12  # of a group of 20 clients at two brokers, on average
 
-
-def factor_for(groups: int, events_per_s: float) -> float:
-    """By how much all intervals grow, so that ``groups`` give so many events."""
-    return round(1000 * groups * EVENTS_A_ROUND / events_per_s) / ROUND_MS
-
-
-def slower(template: GroupTemplate, factor: float) -> GroupTemplate:
-    """The same events, at times that are so many times as far apart."""
-    found = copy(template)
-    found.first_minute, found.idle = _slower(template.first_minute, factor), _slower(template.idle, factor)
+def slower(template: GroupTemplate, round_s: float) -> GroupTemplate:
+    """The same events with a round every ``round_s``; all intervals grow alike."""
+    factor, found = round(1000 * round_s) / ROUND_MS, copy(template)
+    found.first_minutes = _slower(template.first_minutes, factor)
+    found.idle = tuple(_slower(minute, factor) for minute in template.idle)
     found.disruptions = {
         name: one._replace(segment=_slower(one.segment, factor), mended_ms=round(one.mended_ms * factor))
         for name, one in template.disruptions.items()

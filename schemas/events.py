@@ -19,6 +19,7 @@ Name = Annotated[str, Meta(min_length=1, max_length=1024)]
 Millis = Annotated[int, Meta(ge=0, le=253_402_300_799_999, description="epoch milliseconds, UTC")]
 Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Offset = Annotated[int, Meta(ge=-1, le=2**63 - 1)]
+Lag = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 MessageModel = Literal["CLUSTERING", "BROADCASTING"]
 
 
@@ -132,6 +133,8 @@ class AssignmentReport(Event, tag="assignment_report", frozen=True, kw_only=True
     ``start_ts`` (``PROP_CONSUMER_START_TIMESTAMP``) tells two instances with one client id apart.
     ``pop`` are the queues of its pop table: such a client does not balance itself.
     ``consume_type`` (``PROP_CONSUME_TYPE``) is the client's own; a heartbeat's is that of the group's last heartbeat.
+    ``data_version``: a number that differs when anything here but times and ``cached_msg_count`` differs. A later round
+    confirms the report by it (``ConfirmedReport``); 0: no round does.
     """
 
     client_id: Name
@@ -147,6 +150,7 @@ class AssignmentReport(Event, tag="assignment_report", frozen=True, kw_only=True
     owned: tuple[OwnedQueues, ...] = ()
     pop: tuple[OwnedQueues, ...] = ()
     consume_type: str | None = None
+    data_version: Count = 0
 
 
 class QueueProgress(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -176,6 +180,8 @@ class BrokerAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
     ``listed_since``: ``ts`` of the marker that first told this list; 0: not known. Where markers got lost, it tells
     whether the list was another one in between. ``entries``: of a list that is told in several parts of a round, how
     many entries it has in all; 0: it stands here whole.
+    ``data_version``: a number that differs when the list differs in more than its order. ``unchanged``: the list is the
+    one that was told last under this number, and is left out here.
     """
 
     broker_name: Name
@@ -184,6 +190,8 @@ class BrokerAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
     error: str | None = None
     listed_since: Millis = 0
     entries: Count = 0
+    data_version: Count = 0
+    unchanged: bool = False
 
 
 class NotAsked(Struct, frozen=True, gc=False):
@@ -191,6 +199,47 @@ class NotAsked(Struct, frozen=True, gc=False):
 
     client_id: Name
     reason: str
+
+
+class ConfirmedReport(Struct, frozen=True, array_like=True, gc=False):
+    """A client said at ``answered_ts`` the same as in its last report with this ``data_version``.
+
+    ``busy`` are the owned queues in which it has messages in hand: their places among the queues of that report that
+    are not dropped, in the order of topic, broker name and queue id. The counts themselves change all the time and are
+    not told.
+    """
+
+    client_id: Name
+    data_version: Count
+    answered_ts: Millis
+    busy: tuple[Count, ...] = ()
+
+
+class QueueOffsets(Struct, frozen=True, array_like=True, gc=False):
+    """Offsets of one queue, as in ``QueueProgress``; lags are relative to ``broker_offset`` and so take fewer bytes."""
+
+    queue_id: Count
+    broker_offset: Offset
+    consumer_lag: Lag
+    pull_lag: Lag
+    consumed_ts: Millis = 0
+
+    @property
+    def consumer_offset(self) -> int:
+        return self.broker_offset - self.consumer_lag
+
+    @property
+    def pull_offset(self) -> int:
+        return self.broker_offset - self.pull_lag
+
+
+class TopicOffsets(Struct, frozen=True, array_like=True, gc=False):
+    """The same as a ``ConsumeProgress``: what a broker said at ``ts`` of the group's offsets of one topic."""
+
+    broker_name: Name
+    topic: Name
+    ts: Millis
+    queues: tuple[QueueOffsets, ...]
 
 
 class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -209,6 +258,9 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     from 0. Lists, ``asked`` and ``not_asked`` are spread over them, all else stands in each. It counts as one marker.
     ``look``: the producer has just started and does not know which groups had members before; so it tells this of every
     group without members, and of one that has never been heard of it says nothing.
+    ``asked`` are the clients that were asked for a report, without those that ``reports`` confirms.
+    ``reports`` confirms what clients have said before, ``offsets`` tells what brokers said since the round before: the
+    same as events of their own, in fewer bytes. They count before the marker.
     """
 
     brokers: tuple[BrokerAnswer, ...]
@@ -224,6 +276,8 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     parts: Annotated[int, Meta(ge=1, le=PARTS_AT_MOST)] = 1
     subscribed: tuple[Name, ...] | None = None
     look: bool = False
+    reports: tuple[ConfirmedReport, ...] = ()
+    offsets: tuple[TopicOffsets, ...] = ()
 
 
 class Forget(Event, tag="forget", frozen=True, kw_only=True, omit_defaults=True, gc=False):

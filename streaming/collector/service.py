@@ -134,10 +134,13 @@ async def _watch(one: Watched, stop: asyncio.Event, output: KafkaOutput | None) 
     log.info("%s: watching, a round every %g s", one.cluster, one.policy.interval_ms / 1000)
     one.probe.recall(one.memory.load())
     pace, stopping = Pace(one.policy.interval_ms / 1000), asyncio.create_task(stop.wait())
-    last_summary = time.monotonic()
+    last_summary, losses = time.monotonic(), 0
     try:
         while not stop.is_set():
             began = time.monotonic()
+            if output is not None and output.losses != losses:
+                losses = output.losses
+                one.view.translation.tell_all()
             report = await _round(one, stopping)
             upcoming = pace.ended(began, time.monotonic())
             if report is not None:

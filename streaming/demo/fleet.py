@@ -10,7 +10,7 @@ from streaming.demo.schedule import CLUSTER, ScheduledRecord
 from streaming.simulation.load.fleet_spec import JOIN, FleetSpec, faults_named, templates_for
 from streaming.simulation.load.generated_fleet import GeneratedFleet
 from streaming.simulation.load.generated_group import GeneratedGroup, GroupRound
-from streaming.simulation.load.group_template import IDLE_ROUNDS, GroupTemplate, RecordedDisruption
+from streaming.simulation.load.group_template import ROUNDS_A_MINUTE, GroupTemplate, RecordedDisruption
 from streaming.simulation.load.renaming import GroupIdentity
 
 GROUPS = (
@@ -94,7 +94,7 @@ def simulated_schedule(templates: list[GroupTemplate], start_ms: int) -> Iterato
     groups = []
     for index, name in enumerate(GROUPS):
         identity = GroupIdentity(CLUSTER, f"demo {start_ms}", name, f"{name}-events", has_nanos=False)
-        template, idle_from = templates[index % len(templates)], IDLE_ROUNDS - 1 - index % IDLE_ROUNDS
+        template, idle_from = templates[index % len(templates)], ROUNDS_A_MINUTE - 1 - index % ROUNDS_A_MINUTE
         groups.append(GeneratedGroup(template, identity, Random(f"{SEED}/{name}"), schedule.next_disruption, idle_from))
     fleet, numbers = GeneratedFleet(groups, start_ms - KNOWN_BEFORE_MS), count()
     for group_round in fleet.introduce(len(groups)):

@@ -38,6 +38,7 @@ def look_policy(policy: Policy, include: tuple[str, ...]) -> InspectPolicy:
             "timeout_ms": min(policy.timeout_ms, TIMEOUT_MS),
             "tables_timeout_ms": TIMEOUT_MS,
             "first_ask_ms": 1,
+            "confirms": False,
             "include": include or policy.include,
             "is_always_on": lambda group: group in include or policy.is_always_on(group),
         }

@@ -40,10 +40,11 @@ _decoders = {str(line.__struct_config__.tag): msgspec.json.Decoder(line) for lin
 
 
 class RecordingTranslation:
-    """Lines in, events out. ``rounds`` counts the markers given."""
+    """Lines in, events out. ``rounds`` counts the markers given; ``confirms`` as of ``ClusterTranslation``."""
 
-    def __init__(self, cluster: str = DEFAULT_CLUSTER, source: str = "recording") -> None:
+    def __init__(self, cluster: str = DEFAULT_CLUSTER, source: str = "recording", confirms: bool = True) -> None:
         self.rounds = 0
+        self._confirms = confirms
         self._source = source
         self._cluster_name = cluster
         self._default_cluster = cluster
@@ -77,7 +78,7 @@ class RecordingTranslation:
     def _cluster(self, line: Line) -> ClusterTranslation:
         name = line.cluster or self._cluster_name
         if name not in self._clusters:
-            self._clusters[name] = ClusterTranslation(name, self._source)
+            self._clusters[name] = ClusterTranslation(name, self._source, self._confirms)
         return self._clusters[name]
 
     def _take_meta(self, line: Meta) -> None:
@@ -141,9 +142,9 @@ class Recording:
         self._cluster = cluster
         self._unknown_kinds: set[str] = set()
 
-    def events(self, source: str = "recording") -> Iterator[AnyEvent]:
+    def events(self, source: str = "recording", confirms: bool = True) -> Iterator[AnyEvent]:
         """Every event, in the order of the file. Raises SourceError, with the line, for what is not a recording."""
-        translation = RecordingTranslation(self._cluster, source)
+        translation = RecordingTranslation(self._cluster, source, confirms)
         for line in read_lines(self.path, self._warn):
             answer = self._decode(line)
             if answer is None:

@@ -28,7 +28,8 @@ from streaming.collector.wire.clock import Clock
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode
 
 E = TypeVar("E")
-QUICK = Policy(timeout_ms=500, interval_ms=300, spreads=False)  # a busy machine must not be taken for a silent one
+# A busy machine must not be taken for a silent one.
+QUICK = Policy(timeout_ms=500, interval_ms=300, spreads=False, confirms=False)
 
 
 class Told:
@@ -299,7 +300,7 @@ def test_without_running_info_nobody_is_asked_and_the_marker_says_why() -> None:
         assert {route.topic for route in told.of(TopicRoute)} == {"T", "%RETRY%g"}
         assert told.of(ConsumeProgress)
 
-    play(scene, policy=Policy(timeout_ms=500, spreads=False, running_info_ms=0))
+    play(scene, policy=replace(QUICK, running_info_ms=0))
 
 
 @pytest.mark.parametrize(("answered", "reason"), [((0, b"garbage"), "unreadable answer"), ((16, b""), "code 16")])
@@ -429,7 +430,7 @@ def test_members_that_overwrite_each_others_subscriptions_are_told_without_askin
         await told.round()
         assert told.marker().rival_subscriptions == ()
 
-    play(scene, policy=Policy(timeout_ms=500, spreads=False, running_info_ms=0))
+    play(scene, policy=replace(QUICK, running_info_ms=0))
 
 
 def test_broker_that_has_been_gone_for_long_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from schemas.events import (
     AnyEvent,
@@ -69,7 +70,7 @@ def of(kind: type, events: list[AnyEvent]) -> list[Any]:
 
 @pytest.fixture
 def cluster() -> ClusterTranslation:
-    return ClusterTranslation("c", "me")
+    return ClusterTranslation("c", "me", confirms=False)
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def marker(events: list[AnyEvent]) -> Round:
 def test_what_a_list_says_in_the_marker(
     group: GroupTranslation, answer: ConsumerListAnswer, said: BrokerAnswer
 ) -> None:
-    assert marker(play(group, answer)).brokers[0] == said
+    assert structs.replace(marker(play(group, answer)).brokers[0], data_version=0) == said
 
 
 def test_a_broker_without_members_is_not_one_that_did_not_answer(group: GroupTranslation) -> None:

@@ -114,7 +114,7 @@ class Seen:
 
 def broken_laws(lines: list[Line], withhold: Withhold, every: int) -> Iterator[str]:
     """Facts at every marker; a look at every ``every``th, and cut in the midst of the round that follows it."""
-    translation, seen = RecordingTranslation("prod"), dict[str, Seen]()
+    translation, seen = RecordingTranslation("prod", confirms=False), dict[str, Seen]()
     routes: list[RouteAnswer] = []
     markers, name = 0, ""
     for line in filter(None, map(withhold, lines)):
@@ -178,7 +178,7 @@ def broken_whatever_is_withheld(path: Path, every: int) -> list[str]:
 def looked() -> tuple[InspectedGroup, Answers]:
     """A healthy group, and all that was answered of it."""
     lines = lines_of(RECORDINGS[0])
-    translation, seen = RecordingTranslation("prod"), dict[str, Seen]()
+    translation, seen = RecordingTranslation("prod", confirms=False), dict[str, Seen]()
     routes: list[RouteAnswer] = []
     for line in lines:
         for event in translation.feed(line):

@@ -50,7 +50,7 @@ class ClusterView:
         self.clients = ClientSchedule(policy)
         self.offsets = OffsetSchedule(policy)
         self.routing = RouteSchedule(policy)
-        self.translation = ClusterTranslation(cluster, source)
+        self.translation = ClusterTranslation(cluster, source, policy.confirms)
         self.name_servers = NameServers(client, tuple(namesrv), policy.timeout_ms / 1000)
         self._route_probe = RouteProbe(
             cluster, self.name_servers, self.translation.routes, self.routing, record, self.clock

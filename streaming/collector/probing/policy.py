@@ -27,6 +27,7 @@ class Policy:
     there from the start are asked so much later; 1: not in the first round.
     ``backlogs``: of how many groups without members offsets are asked in one round, at most; each group once in 50 s.
     Events are sent of a group from when messages wait in it. ``empty_ms``: between rounds of a group long empty.
+    ``confirms``: rounds confirm what has not changed; false: it is told in full each time.
     """
 
     interval_ms: int = 5_000
@@ -44,6 +45,7 @@ class Policy:
     first_ask_ms: int = 0
     backlogs: int = 0
     empty_ms: int = LOOK_MS
+    confirms: bool = True
 
     def covers(self, group: str) -> bool:
         """Whether a group is to be watched at all."""

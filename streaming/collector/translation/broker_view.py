@@ -14,9 +14,13 @@ from streaming.collector.translation.answers import (
     ConsumerConnection,
     ConsumerListAnswer,
 )
+from streaming.collector.translation.repetition import Told, data_version, is_due, told_now
 from streaming.collector.translation.reports import message_model
 
-REPEAT_HEARTBEAT_MS = 30_000
+LIST_WITHIN_MS = 12_000  # a list that has changed is told in full by three markers
+LIST_EVERY_MS = 60_000  # membership is what everything rests on, so a list is told in full more often than all else
+HEARTBEATS_WITHIN_MS = 65_000
+HEARTBEATS_APART_MS = 30_000
 SUBSCRIPTION_TURNS_MS = 120_000  # heartbeats come every 30 s
 
 
@@ -31,13 +35,6 @@ class Profile(NamedTuple):
 
 
 UNKNOWN = Profile()
-
-
-class LastHeartbeat(NamedTuple):
-    """What the last heartbeat event of a client said, and when."""
-
-    profile: Profile
-    ts: int
 
 
 def listed(answer: ConsumerListAnswer) -> tuple[str, ...] | None:
@@ -57,10 +54,12 @@ class BrokerView:
         self._connections_ts = -1
         self._profiles: dict[str, Profile] = {}
         self._connections_digest = 0  # of those that the profiles are made of
-        self._last_heartbeats: dict[str, LastHeartbeat] = {}
+        self._last_heartbeats: dict[str, Told] = {}
         self._subscribed: deque[tuple[int, tuple[str, ...]]] = deque()  # sets of topics, and since when
         self._is_other = False  # than the list in the last marker
         self._listed_since = 0
+        self._version = 0  # of the list
+        self._told: Told | None = None  # the list in markers
 
     def is_outdated(self, answer: ConsumerListAnswer) -> bool:
         """Whether a list that was asked for later has been taken already."""
@@ -75,6 +74,7 @@ class BrokerView:
         before, self.ids = self.ids, ids
         if before == ids:
             return [], []
+        self._version = data_version("\n".join(sorted(ids)).encode("utf-8", "surrogatepass"))
         self._connections_digest = 0
         for client_id in set(self._last_heartbeats) - set(ids):
             del self._last_heartbeats[client_id]
@@ -120,9 +120,8 @@ class BrokerView:
         self._list_ts -= by_ms
         self._connections_ts -= by_ms
         self._listed_since = max(0, self._listed_since - by_ms)
-        self._last_heartbeats = {
-            client_id: LastHeartbeat(profile, ts - by_ms) for client_id, (profile, ts) in self._last_heartbeats.items()
-        }
+        self._last_heartbeats = {client_id: told.set_back(by_ms) for client_id, told in self._last_heartbeats.items()}
+        self._told = self._told and self._told.set_back(by_ms)
         self._subscribed = deque((ts - by_ms, topics) for ts, topics in self._subscribed)
 
     def subscribed(self, since_ts: int) -> tuple[str, ...] | None:
@@ -146,24 +145,41 @@ class BrokerView:
         return set(sets) if len(set(sets)) < len(sets) else set()
 
     def due(self, ts: int) -> Iterable[tuple[str, Profile]]:
-        """Listed clients that need a heartbeat event now: new or changed ones, and those of 30 s ago."""
+        """Listed clients that need a heartbeat event now: new or changed ones, and those whose turn it is."""
         for client_id in dict.fromkeys(self.ids or ()):
             profile = self._profiles.get(client_id, UNKNOWN)
-            last = self._last_heartbeats.get(client_id)
-            if last is None or last.profile != profile or ts - last.ts >= REPEAT_HEARTBEAT_MS:
-                self._last_heartbeats[client_id] = LastHeartbeat(profile, ts)
+            told, version = self._last_heartbeats.get(client_id), hash(profile)
+            was_just_now = told is not None and told.version == version and ts - told.ts < HEARTBEATS_APART_MS
+            if not was_just_now and is_due(client_id, told, version, ts, HEARTBEATS_WITHIN_MS):
+                self._last_heartbeats[client_id] = told_now(told, version, ts)
                 yield client_id, profile
 
-    def answer(self, answer: ConsumerListAnswer | None, marker_ts: int) -> BrokerAnswer:
-        """Its line in the round's marker, which has the time ``marker_ts``."""
-        if answer is None:
-            return BrokerAnswer(self.name, answered=False, error="no answer")
-        ids = listed(answer)
+    def answer(self, answer: ConsumerListAnswer | None, marker_ts: int, confirms: bool = True) -> BrokerAnswer:
+        """Its line in the round's marker, which has the time ``marker_ts``. ``confirms`` false: with the whole list."""
+        ids = None if answer is None else listed(answer)
         if ids is None:
-            return BrokerAnswer(self.name, answered=False, error=answer.failure)
+            self._told = None
+            return BrokerAnswer(self.name, answered=False, error="no answer" if answer is None else answer.failure)
         if self._is_other:
             self._is_other, self._listed_since = False, marker_ts
-        return BrokerAnswer(self.name, answered=True, client_ids=ids, listed_since=self._listed_since)
+        is_in_full = not confirms or is_due(
+            self.name, self._told, self._version, marker_ts, LIST_WITHIN_MS, LIST_EVERY_MS
+        )
+        if is_in_full:
+            self._told = told_now(self._told, self._version, marker_ts)
+        return BrokerAnswer(
+            self.name,
+            answered=True,
+            client_ids=ids if is_in_full else (),
+            listed_since=self._listed_since,
+            data_version=self._version,
+            unchanged=not is_in_full,
+        )
+
+    def tell_all(self) -> None:
+        """Tell everything in full once more."""
+        self._told = None
+        self._last_heartbeats.clear()
 
 
 def _profiles(body: ConsumerConnection) -> dict[str, Profile]:

@@ -7,9 +7,13 @@ from streaming.collector.translation.routes import Routes
 
 
 class ClusterTranslation:
-    """``source`` names this life of the producer (schemas.events): a producer that starts again takes another."""
+    """``source`` names this life of the producer (schemas.events): a producer that starts again takes another.
 
-    def __init__(self, cluster: str, source: str) -> None:
+    ``confirms`` false: everything is told in full each time, as older producers do.
+    """
+
+    def __init__(self, cluster: str, source: str, confirms: bool = True) -> None:
+        self._confirms = confirms
         self.cluster = cluster
         self.source = source
         self.routes = Routes()
@@ -28,9 +32,14 @@ class ClusterTranslation:
         for group in self.groups.values():
             group.set_back(by_ms)
 
+    def tell_all(self) -> None:
+        """Tell everything in full once more: something that was told is lost."""
+        for group in self.groups.values():
+            group.tell_all()
+
     def group(self, name: str) -> GroupTranslation:
         group = self.groups.get(name)
         if group is None:
-            group = self.groups[name] = GroupTranslation(self.cluster, name, self.source, self.routes)
+            group = self.groups[name] = GroupTranslation(self.cluster, name, self.source, self.routes, self._confirms)
             group.know(self._brokers)
         return group

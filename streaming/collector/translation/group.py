@@ -11,11 +11,13 @@ from schemas.events import (
     SCHEMA_VERSION,
     AnyEvent,
     AssignmentReport,
+    ConfirmedReport,
     ConsumeProgress,
     ConsumerChange,
     Heartbeat,
     NotAsked,
     Round,
+    TopicOffsets,
     TopicRoute,
 )
 from schemas.identity import retry_topic
@@ -30,19 +32,26 @@ from streaming.collector.translation.answers import (
     SubscriptionGroupAnswer,
 )
 from streaming.collector.translation.broker_view import BrokerView, Profile, listed
+from streaming.collector.translation.repetition import Told, is_due, told_now
 from streaming.collector.translation.round_parts import in_parts
 from streaming.collector.translation.routes import KnownRoute, Routes
-from streaming.core.allocation import class_name
 
 REPEAT_ROUTE_MS = 60_000
 KEEP_UNNAMED_TOPIC_MS = 3_600_000  # after nobody names it any more
 ROUNDS_REMEMBERED = 256
+REPORTS_WITHIN_MS = 45_000  # a client is asked every 20 s
+INSTANCES_REMEMBERED = 4  # under one client id
+OFFSETS_IN_A_MARKER = 1_000  # queues; offsets of more are events of their own
 
 
 class GroupTranslation:
-    """One group as one producer sees it. ``brokers`` are asked in every round, ``topics`` are those it consumes."""
+    """One group as one producer sees it. ``brokers`` are asked in every round, ``topics`` are those it consumes.
 
-    def __init__(self, cluster: str, group: str, source: str, routes: Routes) -> None:
+    ``confirms`` false: everything is told in full each time, as older producers do.
+    """
+
+    def __init__(self, cluster: str, group: str, source: str, routes: Routes, confirms: bool = True) -> None:
+        self._confirms = confirms
         self.group = group
         self.brokers: dict[str, BrokerView] = {}
         self.topics: dict[str, None] = {retry_topic(group): None}
@@ -57,6 +66,9 @@ class GroupTranslation:
         self._consume_enable: bool | None = None
         self._orderly: bool | None = None
         self._pop_topics: tuple[str, ...] = ()
+        self._told_reports: dict[str, dict[int, Told]] = {}  # by client id and start of the instance
+        self._confirmed: list[ConfirmedReport] = []
+        self._offsets: list[TopicOffsets] = []
         self._clear()
 
     def _clear(self) -> None:
@@ -129,8 +141,19 @@ class GroupTranslation:
         self._routes_changed_ts = max(0, self._routes_changed_ts - by_ms)
         self._emitted_routes = {topic: (route, ts - by_ms) for topic, (route, ts) in self._emitted_routes.items()}
         self._named_ts = {topic: ts - by_ms for topic, ts in self._named_ts.items()}
+        self._told_reports = {
+            client_id: {start: told.set_back(by_ms) for start, told in instances.items()}
+            for client_id, instances in self._told_reports.items()
+        }
         for view in self.brokers.values():
             view.set_back(by_ms)
+
+    def tell_all(self) -> None:
+        """Tell everything in full once more: something that was told is lost."""
+        self._told_reports.clear()
+        self._emitted_routes = {topic: (route, 0) for topic, (route, _) in self._emitted_routes.items()}
+        for view in self.brokers.values():
+            view.tell_all()
 
     def begin_round(self, ts: int) -> None:
         """A round begins; its number is its start, and numbers rise."""
@@ -158,7 +181,7 @@ class GroupTranslation:
         if isinstance(answer, ConnectionsAnswer):
             return self._take_connections(answer)
         if isinstance(answer, RunningInfoAnswer):
-            return [self._report(answer)]
+            return self._take_running_info(answer)
         if isinstance(answer, ConsumeStatsAnswer):
             return self._progress(answer)
         self._take_settings(answer)
@@ -180,6 +203,7 @@ class GroupTranslation:
         self._forget_topics()
         events += self._changed_routes()
         marker = self._marker(self._asked if asked is None else asked, not_asked or {}, is_look)
+        self._confirmed, self._offsets = [], []
         events += in_parts(marker, self._next)
         self._clear()
         return events
@@ -198,6 +222,8 @@ class GroupTranslation:
         if self.is_outdated(answer):
             return []
         appeared, disappeared = self.brokers[answer.broker].take_list(answer)
+        for client_id in disappeared:
+            self._told_reports.pop(client_id, None)
         self._lists[answer.broker] = answer
         return [
             *(self._change(answer, client_id, "disappeared") for client_id in disappeared),
@@ -232,44 +258,53 @@ class GroupTranslation:
             **profile._asdict(),
         )
 
-    def _report(self, answer: RunningInfoAnswer) -> AssignmentReport:
+    def _take_running_info(self, answer: RunningInfoAnswer) -> list[AnyEvent]:
+        """The report, or nothing where the round's marker confirms it."""
         round_ts = self._round_of(answer.ts)
         if self._open and round_ts == self.started_ts:
             self._asked[answer.client_id] = None
-        common = {
-            **self._next(round_ts),
-            "ts": answer.end_ts,
-            "answered_ts": answer.end_ts,
-            "client_id": answer.client_id,
-        }
+        times: dict[str, Any] = {"ts": answer.end_ts, "answered_ts": answer.end_ts, "client_id": answer.client_id}
         if answer.code != SUCCESS:
-            return AssignmentReport(**common, answered=False, reason=reports.why_unanswered(answer))
-        report = AssignmentReport(
-            **common,
-            answered=True,
-            start_ts=reports.start_ts(answer.start_timestamp),
-            strategy=class_name(answer.strategy) if answer.strategy else None,
-            orderly=reports.flag(answer.orderly),
-            client_rebalance=reports.flag(answer.client_rebalance),
-            message_model=reports.message_model(answer.message_model),
-            subscriptions=reports.subscriptions(answer),
-            owned=reports.owned_queues(answer.mq_table),
-            pop=reports.owned_queues(answer.mq_pop_table),
-            consume_type=answer.consume_type,
-        )
-        self._name(subscription.topic for subscription in report.subscriptions)
-        self._name(queues.topic for queues in report.owned)
-        return report
+            reason = reports.why_unanswered(answer)
+            return [AssignmentReport(**self._next(round_ts), **times, answered=False, reason=reason)]
+        content = reports.content_of(answer)
+        self._name(subscription.topic for subscription in content["subscriptions"])
+        self._name(queues.topic for queues in content["owned"])
+        version = reports.version_of(content)
+        if not self._is_to_tell(answer.client_id, content["start_ts"] or 0, version, answer.end_ts):
+            busy = reports.busy_places(content["owned"])
+            self._confirmed.append(ConfirmedReport(answer.client_id, version, answer.end_ts, busy))
+            return []
+        return [AssignmentReport(**self._next(round_ts), **times, answered=True, data_version=version, **content)]
+
+    def _is_to_tell(self, client_id: str, start_ts: int, version: int, ts: int) -> bool:
+        """Whether the report is told in full; it is remembered then."""
+        told = self._told_reports.get(client_id, {}).get(start_ts)
+        if not self._confirms or is_due(client_id, told, version, ts, REPORTS_WITHIN_MS):
+            instances = self._told_reports.setdefault(client_id, {})
+            instances[start_ts] = told_now(instances.pop(start_ts, None), version, ts)
+            while len(instances) > INSTANCES_REMEMBERED:
+                del instances[next(iter(instances))]
+            return True
+        return False
 
     def _progress(self, answer: ConsumeStatsAnswer) -> list[AnyEvent]:
+        """Offsets of a few queues are told by the round's marker."""
         if answer.code != SUCCESS:
+            return []
+        tables = reports.progress(answer)
+        if self._confirms and sum(len(queues) for _, _, queues in tables) <= OFFSETS_IN_A_MARKER:
+            self._offsets += [
+                TopicOffsets(broker_name, topic, answer.end_ts, tuple(map(reports.with_lags, queues)))
+                for topic, broker_name, queues in tables
+            ]
             return []
         round_ts = self._round_of(answer.ts)
         return [
             ConsumeProgress(
                 **self._next(round_ts), ts=answer.end_ts, broker_name=broker_name, topic=topic, queues=queues
             )
-            for topic, broker_name, queues in reports.progress(answer)
+            for topic, broker_name, queues in tables
         ]
 
     def _take_settings(self, answer: SubscriptionGroupAnswer) -> None:
@@ -306,15 +341,17 @@ class GroupTranslation:
         )
 
     def _marker(self, asked: Iterable[str], not_asked: dict[str, str], is_look: bool) -> Round:
+        confirmed = {report.client_id for report in self._confirmed}
         rivals = {topics for view in self.brokers.values() for topics in view.rival_subscriptions()}
         return Round(
             **self._next(),
             ts=self._ended_ts,
             started_ts=self.started_ts,
             brokers=tuple(
-                view.answer(self._lists.get(name), self._ended_ts) for name, view in sorted(self.brokers.items())
+                view.answer(self._lists.get(name), self._ended_ts, self._confirms)
+                for name, view in sorted(self.brokers.items())
             ),
-            asked=tuple(asked),
+            asked=tuple(client_id for client_id in asked if client_id not in confirmed),
             not_asked=tuple(NotAsked(client_id, reason) for client_id, reason in sorted(not_asked.items())),
             consume_enable=self._consume_enable,
             orderly=self._orderly,
@@ -323,6 +360,8 @@ class GroupTranslation:
             routes_changed_ts=self._routes_changed_ts,
             subscribed=self._subscribed(),
             look=is_look,
+            reports=tuple(self._confirmed),
+            offsets=tuple(self._offsets),
         )
 
     def _subscribed(self) -> tuple[str, ...] | None:

@@ -1,9 +1,15 @@
 """Running info (307) and offsets (208), as events say them."""
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
 from schemas.events import (
     MessageModel,
     OwnedQueue,
     OwnedQueues,
+    QueueOffsets,
     QueueProgress,
     Subscription,
 )
@@ -16,6 +22,8 @@ from streaming.collector.translation.answers import (
     RunningInfoAnswer,
     SubscriptionData,
 )
+from streaming.collector.translation.repetition import data_version
+from streaming.core.allocation import class_name
 
 LATEST_MILLIS = 253_402_300_799_999
 LARGEST_COUNT = 2**31 - 1
@@ -61,6 +69,48 @@ def _subscription(one: str | SubscriptionData) -> Subscription:
     if isinstance(one, str):
         return Subscription(one)
     return Subscription(one.topic, one.sub_string)
+
+
+def content_of(answer: RunningInfoAnswer) -> dict[str, Any]:
+    """The fields of an ``AssignmentReport`` that tell what the client said."""
+    return {
+        "start_ts": start_ts(answer.start_timestamp),
+        "strategy": class_name(answer.strategy) if answer.strategy else None,
+        "orderly": flag(answer.orderly),
+        "client_rebalance": flag(answer.client_rebalance),
+        "message_model": message_model(answer.message_model),
+        "subscriptions": subscriptions(answer),
+        "owned": owned_queues(answer.mq_table),
+        "pop": owned_queues(answer.mq_pop_table),
+        "consume_type": answer.consume_type,
+    }
+
+
+def version_of(content: Mapping[str, Any]) -> int:
+    """``AssignmentReport.data_version``: of all but how many messages are in hand, which change all the time."""
+    without_counts = {**content, "owned": _without_counts(content["owned"]), "pop": _without_counts(content["pop"])}
+    return data_version(msgspec.msgpack.encode(without_counts))
+
+
+def _without_counts(owned: Iterable[OwnedQueues]) -> list[tuple[str, str, list[tuple[int, bool]]]]:
+    return [(o.topic, o.broker_name, [(q.queue_id, q.dropped) for q in o.queues]) for o in owned]
+
+
+def busy_places(owned: Iterable[OwnedQueues]) -> tuple[int, ...]:
+    """``ConfirmedReport.busy``."""
+    kept = [queue for of_broker in owned for queue in of_broker.queues if not queue.dropped]
+    return tuple(place for place, queue in enumerate(kept) if queue.cached_msg_count)
+
+
+def with_lags(progress: QueueProgress) -> QueueOffsets:
+    newest = progress.broker_offset
+    return QueueOffsets(
+        progress.queue_id,
+        newest,
+        newest - progress.consumer_offset,
+        newest - progress.pull_offset,
+        progress.consumed_ts,
+    )
 
 
 def owned_queues(table: tuple[ProcessQueue, ...] | None) -> tuple[OwnedQueues, ...]:

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from schemas.codec import MAX_RECORD_BYTES
-from schemas.events import PARTS_AT_MOST, BrokerAnswer, NotAsked, Round, encode_event
+from schemas.events import PARTS_AT_MOST, BrokerAnswer, Round, encode_event
 
 NAMES_FITTING_ONE_RECORD = 100
 PIECE_BYTES = MAX_RECORD_BYTES // 2  # of names in one part: topics and the rest stand beside them in each
@@ -17,13 +18,16 @@ T = TypeVar("T")
 def in_parts(marker: Round, number: Callable[[], dict[str, Any]]) -> list[Round]:
     """The marker, or its parts; ``number`` gives each further part its own ``seq``."""
     names = len(marker.asked) + len(marker.not_asked) + sum(1 + len(answer.client_ids) for answer in marker.brokers)
+    names += len(marker.reports) + sum(1 + len(offsets.queues) for offsets in marker.offsets)
     if names <= NAMES_FITTING_ONE_RECORD or len(encode_event(marker)) <= MAX_RECORD_BYTES:
         return [marker]
-    pieces: list[dict[str, Any]] = [{"brokers": answers} for answers in _packed(_pieces(marker.brokers), _answer_bytes)]
+    pieces: list[dict[str, Any]] = [{"brokers": answers} for answers in _packed(_pieces(marker.brokers), _bytes_of)]
     pieces += [{"asked": ids} for ids in _packed(marker.asked, _name_bytes)]
-    pieces += [{"not_asked": not_asked} for not_asked in _packed(marker.not_asked, _not_asked_bytes)]
+    pieces += [{"not_asked": not_asked} for not_asked in _packed(marker.not_asked, _bytes_of)]
+    pieces += [{"reports": reports} for reports in _packed(marker.reports, _bytes_of)]
+    pieces += [{"offsets": offsets} for offsets in _packed(marker.offsets, _bytes_of)]
     pieces = pieces[:PARTS_AT_MOST]
-    bare = replace(marker, brokers=(), asked=(), not_asked=(), parts=len(pieces))
+    bare = replace(marker, brokers=(), asked=(), not_asked=(), reports=(), offsets=(), parts=len(pieces))
     first = replace(bare, **pieces[0])
     return [first, *(replace(bare, **number(), part=part, **piece) for part, piece in enumerate(pieces[1:], 1))]
 
@@ -56,9 +60,5 @@ def _name_bytes(name: str) -> int:
     return len(encode_event(name)) + BESIDE_A_NAME_BYTES
 
 
-def _not_asked_bytes(not_asked: NotAsked) -> int:
-    return len(encode_event(not_asked)) + BESIDE_A_NAME_BYTES
-
-
-def _answer_bytes(answer: BrokerAnswer) -> int:
-    return len(encode_event(answer)) + BESIDE_A_NAME_BYTES
+def _bytes_of(part: Struct) -> int:
+    return len(encode_event(part)) + BESIDE_A_NAME_BYTES

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from schemas.events import AssignmentReport, Heartbeat, OwnedQueues, Subscription
+from schemas.events import AssignmentReport, ConfirmedReport, Heartbeat, OwnedQueues, Subscription
 from schemas.identity import with_host, without_host
 from streaming.core.intake.client_versions import named
 from streaming.core.intake.deploy_tracking import note_deploy_change
@@ -27,13 +27,56 @@ def take_report(group: Group, event: AssignmentReport) -> None:
         note_deploy_change(group, joined=True, left_since=[client.since_ts])
         _note_change_of_lists(group, client)
     owned, busy = _queue_indices(group, event.owned, event.answered_ts)
-    report = Report(start_ts, event.answered_ts, group.running(_running(event)), owned, busy)
+    running = group.running(_running(event))
+    report = Report(start_ts, event.answered_ts, running, owned, busy, event.data_version)
     if known is None or known.running != report.running:
         client.note_change()
         group.request_evaluation()
     elif known.owned != owned:
         group.request_evaluation()
     _keep(client, report, known)
+    _note_answer(group, client, report)
+
+
+def confirm_report(group: Group, confirmed: ConfirmedReport) -> None:
+    """A client said again what it had said. It counts only if that report is known; else the client was silent."""
+    client = group.known_client(confirmed.client_id)
+    report = None if client is None else _report_with(client, confirmed.data_version)
+    if client is None or report is None or report.answered_ts >= confirmed.answered_ts:
+        return
+    _note_owned_topics(group, report, confirmed.answered_ts)
+    report.answered_ts = confirmed.answered_ts
+    report.busy = _busy(group, report, confirmed.busy)
+    if len(client.reports) > 1:
+        client.reports.sort(key=lambda one: -one.answered_ts)
+    _note_answer(group, client, report)
+
+
+def _report_with(client: Client, data_version: int) -> Report | None:
+    for report in client.reports:
+        if report.data_version == data_version != 0:
+            return report
+    return None
+
+
+def _note_owned_topics(group: Group, report: Report, ts: int) -> None:
+    """What ``_queue_indices`` notes of a topic without a route: a report is also a sign that the topic is used."""
+    state = group.state
+    if all(topic.confirmed_ts for topic in state.topics):
+        return
+    for topic, broker in {(state.queues[index].topic, state.queues[index].broker) for index in report.owned}:
+        note_owned(group, state.topics[topic], state.brokers[broker].name, ts)
+
+
+def _busy(group: Group, report: Report, places: tuple[int, ...]) -> list[int]:
+    """Indices of the queues at these places (``ConfirmedReport.busy``)."""
+    if not places:
+        return []
+    in_order = sorted(report.owned, key=group.message_queue)
+    return [in_order[place] for place in places if place < len(in_order)]
+
+
+def _note_answer(group: Group, client: Client, report: Report) -> None:
     if client.unanswered_since_ts and client.unanswered_since_ts <= report.answered_ts:
         client.unanswered_since_ts = 0
         group.request_evaluation()

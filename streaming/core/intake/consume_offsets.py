@@ -1,6 +1,6 @@
 """Offsets: how far the group has pulled and consumed each queue, and for how long neither has moved."""
 
-from schemas.events import ConsumeProgress, QueueProgress
+from schemas.events import ConsumeProgress, QueueOffsets, QueueProgress, TopicOffsets
 from streaming.core.default_timers import Timing
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Broker
@@ -10,7 +10,7 @@ from streaming.core.state.views import QueueView
 STARTED_AFRESH = -1  # of Queue.stalled_ms: messages wait, and it is not known since when nothing has moved
 
 
-def take_progress(group: Group, event: ConsumeProgress) -> None:
+def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
     """Offsets of some queues of one topic on one broker."""
     topic, index = group.topic(event.topic), group.broker(event.broker_name)
     broker = group.state.brokers[index]
@@ -21,7 +21,7 @@ def take_progress(group: Group, event: ConsumeProgress) -> None:
         _observe(group, queue, progress, event.ts, broker)
 
 
-def _observe(group: Group, queue: Queue, progress: QueueProgress, ts: int, broker: Broker) -> None:
+def _observe(group: Group, queue: Queue, progress: QueueProgress | QueueOffsets, ts: int, broker: Broker) -> None:
     # 4.x brokers report no pull offset
     pulled = progress.consumer_offset if progress.pull_offset < 0 else progress.pull_offset
     consumer_lag, pull_lag = progress.broker_offset - progress.consumer_offset, progress.broker_offset - pulled
@@ -62,7 +62,7 @@ def _note_commit(group: Group, queue: Queue) -> None:
         group.request_evaluation()
 
 
-def _note_standing(group: Group, queue: Queue, progress: QueueProgress, ts: int) -> None:
+def _note_standing(group: Group, queue: Queue, progress: QueueProgress | QueueOffsets, ts: int) -> None:
     """The same offset twice, with messages beyond it both times: nothing was consumed meanwhile, whatever was lost."""
     has_consumed = queue.broker_offset - queue.consumer_lag != progress.consumer_offset
     if queue.consumer_lag <= 0 or progress.broker_offset <= progress.consumer_offset or has_consumed:
@@ -78,7 +78,7 @@ def _unconsumed_ms(queue: Queue) -> int:
     return queue.progress_ts - queue.unconsumed_since_ts if queue.unconsumed_since_ts else 0
 
 
-def _note_the_oldest(group: Group, queue: Queue, progress: QueueProgress) -> None:
+def _note_the_oldest(group: Group, queue: Queue, progress: QueueProgress | QueueOffsets) -> None:
     """Keeps when the last consumed message was written, while the queue stands still or is far behind."""
     waits = (
         queue.stalled_ms != 0

@@ -29,7 +29,7 @@ def _reason_key(broker_name: str, client_id: str, change: str) -> str:
 def take_lists(group: Group, event: Round) -> None:
     """Each broker's whole list of the group's clients, at the round's end."""
     state = group.state
-    answers = {group.broker(answer.broker_name): answer for answer in event.brokers if answer.answered}
+    answers = _known_answers(group, event)
     _note_who_is_back(group, answers)
     first = {index for index in answers if not state.brokers[index].answered_ts}
     changed = [(index, answer.client_ids) for index, answer in answers.items() if _is_new_list(group, index, answer)]
@@ -54,6 +54,26 @@ def take_lists(group: Group, event: Round) -> None:
     forget_finished_deploy(group)
 
 
+def _known_answers(group: Group, event: Round) -> dict[int, BrokerAnswer]:
+    """Answers by the index of their broker. A list that is confirmed and not known is no answer."""
+    answers: dict[int, BrokerAnswer] = {}
+    for answer in event.brokers:
+        if answer.answered:
+            index = group.broker(answer.broker_name)
+            broker = group.state.brokers[index]
+            if not answer.unchanged or 0 != answer.data_version == broker.list_version:
+                answers[index] = answer
+    return answers
+
+
+def _ids_in(group: Group, index: int, answer: BrokerAnswer) -> tuple[str, ...]:
+    """The broker's list, in any order where it is confirmed only."""
+    if not answer.unchanged:
+        return answer.client_ids
+    clients = group.state.clients
+    return tuple(client.client_id for client in clients for _ in range(entries_at(client, index)))
+
+
 def is_listed(client: Client) -> bool:
     return any(client.entries)
 
@@ -61,14 +81,16 @@ def is_listed(client: Client) -> bool:
 def _note_who_is_back(group: Group, answers: Mapping[int, BrokerAnswer]) -> None:
     """Notes whether brokers that give a list again were restarted, or only could not be asked."""
     state = group.state
+    if not any(broker.lost_ts for broker in state.brokers):
+        return
     known = [index for index in answers if state.brokers[index].answered_ts and not state.brokers[index].lost_ts]
-    steady = [Counter(answers[index].client_ids) for index in known]
+    steady = [Counter(_ids_in(group, index, answers[index])) for index in known]
     for index, answer in answers.items():
         broker = state.brokers[index]
         if not broker.lost_ts:
             continue
         if is_away(broker, state.now, group.timing):
-            if _is_whole(group, index, answer.client_ids, steady) and not _left_a_route(state, index):
+            if _is_whole(group, index, _ids_in(group, index, answer), steady) and not _left_a_route(state, index):
                 leave_out(group, index, state.now - broker.answered_ts - group.timing.view_max_age_ms)
             else:
                 broker.returned_ts = state.now
@@ -108,7 +130,8 @@ def _is_new_list(group: Group, index: int, answer: BrokerAnswer) -> bool:
     broker = state.brokers[index]
     first = not broker.answered_ts
     heard_ts, broker.answered_ts = broker.answered_ts, state.now
-    if not first and _is_same_list(group, index, answer.client_ids):
+    broker.list_version = answer.data_version
+    if answer.unchanged or (not first and _is_same_list(group, index, answer.client_ids)):
         if heard_ts < answer.listed_since <= state.now:  # it was another one meanwhile, in a marker that is lost
             broker.changed_ts = answer.listed_since
             group.request_evaluation()
@@ -186,6 +209,7 @@ def _give_up_silent_brokers(group: Group, answered: Container[int]) -> list[int]
             group.request_evaluation()
         elif broker.listed:
             given_up.append(index)
+            broker.list_version = 0
     return given_up
 
 

@@ -50,6 +50,8 @@ def _joined(parts: RoundParts) -> Round:
         brokers=tuple(map(_whole_list, pieces.values())),
         asked=tuple(client_id for one in rounds for client_id in one.asked),
         not_asked=tuple(told for one in rounds for told in one.not_asked),
+        reports=tuple(report for one in rounds for report in one.reports),
+        offsets=tuple(offsets for one in rounds for offsets in one.offsets),
     )
 
 

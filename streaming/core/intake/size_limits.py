@@ -15,6 +15,7 @@ from schemas.events import (
     Heartbeat,
     OwnedQueues,
     Round,
+    TopicOffsets,
     TopicRoute,
 )
 from schemas.identity import MessageQueue
@@ -40,7 +41,11 @@ def _what_is_too_many(group: Group, event: AnyEvent) -> str | None:
         clients = sum(len(answer.client_ids) for answer in event.brokers)
         if clients > CLIENTS_AT_MOST:
             clients = len({client_id for answer in event.brokers for client_id in answer.client_ids})
-        return _over(clients, CLIENTS_AT_MOST, "clients") or _over(len(event.brokers), BROKERS_AT_MOST, "brokers")
+        return (
+            _over(clients, CLIENTS_AT_MOST, "clients")
+            or _over(len(event.brokers), BROKERS_AT_MOST, "brokers")
+            or _too_many_named(group, event.offsets)
+        )
     if isinstance(event, TopicRoute):
         return _too_many_by_route(group, event)
     if isinstance(event, AssignmentReport | ConsumeProgress):
@@ -53,7 +58,7 @@ def _what_is_too_many(group: Group, event: AnyEvent) -> str | None:
     return None
 
 
-def _too_many_named(group: Group, named: Sequence[OwnedQueues | ConsumeProgress]) -> str | None:
+def _too_many_named(group: Group, named: Sequence[OwnedQueues | ConsumeProgress | TopicOffsets]) -> str | None:
     """Queues are looked up one by one only where there might be too many."""
     known = len(group.state.queues)
     if known + sum(len(one.queues) for one in named) <= KNOWN_QUEUES_AT_MOST:

@@ -91,6 +91,11 @@ class Group:
             self.state.clients.append(Client(client_id))
         return index
 
+    def known_client(self, client_id: str) -> Client | None:
+        """The client, if anything is known of it."""
+        index = self._clients.get(client_id)
+        return None if index is None else self.state.clients[index]
+
     def queue(self, topic: int, broker: int, queue_id: int) -> int:
         key = (topic, broker, queue_id)
         index = self._queues.get(key)
@@ -139,8 +144,8 @@ class Group:
         return tuple(sorted(clients[index].client_id for index in indices))
 
     def brokers_that_list(self, client: Client) -> tuple[str, ...]:
-        """Names of the brokers that list the client now."""
-        return tuple(b.name for b, entries in zip(self.state.brokers, client.entries, strict=False) if entries)
+        """Names of the brokers that list the client now, in their order."""
+        return tuple(sorted(b.name for b, entries in zip(self.state.brokers, client.entries, strict=False) if entries))
 
     def replace_state(self, new: GroupState) -> None:
         for name in new.__struct_fields__:

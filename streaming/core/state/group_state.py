@@ -41,6 +41,7 @@ class Broker(Packed):
     listed: int = 0  # number of entries in its list; a client id that is listed twice counts twice
     list_digest: bytes = b""  # hash of its newest list; empty: compare the list entry by entry
     reports_pull_offsets: bool = False  # brokers before 5.1 know no pull offset (OffsetWrapper.pullOffset)
+    list_version: int = 0  # BrokerAnswer.data_version of its newest list; 0: no round can confirm that list
 
 
 class HostedQueues(PackedValue, frozen=True):
@@ -123,6 +124,7 @@ class Report(Packed):
     running: int  # index in GroupState.running_profiles
     owned: list[int]  # indices of the queues that it says it owns
     busy: list[int] = field(default_factory=list)  # indices of those of which it holds messages not consumed yet
+    data_version: int = 0  # AssignmentReport.data_version; 0: no round can confirm the report
 
 
 NOT_EMITTED, EMITTED, OUTDATED = 0, 1, 2  # Client.emitted: no fact says that it is a member; one does; one is outdated

@@ -123,14 +123,39 @@ class _Walk:
     def _value(self, key: str, value: Any, fields: dict[str, Any]) -> Any:
         if isinstance(value, dict):
             return self.through(value)
+        if key == "reports":
+            return [self._report(*one) for one in value]
+        if key == "offsets":
+            return [self._offsets(*one) for one in value]
         if isinstance(value, list | tuple):
             return [self._value(key, one, fields) for one in value]
         if isinstance(value, str):
             return self._name(_KINDS[key], value) if key in _KINDS else value
         index = self._index(key, value, fields)
-        if index is None:
-            return value
-        self.numbers.append(index)
+        return value if index is None else self._number(*index)
+
+    def _report(self, client_id: str, data_version: int, answered_ts: int, busy: list[int]) -> list[Any]:
+        """A ``ConfirmedReport``. A data version is any number that its reports have too."""
+        return [self._name(NameKind.CLIENT, client_id), data_version, self._time(answered_ts), busy]
+
+    def _offsets(self, broker_name: str, topic: str, ts: int, queues: list[list[int]]) -> list[Any]:
+        """A ``TopicOffsets``."""
+        named = [broker_name, self._name(NameKind.TOPIC, topic), self._time(ts)]
+        return [*named, [self._queue(MessageQueue(topic, broker_name, row[0]), row) for row in queues]]
+
+    def _queue(self, queue: MessageQueue, row: list[int]) -> list[int]:
+        queue_id, broker_offset, *lags, consumed_ts = row
+        if broker_offset >= 0:
+            more = broker_offset - self._origin.offsets.get(queue, 0)
+            broker_offset = self._number(self._placeholders.offset(queue), more)
+        return [queue_id, broker_offset, *lags, self._time(consumed_ts)]
+
+    def _time(self, ts: int) -> int:
+        """0 says that there is none."""
+        return self._number(TS, self._later(ts)) if ts else 0
+
+    def _number(self, index: int, more: int) -> int:
+        self.numbers.append((index, more))
         return _NUMBER
 
     def _name(self, kind: NameKind, text: str) -> str:

@@ -8,7 +8,7 @@ from random import Random
 
 from streaming.simulation.load.fleet_spec import JOIN, FleetSpec
 from streaming.simulation.load.generated_group import GeneratedGroup, GroupRound
-from streaming.simulation.load.group_template import IDLE_ROUNDS, GroupTemplate, RecordedDisruption
+from streaming.simulation.load.group_template import IDLE_MINUTES, ROUNDS_A_MINUTE, GroupTemplate, RecordedDisruption
 from streaming.simulation.load.renaming import GroupIdentity
 from streaming.simulation.load.segment import CLUSTER
 
@@ -23,7 +23,7 @@ class GeneratedFleet:
 
     def __init__(self, groups: Sequence[GeneratedGroup], start_ts: int) -> None:
         self._groups, self._start_ts = groups, start_ts
-        self._round_ms = groups[0].template.idle.duration_ms // IDLE_ROUNDS
+        self._round_ms = groups[0].template.idle[0].duration_ms // ROUNDS_A_MINUTE
         self._begun = 0
         self._round = -1
         self._rounds = self._take_rounds()
@@ -62,7 +62,7 @@ def generated_fleet(spec: FleetSpec, templates: Sequence[GroupTemplate], start_t
         name = f"{random.choice(WORDS)}-{number:05d}"
         source = f"simulation {spec.seed} {start_ts}"
         identity = GroupIdentity(CLUSTER, source, f"{name}-consumer", f"{name}-events")
-        template, idle_from = templates[number % len(templates)], random.randrange(IDLE_ROUNDS)
+        template, idle_from = templates[number % len(templates)], random.randrange(IDLE_MINUTES * ROUNDS_A_MINUTE)
         groups.append(GeneratedGroup(template, identity, random, chooser.next_disruption, idle_from))
     return GeneratedFleet(groups, start_ts)
 
@@ -72,13 +72,13 @@ class _DisruptionChooser:
 
     def __init__(self, spec: FleetSpec, templates: Sequence[GroupTemplate]) -> None:
         self._random = Random(f"{spec.seed}/chance")
-        self._joins = 1 - (1 - spec.churn) ** IDLE_ROUNDS
+        self._joins = 1 - (1 - spec.churn) ** ROUNDS_A_MINUTE
         breakable = sum(bool(_faults(template)) for template in templates)
         self._faulty = spec.faulty * len(templates) / breakable if breakable else 0.0
 
     def next_disruption(self, group: GeneratedGroup, _ts: int) -> RecordedDisruption | None:
         faults = _faults(group.template)
-        if faults and self._random.random() < self._breaks(faults[0], group.template.idle.duration_ms):
+        if faults and self._random.random() < self._breaks(faults[0], group.template.idle[0].duration_ms):
             return self._random.choice(faults)
         return group.template.disruptions.get(JOIN) if self._random.random() < self._joins else None
 

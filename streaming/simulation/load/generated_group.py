@@ -9,7 +9,7 @@ from typing import NamedTuple
 from schemas.codec import record_values
 from schemas.identity import group_key
 from streaming.simulation.load.event_template import SEQ, TS
-from streaming.simulation.load.group_template import GroupTemplate, RecordedDisruption
+from streaming.simulation.load.group_template import ROUNDS_A_MINUTE, GroupTemplate, RecordedDisruption
 from streaming.simulation.load.renaming import GroupIdentity, new_names
 from streaming.simulation.load.segment import Segment
 
@@ -34,7 +34,7 @@ class GroupRound(NamedTuple):
 class GeneratedGroup:
     """``next_disruption`` is asked at the end of each idle minute what happens to the group next; None: nothing.
 
-    ``idle_from`` is the round of an idle minute with which it begins: not all groups give the same at a time.
+    ``idle_from`` is the round of the idle minutes with which it begins: not all groups give the same at a time.
     """
 
     def __init__(
@@ -54,11 +54,12 @@ class GeneratedGroup:
         for index in template.placeholders.offsets.values():
             self._numbers[index] = random.randrange(1 << 33, 1 << 34)
         self._ages = [(index, ms - random.randrange(OLDEST_MS)) for index, ms in template.ages]
-        self._segment, self._index = template.first_minute, 0
+        self._segment, self._index = template.first_minutes, 0
+        self._idle_minute = 0
 
     def open(self, ts: int) -> None:
         """A collector begins to watch it at ``ts``."""
-        self._begin(self.template.first_minute, ts)
+        self._begin(self.template.first_minutes, ts)
         self._start_clients()
 
     def introduce(self, ts: int) -> GroupRound:
@@ -87,19 +88,24 @@ class GeneratedGroup:
     def _next_segment(self) -> None:
         """After an idle minute a disruption may come; after anything else the group is idle."""
         template, ended, ts = self.template, self._segment, self._numbers[TS] + self._segment.duration_ms
-        if ended is template.first_minute:
+        if ended is template.first_minutes:
             self._start_idle(ts)
             return
         self._end()
-        disruption = self._next_disruption(self, ts) if ended is template.idle else None
-        self._begin(template.idle if disruption is None else disruption.segment, ts)
+        disruption = self._next_disruption(self, ts) if ended in template.idle else None
+        if disruption is not None:
+            self._begin(disruption.segment, ts)
+            return
+        self._idle_minute = (self._idle_minute + 1) % len(template.idle)
+        self._begin(template.idle[self._idle_minute], ts)
 
     def _start_idle(self, ts: int) -> None:
         """From ``idle_from`` on."""
         self._end()
-        idle = self.template.idle
-        self._begin(idle, ts - self._idle_from * idle.duration_ms // len(idle.rounds))
-        self._index = self._idle_from
+        self._idle_minute, index = divmod(self._idle_from, ROUNDS_A_MINUTE)
+        idle = self.template.idle[self._idle_minute]
+        self._begin(idle, ts - index * idle.duration_ms // len(idle.rounds))
+        self._index = index
 
     def _begin(self, segment: Segment, ts: int) -> None:
         self._segment, self._index = segment, 0

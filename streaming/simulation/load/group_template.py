@@ -1,26 +1,39 @@
 """One simulated group, as a template for many: how it is first seen, an idle minute, and its disruptions.
 
-An idle group repeats itself every minute: what a collector does, and all timers of a client, have periods that a
-minute is a multiple of, but for offsets, which are read every 20 to 25 s. A disruption begins where an idle minute
-ends, and ends with the group as it was. So any order of idle minutes and disruptions is a life that the simulated group
-might have led.
+An idle group repeats itself every five minutes: what a collector does, and all timers of a client, have periods that
+five minutes are a multiple of, but for offsets, which are read every 20 to 25 s. A disruption begins where an idle
+minute ends, and ends with the group as it was. So any order of idle minutes and disruptions is a life that the
+simulated group might have led.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 from msgspec import structs
 
-from schemas.events import AssignmentReport, ConsumeProgress, Heartbeat, TopicRoute
+from schemas.events import (
+    AnyEvent,
+    AssignmentReport,
+    ConsumeProgress,
+    Event,
+    Heartbeat,
+    QueueProgress,
+    Round,
+    TopicRoute,
+)
+from streaming.collector.translation.repetition import EVERY_MS
 from streaming.simulation.load.event_template import EventTemplate, Placeholders, event_template
 from streaming.simulation.load.segment import ROUND_MS, RecordedRounds, Segment, WatchedGroup, segment_of
 from streaming.simulation.load.snapshot import restore, snapshot_of
 from streaming.simulation.simulated_group import Shape, SimulatedGroup
 
-FIRST_ROUNDS, IDLE_ROUNDS = 12, 12
+ROUNDS_A_MINUTE = 60_000 // ROUND_MS
+FIRST_MINUTES = 2  # in which what is new to the collector is told in full several times
+IDLE_MINUTES = EVERY_MS // 60_000  # within which everything is told in full once
 LASTS_S, AFTERWARDS_S = 240, 240
 BACK_AFTER_MS = (10_000, 40_000)  # after a fault is mended: who was started again meanwhile needs some seconds
 # When a group is to be known in as few events as possible: rounds as far apart as its clock allows. At the end its
@@ -52,22 +65,24 @@ class GroupTemplate:
     def __init__(self, shape: Shape, seed: str, disruptions: Iterable[Disruption] = ()) -> None:
         self.placeholders = Placeholders()
         self._shape, self._seed = shape, seed
-        _, first_minute, idle = self._settled()
-        self.first_minute = segment_of(first_minute, self.placeholders)
-        self.idle = segment_of(idle, self.placeholders)
-        self.introduction = _introduction(first_minute, idle, self.placeholders, self.idle)
-        origin = first_minute.origin
+        watched, first_minutes = self._settled()
+        idle = [watched.record(ROUNDS_A_MINUTE) for _ in range(IDLE_MINUTES)]
+        self.first_minutes = segment_of(first_minutes, self.placeholders)
+        self.idle = tuple(segment_of(minute, self.placeholders) for minute in idle)
+        self.introduction = _introduction(first_minutes, idle, self.placeholders, self.idle[-1])
+        origin = first_minutes.origin
         ages = ((self.placeholders.start(client_id), ts - origin.ts) for client_id, ts in origin.starts.items())
         self.ages = tuple(ages)
         self.disruptions = {disruption.name: self._record(disruption) for disruption in disruptions}
 
-    def _settled(self) -> tuple[WatchedGroup, RecordedRounds, RecordedRounds]:
+    def _settled(self) -> tuple[WatchedGroup, RecordedRounds]:
         watched = WatchedGroup(SimulatedGroup(self._shape, self._seed))
-        return watched, watched.record(FIRST_ROUNDS), watched.record(IDLE_ROUNDS)
+        return watched, watched.record(FIRST_MINUTES * ROUNDS_A_MINUTE)
 
     def _record(self, disruption: Disruption) -> RecordedDisruption:
         """The same group once more, up to the moment of the disruption."""
-        watched, _, _ = self._settled()
+        watched, _ = self._settled()
+        watched.record(ROUNDS_A_MINUTE)
         group, mended_ms = watched.group, disruption.lasts_s * 1000
         before = snapshot_of(group)
         undo = disruption.inject(group)
@@ -79,27 +94,42 @@ class GroupTemplate:
 
 
 def _introduction(
-    first_minute: RecordedRounds, idle: RecordedRounds, placeholders: Placeholders, at_rest: Segment
+    first_minutes: RecordedRounds, idle: Sequence[RecordedRounds], placeholders: Placeholders, last_minute: Segment
 ) -> Segment:
     """The first round, the last report of everybody, and between them only that time goes by."""
-    first = first_minute.rounds[0]
-    template_of = partial(event_template, placeholders=placeholders, origin=first_minute.origin)
+    first = first_minutes.rounds[0]
+    template_of = partial(event_template, placeholders=placeholders, origin=first_minutes.origin)
     heartbeats = [template_of(event) for event in first if isinstance(event, Heartbeat)]
     routes = [template_of(event, later_ms=ROUTES_MS) for event in first if isinstance(event, TopicRoute)]
-    bare = structs.replace(first_minute.marker, asked=(), not_asked=())
+    bare = structs.replace(first_minutes.marker, asked=(), not_asked=(), reports=(), offsets=())
     last: dict[object, EventTemplate] = {}
-    for index, events in enumerate(idle.rounds):
-        for event in events:
-            if isinstance(event, AssignmentReport | ConsumeProgress):
+    for minute in idle:
+        for index, events in enumerate(minute.rounds):
+            for event in chain.from_iterable(map(_told, events)):
                 later_ms = KNOWN_AFTER_MS - index * ROUND_MS
-                last[_subject(event)] = event_template(event, placeholders, idle.origin, later_ms)
+                last[_subject(event)] = event_template(event, placeholders, minute.origin, later_ms)
     rounds = [
         [*heartbeats, template_of(bare)],
         *([template_of(bare, later_ms=ms)] for ms in ROUNDS_BEFORE_MS),
         [*routes, *last.values(), template_of(bare, later_ms=KNOWN_AFTER_MS)],
     ]
     marker_ms = (0, *ROUNDS_BEFORE_MS, KNOWN_AFTER_MS)
-    return Segment(tuple(map(tuple, rounds)), marker_ms, KNOWN_AFTER_MS + ROUND_MS, at_rest.increments, ())
+    return Segment(tuple(map(tuple, rounds)), marker_ms, KNOWN_AFTER_MS + ROUND_MS, last_minute.increments, ())
+
+
+def _told(event: AnyEvent) -> Iterator[AssignmentReport | ConsumeProgress]:
+    """Reports, and offsets as events of their own."""
+    if isinstance(event, AssignmentReport | ConsumeProgress):
+        yield event
+    elif isinstance(event, Round):
+        common = {name: getattr(event, name) for name in Event.__struct_fields__}
+        for offsets in event.offsets:
+            queues = tuple(
+                QueueProgress(q.queue_id, q.broker_offset, q.consumer_offset, q.pull_offset, q.consumed_ts)
+                for q in offsets.queues
+            )
+            of = {"ts": offsets.ts, "broker_name": offsets.broker_name, "topic": offsets.topic}
+            yield ConsumeProgress(**common | of, queues=queues)
 
 
 def _subject(event: AssignmentReport | ConsumeProgress) -> object:

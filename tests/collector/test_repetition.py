@@ -1,0 +1,183 @@
+"""What has not changed is confirmed by the round's marker; what has changed, or may have been lost, is told in full."""
+
+from typing import Any
+
+import pytest
+
+from schemas.events import AnyEvent, AssignmentReport, BrokerAnswer, Heartbeat, Round
+from streaming.collector.translation.answers import (
+    Connection,
+    ConnectionsAnswer,
+    ConsumerConnection,
+    ConsumerListAnswer,
+    ConsumeStatsAnswer,
+    GroupAnswer,
+    OffsetRow,
+    ProcessQueue,
+    RunningInfoAnswer,
+)
+from streaming.collector.translation.cluster import ClusterTranslation
+from streaming.collector.translation.repetition import EVERY_MS, Told, is_due
+
+T0 = 1_700_000_000_000
+ROUND_MS = 5_000
+
+
+class Watched:
+    """A group of one client at one broker, asked for everything in each round."""
+
+    def __init__(self) -> None:
+        self.cluster = ClusterTranslation("c", "me")
+        self.group = self.cluster.group("g")
+        self.ts = T0
+        self.ids: tuple[str, ...] = ("x",)
+        self.queues = (ProcessQueue("T", "a", 0, 0), ProcessQueue("T", "a", 1, 0), ProcessQueue("T", "a", 2, 0, True))
+        self.address = "10.0.0.1:1"
+        self.start = T0 - 1_000
+        self.list_code: int | None = 0
+
+    def round(self) -> list[AnyEvent]:
+        self.group.begin_round(self.ts)
+        events = [event for answer in self._answers() for event in self.group.take(answer)]
+        events += self.group.end_round(self.ts + 500)
+        self.ts += ROUND_MS
+        return events
+
+    def _answers(self) -> list[GroupAnswer]:
+        common: dict[str, Any] = {"ts": self.ts, "dur_ms": 10, "broker": "a", "group": "g", "code": 0}
+        connections = ConsumerConnection((Connection("x", self.address),), message_model="CLUSTERING")
+        return [
+            ConsumerListAnswer(**common | {"code": self.list_code}, ids=self.ids),
+            ConnectionsAnswer(**common, body=connections),
+            RunningInfoAnswer(**common, client_id="x", mq_table=self.queues, start_timestamp=self.start),
+            ConsumeStatsAnswer(**common, table=(OffsetRow("T", 0, "a", 9, 4, 7, T0),)),
+        ]
+
+    def rest(self, rounds: int = 60) -> None:
+        """Until everything is only confirmed."""
+        for _ in range(rounds):
+            self.round()
+
+
+def marker(events: list[AnyEvent]) -> Round:
+    return next(event for event in events if isinstance(event, Round))
+
+
+def broker(events: list[AnyEvent]) -> BrokerAnswer:
+    return marker(events).brokers[0]
+
+
+def kinds(events: list[AnyEvent]) -> set[type]:
+    return {type(event) for event in events}
+
+
+@pytest.fixture
+def watched() -> Watched:
+    watched = Watched()
+    watched.rest()
+    return watched
+
+
+def test_at_rest_the_marker_says_everything(watched: Watched) -> None:
+    in_full = [kinds(watched.round()) for _ in range(24)]
+    assert in_full.count({Round}) >= 22
+    while kinds(events := watched.round()) != {Round} or not broker(events).unchanged:
+        pass
+    (report,) = marker(events).reports
+    assert (report.client_id, report.answered_ts) == ("x", marker(events).ts - 490)
+    assert marker(events).asked == ()
+    (offsets,) = marker(events).offsets
+    assert (offsets.broker_name, offsets.topic, offsets.ts) == ("a", "T", marker(events).ts - 490)
+    (queue,) = offsets.queues
+    assert (queue.broker_offset, queue.consumer_offset, queue.pull_offset, queue.consumed_ts) == (9, 4, 7, T0)
+
+
+def test_messages_in_hand_are_told_without_the_report(watched: Watched) -> None:
+    while AssignmentReport in kinds(watched.round()):
+        pass
+    watched.queues = (ProcessQueue("T", "a", 0, 0), ProcessQueue("T", "a", 1, 5), ProcessQueue("T", "a", 2, 5, True))
+    assert [report.busy for report in marker(watched.round()).reports] == [(1,)]
+
+
+def test_everything_is_told_in_full_within_five_minutes(watched: Watched) -> None:
+    for _ in range(3):
+        events = [event for _ in range(EVERY_MS // ROUND_MS) for event in watched.round()]
+        assert sum(isinstance(event, AssignmentReport) for event in events) == 1
+        assert sum(isinstance(event, Heartbeat) for event in events) == 1
+        assert (
+            sum(not answer.unchanged for event in events if isinstance(event, Round) for answer in event.brokers) == 5
+        )
+
+
+def test_a_report_that_has_changed_is_told_in_full_several_times(watched: Watched) -> None:
+    watched.queues = (ProcessQueue("T", "a", 0, 0),)
+    told = [AssignmentReport in kinds(watched.round()) for _ in range(12)]
+    assert told[:9] == [True] * 9
+    assert told[10:] == [False] * 2
+
+
+def test_another_instance_under_the_same_id_is_told_in_full(watched: Watched) -> None:
+    watched.start = T0 + 1
+    assert AssignmentReport in kinds(watched.round())
+
+
+def test_a_list_that_has_changed_is_told_by_three_markers(watched: Watched) -> None:
+    watched.ids = ("x", "x")
+    versions = {broker(watched.round()).data_version}
+    watched.ids = ("x", "y", "x")
+    answers = [broker(watched.round()) for _ in range(4)]
+    assert [answer.client_ids for answer in answers] == [watched.ids] * 3 + [()]
+    assert [answer.unchanged for answer in answers] == [False] * 3 + [True]
+    assert len(versions | {answer.data_version for answer in answers}) == 2
+
+
+def test_a_list_in_another_order_is_the_same(watched: Watched) -> None:
+    watched.ids = ("x", "y")
+    watched.rest(4)
+    watched.ids = ("y", "x")
+    assert broker(watched.round()).unchanged
+
+
+def test_a_list_is_told_in_full_after_the_broker_did_not_answer(watched: Watched) -> None:
+    watched.list_code = None
+    assert not broker(watched.round()).answered
+    watched.list_code = 0
+    assert broker(watched.round()).client_ids == ("x",)
+
+
+def test_a_client_that_comes_back_is_told_in_full(watched: Watched) -> None:
+    watched.ids = ()
+    watched.round()
+    watched.ids = ("x",)
+    assert kinds(watched.round()) >= {AssignmentReport, Heartbeat}
+
+
+def test_everything_is_told_in_full_where_something_was_lost(watched: Watched) -> None:
+    watched.cluster.tell_all()
+    events = watched.round()
+    assert kinds(events) == {Round, AssignmentReport, Heartbeat}
+    assert broker(events).client_ids == ("x",)
+    assert marker(events).reports == ()
+
+
+def test_a_clock_that_is_set_back_changes_nothing(watched: Watched) -> None:
+    while kinds(watched.round()) != {Round}:
+        pass
+    watched.cluster.set_back(3_600_000)
+    watched.ts -= 3_600_000
+    told = [kinds(watched.round()) for _ in range(24)]
+    assert told.count({Round}) >= 22
+
+
+@pytest.mark.parametrize("after_ms", [0, 1_000, EVERY_MS - 1])
+def test_what_was_told_is_due_once_in_each_period(after_ms: int) -> None:
+    told = Told(7, T0 - EVERY_MS, T0 + after_ms)
+    due = [ts for ts in range(T0 + after_ms, T0 + after_ms + EVERY_MS + 1, 1_000) if is_due("x", told, 7, ts, 0)]
+    assert due
+    assert due[0] - told.ts <= EVERY_MS
+
+
+def test_names_take_turns() -> None:
+    told = Told(7, T0 - EVERY_MS, T0)
+    first = {next(ms for ms in range(0, EVERY_MS, 1_000) if is_due(f"{n}", told, 7, T0 + ms, 0)) for n in range(100)}
+    assert len(first) > 50

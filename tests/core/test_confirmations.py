@@ -1,0 +1,149 @@
+"""A round that confirms what was told counts only where that is known; else who is confirmed is silent."""
+
+from itertools import count
+
+import pytest
+
+from schemas.events import (
+    AssignmentReport,
+    BrokerAnswer,
+    ConfirmedReport,
+    OwnedQueue,
+    OwnedQueues,
+    QueueOffsets,
+    Round,
+    TopicOffsets,
+)
+from streaming.core.settings import Settings
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import Client, Report, new_state
+from streaming.core.step import take
+
+T0 = 1_700_000_000_000
+OWNED = (
+    OwnedQueues("T", "b", (OwnedQueue(0), OwnedQueue(1, dropped=True), OwnedQueue(2))),
+    OwnedQueues("T", "a", (OwnedQueue(3),)),
+)
+
+
+class Told:
+    """A group to which x has reported, and whose list of broker a is known: version 7 of both."""
+
+    def __init__(self) -> None:
+        self.group = Group(new_state("c", "g"), Settings())
+        self._seq = count()
+        self.report(0, 7)
+        self.round(1, BrokerAnswer("a", True, ("x",), data_version=7))
+
+    def report(self, second: int, version: int, start_ts: int = 5) -> None:
+        ts = T0 + 1000 * second
+        take(
+            self.group,
+            AssignmentReport(
+                schema=1, cluster="c", group="g", ts=ts, round=ts, seq=next(self._seq), client_id="x", answered=True,
+                answered_ts=ts, start_ts=start_ts, owned=OWNED, data_version=version,
+            ),
+        )  # fmt: skip
+
+    def round(
+        self,
+        second: int,
+        *answers: BrokerAnswer,
+        reports: tuple[ConfirmedReport, ...] = (),
+        offsets: tuple[TopicOffsets, ...] = (),
+    ) -> None:
+        ts = T0 + 1000 * second
+        take(
+            self.group,
+            Round(
+                schema=1, cluster="c", group="g", ts=ts, round=ts, seq=next(self._seq), started_ts=ts,
+                brokers=answers or (BrokerAnswer("a", True, data_version=7, unchanged=True),),
+                reports=reports, offsets=offsets,
+            ),
+        )  # fmt: skip
+
+    @property
+    def client(self) -> Client:
+        return self.group.state.clients[0]
+
+    @property
+    def newest(self) -> Report:
+        return self.client.reports[0]
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+def test_a_confirmed_report_is_as_new_as_its_confirmation(told: Told) -> None:
+    told.round(6, reports=(ConfirmedReport("x", 7, T0 + 5_000, (0, 1)),))
+    assert told.newest.answered_ts == T0 + 5_000
+    busy = [told.group.message_queue(index) for index in told.newest.busy]
+    assert [(queue.broker_name, queue.queue_id) for queue in busy] == [("a", 3), ("b", 0)]
+    told.round(11, reports=(ConfirmedReport("x", 7, T0 + 10_000),))
+    assert (told.newest.answered_ts, told.newest.busy) == (T0 + 10_000, [])
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        ConfirmedReport("x", 8, T0 + 5_000),  # what it confirms was lost
+        ConfirmedReport("x", 0, T0 + 5_000),
+        ConfirmedReport("y", 7, T0 + 5_000),  # never heard of
+        ConfirmedReport("x", 7, T0 + 60_000),  # answered long after the round
+        ConfirmedReport("x", 7, T0 - 1),
+    ],
+)
+def test_what_is_not_known_is_not_confirmed(told: Told, report: ConfirmedReport) -> None:
+    told.round(6, reports=(report,))
+    assert [client.client_id for client in told.group.state.clients] == ["x"]
+    assert told.newest.answered_ts == T0
+
+
+def test_a_report_without_a_version_is_never_confirmed(told: Told) -> None:
+    told.report(2, 0)
+    told.round(6, reports=(ConfirmedReport("x", 0, T0 + 5_000), ConfirmedReport("x", 7, T0 + 5_000)))
+    assert told.newest.answered_ts == T0 + 2_000
+
+
+def test_each_of_two_instances_is_confirmed_by_its_own_version(told: Told) -> None:
+    told.report(2, 9, start_ts=6)
+    told.round(6, reports=(ConfirmedReport("x", 7, T0 + 5_000),))
+    assert [(report.start_ts, report.answered_ts) for report in told.client.reports] == [
+        (5, T0 + 5_000),
+        (6, T0 + 2_000),
+    ]
+
+
+def test_a_client_that_is_confirmed_answers_again(told: Told) -> None:
+    told.client.unanswered_since_ts = T0 + 2_000
+    told.round(6, reports=(ConfirmedReport("x", 7, T0 + 5_000),))
+    assert told.client.unanswered_since_ts == 0
+
+
+def test_a_confirmed_list_is_an_answer(told: Told) -> None:
+    told.round(6)
+    (broker,) = [one for one in told.group.state.brokers if one.name == "a"]
+    assert (broker.answered_ts, broker.lost_ts, told.client.entries) == (T0 + 6_000, 0, [0, 1])
+
+
+@pytest.mark.parametrize("version", [8, 0])
+def test_a_list_that_is_confirmed_and_not_known_is_no_answer(told: Told, version: int) -> None:
+    told.round(6, BrokerAnswer("a", True, data_version=version, unchanged=True))
+    (broker,) = [one for one in told.group.state.brokers if one.name == "a"]
+    assert (broker.answered_ts, broker.lost_ts) == (T0 + 1_000, T0 + 6_000)
+    told.round(11, BrokerAnswer("a", True, ("x", "y"), data_version=version))
+    assert (broker.answered_ts, broker.lost_ts) == (T0 + 11_000, 0)
+
+
+def test_offsets_in_a_round_count_like_events_of_their_own(told: Told) -> None:
+    rows = (QueueOffsets(0, 100, 3, 1, T0), QueueOffsets(2, -1, 0, 0))
+    told.round(6, offsets=(TopicOffsets("b", "T", T0 + 5_000, rows), TopicOffsets("b", "T", T0 + 60_000, (rows[1],))))
+    queues = {told.group.message_queue(index): queue for index, queue in enumerate(told.group.state.queues)}
+    seen = {
+        queue.queue_id: (one.broker_offset, one.consumer_lag, one.pull_lag)
+        for queue, one in queues.items()
+        if one.progress_ts
+    }
+    assert seen == {0: (100, 3, 1), 2: (-1, 0, 0)}
