@@ -128,6 +128,7 @@ def forget_what_is_gone(group: Group) -> None:
         group.drop_clients_and_queues(gone, stray)
     if topics or brokers:
         group.drop_topics_and_brokers(topics, brokers)
+        group.request_evaluation()  # the group's status counts its brokers
     group.abandoned = set()
 
 

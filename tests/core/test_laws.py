@@ -244,6 +244,7 @@ def facts_of(events: list[AnyEvent], timers: Settings, forced: bool = False) -> 
 @few
 @given(TIMELINES, MISHAPS)
 @example(happenings=[("run", 10), ("forget", "ada")], mishaps=[("drop round", 0, 1)])
+@example(happenings=[("route", (0, 1)), ("outage", 3600)], mishaps=[("drop round", 0, 1)])
 def test_evaluating_at_every_marker_gives_the_same_facts(
     happenings: list[tuple[str, object]], mishaps: list[tuple[str, int, int]]
 ) -> None:
