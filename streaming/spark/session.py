@@ -50,12 +50,18 @@ POOLS = f"""<?xml version="1.0"?>
 """
 # A task may fail three times, as on a cluster: local[*] ends the query with the first failure.
 LOCAL_RETRYING = "local[*,4]"
+# When a job starts on a cluster, no executor has registered yet, and Spark counts two cores: that would be the number
+# of state partitions for the checkpoint's life. So it is this number, or that of the shards if they are fewer.
+PARTITIONS_ON_A_CLUSTER = 32
 TUNED = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.scheduler.mode": "FAIR",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "false",
+    # Each task waits 3 s for the executor that had its part of the state before. So a new executor never gets any, and
+    # state that lay unevenly after the start stays so. Where cores are free, tasks still go to their executor first.
+    "spark.locality.wait": "0s",
     # Arrow keeps a column of one batch in one buffer, which doubles as it grows and must stay under 2 GiB: with values
     # of MAX_RECORD_BYTES the 8,193rd row fails, again after every restart. And it is memory beside the heap.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
@@ -124,13 +130,14 @@ def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None
         conf.set(key, value)
     for key, value in {**wanted, **(settings or {})}.items():
         conf.setIfMissing(key, value)
-    if conf.get("spark.master", "").startswith("local"):
+    if _is_local(conf):
         for key in ("spark.driver.host", "spark.driver.bindAddress"):
             conf.setIfMissing(key, "127.0.0.1")  # nobody else needs to reach us
     _add_jars(conf)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     if not conf.contains("spark.sql.shuffle.partitions"):
-        spark.conf.set("spark.sql.shuffle.partitions", spark.sparkContext.defaultParallelism)
+        partitions = spark.sparkContext.defaultParallelism if _is_local(conf) else PARTITIONS_ON_A_CLUSTER
+        spark.conf.set("spark.sql.shuffle.partitions", partitions)
     if not conf.contains("spark.log.level"):
         _quieten_logs(spark)
     _ship_code(spark.sparkContext, scratch)
@@ -148,6 +155,10 @@ def scheduler_pool(spark: SparkSession, pool: str) -> Iterator[None]:
     finally:
         with suppress(Py4JError, OSError):  # Java may be gone, and that is not what went wrong
             context.setLocalProperty("spark.scheduler.pool", before)  # type: ignore[arg-type]  # None removes it
+
+
+def _is_local(conf: SparkConf) -> bool:
+    return (conf.get("spark.master") or "").startswith("local")
 
 
 def _tune_running_session(spark: SparkSession) -> SparkSession:

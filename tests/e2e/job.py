@@ -2,17 +2,17 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
 from deltalake import DeltaTable
+
+from tests.process_session import kill, kill_all, processes
 
 ROOT = Path(__file__).parents[2]
 EVENKEEL = [sys.executable, "-m", "streaming"]
@@ -101,20 +101,10 @@ class Job:
             )
 
     def kill(self) -> None:
-        """SIGKILL to the process, its JVM and its Python workers, and none is left when this returns.
-
-        pyspark puts its workers into a process group of their own: they are found by the session.
-        """
+        """SIGKILL to the process, its JVM and its Python workers, and none is left when this returns."""
         process, self._process = self._process, None
         assert process is not None
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        while left := _session(process.pid):
-            for pid in left:
-                _kill(pid)
-            process.poll()
-            time.sleep(0.01)
-        process.wait()
+        kill_all(process)
 
     def stop(self) -> tuple[int, float]:
         """SIGTERM to the process alone; its exit status and how long it took, in seconds."""
@@ -126,8 +116,8 @@ class Job:
             status = process.wait(PATIENCE_S)
         finally:
             took = time.monotonic() - began
-            for pid in _session(process.pid):
-                _kill(pid)
+            for pid in processes(process.pid):
+                kill(pid)
         return status, took
 
     def finish(self, offsets: Mapping[str, int]) -> None:
@@ -154,7 +144,7 @@ class Job:
     def java(self) -> int:
         """The process id of its JVM."""
         assert self._process is not None
-        (pid,) = [pid for pid in _session(self._process.pid) if psutil.Process(pid).name() == "java"]
+        (pid,) = [pid for pid in processes(self._process.pid) if psutil.Process(pid).name() == "java"]
         return pid
 
     def is_running(self) -> bool:
@@ -203,27 +193,3 @@ def _progress(checkpoint: Path) -> Progress:
 
 def _newest(folder: Path) -> int:
     return max((int(path.name) for path in folder.glob("*") if path.name.isdecimal()), default=-1)
-
-
-def _session(leader: int) -> list[int]:
-    """The living processes of a session."""
-    return [pid for pid in psutil.pids() if _session_of(pid) == leader and _is_alive(pid)]
-
-
-def _session_of(pid: int) -> int | None:
-    try:
-        return os.getsid(pid)
-    except ProcessLookupError:
-        return None
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
-
-
-def _kill(pid: int) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)

@@ -4,7 +4,6 @@ import json
 import sys
 from pathlib import Path
 
-import pyspark
 import pytest
 
 from streaming.core.settings import Settings
@@ -14,10 +13,11 @@ from tests.e2e import tables
 from tests.e2e.conftest import MakeJob
 from tests.e2e.job import ROOT
 from tests.e2e.workload import end_offsets, folded, now_ms, recorded, send
+from tests.spark_cluster import SPARK_SUBMIT
+from tests.spark_events import effective_settings, log_settings
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
 
-SPARK_SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"
 SAID = {
     "spark.app.name": "named by its user",
     "spark.sql.shuffle.partitions": "3",
@@ -35,10 +35,9 @@ def test_what_is_said_to_spark_submit_is_not_overridden(
     job = make_job(values={"spark": {"master": "local[2]"}, "spark.settings": {"spark.app.name": "of the file"}})
     log = tmp_path / "spark-events"
     log.mkdir()
-    said = {**SAID, "spark.eventLog.enabled": "true", "spark.eventLog.compress": "false"}
-    said["spark.eventLog.dir"] = log.as_uri()
+    said = {**SAID, **log_settings(log)}
     options = [word for key, value in said.items() for word in ("--conf", f"{key}={value}")]
-    command = [str(SPARK_SUBMIT), "--master", "local[1]", *options, str(ROOT / "streaming" / "__main__.py")]
+    command = [SPARK_SUBMIT, "--master", "local[1]", *options, str(ROOT / "streaming" / "__main__.py")]
     job.start(command, {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable})
     job.catch_up(end_offsets(kafka, topic))
     job.stop()
@@ -50,12 +49,3 @@ def test_what_is_said_to_spark_submit_is_not_overridden(
     identity = json.loads((job.checkpoint / "evenkeel" / "identity.json").read_text())
     assert identity["state_partitions"] == 3
     assert tables.as_facts(job.tables) == folded((records, Settings()))
-
-
-def effective_settings(log: Path) -> dict[str, str]:
-    """What Spark itself says that it runs under."""
-    for path in sorted(path for path in log.rglob("*") if path.is_file()):
-        for line in path.read_text().splitlines():
-            if '"SparkListenerEnvironmentUpdate"' in line:
-                return dict(json.loads(line)["Spark Properties"])
-    raise AssertionError(f"no settings in {log}")
