@@ -28,7 +28,7 @@ from streaming.core.shard import Record, fold
 from streaming.simulation.load.fleet_spec import FleetSpec, templates_for
 from streaming.simulation.load.generated_fleet import generated_fleet
 from streaming.spark.facts import FactsTable, rows_of, typed
-from streaming.spark.maintain import maintain
+from streaming.spark.maintain import maintain_facts
 from streaming.spark.session import build_session
 
 FACTS_WANTED, DAYS = 5_000_000, 5
@@ -106,8 +106,7 @@ def _write(spark: SparkSession, folder: str, wanted: int) -> int:
         in_order.write.format("delta").mode("append").save(table.path)
         say(f"day {day + 1} of {DAYS} is written")
     today = datetime.fromtimestamp(START_TS / 1000, timezone.utc) + timedelta(days=DAYS - 1, hours=23)
-    for done in maintain(spark, folder, now=today, only=[FACTS]):
-        say(str(done))
+    say(str(maintain_facts(spark, folder, now=today)))
     return int(spark.read.format("delta").load(table.path).count())
 
 

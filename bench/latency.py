@@ -3,14 +3,16 @@
 import time
 from pathlib import Path
 from statistics import quantiles
+from threading import Event, Thread
 
 from bench.environment import Environment, Running, environment, tell
 from bench.feeder import Feeder
 from bench.results import Results
 from bench.tables import seconds_to_commit
 from bench.throughput import CatchUp
+from streaming.projections.settings import projection_settings
+from streaming.projections.supervisor import keep_running
 from streaming.simulation.load.fleet_spec import FleetSpec
-from streaming.spark.projections.query import start_projections
 
 GROUPS = 1_000
 CHURN = 0.0075  # of groups in each round: about three changes a second
@@ -36,19 +38,19 @@ def _live(here: Environment, work: CatchUp, warming_s: float, seconds: float) ->
     plan = here.plan(TOPIC)
     before = len(here.watch.triggers)
     with Running(here, plan) as job:
-        projections = start_projections(here.spark, plan.tables, here.config(TOPIC).job.projection_seconds)
+        stop = Event()
+        projections = Thread(target=keep_running, args=(projection_settings(here.config(TOPIC)), stop))
+        projections.start()
         try:
             work.feeder.begin_live(warming_s + seconds, here.kafka.bootstrap_servers, TOPIC)
             since_ms = (time.time() + warming_s) * 1000
             sent = work.feeder.end_live()
             work.loaded += sent.events
             job.wait_for(work.loaded, work.begun)
-            if not projections.query.isActive:
-                raise RuntimeError(f"the projections ended: {projections.query.exception()}")
         finally:
-            projections.stop()
+            stop.set()
+            projections.join()
     tell("latency, the job", here.watch.triggers[before:])
-    tell("latency, the projections", here.watch.of.get("projections", []))
     return since_ms
 
 

@@ -5,10 +5,10 @@ import os
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from threading import Event
 from typing import Any
 
-from streaming.cli.log_format import configure_logs
 from streaming.config import (
     EVERY_FOLDER,
     Alerts,
@@ -19,6 +19,7 @@ from streaming.config import (
     load_alerts,
     load_config,
 )
+from streaming.log_format import configure_logs
 
 
 def configured(
@@ -59,13 +60,14 @@ def session(config: Config, command: str, alone_in: Mapping[str, str] | None = N
 
     ``alone_in``: folders, by key, to which nobody else may write meanwhile. Raises InUseError while somebody does.
     """
-    from streaming.spark.lease import local_leases, remote_leases
+    from streaming.lease import local_leases, remote_leases
     from streaming.spark.session import build_session  # takes a second that a refused configuration need not wait for
+    from streaming.spark.storage import Folder
 
     with local_leases(alone_in or {}) as far:
         spark = build_session(f"evenkeel {command}", config.spark.spark_settings())
         try:
-            with remote_leases(spark, far, Event()):
+            with remote_leases(partial(Folder, spark), far, Event()):
                 yield spark
         finally:
             spark.stop()

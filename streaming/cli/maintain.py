@@ -6,12 +6,17 @@ from streaming.cli.configuration import configured, session
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """One line a table, then 0."""
+    """One line a table, then 0. Only ``facts`` takes Spark, which alone writes it."""
     config = configured(arguments)
-    from streaming.spark.maintain import MaintainOptions, maintain
+    from streaming.projections.maintain import maintain
+    from streaming.spark.maintain import maintain_facts
+    from streaming.tables.maintenance import MaintainOptions
 
+    options = MaintainOptions(keep_days=config.tables.retention_days.model_dump())
     with session(config, "maintain") as spark:
-        options = MaintainOptions(keep_days=config.tables.retention_days.model_dump())
-        for done in maintain(spark, config.tables.path, options):
-            print(done)
+        facts = maintain_facts(spark, config.tables.path, options)
+    if facts is not None:
+        print(facts)
+    for done in maintain(config.tables.path, options):
+        print(done)
     return 0

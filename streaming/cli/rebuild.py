@@ -1,24 +1,27 @@
 """Make every table that people read again from the facts. The job must not be running meanwhile."""
 
 import argparse
+from threading import Event
 
-from streaming.cli.configuration import configured, session
+from streaming.cli.configuration import configured
 from streaming.progress import Progress
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """One line a table, then 0."""
+    """One line a table, then 0. Raises InUseError while another process writes to the tables."""
     config = configured(arguments)
-    from streaming.spark.rebuild import rebuild
+    from streaming.lease import local_leases, remote_leases
+    from streaming.projections.rebuild import rebuild
+    from streaming.tables.storage import TextFiles
 
     progress = Progress()
 
     def tell(done: int, of: int) -> None:
         progress.say(f"{done} of {of} facts")
 
-    with session(config, "rebuild", {"tables.path": config.tables.path}) as spark:
+    with local_leases({"tables.path": config.tables.path}) as far, remote_leases(TextFiles, far, Event()):
         with progress:
-            rebuilt = rebuild(spark, config.tables.path, tell)
+            rebuilt = rebuild(config.tables.path, tell)
         for table, rows in rebuilt.items():
             print(f"{table}: {rows} rows")
     return 0

@@ -52,7 +52,7 @@ class Job(Section):
     checkpoint: Folder = "data/checkpoint"
     shards: int = Field(32, ge=1, le=4096)
     trigger_seconds: float = Field(1, ge=0, le=600, allow_inf_nan=False)
-    projection_seconds: float = Field(60, ge=1, le=3600, allow_inf_nan=False)
+    projection_seconds: float = Field(5, ge=1, le=3600, allow_inf_nan=False)
     health_seconds: float = Field(15, ge=1, le=300, allow_inf_nan=False)
     maintenance: bool = True
 

@@ -82,7 +82,6 @@ class DemoRun:
                 checkpoint=str(self.folder / "checkpoint"),
                 shards=8,
                 trigger_seconds=1,
-                projection_seconds=15,  # so that a viewer can query what was just shown
                 maintenance=False,
             ),
             spark=Spark.model_validate({"settings": SHORT_LIVED}),

@@ -1,6 +1,5 @@
 """Reads new facts from the table's commits, without a JVM; from a snapshot where its log has been cut off."""
 
-import json
 import logging
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
@@ -11,13 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
-from deltalake.fs import DeltaStorageHandler
-from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, SubTreeFileSystem
 
 from schemas.ddl import payload_column
 from schemas.facts import AlertFact, Fact, GroupFact, HealthFact, Payload
 from schemas.identity import group_key
 from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
+from streaming.tables.facts_log import FactsLog
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +33,8 @@ class FactsFollower:
     def __init__(self, path: str, table_id: str | None = None, version: int | None = None) -> None:
         self.table_id = table_id
         self.version = version
-        self._path = path.replace("s3a://", "s3://", 1)
-        self._files: FileSystem | None = None
+        self._log = FactsLog(path)
+        self._is_open = False
         self._polls = 0
 
     def read(self) -> list[Fact]:
@@ -44,11 +42,9 @@ class FactsFollower:
 
         While there is no table, nothing. Raises what deltalake and pyarrow raise; then nothing counts as read.
         """
-        if self._files is None:
-            if not DeltaTable.is_deltatable(self._path):
-                return []
-            self._files = _files_in(self._path)
-            return self._check_table()
+        if not self._is_open:
+            self._is_open = self._log.exists()
+            return self._check_table() if self._is_open else []
         facts = self._read_commits()
         self._polls = 0 if facts else self._polls + 1
         if self._polls >= LOOK_EVERY_POLLS:
@@ -58,13 +54,13 @@ class FactsFollower:
 
     def _check_table(self) -> list[Fact]:
         """At the start, and now and then: the table may be replaced, or its log may no longer hold the next commit."""
-        table = DeltaTable(self._path)
+        table = self._log.table()
         version, table_id = table.version(), str(table.metadata().id)
         is_same = self.table_id == table_id and self.version is not None and self.version <= version
         if is_same and (self.version == version or self._has_next()):
             return self._read_commits()
         if not is_same and self.table_id is not None:
-            log.warning("%s is another table than before: what stood in that is over", self._path)
+            log.warning("%s is another table than before: what stood in that is over", self._log.path)
         facts = list(newest_facts(self._snapshot(table)))
         self.table_id, self.version = table_id, version
         return facts
@@ -73,28 +69,19 @@ class FactsFollower:
         facts: list[Fact] = []
         version = self.version
         for _ in range(MAX_COMMITS):
-            if version is None or (actions := self._commit(version + 1)) is None:
+            if version is None or (files := self._log.new_files(version + 1)) is None:
                 break
-            for added in (action["add"] for action in actions if "add" in action):
-                if added.get("dataChange", True):
-                    facts += self._rows(unquote(added["path"]))
+            for file in files:
+                facts += self._rows(file)
             version += 1
         self.version = version
         return facts
 
     def _has_next(self) -> bool:
-        return self.version is not None and self._commit(self.version + 1) is not None
-
-    def _commit(self, version: int) -> list[dict[str, Any]] | None:
-        assert self._files is not None
-        try:
-            with self._files.open_input_stream(f"_delta_log/{version:020}.json") as stream:
-                return [json.loads(line) for line in stream.read().splitlines() if line.strip()]
-        except FileNotFoundError:
-            return None
+        return self.version is not None and self._log.has(self.version + 1)
 
     def _rows(self, file: str) -> Iterator[Fact]:
-        rows = pq.read_table(file, columns=_COLUMNS, filters=_WANTED, filesystem=self._files, partitioning=None)
+        rows = pq.read_table(file, columns=_COLUMNS, filters=_WANTED, filesystem=self._log.files, partitioning=None)
         return facts_of(rows)
 
     def _snapshot(self, table: DeltaTable) -> Iterator[Fact]:
@@ -108,11 +95,6 @@ class FactsFollower:
             kinds = FACT_KINDS if is_recent else (AlertFact,)
             if any(_may_hold(action, kind.fact) for kind in kinds):
                 yield from self._rows(unquote(action["path"]))
-
-
-def _files_in(path: str) -> FileSystem:
-    """Of this machine by pyarrow, which lets other threads go on while a disk hangs; deltalake's holds them all."""
-    return PyFileSystem(DeltaStorageHandler(path)) if "://" in path else SubTreeFileSystem(path, LocalFileSystem())
 
 
 def newest_facts(facts: Iterable[Fact]) -> Iterator[Fact]:

@@ -21,7 +21,9 @@ from msgspec.structs import asdict
 from schemas.history_tables import NOTIFICATIONS
 from streaming.notices import Notice, Text
 from streaming.notifier.state_files import private_file
+from streaming.tables.arrow_types import arrow_schema, without_comments
 from streaming.tables.delta_properties import delta_properties
+from streaming.tables.storage import delta_uri
 
 log = logging.getLogger(__name__)
 
@@ -29,16 +31,8 @@ GATHER_S = 2.0
 MAX_WAITING_ROWS = 10_000
 BATCH = "evenkeel.batch"  # in a commit's info
 COMMITS_READ = 50  # maintenance may have committed since
-_ARROW = {
-    "STRING": pa.string(),
-    "TIMESTAMP": pa.timestamp("us", "UTC"),
-    "DATE": pa.date32(),
-    "ARRAY<STRING>": pa.list_(pa.string()),
-}
-_SCHEMA = pa.schema(
-    [pa.field(one.name, _ARROW[one.type], metadata={"comment": one.comment}) for one in NOTIFICATIONS.columns]
-)
-_SCHEMA_WITHOUT_COMMENTS = pa.schema([column.remove_metadata() for column in _SCHEMA])
+_SCHEMA = arrow_schema(NOTIFICATIONS)
+_SCHEMA_WITHOUT_COMMENTS = without_comments(_SCHEMA)
 
 
 class Delivery(NamedTuple):
@@ -94,7 +88,7 @@ class NotificationsTable:
     """Rows are collected for some seconds and appended in one commit. ``folder``: of the files of waiting rows."""
 
     def __init__(self, tables: str, folder: Path) -> None:
-        self._path = f"{tables.replace('s3a://', 's3://', 1)}/{NOTIFICATIONS.name}"
+        self._path = delta_uri(f"{tables}/{NOTIFICATIONS.name}")
         self._folder = folder
         self._lock = Lock()
         self._left = [_Batch(path, _rows(path)) for path in sorted(folder.glob("*.jsonl"))]  # by one that was killed

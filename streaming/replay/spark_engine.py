@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 from schemas.facts import Fact
 from schemas.tables import FACTS
 from streaming.config import Config
+from streaming.projections.projector import run_projections
 from streaming.replay.core_engine import EVENTS_FILE, Outcome, outcome_of
 from streaming.replay.output_folder import fresh_folder
 from streaming.spark.job import plan_of, run_to_end
-from streaming.spark.projections import run_projections
 from streaming.spark.session import SparkSession, build_session
 from streaming.spark.sources import FileSource
 from streaming.tables.facts_reader import FactsReader
@@ -41,7 +41,7 @@ def run_spark(
     facts = spark_facts(spark, {EVENTS_FILE: records}, config, tables)
     show(outcome_of(facts, tables))
     say("making the other tables ...")
-    run_projections(spark, str(tables))
+    run_projections(str(tables))
 
 
 def spark_facts(spark: SparkSession, files: Mapping[str, Iterable[bytes]], config: Config, tables: Path) -> list[Fact]:

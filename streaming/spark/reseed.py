@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streaming.errors import CheckpointError, SourceError
+from streaming.projections.projector import run_projections
 from streaming.spark.brokers import Brokers
 from streaming.spark.checkpoint import SEED_FOLDER, create, new_identity, refuse_existing
 from streaming.spark.facts import CommitNote, FactsTable
 from streaming.spark.job import Plan
-from streaming.spark.projections import run_projections
 from streaming.spark.sources import KafkaSource, name_of
 from streaming.spark.storage import Folder
 
@@ -55,7 +55,7 @@ def reseed(spark: SparkSession, plan: Plan, start: str | None = None) -> Reseede
     if not table.count():
         raise CheckpointError(f"there are no facts in {plan.tables} to begin with: run 'evenkeel run' as it is")
     starting = start or _position(spark, plan, next(iter(table.notes()), None))
-    run_projections(spark, plan.tables)
+    run_projections(plan.tables)
     seeds = _seeds(spark, plan.tables).persist()
     try:
         path = f"{plan.checkpoint}/{SEED_FOLDER}"

@@ -1,22 +1,24 @@
-"""``evenkeel run``: detection, the projections and maintenance in one process, until a signal ends it."""
+"""``evenkeel run``: detection, and beside it the projections' process and maintenance, until a signal ends it."""
 
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from threading import Event, Thread
 
 from pyspark.sql import SparkSession
 
 from streaming.config import Config
+from streaming.lease import local_leases, remote_leases
+from streaming.projections.settings import projection_settings
+from streaming.projections.supervisor import keep_running
 from streaming.shutdown_signals import ended_by_signals
 from streaming.spark import job
-from streaming.spark.failure import explained
-from streaming.spark.lease import local_leases, remote_leases
-from streaming.spark.maintain import MaintainOptions, maintain_closed_days
-from streaming.spark.projections import start_projections
+from streaming.spark.maintain import maintain_hourly
 from streaming.spark.session import build_session
+from streaming.spark.storage import Folder
+from streaming.tables.maintenance import MaintainOptions
 
-RETRY_AFTER_S = 30
 END_WITHIN_S = 25
 log = logging.getLogger(__name__)
 
@@ -25,13 +27,13 @@ def serve(config: Config, stop: Event | None = None, started: Callable[[], None]
     """Run until SIGTERM, SIGINT or ``stop``: then within 30 s. Raises InUseError while another process writes
     to the same tables or checkpoint, and MonitorError when detection fails.
 
-    What runs beside detection never ends it: it is logged and begun again.
+    What runs beside detection never ends it: what goes wrong there is logged.
     """
     stop = stop or Event()
     with ended_by_signals(stop, END_WITHIN_S), local_leases(written_by(config)) as far:
         spark = build_session("evenkeel", config.spark.spark_settings())
         try:
-            with remote_leases(spark, far, stop):
+            with remote_leases(partial(Folder, spark), far, stop):
                 _detect(spark, config, stop, started)
         finally:
             stop.set()
@@ -65,25 +67,14 @@ def _detect(spark: SparkSession, config: Config, stop: Event, started: Callable[
 
 
 def _beside(spark: SparkSession, config: Config, stop: Event) -> list[Callable[[], None]]:
-    tables = config.tables.path
-
     def projections() -> None:
-        while not stop.is_set():
-            with _ignored(stop):
-                running = start_projections(spark, tables, config.job.projection_seconds)
-                try:
-                    while running.query.isActive and not stop.wait(0.5):
-                        pass
-                    if not stop.is_set():
-                        log.error("%s; begun again in %s s", explained(running.query), RETRY_AFTER_S)
-                finally:
-                    running.stop()
-            stop.wait(RETRY_AFTER_S)
+        with _ignored(stop):
+            keep_running(projection_settings(config), stop)
 
     def maintenance() -> None:
         keep = MaintainOptions(keep_days=config.tables.retention_days.model_dump())
         with _ignored(stop):
-            maintain_closed_days(spark, tables, keep, stop=stop)
+            maintain_hourly(spark, config.tables.path, keep, stop=stop)
 
     return [projections, maintenance] if config.job.maintenance else [projections]
 

@@ -37,13 +37,13 @@ from streaming.spark.packages import spark_jars
 
 log = logging.getLogger(__name__)
 
-DETECTION_POOL, PROJECTIONS_POOL = "detection", "projections"
+DETECTION_POOL, MAINTENANCE_POOL = "detection", "maintenance"
 POOLS = f"""<?xml version="1.0"?>
 <allocations>
   <pool name="{DETECTION_POOL}">
     <schedulingMode>FIFO</schedulingMode><weight>100</weight><minShare>1000</minShare>
   </pool>
-  <pool name="{PROJECTIONS_POOL}">
+  <pool name="{MAINTENANCE_POOL}">
     <schedulingMode>FIFO</schedulingMode><weight>1</weight><minShare>0</minShare>
   </pool>
 </allocations>
@@ -146,7 +146,7 @@ def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None
 
 @contextmanager
 def scheduler_pool(spark: SparkSession, pool: str) -> Iterator[None]:
-    """Runs the jobs of this thread, and of queries started in it, in this pool. The projections yield to detection."""
+    """Runs the jobs of this thread, and of queries started in it, in this pool. Maintenance yields to detection."""
     context = spark.sparkContext
     before = context.getLocalProperty("spark.scheduler.pool")
     context.setLocalProperty("spark.scheduler.pool", pool)

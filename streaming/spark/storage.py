@@ -1,5 +1,7 @@
 """A folder on any file system that Hadoop knows, local ones included, through Spark's own Java."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -15,7 +17,7 @@ NO_FILE_SYSTEM = ("ClassNotFoundException", "UnsupportedFileSystemException")
 class Folder:
     """Small text files in one folder; names are relative to it.
 
-    Raises SetupError where Spark does not know its file system, AwayError where that cannot be opened.
+    Raises SetupError where Spark does not know its file system, AwayError where that cannot be opened or used.
     """
 
     def __init__(self, spark: SparkSession, uri: str) -> None:
@@ -36,26 +38,28 @@ class Folder:
     def read(self, name: str) -> str | None:
         """The file's text; None where there is none."""
         path = self._path(name)
-        if not self._files.exists(path):
-            return None
-        stream = self._files.open(path)
-        try:
-            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
-        finally:
-            stream.close()
+        with self._away_said():
+            if not self._files.exists(path):
+                return None
+            stream = self._files.open(path)
+            try:
+                return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+            finally:
+                stream.close()
 
     def write(self, name: str, text: str) -> None:
         """Whole or not at all, as Spark writes its own offsets."""
         path = self._path(name)
-        self._files.mkdirs(path.getParent())
         checkpoints = self._jvm.org.apache.spark.sql.execution.streaming.CheckpointFileManager
-        stream = checkpoints.create(path.getParent(), self._conf).createAtomic(path, True)
-        try:
-            stream.write(text.encode())
-        except BaseException:
-            stream.cancel()
-            raise
-        stream.close()
+        with self._away_said():
+            self._files.mkdirs(path.getParent())
+            stream = checkpoints.create(path.getParent(), self._conf).createAtomic(path, True)
+            try:
+                stream.write(text.encode())
+            except BaseException:
+                stream.cancel()
+                raise
+            stream.close()
 
     def numbers(self, name: str) -> list[int]:
         """The files of a sub-folder that are named by a number, ascending, with any suffix."""
@@ -67,7 +71,15 @@ class Folder:
 
     def delete(self, name: str) -> None:
         """Remove a file or a folder with all that it holds."""
-        self._files.delete(self._path(name), True)
+        with self._away_said():
+            self._files.delete(self._path(name), True)
+
+    @contextmanager
+    def _away_said(self) -> Iterator[None]:
+        try:
+            yield
+        except Py4JJavaError as error:
+            raise AwayError(f"{without_userinfo(self.uri)} cannot be used: {root_of(error.java_exception)}") from None
 
     def _path(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(f"{self.uri}/{name}" if name else self.uri)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from streaming.cli.log_format import configure_logs
 from streaming.config import Log
+from streaming.log_format import configure_logs
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import psutil
 from deltalake import DeltaTable
 
+from streaming.projections.progress import read_progress
 from tests.process_session import kill, kill_all, processes
 
 ROOT = Path(__file__).parents[2]
@@ -19,8 +20,6 @@ EVENKEEL = [sys.executable, "-m", "streaming"]
 PATIENCE_S = 600  # with a busy machine
 # A short life is mostly compilation.
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-
-PROJECTIONS_CHECKPOINT = "_checkpoints/projections"
 
 Values = Mapping[str, Mapping[str, Any]]
 
@@ -160,8 +159,11 @@ class Job:
         return _progress(self.checkpoint)
 
     def projections(self) -> Progress:
-        """The same of the projections' own stream."""
-        return _progress(self.tables / PROJECTIONS_CHECKPOINT)
+        """The same of the projections' own batches."""
+        progress = read_progress(str(self.tables))
+        if progress is None:
+            return Progress(-1, -1)
+        return Progress(progress.batch_id - (progress.pending is None), progress.batch_id - 1)
 
     def has_read(self, offsets: Mapping[str, int]) -> bool:
         """Whether it is done with all records below these offsets."""
@@ -173,11 +175,8 @@ class Job:
 
     def is_projected(self, version: int) -> bool:
         """Whether the projections are done with this commit of ``facts`` and all before it."""
-        done = self.projections().done
-        if done < 0:
-            return False
-        offset = (self.tables / PROJECTIONS_CHECKPOINT / "offsets" / str(done)).read_text().splitlines()[-1]
-        return bool(json.loads(offset)["reservoirVersion"] > version)
+        progress = read_progress(str(self.tables))
+        return progress is not None and progress.done.version > version
 
     def last_words(self) -> str:
         return "\n".join(self.log.splitlines()[-30:])

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from schemas.facts import Fact
 from schemas.tables import FACTS
+from streaming.spark.creation import create_table
 from streaming.spark.facts import rows_of, typed
-from streaming.spark.projections.creation import create_table
 from streaming.spark.session import build_session
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from schemas.facts import QueueFact
-from streaming.spark.projections import run_projections
+from streaming.projections.projector import run_projections
 from tests.spark import scenes
 from tests.spark.conftest import Tables
 from tests.spark.scenes import MINUTE, SECOND, watch
@@ -40,7 +40,7 @@ def story() -> list[Any]:
 def written(spark, tmp_path_factory):
     tables = Tables(spark, tmp_path_factory.mktemp("answers"))
     tables.tell(story())
-    run_projections(spark, tables.path)
+    run_projections(tables.path)
     return tables
 
 

@@ -7,14 +7,15 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Event
 
 import pytest
 
+from streaming import lease
 from streaming.errors import InUseError, MonitorError
-from streaming.spark import lease
-from streaming.spark.lease import NAME, local_leases, remote_leases
+from streaming.lease import NAME, local_leases, remote_leases
 from streaming.spark.storage import Folder
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -47,24 +48,24 @@ def test_address_is_left_to_a_heartbeat_and_shows_no_password():
 
 def test_heartbeat_refuses_a_second_while_the_first_lives(spark, tmp_path, quick):
     folders = {KEY: str(tmp_path)}
-    with remote_leases(spark, folders, Event()):
+    with remote_leases(partial(Folder, spark), folders, Event()):
         began = time.monotonic()
         with pytest.raises(InUseError, match=f"in use by process {os.getpid()}"):
-            remote_leases(spark, folders, Event()).__enter__()
+            remote_leases(partial(Folder, spark), folders, Event()).__enter__()
         assert time.monotonic() - began < 3
     assert not (tmp_path / NAME).exists()
-    with remote_leases(spark, folders, Event()):  # one that ended well holds nobody up
+    with remote_leases(partial(Folder, spark), folders, Event()):  # one that ended well holds nobody up
         pass
 
 
 @pytest.mark.parametrize("left", ["its own words", "{}"])
 def test_lease_that_nobody_renews_expires(left, spark, tmp_path, quick):
     folder = Folder(spark, str(tmp_path))
-    with remote_leases(spark, {KEY: str(tmp_path)}, Event()):
+    with remote_leases(partial(Folder, spark), {KEY: str(tmp_path)}, Event()):
         text = folder.read(NAME)
     folder.write(NAME, left if left == "{}" else text)  # as kill -9 leaves it
     began = time.monotonic()
-    with remote_leases(spark, {KEY: str(tmp_path)}, Event()):
+    with remote_leases(partial(Folder, spark), {KEY: str(tmp_path)}, Event()):
         assert 2 < time.monotonic() - began < 15
 
 
@@ -73,7 +74,7 @@ def test_one_that_was_paused_ends_when_another_has_taken_over(spark, tmp_path, q
     other = '{"id":"other","beat":1,"holder":{"host":"h2","pid":7,"command":"evenkeel run","since_ts":0}}'
 
     def work():
-        with remote_leases(spark, {KEY: str(tmp_path)}, stop):
+        with remote_leases(partial(Folder, spark), {KEY: str(tmp_path)}, stop):
             folder.write(NAME, other)
             assert stop.wait(10), "it goes on beside the other"
             raise MonitorError("what came of it")
@@ -86,10 +87,10 @@ def test_one_that_was_paused_ends_when_another_has_taken_over(spark, tmp_path, q
 
 def test_of_two_that_begin_at_once_the_later_one_goes_on(spark, tmp_path, quick, monkeypatch):
     monkeypatch.setattr(lease, "CHECK_AFTER_S", 3)
-    stop, first = Event(), lease._RemoteLease(spark, KEY, str(tmp_path))
+    stop, first = Event(), lease._RemoteLease(partial(Folder, spark), KEY, str(tmp_path))
 
     def late(self, seconds):  # while the first waits, the second, who saw no lease either, writes its own
-        lease._RemoteLease(spark, KEY, str(tmp_path))._write()
+        lease._RemoteLease(partial(Folder, spark), KEY, str(tmp_path))._write()
         return False
 
     monkeypatch.setattr(Event, "wait", late)

@@ -48,7 +48,7 @@ def test_a_session_that_is_there_is_tuned_where_nothing_was_said(spark):
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.conf.get("spark.sql.shuffle.partitions") == str(spark.sparkContext.defaultParallelism)
     pools = spark._jsc.sc().getAllPools()
-    assert sorted(pools.apply(i).name() for i in range(pools.size())) == ["default", "detection", "projections"]
+    assert sorted(pools.apply(i).name() for i in range(pools.size())) == ["default", "detection", "maintenance"]
 
 
 def test_nothing_is_left_where_it_was_started(tmp_path):

@@ -13,9 +13,9 @@ from streaming.notices import Notice, OpenAlert, Text
 from streaming.notifier.notifications_table import Delivery, NotificationsTable
 from streaming.notifier.silence_files import FOLDER, SilenceFiles
 from streaming.notifier.silences import Silence
-from streaming.spark.projections import run_projections
+from streaming.projections.projector import run_projections
 from tests.spark.conftest import Tables
-from tests.spark.telling import DAY, HOUR, SECOND, Teller, health, millis, quarantined
+from tests.tables.telling import DAY, HOUR, SECOND, Teller, health, millis, quarantined
 
 pytestmark = pytest.mark.spark
 
@@ -65,7 +65,7 @@ def story(now):
 def written(spark, tmp_path_factory):
     tables = Tables(spark, tmp_path_factory.mktemp("written"))
     tables.tell(story(NOW))
-    run_projections(spark, tables.path)
+    run_projections(tables.path)
     notify(tables.path, tmp_path_factory.mktemp("outcomes"))
     return tables
 

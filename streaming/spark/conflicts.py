@@ -1,4 +1,4 @@
-"""Commits that lose a race: projections and maintenance change the same tables, and either may come first."""
+"""Commits that lose a race: detection and maintenance change ``facts``, and either may come first."""
 
 import time
 from collections.abc import Callable

@@ -11,23 +11,19 @@ two machines are compared. The owner reads the file before each write. If the fi
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from threading import Event, Thread
-from urllib.parse import unquote, urlsplit
+from typing import Protocol
 from uuid import uuid4
 
 import msgspec
 from msgspec import Struct
-from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
 
 from streaming.config.config_errors import without_userinfo
-from streaming.errors import AwayError, InUseError, MonitorError, SetupError
+from streaming.errors import InUseError, MonitorError, SetupError
 from streaming.file_lock import CannotLock, HeldElsewhere, Holder, held, this_process
-from streaming.spark.failure import root_of
-from streaming.spark.storage import Folder
+from streaming.tables.storage import local_path
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +31,19 @@ NAME = "_lease"  # Hadoop takes a file whose name begins so for no data
 RENEW_EVERY_S = 10.0
 EXPIRES_S = 40.0  # two writes may fail
 CHECK_AFTER_S = 3.0  # of two that write at the same time the later one counts
+
+
+class TextFolder(Protocol):
+    """A folder that no machine can lock. Its methods raise AwayError while its storage does not answer."""
+
+    def read(self, name: str) -> str | None: ...
+
+    def write(self, name: str, text: str) -> None: ...
+
+    def delete(self, name: str) -> None: ...
+
+
+OpenFolder = Callable[[str], TextFolder]
 
 
 class Lease(Struct, frozen=True):
@@ -70,7 +79,7 @@ def local_leases(folders: Mapping[str, str]) -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def remote_leases(spark: SparkSession, folders: Mapping[str, str], stop: Event) -> Iterator[None]:
+def remote_leases(open_folder: OpenFolder, folders: Mapping[str, str], stop: Event) -> Iterator[None]:
     """The same for folders that no machine can lock. Sets ``stop`` when one is lost, and raises InUseError then."""
     lost: list[InUseError] = []
     taken: list[_RemoteLease] = []
@@ -91,12 +100,8 @@ def remote_leases(spark: SparkSession, folders: Mapping[str, str], stop: Event) 
     thread = Thread(target=keep, name="leases", daemon=True)
     try:
         for key, uri in folders.items():
-            lease = _RemoteLease(spark, key, uri)
-            try:
-                lease.take(stop)
-            except Py4JJavaError as error:
-                why = root_of(error.java_exception)
-                raise AwayError(f"{key} = {without_userinfo(uri)} cannot be used: {why}") from None
+            lease = _RemoteLease(open_folder, key, uri)
+            lease.take(stop)
             taken.append(lease)
         if taken:
             thread.start()
@@ -118,10 +123,10 @@ def remote_leases(spark: SparkSession, folders: Mapping[str, str], stop: Event) 
 class _RemoteLease:
     """A lease as a file with a heartbeat."""
 
-    def __init__(self, spark: SparkSession, key: str, uri: str) -> None:
+    def __init__(self, open_folder: OpenFolder, key: str, uri: str) -> None:
         self.key = key
         self._uri = uri
-        self._folder = Folder(spark, uri)
+        self._folder = open_folder(uri)
         self._mine = Lease(str(uuid4()), 0, this_process())
 
     def take(self, stop: Event) -> None:
@@ -181,14 +186,6 @@ def _read(text: str) -> Lease:
         return msgspec.json.decode(text, type=Lease)
     except msgspec.MsgspecError:
         return Lease("", 0, Holder())
-
-
-def local_path(uri: str) -> Path | None:
-    """A folder of this machine; None for the address of another storage."""
-    parts = urlsplit(uri)
-    if "://" not in uri and parts.scheme != "file":
-        return Path(uri)
-    return Path(unquote(parts.path)) if parts.scheme == "file" and parts.netloc in ("", "localhost") else None
 
 
 def _in_use(key: str, uri: str, other: str) -> InUseError:

@@ -1,0 +1,90 @@
+"""The process that writes the projections: at low priority, until its standard input ends, as it does with its parent.
+
+It gets its settings as the first line there. Signals are its parent's business: Ctrl-C and service managers send them
+to both.
+"""
+
+import logging
+import os
+import signal
+import sys
+import time
+from threading import Event, Thread
+
+from deltalake import DeltaTable
+
+from schemas.tables import FACTS
+from streaming.config import Log
+from streaming.errors import MonitorError
+from streaming.log_format import configure_logs
+from streaming.projections.locks import writing_alone
+from streaming.projections.maintain import maintain_hourly
+from streaming.projections.projector import open_projector
+from streaming.projections.settings import ProjectionSettings, decoded
+from streaming.tables.maintenance import MaintainOptions
+from streaming.tables.storage import delta_uri
+
+log = logging.getLogger(__name__)
+
+NICENESS = 10
+LAST_COMMIT_WITHIN_S = 8.0
+DONE, FAILED = 0, 1
+
+
+def main() -> None:
+    """Ends with 0 once standard input has ended, with 1 after an error, which is logged."""
+    os.nice(NICENESS)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    settings = decoded(sys.stdin.buffer.readline())
+    configure_logs(Log(level=settings.log_level, format=settings.log_format))  # type: ignore[arg-type]
+    stop = Event()
+    Thread(target=_end_with_parent, args=(stop,), name="parent", daemon=True).start()
+    status = _status_of(settings, stop)
+    logging.shutdown()
+    os._exit(status)  # nothing waits for the threads of deltalake and of maintenance
+
+
+def _status_of(settings: ProjectionSettings, stop: Event) -> int:
+    try:
+        keep_projecting(settings, stop)
+    except MonitorError as error:
+        log.error("%s", error)
+        return FAILED
+    except Exception:
+        log.exception("the projections failed")
+        return FAILED
+    return DONE
+
+
+def keep_projecting(settings: ProjectionSettings, stop: Event) -> None:
+    """Bring the tables up to date, ``seconds`` after ``seconds``, until ``stop``; maintain them beside that."""
+    with writing_alone(settings.tables):
+        while not DeltaTable.is_deltatable(delta_uri(f"{settings.tables}/{FACTS.name}")):
+            if stop.wait(settings.seconds):
+                return
+        projector = open_projector(settings.tables)
+        _start_maintenance(settings, stop)
+        while not stop.is_set():
+            began = time.monotonic()
+            while not stop.is_set() and projector.next_batch() is not None:
+                pass
+            stop.wait(max(0.0, began + settings.seconds - time.monotonic()))
+
+
+def _start_maintenance(settings: ProjectionSettings, stop: Event) -> None:
+    if settings.keep_days is not None:
+        options = MaintainOptions(keep_days=settings.keep_days)
+        keep = {"stop": stop}
+        Thread(
+            target=maintain_hourly, args=(settings.tables, options), kwargs=keep, name="maintenance", daemon=True
+        ).start()
+
+
+def _end_with_parent(stop: Event) -> None:
+    """What is not done in time is cut short, and done again by the next process."""
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    stop.set()
+    time.sleep(LAST_COMMIT_WITHIN_S)
+    os._exit(DONE)

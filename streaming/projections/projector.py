@@ -1,0 +1,115 @@
+"""Brings the tables up to the newest fact, batch after batch. Killed at any moment, it loses no row and doubles none.
+
+What a batch reads is written down before it writes anything. An append says in its table's log which batch it is, and
+is not done again. A MERGE needs no such note: it applies only a larger ``seq``, so that a second time none is larger.
+"""
+
+from collections.abc import Callable, Collection
+
+import pyarrow as pa
+from msgspec.structs import replace
+
+from schemas.table_definition import Table
+from schemas.tables import CURRENT, FACTS, HISTORY
+from streaming.errors import CheckpointError
+from streaming.projections.beginning import begin, begin_anew, can_go_on
+from streaming.projections.columns import rows_of
+from streaming.projections.creation import create_tables
+from streaming.projections.locks import writing_alone
+from streaming.projections.new_facts import FactsReader, facts_between
+from streaming.projections.progress import Pending, Position, Progress, write_progress
+from streaming.projections.table import ProjectionTable, newest
+from streaming.tables.facts_log import FactsLog
+
+POLLS_BETWEEN_CHECKS = 12  # without a commit, until it is asked whether the log goes on elsewhere
+
+Tell = Callable[[int, int], None]
+
+
+class Projector:
+    """``open_projector`` makes it. After an error it is of no more use: open another."""
+
+    def __init__(self, tables: str, log: FactsLog, progress: Progress) -> None:
+        self._tables = tables
+        self._log = log
+        self._progress = progress
+        self._table = {table.name: ProjectionTable(tables, table) for table in (*HISTORY, *CURRENT)}
+        self._finish_pending()
+        self._reader = FactsReader(log, self._progress.done)
+        self._polls = 0
+
+    def next_batch(self) -> int | None:
+        """Write what the next facts make; how many facts that were. None where nothing was committed."""
+        facts = self._reader.next_batch()
+        self._polls = 0 if facts else self._polls + 1
+        if facts is None:
+            self._check_log()
+            return None
+        if facts.rows.num_rows:
+            self._keep(replace(self._progress, pending=Pending(upto=facts.upto)))
+            self._project(facts.rows)
+        self._keep_done(facts.upto)
+        return int(facts.rows.num_rows)
+
+    def _finish_pending(self) -> None:
+        """The batch that was cut short, if one was, with the same facts."""
+        pending = self._progress.pending
+        if pending is not None:
+            has = {*pending.appended, *(table.name for table in HISTORY if self._has(table))}
+            self._project(facts_between(self._log, self._progress.done, pending.upto), has)
+            self._keep_done(pending.upto)
+
+    def _project(self, facts: pa.Table, has: Collection[str] = ()) -> None:
+        for table in HISTORY:
+            rows = rows_of(table, facts)
+            if rows.num_rows and table.name not in has:
+                self._table[table.name].append(rows, self._progress.identity, self._progress.batch_id)
+        for table in CURRENT:
+            rows = rows_of(table, facts)
+            if rows.num_rows:
+                self._table[table.name].merge(newest(rows, table))
+
+    def _has(self, table: Table) -> bool:
+        return self._table[table.name].has(self._progress.identity, self._progress.batch_id)
+
+    def _check_log(self) -> None:
+        """This process may have been stopped for longer than the log is kept."""
+        if self._polls >= POLLS_BETWEEN_CHECKS:
+            self._polls = 0
+            if not can_go_on(self._tables, self._log, self._progress.done):
+                self._progress = begin_anew(self._tables, self._log)
+                self._reader = FactsReader(self._log, self._progress.done)
+
+    def _keep_done(self, upto: Position) -> None:
+        self._keep(replace(self._progress, batch_id=self._progress.batch_id + 1, done=upto, pending=None))
+
+    def _keep(self, progress: Progress) -> None:
+        write_progress(self._tables, progress)
+        self._progress = progress
+
+
+def open_projector(tables: str, *, afresh: bool = False) -> Projector:
+    """Ready to go on; ``afresh``: to make all that facts tell again. For the one that has claimed the projections.
+
+    Raises CheckpointError where there are no facts, or others than before.
+    """
+    log = FactsLog(f"{tables}/{FACTS.name}")
+    if not log.exists():
+        raise CheckpointError(f"there are no facts in {tables} to make the other tables from")
+    create_tables(tables)
+    return Projector(tables, log, begin(tables, log, afresh=afresh))
+
+
+def run_projections(tables: str, *, afresh: bool = False, tell: Tell | None = None) -> None:
+    """Bring the tables up to the newest fact and return; ``afresh``: make all that facts tell again.
+
+    ``tell`` hears how many facts are read, and of how many where all are. Raises CheckpointError, also while another
+    process writes the projections.
+    """
+    with writing_alone(tables):
+        projector = open_projector(tables, afresh=afresh)
+        read, of = 0, FactsLog(f"{tables}/{FACTS.name}").table().count() if tell else 0
+        while (facts := projector.next_batch()) is not None:
+            read += facts
+            if tell is not None:
+                tell(read, of)

@@ -1,0 +1,34 @@
+"""What the process that writes the projections is told: one line of JSON."""
+
+import msgspec
+from msgspec import Struct, field
+
+from streaming.config import Config, Log
+
+
+class ProjectionSettings(Struct, frozen=True, kw_only=True):
+    """``seconds``: from one batch to the next. ``keep_days``: of maintenance; None: there is none."""
+
+    tables: str
+    seconds: float
+    keep_days: dict[str, int] | None = None
+    log_level: str = field(default_factory=lambda: Log().level)
+    log_format: str = field(default_factory=lambda: Log().format)
+
+
+def projection_settings(config: Config) -> ProjectionSettings:
+    return ProjectionSettings(
+        tables=config.tables.path,
+        seconds=config.job.projection_seconds,
+        keep_days=config.tables.retention_days.model_dump() if config.job.maintenance else None,
+        log_level=config.log.level,
+        log_format=config.log.format,
+    )
+
+
+def encoded(settings: ProjectionSettings) -> bytes:
+    return msgspec.json.encode(settings) + b"\n"
+
+
+def decoded(line: bytes) -> ProjectionSettings:
+    return msgspec.json.decode(line, type=ProjectionSettings)

@@ -1,0 +1,83 @@
+"""One projection as a Delta table: appends that come once, and merges in which the larger ``seq`` wins.
+
+What is merged is computed here, and the table overwritten. deltalake's own MERGE, as its DELETE and UPDATE of rows,
+leaves files whose strings pyarrow 25 cannot filter by (``string_view``), and takes more of the processor.
+"""
+
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+
+from schemas.table_definition import Table
+from streaming.projections.conflicts import retried
+from streaming.tables.storage import delta_uri
+
+
+class ProjectionTable:
+    def __init__(self, tables: str, table: Table) -> None:
+        self._definition = table
+        self._path = delta_uri(f"{tables}/{table.name}")
+
+    def has(self, identity: str, batch_id: int) -> bool:
+        """Whether this batch was appended, or a later one."""
+        newest = DeltaTable(self._path).transaction_version(identity)
+        return newest is not None and newest >= batch_id
+
+    def append(self, rows: pa.Table, identity: str, batch_id: int) -> None:
+        """The commit says which batch it is. Delta keeps that as long as the table, whatever becomes of its log."""
+        said = CommitProperties(app_transactions=[Transaction(identity, batch_id)])
+        retried(lambda: write_deltalake(self._path, rows, mode="append", commit_properties=said))
+
+    def merge(self, rows: pa.Table) -> None:
+        """Apply rows, one a key, where their ``seq`` is larger than what is there."""
+        retried(partial(self._merge, rows))
+
+    def _merge(self, rows: pa.Table) -> None:
+        table = DeltaTable(self._path)
+        overwrite(table, merged(all_rows(table), rows, self._definition))
+
+
+def all_rows(table: DeltaTable) -> pa.Table:
+    rows = table.to_pyarrow_table()
+    return rows.cast(pa.schema(table.schema().to_arrow()))
+
+
+def overwrite(table: DeltaTable, rows: pa.Table) -> None:
+    """Replace all rows. Raises CommitFailedError if another has written into the table since ``table`` was opened.
+
+    Of another's compaction deltalake takes no notice: tables that are overwritten must never be compacted.
+    """
+    write_deltalake(table, rows, mode="overwrite")
+
+
+def newest(rows: pa.Table, table: Table) -> pa.Table:
+    """One row a key: that with the largest ``seq``."""
+    keys = list(table.merge_keys)
+    ordered = numbered(rows, keys, "row").take(pc.sort_indices(rows, sort_keys=[("seq", "ascending")]))
+    last = ordered.group_by(keys, use_threads=False).aggregate([("row", "last")])
+    return rows.take(last["row_last"])
+
+
+def merged(known: pa.Table, rows: pa.Table, table: Table) -> pa.Table:
+    """Of each key the row with the larger ``seq``."""
+    keys = list(table.merge_keys)
+    pairs = numbered(known, keys, "known_row", "known_seq").join(
+        numbered(rows, keys, "row", "seq"), keys, join_type="inner", use_threads=False
+    )
+    is_newer = pc.greater(pairs["seq"], pairs["known_seq"])
+    replaced, refused = pairs.filter(is_newer)["known_row"], pairs.filter(pc.invert(is_newer))["row"]
+    return pa.concat_tables([without(known, replaced), without(rows, refused)], promote_options="default")
+
+
+def without(rows: pa.Table, numbers: pa.ChunkedArray) -> pa.Table:
+    """All rows but those of these numbers."""
+    all_numbers = pa.array(range(rows.num_rows), pa.int64())
+    return rows.filter(pc.invert(pc.is_in(all_numbers, numbers.combine_chunks()))) if len(numbers) else rows
+
+
+def numbered(rows: pa.Table, keys: list[str], number: str, seq: str | None = None) -> pa.Table:
+    """The keys of rows with their numbers, for a join."""
+    columns = {key: rows[key] for key in keys} | ({seq: rows["seq"]} if seq else {})
+    return pa.table(columns | {number: pa.array(range(rows.num_rows), pa.int64())})

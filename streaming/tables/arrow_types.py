@@ -1,0 +1,57 @@
+"""Arrow's types of the tables' columns, which are defined with Spark SQL's."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from schemas.table_definition import Table
+
+_PLAIN = {
+    "STRING": pa.string(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "DOUBLE": pa.float64(),
+    "BOOLEAN": pa.bool_(),
+    "BINARY": pa.binary(),
+    "TIMESTAMP": pa.timestamp("us", "UTC"),
+    "DATE": pa.date32(),
+}
+
+
+def arrow_schema(table: Table) -> pa.Schema:
+    """The table's columns with their comments."""
+    return pa.schema(
+        [pa.field(one.name, arrow_type(one.type), metadata={"comment": one.comment}) for one in table.columns]
+    )
+
+
+def without_comments(schema: pa.Schema) -> pa.Schema:
+    """For rows of a table that is there. It keeps its comments, and Delta refuses rows whose columns have other ones."""
+    return pa.schema([field.remove_metadata() for field in schema])
+
+
+def arrow_type(sql_type: str) -> pa.DataType:
+    """``ARRAY<STRUCT<a:BIGINT>>`` and the like; KeyError for a type that no table has."""
+    name, _, inner = sql_type.partition("<")
+    if not inner:
+        return _PLAIN[name]
+    parts = list(_parts(inner.removesuffix(">")))
+    if name == "ARRAY":
+        return pa.list_(arrow_type(parts[0]))
+    return pa.map_(*map(arrow_type, parts)) if name == "MAP" else pa.struct(list(map(_field, parts)))
+
+
+def _field(part: str) -> pa.Field:
+    name, _, sql_type = part.partition(":")
+    return pa.field(name.strip("`"), arrow_type(sql_type))
+
+
+def _parts(inner: str) -> Iterator[str]:
+    """Split at the commas that are not within a type."""
+    depth = begin = 0
+    for index, character in enumerate(inner):
+        depth += (character == "<") - (character == ">")
+        if character == "," and not depth:
+            yield inner[begin:index]
+            begin = index + 1
+    yield inner[begin:]

@@ -1,0 +1,89 @@
+"""The facts table as its log tells of it: which files each commit brought, and the rows of a file. Without a JVM."""
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from pyarrow.fs import FileSystem, FileType
+
+from streaming.tables.storage import delta_uri, files_in
+
+
+class Facts(NamedTuple):
+    """A facts table as it is now: Delta's id of it, and its newest version."""
+
+    id: str
+    version: int
+
+
+class FactsLog:
+    """Raises what deltalake and pyarrow raise."""
+
+    def __init__(self, path: str) -> None:
+        self.path = delta_uri(path)
+        self._opened: FileSystem | None = None
+
+    @property
+    def files(self) -> FileSystem:
+        """The table's folder. An object store is asked for it once."""
+        if self._opened is None:
+            self._opened = files_in(self.path)
+        return self._opened
+
+    def exists(self) -> bool:
+        return DeltaTable.is_deltatable(self.path)
+
+    def table(self, version: int | None = None) -> DeltaTable:
+        return DeltaTable(self.path, version=version)
+
+    def newest(self) -> Facts:
+        table = self.table()
+        return Facts(str(table.metadata().id), table.version())
+
+    def has(self, version: int) -> bool:
+        """Whether the log has this commit: it may be yet to come, or cut off."""
+        return bool(self.files.get_file_info(_entry(version)).type == FileType.File)
+
+    def commit_time(self, version: int) -> datetime | None:
+        """When this version was committed; None if the log has no such entry, any more or yet."""
+        found = self.files.get_file_info(_entry(version))
+        modified: datetime | None = found.mtime if found.type == FileType.File else None
+        return None if modified is None else modified.astimezone(timezone.utc)
+
+    def new_files(self, version: int) -> list[str] | None:
+        """Files of new facts that this commit brought; None if the log has no such commit.
+
+        A commit that also removes facts brings none: it rewrites files from which rows were deleted. Compaction says
+        of its files that they are no change.
+        """
+        actions = self._commit(version)
+        if actions is None or any(_is_change(action.get("remove")) for action in actions):
+            return None if actions is None else []
+        return [unquote(action["add"]["path"]) for action in actions if _is_change(action.get("add"))]
+
+    def batches(self, file: str, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """At most ``rows`` rows each; columns that an older file lacks are left out."""
+        with self.files.open_input_file(file) as source:
+            parquet = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
+            known = set(parquet.schema_arrow.names)
+            yield from parquet.iter_batches(rows, columns=[name for name in columns if name in known])
+
+    def _commit(self, version: int) -> list[dict[str, Any]] | None:
+        try:
+            with self.files.open_input_stream(_entry(version)) as stream:
+                return [json.loads(line) for line in stream.read().splitlines() if line.strip()]
+        except FileNotFoundError:
+            return None
+
+
+def _entry(version: int) -> str:
+    return f"_delta_log/{version:020}.json"
+
+
+def _is_change(file: dict[str, Any] | None) -> bool:
+    return file is not None and bool(file.get("dataChange", True))

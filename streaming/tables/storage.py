@@ -1,0 +1,98 @@
+"""The folder of the tables as deltalake and pyarrow open it: on this machine or in an object store.
+
+deltalake takes the credentials of an object store from the environment.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from deltalake.exceptions import DeltaError
+from deltalake.fs import DeltaStorageHandler
+from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem, PyFileSystem, SubTreeFileSystem
+
+from streaming.config.config_errors import without_userinfo
+from streaming.errors import AwayError
+
+
+def delta_uri(address: str) -> str:
+    """An address of the configuration as deltalake calls it: Hadoop's s3a is its s3."""
+    return address.replace("s3a://", "s3://", 1)
+
+
+def local_path(address: str) -> Path | None:
+    """A folder of this machine; None for the address of another storage."""
+    parts = urlsplit(address)
+    if "://" not in address and parts.scheme != "file":
+        return Path(address)
+    return Path(unquote(parts.path)) if parts.scheme == "file" and parts.netloc in ("", "localhost") else None
+
+
+def files_in(folder: str) -> FileSystem:
+    """Of this machine by pyarrow, which lets other threads go on while a disk hangs; deltalake's holds them all."""
+    path = local_path(folder)
+    if path is not None:
+        return SubTreeFileSystem(str(path), LocalFileSystem())
+    return PyFileSystem(DeltaStorageHandler(delta_uri(folder)))
+
+
+class TextFiles:
+    """Small text files in one folder; names are relative to it. Raises AwayError where it cannot be used."""
+
+    def __init__(self, folder: str) -> None:
+        self.uri = folder.rstrip("/")
+        self._path = local_path(folder)
+        self._files = files_in(folder)
+
+    def read(self, name: str) -> str | None:
+        """The file's text; None where there is none."""
+        with self._away_said():
+            try:
+                with self._files.open_input_stream(name) as stream:
+                    return str(stream.read().decode())
+            except FileNotFoundError:
+                return None
+
+    def write(self, name: str, text: str) -> None:
+        """Whole or not at all, also when the machine loses power."""
+        with self._away_said():
+            if self._path is not None:
+                _replace(self._path / name, text)
+            else:
+                with self._files.open_output_stream(name) as stream:  # object stores show a file when it is whole
+                    stream.write(text.encode())
+
+    def names(self, folder: str) -> list[str]:
+        """The files in a sub-folder; none where it is not there."""
+        with self._away_said():
+            found = self._files.get_file_info(FileSelector(folder, allow_not_found=True))
+        return [one.base_name for one in found if one.type == FileType.File]
+
+    def delete(self, name: str) -> None:
+        """Remove a file, or a folder with all that it holds."""
+        with self._away_said():
+            kind = self._files.get_file_info(name).type
+            if kind == FileType.File:
+                self._files.delete_file(name)
+            elif kind == FileType.Directory:
+                self._files.delete_dir(name)
+
+    @contextmanager
+    def _away_said(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, DeltaError) as error:
+            why = (str(error).splitlines() or [type(error).__name__])[0]
+            raise AwayError(f"{without_userinfo(self.uri)} cannot be used: {why}") from error
+
+
+def _replace(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.new")
+    with new.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)

@@ -1,0 +1,199 @@
+"""Maintenance: what it removes, what it must leave, and that nothing is lost while the projections go on."""
+
+import os
+import shutil
+import time
+from collections import Counter
+from datetime import datetime, timezone
+from pathlib import Path
+from threading import Event, Thread
+
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+
+from schemas.tables import MEMBERSHIP_CHANGES, PROJECTIONS, QUEUE_ASSIGNMENTS
+from streaming.errors import InUseError
+from streaming.projections.locks import maintaining_alone
+from streaming.projections.maintain import maintain, maintain_hourly
+from streaming.projections.progress import delete_progress
+from streaming.projections.projector import run_projections
+from streaming.tables.maintenance import MaintainOptions
+from tests.projections.story import read
+from tests.tables.telling import DAY, HOUR, Teller, health, millis
+from tests.tables.written import commit
+
+NOW = datetime(2026, 3, 10, 12, tzinfo=timezone.utc)
+TODAY = millis("2026-03-10 12:00")
+KEEP = MaintainOptions(keep_days={"queue_findings": 5, "alerts": 5, "group_status": 5, "monitor_health": 0})
+
+
+def some_days():
+    """Facts of 10 days ago, 3 days ago and today, two commits a day; the group's status last changed 10 days ago."""
+    teller = Teller()
+    for ts in (TODAY - 10 * DAY, TODAY - 3 * DAY, TODAY):
+        for part in range(2):
+            at = ts + part * HOUR
+            yield [
+                teller.queue(at, 0, "MATCH" if part else "ORPHANED", ("MATCH", at - HOUR)),
+                teller.alert(at, ("firing", "resolved")[part]),
+                teller.member(at, f"client-{ts}", present=not part),
+                health("prod", at),
+                *([teller.status(at, "healthy", MATCH=1)] if ts < TODAY - 5 * DAY else []),
+            ]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Read it only; ``told`` is a copy to change."""
+    tables = tmp_path_factory.mktemp("finished")
+    for facts in some_days():
+        commit(tables / "facts", facts)
+        run_projections(str(tables))
+    return tables
+
+
+@pytest.fixture
+def told(finished: Path, tmp_path: Path) -> Path:
+    shutil.copytree(finished, tmp_path / "tables")
+    return tmp_path / "tables"
+
+
+@pytest.fixture(scope="module")
+def maintained(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy after one round."""
+    tables = tmp_path_factory.mktemp("maintained") / "tables"
+    shutil.copytree(finished, tables)
+    for table in PROJECTIONS:
+        no_wait = {"delta.deletedFileRetentionDuration": "interval 0 hours"}
+        DeltaTable(tables / table.name).alter.set_table_properties(no_wait)
+    done = {one.table: str(one) for one in maintain(str(tables), KEEP, NOW)}
+    assert done["queue_findings"].startswith("queue_findings: 2 rows dropped, 2 files compacted into 1, ")
+    return tables
+
+
+def files(tables: Path, name: str) -> Counter[str]:
+    """How many files each day of a table has in its newest snapshot."""
+    return Counter(Path(uri).parent.name for uri in DeltaTable(tables / name).file_uris())
+
+
+def days(tables: Path, name: str) -> list[str]:
+    return sorted({str(row["date"]) for row in read(tables, name)})
+
+
+def test_closed_days_are_compacted_expired_ones_dropped_and_today_left_alone(finished: Path, maintained: Path) -> None:
+    assert files(finished, "alerts") == {"date=2026-02-28": 2, "date=2026-03-07": 2, "date=2026-03-10": 2}
+    assert files(maintained, "queue_findings") == {"date=2026-03-07": 1, "date=2026-03-10": 2}
+    assert len(days(maintained, "monitor_health")) == 3  # 0 days is for ever
+    assert "facts" not in {one.table for one in maintain(str(maintained), KEEP, NOW)}
+
+
+def test_what_still_holds_outlives_its_retention(maintained: Path) -> None:
+    assert [row["seq"] for row in read(maintained, "group_status")] == [7]
+    assert days(maintained, "alerts") == ["2026-03-07", "2026-03-10"]  # a newer row of the same alert is there
+
+
+def test_tombstones_go_after_a_week(maintained: Path) -> None:
+    left = {row["client_id"] for row in read(maintained, "group_members")}
+    assert left == {f"client-{TODAY - 3 * DAY}", f"client-{TODAY}"}
+
+
+def test_tombstones_stay_while_older_facts_may_still_come(told: Path) -> None:
+    delete_progress(str(told))
+    list(maintain(str(told), KEEP, NOW))
+    assert len(read(told, "group_members")) == 3
+
+
+@pytest.mark.parametrize("name", ["queue_findings", "alerts", "queue_assignments", "group_members"])
+def test_replaced_files_are_deleted(name: str, maintained: Path) -> None:
+    on_disk = {path.name for path in (maintained / name).rglob("*.parquet") if "_delta_log" not in path.parts}
+    assert on_disk == {Path(uri).name for uri in DeltaTable(maintained / name).file_uris()}
+
+
+@pytest.mark.parametrize("table", PROJECTIONS, ids=lambda table: table.name)
+def test_readers_can_filter_by_all_strings(table, maintained: Path) -> None:
+    """pyarrow, through which DuckDB reads, cannot where a file says ``string_view``."""
+    for path in DeltaTable(maintained / table.name).file_uris():
+        assert "view" not in str(pq.read_schema(path))
+
+
+def test_a_day_with_very_many_files_is_compacted_before_it_ends(told: Path) -> None:
+    list(maintain(str(told), MaintainOptions(files_a_day=2), NOW))
+    assert files(told, "queue_findings")["date=2026-03-10"] == 1
+
+
+def age_log(path: Path, hours: float) -> None:
+    then = time.time() - hours * 3600
+    for entry in (path / "_delta_log").iterdir():
+        os.utime(entry, (then, then))
+
+
+def test_the_log_is_shortened_to_hours_and_says_still_which_batches_are_there(told: Path) -> None:
+    table, log = told / "queue_findings", told / "queue_findings" / "_delta_log"
+    list(maintain(str(told), KEEP, NOW, only=[PROJECTIONS[0]]))
+    age_log(table, 50)
+    commit(told / "facts", [Teller(group="audit").queue(TODAY, 0, "MATCH", ("ORPHANED", TODAY - HOUR))])
+    run_projections(str(told))
+    rows = len(read(told, "queue_findings"))
+    before = len(list(log.iterdir()))
+    (done,) = maintain(str(told), KEEP, NOW, only=[PROJECTIONS[0]])
+    assert done.log_files_deleted >= 6
+    assert len(list(log.iterdir())) <= before - done.log_files_deleted + 3
+    assert len(read(told, "queue_findings")) == rows
+    run_projections(str(told))
+    assert len(read(told, "queue_findings")) == rows
+
+
+def test_a_table_that_nobody_wrote_to_keeps_what_its_last_write_says(told: Path) -> None:
+    """The notifier reads in its newest commit which rows it has written, however long ago."""
+    path = told / "queue_findings"
+    written = DeltaTable(path).version()
+    list(maintain(str(told), KEEP, NOW, only=[PROJECTIONS[0]]))
+    age_log(path, 2)
+    list(maintain(str(told), KEEP, NOW, only=[PROJECTIONS[0]]))
+    assert (path / "_delta_log" / f"{written:020}.json").exists()
+
+
+def test_one_process_at_a_time_maintains_the_tables(told: Path) -> None:
+    with maintaining_alone(str(told)), pytest.raises(InUseError, match="are being maintained by process"):
+        list(maintain(str(told), KEEP, NOW))
+
+
+def test_nothing_is_lost_while_the_projections_go_on(told: Path) -> None:
+    """Appends, overwrites and maintenance at once."""
+    stop, teller, numbers = Event(), Teller(group="busy"), []
+
+    def tell() -> None:
+        while not stop.is_set():
+            number = len(numbers)
+            commit(told / "facts", [teller.membership(TODAY, f"c{number}"), teller.queue(TODAY, number % 3, "MATCH")])
+            numbers.append(number)
+            run_projections(str(told))
+
+    writer = Thread(target=tell)
+    writer.start()
+    try:
+        options = MaintainOptions(keep_days=KEEP.keep_days, files_a_day=1)
+        for _ in range(5):
+            list(maintain(str(told), options, NOW, only=[MEMBERSHIP_CHANGES, QUEUE_ASSIGNMENTS]))
+    finally:
+        stop.set()
+        writer.join()
+    changes = read(told, "membership_changes", consumer_group="busy")
+    newest = max(row["seq"] for row in read(told, "queue_assignments", consumer_group="busy"))
+    assert Counter(row["client_id"] for row in changes) == {f"c{number}": 1 for number in numbers}
+    assert newest == 2 * len(numbers) - 1
+
+
+def test_it_goes_on_hourly_until_it_is_stopped(told: Path, caplog: pytest.LogCaptureFixture) -> None:
+    stop = Event()
+    caplog.set_level("INFO")
+    keeper = Thread(target=maintain_hourly, args=(str(told), KEEP), kwargs={"stop": stop, "every_seconds": 0.01})
+    keeper.start()
+    deadline = time.monotonic() + 60
+    while caplog.text.count("maintained queue_findings") < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    stop.set()
+    keeper.join()
+    assert caplog.text.count("maintained queue_findings") >= 2
+    assert "2026-03-10" not in days(told, "queue_findings")  # by the clock of today, all of it has expired

@@ -1,0 +1,171 @@
+"""The process that writes the projections: started, watched, killed, stopped, and never left alone."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Event, Thread
+
+import psutil
+import pytest
+
+from schemas.tables import CURRENT, HISTORY
+from streaming.projections import supervisor
+from streaming.projections.process import NICENESS
+from streaming.projections.progress import read_progress
+from streaming.projections.settings import ProjectionSettings
+from streaming.projections.supervisor import keep_running
+from tests.projections.story import START, all_rows, read, three_days
+from tests.tables.telling import DAY, Teller
+from tests.tables.written import commit
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 60
+
+
+def wait_until(condition: Callable[[], object], within_s: float = PATIENCE_S) -> None:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, f"{within_s} s were not enough"
+        time.sleep(0.05)
+
+
+def is_read(tables: Path, version: int) -> bool:
+    progress = read_progress(str(tables))
+    return progress is not None and progress.done.version > version
+
+
+def children() -> list[psutil.Process]:
+    return [child for child in psutil.Process().children() if "streaming.projections" in " ".join(child.cmdline())]
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Path]:
+    """The folder of tables that a supervised process keeps up to date."""
+    stop = Event()
+    settings = ProjectionSettings(tables=str(tmp_path), seconds=0.1)
+    keeper = Thread(target=keep_running, args=(settings, stop), kwargs={"retry_after_s": 0.1})
+    keeper.start()
+    yield tmp_path
+    stop.set()
+    keeper.join(PATIENCE_S)
+    assert not keeper.is_alive()
+    assert not children(), "it goes on though it was stopped"
+
+
+def test_it_waits_for_facts_follows_them_at_low_priority_and_comes_back_after_a_kill(running: Path) -> None:
+    wait_until(children)
+    first, *others = three_days()
+    commit(running / "facts", first)
+    wait_until(lambda: is_read(running, 0))
+    (process,) = children()
+    assert process.nice() == NICENESS
+    process.send_signal(signal.SIGKILL)
+    for day in others:
+        commit(running / "facts", day)
+    wait_until(lambda: is_read(running, 2))
+    assert len(read(running, "alerts")) == 6
+    assert [child.pid for child in children()] != [process.pid]
+
+
+def test_signals_that_its_parent_gets_too_do_not_end_it(running: Path) -> None:
+    commit(running / "facts", three_days()[0])
+    wait_until(lambda: is_read(running, 0))
+    (process,) = children()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process.send_signal(number)
+    commit(running / "facts", three_days()[1])
+    wait_until(lambda: is_read(running, 1))
+    assert children() == [process]
+
+
+def test_one_that_cannot_work_says_why_and_is_tried_again(
+    running: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    commit(running / "facts", three_days()[0])
+    wait_until(lambda: is_read(running, 0))
+    (process,) = children()
+    shutil.rmtree(running / "facts")
+    commit(running / "facts", three_days()[1])
+    process.send_signal(signal.SIGKILL)  # the next one sees other facts
+    wait_until(lambda: caplog.text.count("the projections ended with status 1; begun again in 0.1 s") >= 2)
+    assert "the projections were killed by signal 9; begun again" in caplog.text
+    assert "are not those that the tables beside them were made from" in capfd.readouterr().err
+
+
+def test_one_that_cannot_be_started_ends_nobody(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(supervisor, "COMMAND", ("/no/such/python",))
+    stop = Event()
+    settings = ProjectionSettings(tables="/nowhere", seconds=1)
+    keeper = Thread(target=keep_running, args=(settings, stop), kwargs={"retry_after_s": 0.01})
+    keeper.start()
+    wait_until(lambda: caplog.text.count("the projections cannot be started") >= 2)
+    stop.set()
+    keeper.join(PATIENCE_S)
+
+
+PARENT = """
+import sys
+from threading import Event
+from streaming.projections.settings import ProjectionSettings
+from streaming.projections.supervisor import keep_running
+keep_running(ProjectionSettings(tables=sys.argv[1], seconds=0.1), Event())
+"""
+
+
+def test_it_ends_with_its_parent_however_that_ends(tmp_path: Path) -> None:
+    commit(tmp_path / "facts", three_days()[0])
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path)], env=environment, cwd="/")
+    wait_until(lambda: is_read(tmp_path, 0))
+    (child,) = psutil.Process(parent.pid).children()
+    parent.kill()
+    parent.wait()
+    wait_until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, within_s=20)
+    commit(tmp_path / "facts", three_days()[1])
+    time.sleep(0.5)
+    assert not is_read(tmp_path, 1)
+
+
+KILLED = """
+import os, signal, sys
+from streaming.projections import projector
+from streaming.projections.projector import run_projections
+from streaming.projections.table import ProjectionTable
+wanted, writes = int(sys.argv[2]), iter(range(1000))
+def dying(write):
+    def work(*given):
+        write(*given)
+        if next(writes) == wanted:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return work
+ProjectionTable.append, ProjectionTable.merge = dying(ProjectionTable.append), dying(ProjectionTable.merge)
+projector.write_progress = dying(projector.write_progress)
+run_projections(sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+def test_killed_after_every_commit_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    """One life a commit: the position, eight appends, two overwrites, the position again."""
+    undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    teller = Teller(group="audit")
+    days = three_days()
+    for number in range(1 + len(HISTORY) + len(CURRENT) + 1):
+        more = [*days[number % 3], teller.member(START + number * DAY, f"c{number}")]
+        for tables in (undisturbed, killed):
+            commit(tables / "facts", more)
+        command = [sys.executable, "-c", KILLED, str(killed), str(number)]
+        ended = subprocess.run(command, env=environment, check=False)
+        assert ended.returncode == -signal.SIGKILL
+    for tables, never in ((undisturbed, 10_000), (killed, 10_000)):
+        subprocess.run([sys.executable, "-c", KILLED, str(tables), str(never)], env=environment, check=True)
+    assert all_rows(killed) == all_rows(undisturbed)
+    assert len(read(killed, "alerts")) == 2 * 12
