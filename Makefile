@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 PURE := not spark and not kafka and not rocketmq
 FAST := $(PURE) and not slow
-LONG := tests/e2e tests/real tests/replay/test_transformed.py tests/inspect/test_law_of_clusters.py $(addprefix tests/spark/test_,answers.py maintain.py projections.py reseed.py run.py session.py tables_doc.py)
+LONG := tests/e2e tests/real tests/replay/test_transformed.py tests/inspect/test_law_of_clusters.py $(addprefix tests/spark/test_,answers.py maintain_facts.py reseed.py run.py session.py tables_doc.py)
 
 .PHONY: help setup demo test test-fast test-e2e check fmt cover bench clean
 

@@ -43,6 +43,7 @@ STAGES = (
         is_quick=False,  # to make 10,000 groups known alone takes minutes
     ),
     Stage("latency", "bench.latency:measure", ("latency",), 900),
+    Stage("projections", "bench.projections:measure", ("projections",), 300),
     Stage("appends", "bench.appends:measure", ("appends",), 1800, is_quick=False),
     Stage("core", "bench.core:measure", ("core",), 120),
     Stage("explain", "bench.explain:measure", ("explain",), 1800, is_quick=False),
