@@ -61,8 +61,7 @@ class TextFiles:
             if self._path is not None:
                 _replace(self._path / name, text)
             else:
-                with self._files.open_output_stream(name) as stream:  # object stores show a file when it is whole
-                    stream.write(text.encode())
+                _put(self.uri, name, text)
 
     def names(self, folder: str) -> list[str]:
         """The files in a sub-folder; none where it is not there."""
@@ -86,6 +85,13 @@ class TextFiles:
         except (OSError, DeltaError) as error:
             why = (str(error).splitlines() or [type(error).__name__])[0]
             raise AwayError(f"{without_userinfo(self.uri)} cannot be used: {why}") from error
+
+
+def _put(folder: str, name: str, text: str) -> None:
+    """Object stores show a file when it is whole. deltalake's stream takes bytes, not the buffers of pyarrow's."""
+    stream = DeltaStorageHandler(delta_uri(folder))._handler.open_output_stream(name, None)
+    stream.write(text.encode())
+    stream.close()
 
 
 def _replace(path: Path, text: str) -> None:

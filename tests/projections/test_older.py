@@ -1,0 +1,179 @@
+"""What an older evenkeel has left: the checkpoint of its Spark query, tables and facts that lack columns."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, DeltaTable, write_deltalake
+
+from schemas.tables import ALERTS, FACTS, PROJECTIONS
+from streaming.projections.columns import rows_of
+from streaming.projections.creation import create_table
+from streaming.projections.progress import CHECKPOINT, read_progress
+from streaming.projections.projector import run_projections
+from streaming.projections.spark_checkpoint import SPARKS_FILES
+from streaming.projections.table import ProjectionTable
+from streaming.tables.arrow_types import arrow_schema
+from tests.projections.golden_files import golden_facts
+from tests.projections.story import START, all_rows, read, three_days
+from tests.tables.telling import Teller
+from tests.tables.written import commit, rows_of_facts
+
+IDENTITY = "7d3b4ce2-7a40-4bb5-8a14-6c8d2f3a9e01"
+BATCH = 7
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tables = tmp_path_factory.mktemp("finished")
+    for day in three_days():
+        commit(tables / "facts", day)
+    run_projections(str(tables))
+    return tables
+
+
+@pytest.fixture
+def tables(finished: Path, tmp_path: Path) -> Path:
+    """Two days are in the tables, which have no position; facts of the third are there."""
+    folder = tmp_path / "tables"
+    for day in three_days()[:2]:
+        commit(folder / "facts", day)
+    run_projections(str(folder))
+    shutil.rmtree(folder / CHECKPOINT)
+    commit(folder / "facts", three_days()[2])
+    return folder
+
+
+def spark_checkpoint(tables: Path, offsets: Mapping[int, Mapping[str, Any]], committed: int) -> None:
+    """As Spark 4.0 and Delta 4.0 write it."""
+    folder = tables / CHECKPOINT
+    for name in ("offsets", "commits", "evenkeel"):
+        (folder / name).mkdir(parents=True)
+    (folder / "metadata").write_text('{"id":"0b7c"}')
+    (folder / "evenkeel" / "identity").write_text(IDENTITY)
+    for number, said in offsets.items():
+        offset = {"sourceVersion": 1, "reservoirId": facts_id(tables), "index": -1, "isStartingVersion": False} | said
+        conf = {"batchWatermarkMs": 0, "batchTimestampMs": 1795380573623, "conf": {}}
+        (folder / "offsets" / str(number)).write_text("\n".join(["v1", json.dumps(conf), json.dumps(offset)]))
+    (folder / "commits" / str(committed)).write_text('v1\n{"nextBatchWatermarkMs":0}')
+
+
+def facts_id(tables: Path) -> str:
+    return str(DeltaTable(tables / "facts").metadata().id)
+
+
+def test_it_goes_on_where_the_spark_query_stopped(finished: Path, tables: Path) -> None:
+    spark_checkpoint(tables, {BATCH - 1: {"reservoirVersion": 1}, BATCH: {"reservoirVersion": 2}}, committed=BATCH)
+    run_projections(str(tables))
+    progress = read_progress(str(tables))
+    assert progress is not None
+    assert (progress.identity, progress.batch_id, progress.done.version) == (IDENTITY, BATCH + 2, 3)
+    assert not [name for name in SPARKS_FILES if (tables / CHECKPOINT / name).exists()], "an older one would go on"
+    assert all_rows(tables) == all_rows(finished)
+
+
+def test_a_batch_that_spark_left_undone_is_completed(finished: Path, tables: Path) -> None:
+    """It had appended to two tables, which say so as Spark writes it."""
+    third = rows_of_facts(three_days()[2])
+    for table in PROJECTIONS[:2]:
+        note = f'{{"projections":"{IDENTITY}","batch_id":{BATCH}}}'
+        said = CommitProperties(custom_metadata={"userMetadata": note})
+        write_deltalake(tables / table.name, rows_of(table, third), mode="append", commit_properties=said)
+    spark_checkpoint(tables, {BATCH - 1: {"reservoirVersion": 2}, BATCH: {"reservoirVersion": 3}}, committed=BATCH - 1)
+    later = Teller(group="audit").member(START, "c")
+    commit(tables / "facts", [later])
+    run_projections(str(tables))
+    assert len(read(tables, "group_members", consumer_group="audit")) == 1
+    assert {name: rows for name, rows in all_rows(tables).items() if name != "group_members"} == {
+        name: rows for name, rows in all_rows(finished).items() if name != "group_members"
+    }
+
+
+@pytest.mark.parametrize("where", [{"index": 3}, {"isStartingVersion": True}])
+def test_in_the_middle_of_a_commit_it_begins_anew(where: dict[str, Any], finished: Path, tables: Path) -> None:
+    spark_checkpoint(tables, {BATCH: {"reservoirVersion": 2, **where}}, committed=BATCH)
+    run_projections(str(tables))
+    progress = read_progress(str(tables))
+    assert progress is not None
+    assert progress.identity != IDENTITY
+    assert not (tables / CHECKPOINT / "offsets").exists()
+    assert all_rows(tables) == all_rows(finished)
+
+
+def without(kind: pa.DataType, name: str) -> pa.DataType:
+    """The type without a field of this name, however deep."""
+    if pa.types.is_list(kind):
+        return pa.list_(without(kind.value_type, name))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, without(field.type, name)) for field in kind if field.name != name])
+    return kind
+
+
+def test_columns_and_fields_that_a_table_lacks_are_added_with_their_comments(tmp_path: Path) -> None:
+    path, known = tmp_path / "alerts", arrow_schema(ALERTS)
+    older = pa.schema(
+        [field.with_type(without(field.type, "waiting")) for field in known if field.name not in ("clients", "waiting")]
+    )
+    row = {"kind": "ORPHANED", "queues": [{"broker_name": "a", "queue_id": 1}], "seq": 1}
+    write_deltalake(path, pa.Table.from_pylist([row], older), partition_by=["date"])
+    create_table(str(path), ALERTS)
+    schema = DeltaTable(path).schema()
+    now = pa.schema(schema.to_arrow())
+    assert in_any_order(pa.struct(list(now))) == in_any_order(pa.struct(list(known)))
+    comments = {field.name: field.metadata.get("comment") for field in schema.fields}
+    assert comments == {column.name: column.comment for column in ALERTS.columns}
+    version = DeltaTable(path).version()
+    create_table(str(path), ALERTS)
+    assert DeltaTable(path).version() == version, "nothing is missing any more"
+
+
+def in_any_order(kind: pa.DataType) -> object:
+    if pa.types.is_list(kind):
+        return ["list", in_any_order(kind.value_type)]
+    if pa.types.is_struct(kind):
+        return {field.name: in_any_order(field.type) for field in kind}
+    return kind
+
+
+def test_values_go_by_the_names_of_fields_that_come_in_another_order(tmp_path: Path) -> None:
+    """As they do once fields were added."""
+    known = arrow_schema(ALERTS)
+    turned = pa.schema([field.with_type(reversed_fields(field.type)) for field in reversed(known)])
+    DeltaTable.create(str(tmp_path / "alerts"), turned, partition_by=["date"])
+    rows = rows_of(ALERTS, rows_of_facts(golden_facts()))
+    ProjectionTable(str(tmp_path), ALERTS).append(rows, "x", 0)
+    written = DeltaTable(tmp_path / "alerts").to_pyarrow_table().to_pylist()
+    assert sorted(written, key=lambda row: (row["ts"], row["seq"])) == sorted(
+        rows.to_pylist(), key=lambda row: (row["ts"], row["seq"])
+    )
+
+
+def reversed_fields(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_list(kind):
+        return pa.list_(reversed_fields(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, reversed_fields(field.type)) for field in reversed(list(kind))])
+    return kind
+
+
+def test_facts_of_an_older_evenkeel_have_null_where_they_say_nothing(tmp_path: Path) -> None:
+    facts = [Teller().membership(START, "a"), Teller().alert(START, "firing")]
+    known = arrow_schema(FACTS)
+    older = pa.schema(
+        [
+            field.with_type(without(without(without(field.type, "first_seen"), "observed"), "start_ts"))
+            for field in known
+            if field.name != "health"
+        ]
+    )
+    narrow = pa.Table.from_pylist(rows_of_facts(facts).to_pylist(), older)
+    write_deltalake(tmp_path / "facts", narrow, partition_by=["date"])
+    run_projections(str(tmp_path))
+    (change,) = read(tmp_path, "membership_changes")
+    (alert,) = read(tmp_path, "alerts")
+    assert (change["client_id"], change["first_seen"]) == ("a", None)
+    assert (alert["observed"], alert["clients"][0]["start_times"], alert["queues"][0]["waiting"]) == (None, None, 7)
