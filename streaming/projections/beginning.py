@@ -25,7 +25,7 @@ FIRST_REAL_DAY = date(2001, 1, 1)  # quarantined lines of files have no time: th
 def begin(tables: str, log: FactsLog, *, afresh: bool) -> Progress:
     """From where to go on; ``afresh``: make all that facts tell again. Raises CheckpointError."""
     known = None if afresh else read_progress(tables) or _adopted(tables)
-    return known if known is not None and can_go_on(tables, log, known.done) else begin_anew(tables, log)
+    return known if known is not None and can_go_on(tables, log, known.done) else start_over(tables, log)
 
 
 def can_go_on(tables: str, log: FactsLog, read: Position) -> bool:
@@ -42,7 +42,7 @@ def can_go_on(tables: str, log: FactsLog, read: Position) -> bool:
     return _is_there(log, read.version) if read.initial else log.has(read.version) or read.version == newest.version + 1
 
 
-def begin_anew(tables: str, log: FactsLog) -> Progress:
+def start_over(tables: str, log: FactsLog) -> Progress:
     """The old position goes first and the new one comes last: if this is cut short, it is done again."""
     delete_progress(tables)
     delete_spark_checkpoint(tables)
@@ -58,7 +58,7 @@ def begin_anew(tables: str, log: FactsLog) -> Progress:
 
 
 def _adopted(tables: str) -> Progress | None:
-    """Of an older evenkeel. It goes only once it is written anew."""
+    """Of an older evenkeel. It goes only once it is written in the new file."""
     progress = read_spark_checkpoint(tables)
     if progress is not None:
         write_progress(tables, progress)

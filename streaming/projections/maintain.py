@@ -90,7 +90,7 @@ class _Round:
             done.rows_dropped += sum(drop_superseded(self._open(table), table, day) for day in expired)
 
     def _drop_gone_rows(self, table: Table, done: Maintained) -> None:
-        """Drop what is gone. Not while the projections begin anew, when older facts may still come after newer ones."""
+        """Drop what is gone. Not while the projections start over, when older facts may still come after newer ones."""
         read = read_progress(self._tables)
         if read is None or read.done.initial:
             return

@@ -47,7 +47,7 @@ def checkpoint_of(tables: str) -> TextFiles:
 
 
 def read_progress(tables: str) -> Progress | None:
-    """None before the first batch, and where the file is damaged: then the projections begin anew."""
+    """None before the first batch, and where the file is damaged: then the projections start over."""
     text = checkpoint_of(tables).read(_FILE)
     try:
         return None if text is None else msgspec.json.decode(text, type=Progress)

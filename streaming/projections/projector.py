@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from schemas.table_definition import Table
 from schemas.tables import CURRENT, FACTS, HISTORY
 from streaming.errors import CheckpointError
-from streaming.projections.beginning import begin, begin_anew, can_go_on
+from streaming.projections.beginning import begin, can_go_on, start_over
 from streaming.projections.columns import rows_of
 from streaming.projections.creation import create_tables
 from streaming.projections.locks import writing_alone
@@ -77,7 +77,7 @@ class Projector:
         if self._polls >= POLLS_BETWEEN_CHECKS:
             self._polls = 0
             if not can_go_on(self._tables, self._log, self._progress.done):
-                self._progress = begin_anew(self._tables, self._log)
+                self._progress = start_over(self._tables, self._log)
                 self._reader = FactsReader(self._log, self._progress.done)
 
     def _keep_done(self, upto: Position) -> None:

@@ -1,7 +1,7 @@
 """The checkpoint of an evenkeel up to 0.1, whose projections were a query of Spark: read once, and then removed.
 
 Its tables go on from there. Where it stopped in the middle of a commit, its place cannot be told, and None is returned:
-then the projections begin anew.
+then the projections start over.
 """
 
 from collections.abc import Iterable, Iterator

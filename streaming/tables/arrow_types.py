@@ -26,7 +26,7 @@ def arrow_schema(table: Table) -> pa.Schema:
 
 
 def without_comments(schema: pa.Schema) -> pa.Schema:
-    """For rows of a table that is there. It keeps its comments, and Delta refuses rows whose columns have other ones."""
+    """For rows of an existing table: it keeps its comments, and Delta refuses rows whose columns have other ones."""
     return pa.schema([field.remove_metadata() for field in schema])
 
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from deltalake.exceptions import DeltaError
@@ -89,7 +90,7 @@ class TextFiles:
 
 def _put(folder: str, name: str, text: str) -> None:
     """Object stores show a file when it is whole. deltalake's stream takes bytes, not the buffers of pyarrow's."""
-    stream = DeltaStorageHandler(delta_uri(folder))._handler.open_output_stream(name, None)
+    stream: Any = DeltaStorageHandler(delta_uri(folder))._handler.open_output_stream(name, None)
     stream.write(text.encode())
     stream.close()
 

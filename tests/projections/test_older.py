@@ -94,7 +94,7 @@ def test_a_batch_that_spark_left_undone_is_completed(finished: Path, tables: Pat
 
 
 @pytest.mark.parametrize("where", [{"index": 3}, {"isStartingVersion": True}])
-def test_in_the_middle_of_a_commit_it_begins_anew(where: dict[str, Any], finished: Path, tables: Path) -> None:
+def test_in_the_middle_of_a_commit_it_starts_over(where: dict[str, Any], finished: Path, tables: Path) -> None:
     spark_checkpoint(tables, {BATCH: {"reservoirVersion": 2, **where}}, committed=BATCH)
     run_projections(str(tables))
     progress = read_progress(str(tables))
@@ -177,3 +177,14 @@ def test_facts_of_an_older_evenkeel_have_null_where_they_say_nothing(tmp_path: P
     (alert,) = read(tmp_path, "alerts")
     assert (change["client_id"], change["first_seen"]) == ("a", None)
     assert (alert["observed"], alert["clients"][0]["start_times"], alert["queues"][0]["waiting"]) == (None, None, 7)
+
+
+def test_tables_whose_columns_have_other_comments_are_written_to(finished: Path, tables: Path) -> None:
+    """Delta refuses rows whose columns have other comments than the table's."""
+    for table in PROJECTIONS:
+        for column in table.columns:
+            DeltaTable(tables / table.name).alter.set_column_metadata(column.name, {"comment": "as it was"})
+    run_projections(str(tables))
+    assert all_rows(tables) == all_rows(finished)
+    (comment,) = {field.metadata["comment"] for field in DeltaTable(tables / "group_members").schema().fields}
+    assert comment == "as it was"

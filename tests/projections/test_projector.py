@@ -217,7 +217,7 @@ def test_large_backlogs_are_read_in_pieces(finished: Path, unread: Path, monkeyp
     monkeypatch.setattr(new_facts, "ROWS_A_BATCH", 7)
     DeltaTable(unread / "facts").optimize.compact()
     before = read_progress(str(unread))
-    for number in (3, 10, 25):  # also in the middle of a file, and of the snapshot with which it begins anew
+    for number in (3, 10, 25):  # also in the middle of a file, and of the snapshot with which it starts over
         with monkeypatch.context() as patched:
             killed_at(patched, number, after=True)
             with pytest.raises(Killed):
@@ -254,7 +254,7 @@ def test_rebuild_after_compaction_gives_the_same_rows(finished: Path, told: Path
     assert [done for done, _ in heard] == sorted(done for done, _ in heard)
 
 
-def test_without_its_position_it_begins_anew_and_keeps_rows_whose_facts_have_expired(told: Path) -> None:
+def test_without_its_position_it_starts_over_and_keeps_rows_whose_facts_have_expired(told: Path) -> None:
     before = all_rows(told)
     DeltaTable(told / "facts").delete("date < '2026-03-03'")
     delete_progress(str(told))
@@ -273,7 +273,7 @@ def test_a_damaged_position_is_none(content: str, finished: Path, told: Path) ->
     assert all_rows(told) == all_rows(finished)
 
 
-def test_a_position_too_old_for_the_log_begins_anew(finished: Path, told: Path) -> None:
+def test_a_position_too_old_for_the_log_starts_over(finished: Path, told: Path) -> None:
     for day, client in ((3, "c"), (4, "d")):
         commit(told / "facts", [AUDIT.member(START + day * DAY, client)])
     cut_log(told)
