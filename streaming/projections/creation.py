@@ -14,7 +14,7 @@ from streaming.tables.storage import delta_uri
 
 
 def create_tables(tables: str, wanted: Iterable[Table] = (*PROJECTIONS, NOTIFICATIONS)) -> None:
-    """Those that are not there yet; columns that an older evenkeel did not know are added."""
+    """Those that are not there yet. Others get the columns and properties that an older evenkeel did not know."""
     for table in wanted:
         create_table(delta_uri(f"{tables}/{table.name}"), table)
 
@@ -36,6 +36,10 @@ def create_table(path: str, table: Table) -> None:
     missing = [field for field in schema if _lacks(pa.schema(known.schema().to_arrow()), field)]
     if missing:
         known.alter.add_columns(list(Schema.from_arrow(pa.schema(missing)).fields))
+    said = known.metadata().configuration
+    changed = {name: value for name, value in delta_properties(table).items() if said.get(name) != value}
+    if changed:
+        known.alter.set_table_properties(changed)
 
 
 def _lacks(known: pa.Schema, field: pa.Field) -> bool:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta, timezone
 from functools import partial
+from itertools import count
 from threading import Event
 
 import pyarrow as pa
@@ -29,6 +30,7 @@ log = logging.getLogger(__name__)
 
 WRITES = ("WRITE", "MERGE", "STREAMING UPDATE")  # the last is Spark's: of an older evenkeel
 COMMITS_READ = 20
+ROUNDS_AN_HOUR = 6
 WRITTEN_HERE = tuple(table for table in TABLES if table is not FACTS)
 
 
@@ -49,13 +51,17 @@ def maintain(
                 yield work.maintain(table)
 
 
-def maintain_hourly(tables: str, options: MaintainOptions, *, stop: Event, every_seconds: float = 3600) -> None:
-    """For a thread: a round every hour, until ``stop``. What goes wrong is logged, and tried again in the next one."""
+def maintain_regularly(tables: str, options: MaintainOptions, *, stop: Event, every_seconds: float = 600) -> None:
+    """For a thread, until ``stop``: all tables once an hour, the current ones, whose files are replaced all the time,
+    every ten minutes. What goes wrong is logged, and tried again in the next round.
+    """
     wait = min(every_seconds, FIRST_ROUND_AFTER_S)
-    while not stop.wait(wait):
+    for number in count():
+        if stop.wait(wait):
+            return
         wait = every_seconds
         try:
-            for done in maintain(tables, options):
+            for done in maintain(tables, options, only=CURRENT if number % ROUNDS_AN_HOUR else WRITTEN_HERE):
                 log.info("maintained %s", done)
                 if stop.is_set():
                     return

@@ -13,7 +13,7 @@ from streaming.projections.progress import Position
 from streaming.tables.facts_log import FactsLog
 
 ROWS_A_PIECE = 25_000
-ROWS_A_BATCH = 100_000
+ROWS_A_BATCH = 50_000
 SCHEMA = pa.schema([FACTS_SCHEMA.field(name) for name in (*KEYS, *payload_columns())])
 
 

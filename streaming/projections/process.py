@@ -18,7 +18,7 @@ from streaming.config import Log
 from streaming.errors import MonitorError
 from streaming.log_format import configure_logs
 from streaming.projections.locks import writing_alone
-from streaming.projections.maintain import maintain_hourly
+from streaming.projections.maintain import maintain_regularly
 from streaming.projections.projector import open_projector
 from streaming.projections.settings import ProjectionSettings, decoded
 from streaming.tables.maintenance import MaintainOptions
@@ -77,7 +77,7 @@ def _start_maintenance(settings: ProjectionSettings, stop: Event) -> None:
         options = MaintainOptions(keep_days=settings.keep_days)
         keep = {"stop": stop}
         Thread(
-            target=maintain_hourly, args=(settings.tables, options), kwargs=keep, name="maintenance", daemon=True
+            target=maintain_regularly, args=(settings.tables, options), kwargs=keep, name="maintenance", daemon=True
         ).start()
 
 

@@ -12,11 +12,12 @@ _APPENDED = _COMMON | {
     "delta.logRetentionDuration": "interval 7 days",
     "delta.deletedFileRetentionDuration": "interval 2 days",
 }
-# No stream reads these; every MERGE leaves replaced files behind, so they go as soon as no query can be using them.
+# No stream reads these. Every batch of the projections replaces the table's file, which goes as soon as no query can be
+# using it.
 _MERGED = _COMMON | {
     "delta.checkpointInterval": "10",
     "delta.logRetentionDuration": "interval 1 days",
-    "delta.deletedFileRetentionDuration": "interval 2 hours",
+    "delta.deletedFileRetentionDuration": "interval 30 minutes",
 }
 # Payload structs have more leaves than Delta would keep statistics for; these are what readers filter by.
 _FACTS = _APPENDED | {"delta.dataSkippingStatsColumns": "seq,fact,cluster,`group`,topic,ts"}

@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 from schemas.tables import MEMBERSHIP_CHANGES, PROJECTIONS, QUEUE_ASSIGNMENTS
 from streaming.errors import InUseError
 from streaming.projections.locks import maintaining_alone
-from streaming.projections.maintain import maintain, maintain_hourly
+from streaming.projections.maintain import ROUNDS_AN_HOUR, maintain, maintain_regularly
 from streaming.projections.progress import delete_progress
 from streaming.projections.projector import run_projections
 from streaming.tables.maintenance import MaintainOptions
@@ -185,15 +185,18 @@ def test_nothing_is_lost_while_the_projections_go_on(told: Path) -> None:
     assert newest == 2 * len(numbers) - 1
 
 
-def test_it_goes_on_hourly_until_it_is_stopped(told: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_it_goes_on_until_it_is_stopped_and_maintains_current_tables_more_often(
+    told: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     stop = Event()
     caplog.set_level("INFO")
-    keeper = Thread(target=maintain_hourly, args=(str(told), KEEP), kwargs={"stop": stop, "every_seconds": 0.01})
+    keeper = Thread(target=maintain_regularly, args=(str(told), KEEP), kwargs={"stop": stop, "every_seconds": 0.01})
     keeper.start()
     deadline = time.monotonic() + 60
     while caplog.text.count("maintained queue_findings") < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
     stop.set()
     keeper.join()
-    assert caplog.text.count("maintained queue_findings") >= 2
+    assert caplog.text.count("maintained group_members") > caplog.text.count("maintained queue_findings")
+    assert caplog.text.count("maintained group_members") >= ROUNDS_AN_HOUR
     assert "2026-03-10" not in days(told, "queue_findings")  # by the clock of today, all of it has expired

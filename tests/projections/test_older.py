@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
-from schemas.tables import ALERTS, FACTS, PROJECTIONS
+from schemas.tables import ALERTS, FACTS, GROUP_MEMBERS, PROJECTIONS
 from streaming.projections.columns import rows_of
 from streaming.projections.creation import create_table
 from streaming.projections.progress import CHECKPOINT, read_progress
@@ -18,6 +18,7 @@ from streaming.projections.projector import run_projections
 from streaming.projections.spark_checkpoint import SPARKS_FILES
 from streaming.projections.table import ProjectionTable
 from streaming.tables.arrow_types import arrow_schema
+from streaming.tables.delta_properties import delta_properties
 from tests.projections.golden_files import golden_facts
 from tests.projections.story import START, all_rows, read, three_days
 from tests.tables.telling import Teller
@@ -188,3 +189,10 @@ def test_tables_whose_columns_have_other_comments_are_written_to(finished: Path,
     assert all_rows(tables) == all_rows(finished)
     (comment,) = {field.metadata["comment"] for field in DeltaTable(tables / "group_members").schema().fields}
     assert comment == "as it was"
+
+
+def test_tables_get_the_properties_that_are_wanted_now(tables: Path) -> None:
+    path = tables / "group_members"
+    DeltaTable(path).alter.set_table_properties({"delta.deletedFileRetentionDuration": "interval 2 hours"})
+    run_projections(str(tables))
+    assert DeltaTable(path).metadata().configuration == delta_properties(GROUP_MEMBERS)
