@@ -102,6 +102,7 @@ class _Server:
         templates = [slower(template, round_s) for template in templates_for(spec)]
         self._fleet = generated_fleet(spec, templates, start_ts)
         self._folder = folder
+        folder.mkdir(exist_ok=True)
         self._files = 0
 
     def introduce(self, up_to: int) -> Batch:

@@ -1,4 +1,4 @@
-"""1,000 groups: catching up, and the same with the group as the operator's key."""
+"""1,000 groups: what a group costs, catching up, and the same with the group as the operator's key."""
 
 import time
 
@@ -7,7 +7,15 @@ from bench.feeder import Feeder
 from bench.keyed import catch_up_keyed_by_group
 from bench.plain import PlainLoop
 from bench.results import SKIPPED, Results
-from bench.throughput import BEHIND_MS, FULL, QUICK, CatchUp, Effort
+from bench.throughput import (
+    BEHIND_MS,
+    FULL,
+    QUICK,
+    CatchUp,
+    Effort,
+    cpu_ms_per_minute,
+    kafka_bytes_per_minute,
+)
 from streaming.simulation.load.fleet_spec import FleetSpec
 
 GROUPS = 1_000
@@ -16,15 +24,15 @@ TOPIC = "groups-1000"
 
 def measure(results: Results, quick: bool) -> None:
     effort = QUICK if quick else FULL
-    with results.part("job.groups_1000", "job.key_is_group_over_shard"), environment() as here:
-        events_per_s = _catch_up(results, here, effort)
+    with results.part("group", "catch_up", "state_bytes_per_client"), environment() as here:
+        rounds_per_s = _catch_up(results, here, effort)
         if not effort.keyed_triggers:
-            results.put("job.key_is_group_over_shard", SKIPPED)
+            results.put("catch_up.key_is_group_over_shard", SKIPPED)
             return
         plan = here.plan(TOPIC, "keyed-by-group", source__max_offsets_per_trigger=effort.a_trigger)
         keyed = catch_up_keyed_by_group(here, plan, effort.keyed_triggers)
-        keyed_events_per_s = sum(t.records for t in keyed) / sum(t.seconds for t in keyed)
-        results.put("job.key_is_group_over_shard", round(keyed_events_per_s / events_per_s, 3))
+        keyed_rounds_per_s = sum(t.records for t in keyed) / sum(t.seconds for t in keyed)
+        results.put("catch_up.key_is_group_over_shard", round(keyed_rounds_per_s / rounds_per_s, 3))
 
 
 def _catch_up(results: Results, here: Environment, effort: Effort) -> float:
@@ -35,6 +43,8 @@ def _catch_up(results: Results, here: Environment, effort: Effort) -> float:
         work = CatchUp(here, feeder, plain, TOPIC)
         work.preload(GROUPS)
         caught = work.catch_up(effort)
-        loop = work.plain_events_per_s(caught.batches, effort.plain_batches)
-        results.put("job.groups_1000", work.figures(caught, loop, GROUPS * spec.clients))
-    return caught.events_per_s
+        loop = work.plain_rounds_per_s(caught.batches, effort.plain_batches)
+        results.put("catch_up", work.figures(caught, loop, GROUPS))
+        results.put("group", {"cpu_ms_per_minute": cpu_ms_per_minute(caught), **kafka_bytes_per_minute(caught.batches)})
+        results.put("state_bytes_per_client", work.state_bytes_per_client(GROUPS * spec.clients))
+    return caught.rounds_per_s

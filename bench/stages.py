@@ -34,11 +34,11 @@ class Stage:
 
 STAGES = (
     Stage("machine", "bench.machine:measure", ("machine",), 60),
-    Stage("small", "bench.small:measure", ("job.groups_1000", "job.key_is_group_over_shard"), 900),
+    Stage("small", "bench.small:measure", ("group", "catch_up", "state_bytes_per_client"), 900),
     Stage(
         "large",
         "bench.large:measure",
-        ("job.groups_10000", "job.cost_at_twice_the_groups", "job.steady_busy_ratio"),
+        ("idle_trigger_s.groups_10000", "cost_at_twice_the_groups", "steady.groups_10000"),
         2400,
         is_quick=False,  # to make 10,000 groups known alone takes minutes
     ),

@@ -8,6 +8,8 @@ import msgspec
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+MARKER = r'\{"event":"round".*\}'  # the last event of a record
+
 
 class Commit(NamedTuple):
     """``at_ms``: when its file appeared in Delta's log, by the file system's clock; ``files``: names of those added."""
@@ -63,8 +65,8 @@ def seconds_to_commit(spark: SparkSession, facts: Path, kafka: dict[str, Any], s
         .options(**kafka)
         .load()
         .select(F.col("value").cast("string").alias("value"), F.unix_millis("timestamp").alias("arrived"))
-        .where('startswith(value, \'{"event":"round"\')')
-        .select("arrived", F.json_tuple("value", "group", "ts").alias("group", "ts"))
+        .select("arrived", F.regexp_extract("value", MARKER, 0).alias("marker"))
+        .select("arrived", F.json_tuple("marker", "group", "ts").alias("group", "ts"))
         .withColumn("ts", F.col("ts").cast("long"))
     )
     found = told.join(markers, ["group", "ts"]).where(F.col("arrived") >= since_ms).select("arrived", "file").collect()

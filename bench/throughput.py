@@ -1,24 +1,33 @@
-"""How fast the job catches up, beside a plain loop over the same bytes: full triggers, all state preloaded."""
+"""How fast the job catches up, beside a plain loop over the same bytes: full triggers, all state preloaded.
+
+What is counted is rounds of groups: a round is one Kafka record.
+"""
 
 import shutil
+import zlib
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
 from bench.environment import Environment, Running, Trigger, Usage, tell
 from bench.feeder import Batch, Feeder
-from bench.plain import PlainLoop
+from bench.plain import PlainLoop, read_lines
 from bench.results import say
 from bench.tables import checkpoint_bytes_since, state_bytes
 from streaming.feed.console_producer import ConsoleProducer
+from streaming.simulation.load.segment import ROUND_MS
 
 BEHIND_MS = 3_600_000  # where a fleet's time begins: a backlog must not reach into the future
+ROUNDS_A_MINUTE = 60_000 / ROUND_MS
+PRODUCER_BATCH = 64 * 1024  # bytes that the collector compresses together
+RECORDS_COMPRESSED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How many triggers of ``a_trigger`` events count, after ``warming`` ones that do not; over how many of them the
+    """How many triggers of ``a_trigger`` rounds count, after ``warming`` ones that do not; over how many of them the
     plain loop is timed, after one; and how many count with the group as the key."""
 
     a_trigger: int
@@ -28,12 +37,12 @@ class Effort:
     keyed_triggers: int
 
 
-QUICK = Effort(a_trigger=50_000, warming=1, triggers=2, plain_batches=1, keyed_triggers=0)
-FULL = Effort(a_trigger=200_000, warming=6, triggers=8, plain_batches=3, keyed_triggers=3)
+QUICK = Effort(a_trigger=10_000, warming=8, triggers=4, plain_batches=2, keyed_triggers=0)
+FULL = Effort(a_trigger=20_000, warming=10, triggers=10, plain_batches=4, keyed_triggers=3)
 
 
 class Caught(NamedTuple):
-    """One catching up: its triggers, and what it cost."""
+    """The triggers that count, the rounds in them, and what they cost. ``batches`` are all, warming ones too."""
 
     triggers: list[Trigger]
     batches: list[Batch]
@@ -42,13 +51,12 @@ class Caught(NamedTuple):
     python_s: float
 
     @property
-    def events_per_s(self) -> float:
-        return sum(t.records for t in self.triggers) / sum(t.seconds for t in self.triggers)
+    def rounds(self) -> int:
+        return sum(t.records for t in self.triggers)
 
     @property
-    def events(self) -> int:
-        """All that were read, those of the warming triggers too."""
-        return sum(batch.events for batch in self.batches)
+    def rounds_per_s(self) -> float:
+        return self.rounds / sum(self.seconds)
 
     @property
     def trigger_s(self) -> float:
@@ -60,13 +68,13 @@ class Caught(NamedTuple):
 
 
 class CatchUp:
-    """One fleet, one topic, one checkpoint and one plain loop; the state can grow from phase to phase."""
+    """One fleet, one topic, one checkpoint and one plain loop."""
 
     def __init__(self, environment: Environment, feeder: Feeder, plain: PlainLoop | None, topic: str) -> None:
         self.environment, self.feeder, self.topic = environment, feeder, topic
         self._plain = plain
-        self.loaded = 0  # events sent to the topic
-        self.begun = len(environment.watch.triggers)  # triggers before those of this topic
+        self.loaded = 0  # records sent to the topic
+        self._read = 0  # of these, what the job has read
         environment.create_topic(topic)
 
     def preload(self, groups: int) -> None:
@@ -75,25 +83,33 @@ class CatchUp:
         if self._plain:
             self._plain.begin(batch.path)
         self.send([batch])
+        begun = len(self.environment.watch.triggers)
         with Running(self.environment, self.environment.plan(self.topic)) as job:
-            job.wait_for(self.loaded, self.begun)
-        tell(f"preloaded {groups} groups", self.environment.watch.triggers[self.begun :])
+            self.wait_for_all(job, begun)
+        tell(f"preloaded {groups} groups", self.environment.watch.triggers[begun:])
         if self._plain:
             self._plain.finish()
         batch.path.unlink()
+
+    def wait_for_all(self, job: Running, begun: int) -> None:
+        """Until the job, whose first trigger has the number ``begun``, has read everything that was sent."""
+        job.wait_for(self.loaded - self._read, begun)
+        self._read = self.loaded
 
     def catch_up(self, effort: Effort) -> Caught:
         """Its triggers, after those in which Java and the workers become warm."""
         a_trigger = effort.a_trigger
         batches = [self.feeder.backlog(a_trigger) for _ in range(effort.warming + effort.triggers)]
         self.send(batches)
-        before = len(self.environment.watch.triggers)
+        begun = len(self.environment.watch.triggers)
         plan = self.environment.plan(self.topic, source__max_offsets_per_trigger=a_trigger)
-        with Usage(self.environment.others) as usage, Running(self.environment, plan) as job:
-            job.wait_for(self.loaded, self.begun)
-        counted = [t for t in self.environment.watch.triggers[before + effort.warming :] if t.records > a_trigger * 0.9]
-        tell(f"{self.topic}, {a_trigger} events a trigger", counted)
-        return Caught(counted, batches, usage.peak_mb, *usage.cpu_s())
+        with Running(self.environment, plan) as job:
+            job.wait_for(a_trigger * effort.warming, begun)
+            with Usage(self.environment.others) as usage:
+                self.wait_for_all(job, begun)
+        triggers = self.environment.watch.triggers[begun + effort.warming :]
+        tell(f"{self.topic}, {a_trigger} rounds a trigger", triggers)
+        return Caught(triggers, batches, usage.peak_mb, *usage.cpu_s())
 
     def send(self, batches: list[Batch]) -> None:
         with ConsoleProducer(self.environment.kafka.bootstrap_servers, self.topic, "lz4") as producer:
@@ -102,32 +118,53 @@ class CatchUp:
                     shutil.copyfileobj(lines, producer.pipe, 1 << 20)
         self.loaded += sum(batch.records for batch in batches)
 
-    def plain_events_per_s(self, batches: list[Batch], count: int) -> float:
+    def plain_rounds_per_s(self, batches: list[Batch], count: int) -> float:
         """The loop's turn at the same bytes: ``count`` batches after a first one that does not count either."""
         assert self._plain is not None
-        for batch in batches:  # all of them, since the next phase goes on from there
+        for batch in batches:
             self._plain.begin(batch.path)
         seconds = self._plain.finish()
         say(f"plain loop: {' '.join(f'{s:.2f}s' for s in seconds)}")
-        for batch in batches:
-            batch.path.unlink()
-        return sum(batch.events for batch in batches[1 : count + 1]) / sum(seconds[1 : count + 1])
+        return sum(batch.rounds for batch in batches[1 : count + 1]) / sum(seconds[1 : count + 1])
 
-    def figures(self, caught: Caught, plain_events_per_s: float, clients: int) -> dict[str, float]:
-        """The values of ``job.groups_N``."""
+    def figures(self, caught: Caught, plain_rounds_per_s: float, groups: int) -> dict[str, float]:
+        """The values of ``catch_up``."""
         checkpoint = Path(self.environment.folder, self.topic, "checkpoint")
         began = caught.triggers[0].ended - caught.triggers[0].seconds
-        written = checkpoint_bytes_since(checkpoint, began)
         return {
-            "events_per_s": round(caught.events_per_s),
-            "plain_loop_events_per_s": round(plain_events_per_s),
-            "events_per_s_over_plain_loop": round(caught.events_per_s / plain_events_per_s, 2),
+            "rounds_per_s": round(caught.rounds_per_s),
+            "plain_loop_rounds_per_s": round(plain_rounds_per_s),
+            "over_plain_loop": round(caught.rounds_per_s / plain_rounds_per_s, 2),
+            "seconds_per_hour_of_1000_groups": round(1_000 * 60 * ROUNDS_A_MINUTE / caught.rounds_per_s, 1),
+            "rounds_per_group_and_trigger": round(caught.rounds / len(caught.triggers) / groups, 1),
             "trigger_s_p50": round(caught.trigger_s, 2),
             "trigger_s_max": round(max(caught.seconds), 2),
             "triggers": len(caught.triggers),
-            "state_bytes_per_client": round(state_bytes(self.environment.spark, checkpoint) / clients, 1),
-            "checkpoint_mb_per_trigger": round(written / len(caught.triggers) / 1e6, 1),
+            "checkpoint_mb_per_trigger": round(
+                checkpoint_bytes_since(checkpoint, began) / len(caught.triggers) / 1e6, 1
+            ),
             "rss_mb": round(caught.peak_mb),
-            "java_cpu_us_per_event": round(caught.java_s / caught.events * 1e6, 1),
-            "python_cpu_us_per_event": round(caught.python_s / caught.events * 1e6, 1),
+            "java_cpu_us_per_round": round(caught.java_s / caught.rounds * 1e6),
+            "python_cpu_us_per_round": round(caught.python_s / caught.rounds * 1e6),
         }
+
+    def state_bytes_per_client(self, clients: int) -> float:
+        checkpoint = Path(self.environment.folder, self.topic, "checkpoint")
+        return round(state_bytes(self.environment.spark, checkpoint) / clients, 1)
+
+
+def cpu_ms_per_minute(caught: Caught) -> float:
+    """Of a group: all cores, Java and Python."""
+    return round((caught.java_s + caught.python_s) / caught.rounds * ROUNDS_A_MINUTE * 1000, 2)
+
+
+def kafka_bytes_per_minute(batches: list[Batch]) -> dict[str, float]:
+    """Of a group: keys and values as they are, and compressed as the collector does."""
+    records = [record for batch in batches for record in islice(read_lines(batch.path), RECORDS_COMPRESSED)]
+    plain = b"".join(key + value for key, value in records)
+    chunks = (plain[start : start + PRODUCER_BATCH] for start in range(0, len(plain), PRODUCER_BATCH))
+    compressed = sum(len(zlib.compress(chunk)) for chunk in chunks)
+    return {
+        "kafka_bytes_per_minute": round(len(plain) / len(records) * ROUNDS_A_MINUTE),
+        "kafka_bytes_per_minute_compressed": round(compressed / len(records) * ROUNDS_A_MINUTE),
+    }

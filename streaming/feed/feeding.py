@@ -24,6 +24,7 @@ class Fed(NamedTuple):
     seconds: float
     late_s: float = 0.0
     share: float = 0.0
+    rounds: int = 0
 
     @property
     def events_per_s(self) -> float:
@@ -48,11 +49,11 @@ class Feed:
     ) -> None:
         self._output, self._on_progress, self._clock = output, on_progress, clock
         self._began = self._reported_at = clock.now()
-        self._events, self._late_s, self._share = 0, 0.0, 0.0
+        self._events, self._rounds, self._late_s, self._share = 0, 0, 0.0, 0.0
 
     @property
     def fed(self) -> Fed:
-        return Fed(self._events, self._clock.now() - self._began, self._late_s, self._share)
+        return Fed(self._events, self._clock.now() - self._began, self._late_s, self._share, self._rounds)
 
     def at_once(self, rounds: Iterator[GroupRound], until_ts: int) -> Fed:
         """All rounds whose markers are told before ``until_ts``, as fast as they can be made."""
@@ -86,6 +87,7 @@ class Feed:
     def _send(self, group_round: GroupRound) -> None:
         self._output.send(group_round)
         self._events += len(group_round.events)
+        self._rounds += 1
 
     def _report_if_due(self, now: float) -> None:
         if now - self._reported_at >= PROGRESS_EVERY_S:
