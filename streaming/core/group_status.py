@@ -62,7 +62,7 @@ def emit_group_status(
         reason=_reason(evidence, found),
     )
     shown = f"{fact.status} {fact.members} {fact.counts} {fact.brokers_covered}"
-    if any(findings.evidence.unreported for findings in found):
+    if fact.reason and any(findings.evidence.unreported for findings in found):
         shown += f" {fact.reason}"  # it lasts
     if shown != state.status or state.now - state.status_ts >= group.timing.repeat_status_ms:
         state.status, state.status_ts = shown, state.now

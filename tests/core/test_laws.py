@@ -245,6 +245,18 @@ def facts_of(events: list[AnyEvent], timers: Settings, forced: bool = False) -> 
 @given(TIMELINES, MISHAPS)
 @example(happenings=[("run", 10), ("forget", "ada")], mishaps=[("drop round", 0, 1)])
 @example(happenings=[("route", (0, 1)), ("outage", 3600)], mishaps=[("drop round", 0, 1)])
+@example(
+    happenings=[
+        ("forget", "a"),
+        ("outage", 60),
+        ("run", 1),
+        ("join", "x"),
+        ("run", 7),
+        ("copies", []),
+        ("resume", "z"),
+    ],
+    mishaps=[("drop round", 0, 1), ("delay", 0, 2), ("double", 11, 1), ("double", 0, 1), ("drop round", 2552, 1)],
+)
 def test_evaluating_at_every_marker_gives_the_same_facts(
     happenings: list[tuple[str, object]], mishaps: list[tuple[str, int, int]]
 ) -> None:
