@@ -24,7 +24,7 @@ def evaluate(group: Group, before: int) -> None:
     If the evaluation raises, a fact says so, the group is UNKNOWN until it succeeds again, and other groups go on.
     """
     state = group.state
-    if state.now < state.evaluation_due_ts:
+    if state.now < state.evaluation_due_ts and not _is_evidence_too_old(group):
         return
     try:
         _evaluate(group, before)
@@ -80,18 +80,30 @@ def _emit_failure(group: Group, error: Exception) -> None:
 
 
 def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> int:
-    """Until when an evaluation would find the same if no event brings a change; 0: evaluate at the next marker."""
+    """Until when an evaluation would find the same if no event brings a change; 0: evaluate at the next marker.
+
+    Not here is when reports and routes become too old: at rest they are confirmed again and again before that.
+    """
     if _is_changing(group, found):
         return 0
     state, timing = group.state, group.timing
     members = evidence.members.values()
     due = [state.status_ts + timing.repeat_status_ms]
-    due += [m.as_of + timing.report_max_age_ms for m in members if m.as_of]
+    due += [m.as_of + timing.report_max_age_ms for m in members if m.as_of and m.entries > 1]
     due += [m.client.two_addresses_since_ts + timing.second_address_proof_ms for m in members if m.entries > 1]
-    due += [topic.confirmed_ts + timing.route_max_age_ms for topic in state.topics if topic.confirmed_ts]
     due += [change.ts + timing.storm_window_ms for change in state.membership_changes[:1]]
     due += [client.since_ts + timing.keep_left_client_ms for client in state.clients if not is_listed(client)]
     return min(due + [ts for ts in _may_be_past(group, found) if ts > state.now])
+
+
+def _is_evidence_too_old(group: Group) -> bool:
+    """Whether the newest report of a listed client, or the route of a topic, is too old to count any more."""
+    state, timing = group.state, group.timing
+    oldest_report, oldest_route = state.now - timing.report_max_age_ms, state.now - timing.route_max_age_ms
+    for client in state.clients:
+        if client.reports and client.reports[0].answered_ts <= oldest_report and max(client.entries, default=0) == 1:
+            return True
+    return any(0 < topic.confirmed_ts <= oldest_route for topic in state.topics)
 
 
 def _is_changing(group: Group, found: list[TopicFindings]) -> bool:
