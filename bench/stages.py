@@ -44,6 +44,7 @@ STAGES = (
     ),
     Stage("latency", "bench.latency:measure", ("latency",), 900),
     Stage("projections", "bench.projections:measure", ("projections",), 300),
+    Stage("cluster", "bench.cluster:measure", ("cluster",), 3600, is_quick=False),
     Stage("appends", "bench.appends:measure", ("appends",), 1800, is_quick=False),
     Stage("core", "bench.core:measure", ("core",), 120),
     Stage("explain", "bench.explain:measure", ("explain",), 1800, is_quick=False),
