@@ -3,7 +3,7 @@
 import multiprocessing
 import time
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
@@ -54,8 +54,8 @@ class Feeder:
     def introduce(self, up_to: int) -> Batch:
         return self._ask("introduce", up_to)
 
-    def backlog(self, events: int) -> Batch:
-        return self._ask("backlog", events)
+    def backlog(self, rounds: int) -> Batch:
+        return self._ask("backlog", rounds)
 
     def begin_live(self, seconds: float, bootstrap_servers: str, topic: str) -> None:
         """Send every round when it is due, counted from now on, for so long."""
@@ -108,8 +108,8 @@ class _Server:
     def introduce(self, up_to: int) -> Batch:
         return self._write(self._fleet.introduce(up_to))
 
-    def backlog(self, events: int) -> Batch:
-        return self._write(whole_rounds(self._fleet, events))
+    def backlog(self, rounds: int) -> Batch:
+        return self._write(islice(self._fleet.rounds(), rounds))
 
     def live(self, seconds: float, bootstrap_servers: str, topic: str) -> Fed:
         """The next round is due now, whatever its time."""
