@@ -13,9 +13,10 @@ from bench.throughput import CatchUp
 from streaming.projections.settings import projection_settings
 from streaming.projections.supervisor import keep_running
 from streaming.simulation.load.fleet_spec import FleetSpec
+from streaming.simulation.load.segment import ROUND_MS
 
 GROUPS = 1_000
-CHURN = 0.0075  # of groups in each round: about three changes a second
+JOINS_A_SECOND = 1.5  # and as many leaves
 TOPIC = "latency"
 PREPARING_MS = 30_000
 
@@ -23,7 +24,7 @@ PREPARING_MS = 30_000
 def measure(results: Results, quick: bool) -> None:
     groups, warming_s, seconds = (200, 45, 30) if quick else (GROUPS, 180, 180)
     with results.part("latency"), environment() as here:
-        spec = FleetSpec(groups, churn=CHURN)
+        spec = FleetSpec(groups, churn=JOINS_A_SECOND / groups * ROUND_MS / 1000)
         start_ts = time.time_ns() // 1_000_000 + PREPARING_MS
         with Feeder(spec, here.folder, start_ts) as feeder:
             here.others.add(feeder.pid)

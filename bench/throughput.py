@@ -37,7 +37,7 @@ class Effort:
     keyed_triggers: int
 
 
-QUICK = Effort(a_trigger=10_000, warming=8, triggers=4, plain_batches=2, keyed_triggers=0)
+QUICK = Effort(a_trigger=10_000, warming=16, triggers=4, plain_batches=2, keyed_triggers=0)
 FULL = Effort(a_trigger=20_000, warming=10, triggers=10, plain_batches=4, keyed_triggers=3)
 
 
