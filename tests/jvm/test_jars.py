@@ -11,7 +11,7 @@ from streaming.errors import SetupError
 from streaming.jvm import jars
 from streaming.loopback import kafka
 from streaming.spark.packages import spark_packages
-from tests.real import rocketmq
+from tests.real import jars as rocketmq_jars
 
 COORDINATES = ["org.example:thing_2.13:1.0"]
 OF_NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -116,7 +116,10 @@ def test_everything_that_is_fetched_is_pinned() -> None:
     """After a version was changed: scripts/pin_jars.py."""
     for path, sets in (
         (jars.CHECKSUMS, [spark_packages(), kafka.COORDINATES]),
-        (rocketmq.CHECKSUMS, [rocketmq.rocketmq_coordinates(v) for v in (rocketmq.NEWEST, rocketmq.OLD_LINE)]),
+        (
+            rocketmq_jars.CHECKSUMS,
+            [rocketmq_jars.rocketmq_coordinates(v) for v in (rocketmq_jars.NEWEST, rocketmq_jars.OLD_LINE)],
+        ),
     ):
         lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
         assert all(re.fullmatch(r"[0-9a-f]{64}  \S+/\S+\.jar", line) for line in lines)

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import pytest
 
-from schemas.events import AnyEvent, AssignmentReport, ConsumeProgress, ConsumerChange, Heartbeat, Round
+from schemas.events import AnyEvent, AssignmentReport, ConsumerChange, Heartbeat, Round
 from schemas.facts import Kind
 from schemas.identity import MessageQueue
 from streaming.core.findings import queue_rules as findings
@@ -124,7 +124,8 @@ def test_pull_consumers_tell_what_they_subscribe_to_and_not_what_they_own() -> N
 
 def test_old_brokers_do_not_tell_pull_offsets() -> None:
     played = Played("old_brokers", 60)
-    assert {queue.pull_offset for event in played.of(ConsumeProgress) for queue in event.queues} == {-1}
+    offsets = [offsets for event in played.of(Round) for offsets in event.offsets]
+    assert {queue.pull_offset for one in offsets for queue in one.queues} == {-1}
 
 
 def test_two_collectors_stand_between_each_other() -> None:

@@ -6,7 +6,7 @@ from random import Random
 from schemas.events import AnyEvent
 from streaming.simulation.virtual_clock import VirtualClock
 
-LATE_MS = (50, 3_000)
+LATE_MS = (50, 8_000)  # most events come alone, with the marker of their round, every 5 s
 
 
 class EventTransport:
