@@ -6,7 +6,7 @@ from streaming.simulation.evaluation.perturbations.context import PerturbationCo
 
 LOST = (0.001, 0.01)
 LOST_EVERY_MS = 20_000
-LATE = (0.002, 0.02)
+LATE = (0.02, 0.2)
 BACK_AFTER_S = (160, 600)
 BACK_S = (2, 3_600)
 
@@ -25,7 +25,7 @@ def one_lost_every_20s(context: PerturbationContext) -> None:
 
 
 def reordered(context: PerturbationContext) -> None:
-    """1 in 500 to 1 in 50 comes up to 3 s late, after others that were told later."""
+    """1 in 50 to 1 in 5 comes up to 8 s late, after others that were told later."""
     context.detector.transport.late = context.log_uniform(*LATE)
 
 
