@@ -6,15 +6,21 @@ A worker serves one task after the other. Before each, ``pyspark.worker_util.set
 
 import gc
 import sys
+from functools import cache
 from zipimport import zipimporter
 
 
 def tune_worker() -> None:
     """To be called in every task, before its work; a second call costs nothing."""
     gc.disable()  # else it searches thousands of groups again and again while they are decoded, and after each shard
-    if not gc.get_freeze_count():
-        gc.freeze()  # all modules: to search them after each task took 10 ms
+    _freeze_modules()
     _drop_zip_importers()
+
+
+@cache
+def _freeze_modules() -> None:
+    """Once a process: to search them after each task took 10 ms. ``gc.get_freeze_count`` takes as long."""
+    gc.freeze()
 
 
 def _drop_zip_importers() -> None:

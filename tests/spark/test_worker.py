@@ -10,6 +10,7 @@ from zipimport import zipimporter
 
 import pytest
 
+from streaming.spark import worker_tuning
 from streaming.spark.worker_tuning import tune_worker
 
 
@@ -27,6 +28,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     sys.path_importer_cache.pop(path, None)
     gc.unfreeze()
     gc.enable()
+    worker_tuning._freeze_modules.cache_clear()  # it is another process to the next test
 
 
 def test_the_next_task_finds_no_archive_whose_directory_it_would_read_again(archive: str) -> None:
