@@ -14,13 +14,18 @@ from streaming.collector.translation.answers import (
     ConsumerConnection,
     ConsumerListAnswer,
 )
-from streaming.collector.translation.repetition import Told, data_version, is_due, told_now
+from streaming.collector.translation.repetition import (
+    HEARTBEATS_APART_MS,
+    HEARTBEATS_WITHIN_MS,
+    LIST_EVERY_MS,
+    LIST_WITHIN_MS,
+    Told,
+    data_version,
+    is_due,
+    told_now,
+)
 from streaming.collector.translation.reports import message_model
 
-LIST_WITHIN_MS = 12_000  # a list that has changed is told in full by three markers
-LIST_EVERY_MS = 60_000  # membership is what everything rests on, so a list is told in full more often than all else
-HEARTBEATS_WITHIN_MS = 65_000
-HEARTBEATS_APART_MS = 30_000
 SUBSCRIPTION_TURNS_MS = 120_000  # heartbeats come every 30 s
 
 

@@ -32,14 +32,13 @@ from streaming.collector.translation.answers import (
     SubscriptionGroupAnswer,
 )
 from streaming.collector.translation.broker_view import BrokerView, Profile, listed
-from streaming.collector.translation.repetition import Told, is_due, told_now
+from streaming.collector.translation.repetition import REPORTS_WITHIN_MS, Told, is_due, told_now
 from streaming.collector.translation.round_parts import in_parts
 from streaming.collector.translation.routes import KnownRoute, Routes
 
 REPEAT_ROUTE_MS = 60_000
 KEEP_UNNAMED_TOPIC_MS = 3_600_000  # after nobody names it any more
 ROUNDS_REMEMBERED = 256
-REPORTS_WITHIN_MS = 45_000  # a client is asked every 20 s
 INSTANCES_REMEMBERED = 4  # under one client id
 OFFSETS_IN_A_MARKER = 1_000  # queues; offsets of more are events of their own
 
