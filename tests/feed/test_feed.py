@@ -184,9 +184,9 @@ def test_a_topic_that_is_not_there_is_an_error(kafka: LoopbackKafka, capsys: pyt
 
 
 @pytest.mark.kafka
-def test_a_producer_that_ends_before_its_time_is_an_error(kafka: LoopbackKafka) -> None:
+def test_a_producer_that_ends_before_its_time_is_an_error(kafka: LoopbackKafka, template: GroupTemplate) -> None:
     kafka.create_topic("cut", 1)
     producer = ConsoleProducer(kafka.bootstrap_servers, "cut")
     producer._process.kill()
     with pytest.raises(PublishError, match=r"topic cut at .* ended with -9"):
-        producer.send([(b"k", b"v" * 4_000_000)])
+        producer.send(next(fleet_of(template).rounds())._replace(events=[b"v" * 4_000_000]))
