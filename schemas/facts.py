@@ -5,19 +5,13 @@ A fact row is ``(identity, shard, seq, fact, cluster, group, topic, ts)`` and on
 Times are epoch milliseconds, UTC.
 """
 
-from enum import Enum
 from typing import ClassVar
 
 from msgspec import Struct
 
 from schemas.observed import Observed
-
-
-class Word(str, Enum):
-    """A string with a fixed set of values that prints as itself (``StrEnum`` needs Python 3.11)."""
-
-    __str__ = str.__str__
-    __format__ = str.__format__  # type: ignore[assignment]
+from schemas.reasons import ReasonDetails
+from schemas.word import Word
 
 
 class Kind(Word):
@@ -97,7 +91,9 @@ class QueueFact(Payload, frozen=True, kw_only=True):
 
     ``owners`` are client ids (an id twice: two instances); ``expected`` is None where it is not known. That ``owners``
     is empty means that nobody owns the queue only where it is ORPHANED or NO_MEMBERS, else that owners are not known.
-    ``present`` false: the queue is gone from the route and nobody holds it.
+    ``present`` false: the queue is gone from the route and nobody holds it. ``reason`` is the kind of reason, which
+    ``reason_details`` explain: why the finding is EXCLUDED, UNKNOWN or SETTLING, or the expected owners are not known.
+    Facts of evenkeel 0.1 have an English sentence there.
     """
 
     fact: ClassVar[str] = "queue"
@@ -112,6 +108,7 @@ class QueueFact(Payload, frozen=True, kw_only=True):
     since_ts: int
     present: bool = True
     ended: Interval | None = None
+    reason_details: ReasonDetails | None = None
 
 
 class AlertQueue(Struct, frozen=True):
@@ -239,7 +236,9 @@ class GroupFact(Payload, frozen=True, kw_only=True):
     """The group's state changed, or an hour has gone by in which it did not.
 
     ``status`` is healthy, findings, settling, unknown, excluded or empty. ``refused_since``: since when events of the
-    group have been refused and no round of it was taken; None: they are taken.
+    group have been refused and no round of it was taken; None: they are taken. ``reason`` is the kind of reason why the
+    group, or one of its queues, is not judged, and ``reason_details`` explain it; None: all queues are judged. Facts of
+    evenkeel 0.1 have an English sentence there.
     """
 
     fact: ClassVar[str] = "group"
@@ -252,6 +251,7 @@ class GroupFact(Payload, frozen=True, kw_only=True):
     members_reporting: int
     reason: str | None = None
     refused_since: int | None = None
+    reason_details: ReasonDetails | None = None
 
 
 class EvaluationFailedFact(Payload, frozen=True, kw_only=True):

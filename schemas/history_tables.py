@@ -2,6 +2,7 @@
 
 from schemas.ddl import sql_type
 from schemas.observed import Observed
+from schemas.reasons import ReasonDetails
 from schemas.table_definition import (
     ACTUAL,
     BROKER,
@@ -13,6 +14,7 @@ from schemas.table_definition import (
     FINDING,
     GROUP,
     QUEUE_ID,
+    REASON_DETAILS,
     SEQ,
     SEVERITY,
     TOPIC,
@@ -180,7 +182,13 @@ GROUP_STATUS = Table(
         CLUSTER,
         GROUP,
         Column("status", "STRING", "healthy, findings, settling, unknown, excluded or empty"),
-        Column("reason", "STRING", "why the group, or one of its queues, is not judged; null: all are judged"),
+        Column(
+            "reason",
+            "STRING",
+            "why the group, or one of its queues, is not judged: a kind of reason (docs/findings.md lists them); null:"
+            " all are judged; in rows of evenkeel 0.1 an English sentence, unless EXCLUDED",
+        ),
+        Column("reason_details", sql_type(ReasonDetails), REASON_DETAILS),
         Column("members", "BIGINT", "number of members"),
         Column("members_reporting", "BIGINT", "number of members of which every instance has reported its queues"),
         Column("queues", "BIGINT", "number of message queues of the group's topics"),

@@ -324,10 +324,10 @@ def counted(number: int) -> int:
     return min(number, MOST_MESSAGES)
 
 
-def clients(client_ids: Iterable[str]) -> Clients:
+def clients(client_ids: Iterable[str], at_most: int = CLIENTS_AT_MOST) -> Clients:
     """Cut to what a person reads: a group may have thousands."""
     names = sorted(client_ids)
-    return Clients(tuple(names[:CLIENTS_AT_MOST]), len(names))
+    return Clients(tuple(names[:at_most]), len(names))
 
 
 @cache

@@ -58,3 +58,7 @@ ACTUAL = Column(
     "client ids that report to own the queue; an id twice means two instances; empty: no client does; null: not known",
 )
 SEVERITY = Column("severity", "STRING", "critical, warning, info or none")
+REASON_DETAILS = (
+    "what the reason says beside its kind: each kind fills in its own fields, all others are null; *_ts: epoch ms, UTC;"
+    " null: the kind says it all, or a row of evenkeel 0.1"
+)

@@ -7,7 +7,7 @@
 
 from inspect import getdoc
 
-from schemas.ddl import FACT_KEY_COLUMNS, payload_column, payload_columns
+from schemas.ddl import FACT_KEY_COLUMNS, payload_column, payload_columns, sql_type
 from schemas.facts import PAYLOADS
 from schemas.history_tables import (
     ALERTS,
@@ -20,6 +20,7 @@ from schemas.history_tables import (
     QUEUE_FINDINGS,
     REBALANCES,
 )
+from schemas.reasons import ReasonDetails
 from schemas.table_definition import (
     ACTUAL,
     BROKER,
@@ -31,6 +32,7 @@ from schemas.table_definition import (
     FINDING,
     GROUP,
     QUEUE_ID,
+    REASON_DETAILS,
     SEQ,
     SEVERITY,
     TOPIC,
@@ -83,8 +85,11 @@ QUEUE_ASSIGNMENTS = Table(
         Column(
             "reason",
             "STRING",
-            "why the finding is EXCLUDED, UNKNOWN or SETTLING, or another explanation; null: none",
+            "why the finding is EXCLUDED, UNKNOWN or SETTLING, or why the expected owners are not known: a kind of"
+            " reason (docs/findings.md lists them); null: none; in rows of evenkeel 0.1 an English sentence, unless"
+            " EXCLUDED",
         ),
+        Column("reason_details", sql_type(ReasonDetails), REASON_DETAILS),
         EXPECTED,
         ACTUAL,
         Column("since", "TIMESTAMP", "since when the finding has been the same"),

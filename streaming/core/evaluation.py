@@ -1,6 +1,7 @@
 """One evaluation of a group at a round marker: evidence, findings, alerts, rebalance, member facts, status."""
 
 from schemas.facts import EvaluationFailedFact, GroupFact, Kind
+from schemas.reasons import ReasonKind
 from streaming.core.alerts.deploy_wait import note_mismatch
 from streaming.core.alerts.lifecycle import update_alerts
 from streaming.core.alerts.phases import PENDING_PHASES
@@ -64,7 +65,7 @@ def _emit_failure(group: Group, error: Exception) -> None:
         frame = frame.tb_next
     where = "" if frame is None else f"{frame.tb_frame.f_code.co_name}:{frame.tb_lineno}"
     group.emit(EvaluationFailedFact(error=f"{type(error).__name__}: {error}"[:500], where=where))
-    group.state.status, group.state.status_ts = "evaluation failed", group.state.now
+    group.state.status, group.state.status_ts = ReasonKind.EVALUATION_FAILED.value, group.state.now
     group.emit(
         GroupFact(
             status="unknown",
@@ -74,7 +75,7 @@ def _emit_failure(group: Group, error: Exception) -> None:
             brokers_covered=0,
             brokers_known=len(group.state.brokers),
             members_reporting=0,
-            reason="evaluation failed",
+            reason=ReasonKind.EVALUATION_FAILED.value,
         )
     )
 

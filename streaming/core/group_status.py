@@ -1,14 +1,18 @@
 """The status of a group: one word for what was found of it, and one fact when it changes."""
 
 from collections import Counter
+from hashlib import blake2b
 from typing import NamedTuple
 
-from schemas.facts import GroupFact, Kind, Word
+import msgspec
+
+from schemas.facts import GroupFact, Kind
+from schemas.reasons import Reason, ReasonDetails, ReasonKind
+from schemas.word import Word
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import WRONG
 from streaming.core.findings.group_findings import GroupFinding
 from streaming.core.findings.queue_findings import TopicFindings
-from streaming.core.intake.clock import as_text
 from streaming.core.state.group import Group
 
 
@@ -51,6 +55,7 @@ def emit_group_status(
     state = group.state
     counts = Counter(verdict.kind.value for findings in found for verdict in findings.verdicts.values())
     kinds = Counter(finding.kind.value for finding in group_findings)
+    reason = _reason(evidence, found)
     fact = GroupFact(
         status=group_status(_status_evidence(evidence, found, counts, group_findings)).value,
         members=sum(member.entries for member in evidence.members.values()),
@@ -59,14 +64,20 @@ def emit_group_status(
         brokers_covered=len(state.brokers) - len(evidence.uncovered),
         brokers_known=len(state.brokers),
         members_reporting=sum(1 for member in evidence.members.values() if member.as_of),
-        reason=_reason(evidence, found),
+        reason=None if reason is None else reason.kind.value,
+        reason_details=None if reason is None else reason.details,
     )
     shown = f"{fact.status} {fact.members} {fact.counts} {fact.brokers_covered}"
-    if fact.reason and any(findings.evidence.unreported for findings in found):
-        shown += f" {fact.reason}"  # it lasts
+    if reason is not None and any(findings.evidence.unreported for findings in found):
+        shown += f" {_digest(reason)}"  # it lasts
     if shown != state.status or state.now - state.status_ts >= group.timing.repeat_status_ms:
         state.status, state.status_ts = shown, state.now
         group.emit(fact)
+
+
+def _digest(reason: Reason) -> str:
+    """Short, as it is kept in the state of every group that has such a reason."""
+    return blake2b(msgspec.json.encode(reason), digest_size=8).hexdigest()
 
 
 def _status_evidence(
@@ -86,13 +97,13 @@ def _is_empty(evidence: GroupEvidence) -> bool:
     return not evidence.members and not evidence.uncovered
 
 
-def _reason(evidence: GroupEvidence, found: list[TopicFindings]) -> str | None:
+def _reason(evidence: GroupEvidence, found: list[TopicFindings]) -> Reason | None:
     """Why the group is not judged: its own reason, or that of its first queue that is UNKNOWN, else SETTLING."""
     if evidence.exclusion is not None:
-        return evidence.exclusion
+        return Reason(evidence.exclusion)
     if _is_empty(evidence):
-        since = evidence.group.state.empty_since
-        return f"no broker has listed a member since {as_text(since)}" if since else "no broker lists a member"
+        since_ts = evidence.group.state.empty_since
+        return Reason(ReasonKind.NO_MEMBERS, ReasonDetails(since_ts=since_ts) if since_ts else None)
     reasons = {v.kind: v.reason for f in reversed(found) for v in reversed(f.verdicts.values())}
     return reasons.get(Kind.UNKNOWN) or reasons.get(Kind.SETTLING)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from schemas.facts import Kind, MemberFact
 from schemas.identity import is_retry_topic
 from streaming.core.allocation import strategy_of_class
+from streaming.explain.reasons import reason_of
 from streaming.explain.snapshot import BrokerList, ExplainedGroup, ExplainedQueue
 from streaming.explain.times import Moment
 from streaming.snapshots import columns
@@ -97,7 +98,7 @@ def _queue_cells(alike: Sequence[ExplainedQueue], when: Moment) -> list[str]:
         *queue_cells(alike, "-" if first.owners is None else named(first.owners)),
         first.finding,
         when.clock(min(queue.since_ts for queue in alike)),
-        joined(first.cause, first.reason),
+        joined(first.cause, reason_of(first, when.clock)),
     ]
 
 

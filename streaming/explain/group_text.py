@@ -7,6 +7,7 @@ from schemas.facts import AlertState, Kind
 from schemas.identity import is_retry_topic
 from streaming.core.default_timers import Timing
 from streaming.explain.group_tables import member_table, queue_tables
+from streaming.explain.reasons import reason_of
 from streaming.explain.snapshot import ExplainedAlert, ExplainedGroup, UnalertedQueues
 from streaming.explain.times import Moment
 from streaming.notices.evidence_english import in_english
@@ -40,7 +41,8 @@ def _status(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
     if group.status is None or group.status_ts is None:
         yield Line("its status had not been told by then", "yellow")
     else:
-        reason = f" ({group.reason})" if group.reason else ""
+        why = reason_of(group, when.clock)
+        reason = f" ({why})" if why else ""
         counts = ", ".join(f"{kind} {number}" for kind, number in (group.counts or {}).items())
         text = f"{group.status.upper()}{reason} since {when.since(group.status_ts)}: {counts}"
         yield Line(cut(text, width), status_style(group.status))
@@ -94,8 +96,9 @@ def _steps(alert: ExplainedAlert, when: Moment, width: int) -> Iterator[Line]:
 def _unalerted(one: UnalertedQueues, when: Moment, width: int) -> Iterator[Line]:
     style = "dim" if one.finding == Kind.EXCLUDED or is_retry_topic(one.topic) else "yellow"
     yield from paragraph(f"no alert: {finding_title(one.finding, one.topic, one.queues)}", width, "", style)
-    may_be_old = one.reason and one.finding in NOT_JUDGED
-    reason = f"{one.reason} (told at {when.clock(one.told_ts)})" if may_be_old else one.reason
+    reason = reason_of(one, when.clock)
+    if reason and one.finding in NOT_JUDGED:  # it may be another one by now
+        reason = f"{reason} (told at {when.clock(one.told_ts)})"
     yield from paragraph(joined(joined(one.cause, reason), one.why, by="; "), width, INDENT, "")
 
 

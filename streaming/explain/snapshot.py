@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from schemas.facts import MemberFact
 from schemas.observed import Observed
+from schemas.reasons import ReasonDetails
 from streaming.snapshots.values import GroupSnapshot, QueueName, QueueSnapshot
 
 
@@ -18,9 +19,14 @@ class BrokerList(Struct, frozen=True):
 
 
 class ExplainedQueue(QueueSnapshot, frozen=True, kw_only=True):
-    """``reason`` is as of ``told_ts``: no new fact is written while the finding stays the same."""
+    """``reason`` is as of ``told_ts``: no new fact is written while the finding stays the same.
+
+    ``reason_kind`` and ``reason_details`` are the same as data; None in facts of evenkeel 0.1.
+    """
 
     finding: str
+    reason_kind: str | None = None
+    reason_details: ReasonDetails | None = None
     since_ts: int
     told_ts: int
 
@@ -57,7 +63,8 @@ class ExplainedAlert(Struct, frozen=True):
 class UnalertedQueues(Struct, frozen=True):
     """Queues that are not as they should be, or cannot be judged, and why no alert says so.
 
-    ``told_ts`` is when the newest of them was told: as of then, ``reason`` holds.
+    ``told_ts`` is when the newest of them was told: as of then, ``reason`` holds. ``reason_kind`` and
+    ``reason_details`` are the same as data; None in facts of evenkeel 0.1.
     """
 
     topic: str
@@ -67,6 +74,8 @@ class UnalertedQueues(Struct, frozen=True):
     why: str
     queues: tuple[QueueName, ...]
     told_ts: int
+    reason_kind: str | None = None
+    reason_details: ReasonDetails | None = None
 
 
 class GroupChange(Struct, frozen=True):
@@ -87,12 +96,15 @@ class MonitorStatus(Struct, frozen=True):
 class ExplainedGroup(GroupSnapshot, frozen=True, kw_only=True):
     """``ts`` is the time asked for, ``newest_ts`` that of the newest fact until then; None: not known by then.
 
+    ``reason_kind`` and ``reason_details`` are ``reason`` as data; None in facts of evenkeel 0.1.
     ``counts``, ``brokers_covered``, ``brokers_known`` and ``members_reporting`` are as of ``status_ts``.
     """
 
     newest_ts: int
     monitor: MonitorStatus | None
     status_ts: int | None
+    reason_kind: str | None = None
+    reason_details: ReasonDetails | None = None
     counts: dict[str, int] | None
     brokers_covered: int | None
     brokers_known: int | None

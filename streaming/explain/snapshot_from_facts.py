@@ -17,7 +17,8 @@ from schemas.facts import (
     QueueFact,
     RebalanceFact,
 )
-from streaming.core.alerts.phases import Reason
+from schemas.reasons import KINDS as REASON_KINDS
+from streaming.core.alerts.phases import AlertReason
 from streaming.explain.changes import LATELY_MS, changes_before
 from streaming.explain.reasons import is_open, why_no_alert, why_of
 from streaming.explain.snapshot import (
@@ -30,6 +31,7 @@ from streaming.explain.snapshot import (
     UnalertedQueues,
 )
 from streaming.notices.evidence_english import english_evidence
+from streaming.notices.reasons_english import reason_in_short
 from streaming.wording.lists import grouped
 from streaming.wording.times import moment
 
@@ -69,7 +71,7 @@ class _Newest:
         elif isinstance(payload, GroupFact):
             self.group = (self.group[0] if self.group and _is_alike(self.group[1], payload) else fact.ts, payload)
         elif isinstance(payload, AlertFact):
-            if payload.reason == Reason.FOUND:
+            if payload.reason == AlertReason.FOUND:
                 self.alerts[payload.fingerprint] = []
             self.alerts.setdefault(payload.fingerprint, []).append((fact, payload))
 
@@ -110,6 +112,8 @@ def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorSt
         status=status.status if status else None,
         status_ts=newest.group[0] if newest.group else None,
         reason=_reason(status) if status else None,
+        reason_kind=_kind(status.reason) if status else None,
+        reason_details=status.reason_details if status else None,
         counts=status.counts if status else None,
         brokers_covered=status.brokers_covered if status else None,
         brokers_known=status.brokers_known if status else None,
@@ -124,7 +128,13 @@ def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorSt
 
 
 def _reason(status: GroupFact) -> str | None:
-    return status.reason if status.refused_since is None else f"its events are refused: {status.reason}"
+    if status.refused_since is not None and _kind(status.reason) is None:  # a fact of evenkeel 0.1
+        return f"its events are refused: {status.reason}"
+    return reason_in_short(status.reason, status.reason_details, moment)
+
+
+def _kind(reason: str | None) -> str | None:
+    return reason if reason in REASON_KINDS else None
 
 
 def _queues(newest: _Newest) -> tuple[ExplainedQueue, ...]:
@@ -135,7 +145,9 @@ def _queues(newest: _Newest) -> tuple[ExplainedQueue, ...]:
             queue_id=queue_id,
             finding=queue.finding,
             cause=queue.cause,
-            reason=queue.reason,
+            reason=reason_in_short(queue.reason, queue.reason_details, moment),
+            reason_kind=_kind(queue.reason),
+            reason_details=queue.reason_details,
             owners=queue.owners if queue.owners or queue.finding in OWNED_BY_NOBODY else None,
             expected=queue.expected,
             since_ts=queue.since_ts,
@@ -191,6 +203,8 @@ def _unalerted(queues: Iterable[ExplainedQueue], alerts: Iterable[ExplainedAlert
             why_no_alert(topic, finding, reason),
             tuple(q.name for q in those),
             max(q.told_ts for q in those),
+            those[0].reason_kind,
+            those[0].reason_details,
         )
         for (topic, finding, cause, reason), those in sorted(alike.items(), key=lambda i: i[0][1] == Kind.EXCLUDED)
     )

@@ -15,6 +15,7 @@ from streaming.inspect.notes import notes_on
 from streaming.inspect.observed_groups import ObservedGroup
 from streaming.inspect.snapshot import AskedBroker, Finding, InspectedGroup, InspectedQueue, Undecided
 from streaming.notices.evidence_english import in_english
+from streaming.notices.reasons_english import reason_in_english
 from streaming.wording.times import moment
 
 NO_ROUND = "no round of it has ended"
@@ -112,6 +113,7 @@ def _of_topic(findings: TopicFindings) -> Iterator[Finding]:
             continue
         why, verdict = findings.why.get(kind), findings.verdicts[indices[0]]
         parts = [verdict.observed, None if why is None else why.observed]
+        reasons = [] if verdict.reason is None else [reason_in_english(*verdict.reason, moment)]
         said = [in_english(part, moment) for part in parts if part is not None]
         yield Finding(
             kind=kind.value,
@@ -119,7 +121,7 @@ def _of_topic(findings: TopicFindings) -> Iterator[Finding]:
             topic=findings.evidence.topic.name,
             queues=queues.names_of(findings, indices),
             cause=None if why is None else why.cause.value,
-            evidence="; ".join([verdict.reason, *said] if verdict.reason else said),
+            evidence="; ".join([*reasons, *said]),
         )
 
 

@@ -5,13 +5,15 @@ from collections.abc import Iterator
 
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
+from schemas.reasons import ReasonKind
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.inspect.members import total
 from streaming.inspect.snapshot import InspectedMember, InspectedQueue
-from streaming.wording.exclusions import why_excluded
+from streaming.notices.reasons_english import reason_in_english
 from streaming.wording.lists import first_of
 from streaming.wording.numbers import counted, ranges
+from streaming.wording.times import moment
 
 YOUNG_MS = 60_000
 UNEVEN = 1.25  # times the share of the queues
@@ -34,15 +36,19 @@ def notes_on(
 def _exclusions(evidence: GroupEvidence, found: list[TopicFindings]) -> Iterator[str]:
     """What is not judged, and why not."""
     if evidence.exclusion is not None:
-        yield f"EXCLUDED, {evidence.exclusion}: {why_excluded(evidence.exclusion)}"
+        yield _excluded(evidence.exclusion)
         return
     for member in evidence.members.values():
         if member.exclusion is not None:
-            yield f"{member.client.client_id}: EXCLUDED, {member.exclusion}: {why_excluded(member.exclusion)}"
+            yield f"{member.client.client_id}: {_excluded(member.exclusion)}"
     for findings in found:
         topic = findings.evidence
         if topic.exclusion is not None and findings.verdicts and not topic.is_retry:
-            yield f"{topic.topic.name}: EXCLUDED, {topic.exclusion}: {why_excluded(topic.exclusion)}"
+            yield f"{topic.topic.name}: {_excluded(topic.exclusion)}"
+
+
+def _excluded(why: ReasonKind) -> str:
+    return f"EXCLUDED, {why}: {reason_in_english(why, None, moment)}"
 
 
 def _mixed_strategies(evidence: GroupEvidence, members: list[InspectedMember]) -> Iterator[str]:
@@ -60,8 +66,9 @@ def _unknown_owners(found: list[TopicFindings]) -> Iterator[str]:
     """Topics whose queues have one owner each, but the expected owner is not known."""
     for findings in found:
         why = next((v.reason for v in findings.verdicts.values() if v.kind is Kind.MATCH and v.expected is None), None)
-        if why and not findings.evidence.broadcasts:
-            yield f"{findings.evidence.topic.name}: who should own what is not known: {why}"
+        if why is not None and not findings.evidence.broadcasts:
+            said = reason_in_english(*why, moment)
+            yield f"{findings.evidence.topic.name}: who should own what is not known: {said}"
 
 
 def _uneven_load(rows: list[InspectedQueue], members: list[InspectedMember]) -> Iterator[str]:

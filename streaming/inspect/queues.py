@@ -12,7 +12,9 @@ from streaming.core.state.group_state import HostedQueues
 from streaming.core.state.queue_state import Queue as QueueInState
 from streaming.inspect.message_rates import Flow, OffsetHistory
 from streaming.inspect.snapshot import InspectedQueue
+from streaming.notices.reasons_english import reason_in_short
 from streaming.snapshots.values import QueueName
+from streaming.wording.times import moment
 
 PERM_WRITE = 2  # org.apache.rocketmq.common.constant.PermName.PERM_WRITE
 HOT = 2.0  # times the mean of the topic's queues
@@ -55,10 +57,16 @@ def _judged(findings: TopicFindings, index: int, verdict: Verdict, offsets: Offs
         finding=verdict.kind.value,
         may_be=None if supposed is None else supposed.value,
         cause=findings.causes.get(index),
-        reason=verdict.reason if verdict.kind in (Kind.EXCLUDED, Kind.UNKNOWN, Kind.SETTLING) else None,
+        reason=_reason(verdict),
         owners=group.client_ids(verdict.owners) if verdict.kind is Kind.ORPHANED else row.owners,
         expected=None if verdict.expected is None else group.client_ids(verdict.expected),
     )
+
+
+def _reason(verdict: Verdict) -> str | None:
+    if verdict.reason is None or verdict.kind not in (Kind.EXCLUDED, Kind.UNKNOWN, Kind.SETTLING):
+        return None
+    return reason_in_short(*verdict.reason, moment)
 
 
 def names_of(findings: TopicFindings, indices: list[int]) -> tuple[QueueName, ...]:

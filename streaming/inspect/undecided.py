@@ -16,6 +16,7 @@ from streaming.inspect.queues import may_be, names_of
 from streaming.inspect.snapshot import Undecided
 from streaming.inspect.stalling import may_stall
 from streaming.notices.evidence_english import in_english
+from streaming.notices.reasons_english import reason_in_english
 from streaming.wording.numbers import age, counted
 from streaming.wording.times import moment
 
@@ -81,7 +82,9 @@ def _said_once(findings: TopicFindings) -> Iterator[Undecided]:
 
 
 def _why_unknown(verdict: Verdict) -> str:
-    return verdict.reason or "" if verdict.kind is Kind.UNKNOWN else ""
+    if verdict.kind is not Kind.UNKNOWN or verdict.reason is None:
+        return ""
+    return reason_in_english(*verdict.reason, moment)
 
 
 def _unclear(findings: TopicFindings, kind: Kind, indices: list[int], why: str) -> Undecided:

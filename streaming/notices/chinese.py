@@ -2,6 +2,7 @@
 
 from streaming.notices.evidence_chinese import CHINESE_EVIDENCE
 from streaming.notices.language import Advice, Language, Noun, Trouble
+from streaming.notices.reasons_chinese import CHINESE_REASONS
 
 CHINESE = Language(
     severities={"critical": "严重", "warning": "警告", "info": "提示", "none": "提示"},
@@ -165,12 +166,13 @@ CHINESE = Language(
     more_names=Noun("另有 {n} 个", "另有 {n} 个"),
     any_cluster="任何集群：evenkeel 尚不知道任何集群",
     evidence=CHINESE_EVIDENCE,
+    reasons=CHINESE_REASONS,
     unseen={
         "nothing_yet": "作业尚未报告过该集群",
         "job_silent": "作业没有任何输出：未运行，或无法写入 facts 表",
         "no_rounds": "作业在运行，但没有收到采集轮次：检查采集器和 Kafka",
         "reads_old": "作业读到的是 {detail} 秒前的数据；追上之前不发送告警",
-        "events_refused": "收不到它的任何一轮数据，其事件被拒收：{detail}",
+        "events_refused": "收不到它的任何一轮数据，{detail}",
     },
     comma="，",
     semicolon="；",

@@ -2,6 +2,7 @@
 
 from streaming.notices.evidence_english import ENGLISH_EVIDENCE
 from streaming.notices.language import Advice, Language, Noun, Trouble
+from streaming.notices.reasons_english import ENGLISH_REASONS
 
 ENGLISH = Language(
     severities={"critical": "CRITICAL", "warning": "WARNING", "info": "INFO", "none": "INFO"},
@@ -165,12 +166,13 @@ ENGLISH = Language(
     more_names=Noun("and {n} more", "and {n} more"),
     any_cluster="any cluster: evenkeel knows of none yet",
     evidence=ENGLISH_EVIDENCE,
+    reasons=ENGLISH_REASONS,
     unseen={
         "nothing_yet": "the job has told nothing of this cluster yet",
         "job_silent": "the job tells nothing: it does not run, or cannot write its facts",
         "no_rounds": "the job runs, but no collection round reaches it: look at the collector and at Kafka",
         "reads_old": "the job reads what is {detail} s old; pages wait until it has caught up",
-        "events_refused": "no round of it can be taken, its events are refused: {detail}",
+        "events_refused": "no round of it can be taken, {detail}",
     },
     comma=", ",
     semicolon="; ",

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from streaming.notices.evidence import Sentences
+from streaming.notices.reasons import ReasonSentences
 from streaming.wording.numbers import age
 
 
@@ -66,6 +67,7 @@ class Language(Struct, frozen=True, kw_only=True):
     any_cluster: str
 
     evidence: Sentences
+    reasons: ReasonSentences
     unseen: dict[str, str]
     comma: str
     semicolon: str

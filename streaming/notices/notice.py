@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from schemas.facts import AlertFact, Severity
+from schemas.reasons import ReasonDetails
 
 
 class OpenAlert(Struct, frozen=True):
@@ -25,6 +26,7 @@ class MonitorTrouble(Struct, frozen=True):
 
     Or it does not see one ``group``, whose events are refused (``group_blind``). Or nothing is wrong (``test``).
     ``why`` is a key of ``Language.unseen``, whose sentence may name ``detail``; without it ``detail`` is said as it is.
+    Of a group whose events are refused, ``detail`` is a kind of reason, with ``reason_details``.
     A late job that then tells nothing, or the other way round, is one trouble: ``began_as`` and ``began_ts`` are its
     first kind and ``since_ts``, where it is of another kind now.
     """
@@ -37,6 +39,7 @@ class MonitorTrouble(Struct, frozen=True):
     began_as: str = ""
     began_ts: int = 0
     why: str = ""
+    reason_details: ReasonDetails | None = None
 
     @property
     def began(self) -> tuple[str, int]:

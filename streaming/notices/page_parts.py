@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import tzinfo
 
 from schemas.facts import AlertClient, AlertQueue, AlertState, Cause, Kind, Severity
-from streaming.core.alerts.phases import Reason
+from streaming.core.alerts.phases import AlertReason
 from streaming.notices.evidence import evidence_of
 from streaming.notices.language import Language
 from streaming.notices.notice import OpenAlert
@@ -51,7 +51,10 @@ def what_is_wrong(alerts: Sequence[OpenAlert], words: Language) -> str:
 def alert_line(alert: OpenAlert, words: Language, now: int) -> str:
     """What is wrong with which topic, and whether that is still seen."""
     topic = words.of_topic.format(topic=shown(alert.topic)) if alert.topic else ""
-    kept_open = {Reason.COMES_AND_GOES.value: words.at_rest, Reason.LISTS_DIFFER.value: words.lists_differ}
+    kept_open = {
+        AlertReason.COMES_AND_GOES.value: words.at_rest,
+        AlertReason.LISTS_DIFFER.value: words.lists_differ,
+    }
     template = kept_open.get(alert.fact.reason) or (words.stale if alert.fact.stale else "")
     is_open = alert.fact.state != AlertState.RESOLVED
     stale = template.format(since=clock(alert.ts, now), age=words.lasting(now - alert.ts)) if is_open else ""

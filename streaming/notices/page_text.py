@@ -33,6 +33,7 @@ from streaming.notices.page_parts import (
     what_is_wrong,
     worst_first,
 )
+from streaming.notices.reasons import reason_said
 from streaming.wording.names import cut, plain
 from streaming.wording.times import clock
 
@@ -241,12 +242,16 @@ class _Page:
             return said.over.format(age=self.words.lasting(self.now - trouble.since_ts))
         return said.title.format(since=clock(trouble.since_ts, self.now))
 
+    def _detail(self, trouble: MonitorTrouble) -> str:
+        detail = reason_said(trouble.detail, trouble.reason_details, self.words.reasons, lambda ts: clock(ts, self.now))
+        return self.words.unseen.get(trouble.why, "{detail}").format(detail=plain(detail))
+
     def _trouble(self, trouble: MonitorTrouble) -> Iterator[Section]:
         words, said = self.words, self.words.trouble(trouble.kind)
         cluster, group, when = self._cluster(), shown(trouble.group), self._when()
         whose = words.group_line.format(group=group, cluster=cluster, when=when) if group else None
         yield line(whose or words.cluster_only.format(cluster=cluster, when=when))
-        detail = words.unseen.get(trouble.why, "{detail}").format(detail=plain(trouble.detail))
+        detail = self._detail(trouble)
         if detail:
             yield line(detail)
         if self.is_over:

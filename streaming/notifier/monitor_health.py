@@ -54,7 +54,15 @@ def group_troubles(
     for one in refused:
         is_new = (one.cluster, one.group) not in reported
         if not is_new or (one.cluster not in unseen and now - one.since_ts >= GROUP_BLIND_MS):
-            yield MonitorTrouble("group_blind", one.cluster, one.since_ts, one.reason, one.group, why="events_refused")
+            yield MonitorTrouble(
+                "group_blind",
+                one.cluster,
+                one.since_ts,
+                one.reason,
+                one.group,
+                why="events_refused",
+                reason_details=one.reason_details,
+            )
 
 
 def may_be_reported(trouble: MonitorTrouble, started_ts: int, now: int) -> bool:

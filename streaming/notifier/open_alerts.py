@@ -6,6 +6,7 @@ from msgspec import Struct, field
 
 from schemas.facts import AlertFact, AlertState, Fact, GroupFact, HealthFact
 from schemas.identity import group_key
+from schemas.reasons import ReasonDetails
 from streaming.notices import MonitorTrouble, OpenAlert
 
 KEEP_REFUSED_MS = 7 * 86_400_000  # no fact says so when a group is gone
@@ -24,13 +25,17 @@ class ClusterHealth(Struct, frozen=True, rename={"health_ts": "heard_ts", "round
 
 
 class RefusedGroup(Struct, frozen=True):
-    """A group whose events are refused: ``seq`` of the fact that said so, and since when (Kafka's time, epoch ms)."""
+    """A group whose events are refused: ``seq`` of the fact that said so, and since when (Kafka's time, epoch ms).
+
+    ``reason`` and ``reason_details`` are those of the fact.
+    """
 
     cluster: str
     group: str
     seq: int
     since_ts: int
     reason: str
+    reason_details: ReasonDetails | None = None
 
 
 class OpenAlerts(Struct):
@@ -91,8 +96,8 @@ class OpenAlerts(Struct):
         if payload.refused_since is None:
             self.refused.pop(key, None)
         elif known is None:
-            since, reason = payload.refused_since, payload.reason or ""
-            self.refused[key] = RefusedGroup(fact.cluster, fact.group, fact.seq, since, reason)
+            since, reason, details = payload.refused_since, payload.reason or "", payload.reason_details
+            self.refused[key] = RefusedGroup(fact.cluster, fact.group, fact.seq, since, reason, details)
 
     def _take_health(self, fact: Fact, payload: HealthFact) -> None:
         known = self.health.get(fact.cluster, ClusterHealth(0))

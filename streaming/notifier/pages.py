@@ -10,7 +10,8 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from schemas.facts import Severity, Word
+from schemas.facts import Severity
+from schemas.word import Word
 from streaming.notices import MonitorTrouble, Notice, OpenAlert
 
 _RANK = {severity.value: rank for rank, severity in enumerate(Severity)}  # critical first

@@ -9,6 +9,7 @@ from threading import Event, Lock, Thread
 from typing import NamedTuple
 
 from streaming.notices import Notice, Site, Text, write
+from streaming.notices.reasons_english import reason_in_english
 from streaming.notifier.facts_follower import FactsFollower
 from streaming.notifier.heartbeat import Heartbeat
 from streaming.notifier.monitor_health import STARTING_MS, MonitorLimits
@@ -21,6 +22,7 @@ from streaming.notifier.sink_view import CurrentState, current_state
 from streaming.notifier.sink_worker import SinkWorker, WorkerSettings
 from streaming.notifier.state_files import POSITION, Position, StateInUse, load, locked_folder, private_folder, save
 from streaming.sinks import Sink
+from streaming.wording.times import moment
 
 log = logging.getLogger(__name__)
 
@@ -151,7 +153,8 @@ class _Notifier:
             known = self._position.open_alerts.copy()
         state = current_state(known, self._silences.all(), settings.clusters, settings.limits, self._started_ts, now)
         for trouble in set(state.troubles) - set(known.troubles):
-            log.error("%s %s: %s", trouble.kind, trouble.cluster, trouble.detail)
+            detail = reason_in_english(trouble.detail, trouble.reason_details, moment)
+            log.error("%s %s: %s", trouble.kind, trouble.cluster, detail)
         with self._lock:
             self._has_changed |= state.troubles != known.troubles
             self._position.open_alerts.troubles = state.troubles

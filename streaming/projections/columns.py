@@ -201,8 +201,8 @@ SOURCES: dict[str, Source] = {
     ),
     "group_status": Source(
         (GroupFact,),
-        _fields("group_status", "status", "reason", "members", "members_reporting", "queues", finding_counts="counts")
-        | _fields("group_status", "brokers_covered", "brokers_known"),
+        _fields("group_status", "status", "reason", "reason_details", "members", "members_reporting", "queues")
+        | _fields("group_status", "brokers_covered", "brokers_known", finding_counts="counts"),
     ),
     "quarantine": Source(
         (QuarantineFact,),
@@ -225,8 +225,8 @@ SOURCES: dict[str, Source] = {
     ),
     "queue_assignments": Source(
         (QueueFact,),
-        _fields("queue", "broker_name", "queue_id", "finding", "severity", "cause", "reason", "present")
-        | _fields("queue", expected_owners="expected")
+        _fields("queue", "broker_name", "queue_id", "finding", "severity", "cause", "reason", "reason_details")
+        | _fields("queue", "present", expected_owners="expected")
         | {"actual_owners": _owners_now}
         | _times("queue", since="since_ts"),
     ),

@@ -4,7 +4,7 @@ import pytest
 
 from schemas.facts import AlertFact
 from streaming.core.alerts.lifecycle import fingerprint
-from streaming.core.alerts.phases import Reason
+from streaming.core.alerts.phases import AlertReason
 from streaming.core.default_timers import Timing
 from streaming.core.settings import Settings
 from tests.core.fleet import Fleet, said
@@ -332,7 +332,7 @@ def test_timers_of_alerts_come_from_the_settings() -> None:
 
 def test_every_reason_is_told_by_some_test_of_this_folder() -> None:
     """A reason that nobody can bring about is dead code: this list is what the tests of this folder assert."""
-    assert {reason.value for reason in Reason} == {
+    assert {reason.value for reason in AlertReason} == {
         "found", "waits_for_deploy", "waits_for_proof", "told_already", "held_long_enough",
         "queues_changed", "cause_changed", "severity_changed", "evidence_lost",
         "evidence_back", "comes_and_goes", "lists_differ", "came_back", "right_again",

@@ -14,6 +14,7 @@ from streaming.core.evidence.observation import observe
 from streaming.core.settings import GroupRule, Settings
 from streaming.core.state.group import Group
 from tests.core.fleet import Fleet, queues, said
+from tests.said import why
 
 ROOMS = {"T": {"r1@a": 2, "r2@b": 2}}
 
@@ -91,7 +92,7 @@ def test_who_names_no_strategy_does_not_differ() -> None:
     fleet.run(90)
     assert firing(fleet) == {("T", "ORPHANED"): ("UNEXPLAINED", [("a", 2), ("a", 3)])}
     assert fleet.finding("a0").finding == "MATCH"
-    assert "do not name their strategy" in (fleet.finding("a0").reason or "")
+    assert "do not name their strategy" in (why(fleet.finding("a0")) or "")
 
 
 def w_is_in_one_list_only(fleet: Fleet) -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from schemas.facts import Cause, Kind
 from schemas.observed import fields_by_type
-from streaming.core.alerts.phases import STATES, TRANSITIONS, Reason, Signal, Transition
+from schemas.reasons import ReasonDetails, ReasonKind
+from streaming.core.alerts.phases import STATES, TRANSITIONS, AlertReason, Signal, Transition
 from streaming.core.causes.table import CAUSES, RULES
 from streaming.core.default_timers import Timing
 from streaming.core.finding_kinds import KINDS
@@ -58,9 +59,16 @@ def test_every_cause_names_the_columns_of_its_evidence() -> None:
     assert named == {cause.value: [column[part] for part in row.shown_by] for cause, row in CAUSES.items()}
 
 
+def test_every_kind_of_reason_has_its_row_and_every_detail_is_named() -> None:
+    named = [kind for kinds in rows("Kinds of reasons") for kind in kinds.split(", ")]
+    assert sorted(named) == sorted(kind.value for kind in ReasonKind)
+    details = {word for _, named_details in rows("Kinds of reasons").values() for word in words(named_details)}
+    assert details == set(ReasonDetails.__struct_fields__)
+
+
 def test_every_reason_is_named() -> None:
     named = {word for first in rows("Why it changed") for word in words(first)}
-    assert named == {reason.value for reason in Reason}
+    assert named == {reason.value for reason in AlertReason}
 
 
 def test_every_phase_has_the_state_that_its_row_says() -> None:

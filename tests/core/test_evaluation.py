@@ -8,6 +8,7 @@ from streaming.core.default_timers import Timing
 from streaming.core.settings import GroupRule, Settings
 from streaming.core.shard import fold
 from tests.core.fleet import Fleet, record_of
+from tests.said import why
 
 BROKEN = Settings(groups=(GroupRule(group="bad", strategy="MACHINE_ROOM", params={"rooms": 7}),))
 
@@ -23,7 +24,7 @@ def test_a_group_whose_evaluation_raises_is_unknown_and_says_so_once() -> None:
     (failed,) = fleet.told(EvaluationFailedFact)
     assert failed.payload.error.startswith("ValueError: MACHINE_ROOM")
     assert ":" in failed.payload.where
-    assert (fleet.status().status, fleet.status().reason) == ("unknown", "evaluation failed")
+    assert (fleet.status().status, why(fleet.status())) == ("unknown", "evaluation failed")
 
 
 def test_when_it_succeeds_again_the_group_is_judged_again() -> None:

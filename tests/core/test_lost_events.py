@@ -11,6 +11,7 @@ from schemas.facts import AlertFact, EventsLostFact, Fact, QueueFact
 from streaming.core.settings import Settings
 from streaming.core.shard import fold
 from tests.core.fleet import T0, Fleet, record_of
+from tests.said import why
 
 
 def healthy(**fields: object) -> Fleet:
@@ -234,7 +235,7 @@ def test_a_copy_of_a_route_that_got_lost_with_a_change_is_missed_at_the_next_mar
     fleet.run(40)
     facts = arriving(fleet.events, lost)
     (reason,) = {
-        fact.payload.reason for fact in facts if fact.ts > T0 + 60_000 and isinstance(fact.payload, QueueFact)
+        why(fact.payload) for fact in facts if fact.ts > T0 + 60_000 and isinstance(fact.payload, QueueFact)
     } - {None}
     assert reason == "the topic's route is not known"
     assert fired_at(facts) == {}
@@ -383,7 +384,7 @@ def test_what_clients_do_when_a_broker_is_gone_is_judged_only_once_the_loss_is_k
     for one in fleet.instances:
         fleet.report(one)
     fleet.run(15)
-    assert {fleet.finding(queue).reason for queue in ("a2", "b0")} == {"no answer from b"}
+    assert {why(fleet.finding(queue)) for queue in ("a2", "b0")} == {"no answer from b"}
     assert {queue.queue_id for queue in fleet.alert("ORPHANED").queues} == {3}
     fleet.route("T", a=4)
     fleet.run(300)

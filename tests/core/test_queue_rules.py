@@ -11,6 +11,7 @@ import pytest
 from schemas.events import OwnedQueue, OwnedQueues, Subscription
 from streaming.core.settings import GroupRule, Settings
 from tests.core.fleet import Fleet
+from tests.said import why
 
 Change = Callable[[Fleet], object]
 
@@ -170,7 +171,7 @@ def test_a_finding(change: Change, queue: str, finding: str, severity: str, word
     fleet.run(115)
     found = fleet.finding(queue)
     assert (found.finding, found.severity) == (finding, severity)
-    assert words in (found.reason or "")
+    assert words in (why(found) or "")
 
 
 @pytest.mark.parametrize(("age", "finding"), [(200, "MATCH"), (205, "UNKNOWN")])
@@ -187,7 +188,7 @@ def test_held_queues_of_a_topic_without_a_route_are_unknown() -> None:
     fleet.own("x", "a0", topic="U")
     fleet.run(60)
     assert fleet.finding("a0", "U").finding == "UNKNOWN"
-    assert "route" in (fleet.finding("a0", "U").reason or "")
+    assert "route" in (why(fleet.finding("a0", "U")) or "")
 
 
 def test_a_configured_group_is_excluded() -> None:
@@ -247,7 +248,7 @@ def test_a_strategy_that_throws_expects_nobody_and_says_what_it_throws() -> None
     fleet = healthy(settings=Settings(groups=(rule,)))
     assert fleet.finding("a0").finding == "MATCH"
     assert fleet.finding("a0").expected is None
-    assert "throws" in (fleet.finding("a0").reason or "")
+    assert "throws" in (why(fleet.finding("a0")) or "")
 
 
 # --- broadcasting

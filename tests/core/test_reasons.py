@@ -2,6 +2,7 @@
 
 from schemas.facts import QueueFact
 from tests.core.fleet import Fleet
+from tests.said import why
 
 LEFT = "the list of b changed at 2023-11-14 22:14:25 UTC; reports count from 2023-11-14 22:14:50 UTC on"
 
@@ -20,33 +21,33 @@ def left() -> Fleet:
 def test_what_settles_says_what_changed_and_until_when() -> None:
     fleet = left().run(25)
     told = [fact.payload for fact in fleet.told(QueueFact) if fact.payload.finding == "SETTLING"]
-    assert {fact.reason for fact in told} == {LEFT}
-    assert (fleet.status().status, fleet.status().reason) == ("settling", LEFT)
+    assert {why(fact) for fact in told} == {LEFT}
+    assert (fleet.status().status, why(fleet.status())) == ("settling", LEFT)
 
 
 def test_a_group_that_is_not_known_says_who_has_not_reported() -> None:
     fleet = left()
     fleet.of("y")[0].answers = False
     fleet.run(30)
-    assert fleet.status().reason == "no report since the last change from y"
+    assert why(fleet.status()) == "no report since the last change from y"
 
 
 def test_or_which_broker_does_not_answer() -> None:
     fleet = Fleet()
     fleet.join("x", "y")
     fleet.run(60)
-    assert fleet.status().reason is None
+    assert why(fleet.status()) is None
     fleet.down.add("b")
     fleet.run(60)
-    assert (fleet.status().status, fleet.status().reason) == ("unknown", "no answer from b")
+    assert (fleet.status().status, why(fleet.status())) == ("unknown", "no answer from b")
 
 
 def test_an_empty_group_says_since_when() -> None:
     fleet = Fleet()
     fleet.run(30)
-    assert fleet.status().reason == "no broker lists a member"
+    assert why(fleet.status()) == "no broker lists a member"
     fleet.join("x")
     fleet.run(30)
     fleet.leave("x")
     fleet.run(30)
-    assert fleet.status().reason == "no broker has listed a member since 2023-11-14 22:14:25 UTC"
+    assert why(fleet.status()) == "no broker has listed a member since 2023-11-14 22:14:25 UTC"

@@ -6,6 +6,7 @@ from schemas.facts import Fact, GroupFact, QuarantineFact
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
 from tests.core.fleet import T0, Fleet
+from tests.said import why
 
 
 def kafka(event: object, offset: int, is_too_long: bool = False) -> Record:
@@ -16,7 +17,7 @@ def kafka(event: object, offset: int, is_too_long: bool = False) -> Record:
 
 def statuses(facts: list[Fact]) -> list[tuple[float, str, str | None]]:
     told = [(fact.ts, fact.payload) for fact in facts if isinstance(fact.payload, GroupFact)]
-    return [((ts - T0) // 1000, payload.status, payload.reason) for ts, payload in told]
+    return [((ts - T0) // 1000, payload.status, why(payload)) for ts, payload in told]
 
 
 def lived(seconds: float, first: float, last: float, kinds: type = Round) -> list[Record]:
@@ -30,7 +31,7 @@ def lived(seconds: float, first: float, last: float, kinds: type = Round) -> lis
     ]
 
 
-REASON = "too_long, 131073 bytes; the limit is 131072"
+REASON = "its events are refused: too_long, 131073 bytes; the limit is 131072"
 
 
 def test_a_group_whose_rounds_are_refused_is_unknown_once_and_healthy_with_the_next_round() -> None:

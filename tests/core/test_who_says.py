@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from schemas.events import OwnedQueue, OwnedQueues
-from schemas.facts import RebalanceFact
+from schemas.facts import GroupFact, RebalanceFact
 from streaming.core.settings import GroupRule, Settings
 from tests.core.fleet import Fleet, said
+from tests.said import why
 
 ACTIVELY, PASSIVELY = "CONSUME_ACTIVELY", "CONSUME_PASSIVELY"
 PULLS: dict[str, Any] = {"report": {"owned": (), "consume_type": ACTIVELY}}  # DefaultMQPullConsumer: no queues
@@ -41,8 +42,34 @@ def test_a_pull_group_that_is_well_alerts_nobody(fields: dict[str, Any]) -> None
     fleet.run(600)
     assert fleet.alerts() == []
     assert kinds(fleet) == {"UNKNOWN"}
-    assert fleet.finding("a0").reason == "x, y: what they own is not known (pulls by itself)"
+    assert why(fleet.finding("a0")) == "x, y: what they own is not known (pulls by itself)"
     assert fleet.status().status == "unknown"
+
+
+def test_what_is_kept_of_the_reason_names_no_client() -> None:
+    """Its state would else grow with its members' ids."""
+    fleet = Fleet()
+    fleet.join("x", "y", **PULLS)
+    fleet.run(60)
+    before = fleet.state.status
+    fleet.join("z" * 200, **PULLS)
+    fleet.run(60)
+    assert before != fleet.state.status
+    assert len(fleet.state.status) == len(before)
+
+
+def test_after_an_upgrade_the_status_is_emitted_once_as_data() -> None:
+    """The state of an older evenkeel keeps the sentence that it has emitted."""
+    fleet = Fleet()
+    fleet.join("x", "y", **PULLS)
+    fleet.run(60)
+    kept, emitted = fleet.state.status, len(fleet.told(GroupFact))
+    sentence = "x, y: what they own is not known (pulls by itself)"
+    fleet.state.status = kept.replace(kept.split()[-1], sentence)
+    fleet.run(60)
+    (fact,) = fleet.told(GroupFact)[emitted:]
+    assert (fact.payload.reason, why(fact.payload)) == ("NON_REPORTING_MEMBERS", sentence)
+    assert fleet.state.status == kept
 
 
 def test_a_pull_group_of_which_nobody_says_who_owns_what_has_no_rebalances() -> None:
@@ -110,7 +137,7 @@ def test_broadcasting_that_nobody_names_is_not_taken_for_double_owners() -> None
     fleet.run(600)
     assert fleet.alerts() == []
     assert kinds(fleet) == {"UNKNOWN"}
-    assert "CLUSTERING or BROADCASTING" in (fleet.finding("a0").reason or "")
+    assert "CLUSTERING or BROADCASTING" in (why(fleet.finding("a0")) or "")
 
 
 def test_one_that_lacks_a_queue_is_not_lost_either_way() -> None:
@@ -198,7 +225,7 @@ def test_without_messages_the_share_of_a_pull_tool_is_not_known() -> None:
     fleet.run(600)
     assert fleet.alerts() == []
     assert fleet.finding("a0").finding == "UNKNOWN"
-    assert fleet.finding("a0").reason == "tool: what it owns is not known (LITE_ASSIGN)"
+    assert why(fleet.finding("a0")) == "tool: what it owns is not known (LITE_ASSIGN)"
     assert fleet.finding("b0").finding == "MATCH"
 
 

@@ -15,6 +15,7 @@ from schemas.facts import (
     Payload,
     QueueFact,
 )
+from schemas.reasons import ReasonDetails
 from tests.scenarios.scenario import FILES, play, read
 
 T0 = 1_763_744_283_000  # 2025-11-21 16:58:03 UTC
@@ -62,10 +63,11 @@ class Teller:
         of = tuple(AlertQueue("a", queue_id) for queue_id in queues)
         self.tell(AlertFact(state=state, reason=reason, queues=of, active_ts=T0, **{**known, **more}), at_s, "T")
 
-    def status(self, at_s: float, status: str, **counts: int) -> None:
+    def status(self, at_s: float, status: str, reason: str | None = None, reason_details: ReasonDetails | None = None,
+               refused_since: int | None = None, **counts: int) -> None:  # fmt: skip
         self.tell(
             GroupFact(status=status, members=1, queues=2, counts=counts, brokers_covered=2, brokers_known=2,
-                      members_reporting=1),
+                      members_reporting=1, reason=reason, reason_details=reason_details, refused_since=refused_since),
             at_s,
         )  # fmt: skip
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from schemas.facts import Fact
+from schemas.reasons import ReasonDetails
 from streaming.cli import main
 from streaming.explain.group_text import lines_of
 from streaming.explain.snapshot import MonitorStatus
@@ -18,6 +19,7 @@ from tests.tables.written import commit
 
 GOLDEN = Path(__file__).parent / "golden"
 WIDTH = 100
+NO_ANSWER = ReasonDetails(broker_names=("broker-b",))
 
 
 def page(facts: Sequence[Fact], at: int | None = None, monitor: MonitorStatus | None = None) -> str:
@@ -35,7 +37,7 @@ def undecided() -> list[Fact]:
     g.alert(6, "firing", "held_long_enough", (0,))
     g.alert(40, "firing", "evidence_lost", (0,), stale=True)
     for queue_id in range(3):
-        g.queue(40, queue_id, "UNKNOWN", reason="no answer from broker-b", owners=())
+        g.queue(40, queue_id, "UNKNOWN", reason="NO_ANSWER", reason_details=NO_ANSWER, owners=())
     g.queue(0, 3, "MATCH")
     g.queue(0, 0, "EXCLUDED", topic="S", reason="STATIC_TOPIC", owners=(), expected=None)
     return g.facts
@@ -55,6 +57,16 @@ def test_page_is_as_expected(name: str) -> None:
     if os.environ.get("UPDATE_GOLDEN"):
         golden.write_text(shown, "utf-8")
     assert shown == golden.read_text("utf-8")
+
+
+def test_times_of_a_reason_are_those_of_the_reader() -> None:
+    g, details = Teller(), ReasonDetails(changed_ts=T0, counts_from_ts=T0 + 25_000)
+    g.queue(0, 0, "SETTLING", reason="ROUTE_CHANGED", reason_details=details)
+    g.status(0, "settling", reason="ROUTE_CHANGED", reason_details=details)
+    said = "the route changed at 16:58:03; reports count from 16:58:28 on"
+    shown = " ".join(page(g.facts).split())
+    assert f"SETTLING ({said}) since" in shown
+    assert f"{said} (told at 16:58:03)" in shown
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,19 @@
 import pytest
 
 from schemas.facts import EvaluationFailedFact, EventsLostFact, RebalanceFact
-from streaming.core.alerts.phases import Reason
+from schemas.observed import clients
+from schemas.reasons import EXCLUSIONS, ReasonDetails
+from streaming.core.alerts.phases import AlertReason
 from streaming.core.finding_kinds import ALERTING_OF_QUEUES
 from streaming.explain.changes import MOST_CHANGES
 from streaming.explain.reasons import WHY, why_no_alert, why_of
 from streaming.explain.snapshot import BrokerList, MonitorStatus
 from streaming.explain.snapshot_from_facts import snapshot_of
-from streaming.wording.exclusions import EXCLUDED
+from streaming.notices.reasons_english import reason_in_english
+from streaming.wording.times import moment
 from tests.explain.facts import T0, Teller, facts_of_scenario
+
+OF_X = ReasonDetails(clients=clients(["x"]))
 
 
 def test_of_each_thing_what_was_told_last() -> None:
@@ -38,7 +43,7 @@ def test_of_each_thing_what_was_told_last() -> None:
 
 def test_nobody_owns_a_queue_only_where_that_was_proven() -> None:
     g = Teller()
-    g.queue(0, 0, "UNKNOWN", owners=(), reason="no answer from b")
+    g.queue(0, 0, "UNKNOWN", owners=(), reason="ROUTE_NOT_KNOWN")
     g.queue(0, 1, "ORPHANED", owners=())
     g.queue(0, 2, "EXCLUDED", owners=(), reason="POP")
     assert [q.owners for q in snapshot_of(g.facts).queues] == [None, (), None]
@@ -54,8 +59,8 @@ def test_what_was_not_told_is_null() -> None:
 def test_why_something_is_not_known_is_as_of_when_it_was_told() -> None:
     """It is not told again while the finding stays the same: the broker may answer by now."""
     g = Teller()
-    g.queue(0, 0, "UNKNOWN", owners=(), reason="no answer from b")
-    g.queue(40, 1, "UNKNOWN", owners=(), reason="no answer from b")
+    g.queue(0, 0, "UNKNOWN", owners=(), reason="ROUTE_NOT_KNOWN")
+    g.queue(40, 1, "UNKNOWN", owners=(), reason="ROUTE_NOT_KNOWN")
     picture = snapshot_of(g.facts, T0 + 90_000)
     assert [q.told_ts for q in picture.queues] == [T0, T0 + 40_000]
     assert [one.told_ts for one in picture.unalerted] == [T0 + 40_000]
@@ -75,7 +80,7 @@ def test_an_alert_shows_its_life_since_it_was_found_last() -> None:
         ("firing", "queues_changed", 3),
     ]
     assert alert.queues == (("a", 0), ("a", 1), ("a", 2))
-    assert alert.transitions[1].why == WHY[Reason.HELD_LONG_ENOUGH]
+    assert alert.transitions[1].why == WHY[AlertReason.HELD_LONG_ENOUGH]
 
 
 @pytest.mark.parametrize(("after_s", "shown"), [(3600, True), (3601, False)])
@@ -89,8 +94,8 @@ def test_what_is_over_is_shown_for_an_hour(after_s: int, shown: bool) -> None:
 def test_queues_that_differ_without_an_alert_say_why() -> None:
     g = Teller()
     g.queue(0, 0, "ORPHANED", cause="MEMBER_GONE")
-    g.queue(0, 1, "UNKNOWN", reason="no report since the last change from x")
-    g.queue(0, 2, "UNKNOWN", reason="no report since the last change from x")
+    for queue_id in (1, 2):
+        g.queue(0, queue_id, "UNKNOWN", reason="NO_REPORT_SINCE_CHANGE", reason_details=OF_X)
     g.queue(0, 3, "MATCH")
     g.queue(0, 0, "ORPHANED", topic="%RETRY%g")
     g.alert(1, "firing", "held_long_enough", (0,))
@@ -101,6 +106,29 @@ def test_queues_that_differ_without_an_alert_say_why() -> None:
     assert "only while messages wait" in found["%RETRY%g", "ORPHANED"].why
     g.alert(2, "resolved", "right_again", (0,))
     assert ("T", "ORPHANED") in {(one.topic, one.finding) for one in snapshot_of(g.facts).unalerted}
+
+
+def test_a_reason_is_a_sentence_and_the_same_as_data() -> None:
+    g = Teller()
+    g.queue(0, 0, "UNKNOWN", reason="NO_REPORT_SINCE_CHANGE", reason_details=OF_X)
+    g.queue(0, 1, "EXCLUDED", reason="POP")
+    g.status(0, "unknown", reason="NO_REPORT_SINCE_CHANGE", reason_details=OF_X)
+    picture = snapshot_of(g.facts)
+    sentence = "no report since the last change from x"
+    of_x = (sentence, "NO_REPORT_SINCE_CHANGE", OF_X)
+    assert [(q.reason, q.reason_kind, q.reason_details) for q in picture.queues] == [of_x, ("POP", "POP", None)]
+    one = picture.unalerted[0]
+    assert (one.reason, one.reason_kind, one.reason_details) == of_x
+    assert (picture.reason, picture.reason_kind, picture.reason_details) == of_x
+
+
+def test_facts_of_an_older_evenkeel_have_only_the_sentence() -> None:
+    g = Teller()
+    g.queue(0, 0, "UNKNOWN", reason="no answer from b")
+    g.status(0, "unknown", reason="too_long, 131073 bytes", refused_since=T0)
+    picture = snapshot_of(g.facts)
+    assert [(q.reason, q.reason_kind, q.reason_details) for q in picture.queues] == [("no answer from b", None, None)]
+    assert (picture.reason, picture.reason_kind) == ("its events are refused: too_long, 131073 bytes", None)
 
 
 def test_what_changed_is_told_once_for_all_brokers() -> None:
@@ -155,9 +183,10 @@ def test_without_a_time_it_is_as_late_as_was_seen() -> None:
 
 
 def test_every_reason_is_spelled_out() -> None:
-    assert set(WHY) >= set(Reason)
+    assert set(WHY) >= set(AlertReason)
     assert why_of("of_another_version") == "of_another_version"
-    assert all(why_no_alert("T", "EXCLUDED", reason) == why for reason, why in EXCLUDED.items())
+    assert all(why_no_alert("T", "EXCLUDED", kind) == reason_in_english(kind, None, moment) for kind in EXCLUSIONS)
+    assert why_no_alert("T", "EXCLUDED", "OF_ANOTHER_VERSION") == "they are not evenkeel's to judge"
     assert {why_no_alert("T", finding, None) for finding in ALERTING_OF_QUEUES} == {
         "its alert has not been told yet at that time"
     }
@@ -165,7 +194,7 @@ def test_every_reason_is_spelled_out() -> None:
 
 def test_a_real_incident_while_it_lasts() -> None:
     facts = facts_of_scenario("same_client_id")
-    fired = next(n for n, f in enumerate(facts) if getattr(f.payload, "reason", None) == Reason.HELD_LONG_ENOUGH)
+    fired = next(n for n, f in enumerate(facts) if getattr(f.payload, "reason", None) == AlertReason.HELD_LONG_ENOUGH)
     picture = snapshot_of(facts[: fired + 1])
     assert {view.clients for view in picture.views} == {("172.17.0.1@1", "172.17.0.1@1", "172.17.0.1@7")}
     assert {alert.cause for alert in picture.alerts} == {"SAME_CLIENT_ID"}

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from schemas import observed as o
 from schemas.facts import AlertChange, AlertClient, AlertFact, AlertQueue, Severity
+from schemas.reasons import ReasonDetails
 from streaming.notices import MonitorTrouble, Notice, OpenAlert
 
 SINCE = 1_763_744_283_000  # 2025-11-21 16:58:03 UTC
@@ -207,8 +208,10 @@ def _lives() -> dict[str, Notice]:
     ]  # fmt: skip
     blind = MonitorTrouble("monitor_blind", "prod", SINCE, why="job_silent")
     late = MonitorTrouble("monitor_late", "prod", SINCE, "140", why="reads_old")
-    why_refused = "too_long, 131073 bytes; the limit is 131072"
-    refused = MonitorTrouble("group_blind", "prod", SINCE, why_refused, "orders", why="events_refused")
+    why_refused = ReasonDetails(refused_as="too_long", error="131073 bytes; the limit is 131072")
+    refused = MonitorTrouble(
+        "group_blind", "prod", SINCE, "EVENTS_REFUSED", "orders", why="events_refused", reason_details=why_refused
+    )
     test = MonitorTrouble("test", "evenkeel", NOW, "from ops-1")
     tried: dict[str, Any] = {"trouble": test, "cluster": "evenkeel", "since_ts": NOW}
     critical = {"severity": Severity.CRITICAL}

@@ -261,7 +261,7 @@ def of_group(group: str = "g", *, at: int, since: int | None, seq: int) -> Fact:
     """``since``: seconds after NOW since when its events are refused; None: a round of it was taken."""
     payload = GroupFact(
         status="healthy" if since is None else "unknown", members=0, queues=0, counts={}, brokers_covered=0,
-        brokers_known=0, members_reporting=0, reason=None if since is None else "its events are refused: too_long",
+        brokers_known=0, members_reporting=0, reason=None if since is None else "EVENTS_REFUSED",
         refused_since=None if since is None else NOW + since * S,
     )  # fmt: skip
     return Fact(seq, "c", group, None, NOW + at * S, payload)

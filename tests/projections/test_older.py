@@ -162,20 +162,23 @@ def reversed_fields(kind: pa.DataType) -> pa.DataType:
 
 
 def test_facts_of_an_older_evenkeel_have_null_where_they_say_nothing(tmp_path: Path) -> None:
-    facts = [Teller().membership(START, "a"), Teller().alert(START, "firing")]
-    known = arrow_schema(FACTS)
-    older = pa.schema(
-        [
-            field.with_type(without(without(without(field.type, "first_seen"), "observed"), "start_ts"))
-            for field in known
-            if field.name != "health"
-        ]
-    )
+    sentence = "no answer from b"
+    facts = [
+        Teller().membership(START, "a"),
+        Teller().alert(START, "firing"),
+        Teller().queue(START, 0, "UNKNOWN", reason=sentence),
+        Teller().status(START, "unknown"),
+    ]
+    older = pa.schema([field for field in arrow_schema(FACTS) if field.name != "health"])
+    for name in ("first_seen", "observed", "start_ts", "reason_details"):
+        older = pa.schema([field.with_type(without(field.type, name)) for field in older])
     narrow = pa.Table.from_pylist(rows_of_facts(facts).to_pylist(), older)
     write_deltalake(tmp_path / "facts", narrow, partition_by=["date"])
     run_projections(str(tmp_path))
     (change,) = read(tmp_path, "membership_changes")
     (alert,) = read(tmp_path, "alerts")
+    (queue,), (status,) = read(tmp_path, "queue_assignments"), read(tmp_path, "group_status")
+    assert (queue["reason"], queue["reason_details"], status["reason_details"]) == (sentence, None, None)
     assert (change["client_id"], change["first_seen"]) == ("a", None)
     assert (alert["observed"], alert["clients"][0]["start_times"], alert["queues"][0]["waiting"]) == (None, None, 7)
 

@@ -42,7 +42,7 @@ def facts_of(events: list[AnyEvent]) -> dict[str, list[str]]:
 def _without_number(fact: Fact) -> str:
     payload = fact.payload
     if isinstance(payload, GroupFact):
-        payload = structs.replace(payload, reason=None)
+        payload = structs.replace(payload, reason=None, reason_details=None)
     return f"{fact.ts} {fact.topic} {payload}"
 
 

@@ -5,7 +5,9 @@ import re
 import msgspec
 import pytest
 
-from schemas.facts import PAYLOADS, AlertState, Cause, Kind, Payload, Severity, Word
+from schemas.facts import PAYLOADS, AlertState, Cause, Kind, Payload, Severity
+from schemas.reasons import ReasonKind
+from schemas.word import Word
 
 
 def test_every_payload_has_a_name_of_its_own() -> None:
@@ -19,7 +21,7 @@ def test_times_are_named_so_that_projections_find_them(payload: type[Payload]) -
     assert [field for field in times if not field.endswith("_ts")] == []
 
 
-@pytest.mark.parametrize("word", [*Kind, *Severity, *Cause, *AlertState])
+@pytest.mark.parametrize("word", [*Kind, *Severity, *Cause, *AlertState, *ReasonKind])
 def test_word_prints_and_encodes_as_itself(word: Word) -> None:
     assert str(word) == f"{word}" == word.value
     assert msgspec.json.encode(word) == f'"{word.value}"'.encode()

@@ -85,7 +85,7 @@ def test_a_generated_group_is_found_as_the_simulated_one_would_be(template: Grou
         new.decode().replace("%%", "%"): old for (_, old), new in zip(template.placeholders.names, names, strict=True)
     }
     direct, ours = folded(None, map(encode_event, simulated))[1], folded(None, generated)[1]
-    left_out = {"fingerprint", "start_ts"} | ({"reason", "evidence"} if later_ms else set())  # they tell the time
+    left_out = {"fingerprint", "start_ts"}
     assert [plain(fact, later_ms, back, left_out) for fact in ours] == [plain(fact, 0, {}, left_out) for fact in direct]
     assert {"DUPLICATED", "MATCH"} <= {fact.payload.finding for fact in ours if isinstance(fact.payload, QueueFact)}
 

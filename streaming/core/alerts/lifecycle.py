@@ -13,7 +13,7 @@ from schemas.observed import Observed, observed
 from streaming.core.alerts.candidates import AlertCandidate, candidates_of_group, candidates_of_queues
 from streaming.core.alerts.details import changes_of, clients_of, queues_of, waiting_of
 from streaming.core.alerts.flapping import comes_and_goes, note_end, times_before
-from streaming.core.alerts.phases import STATES, Phase, Reason, Signal, after
+from streaming.core.alerts.phases import STATES, AlertReason, Phase, Signal, after
 from streaming.core.alerts.signals import Judged, Said, is_undecided, with_candidate, without_candidate
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import BY_OFFSETS, WRONG_OWNERS
@@ -57,14 +57,14 @@ def end_forgotten(group: Group, who: str) -> None:
     at = Judged(GroupEvidence(group), {}, {})
     for alert in list(group.state.alerts):
         alert.observed = replace(alert.observed, forgotten_by=who or "somebody")
-        _move(group, alert, Said(Signal.OVER, Reason.FORGOTTEN), at)
+        _move(group, alert, Said(Signal.OVER, AlertReason.FORGOTTEN), at)
 
 
 def _begin(group: Group, topic: str, kind: str, candidate: AlertCandidate, at: Judged) -> None:
     alert = Alert(topic, kind, Phase.PENDING.value, candidate.severity.value, group.state.now)
     _adopt(alert, candidate, list(candidate.queues), group.state.now)
     group.state.alerts.append(alert)
-    _emit(group, alert, Reason.FOUND, at)
+    _emit(group, alert, AlertReason.FOUND, at)
     _move(group, alert, with_candidate(group, alert, candidate), at)
 
 
@@ -93,12 +93,12 @@ def _adopt(alert: Alert, candidate: AlertCandidate, queues: list[int], now: int)
     alert.right_since_ts = 0
 
 
-def _what_changed(alert: Alert, candidate: AlertCandidate, queues: list[int]) -> Reason | None:
+def _what_changed(alert: Alert, candidate: AlertCandidate, queues: list[int]) -> AlertReason | None:
     if alert.severity != candidate.severity.value:
-        return Reason.SEVERITY_CHANGED
+        return AlertReason.SEVERITY_CHANGED
     if alert.queues != queues:
-        return Reason.QUEUES_CHANGED
-    return Reason.CAUSE_CHANGED if alert.cause != candidate.cause else None
+        return AlertReason.QUEUES_CHANGED
+    return AlertReason.CAUSE_CHANGED if alert.cause != candidate.cause else None
 
 
 def _go_on_without_candidate(group: Group, alert: Alert, at: Judged) -> None:
@@ -120,7 +120,7 @@ def _follow_cause(group: Group, alert: Alert, at: Judged) -> None:
     if len(kinds) == len(known) == 1 and known[0].cause != alert.cause:
         why = known[0]
         alert.cause, alert.observed, alert.clients = why.cause.value, observed(why.observed), sorted(why.clients)
-        _emit(group, alert, Reason.CAUSE_CHANGED, at)
+        _emit(group, alert, AlertReason.CAUSE_CHANGED, at)
 
 
 def _move(group: Group, alert: Alert, said: Said, at: Judged) -> None:
@@ -131,12 +131,12 @@ def _move(group: Group, alert: Alert, said: Said, at: Judged) -> None:
         return
     alert.phase = transition.to.value
     reason = transition.reason or said.reason
-    if reason is Reason.HELD_LONG_ENOUGH:
+    if reason is AlertReason.HELD_LONG_ENOUGH:
         alert.fired_ts = group.state.now
         alert.times = 1 + times_before(group, alert)
-    elif reason is Reason.CAME_BACK:
+    elif reason is AlertReason.CAME_BACK:
         alert.times += comes_and_goes(alert)
-    elif reason is Reason.RIGHT_AGAIN:
+    elif reason is AlertReason.RIGHT_AGAIN:
         note_end(group, alert)
     if transition.to is Phase.RESOLVED:
         group.state.alerts.remove(alert)
@@ -149,7 +149,7 @@ def _observed(alert: Alert) -> Observed:
     return replace(alert.observed, fired_times=alert.times) if comes_and_goes(alert) else alert.observed
 
 
-def _emit(group: Group, alert: Alert, reason: Reason, at: Judged, was_stale: bool = False) -> None:
+def _emit(group: Group, alert: Alert, reason: AlertReason, at: Judged, was_stale: bool = False) -> None:
     """``was_stale``: the alert was stale before it ended; its last fact then says so, too."""
     state, phase = group.state, Phase(alert.phase)
     waiting, oldest_ts = waiting_of(at.evidence, alert)

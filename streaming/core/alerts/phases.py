@@ -7,7 +7,8 @@ docs/findings.md has the same table; a test compares them.
 from enum import Enum
 from typing import NamedTuple
 
-from schemas.facts import AlertState, Word
+from schemas.facts import AlertState
+from schemas.word import Word
 
 
 class Phase(Word):
@@ -34,7 +35,7 @@ STATES: dict[Phase, AlertState] = {
 }
 
 
-class Reason(Word):
+class AlertReason(Word):
     """Why an alert changed; docs/findings.md explains each."""
 
     FOUND = "found"
@@ -80,47 +81,47 @@ class Transition(NamedTuple):
     """
 
     to: Phase
-    reason: Reason | None = None
+    reason: AlertReason | None = None
 
 
 TRANSITIONS: dict[Phase, dict[Signal, Transition]] = {
     Phase.PENDING: {
-        Signal.RIPE: Transition(Phase.FIRING, Reason.HELD_LONG_ENOUGH),
+        Signal.RIPE: Transition(Phase.FIRING, AlertReason.HELD_LONG_ENOUGH),
         Signal.HELD_BACK: Transition(Phase.HELD_BACK),
-        Signal.RIGHT: Transition(Phase.RESOLVED, Reason.CLEARED_BEFORE_FIRING),
+        Signal.RIGHT: Transition(Phase.RESOLVED, AlertReason.CLEARED_BEFORE_FIRING),
         Signal.OVER: Transition(Phase.RESOLVED),
     },
     Phase.HELD_BACK: {
-        Signal.RIPE: Transition(Phase.FIRING, Reason.HELD_LONG_ENOUGH),
-        Signal.RIGHT: Transition(Phase.RESOLVED, Reason.CLEARED_BEFORE_FIRING),
+        Signal.RIPE: Transition(Phase.FIRING, AlertReason.HELD_LONG_ENOUGH),
+        Signal.RIGHT: Transition(Phase.RESOLVED, AlertReason.CLEARED_BEFORE_FIRING),
         Signal.OVER: Transition(Phase.RESOLVED),
     },
     Phase.FIRING: {
-        Signal.UNDECIDED: Transition(Phase.STALE, Reason.EVIDENCE_LOST),
+        Signal.UNDECIDED: Transition(Phase.STALE, AlertReason.EVIDENCE_LOST),
         Signal.RIGHT: Transition(Phase.CLEARING),
         Signal.KEPT_OPEN: Transition(Phase.KEPT_OPEN),
-        Signal.RIGHT_FOR_LONG: Transition(Phase.RESOLVED, Reason.RIGHT_AGAIN),
+        Signal.RIGHT_FOR_LONG: Transition(Phase.RESOLVED, AlertReason.RIGHT_AGAIN),
         Signal.OVER: Transition(Phase.RESOLVED),
     },
     Phase.STALE: {
-        Signal.FOUND: Transition(Phase.FIRING, Reason.EVIDENCE_BACK),
+        Signal.FOUND: Transition(Phase.FIRING, AlertReason.EVIDENCE_BACK),
         Signal.RIGHT: Transition(Phase.CLEARING),
         Signal.KEPT_OPEN: Transition(Phase.KEPT_OPEN),
-        Signal.RIGHT_FOR_LONG: Transition(Phase.RESOLVED, Reason.RIGHT_AGAIN),
+        Signal.RIGHT_FOR_LONG: Transition(Phase.RESOLVED, AlertReason.RIGHT_AGAIN),
         Signal.OVER: Transition(Phase.RESOLVED),
     },
     Phase.CLEARING: {
         Signal.FOUND: Transition(Phase.FIRING),
         Signal.SEEN_TO_STALL: Transition(Phase.FIRING),
-        Signal.UNDECIDED: Transition(Phase.STALE, Reason.EVIDENCE_LOST),
+        Signal.UNDECIDED: Transition(Phase.STALE, AlertReason.EVIDENCE_LOST),
         Signal.KEPT_OPEN: Transition(Phase.KEPT_OPEN),
-        Signal.RIGHT_FOR_LONG: Transition(Phase.RESOLVED, Reason.RIGHT_AGAIN),
+        Signal.RIGHT_FOR_LONG: Transition(Phase.RESOLVED, AlertReason.RIGHT_AGAIN),
         Signal.OVER: Transition(Phase.RESOLVED),
     },
     Phase.KEPT_OPEN: {
-        Signal.FOUND: Transition(Phase.FIRING, Reason.CAME_BACK),
-        Signal.UNDECIDED: Transition(Phase.STALE, Reason.EVIDENCE_LOST),
-        Signal.RIGHT_FOR_LONG: Transition(Phase.RESOLVED, Reason.RIGHT_AGAIN),
+        Signal.FOUND: Transition(Phase.FIRING, AlertReason.CAME_BACK),
+        Signal.UNDECIDED: Transition(Phase.STALE, AlertReason.EVIDENCE_LOST),
+        Signal.RIGHT_FOR_LONG: Transition(Phase.RESOLVED, AlertReason.RIGHT_AGAIN),
         Signal.OVER: Transition(Phase.RESOLVED),
     },
 }

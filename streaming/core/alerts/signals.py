@@ -3,10 +3,11 @@
 from typing import NamedTuple
 
 from schemas.facts import Cause, Kind
+from schemas.reasons import ReasonKind
 from streaming.core.alerts.candidates import AlertCandidate
 from streaming.core.alerts.deploy_wait import comes_of_members_that_differ
 from streaming.core.alerts.flapping import comes_and_goes
-from streaming.core.alerts.phases import PENDING_PHASES, Reason, Signal
+from streaming.core.alerts.phases import PENDING_PHASES, AlertReason, Signal
 from streaming.core.causes.explanation import Explanation
 from streaming.core.evidence.exclusions import STANDS
 from streaming.core.evidence.group_evidence import GroupEvidence
@@ -33,7 +34,7 @@ class Said(NamedTuple):
     """``reason``: the signal's own, where it has one."""
 
     signal: Signal
-    reason: Reason | None = None
+    reason: AlertReason | None = None
 
 
 def with_candidate(group: Group, alert: Alert, candidate: AlertCandidate) -> Said:
@@ -46,14 +47,14 @@ def with_candidate(group: Group, alert: Alert, candidate: AlertCandidate) -> Sai
     return Said(Signal.RIPE) if held_back is None else Said(Signal.HELD_BACK, held_back)
 
 
-def _what_holds_back(group: Group, alert: Alert, candidate: AlertCandidate) -> Reason | None:
+def _what_holds_back(group: Group, alert: Alert, candidate: AlertCandidate) -> AlertReason | None:
     """A deploy is waited for, but not for longer than one may take since members were first found to differ."""
     differ_ms = group.state.now - _differ_since(group, alert, candidate)
     if candidate.waits_for_deploy and differ_ms < group.timing.deploy_wait_ms:
-        return Reason.WAITS_FOR_DEPLOY
+        return AlertReason.WAITS_FOR_DEPLOY
     if _may_be_over_by_itself(group, alert, candidate):
-        return Reason.WAITS_FOR_PROOF
-    return Reason.TOLD_ALREADY if _is_told_already(group, alert, candidate) else None
+        return AlertReason.WAITS_FOR_PROOF
+    return AlertReason.TOLD_ALREADY if _is_told_already(group, alert, candidate) else None
 
 
 def _differ_since(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
@@ -79,10 +80,10 @@ def _is_told_already(group: Group, alert: Alert, candidate: AlertCandidate) -> b
 def without_candidate(group: Group, alert: Alert, at: Judged) -> Said:
     """Nothing supports the alert now: is it over, or is the evidence lost?"""
     if _is_gone(group, alert, at):
-        return Said(Signal.OVER, Reason.GONE)
+        return Said(Signal.OVER, AlertReason.GONE)
     exclusion = _why_excluded(alert, at)
     if exclusion is not None and _excluded_for(group, alert) >= _excluded_after_ms(group, alert, exclusion):
-        return Said(Signal.OVER, Reason.EXCLUDED)
+        return Said(Signal.OVER, AlertReason.EXCLUDED)
     if exclusion in STANDS:
         return Said(Signal.NOT_JUDGED)
     if _is_open(group, alert, at):
@@ -90,7 +91,7 @@ def without_candidate(group: Group, alert: Alert, at: Judged) -> Said:
     return _looks_right(group, alert, at)
 
 
-def _excluded_after_ms(group: Group, alert: Alert, exclusion: str) -> int:
+def _excluded_after_ms(group: Group, alert: Alert, exclusion: ReasonKind) -> int:
     return _resolves_after_ms(group, alert) if exclusion in STANDS else group.timing.gone_after_ms
 
 
@@ -102,9 +103,9 @@ def _looks_right(group: Group, alert: Alert, at: Judged) -> Said:
     if right_ms < _resolves_after_ms(group, alert):
         return Said(Signal.RIGHT)
     if lists_differ:
-        return Said(Signal.KEPT_OPEN, Reason.LISTS_DIFFER)
+        return Said(Signal.KEPT_OPEN, AlertReason.LISTS_DIFFER)
     if comes_and_goes(alert) and right_ms < group.timing.alert_returns_within_ms:  # one incident, told once
-        return Said(Signal.KEPT_OPEN, Reason.COMES_AND_GOES)
+        return Said(Signal.KEPT_OPEN, AlertReason.COMES_AND_GOES)
     return Said(Signal.RIGHT_FOR_LONG)
 
 
@@ -132,13 +133,14 @@ def _is_gone(group: Group, alert: Alert, at: Judged) -> bool:
     return is_absent and state.now - since >= group.timing.gone_after_ms
 
 
-def _why_excluded(alert: Alert, at: Judged) -> str | None:
+def _why_excluded(alert: Alert, at: Judged) -> ReasonKind | None:
     """Why evenkeel judges nothing any more that the alert is about. That it is not judged does not say it is right."""
     if alert.kind not in ALERTING_OF_QUEUES:
         return None if alert.kind == Kind.NO_MEMBERS else at.evidence.exclusion
     verdicts = [at.verdicts[index] for index in alert.queues if index in at.verdicts]
     is_excluded = bool(verdicts) and all(verdict.kind is Kind.EXCLUDED for verdict in verdicts)
-    return verdicts[0].reason if is_excluded else None
+    why = verdicts[0].reason if is_excluded else None
+    return None if why is None else why.kind
 
 
 def _excluded_for(group: Group, alert: Alert) -> int:

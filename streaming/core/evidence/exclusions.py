@@ -2,29 +2,31 @@
 
 import re
 
+from schemas.reasons import ReasonKind
 from streaming.core.state.group_state import HeartbeatProfile, RunningProfile
 
 PULLS, PUSHES = "CONSUME_ACTIVELY", "CONSUME_PASSIVELY"  # ConsumeType of pull and of push consumers
 
-CONFIGURED, STATIC_TOPIC, NOT_SUBSCRIBED = "CONFIGURED", "STATIC_TOPIC", "NOT_SUBSCRIBED"
-POP, BROKER_ALLOCATED, LITE_ASSIGN, PROXY_CLIENT = "POP", "BROKER_ALLOCATED", "LITE_ASSIGN", "PROXY_CLIENT"
-STANDS = frozenset({CONFIGURED, STATIC_TOPIC, NOT_SUBSCRIBED})  # no matter which members come and go
+# These exclusions hold no matter which members come and go.
+STANDS = frozenset({ReasonKind.CONFIGURED, ReasonKind.STATIC_TOPIC, ReasonKind.NOT_SUBSCRIBED})
 
 _GRPC_CLIENT_ID = re.compile(r"[^@]+@[0-9]+@[0-9]+@[0-9a-z]+")
 
 
-def why_excluded(client_id: str, running: RunningProfile | None, heartbeat: HeartbeatProfile | None) -> str | None:
+def why_excluded(
+    client_id: str, running: RunningProfile | None, heartbeat: HeartbeatProfile | None
+) -> ReasonKind | None:
     """Why evenkeel does not judge a member. Brokers list it like any other, so other members leave it a share.
 
     RebalanceImpl.rebalanceByTopic shares out among all ids of MQClientInstance.findConsumerIdList, whatever they run.
     """
     if running is not None and running.pops:
-        return POP
+        return ReasonKind.POP
     if running is not None and running.client_rebalance is False:
-        return BROKER_ALLOCATED
+        return ReasonKind.BROKER_ALLOCATED
     if running is not None and not running.subscriptions and _pulls_only(running, heartbeat):
-        return LITE_ASSIGN
-    return PROXY_CLIENT if is_proxy_client(client_id) else None
+        return ReasonKind.LITE_ASSIGN
+    return ReasonKind.PROXY_CLIENT if is_proxy_client(client_id) else None
 
 
 def _pulls_only(running: RunningProfile, heartbeat: HeartbeatProfile | None) -> bool:

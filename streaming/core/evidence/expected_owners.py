@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from schemas.identity import MessageQueue
+from schemas.reasons import Reason, ReasonDetails, ReasonKind
 from streaming.core.allocation import (
     AllocationError,
     Strategy,
@@ -24,7 +25,11 @@ Owners = Mapping[tuple[str, int], tuple[str, ...]]  # (broker name, queue id) ->
 
 
 class NotKnown(Exception):
-    """The expected owners cannot be known; the message says why."""
+    """The expected owners cannot be known; ``reason`` says why."""
+
+    def __init__(self, kind: ReasonKind, details: ReasonDetails | None = None) -> None:
+        super().__init__(kind)
+        self.reason = Reason(kind, details)
 
 
 def strategy_key(rule: GroupRule, classes: frozenset[str | None]) -> tuple[str, bytes]:
@@ -36,17 +41,17 @@ def strategy_key(rule: GroupRule, classes: frozenset[str | None]) -> tuple[str, 
         return rule.strategy, msgspec.json.encode(rule.params)
     named = classes - {None}
     if not named:
-        raise NotKnown("no report names a strategy")
+        raise NotKnown(ReasonKind.NO_STRATEGY_REPORTED)
     if len(named) > 1:
-        raise NotKnown("members run different strategies")
+        raise NotKnown(ReasonKind.STRATEGIES_DIFFER)
     if None in classes:
-        raise NotKnown("some members do not name their strategy")
+        raise NotKnown(ReasonKind.STRATEGY_NOT_NAMED)
     (java_class,) = named
     name = strategy_of_class(java_class or "")
     if name is None:
-        raise NotKnown(f"strategy {java_class} is not one of RocketMQ's own")
+        raise NotKnown(ReasonKind.UNKNOWN_STRATEGY, ReasonDetails(strategy=java_class or ""))
     if not needs_no_parameters(name):
-        raise NotKnown(f"the parameters of {name} cannot be seen from outside: configure them")
+        raise NotKnown(ReasonKind.UNKNOWN_PARAMETERS, ReasonDetails(strategy=name))
     return name, b"{}"
 
 
@@ -69,7 +74,9 @@ def _shared_out(strategy_key: tuple[str, bytes], topic: str, hosts: Hosts, clien
     try:
         allocation = allocate_all(_configured(*strategy_key), queues, client_ids)
     except AllocationError as error:
-        raise NotKnown(f"{strategy_key[0]} throws {error.java_class}: {error.message}") from error
+        thrown = f"{error.java_class}: {error.message}"
+        details = ReasonDetails(strategy=strategy_key[0], error=thrown)
+        raise NotKnown(ReasonKind.STRATEGY_THROWS, details) from error
     for client_id, share in zip(allocation.client_ids, allocation.shares, strict=True):
         for queue in dict.fromkeys(share):  # RocketMQ makes a set of it, and CONFIG may name a queue twice
             if queue.topic == topic:

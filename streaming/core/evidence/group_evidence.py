@@ -2,7 +2,8 @@
 
 from functools import cached_property
 
-from streaming.core.evidence.exclusions import CONFIGURED, LITE_ASSIGN, PUSHES
+from schemas.reasons import ReasonKind
+from streaming.core.evidence.exclusions import PUSHES
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.intake.membership import hosting_brokers, is_listed
 from streaming.core.state.group import Group
@@ -125,7 +126,7 @@ class GroupEvidence:
         """What a member subscribes to; None where it is not known. A report that names nothing does not say."""
         if member.running is not None and member.running.subscriptions:
             return member.running.subscriptions
-        if member.exclusion == LITE_ASSIGN:
+        if member.exclusion is ReasonKind.LITE_ASSIGN:
             return ()
         return None if member.heartbeat is None else member.heartbeat.subscriptions
 
@@ -139,13 +140,13 @@ class GroupEvidence:
         return any(member.running is not None and member.running.client_rebalance for member in self.members.values())
 
     @cached_property
-    def exclusion(self) -> str | None:
+    def exclusion(self) -> ReasonKind | None:
         """Why evenkeel does not judge the group: a rule says so, or every member that has reported is excluded.
 
         What a member runs that was not asked yet is not known.
         """
         if self.group.rule.excluded:
-            return CONFIGURED
+            return ReasonKind.CONFIGURED
         heard = [
             m for m in self.members.values() if m.exclusion or m.running is not None or m.client.unanswered_since_ts
         ]

@@ -6,19 +6,18 @@ from functools import cached_property
 from schemas import observed
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
-from streaming.core.evidence.exclusions import LITE_ASSIGN, NOT_SUBSCRIBED, POP, STATIC_TOPIC
+from schemas.reasons import Reason, ReasonDetails, ReasonKind
 from streaming.core.evidence.expected_owners import NotKnown, expected_owners, strategy_key
 from streaming.core.evidence.group_evidence import BROADCASTING, GroupEvidence
-from streaming.core.intake.clock import as_text
 from streaming.core.intake.consume_offsets import is_seen_to_move
 from streaming.core.intake.membership import entries_at
 from streaming.core.intake.topic_routes import is_known, readable, standing
 from streaming.core.state.group_state import HostedQueues, RouteCopy, Topic
 from streaming.core.state.views import BrokerView, QueueView
 
-NAME_SERVERS_DIFFER = "name servers differ on the route"
+NAME_SERVERS_DIFFER = Reason(ReasonKind.NAME_SERVERS_DIFFER)
 
-_PULLS_BY_ITSELF = "pulls by itself"
+_NAMED_CLIENTS = 3  # a reason stands in the fact of every queue of the topic
 
 
 class TopicEvidence:
@@ -218,24 +217,21 @@ class TopicEvidence:
         )
 
     @cached_property
-    def who_is_silent(self) -> str:
-        """Members that have not reported what they own, recently and since the last change."""
+    def no_report_since_change(self) -> Reason:
+        """Names members that have not reported what they own, recently and since the last change."""
         oldest = max(self.change_ts + 1, self.now - self.group.timing.report_max_age_ms)
         silent = [m.index for m in self.members.values() if m.as_of < oldest and not m.is_non_reporting]
-        return f"no report since the last change from {self._first_of(silent)}"
+        return Reason(ReasonKind.NO_REPORT_SINCE_CHANGE, ReasonDetails(clients=self._first_of(silent)))
 
-    @property
-    def who_does_not_report(self) -> str:
-        """Members that do not report what they own, or that are excluded."""
-        kinds = ", ".join(sorted({m.exclusion or _PULLS_BY_ITSELF for m in self.non_reporting}))
-        what = "it owns" if len(self.non_reporting) == 1 else "they own"
-        who = self._first_of([member.index for member in self.non_reporting])
-        return f"{who}: what {what} is not known ({kinds})"
+    @cached_property
+    def has_non_reporting_members(self) -> Reason:
+        """Names members that never report what they own, or that are excluded."""
+        exclusions = tuple(sorted({member.exclusion or "" for member in self.non_reporting}))
+        clients = self._first_of([member.index for member in self.non_reporting])
+        return Reason(ReasonKind.NON_REPORTING_MEMBERS, ReasonDetails(clients=clients, exclusions=exclusions))
 
-    def _first_of(self, indices: list[int], most: int = 3) -> str:
-        """Some client ids, and how many more there are: a group may have thousands of members."""
-        more = f" and {len(indices) - most} more" if len(indices) > most else ""
-        return ", ".join(self.client_ids(indices[:most])) + more
+    def _first_of(self, indices: list[int]) -> observed.Clients:
+        return observed.clients(self.client_ids(indices), _NAMED_CLIENTS)
 
     @property
     def unreported(self) -> int:
@@ -251,15 +247,18 @@ class TopicEvidence:
         )
 
     @cached_property
-    def why_settling(self) -> str:
+    def why_settling(self) -> Reason:
         """What changed last, and from when on reports count."""
-        state = self.group.state
-        changes = [(self.topic.changed_ts, "the route changed"), (self.topic.hosts_changed_ts, "its brokers changed")]
-        for broker in (state.brokers[index] for index in self.hosts):
-            changes.append((broker.changed_ts, f"the list of {broker.name} changed"))
-            changes.append((broker.returned_ts, f"{broker.name} came back"))
-        ts, what = max(changes)
-        return f"{what} at {as_text(ts)}; reports count from {as_text(self.ready_ts)} on"
+        changes = [
+            (self.topic.changed_ts, ReasonKind.ROUTE_CHANGED, ""),
+            (self.topic.hosts_changed_ts, ReasonKind.BROKERS_CHANGED, ""),
+        ]
+        for broker in (self.group.state.brokers[index] for index in self.hosts):
+            changes.append((broker.changed_ts, ReasonKind.MEMBER_LIST_CHANGED, broker.name))
+            changes.append((broker.returned_ts, ReasonKind.BROKER_RETURNED, broker.name))
+        ts, kind, name = max(changes)
+        names = (name,) if name else ()
+        return Reason(kind, ReasonDetails(broker_names=names, changed_ts=ts, counts_from_ts=self.ready_ts))
 
     @cached_property
     def has_an_id_twice(self) -> bool:
@@ -276,35 +275,35 @@ class TopicEvidence:
     def not_subscribers(self) -> list[int]:
         """Members that have reported their subscriptions, without this topic."""
         subscribers, said = self.of_group.subscribed.get(self.topic.name, set()), self.of_group.subscriptions
-        told = [m for m in self.members.values() if said(m) or m.exclusion == LITE_ASSIGN]
+        told = [m for m in self.members.values() if said(m) or m.exclusion is ReasonKind.LITE_ASSIGN]
         return [member.index for member in told if member.index not in subscribers]
 
     @cached_property
-    def exclusion(self) -> str | None:
+    def exclusion(self) -> ReasonKind | None:
         """Why evenkeel does not judge this topic."""
         if self.of_group.exclusion is not None:
             return self.of_group.exclusion
         if self.topic.is_static:
-            return STATIC_TOPIC
+            return ReasonKind.STATIC_TOPIC
         if self.topic.name in self.group.state.pop_topics and not self.of_group.is_balanced_by_clients:
-            return POP
+            return ReasonKind.POP
         everybody_told = all(self.of_group.subscriptions(m) is not None for m in self.members.values())
         if (everybody_told or self._is_given_up) and self.members and not self.of_group.subscribed.get(self.topic.name):
-            return NOT_SUBSCRIBED
+            return ReasonKind.NOT_SUBSCRIBED
         return None
 
     @cached_property
-    def finding_of_all(self) -> tuple[Kind, str] | None:
+    def finding_of_all(self) -> tuple[Kind, Reason] | None:
         """The finding of every queue of the topic, with its reason; None: each queue is judged by itself."""
         if self.exclusion is not None:
-            return Kind.EXCLUDED, self.exclusion
+            return Kind.EXCLUDED, Reason(self.exclusion)
         if not self.route_known:
-            return Kind.UNKNOWN, "the topic's route is not known"
+            return Kind.UNKNOWN, Reason(ReasonKind.ROUTE_NOT_KNOWN)
         if self.members or self.uncovered:
             return None
         if self.now < self.ready_ts:
-            return Kind.SETTLING, "its brokers list nobody yet"
-        return Kind.NO_MEMBERS, "nobody to consume it"
+            return Kind.SETTLING, Reason(ReasonKind.NO_MEMBER_YET)
+        return Kind.NO_MEMBERS, Reason(ReasonKind.NO_CONSUMER)
 
     @property
     def _is_given_up(self) -> bool:
@@ -320,28 +319,28 @@ class TopicEvidence:
     @cached_property
     def expected(self) -> dict[int, list[int]] | None:
         """Index of each queue -> indices of the members that should own it; None where that is not known."""
-        return None if isinstance(self._expectation, str) else self._expectation
+        return None if isinstance(self._expectation, Reason) else self._expectation
 
     @property
-    def why_not_expected(self) -> str:
-        """Why the expected owners are not known."""
-        return self._expectation if isinstance(self._expectation, str) else ""
+    def why_not_expected(self) -> Reason | None:
+        """Why the expected owners are not known; None: they are."""
+        return self._expectation if isinstance(self._expectation, Reason) else None
 
     @cached_property
-    def _expectation(self) -> dict[int, list[int]] | str:
+    def _expectation(self) -> dict[int, list[int]] | Reason:
         if self.uncovered:
-            return "not every broker of the topic has said who its members are"
+            return Reason(ReasonKind.BROKERS_NOT_COVERED)
         if self.broadcasts:
             everybody = sorted(self.members)
             return dict.fromkeys(self.queues, everybody)
         if any(self._in_every_copy[broker] < count for broker, count in self.readable if self.copies):
             return NAME_SERVERS_DIFFER
         if self.views_differ:
-            return "brokers list different members"
+            return Reason(ReasonKind.MEMBER_LISTS_DIFFER)
         try:
             return self._allocated()
         except NotKnown as why:
-            return str(why)
+            return why.reason
 
     @cached_property
     def expected_as_named(self) -> dict[int, list[int]] | None:

@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from schemas.facts import Interval, Kind, QueueFact, Severity
+from schemas.reasons import Reason, ReasonKind
 from streaming.core.evidence.exclusions import STANDS
 from streaming.core.finding_kinds import NOT_RIGHT_BY_REPORTS
 from streaming.core.findings.queue_findings import TopicFindings
@@ -90,8 +91,12 @@ def _unhealthy_since(group: Group, queue: Queue, verdict: Verdict) -> int:
     )
     if verdict.kind in NOT_RIGHT_BY_REPORTS or has_lost_its_owner:
         return queue.unhealthy_since_ts or group.state.now
-    is_undecided = verdict.kind is Kind.UNKNOWN or (verdict.kind is Kind.EXCLUDED and verdict.reason not in STANDS)
+    is_undecided = verdict.kind is Kind.UNKNOWN or (verdict.kind is Kind.EXCLUDED and not _stands(verdict))
     return queue.unhealthy_since_ts if is_undecided else 0
+
+
+def _stands(verdict: Verdict) -> bool:
+    return verdict.reason is not None and verdict.reason.kind in STANDS
 
 
 def _ended(group: Group, queue: Queue) -> Interval | None:
@@ -115,7 +120,8 @@ def _queue_fact(group: Group, queue: Queue, verdict: Verdict, ended: Interval | 
         finding=verdict.kind.value,
         severity=SEVERITY_CODES[queue.severity].value,
         cause=queue.cause,
-        reason=verdict.reason,
+        reason=None if verdict.reason is None else verdict.reason.kind.value,
+        reason_details=None if verdict.reason is None else verdict.reason.details,
         owners=group.client_ids(verdict.owners),
         expected=None if verdict.expected is None else group.client_ids(verdict.expected),
         since_ts=queue.since_ts,
@@ -130,7 +136,7 @@ def _drop_vanished(group: Group, found: list[TopicFindings]) -> None:
     for index, queue in enumerate(group.state.queues):
         if index in judged or queue.publish_delay_ms < 0 or queue.topic in unknown_route:
             continue
-        verdict = Verdict(Kind.MATCH, Severity.NONE, "no longer in the route", [], [])
+        verdict = Verdict(Kind.MATCH, Severity.NONE, Reason(ReasonKind.LEFT_ROUTE), [], [])
         ended, queue.severity = _ended(group, queue), 0
         fact = replace(_queue_fact(group, queue, verdict, ended), present=False)
         queue.publish_delay_ms, queue.finding = -1, FINDING_CODES.index(Kind.MATCH)

@@ -1,6 +1,7 @@
 """The finding of every queue in this round, and its cause. Pure: it reads what was observed, and changes nothing."""
 
 from schemas.facts import Kind, Severity
+from schemas.reasons import Reason
 from streaming.core.causes.explanation import Explanation
 from streaming.core.causes.table import EXPLAINED, explain
 from streaming.core.evidence.observation import TopicObservation
@@ -46,7 +47,7 @@ def _judge_topic(observation: TopicObservation) -> Verdicts:
     return verdicts | {index: verdict for index, verdict in outside.items() if verdict is not None}
 
 
-def _all(observation: TopicObservation, kind: Kind, reason: str) -> Verdicts:
+def _all(observation: TopicObservation, kind: Kind, reason: Reason) -> Verdicts:
     """The same verdict for each queue in the route; if that is not known, for each that was known or has an owner."""
     topic = observation.topic
     is_lost = kind is Kind.UNKNOWN

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from schemas.facts import Kind, Severity
 from schemas.observed import NotInRoute, Unconsumed, counted
+from schemas.reasons import Reason, ReasonDetails, ReasonKind
 from streaming.core.evidence.queue_evidence import QueueEvidence
 from streaming.core.evidence.stalls import (
     InHand,
@@ -27,9 +28,9 @@ from streaming.core.finding_kinds import WRONG_OWNERS
 from streaming.core.findings.verdict import Verdict, proven, seen
 from streaming.core.intake.topic_routes import readable
 
-OTHER_ROUTE = "all members share out another route than the one known"
-
-NO_MODEL = "nothing says whether the group's message model is CLUSTERING or BROADCASTING"
+OTHER_ROUTE = Reason(ReasonKind.OTHER_ROUTE)
+NOT_IN_ROUTE = Reason(ReasonKind.NOT_IN_ROUTE)
+NO_MESSAGE_MODEL = Reason(ReasonKind.NO_MESSAGE_MODEL)
 
 
 def duplicated(q: QueueEvidence) -> Verdict | None:
@@ -96,7 +97,7 @@ def consume_disabled(q: QueueEvidence) -> Verdict | None:
     """The queue stands still because the subscription group forbids consuming."""
     if q.topic.of_group.consume_enable is not False or not is_not_pulled(q.topic, q.index):
         return None
-    return seen(q, Kind.CONSUME_DISABLED, "the subscription group has consumeEnable=false")
+    return seen(q, Kind.CONSUME_DISABLED, Reason(ReasonKind.CONSUME_DISABLED))
 
 
 def unknown(q: QueueEvidence) -> Verdict | None:
@@ -107,16 +108,17 @@ def unknown(q: QueueEvidence) -> Verdict | None:
     if q.is_doubtful:
         return seen(q, Kind.UNKNOWN, NAME_SERVERS_DIFFER)
     if topic.of_group.message_model is None:
-        return seen(q, Kind.UNKNOWN, NO_MODEL)
+        return seen(q, Kind.UNKNOWN, NO_MESSAGE_MODEL)
     if topic.non_reporting and not q.is_expected_and_single:
-        return seen(q, Kind.UNKNOWN, topic.who_does_not_report)
+        return seen(q, Kind.UNKNOWN, topic.has_non_reporting_members)
     if topic.is_since_change or (q.is_lifted and topic.is_fresh):
         return None
-    return seen(q, Kind.UNKNOWN, topic.who_is_silent)
+    return seen(q, Kind.UNKNOWN, topic.no_report_since_change)
 
 
-def _no_answer(topic: TopicEvidence, brokers: list[int]) -> str:
-    return "no answer from " + ", ".join(map(topic.broker_name, brokers))
+def _no_answer(topic: TopicEvidence, brokers: list[int]) -> Reason:
+    names = tuple(map(topic.broker_name, brokers))
+    return Reason(ReasonKind.NO_ANSWER, ReasonDetails(broker_names=names))
 
 
 def settling(q: QueueEvidence) -> Verdict | None:
@@ -139,7 +141,7 @@ def misplaced(q: QueueEvidence) -> Verdict | None:
 
 def match(q: QueueEvidence) -> Verdict:
     """The rest."""
-    return seen(q, Kind.MATCH, None if q.expected is not None else q.topic.why_not_expected)
+    return seen(q, Kind.MATCH, q.topic.why_not_expected)
 
 
 Rule = Callable[[QueueEvidence], Verdict | None]
@@ -204,4 +206,4 @@ def judge_outside_route(q: QueueEvidence) -> Verdict | None:
         return seen(q, Kind.SETTLING, OTHER_ROUTE)
     if q.counting and is_confirmed and not q.topic.uncovered:
         return proven(q, Kind.PHANTOM, q.counting, NotInRoute(confirmed_ts=confirmed_ts))
-    return seen(q, Kind.SETTLING, "held, though not in the route")
+    return seen(q, Kind.SETTLING, NOT_IN_ROUTE)

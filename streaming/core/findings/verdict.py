@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from schemas.facts import Kind, Severity
 from schemas.observed import Part
+from schemas.reasons import Reason
 from streaming.core.evidence.queue_evidence import QueueEvidence
 from streaming.core.finding_kinds import KINDS
 
@@ -19,7 +20,7 @@ class Verdict(Struct, frozen=True, gc=False):
 
     kind: Kind
     severity: Severity
-    reason: str | None
+    reason: Reason | None
     owners: list[int]
     expected: list[int] | None
     oldest_ts: int = 0
@@ -31,7 +32,7 @@ class Verdict(Struct, frozen=True, gc=False):
 def seen(
     q: QueueEvidence,
     kind: Kind,
-    reason: str | None = None,
+    reason: Reason | None = None,
     observed: Part | None = None,
     severity: Severity | None = None,
 ) -> Verdict:

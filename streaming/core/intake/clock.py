@@ -4,7 +4,6 @@ One late marker never sets it back, and one wrong marker never sets it ahead. A 
 marker confirms it. Only several markers far behind in a row show that the clock itself was wrong.
 """
 
-from datetime import datetime, timezone
 from enum import Enum, auto
 
 from streaming.core.default_timers import Timing
@@ -13,7 +12,6 @@ from streaming.core.state.queue_state import Queue
 
 MARKERS_TO_SET_BACK = 3
 MARKERS_TO_BELIEVE = 3
-LAST_SECOND = 253_402_300_799  # of the year 9999, the last that Python knows
 
 
 class ClockVerdict(Enum):
@@ -73,11 +71,6 @@ def start(state: GroupState, ts: int, timing: Timing) -> None:
     for queue in state.queues:
         if queue.progress_ts > latest:
             queue.progress_ts = queue.consumer_lag = queue.pull_lag = queue.stalled_ms = queue.unconsumed_since_ts = 0
-
-
-def as_text(ts: int) -> str:
-    """Epoch milliseconds as people write a moment."""
-    return datetime.fromtimestamp(min(ts // 1000, LAST_SECOND), timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def advance(state: GroupState, ts: int, timing: Timing) -> None:

@@ -2,6 +2,7 @@
 
 from schemas.codec import Rejected
 from schemas.facts import GroupFact, Kind
+from schemas.reasons import ReasonDetails, ReasonKind
 from streaming.core.state.group import Group
 
 OF_THEIR_GROUP = frozenset(
@@ -14,7 +15,7 @@ def note_refused(group: Group, why: Rejected, arrival_ts: int) -> None:
     state = group.state
     if not state.refused_since or arrival_ts < state.refused_since:
         state.refused_since = arrival_ts
-    shown = f"refused {why.reason}"
+    shown = f"{ReasonKind.EVENTS_REFUSED} {why.reason}"
     if arrival_ts - state.refused_since < group.timing.unknown_after_refused_ms or state.status == shown:
         return
     state.status = shown
@@ -28,7 +29,8 @@ def note_refused(group: Group, why: Rejected, arrival_ts: int) -> None:
             brokers_covered=0,
             brokers_known=len(state.brokers),
             members_reporting=0,
-            reason=f"{why.reason}, {why.detail}",
+            reason=ReasonKind.EVENTS_REFUSED.value,
+            reason_details=ReasonDetails(refused_as=why.reason, error=why.detail),
             refused_since=state.refused_since,
         ),
         ts=arrival_ts,

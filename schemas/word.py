@@ -1,0 +1,10 @@
+"""A string with a fixed set of values."""
+
+from enum import Enum
+
+
+class Word(str, Enum):
+    """A string with a fixed set of values that prints as itself (``StrEnum`` needs Python 3.11)."""
+
+    __str__ = str.__str__
+    __format__ = str.__format__  # type: ignore[assignment]
