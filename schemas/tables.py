@@ -1,8 +1,9 @@
 """Every Delta table as plain data: columns with types, comments and units, partitioning and merge keys. No Spark.
 
-``facts`` is the log. History tables get one row a fact, appended; current tables hold one row a thing, merged by
-``merge_keys``, larger ``seq`` wins. Columns of the projections are named so that no SQL dialect wants them quoted:
-``consumer_group`` is the ``group`` of events and facts. Times are TIMESTAMP (UTC), durations BIGINT milliseconds.
+``facts`` is the log. History tables get one row a fact, appended; current tables hold one row a thing: of each value of
+``merge_keys`` the row with the largest ``seq``. Columns of the projections are named so that no SQL dialect wants them
+quoted: ``consumer_group`` is the ``group`` of events and facts. Times are TIMESTAMP (UTC), durations BIGINT
+milliseconds.
 """
 
 from inspect import getdoc

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from urllib.request import urlopen
 
@@ -16,6 +15,7 @@ import pyspark
 
 from streaming.jvm.java import java_home
 from tests.process_session import kill_all, processes
+from tests.servers import Servers
 
 BIN = Path(pyspark.__file__).parent / "bin"
 SPARK_SUBMIT = str(BIN / "spark-submit")
@@ -42,7 +42,7 @@ class Worker:
         return processes(self._process.pid)
 
 
-class SparkCluster:
+class SparkCluster(Servers):
     """A standalone cluster for the length of a ``with`` block; each process writes a log into ``folder``."""
 
     def __init__(self, folder: Path) -> None:
@@ -51,22 +51,12 @@ class SparkCluster:
         self.master = f"spark://127.0.0.1:{_free_port()}"
         self._processes: list[subprocess.Popen[bytes]] = []
 
-    def __enter__(self) -> "SparkCluster":
+    def _open(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         port = self.master.rpartition(":")[2]
         where = ("--host", "127.0.0.1", "--port", port, "--webui-port", str(self._web))
-        try:
-            self._start("master", "org.apache.spark.deploy.master.Master", *where)
-            self._wait_until(lambda: self._state() is not None, "the master answers")
-        except BaseException:
-            self._close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._close()
+        self._start("master", "org.apache.spark.deploy.master.Master", *where)
+        self._wait_until(lambda: self._state() is not None, "the master answers")
 
     def add_worker(self, name: str, cores: int = 1, memory: str = "600m") -> Worker:
         """Returns when the master knows it."""

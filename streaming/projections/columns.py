@@ -47,18 +47,19 @@ class Source(NamedTuple):
 def rows_of(table: Table, facts: pa.Table) -> pa.Table:
     """The rows that these facts make in ``table``, with its columns and types."""
     source, schema = SOURCES[table.name], without_comments(arrow_schema(table))
-    told = _told(source, facts)
-    return pa.table([_column(source, field.name, told).cast(field.type) for field in schema], schema=schema)
+    chosen = _facts_of(source, facts)
+    return pa.table([_column(source, field.name, chosen).cast(field.type) for field in schema], schema=schema)
 
 
-def _told(source: Source, facts: pa.Table) -> pa.Table:
-    told = facts.filter(pc.is_in(facts["fact"], pa.array([kind.fact for kind in source.kinds])))
-    told = told.select([*KEYS, *map(payload_column, source.kinds)])
-    return told if source.needs is None else told.filter(pc.is_valid(_at(source.needs)(told)))
+def _facts_of(source: Source, facts: pa.Table) -> pa.Table:
+    """The facts of the source's kinds, with the columns that these fill."""
+    chosen = facts.filter(pc.is_in(facts["fact"], pa.array([kind.fact for kind in source.kinds])))
+    chosen = chosen.select([*KEYS, *map(payload_column, source.kinds)])
+    return chosen if source.needs is None else chosen.filter(pc.is_valid(_at(source.needs)(chosen)))
 
 
 def _column(source: Source, name: str, facts: pa.Table) -> pa.ChunkedArray:
-    return (source.columns.get(name) or _SHARED.get(name) or _at(name))(facts)
+    return (source.columns.get(name) or _OF_ALL_TABLES.get(name) or _at(name))(facts)
 
 
 def _at(path: str) -> Value:
@@ -167,7 +168,7 @@ def _micros_of(millis: Iterable[int] | None) -> list[int | None] | None:
     return None if millis is None else list(map(_micros, millis))
 
 
-_SHARED: dict[str, Value] = {"consumer_group": _at("group"), "date": _at("ts")}
+_OF_ALL_TABLES: dict[str, Value] = {"consumer_group": _at("group"), "date": _at("ts")}
 
 SOURCES: dict[str, Source] = {
     "queue_findings": Source(

@@ -17,12 +17,12 @@ from deltalake import DeltaTable
 
 from schemas.table_definition import Table
 from schemas.tables import CURRENT, FACTS, TABLES
-from streaming.projections.conflicts import retried
 from streaming.projections.locks import maintaining_alone
 from streaming.projections.log_files import shorten_log
 from streaming.projections.progress import read_progress
 from streaming.projections.superseded import drop_superseded
 from streaming.projections.table import all_rows, overwrite
+from streaming.tables.conflicts import retried
 from streaming.tables.maintenance import FIRST_ROUND_AFTER_S, Maintained, MaintainOptions
 from streaming.tables.storage import delta_uri
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from schemas.table_definition import Table
-from streaming.projections.conflicts import retried
+from streaming.tables.conflicts import retried
 from streaming.tables.storage import delta_uri
 
 

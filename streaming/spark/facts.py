@@ -12,9 +12,9 @@ from schemas.ddl import FACT_KEY_COLUMNS, payload_column, struct_type
 from schemas.facts import PAYLOADS, Fact, Payload
 from schemas.tables import FACTS
 from streaming.spark.checkpoint import Offsets
-from streaming.spark.conflicts import retried
 from streaming.spark.creation import create_table
 from streaming.spark.operator_output import OUTPUT_SCHEMA, fact_row
+from streaming.tables.conflicts import retried
 
 NO_SHARD = -1  # of facts that the driver makes
 ROWS_PER_FILE = 200_000

@@ -17,9 +17,9 @@ from pyspark.sql import functions as F
 from schemas.tables import FACTS
 from streaming.projections.progress import read_progress
 from streaming.projections.spark_checkpoint import read_spark_checkpoint
-from streaming.spark.conflicts import retried
 from streaming.spark.creation import sql_name
 from streaming.spark.session import MAINTENANCE_POOL, scheduler_pool
+from streaming.tables.conflicts import retried
 from streaming.tables.facts_log import FactsLog
 from streaming.tables.maintenance import FIRST_ROUND_AFTER_S, Maintained, MaintainOptions
 

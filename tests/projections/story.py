@@ -1,6 +1,8 @@
-"""What was told on each of three days: every table gets rows, current state changes every day."""
+"""Facts of three days, on which every table gets rows and current state changes; and facts that maintenance drops."""
 
 from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ from schemas.tables import PROJECTIONS
 from tests.tables.telling import DAY, HOUR, SECOND, Teller, health, millis, quarantined
 
 START = millis("2026-03-01 12:00")
+NOW = datetime(2026, 3, 10, 12, tzinfo=timezone.utc)
+TODAY = millis("2026-03-10 12:00")  # of ``some_days``
 
 
 def three_days() -> list[list[Fact]]:
@@ -38,6 +42,21 @@ def three_days() -> list[list[Fact]]:
             ]
         )
     return days
+
+
+def some_days() -> Iterator[list[Fact]]:
+    """Facts of 10 days ago, 3 days ago and today, two commits a day; the group's status last changed 10 days ago."""
+    teller = Teller()
+    for ts in (TODAY - 10 * DAY, TODAY - 3 * DAY, TODAY):
+        for part in range(2):
+            at = ts + part * HOUR
+            yield [
+                teller.queue(at, 0, "MATCH" if part else "ORPHANED", ("MATCH", at - HOUR)),
+                teller.alert(at, ("firing", "resolved")[part]),
+                teller.member(at, f"client-{ts}", present=not part),
+                health("prod", at),
+                *([teller.status(at, "healthy", MATCH=1)] if ts < TODAY - 5 * DAY else []),
+            ]
 
 
 def read(tables: Path, name: str, **wanted: Any) -> list[dict[str, Any]]:

@@ -4,7 +4,6 @@ import os
 import shutil
 import time
 from collections import Counter
-from datetime import datetime, timezone
 from pathlib import Path
 from threading import Event, Thread
 
@@ -19,28 +18,11 @@ from streaming.projections.maintain import ROUNDS_AN_HOUR, maintain, maintain_re
 from streaming.projections.progress import delete_progress
 from streaming.projections.projector import run_projections
 from streaming.tables.maintenance import MaintainOptions
-from tests.projections.story import read
-from tests.tables.telling import DAY, HOUR, Teller, health, millis
+from tests.projections.story import NOW, TODAY, read, some_days
+from tests.tables.telling import DAY, HOUR, Teller
 from tests.tables.written import commit
 
-NOW = datetime(2026, 3, 10, 12, tzinfo=timezone.utc)
-TODAY = millis("2026-03-10 12:00")
 KEEP = MaintainOptions(keep_days={"queue_findings": 5, "alerts": 5, "group_status": 5, "monitor_health": 0})
-
-
-def some_days():
-    """Facts of 10 days ago, 3 days ago and today, two commits a day; the group's status last changed 10 days ago."""
-    teller = Teller()
-    for ts in (TODAY - 10 * DAY, TODAY - 3 * DAY, TODAY):
-        for part in range(2):
-            at = ts + part * HOUR
-            yield [
-                teller.queue(at, 0, "MATCH" if part else "ORPHANED", ("MATCH", at - HOUR)),
-                teller.alert(at, ("firing", "resolved")[part]),
-                teller.member(at, f"client-{ts}", present=not part),
-                health("prod", at),
-                *([teller.status(at, "healthy", MATCH=1)] if ts < TODAY - 5 * DAY else []),
-            ]
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +33,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         commit(tables / "facts", facts)
         run_projections(str(tables))
     return tables
-
-
-@pytest.fixture
-def told(finished: Path, tmp_path: Path) -> Path:
-    shutil.copytree(finished, tmp_path / "tables")
-    return tmp_path / "tables"
 
 
 @pytest.fixture(scope="module")

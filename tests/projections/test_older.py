@@ -28,15 +28,6 @@ IDENTITY = "7d3b4ce2-7a40-4bb5-8a14-6c8d2f3a9e01"
 BATCH = 7
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    tables = tmp_path_factory.mktemp("finished")
-    for day in three_days():
-        commit(tables / "facts", day)
-    run_projections(str(tables))
-    return tables
-
-
 @pytest.fixture
 def tables(finished: Path, tmp_path: Path) -> Path:
     """Two days are in the tables, which have no position; facts of the third are there."""

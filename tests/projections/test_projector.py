@@ -28,22 +28,6 @@ AUDIT = Teller(group="audit")
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three days told and projected, a commit a day. Read it only; ``told`` is a copy to change."""
-    tables = tmp_path_factory.mktemp("finished")
-    for day in three_days():
-        commit(tables / "facts", day)
-    run_projections(str(tables))
-    return tables
-
-
-@pytest.fixture
-def told(finished: Path, tmp_path: Path) -> Path:
-    shutil.copytree(finished, tmp_path / "tables")
-    return tmp_path / "tables"
-
-
-@pytest.fixture(scope="module")
 def first_day(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tables = tmp_path_factory.mktemp("unread")
     first, *others = three_days()

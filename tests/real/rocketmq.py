@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, TypeVar
 
 from streaming.collector.wire.acl import Credentials
 from tests.real import asking
 from tests.real.jars import NEWEST, rocketmq_jars
 from tests.real.jvm import JAVA_SOURCES, JavaProcess, compile_java
+from tests.servers import Servers
 
 P = TypeVar("P", bound=JavaProcess)
 PATIENCE_S = 120  # with a busy machine
@@ -48,7 +48,7 @@ class Consumer(JavaProcess):
         self.stuck_while.unlink()
 
 
-class LoopbackRocketMQ:
+class LoopbackRocketMQ(Servers):
     """A cluster for the length of a `with` block. Brokers can be killed and started again, by name."""
 
     def __init__(self, version: str = NEWEST, brokers: Sequence[str] = ("broker-a", "broker-b")) -> None:
@@ -61,19 +61,6 @@ class LoopbackRocketMQ:
         self.brokers: dict[str, Broker] = {}
         self.user: tuple[str, str] | None = None  # access key and secret, where ACL asks for them
         self.namesrv = f"127.0.0.1:{_free_ports(0)}"
-
-    def __enter__(self) -> "LoopbackRocketMQ":
-        try:
-            self._start()
-        except BaseException:
-            self._close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._close()
 
     @property
     def credentials(self) -> Credentials | None:
@@ -173,7 +160,7 @@ class LoopbackRocketMQ:
 
         self.wait_until(is_up, f"{name} serves")
 
-    def _start(self) -> None:
+    def _open(self) -> None:
         jars = rocketmq_jars(self.version)
         classes = self._home / "classes"
         compile_java(sorted(JAVA_SOURCES.glob("*.java")), jars, classes)

@@ -12,31 +12,16 @@ import pytest
 from deltalake import DeltaTable
 
 from streaming.projections.projector import run_projections
-from streaming.spark.conflicts import retried
 from streaming.spark.maintain import maintain_facts, maintain_hourly
+from streaming.tables.conflicts import retried
 from streaming.tables.maintenance import MaintainOptions
+from tests.projections.story import NOW, TODAY, some_days
 from tests.spark.conftest import Tables
-from tests.tables.telling import DAY, HOUR, Teller, health, millis
+from tests.tables.telling import Teller, health
 
 pytestmark = pytest.mark.spark
 
-NOW = datetime(2026, 3, 10, 12, tzinfo=timezone.utc)
-TODAY = millis("2026-03-10 12:00")
 KEEP = MaintainOptions(keep_days={"facts": 5})
-
-
-def some_days():
-    """Facts of 10 days ago, 3 days ago and today, two commits a day."""
-    teller = Teller()
-    for ts in (TODAY - 10 * DAY, TODAY - 3 * DAY, TODAY):
-        for part in range(2):
-            at = ts + part * HOUR
-            yield [
-                teller.queue(at, 0, "MATCH" if part else "ORPHANED", ("MATCH", at - HOUR)),
-                teller.alert(at, ("firing", "resolved")[part]),
-                teller.member(at, f"client-{ts}", present=not part),
-                health("prod", at),
-            ]
 
 
 @pytest.fixture(scope="module")
