@@ -1,16 +1,16 @@
 """A record's bytes to its events, or to the reasons why they cannot be used. Never raises for bad bytes."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from schemas.events import AnyEvent
 from schemas.identity import group_key
+from schemas.records import MAX_RECORD_BYTES
 
-MAX_RECORD_BYTES = 128 * 1024
 QUARANTINED_BYTES = 64 * 1024
 MAX_AHEAD_OF_ARRIVAL_MS = 5 * 60 * 1000
 EARLIEST_TS = 1_000_000_000_000  # September 2001: anything earlier is seconds, or zero, in place of milliseconds
@@ -49,9 +49,9 @@ def decode_record(
         return _decode_each(key, value, arrival_ts) or [decoded]
     if not isinstance(decoded, list):
         return [_check(decoded, key, arrival_ts)]
-    checked = [_check(event, key, arrival_ts) for event in decoded]
-    if any(isinstance(event, Rejected) for event in checked) or not _are_of_one_group(decoded):
-        return _decode_each(key, value, arrival_ts)
+    checked = _check_all(decoded, key, arrival_ts)
+    if any(isinstance(event, Rejected) for event in checked):
+        return _with_places(checked, _elements_decoder.decode(value))
     return checked or [Rejected("bad_field", "the array holds no event")]
 
 
@@ -75,53 +75,39 @@ def _decode_each(key: bytes | None, value: bytes, arrival_ts: int | None) -> lis
     elements = _decode(value, _elements_decoder)
     if isinstance(elements, Rejected):
         return []
-    found: list[AnyEvent | Rejected] = []
+    decoded = [_decode(bytes(element), _element_decoder) for element in elements]
+    return _with_places(_check_all(decoded, key, arrival_ts), elements)
+
+
+def _check_all(
+    decoded: Iterable[AnyEvent | Rejected], key: bytes | None, arrival_ts: int | None
+) -> list[AnyEvent | Rejected]:
+    """Those of an array, which are all of one group."""
+    checked: list[AnyEvent | Rejected] = []
     group: tuple[str, str] | None = None
-    for place, element in enumerate(map(bytes, elements), 1):
-        event = _decode(element, _element_decoder)
+    for event in decoded:
         if not isinstance(event, Rejected):
             event = _check(event, key, arrival_ts)
         if not isinstance(event, Rejected):
             group = group or (event.cluster, event.group)
             if group != (event.cluster, event.group):
                 event = Rejected("key_mismatch", "it is of another group than the events before it in the array")
-        if isinstance(event, Rejected):
-            event = Rejected(event.reason, f"event {place} of {len(elements)} in the record: {event.detail}", element)
-        found.append(event)
-    return found
+        checked.append(event)
+    return checked
 
 
-def _are_of_one_group(events: Sequence[AnyEvent]) -> bool:
-    return len({(event.cluster, event.group) for event in events}) <= 1
+def _with_places(checked: list[AnyEvent | Rejected], elements: list[msgspec.Raw]) -> list[AnyEvent | Rejected]:
+    """Says of each event that was rejected which one of the array it is, and gives its bytes."""
+    return [
+        Rejected(event.reason, f"event {place} of {len(elements)} in the record: {event.detail}", bytes(element))
+        if isinstance(event, Rejected)
+        else event
+        for place, (event, element) in enumerate(zip(checked, elements, strict=True), 1)
+    ]
 
 
 def _check(event: AnyEvent, key: bytes | None, arrival_ts: int | None) -> AnyEvent | Rejected:
     return _check_key(event, key, arrival_ts) or _check_time(event, arrival_ts) or event
-
-
-class RecordValue(NamedTuple):
-    """The value of one record: one event, or a JSON array of several."""
-
-    value: bytes
-    events: int
-
-
-def record_values(encoded: Iterable[bytes]) -> Iterator[RecordValue]:
-    """Encoded events of one group in as few records as their limit allows, in their order."""
-    waiting: list[bytes] = []
-    size = 1
-    for event in encoded:
-        if waiting and size + len(event) + 1 > MAX_RECORD_BYTES:
-            yield _joined(waiting)
-            waiting, size = [], 1
-        waiting.append(event)
-        size += len(event) + 1
-    if waiting:
-        yield _joined(waiting)
-
-
-def _joined(encoded: list[bytes]) -> RecordValue:
-    return RecordValue(encoded[0] if len(encoded) == 1 else b"[" + b",".join(encoded) + b"]", len(encoded))
 
 
 @lru_cache(maxsize=65_536)

@@ -13,8 +13,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from schemas.codec import EARLIEST_TS, MAX_RECORD_BYTES
+from schemas.codec import EARLIEST_TS
 from schemas.events import EVENT_TYPES, SCHEMA_VERSION, AnyEvent, Event
+from schemas.records import MAX_RECORD_BYTES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FOLDER = Path(__file__).with_name("json")

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.codec import MAX_RECORD_BYTES
 from schemas.events import AnyEvent, AssignmentReport, Round, Subscription
+from schemas.records import MAX_RECORD_BYTES
 from streaming.collector.output.backlog import Backlog
 from streaming.collector.output.records import KafkaRecord
 from tests.records import accepted

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from schemas.codec import MAX_RECORD_BYTES
 from schemas.events import AssignmentReport, OwnedQueue, QueueProgress, Subscription, encode_event
+from schemas.records import MAX_RECORD_BYTES
 from streaming.collector.translation import reports
 from streaming.collector.translation.answers import (
     ConsumeStatsAnswer,

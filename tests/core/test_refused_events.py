@@ -1,8 +1,8 @@
 """A group whose events are refused is UNKNOWN, with the reason, until a round of it is taken again."""
 
-from schemas.codec import MAX_RECORD_BYTES
 from schemas.events import Round, encode_event
 from schemas.facts import Fact, GroupFact, QuarantineFact
+from schemas.records import MAX_RECORD_BYTES
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
 from tests.core.fleet import T0, Fleet

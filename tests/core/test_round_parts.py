@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from schemas.codec import MAX_RECORD_BYTES
 from schemas.events import AnyEvent, BrokerAnswer, NotAsked, Round, encode_event
 from schemas.facts import AlertFact, EventsLostFact, Fact, GroupFact, MembershipFact
+from schemas.records import MAX_RECORD_BYTES
 from streaming.collector.translation.round_parts import in_parts
 from streaming.core.settings import Settings
 from streaming.core.shard import fold

@@ -6,9 +6,10 @@ from itertools import chain
 import msgspec
 import pytest
 
-from schemas.codec import MAX_RECORD_BYTES, QUARANTINED_BYTES
+from schemas.codec import QUARANTINED_BYTES
 from schemas.events import AnyEvent, decode_event
 from schemas.facts import EventsLostFact, Fact, QuarantineFact
+from schemas.records import MAX_RECORD_BYTES
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
 from streaming.core.state.group_state import new_state

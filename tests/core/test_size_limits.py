@@ -2,7 +2,6 @@
 
 import pytest
 
-from schemas.codec import MAX_RECORD_BYTES
 from schemas.events import (
     AnyEvent,
     AssignmentReport,
@@ -16,6 +15,7 @@ from schemas.events import (
     TopicRoute,
     encode_event,
 )
+from schemas.records import MAX_RECORD_BYTES
 from streaming.core.intake.size_limits import CLIENTS_AT_MOST, KNOWN_QUEUES_AT_MOST, QUEUES_AT_MOST
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group

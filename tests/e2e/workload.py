@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from schemas.codec import MAX_RECORD_BYTES
 from schemas.events import encode_event
 from schemas.facts import Fact, QuarantineFact
 from schemas.identity import group_key
+from schemas.records import MAX_RECORD_BYTES
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
 from streaming.demo.scenarios import Scenario, end_of, load_scenarios

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from schemas.codec import EARLIEST_TS, MAX_AHEAD_OF_ARRIVAL_MS, MAX_RECORD_BYTES, Rejected, decode_record, record_values
+from schemas.codec import EARLIEST_TS, MAX_AHEAD_OF_ARRIVAL_MS, Rejected, decode_record
 from schemas.events import EVENT_TYPES, AnyEvent, Round, encode_event
 from schemas.identity import group_key
+from schemas.records import MAX_RECORD_BYTES, record_values
 
 TS = 1_700_000_000_000
 SAMPLES = [path.read_bytes() for path in sorted(Path(__file__).with_name("samples").glob("*.json"))]

@@ -5,9 +5,9 @@ Kafka, Spark and Arrow handle each record by itself, so a few large records cost
 
 from typing import NamedTuple
 
-from schemas.codec import record_values
 from schemas.events import AnyEvent, Round, encode_event
 from schemas.identity import group_key
+from schemas.records import record_values
 
 
 class KafkaRecord(NamedTuple):

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from schemas.codec import MAX_RECORD_BYTES
 from schemas.events import PARTS_AT_MOST, BrokerAnswer, Round, encode_event
+from schemas.records import MAX_RECORD_BYTES
 
 NAMES_FITTING_ONE_RECORD = 100
 PIECE_BYTES = MAX_RECORD_BYTES // 2  # of names in one part: topics and the rest stand beside them in each

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-from schemas.codec import record_values
 from schemas.identity import group_key
+from schemas.records import record_values
 from streaming.simulation.load.event_template import SEQ, TS
 from streaming.simulation.load.group_template import ROUNDS_A_MINUTE, GroupTemplate, RecordedDisruption
 from streaming.simulation.load.renaming import GroupIdentity, new_names

@@ -1,0 +1,31 @@
+"""The value of a Kafka record: how long it may be, and how encoded events are joined to it."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+MAX_RECORD_BYTES = 128 * 1024
+
+
+class RecordValue(NamedTuple):
+    """The value of one record: one event, or a JSON array of several."""
+
+    value: bytes
+    events: int
+
+
+def record_values(encoded: Iterable[bytes]) -> Iterator[RecordValue]:
+    """Encoded events of one group in as few records as their limit allows, in their order."""
+    waiting: list[bytes] = []
+    size = 1
+    for event in encoded:
+        if waiting and size + len(event) + 1 > MAX_RECORD_BYTES:
+            yield _joined(waiting)
+            waiting, size = [], 1
+        waiting.append(event)
+        size += len(event) + 1
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(encoded: list[bytes]) -> RecordValue:
+    return RecordValue(encoded[0] if len(encoded) == 1 else b"[" + b",".join(encoded) + b"]", len(encoded))
