@@ -3,7 +3,7 @@
 A queue that has not changed for longer than facts are kept is in ``queue_assignments`` alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
@@ -14,14 +14,37 @@ from schemas.history_tables import ALERTS, GROUP_STATUS
 from schemas.table_definition import Table
 from schemas.tables import GROUP_MEMBERS, QUEUE_ASSIGNMENTS
 from streaming.tables.fact_rows import built
-from streaming.tables.query import Selection, damage_said, is_told_by, quoted, text
+from streaming.tables.query import Selection, damage_said, is_of_day_from, is_told_by, quoted, text
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-def read_expired(tables: str, group: str, cluster: str | None, until: int | None) -> list[Fact]:
-    """Facts of the group in their order, as far as these tables tell; none where there are no such tables."""
-    facts = [fact for source in _SOURCES for fact in _read(source, tables, group, cluster, until)]
+class Source(NamedTuple):
+    """``column_of``: columns that are named other than the fact's field."""
+
+    table: Table
+    kind: type[Payload]
+    column_of: dict[str, str]
+
+
+def read_expired(
+    tables: str,
+    group: str,
+    cluster: str | None,
+    until: int | None,
+    since: int | None = None,
+    sources: Iterable[Source] | None = None,
+) -> list[Fact]:
+    """Facts of the group in their order, as far as these tables tell; none where there are no such tables.
+
+    ``since``: rows of earlier days are left out of the tables that have days. ``sources`` None: those of what holds.
+    """
+    wanted = _of_group(group, cluster)
+    facts = [
+        fact
+        for source in (SOURCES if sources is None else sources)
+        for fact in _read(source, tables, f"{wanted} AND {_within(source.table, since, until)}")
+    ]
     return sorted(facts, key=lambda fact: (fact.cluster, fact.seq))
 
 
@@ -32,24 +55,23 @@ def read_groups(tables: str) -> set[tuple[str, str]]:
     return {(row["cluster"], row["consumer_group"]) for row in rows}
 
 
-class _Source(NamedTuple):
-    """``column_of``: columns that are named other than the fact's field."""
-
-    table: Table
-    kind: type[Payload]
-    column_of: dict[str, str]
-
-
-def _read(source: _Source, tables: str, group: str, cluster: str | None, until: int | None) -> Iterator[Fact]:
+def _of_group(group: str, cluster: str | None) -> str:
     wanted = f"{quoted('consumer_group')} = {text(group)}"
-    if cluster is not None:
-        wanted += f" AND {quoted('cluster')} = {text(cluster)}"
-    wanted += f" AND {is_told_by(until, by_day='date' in source.table.partitioned_by)}"
+    return wanted if cluster is None else f"{wanted} AND {quoted('cluster')} = {text(cluster)}"
+
+
+def _within(table: Table, since: int | None, until: int | None) -> str:
+    by_day = "date" in table.partitioned_by
+    told = is_told_by(until, by_day=by_day)
+    return f"{is_of_day_from(since)} AND {told}" if by_day and since is not None else told
+
+
+def _read(source: Source, tables: str, wanted: str) -> Iterator[Fact]:
     known = _open(source.table, tables)
     names = [column.name for column in source.table.columns]
     for row in known.rows(names, wanted).to_pylist() if known else []:
         topic = row.get("topic") or None
-        yield Fact(row["seq"], row["cluster"], group, topic, _millis(row["ts"]), _payload(source, row))
+        yield Fact(row["seq"], row["cluster"], row["consumer_group"], topic, _millis(row["ts"]), _payload(source, row))
 
 
 def _open(table: Table, tables: str) -> Selection | None:
@@ -62,10 +84,12 @@ def _open(table: Table, tables: str) -> Selection | None:
             return None
 
 
-def _payload(source: _Source, row: dict[str, Any]) -> Payload:
+def _payload(source: Source, row: dict[str, Any]) -> Payload:
     values = {}
     for field in source.kind.__struct_fields__:
         value = row.get(source.column_of.get(field, field))
+        if field in _NESTED and isinstance(value, list):
+            value = _nested(value)
         values[field] = _IF_NULL.get(field) if value is None else _millis(value)
     payload: Payload = built(source.kind, values)
     return payload
@@ -75,13 +99,30 @@ def _millis(value: Any) -> Any:
     return (value - _EPOCH) // timedelta(milliseconds=1) if isinstance(value, datetime) else value
 
 
+def _nested(structs: Any) -> Any:
+    """Structs of a column, whose fields the table names otherwise than the fact."""
+    return [{_FIELD_OF.get(name, name): _as_told(value) for name, value in one.items()} for one in structs]
+
+
+def _as_told(value: Any) -> Any:
+    return [_millis(one) for one in value] if isinstance(value, list) else _millis(value)
+
+
+_NESTED = ("queues", "clients", "changes")
+_FIELD_OF = {
+    "actual_owners": "owners",
+    "expected_owners": "expected",
+    "start_times": "start_ts",
+    "answered_time": "answered_ts",
+    "change_time": "ts",
+}
 _IF_NULL: dict[str, Any] = {"owners": [], "queues": [], "counts": [], "evidence": "", "since_ts": 0, "active_ts": 0}
-_SOURCES = (
-    _Source(
+SOURCES = (
+    Source(
         QUEUE_ASSIGNMENTS, QueueFact, {"owners": "actual_owners", "expected": "expected_owners", "since_ts": "since"}
     ),
-    _Source(GROUP_MEMBERS, MemberFact, {"since_ts": "since", "start_ts": "start_time"}),
-    _Source(
+    Source(GROUP_MEMBERS, MemberFact, {"since_ts": "since", "start_ts": "start_time"}),
+    Source(
         ALERTS,
         AlertFact,
         {
@@ -92,5 +133,5 @@ _SOURCES = (
             "oldest_ts": "oldest_time",
         },
     ),
-    _Source(GROUP_STATUS, GroupFact, {"counts": "finding_counts"}),
+    Source(GROUP_STATUS, GroupFact, {"counts": "finding_counts"}),
 )

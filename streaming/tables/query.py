@@ -71,6 +71,11 @@ def is_one_of(column: str, values: Sequence[str]) -> str:
     return f"{quoted(column)} IN ({', '.join(map(text, values))})"
 
 
+def is_of_day_from(since: int) -> str:
+    """``date`` is the UTC day of ``since``, epoch milliseconds, or a later one."""
+    return f'"date" >= DATE {text((_EPOCH + timedelta(milliseconds=since)).date().isoformat())}'
+
+
 def is_told_by(until: int | None, by_day: bool) -> str:
     """``ts`` is not after ``until``, epoch milliseconds. Days come first, since whole folders are left out by them."""
     if until is None:

@@ -8,14 +8,16 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from schemas.facts import Fact
+from schemas.facts import AlertChange, AlertClient, AlertQueue, Fact
 from schemas.history_tables import ALERTS, GROUP_STATUS
 from schemas.table_definition import Table
 from schemas.tables import GROUP_MEMBERS, QUEUE_ASSIGNMENTS
 from streaming.errors import SourceError
+from streaming.explain.expired_facts import SOURCES, read_expired
 from streaming.explain.read_facts import read_group, read_monitor
 from streaming.explain.snapshot import BrokerList, MonitorStatus
 from streaming.explain.snapshot_from_facts import snapshot_of
+from streaming.tables.arrow_types import arrow_schema, without_comments
 from tests.explain.facts import T0, Teller, health
 from tests.tables.written import EPOCH, commit
 
@@ -31,13 +33,7 @@ def told(group: str = "orders", cluster: str = "prod", seq: int = 0, at_s: float
 
 def stand(tables: Path, table: Table, row: dict[str, Any]) -> None:
     """Write a row of one of the tables that people read, with the types that Spark writes."""
-    types = {
-        "STRING": pa.string(), "BIGINT": pa.int64(), "INT": pa.int32(), "BOOLEAN": pa.bool_(), "DATE": pa.date32(),
-        "TIMESTAMP": pa.timestamp("us", "UTC"), "ARRAY<STRING>": pa.list_(pa.string()),
-        "MAP<STRING,BIGINT>": pa.map_(pa.string(), pa.int64()),
-    }  # fmt: skip
-    queue = pa.struct({"broker_name": pa.string(), "queue_id": pa.int32()})
-    schema = pa.schema([(column.name, types.get(column.type, pa.list_(queue))) for column in table.columns])
+    schema = without_comments(arrow_schema(table))
     write_deltalake(tables / table.name, pa.Table.from_pylist([row], schema), mode="append")
 
 
@@ -101,7 +97,7 @@ def test_what_is_not_there_names_what_is(
 def test_what_still_holds_outlives_its_facts(tmp_path: Path) -> None:
     """Facts are kept for a month; the tables made from them keep the newest row of each thing."""
     since = EPOCH + timedelta(milliseconds=T0)
-    key = {"cluster": "prod", "consumer_group": "orders", "ts": since}
+    key = {"cluster": "prod", "consumer_group": "orders", "ts": since, "date": since.date()}
     queue = {
         "topic": "T", "broker_name": "a", "queue_id": 0, "finding": "ORPHANED", "severity": "critical",
         "cause": "MEMBER_GONE", "reason": None, "expected_owners": ["x"], "actual_owners": [], "since": since,
@@ -115,8 +111,10 @@ def test_what_still_holds_outlives_its_facts(tmp_path: Path) -> None:
     alert = {
         "topic": "T", "kind": "ORPHANED", "fingerprint": "f", "state": "firing", "severity": "critical",
         "cause": "MEMBER_GONE", "evidence": "x has left", "reason": "held_long_enough", "active_time": since,
-        "queues": [{"broker_name": "a", "queue_id": 0}], "fired_time": since, "resolved_time": None, "stale": None,
-        "seq": 5,
+        "queues": [{"broker_name": "a", "queue_id": 0, "actual_owners": [], "expected_owners": ["x"], "waiting": 7}],
+        "clients": [{"client_id": "x", "start_times": [since], "answered_time": since}],
+        "changes": [{"change_time": since, "what": "left", "subject": "x"}],
+        "fired_time": since, "resolved_time": None, "stale": None, "seq": 5,
     }  # fmt: skip
     status = {
         "status": "findings", "reason": None, "members": 2, "members_reporting": 1, "queues": 1, "brokers_covered": 1,
@@ -131,6 +129,14 @@ def test_what_still_holds_outlives_its_facts(tmp_path: Path) -> None:
     assert [(q.queue_id, q.finding, q.owners, q.expected) for q in picture.queues] == [(0, "ORPHANED", (), ("x",))]
     assert picture.views == (BrokerList("a", ("x", "x")), BrokerList("b", ("x", "x")))
     assert [(one.kind, one.state, one.queues) for one in picture.alerts] == [("ORPHANED", "firing", (("a", 0),))]
+    (told_alert,) = (f.payload for f in read_expired(str(tmp_path), "orders", None, None) if f.payload.fact == "alert")
+    assert told_alert.queues == (AlertQueue("a", 0, (), ("x",), 7),)
+    assert told_alert.clients == (AlertClient("x", start_ts=(T0,), answered_ts=T0),)
+    assert told_alert.changes == (AlertChange(T0, "left", "x"),)
+    of_days = [source for source in SOURCES if "date" in source.table.partitioned_by]
+    for since_ts, seqs in ((T0, [5, 6]), (T0 + DAY_S * 1000, [])):
+        read = read_expired(str(tmp_path), "orders", None, None, since_ts, of_days)
+        assert [fact.seq for fact in read] == seqs
 
     commit(tmp_path / "facts", told(seq=7, at_s=60, n=1))
     assert [fact.seq for fact in read_group(str(tmp_path), "orders", "prod", None)] == [3, 4, 5, 6, 7]
