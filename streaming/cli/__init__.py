@@ -20,6 +20,7 @@ COMMANDS = {  # each is a module here, with ``run`` and, if it has options of it
     "run": "watch for months, until a signal",
     "collect": "ask RocketMQ clusters, and send what they say to Kafka or a file",
     "notify": "tell people of alerts, in a process apart from the job",
+    "web": "show groups, alerts and their causes in a browser",
     "silence": "be told nothing of some groups for a while",
     "demo": "watch recordings of a real RocketMQ and a simulated fleet, live on a real Kafka",
     "replay": "play a recording or a file of events to its end",

@@ -44,11 +44,13 @@ def configured(
 
 
 def configured_with_alerts(
-    arguments: argparse.Namespace, writes: Container[KeyPath] = EVERY_FOLDER
+    arguments: argparse.Namespace,
+    options: Mapping[str, tuple[str, str]] | None = None,
+    writes: Container[KeyPath] = EVERY_FOLDER,
 ) -> tuple[Config, Alerts]:
     """The configuration and the alert rules that it names. Raises ConfigError with every fault of both."""
     try:
-        config = configured(arguments, writes=writes)
+        config = configured(arguments, options, writes)
     except ConfigFaults as refused:
         raise ConfigFaults([*refused.faults, *faults_of_alerts(refused.rest)]) from None
     return config, load_alerts(config)

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from streaming.config.config_errors import KeyPath
 from streaming.config.options import producer_arguments
 from streaming.config.secrets import text_file_fault
-from streaming.config.sections import Collector, Config, Rule, Source
+from streaming.config.sections import Collector, Config, Rule, Source, Web
 from streaming.config.storages import storage_fault
 from streaming.config.strategies import NAME_OF_PARAM, PARAM_KEYS
-from streaming.config.values import is_address, server_list
+from streaming.config.values import is_address, is_loopback, server_list
 from streaming.core.allocation import AllocationError, strategy_named
 
 
@@ -40,6 +40,7 @@ def broken_rules(config: Config, writes: Container[KeyPath] = EVERY_FOLDER) -> I
     yield from _storages(config, writes)
     yield from _timing(config)
     yield from _collector(config.collector)
+    yield from _web(config.web)
     for number, rule in enumerate(config.groups):
         yield from _group_rule(number, rule)
     yield from _unreachable(config.groups)
@@ -161,6 +162,21 @@ def _keys_of_access(collector: Collector) -> Iterator[Broken]:
     if not collector.access_key and (has_secret or collector.secret_key_file):
         given = secret if has_secret else file
         yield Broken((given, ("collector", "access_key")), "", "only beside access_key")
+
+
+def _web(web: Web) -> Iterator[Broken]:
+    """Pages that others can reach want to know who reads them."""
+    users, proxies, listen = ("web", "users"), ("web", "proxies"), ("web", "listen")
+    if not is_loopback(web.address()[0]) and not (web.users or web.proxies):
+        allowed = "an address that only this machine reaches, as in 127.0.0.1:8400, where neither web.users nor "
+        yield Broken((listen, users, proxies), web.listen, f"{allowed}web.proxies says who may read")
+    for name in ("users", "tls_cert_file", "tls_key_file"):
+        path = getattr(web, name)
+        if path and (fault := text_file_fault(path)) is not None:
+            yield Broken((("web", name),), path, fault)
+    if bool(web.tls_cert_file) != bool(web.tls_key_file):
+        given, other = ("tls_cert_file", "tls_key_file")[:: 1 if web.tls_cert_file else -1]
+        yield Broken((("web", other), ("web", given)), "", f"a file, since web.{given} is given")
 
 
 def _group_rule(number: int, rule: Rule) -> Iterator[Broken]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from streaming.config.config_errors import KeyPath, key_text, shown_value, without_userinfo
 from streaming.config.keys import all_keys
 from streaming.config.load import Loaded
-from streaming.config.sections import Config, Rule, Source
+from streaming.config.sections import Config, Rule, Source, Web
 
 
 def differences(loaded: Loaded) -> Iterator[str]:
@@ -37,6 +37,7 @@ def summary(config: Config) -> Iterator[str]:
     yield f"timing   {_count(changed, 'timer')} changed"
     yield f"collect  {_collector(config)}"
     yield f"notify   rules {config.notify.alerts or 'none: to the log alone'}; state in {config.notify.state}"
+    yield f"web      {_web(config.web)}"
     yield f"groups   {_count(len(config.groups), 'rule')}"
     yield f"log      {config.log.level}, {config.log.format}"
 
@@ -63,6 +64,12 @@ def _collector(config: Config) -> str:
         f"{', '.join(collector.clusters) or 'no cluster'}; a round every {collector.interval_seconds:g} s, "
         f"asking {asks}; into {target}"
     )
+
+
+def _web(web: Web) -> str:
+    known = [name for name, given in (("a file of users", web.users), ("proxies", web.proxies)) if given]
+    where = "also in run" if web.in_run else "not in run"
+    return f"{web.listen}, {where}; who reads is known by {' and '.join(known) or 'nothing: only this machine reads'}"
 
 
 def _set(loaded: Loaded, key: KeyPath, value: object) -> str:

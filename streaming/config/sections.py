@@ -8,7 +8,19 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from streaming.config.options import KafkaOptions, ProducerOptions, SparkSettings, plain
 from streaming.config.strategies import strategy_params
 from streaming.config.timing import TimingSection
-from streaming.config.values import Clusters, File, Folder, LocalFolder, Offsets, Pattern, Section, Topic
+from streaming.config.values import (
+    Clusters,
+    File,
+    Folder,
+    HeaderName,
+    Listen,
+    LocalFolder,
+    Networks,
+    Offsets,
+    Pattern,
+    Section,
+    Topic,
+)
 from streaming.core.settings import GroupRule, Settings
 
 
@@ -141,6 +153,25 @@ class Notify(Section):
     state: LocalFolder = "data/notifier"
 
 
+class Web(Section):
+    """Pages for a browser: where they are, and who may read and silence."""
+
+    in_run: bool = False
+    listen: Listen = "127.0.0.1:8400"
+    hosts: list[str] = Field(default_factory=list)
+    users: File = ""
+    proxies: Networks = Field(default_factory=list)
+    proxy_header: HeaderName = "X-Forwarded-User"
+    may_silence: list[str] = Field(default_factory=list)
+    tls_cert_file: File = ""
+    tls_key_file: File = ""
+
+    def address(self) -> tuple[str, int]:
+        """Host and port of ``listen``."""
+        host, _, port = self.listen.rpartition(":")
+        return host.strip("[]"), int(port)
+
+
 class Log(Section):
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     format: Literal["text", "json"] = "text"
@@ -159,6 +190,7 @@ class Config(BaseSettings):
     timing: TimingSection = Field(default_factory=TimingSection)
     collector: Collector = Field(default_factory=Collector)
     notify: Notify = Field(default_factory=Notify)
+    web: Web = Field(default_factory=Web)
     groups: tuple[Rule, ...] = ()
     log: Log = Field(default_factory=Log)
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from ipaddress import IPv6Address
+from ipaddress import IPv6Address, ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -115,12 +115,41 @@ def _is_ipv6(text: str) -> bool:
     return True
 
 
+def _listen(text: str) -> str:
+    match = _SERVER.fullmatch(text)
+    if match is None or not is_host(match[1]) or int(match[2]) > 65_535:
+        raise ValueError(LISTEN)
+    return text
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens there."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _networks(written: list[str]) -> list[str]:
+    for one in written:
+        try:
+            ip_network(one, strict=False)
+        except ValueError:
+            raise ValueError(f"{one}: {NETWORKS}") from None
+    return written
+
+
 FOLDER = "a folder of this machine, or an address that Spark can reach, like s3a://bucket/folder"
 LOCAL_FOLDER = "a folder of this machine"
 OFFSETS = '"earliest", "latest" or JSON of an offset for every partition: {"evenkeel-events": {"0": 23, "1": -2}}'
 TOPIC = "a Kafka topic's name: 1 to 249 letters, digits, dots, underscores or hyphens"
 CLUSTERS = "a table of texts: cluster = the host:port of its name servers, separated by semicolons"
 FILE = "a file of this machine, or empty"
+LISTEN = "host:port of this machine; port 0 is any that is free"
+NETWORKS = 'an array of addresses and networks, as in ["10.0.0.7", "10.1.0.0/16"]'
+HEADER_NAME = "a name of an HTTP header: letters, digits and hyphens"
 PATTERN = 'a shell pattern, not empty: "*" any text, "?" any character, "[ab]" one of these'
 
 Folder = Annotated[str, Field(description=FOLDER), AfterValidator(_folder)]
@@ -129,6 +158,9 @@ Offsets = Annotated[str, Field(description=OFFSETS), AfterValidator(_offsets)]
 Topic = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$", description=TOPIC)]
 Clusters = Annotated[dict[str, str], Field(description=CLUSTERS), AfterValidator(_name_servers)]
 File = Annotated[str, Field(description=FILE), AfterValidator(_file)]
+Listen = Annotated[str, Field(description=LISTEN), AfterValidator(_listen)]
+Networks = Annotated[list[str], Field(description=NETWORKS), AfterValidator(_networks)]
+HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$", description=HEADER_NAME)]
 Pattern = Annotated[str, Field(min_length=1, description=PATTERN)]
 Seconds = Annotated[float, Field(ge=0, le=HOURS_SECONDS, allow_inf_nan=False)]
 SomeSeconds = Annotated[float, Field(ge=1, le=HOURS_SECONDS, allow_inf_nan=False)]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 from deltalake.exceptions import TableNotFoundError
 
 from schemas.facts import AlertFact, Fact, GroupFact, MemberFact, Payload, QueueFact
@@ -43,7 +44,7 @@ def read_expired(
     facts = [
         fact
         for source in (SOURCES if sources is None else sources)
-        for fact in _read(source, tables, f"{wanted} AND {_within(source.table, since, until)}")
+        for fact in read_source(source, tables, f"{wanted} AND {_within(source.table, since, until)}")
     ]
     return sorted(facts, key=lambda fact: (fact.cluster, fact.seq))
 
@@ -66,12 +67,19 @@ def _within(table: Table, since: int | None, until: int | None) -> str:
     return f"{is_of_day_from(since)} AND {told}" if by_day and since is not None else told
 
 
-def _read(source: Source, tables: str, wanted: str) -> Iterator[Fact]:
+def read_source(source: Source, tables: str, wanted: str) -> Iterator[Fact]:
+    """The rows that meet the condition ``wanted``, as facts again, in no order."""
     known = _open(source.table, tables)
     names = [column.name for column in source.table.columns]
-    for row in known.rows(names, wanted).to_pylist() if known else []:
-        topic = row.get("topic") or None
-        yield Fact(row["seq"], row["cluster"], row["consumer_group"], topic, _millis(row["ts"]), _payload(source, row))
+    return source_facts(source, known.rows(names, wanted)) if known else iter(())
+
+
+def source_facts(source: Source, rows: pa.Table) -> Iterator[Fact]:
+    """Rows of the source's table as facts, in their order. A table without ``seq`` tells facts of no group."""
+    for row in rows.to_pylist():
+        cluster, group, topic = row["cluster"], row.get("consumer_group") or "", row.get("topic") or None
+        ts = _millis(row["ts"])
+        yield Fact(row.get("seq", ts), cluster, group, topic, ts, _payload(source, row))
 
 
 def _open(table: Table, tables: str) -> Selection | None:
@@ -117,21 +125,23 @@ _FIELD_OF = {
     "change_time": "ts",
 }
 _IF_NULL: dict[str, Any] = {"owners": [], "queues": [], "counts": [], "evidence": "", "since_ts": 0, "active_ts": 0}
+ALERT_ROWS = Source(
+    ALERTS,
+    AlertFact,
+    {
+        "active_ts": "active_time",
+        "fired_ts": "fired_time",
+        "resolved_ts": "resolved_time",
+        "since_ts": "since_time",
+        "oldest_ts": "oldest_time",
+    },
+)
+STATUS_ROWS = Source(GROUP_STATUS, GroupFact, {"counts": "finding_counts"})
 SOURCES = (
     Source(
         QUEUE_ASSIGNMENTS, QueueFact, {"owners": "actual_owners", "expected": "expected_owners", "since_ts": "since"}
     ),
     Source(GROUP_MEMBERS, MemberFact, {"since_ts": "since", "start_ts": "start_time"}),
-    Source(
-        ALERTS,
-        AlertFact,
-        {
-            "active_ts": "active_time",
-            "fired_ts": "fired_time",
-            "resolved_ts": "resolved_time",
-            "since_ts": "since_time",
-            "oldest_ts": "oldest_time",
-        },
-    ),
-    Source(GROUP_STATUS, GroupFact, {"counts": "finding_counts"}),
+    ALERT_ROWS,
+    STATUS_ROWS,
 )

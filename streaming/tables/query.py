@@ -46,13 +46,14 @@ class Selection:
     def rows(self, what: Sequence[str], where: str = "true", then: str = "") -> pa.Table:
         """``what``: columns, those that an older table lacks left out; ``where`` and ``then`` (an order) are SQL."""
         known = [quoted(name) for name in what if name in self.columns]
-        return self._ask(f"SELECT {', '.join(known)} FROM rows WHERE {where} {then}")
+        return self.ask(f"SELECT {', '.join(known)} FROM rows WHERE {where} {then}")
 
     def distinct(self, what: Sequence[str]) -> pa.Table:
         """Each combination of these columns once."""
-        return self._ask(f"SELECT DISTINCT {', '.join(map(quoted, what))} FROM rows")
+        return self.ask(f"SELECT DISTINCT {', '.join(map(quoted, what))} FROM rows")
 
-    def _ask(self, sql: str) -> pa.Table:
+    def ask(self, sql: str) -> pa.Table:
+        """The answer to SQL, in which the table is called ``rows``."""
         with damage_said(self._path):
             return pa.table(self._builder.execute(sql))
 

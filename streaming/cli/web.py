@@ -1,0 +1,67 @@
+"""Show groups, alerts and their causes in a browser, until SIGTERM or SIGINT. It reads the tables alone.
+
+By default only this machine reaches the pages. Elsewhere it must be known who reads them (docs/web.md).
+"""
+
+import argparse
+import sys
+from getpass import getpass
+from threading import Event
+
+from streaming.cli.configuration import configured_with_alerts
+from streaming.errors import SetupError
+from streaming.shutdown_signals import ended_by_signals
+
+ENDING_S = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tables", metavar="DIR", help="the folder of the tables; without it, the configuration's")
+    parser.add_argument("--listen", metavar="HOST:PORT", help="instead of web.listen, 127.0.0.1:8400 by default")
+    parser.add_argument("--add-user", metavar="NAME", help="read a password, print a line for web.users, and no more")
+    parser.add_argument("--add-token", metavar="NAME", help="print a new token, and a line for web.users")
+    parser.add_argument("--right", choices=("read", "silence"), default="read", help="of the new user (default: read)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0 after a signal. Raises MonitorError for what is refused."""
+    if arguments.add_user is not None or arguments.add_token is not None:
+        return _print_line(arguments)
+    config, alerts = configured_with_alerts(arguments, _options(arguments), writes=())
+    from streaming.web.from_config import web_settings
+    from streaming.web.server import serve
+
+    settings = web_settings(config, alerts, arguments.config)
+    stop = Event()
+    with ended_by_signals(stop, ENDING_S):
+        serve(settings, stop)
+    return 0
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, tuple[str, str]]:
+    from streaming.config.environment import variable
+
+    options = {}
+    if arguments.tables is not None:
+        options["--tables"] = variable(("tables", "path")), arguments.tables
+    if arguments.listen is not None:
+        options["--listen"] = variable(("web", "listen")), arguments.listen
+    return options
+
+
+def _print_line(arguments: argparse.Namespace) -> int:
+    from streaming.web.security.users import new_token, password_line
+
+    if arguments.add_token is not None:
+        token, line = new_token(arguments.add_token, arguments.right)
+        print(f"the token, which is kept nowhere: {token}", file=sys.stderr)
+        print(line)
+        return 0
+    if sys.stdin.isatty():
+        password = getpass("password: ")
+        if getpass("again: ") != password:
+            raise SetupError("the two passwords differ")
+    else:
+        password = sys.stdin.readline().rstrip("\n")
+    print(password_line(arguments.add_user, arguments.right, password))
+    return 0

@@ -1,0 +1,125 @@
+"""The addresses of the server, and what answers them."""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from streaming.errors import MonitorError
+from streaming.web.context import LANGUAGE_COOKIE, Answer, BadRequest, Context, NotFound
+from streaming.web.live.watch import Watch
+from streaming.web.pages.overview_page import OverviewPage
+from streaming.web.queries import number, one_of, text
+from streaming.web.security.access import Access
+from streaming.web.security.guard import Guard
+from streaming.web.security.headers import KEPT
+from streaming.web.settings import WebSettings
+from streaming.web.words import WORDS
+
+log = logging.getLogger(__name__)
+
+Handler = Callable[[Request], Awaitable[Response]]
+YEAR_S = 31_536_000
+HEARTBEAT_S = 20.0
+STREAM_S = 600.0  # then a browser connects again, so that who may no longer read gets nothing more
+
+
+def web_app(settings: WebSettings, watch: Watch) -> Starlette:
+    """``watch`` is read by whoever keeps it reading."""
+    context = Context(settings, watch)
+    app = Starlette(
+        routes=[
+            Route("/", page(context, OverviewPage(context).answer)),
+            Route("/changes", changes(context)),
+            Route("/language", language),
+            Route("/static/{name}", static(context)),
+        ],
+        middleware=[Middleware(Guard, access=Access(settings.access))],
+        exception_handlers={HTTPException: not_found(context), Exception: failed},
+    )
+    return app
+
+
+def page(context: Context, answer: Callable[[Request], Answer]) -> Handler:
+    """A page is made in a thread, since it may read tables."""
+
+    def made(request: Request) -> Response:
+        try:
+            return context.html(request, answer(request))
+        except (NotFound, BadRequest) as error:
+            status = 404 if isinstance(error, NotFound) else 400
+            return context.html(request, Answer("message.html", {"message": str(error)}, status=status))
+        except MonitorError as error:
+            return context.html(request, Answer("message.html", {"message": str(error)}, status=503))
+
+    async def handle(request: Request) -> Response:
+        return await run_in_threadpool(made, request)
+
+    return handle
+
+
+def changes(context: Context) -> Handler:
+    """Server-sent events: the number of each change of a group, or of any."""
+
+    async def handle(request: Request) -> Response:
+        cluster, group = text(request.query_params, "cluster"), text(request.query_params, "group")
+        after = number(request.query_params, "after", 0, 10**9, 0)
+        events = stream((cluster, group) if group else None, after)
+        return StreamingResponse(events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+    async def stream(group: tuple[str, str] | None, after: int) -> AsyncIterator[str]:
+        yield "retry: 3000\n\n"
+        for _ in range(int(STREAM_S / HEARTBEAT_S)):
+            new = await context.watch.changes.next(group, after, HEARTBEAT_S)
+            if new is None:
+                yield ": nothing new\n\n"
+            else:
+                after = new
+                yield f"event: changed\nid: {new}\ndata: {new}\n\n"
+
+    return handle
+
+
+async def language(request: Request) -> Response:
+    """Sets the language and goes back to where its link was."""
+    back = text(request.query_params, "back", 4000)
+    is_here = back.startswith("/") and not back.startswith(("//", "/\\"))
+    response = RedirectResponse(back if is_here else "/", 303)
+    chosen = one_of(request.query_params, "to", WORDS, "en")
+    secure = request.url.scheme == "https"
+    response.set_cookie(
+        LANGUAGE_COOKIE, chosen, max_age=YEAR_S, path="/", httponly=True, samesite="strict", secure=secure
+    )
+    return response
+
+
+def static(context: Context) -> Handler:
+    async def handle(request: Request) -> Response:
+        file = context.static.get(request.path_params["name"])
+        if file is None:
+            return PlainTextResponse("There is no such file.", 404)
+        return Response(file.content, media_type=file.media_type, headers={"Cache-Control": KEPT})
+
+    return handle
+
+
+def not_found(context: Context) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def handle(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        if error.status_code != 404:
+            return PlainTextResponse(error.detail, error.status_code, error.headers)
+        words = context.words(request)
+        return context.html(request, Answer("message.html", {"message": words("not_found")}, status=404))
+
+    return handle
+
+
+async def failed(request: Request, error: Exception) -> Response:
+    log.error("the page %s could not be made", request.url.path, exc_info=error)
+    return PlainTextResponse("evenkeel could not make this page. Its log says why.", 500)

@@ -1,0 +1,93 @@
+"""What is known when the pages start, from the tables: the newest status of each group, alerts, evenkeel's health."""
+
+from collections.abc import Iterable, Iterator
+
+from deltalake.exceptions import TableNotFoundError
+
+from schemas.facts import Fact, HealthFact
+from schemas.history_tables import ALERTS, GROUP_STATUS, MONITOR_HEALTH
+from streaming.explain.expired_facts import ALERT_ROWS, STATUS_ROWS, Source, read_source, source_facts
+from streaming.tables.query import Selection, is_one_of, text
+
+HEALTH_ROWS = Source(MONITOR_HEALTH, HealthFact, {"groups": "consumer_groups"})
+NAMES_AT_ONCE = 500
+_NEWEST_HEALTH = (
+    "SELECT cluster, max(ts) AS ts FROM rows WHERE date >= (SELECT max(date) FROM rows) - INTERVAL '1 day' "
+    "GROUP BY cluster"
+)
+_NEWEST_STATUS = """
+    SELECT * FROM (
+      SELECT *, row_number() OVER (PARTITION BY cluster, consumer_group ORDER BY seq DESC) AS age,
+             lead(seq) OVER (PARTITION BY cluster, consumer_group ORDER BY seq) AS next,
+             max(CASE WHEN before IS NULL OR before <> status THEN seq END)
+               OVER (PARTITION BY cluster, consumer_group) AS began
+      FROM (
+        SELECT *, lag(status) OVER (PARTITION BY cluster, consumer_group ORDER BY seq) AS before
+        FROM rows WHERE date >= (SELECT max(date) FROM rows) - INTERVAL '1 day'
+      ) AS recent
+    ) AS statuses WHERE age = 1 OR seq = began OR next = began ORDER BY seq
+"""
+_GROUPS = "SELECT cluster, consumer_group, max(seq) AS seq FROM rows GROUP BY cluster, consumer_group"
+_NEWEST_ALERTS = """
+    SELECT fingerprint, seq FROM (
+      SELECT fingerprint, seq, state, date, row_number() OVER (PARTITION BY fingerprint ORDER BY seq DESC) AS age
+      FROM rows
+    ) AS newest
+    WHERE age = 1 AND (state <> 'resolved' OR date >= (SELECT max(date) FROM rows) - INTERVAL '1 day')
+"""
+
+
+def first_facts(tables: str) -> Iterator[Fact]:
+    """Of a status also its beginning and the one before, so that it is known since when it holds."""
+    yield from _statuses(tables)
+    yield from _alerts(tables)
+    yield from _health(tables)
+
+
+def _statuses(tables: str) -> Iterator[Fact]:
+    """Most groups have a row within an hour. Of those that are silent for days only the newest row is read."""
+    rows = _open(tables, GROUP_STATUS.name)
+    if rows is None:
+        return
+    recent = list(source_facts(STATUS_ROWS, rows.ask(_NEWEST_STATUS)))
+    yield from recent
+    known = {(fact.cluster, fact.group) for fact in recent}
+    every = {(row["cluster"], row["consumer_group"]): row["seq"] for row in rows.ask(_GROUPS).to_pylist()}
+    for some in _in_pieces(sorted({group for cluster, group in every if (cluster, group) not in known})):
+        for fact in read_source(STATUS_ROWS, tables, is_one_of("consumer_group", some)):
+            if every.get((fact.cluster, fact.group)) == fact.seq:
+                yield fact
+
+
+def _alerts(tables: str) -> Iterator[Fact]:
+    rows = _open(tables, ALERTS.name)
+    if rows is None:
+        return
+    newest = {row["fingerprint"]: row["seq"] for row in rows.ask(_NEWEST_ALERTS).to_pylist()}
+    for some in _in_pieces(sorted(newest)):
+        for fact in read_source(ALERT_ROWS, tables, is_one_of("fingerprint", some)):
+            if newest.get(fact.payload.fingerprint) == fact.seq:  # type: ignore[attr-defined]
+                yield fact
+
+
+def _health(tables: str) -> Iterator[Fact]:
+    rows = _open(tables, MONITOR_HEALTH.name)
+    if rows is None:
+        return
+    for row in rows.ask(_NEWEST_HEALTH).to_pylist():
+        at = round(row["ts"].timestamp() * 1000)
+        yield from read_source(
+            HEALTH_ROWS, tables, f'"cluster" = {text(row["cluster"])} AND "ts" = to_timestamp_millis({at})'
+        )
+
+
+def _open(tables: str, name: str) -> Selection | None:
+    """None where there is no such table yet."""
+    try:
+        return Selection(f"{tables}/{name}")
+    except TableNotFoundError:
+        return None
+
+
+def _in_pieces(items: list[str]) -> Iterable[list[str]]:
+    return (items[begin : begin + NAMES_AT_ONCE] for begin in range(0, len(items), NAMES_AT_ONCE))

@@ -1,0 +1,93 @@
+"""Follows the facts in a thread, so that a request finds what is known without reading tables."""
+
+import logging
+import time
+from threading import Event, Lock
+
+from schemas.tables import FACTS
+from streaming.notifier.facts_follower import FactsFollower
+from streaming.projections.progress import read_progress
+from streaming.tables.replayed_mark import replayed_by
+from streaming.web.live.changes import Changes
+from streaming.web.live.first_read import first_facts
+from streaming.web.views.known import GroupName, Known
+
+log = logging.getLogger(__name__)
+
+POLL_S = 1.0
+PAUSE_AFTER_ERROR_S = 10.0
+
+
+class Watch:
+    """``known`` is replaced as a whole, so a request that has it sees one moment. ``changes`` says what is new.
+
+    The tables that people read are some seconds behind the facts, so a group is told as changed twice: when its facts
+    are there, and when its tables have them.
+    """
+
+    def __init__(self, tables: str) -> None:
+        self.tables = tables
+        self.known = Known()
+        self.changes = Changes()
+        self.error: str | None = None
+        self.is_past = replayed_by(tables) is not None
+        self._known = Known()
+        self._follower: FactsFollower | None = None
+        self._to_be_projected: dict[GroupName, int] = {}
+        self._lock = Lock()
+
+    def now_ms(self) -> int:
+        """The time by which ages are counted: of tables that a replay made, the newest that they tell."""
+        return self.known.newest_ts() if self.is_past else time.time_ns() // 1_000_000
+
+    def keep_reading(self, stop: Event) -> None:
+        """Until ``stop``. An error is logged once, shown on the pages, and tried again."""
+        while not stop.is_set():
+            try:
+                self.read()
+                self.error = None
+                pause = POLL_S
+            except Exception as error:
+                said = str(error).split("\n", 1)[0] or type(error).__name__
+                if said != self.error:
+                    log.warning("the tables cannot be read, the pages show what was known before: %s", said)
+                self.error, pause = said, PAUSE_AFTER_ERROR_S
+            stop.wait(pause)
+
+    def read(self) -> None:
+        """Take what is new."""
+        with self._lock:
+            if self._follower is None:
+                self._begin()
+            assert self._follower is not None
+            changed = self._known.take(self._follower.read())
+            changed |= self._projected(changed)
+            if changed or self.known.version != self._known.version:
+                self._known.forget_resolved(self.now_ms())
+                self.known = self._known.copy()
+                self.changes.tell(changed)
+
+    def _begin(self) -> None:
+        """From the tables, then from the facts that the tables do not have yet."""
+        progress = read_progress(self.tables)
+        self._known = Known()
+        self._known.take(first_facts(self.tables))
+        path = f"{self.tables}/{FACTS.name}"
+        if progress is None:
+            self._follower = FactsFollower(path)
+        else:
+            self._follower = FactsFollower(path, progress.done.table, progress.done.version - 1)
+
+    def _projected(self, changed: set[GroupName]) -> set[GroupName]:
+        """Groups whose tables have by now what the facts told before."""
+        version = self._follower.version if self._follower is not None else None
+        if version is not None:
+            self._to_be_projected |= dict.fromkeys(changed, version)
+        if not self._to_be_projected:
+            return set()
+        progress = read_progress(self.tables)
+        upto = progress.done.version if progress is not None else -1
+        done = {name for name, version in self._to_be_projected.items() if upto > version}
+        for name in done:
+            del self._to_be_projected[name]
+        return done

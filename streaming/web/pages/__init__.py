@@ -1,0 +1,1 @@
+"""From a request to what a page shows."""

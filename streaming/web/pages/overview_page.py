@@ -1,0 +1,43 @@
+"""The overview: every group, the worst first."""
+
+from threading import Lock
+
+from starlette.requests import Request
+
+from streaming.web.context import Answer, Context
+from streaming.web.queries import number, one_of, text
+from streaming.web.views.overview import LONGEST_SEARCH, SORTS, STATES, RankedGroups, Wanted
+
+
+class OverviewPage:
+    """The order of groups is made once for each moment that is known, not for each request."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._lock = Lock()
+        self._ranked: tuple[tuple[int, int], RankedGroups] | None = None
+
+    def answer(self, request: Request) -> Answer:
+        watch = self._context.watch
+        query = request.query_params
+        wanted = Wanted(
+            search=text(query, "q", LONGEST_SEARCH).strip(),
+            cluster=text(query, "cluster"),
+            state=one_of(query, "state", STATES),
+            finding=text(query, "finding", 40),
+            sort=one_of(query, "sort", SORTS, "worst"),
+            page=number(query, "page", 1, 10**6, 1),
+        )
+        live = watch.changes.number()
+        now = watch.now_ms()
+        view = self._groups(now).overview(wanted, now)
+        return Answer("overview.html", {"view": view, "now": now, "sorts": SORTS}, "overview", ("/changes", live))
+
+    def _groups(self, now: int) -> RankedGroups:
+        """Made again when something has changed, and every ten seconds, since a cluster may have become silent."""
+        known = self._context.watch.known
+        moment = (known.version, now // 10_000)
+        with self._lock:
+            if self._ranked is None or self._ranked[0] != moment:
+                self._ranked = (moment, RankedGroups(known, now))
+            return self._ranked[1]

@@ -1,0 +1,97 @@
+"""Templates to HTML. Every value is escaped, and no name can hide what it holds: control characters are written out."""
+
+from collections.abc import Callable
+from datetime import datetime, timezone
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from jinja2 import DictLoader, Environment, StrictUndefined
+from markupsafe import Markup
+
+from streaming.wording.names import cut_middle, plain
+from streaming.wording.times import clock, moment
+
+LONGEST_NAME = 255
+MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+class StaticFile(NamedTuple):
+    """``version``: of its content, in its address, so that a browser may keep it for ever."""
+
+    content: bytes
+    media_type: str
+    version: str
+
+
+def visible(value: Any) -> Any:
+    """What a template prints: text with control characters, and marks that turn text around, written out."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return plain(value if len(value) <= 10_000 else value[:10_000])
+    return value
+
+
+def short_name(name: str, width: int = 60) -> str:
+    """A name as far as there is room; its beginning and end are kept."""
+    return cut_middle(plain(name[:LONGEST_NAME]), width)
+
+
+def address(path: str, **values: object) -> str:
+    """An address on this server; empty values are left out."""
+    query = urlencode({name: value for name, value in values.items() if value not in ("", None)}, errors="replace")
+    return f"{path}?{query}" if query else path
+
+
+def time_of(ts: int) -> str:
+    """``2026-11-21 16:58:03``, in UTC."""
+    return moment(ts).removesuffix(" UTC")
+
+
+def machine_time(ts: int) -> str:
+    """As ``<time datetime>`` takes it."""
+    try:
+        return datetime.fromtimestamp(ts / 1000, timezone.utc).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
+def read_static() -> dict[str, StaticFile]:
+    """The style and the script, by name."""
+    found = {}
+    for file in (files("streaming.web") / "static").iterdir():
+        ending = f".{file.name.rpartition('.')[2]}"
+        if ending in MEDIA_TYPES:
+            content = file.read_bytes()
+            found[file.name] = StaticFile(content, MEDIA_TYPES[ending], sha256(content).hexdigest()[:12])
+    return found
+
+
+def renderer(static: dict[str, StaticFile]) -> Callable[..., str]:
+    """The function that makes HTML of a template's name and its values."""
+    folder = files("streaming.web") / "templates"
+    templates = {
+        file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.name.endswith(".html")
+    }
+    environment = Environment(
+        loader=DictLoader(templates),
+        autoescape=True,
+        finalize=visible,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.globals |= {
+        "address": address,
+        "clock": clock,
+        "machine_time": machine_time,
+        "short_name": short_name,
+        "static": lambda name: address(f"/static/{name}", v=static[name].version),
+        "time_of": time_of,
+    }
+
+    def render(template: str, **values: Any) -> str:
+        return environment.get_template(template).render(**values)
+
+    return render

@@ -1,0 +1,141 @@
+"""Who asks: by password, by token, by the name that a trusted proxy gives, or anybody of this machine."""
+
+import hmac
+import time
+from base64 import b64decode
+from binascii import Error as NotBase64
+from collections import OrderedDict
+from hashlib import sha256
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from secrets import token_bytes
+from threading import BoundedSemaphore, Lock
+from typing import NamedTuple
+
+from streaming.web.security.users import User, Users
+
+LOCAL = "local"
+REMEMBERED_S = 600
+MOST_REMEMBERED = 1000
+HASHES_AT_ONCE = 2
+LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+Network = IPv4Network | IPv6Network
+
+
+class TooMany(Exception):
+    """More passwords are to be checked at once than the machine should hash."""
+
+
+class AccessRules(NamedTuple):
+    """``proxies``: addresses whose header ``proxy_header`` is believed. ``may_silence``: names, or ``*`` for all.
+
+    ``hosts``: names under which browsers reach the pages; none: any, but only this machine's without authentication.
+    """
+
+    users: Users
+    needs_user: bool
+    proxies: tuple[Network, ...] = ()
+    proxy_header: str = "X-Forwarded-User"
+    may_silence: frozenset[str] = frozenset()
+    hosts: frozenset[str] = frozenset()
+
+
+class Request(NamedTuple):
+    """What matters of a request for access. ``peer``: the address at the other end of the connection."""
+
+    peer: str
+    host: str
+    authorization: str = ""
+    proxy_user: str = ""
+
+
+class Access:
+    """A password that was right is remembered for ten minutes by a keyed hash, since its own hash is slow."""
+
+    def __init__(self, rules: AccessRules) -> None:
+        self.rules = rules
+        self._key = token_bytes(32)
+        self._remembered: OrderedDict[bytes, tuple[float, User]] = OrderedDict()
+        self._lock = Lock()
+        self._hashing = BoundedSemaphore(HASHES_AT_ONCE)
+
+    def is_host_known(self, host: str) -> bool:
+        """Without authentication a page of another site could else reach this server under a name of its own."""
+        name = host_name(host)
+        if self.rules.hosts:
+            return name in self.rules.hosts | LOCAL_NAMES
+        return self.rules.needs_user or name in LOCAL_NAMES
+
+    def user(self, request: Request) -> User | None:
+        """None: nobody who may read. Raises TooMany."""
+        if self._is_proxy(request.peer) and request.proxy_user:
+            return self._named(request.proxy_user)
+        if request.authorization:
+            return self._by_authorization(request.authorization)
+        return None if self.rules.needs_user else self._named(LOCAL)
+
+    def _named(self, name: str) -> User:
+        return User(name, bool({name, "*"} & self.rules.may_silence))
+
+    def _is_proxy(self, peer: str) -> bool:
+        try:
+            address = _unmapped(ip_address(peer))
+        except ValueError:
+            return False
+        return any(address in network for network in self.rules.proxies)
+
+    def _by_authorization(self, header: str) -> User | None:
+        scheme, _, value = header.partition(" ")
+        if scheme.lower() == "bearer":
+            return self.rules.users.by_token(value.strip())
+        return self._by_password(value.strip()) if scheme.lower() == "basic" else None
+
+    def _by_password(self, encoded: str) -> User | None:
+        mark = hmac.new(self._key, encoded.encode(), sha256).digest()
+        remembered = self._recall(mark)
+        if remembered is not None:
+            return remembered
+        try:
+            name, colon, password = b64decode(encoded, validate=True).decode().partition(":")
+        except (NotBase64, ValueError):
+            return None
+        if not colon:
+            return None
+        if not self._hashing.acquire(blocking=False):
+            raise TooMany
+        try:
+            user = self.rules.users.by_password(name, password)
+        finally:
+            self._hashing.release()
+        if user is not None:
+            self._remember(mark, user)
+        return user
+
+    def _recall(self, mark: bytes) -> User | None:
+        with self._lock:
+            found = self._remembered.get(mark)
+        return found[1] if found is not None and time.monotonic() - found[0] < REMEMBERED_S else None
+
+    def _remember(self, mark: bytes, user: User) -> None:
+        with self._lock:
+            self._remembered[mark] = (time.monotonic(), user)
+            self._remembered.move_to_end(mark)
+            while len(self._remembered) > MOST_REMEMBERED:
+                self._remembered.popitem(last=False)
+
+
+def networks(written: list[str]) -> tuple[Network, ...]:
+    """Addresses and networks. Raises ValueError."""
+    return tuple(ip_network(one, strict=False) for one in written)
+
+
+def host_name(host: str) -> str:
+    """Of a Host header, without its port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].lower()
+
+
+def _unmapped(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """A socket of both kinds writes IPv4 addresses as IPv6."""
+    return getattr(address, "ipv4_mapped", None) or address

@@ -1,0 +1,37 @@
+"""Forms that change something come from pages of this server: a token in each, and the browser's word on its origin."""
+
+import hmac
+from hashlib import sha256
+from secrets import token_bytes
+from urllib.parse import urlsplit
+
+VALID_HOURS = 12
+_HOUR_MS = 3_600_000
+
+
+class FormTokens:
+    """A token is bound to a user and to this process, and is valid for some hours."""
+
+    def __init__(self) -> None:
+        self._key = token_bytes(32)
+
+    def token(self, user: str, now: int) -> str:
+        return self._of(user, now // _HOUR_MS)
+
+    def is_valid(self, token: str, user: str, now: int) -> bool:
+        hour = now // _HOUR_MS
+        return any(_same(self._of(user, hour - back), token) for back in range(VALID_HOURS + 1))
+
+    def _of(self, user: str, hour: int) -> str:
+        return hmac.new(self._key, f"{hour} {user}".encode(), sha256).hexdigest()
+
+
+def comes_from_here(host: str, origin: str, site: str) -> bool:
+    """By the headers Origin and Sec-Fetch-Site, where a browser sends them; a script may send none of them."""
+    if site and site not in ("same-origin", "none"):
+        return False
+    return not origin or (urlsplit(origin).netloc == host and bool(host))
+
+
+def _same(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode(), other.encode())

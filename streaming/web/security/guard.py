@@ -1,0 +1,74 @@
+"""What every request passes first: its size, its host, and who asks. Every answer gets the headers."""
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from streaming.web.security.access import Access, Request, TooMany
+from streaming.web.security.headers import HEADERS, NOT_KEPT
+
+LONGEST_ADDRESS = 8_000
+MOST_AT_ONCE = 200
+
+
+class Guard:
+    """``scope["state"]["user"]`` is who asks, for the pages behind."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+        self._at_once = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                headers.setdefault("Cache-Control", NOT_KEPT)
+            await send(message)
+
+        refusal = await self._refusal(scope)
+        if refusal is not None:
+            await refusal(scope, receive, send_with_headers)
+            return
+        self._at_once += 1
+        try:
+            await self._app(scope, receive, send_with_headers)
+        finally:
+            self._at_once -= 1
+
+    async def _refusal(self, scope: Scope) -> Response | None:
+        """The answer to a request that is refused."""
+        headers = Headers(scope=scope)
+        if len(scope["path"]) + len(scope["query_string"]) > LONGEST_ADDRESS:
+            return PlainTextResponse("The address is too long.", 414)
+        if self._at_once >= MOST_AT_ONCE:
+            return PlainTextResponse("Too many requests at once.", 503, {"Retry-After": "2"})
+        if not self._access.is_host_known(headers.get("host", "")):
+            return PlainTextResponse(
+                "These pages are not known under this name: name it in [web] hosts, or open 127.0.0.1.", 421
+            )
+        try:
+            user = await run_in_threadpool(self._access.user, self._request(scope, headers))
+        except TooMany:
+            return PlainTextResponse("Too many passwords to check at once.", 429, {"Retry-After": "2"})
+        if user is None:
+            return PlainTextResponse(
+                "Who are you? A password or token is needed.", 401, {"WWW-Authenticate": 'Basic realm="evenkeel"'}
+            )
+        scope.setdefault("state", {})["user"] = user
+        return None
+
+    def _request(self, scope: Scope, headers: Headers) -> Request:
+        peer = scope["client"][0] if scope.get("client") else ""
+        return Request(
+            peer,
+            headers.get("host", ""),
+            headers.get("authorization", ""),
+            headers.get(self._access.rules.proxy_header, ""),
+        )

@@ -1,0 +1,26 @@
+"""What the pages need of the configuration."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from streaming.notices import Site
+from streaming.web.security.access import AccessRules
+
+
+class Listen(NamedTuple):
+    """Where to listen. ``certificate`` and ``key``: files for TLS, both or none."""
+
+    host: str
+    port: int
+    certificate: str = ""
+    key: str = ""
+
+
+class WebSettings(NamedTuple):
+    """``tables``: their folder; ``state``: the notifier's folder, where silences are kept; ``site``: for commands."""
+
+    tables: str
+    state: Path
+    listen: Listen
+    access: AccessRules
+    site: Site

@@ -1,0 +1,176 @@
+"""All groups, the worst first: filtered, sorted, one page at a time."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from schemas.facts import GroupFact, Kind, Severity
+from streaming.core.finding_kinds import KINDS, Meaning, Scope
+from streaming.notices import OpenAlert
+from streaming.notices.page_parts import worst_first
+from streaming.web.views.known import GroupName, Known, KnownGroup, is_firing, of_groups
+
+ROWS_A_PAGE = 50
+STATES = ("firing", "findings", "unknown", "settling", "empty", "excluded", "healthy")
+SORTS = ("worst", "name", "since", "lag", "members")
+BLIND_AFTER_MS = 120_000
+LONGEST_SEARCH = 255
+
+
+class Wanted(NamedTuple):
+    """What was asked for. ``state`` and ``cluster``: empty for all; ``page`` counts from 1."""
+
+    search: str = ""
+    cluster: str = ""
+    state: str = ""
+    finding: str = ""
+    sort: str = "worst"
+    page: int = 1
+
+
+class OverviewRow(NamedTuple):
+    """``alerts``: the open ones, the worst first. ``lag``: messages that wait in their queues, None: not known."""
+
+    known: KnownGroup
+    state: str
+    severity: str
+    alerts: tuple[OpenAlert, ...]
+    findings: tuple[tuple[str, int], ...]
+    since_ts: int
+    longer: bool
+    lag: int | None
+    is_old: bool
+
+
+class ClusterLine(NamedTuple):
+    """``seen_ts`` None: nothing says until when evenkeel has seen it. ``is_blind``: that is too long ago."""
+
+    name: str
+    groups: int
+    seen_ts: int | None
+    is_blind: bool
+
+
+class Overview(NamedTuple):
+    """``found``: how many groups are wanted; ``states``: how many groups there are of each, whatever is wanted."""
+
+    rows: tuple[OverviewRow, ...]
+    found: int
+    pages: int
+    wanted: Wanted
+    states: dict[str, int]
+    clusters: tuple[ClusterLine, ...]
+    total: int
+
+
+class RankedGroups:
+    """The groups of one moment in the order in which people want them; made once, and asked by every request."""
+
+    def __init__(self, known: Known, now: int) -> None:
+        blind = {line.name for line in cluster_lines(known, now) if line.is_blind}
+        alerts = of_groups(known)
+        rows = [_row(group, alerts.get(name, []), group.cluster in blind) for name, group in known.groups.items()]
+        rows += [_unknown_row(name, those) for name, those in alerts.items() if name not in known.groups]
+        self._rows = sorted(rows, key=_rank)
+        self._states = Counter(row.state for row in self._rows)
+        self._known = known
+
+    def overview(self, wanted: Wanted, now: int) -> Overview:
+        """A page beyond the last one is the last one."""
+        rows = [row for row in self._rows if _is_wanted(row, wanted)]
+        if wanted.sort != "worst":
+            rows.sort(key=_KEYS[wanted.sort])
+        pages = max(1, -(-len(rows) // ROWS_A_PAGE))
+        page = min(max(wanted.page, 1), pages)
+        shown = tuple(rows[(page - 1) * ROWS_A_PAGE : page * ROWS_A_PAGE])
+        states = {state: self._states[state] for state in STATES}
+        clusters = cluster_lines(self._known, now)
+        return Overview(shown, len(rows), pages, wanted._replace(page=page), states, clusters, len(self._rows))
+
+
+def cluster_lines(known: Known, now: int) -> tuple[ClusterLine, ...]:
+    sizes = Counter(cluster for cluster, _ in known.groups)
+    names = sorted({*sizes, *known.health} - {""})
+    return tuple(_cluster_line(name, sizes[name], known.seen_ts(name), now) for name in names)
+
+
+def _cluster_line(name: str, groups: int, seen_ts: int | None, now: int) -> ClusterLine:
+    return ClusterLine(name, groups, seen_ts, seen_ts is not None and now - seen_ts > BLIND_AFTER_MS)
+
+
+def findings_of(counts: dict[str, int]) -> tuple[tuple[str, int], ...]:
+    """What is wrong or not known, the worst first; what is right is left out."""
+    return tuple(
+        sorted(((kind, n) for kind, n in counts.items() if _weight(kind) < 9), key=lambda one: _weight(one[0]))
+    )
+
+
+def _weight(kind: str) -> int:
+    """Small for what is worst; 9 for what needs no attention."""
+    row = KINDS.get(Kind(kind)) if kind in Kind.__members__ else None
+    if row is None:
+        return 5
+    if row.meaning is Meaning.RIGHT and row.scope is Scope.QUEUE:
+        return 9
+    order = {Severity.CRITICAL: 0, Severity.WARNING: 1, Severity.INFO: 4, Severity.NONE: 3}
+    return order[row.severity]
+
+
+def _row(group: KnownGroup, alerts: Iterable[OpenAlert], is_old: bool) -> OverviewRow:
+    ranked = tuple(sorted(worst_first(alerts), key=lambda alert: not is_firing(alert)))
+    firing = [alert for alert in ranked if is_firing(alert)]
+    begun = [alert.fact.since_ts or alert.fact.active_ts for alert in firing]
+    return OverviewRow(
+        known=group,
+        state="firing" if firing else _state(group.status.status),
+        severity=firing[0].fact.severity if firing else "",
+        alerts=ranked,
+        findings=findings_of(group.status.counts),
+        since_ts=min(begun, default=group.since_ts),
+        longer=group.longer and not firing,
+        lag=_lag(ranked),
+        is_old=is_old,
+    )
+
+
+def _unknown_row(name: GroupName, alerts: Sequence[OpenAlert]) -> OverviewRow:
+    """A group of which an alert is open, but no status is known."""
+    nothing = GroupFact(
+        status="unknown", members=0, queues=0, counts={}, brokers_covered=0, brokers_known=0, members_reporting=0
+    )
+    newest = max(alert.ts for alert in alerts)
+    return _row(KnownGroup(*name, -1, newest, newest, True, nothing), alerts, False)
+
+
+def _state(status: str) -> str:
+    return status if status in STATES else "unknown"
+
+
+def _lag(alerts: Iterable[OpenAlert]) -> int | None:
+    known = [alert.fact.waiting for alert in alerts if alert.fact.waiting is not None]
+    return max(known) if known else None
+
+
+def _rank(row: OverviewRow) -> tuple[object, ...]:
+    severity = 0 if row.severity == Severity.CRITICAL else 1
+    queues = sum(len(alert.fact.queues) for alert in row.alerts)
+    wrong = row.findings[0] if row.findings else ("", 0)
+    return STATES.index(row.state), severity, not row.alerts, -queues, _weight(wrong[0]), -wrong[1], row.known.name
+
+
+def _is_wanted(row: OverviewRow, wanted: Wanted) -> bool:
+    group = row.known
+    return (
+        (not wanted.cluster or group.cluster == wanted.cluster)
+        and (not wanted.state or row.state == wanted.state)
+        and (not wanted.search or wanted.search.casefold() in f"{group.cluster}/{group.group}".casefold())
+        and (not wanted.finding or wanted.finding in group.status.counts)
+    )
+
+
+_KEYS = {
+    "name": lambda row: (row.known.group.casefold(), row.known.cluster),
+    "since": lambda row: -row.since_ts,
+    "lag": lambda row: -(row.lag if row.lag is not None else -1),
+    "members": lambda row: -row.known.status.members,
+}

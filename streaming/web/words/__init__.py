@@ -1,0 +1,42 @@
+"""The text of the pages in English and Chinese. What pages say of alerts comes from ``streaming.notices``."""
+
+from typing import NamedTuple
+
+from streaming.notices.language import Language
+from streaming.notices.page_text import LANGUAGES
+from streaming.web.words.chinese import CHINESE
+from streaming.web.words.english import ENGLISH
+
+WORDS = {"en": ENGLISH, "zh": CHINESE}
+
+
+class Words(NamedTuple):
+    """``of_pages``: the sentences that a notice uses too, so both say the same."""
+
+    own: dict[str, str]
+    of_pages: Language
+
+    def __call__(self, key: str, **values: object) -> str:
+        """A sentence with its values. Raises KeyError for one that there is not."""
+        return self.own[key].format(**values) if values else self.own[key]
+
+
+def words_in(language: str) -> Words:
+    return Words(WORDS[language], LANGUAGES[language])
+
+
+def preferred(header: str, chosen: str = "") -> str:
+    """The language that was ``chosen``, else the first known one of an Accept-Language header, else English."""
+    if chosen in WORDS:
+        return chosen
+    wanted = sorted(enumerate(header.split(",")[:20]), key=lambda one: (-_quality(one[1]), one[0]))
+    names = (part.split(";")[0].strip().lower().split("-")[0] for _, part in wanted if _quality(part) > 0)
+    return next((name for name in names if name in WORDS), "en")
+
+
+def _quality(part: str) -> float:
+    _, _, value = part.partition("q=")
+    try:
+        return float(value) if value else 1.0
+    except ValueError:
+        return 0.0

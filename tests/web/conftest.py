@@ -1,0 +1,38 @@
+"""Tables of a few groups, and pages over them."""
+
+from pathlib import Path
+
+import pytest
+
+from streaming.notices import Site
+from streaming.web.live.watch import Watch
+from streaming.web.security.access import AccessRules
+from streaming.web.security.users import Users
+from streaming.web.settings import Listen, WebSettings
+from tests.web.made_tables import make_tables
+
+GROUPS = {
+    "orders": ("same_client_id", 150.0),
+    "invoices": ("rolling_deploy", None),
+    "stock": ("not_taken_over", 200.0),
+}
+NOBODY = Users({}, {})
+
+
+@pytest.fixture(scope="session")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tables(tmp_path_factory.mktemp("tables"), GROUPS)
+
+
+@pytest.fixture(scope="session")
+def watch(tables: Path) -> Watch:
+    one = Watch(str(tables))
+    one.read()
+    return one
+
+
+@pytest.fixture
+def settings(tables: Path, tmp_path: Path) -> WebSettings:
+    """Only this machine, without users; everybody may silence."""
+    rules = AccessRules(NOBODY, needs_user=False, may_silence=frozenset("*"))
+    return WebSettings(str(tables), tmp_path / "notifier", Listen("127.0.0.1", 8400), rules, Site())

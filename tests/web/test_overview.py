@@ -1,0 +1,117 @@
+"""Which groups come first, and what is said of each."""
+
+import pytest
+
+from schemas.facts import AlertFact, AlertQueue, Fact, GroupFact
+from streaming.web.views.known import Known
+from streaming.web.views.overview import ROWS_A_PAGE, RankedGroups, Wanted
+from tests.web.made_tables import health_of
+
+NOW = 1_763_744_283_000
+
+
+def status(group: str, word: str, seq: int = 0, ts: int = NOW, cluster: str = "c", **counts: int) -> Fact:
+    payload = GroupFact(
+        status=word, members=2, queues=4, counts=counts, brokers_covered=1, brokers_known=1, members_reporting=2
+    )
+    return Fact(seq, cluster, group, None, ts, payload)
+
+
+def alert(
+    group: str, state: str, severity: str, queues: int, seq: int = 1, kind: str = "ORPHANED", **more: int
+) -> Fact:
+    payload = AlertFact(
+        fingerprint=f"{group}-{kind}", state=state, severity=severity, kind=kind, cause="MEMBER_GONE", reason="found",
+        queues=tuple(AlertQueue("a", number) for number in range(queues)), active_ts=NOW - 60_000, **more,
+    )  # fmt: skip
+    return Fact(seq, "c", group, "T", NOW, payload)
+
+
+def known(*facts: Fact) -> Known:
+    one = Known()
+    one.take(facts)
+    return one
+
+
+def names(facts: list[Fact], now: int = NOW, **wanted: object) -> list[str]:
+    view = RankedGroups(known(*facts), now).overview(Wanted(**wanted), now)  # type: ignore[arg-type]
+    return [row.known.group for row in view.rows]
+
+
+EVERY = [
+    status("healthy", "healthy", MATCH=4), status("excluded", "excluded"), status("empty", "empty"),
+    status("settling", "settling", SETTLING=1), status("unknown", "unknown", UNKNOWN=1),
+    status("found", "findings", MISPLACED=1), status("pending", "findings", ORPHANED=1),
+    alert("pending", "pending", "critical", 1), status("warning", "findings", MISPLACED=9),
+    alert("warning", "firing", "warning", 9, kind="MISPLACED"), status("critical", "findings", ORPHANED=1),
+    alert("critical", "firing", "critical", 1), status("more", "findings", ORPHANED=2),
+    alert("more", "firing", "critical", 2), status("over", "healthy"), alert("over", "resolved", "critical", 3),
+]  # fmt: skip
+WORST_FIRST = [
+    "more", "critical", "warning", "pending", "found", "unknown", "settling", "empty", "excluded", "healthy", "over",
+]  # fmt: skip
+
+
+def test_the_worst_come_first() -> None:
+    assert names(EVERY) == WORST_FIRST
+
+
+def test_every_group_is_in_one_state() -> None:
+    view = RankedGroups(known(*EVERY), NOW).overview(Wanted(), NOW)
+    assert sum(view.states.values()) == view.total == len(WORST_FIRST)
+    for state, number in view.states.items():
+        assert len(names(EVERY, state=state)) == number
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ({"search": "C/MORE"}, ["more"]),
+        ({"search": "ing", "sort": "name"}, ["pending", "settling", "warning"]),
+        ({"finding": "MISPLACED"}, ["warning", "found"]),
+        ({"cluster": "other"}, []),
+        ({"state": "firing"}, ["more", "critical", "warning"]),
+    ],
+)
+def test_only_what_is_wanted(wanted: dict[str, str], found: list[str]) -> None:
+    assert names(EVERY, **wanted) == found
+
+
+def test_a_page_beyond_the_last_is_the_last() -> None:
+    many = [status(f"g{number:03}", "healthy") for number in range(ROWS_A_PAGE + 1)]
+    assert names(many, page=2) == names(many, page=99) == [f"g{ROWS_A_PAGE:03}"]
+    assert len(names(many, page=0)) == ROWS_A_PAGE
+
+
+def test_a_group_without_a_status_is_shown_when_it_alerts() -> None:
+    view = RankedGroups(known(alert("new", "firing", "critical", 1)), NOW).overview(Wanted(), NOW)
+    assert [(row.known.group, row.state, row.known.status.members) for row in view.rows] == [("new", "firing", 0)]
+
+
+def test_since_when_and_how_much_waits() -> None:
+    facts = [
+        status("g", "healthy", 0, NOW - 9_000_000), status("g", "findings", 1, NOW - 300_000),
+        status("g", "findings", 2, NOW - 200_000), alert("g", "firing", "critical", 1, 3, waiting=7),
+        alert("g", "firing", "warning", 1, 4, kind="MISPLACED", waiting=5),
+    ]  # fmt: skip
+    (row,) = RankedGroups(known(*facts), NOW).overview(Wanted(), NOW).rows
+    assert (row.since_ts, row.longer, row.lag) == (NOW - 60_000, False, 7)
+    (row,) = RankedGroups(known(*facts[:3]), NOW).overview(Wanted(), NOW).rows
+    assert (row.since_ts, row.longer, row.lag) == (NOW - 300_000, False, None)
+    (row,) = RankedGroups(known(*facts[1:3]), NOW).overview(Wanted(), NOW).rows
+    assert (row.since_ts, row.longer) == (NOW - 300_000, True)
+
+
+def test_what_is_not_seen_any_more_is_said_to_be_old() -> None:
+    facts = [status("g", "healthy"), *health_of([status("g", "healthy")], "c")]
+    for later, is_old in ((118_000, False), (125_000, True)):
+        view = RankedGroups(known(*facts), NOW + later).overview(Wanted(), NOW + later)
+        assert ([row.is_old for row in view.rows], [one.is_blind for one in view.clusters]) == ([is_old], [is_old])
+
+
+def test_of_a_group_the_larger_number_counts() -> None:
+    one = known(status("g", "findings", 5), alert("g", "firing", "critical", 1, 7))
+    before = one.version
+    assert one.take([status("g", "healthy", 4), alert("g", "resolved", "critical", 1, 6)]) == set()
+    assert one.version == before
+    assert one.take([status("g", "healthy", 6)]) == {("c", "g")}

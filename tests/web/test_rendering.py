@@ -1,0 +1,49 @@
+"""No name can act in a page: whatever RocketMQ calls a group, a topic or a client."""
+
+import re
+
+import hypothesis.strategies as st
+from hypothesis import example, given
+
+from streaming.web.rendering import read_static, renderer, visible
+from streaming.web.views.known import Known
+from streaming.web.views.overview import SORTS, RankedGroups, Wanted
+from streaming.web.words import words_in
+from tests.web.test_overview import NOW, alert, status
+
+RENDER = renderer(read_static())
+HOSTILE = [
+    "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='x", "{{ 7*7 }}", "{% include 'x' %}",
+    "a\x00b\x1b[2Jc\x07", "abc\u202egnp.exe", "\u2066x\u2069", "a\r\nSet-Cookie: x", "\ufeff", "\ud800", "🙂" * 300,
+    "javascript:alert(1)", "&lt;b&gt;", "]]>", "--><script>", "x" * 5000,
+]  # fmt: skip
+
+
+def page(name: str) -> str:
+    known = Known()
+    known.take([status(name, "findings", cluster=name, ORPHANED=1), alert(name, "firing", "critical", 1)])
+    view = RankedGroups(known, NOW).overview(Wanted(search=name), NOW)
+    view = view._replace(rows=RankedGroups(known, NOW).overview(Wanted(), NOW).rows)
+    return RENDER(
+        "overview.html", t=words_in("en"), now=NOW, here="overview", back="/", pages=(), error=name, is_past=True,
+        live_from="/changes", live_number=1, view=view, sorts=SORTS,
+    )  # fmt: skip
+
+
+TAGS = re.findall(r"<[a-zA-Z!/][^>]*>", page("harmless"))
+
+
+@given(st.one_of(st.text(max_size=80), st.sampled_from(HOSTILE)))
+@example("<b>")
+def test_a_name_adds_no_tag_and_no_attribute(name: str) -> None:
+    html = page(name or "x")
+    tags = re.findall(r"<[a-zA-Z!/][^>]*>", html)
+    assert [re.split(r"[\s>]", tag)[0] for tag in tags] == [re.split(r"[\s>]", tag)[0] for tag in TAGS]
+    assert [re.findall(r' ([a-z-]+)="', tag) for tag in tags] == [re.findall(r' ([a-z-]+)="', tag) for tag in TAGS]
+
+
+@given(st.text())
+def test_nothing_that_cannot_be_seen_is_printed(text: str) -> None:
+    assert visible(text).isprintable()
+    html = page(text[:40] or "x")
+    assert all(one.isprintable() or one == "\n" for one in html)
