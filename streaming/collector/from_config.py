@@ -44,6 +44,7 @@ def policy_of(config: Config, cluster: str) -> Policy:
         exclude=tuple(collector.exclude),
         is_always_on=is_always_on,
         report_empty_ms=settings.timing.gone_after_ms + REPORT_EMPTY_LONGER_MS,
+        timing=settings.timing,
     )
 
 

@@ -15,7 +15,7 @@ ORDER = ("findings", "settling", "unknown", "absent", "empty", "excluded", "heal
 SHORT = ("empty", "excluded", "healthy")  # a line each, unless they were asked for
 OWNERS_JUDGED_S = 75  # where nothing changes (docs/inspect.md)
 CLIENTS_ASKED_S = 120  # where clients were not asked yet
-SAID_AGAIN_S = 50  # every client is asked every 20 s, twice
+SAID_AGAIN_S = 50  # every client is asked within 30 s, and once more
 MOST_BROKERS = 8
 
 

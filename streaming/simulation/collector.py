@@ -10,6 +10,7 @@ from zlib import crc32
 from schemas.events import AnyEvent
 from schemas.identity import retry_topic
 from streaming.collector.probing.client_schedule import ClientSchedule
+from streaming.collector.probing.follow_ups import FollowUps
 from streaming.collector.probing.lists import confirmed
 from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import KEEP_WATCHING_MS, Policy
@@ -24,6 +25,7 @@ from streaming.collector.translation.answers import (
 )
 from streaming.collector.translation.broker_view import listed as listed_ids
 from streaming.collector.translation.cluster import ClusterTranslation
+from streaming.collector.translation.routes import KnownRoute
 from streaming.simulation import answers
 from streaming.simulation.broker import Broker, Client
 from streaming.simulation.fleet import Fleet
@@ -58,6 +60,7 @@ class Collector:
         self._group = self._translation.group(fleet.group)
         self._clients, self._offsets, self._unread = ClientSchedule(policy), OffsetSchedule(policy), UnreadQueues()
         self._routes = RouteSchedule(policy)
+        self._follow_ups = FollowUps(policy.timing)
         self._message_model: str | None = None
         self._hosted_ts: dict[str, int] = {}
         self._had_members = False
@@ -135,20 +138,27 @@ class Collector:
         self._learn_routes([topic for topic in self._group.topics if not self._routes.is_known(topic)])
         hosted = {place: number for place, number in self._read_queue_nums().items() if place[0] in self._members}
         self._unread.hosted(hosted, now)
+        self._follow_ups.listed(self._members)
+        self._follow_ups.routed(self._known_routes())
         for name in self._offsets.choose(group, frozenset(self._members if self._had_members else ()), now):
             clock.after(self._random.randrange(60), self._ask_offsets, self._fleet.brokers[name])
         if self._members:
             self._clients.know(group, listed, now)
-        chosen = self._clients.choose(group, now, self._why_nobody(now))
+        out_of_turn = self._follow_ups.due(now)
+        self._clients.rest(group, self._follow_ups.is_at_rest(now))
+        chosen = self._clients.choose(group, now, self._why_nobody(now), out_of_turn)
         self._not_asked = dict(chosen.not_asked)
         is_late = [client_id for client_id in chosen.ask if self._ask(client_id)]
         clock.after((ENDS_LATE_MS if is_late else ENDS_MS) - ASKS_MS, self._end)
 
     def _read_queue_nums(self) -> dict[tuple[str, str], int]:
         """By broker and topic."""
-        routes = {topic: self._translation.routes.get(topic)[0] for topic in self._group.topics}
-        numbers = {topic: route.read_queue_nums() for topic, route in routes.items() if route}
+        numbers = {topic: route.read_queue_nums() for topic, route in self._known_routes().items()}
         return {(broker, topic): number for topic, those in numbers.items() for broker, number in those.items()}
+
+    def _known_routes(self) -> dict[str, KnownRoute]:
+        routes = {topic: self._translation.routes.get(topic)[0] for topic in self._group.topics}
+        return {topic: route for topic, route in routes.items() if route}
 
     def _why_nobody(self, now: int) -> str:
         if self._message_model == BROADCASTING or not self.policy.spreads or not self._unread.are_there(now):
@@ -157,6 +167,7 @@ class Collector:
         return REASON
 
     def _end(self) -> None:
+        self._follow_ups.round_ended(self._fleet.now)
         for event in self._group.end_round(self._now(), self._asked, self._not_asked):
             self._emit(event)
 
@@ -200,11 +211,13 @@ class Collector:
         self._take(answer)
 
     def _take_running_info(self, client: Client, broker_name: str, asked_ts: int, ts: int) -> None:
-        dur_ms = self._fleet.now - asked_ts
+        client_id, dur_ms = client.client_id, self._fleet.now - asked_ts
         trouble = "" if client.answers else "no answer"
         self._clients.answered(self._fleet.group, client.client_id, asked_ts, dur_ms, trouble)
         if client.answers:
-            self._take(client.running_info(broker_name, ts, dur_ms))
+            answer = client.running_info(broker_name, ts, dur_ms)
+            self._follow_ups.reported(client_id, answer, self._fleet.now)
+            self._take(answer)
 
     # --- offsets, routes, settings
 

@@ -477,10 +477,10 @@ def test_a_clock_that_is_set_stops_nothing(set_by_s: int, caplog: pytest.LogCapt
         since = time.monotonic()
         said: set[type] = set()
         while time.monotonic() - since < 2:
+            await asyncio.sleep(0.1)
             await told.round()
             said |= set(map(type, told.events))
             assert first.ts < told.marker().ts < first.ts + 10_000
-            await asyncio.sleep(0.1)
         assert {AssignmentReport, ConsumeProgress, Round} <= said
 
     play(scene, policy=replace(QUICK, running_info_ms=300, offsets_ms=300, idle_offsets_ms=300), clock=wall.clock)

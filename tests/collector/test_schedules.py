@@ -12,6 +12,7 @@ from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import (
     CLIENT_PAUSE_MS,
     FIRST_ASK_AFTER_JOIN_MS,
+    FOLLOW_UPS_A_MINUTE,
     KEEP_WATCHING_MS,
     LOOK_MS,
     RETRY_ROUTE_MS,
@@ -162,6 +163,85 @@ def test_never_two_requests_to_one_client(steps: list[tuple[str, str, int]]) -> 
         elif step == "ask" and schedule.choose(group, now).ask:
             assert on_its_way is None
             on_its_way = group, "c", now
+
+
+def test_client_is_asked_out_of_turn_and_then_in_turn() -> None:
+    schedule = clients(Policy(spreads=True))
+    answer(schedule, ts := NOW + PERIOD)
+    asked = schedule.choose("g", ts + 5_000, out_of_turn={"c"}).ask
+    assert asked == ("c",)
+    schedule.answered("g", "c", ts + 5_000, 10, "")
+    assert schedule.choose("g", ts + 5_000 + PERIOD).ask == ("c",)
+
+
+def test_client_in_trouble_is_not_asked_out_of_turn() -> None:
+    schedule = clients()
+    answer(schedule, NOW, 10_000, "no answer within 10 s")
+    assert schedule.choose("g", NOW + 30_000, out_of_turn={"c"}).ask == ()
+
+
+def test_queues_that_are_new_keep_everybody_from_being_asked_out_of_turn() -> None:
+    schedule = clients()
+    assert schedule.choose("g", NOW, "its queues are new", {"c"}).ask == ()
+
+
+def test_client_of_a_group_at_rest_is_asked_less_often() -> None:
+    policy = Policy()
+    schedule = clients(policy)
+    answer(schedule, ts := NOW + PERIOD)
+    schedule.rest("g", True)
+    assert schedule.choose("g", ts + policy.running_info_at_rest_ms - 1).ask == ()
+    schedule.rest("g", False)
+    assert schedule.choose("g", ts + PERIOD).ask == ("c",)
+
+
+def test_first_request_to_a_client_does_not_wait_for_rest() -> None:
+    schedule = clients()
+    schedule.rest("g", True)
+    assert schedule.choose("g", NOW).ask == ("c",)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("gh"), st.booleans(), st.booleans(), st.integers(0, 6_000), st.integers(1, 11_000)),
+        max_size=80,
+    )
+)
+def test_asking_out_of_turn_keeps_the_rules_that_protect_clients(
+    steps: list[tuple[str, bool, bool, int, int]],
+) -> None:
+    """One request at a time, a rest after each answer, and few requests a minute beside those in turn."""
+    schedule, now = ClientSchedule(Policy()), NOW
+    for group in "gh":
+        schedule.know(group, ("c",), NOW)
+    free_ts, asked = 0, []
+    for group, is_wanted, is_at_rest, later_ms, dur_ms in steps:
+        now += later_ms
+        schedule.rest(group, is_at_rest)
+        if schedule.choose(group, now, out_of_turn={"c"} if is_wanted else frozenset()).ask:
+            assert now >= free_ts
+            assert schedule.choose(group, now + 60_000, out_of_turn={"c"}).ask == ()
+            asked.append(now)
+            now += dur_ms
+            schedule.answered(group, "c", asked[-1], dur_ms, "207" if dur_ms > 10_000 else "")
+            free_ts = now + CLIENT_PAUSE_MS
+    assert most_in_a_minute(asked) <= FOLLOW_UPS_A_MINUTE + 2 * IN_TURN_A_MINUTE
+
+
+def test_client_that_is_always_wanted_is_asked_a_few_times_a_minute() -> None:
+    schedule, asked = clients(Policy()), []
+    for now in range(NOW, NOW + 600_000, 5_000):
+        if schedule.choose("g", now, out_of_turn={"c"}).ask:
+            schedule.answered("g", "c", now, 10, "")
+            asked.append(now)
+    assert most_in_a_minute(asked) <= FOLLOW_UPS_A_MINUTE + IN_TURN_A_MINUTE
+
+
+IN_TURN_A_MINUTE = 1 + 60_000 // (PERIOD - PERIOD // 4)  # the turn after a request out of turn may come earlier
+
+
+def most_in_a_minute(asked: list[int]) -> int:
+    return max((sum(first <= ts < first + 60_000 for ts in asked) for first in asked), default=0)
 
 
 def row(consumer: int, broker: int = 5) -> OffsetRow:

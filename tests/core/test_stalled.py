@@ -328,3 +328,20 @@ def test_where_members_do_not_subscribe_to_the_topic_brokers_refuse_pulls() -> N
     fleet.stick()
     fleet.run(150)
     assert fleet.alert("STALLED").cause == "SUBSCRIPTION_MISMATCH"
+
+
+@pytest.mark.parametrize(("last", "fires"), [(129.999, set()), (130.0, {("T", "ORPHANED")})])
+def test_a_queue_that_nobody_owns_and_that_stands_still_fires_at_once(last: float, fires: set[tuple[str, str]]) -> None:
+    """Without the offsets all members must say again that they do not own it."""
+    fleet = Fleet(**NO_OFFSETS, report_every=0)
+    fleet.join("x", "y")
+    fleet.run(65)
+    offsets(fleet, 100, 50, 50, at=70)
+    fleet.run(60)
+    fleet.own("x", "a1-3")
+    fleet.report("x", 127)
+    fleet.report("y", 128)
+    offsets(fleet, 200, 50, 50, at=last)
+    fleet.run(5)
+    assert fleet.finding("a0").finding == "ORPHANED"
+    assert fleet.firing() == fires

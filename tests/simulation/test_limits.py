@@ -94,11 +94,11 @@ def drop(client: Consumer) -> None:
 @pytest.mark.parametrize(
     ("disturb", "owners", "never_s", "always_s"),
     [
-        ((nothing,), 2, 20, 40),
-        ((nothing,), 0, 20, 40),
-        ((no_traffic,), 0, 20, 40),
-        ((has_joined,), 2, 45, 70),
-        ((one_is_mute,), 2, 20, 40),
+        ((nothing,), 2, 5, 35),
+        ((nothing,), 0, 5, 35),
+        ((no_traffic,), 0, 5, 35),
+        ((has_joined,), 2, 15, 40),
+        ((one_is_mute,), 2, 5, 35),
         ((one_is_mute,), 0, 70, 100),
         ((a_list_never_comes,), 0, 70, 100),
         ((one_is_mute, no_traffic), 0, 600, None),

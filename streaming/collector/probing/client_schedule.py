@@ -5,13 +5,15 @@ small client drops out of its group. So a client, in however many groups it is, 
 rests between two; one that does not answer, or slowly, is asked ever less often.
 """
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from streaming.collector.probing.policy import (
     CLIENT_PAUSE_MS,
     FIRST_ASK_AFTER_JOIN_MS,
+    FOLLOW_UPS_A_MINUTE,
     MAX_BACKOFF_MS,
     SLOW_ANSWER_MS,
     Policy,
@@ -29,7 +31,8 @@ STEPS = 3  # more doublings than this change nothing
 class _Client:
     """``due_ts`` and ``chosen_ts`` (its last turn) by group.
 
-    ``steps`` doubles its period that often, for ``trouble``; it rests until ``free_ts``.
+    ``steps`` doubles its period that often, for ``trouble``; it rests until ``free_ts``. ``follow_ups``: when it was
+    last asked out of turn.
     """
 
     due_ts: dict[str, int] = field(default_factory=dict)
@@ -38,6 +41,12 @@ class _Client:
     steps: int = 0
     trouble: str = ""
     is_busy: bool = False
+    follow_ups: deque[int] = field(default_factory=lambda: deque(maxlen=FOLLOW_UPS_A_MINUTE))
+
+    def may_be_asked_out_of_turn(self, now: int) -> bool:
+        """Whether it answers well, and was not asked out of turn too often."""
+        is_used_up = len(self.follow_ups) == FOLLOW_UPS_A_MINUTE and now - self.follow_ups[0] < 60_000
+        return not self.trouble and self.free_ts <= now and not is_used_up
 
 
 class Chosen(NamedTuple):
@@ -53,6 +62,7 @@ class ClientSchedule:
         self._clients: dict[str, _Client] = {}
         self._members: dict[str, frozenset[str]] = {}
         self._held: set[str] = set()
+        self._at_rest: set[str] = set()
         self._began_ts: int | None = None
 
     def know(self, group: str, client_ids: Iterable[str], now: int) -> None:
@@ -71,24 +81,37 @@ class ClientSchedule:
 
     def forget_group(self, group: str) -> None:
         self._held.discard(group)
+        self._at_rest.discard(group)
         for client_id in self._members.pop(group, frozenset()):
             self._forget(group, client_id)
 
-    def choose(self, group: str, now: int, why_nobody: str = "") -> Chosen:
-        """Whom to ask in this round of the group; nobody, if there is a reason: then it has no turn to wait for."""
+    def rest(self, group: str, is_at_rest: bool) -> None:
+        """Whether the group is at rest: then its clients are asked less often."""
+        (self._at_rest.add if is_at_rest else self._at_rest.discard)(group)
+
+    def choose(self, group: str, now: int, why_nobody: str = "", out_of_turn: Set[str] = frozenset()) -> Chosen:
+        """Whom to ask in this round of the group; nobody, if there is a reason: then it has no turn to wait for.
+
+        ``out_of_turn``: clients to ask now though it is not their turn, if they may be.
+        """
         (self._held.add if why_nobody else self._held.discard)(group)
         ask, not_asked = [], {}
         for client_id in sorted(self._members.get(group, ())):
-            reason = self._why_not(client_id, group, now)
+            reason = self._why_not(client_id, group, now, client_id in out_of_turn)
             if reason is None:
                 reason = why_nobody or None
             if reason is None:
-                self._clients[client_id].is_busy = True
-                self._clients[client_id].chosen_ts[group] = now
+                self._note_asked(self._clients[client_id], group, now)
                 ask.append(client_id)
             elif reason:
                 not_asked[client_id] = reason
         return Chosen(tuple(ask), not_asked)
+
+    def _note_asked(self, client: _Client, group: str, now: int) -> None:
+        if self._due_ts(client, group) > now:
+            client.follow_ups.append(now)
+        client.is_busy = True
+        client.chosen_ts[group] = now
 
     def answered(self, group: str, client_id: str, asked_ts: int, dur_ms: float, trouble: str) -> None:
         """It is no longer on its way. ``trouble`` says why it should be asked less often, if it should."""
@@ -102,7 +125,8 @@ class ClientSchedule:
         rest = min(period << client.steps, max(period, MAX_BACKOFF_MS))
         answered_ts = asked_ts + round(dur_ms)
         if group in client.due_ts:
-            client.due_ts[group] = rest + (answered_ts if client.trouble else asked_ts)
+            due_ts = rest + (answered_ts if client.trouble else asked_ts)
+            client.due_ts[group] = due_ts - self._earlier_ms(client_id, client, group)
         pause = rest // max(1, len(client.due_ts)) if client.trouble else 0
         client.free_ts = answered_ts + max(CLIENT_PAUSE_MS if self._policy.spreads else 0, pause)
         self._drop_if_gone(client_id, client)
@@ -113,7 +137,7 @@ class ClientSchedule:
             client.is_busy = False
             self._drop_if_gone(client_id, client)
 
-    def _why_not(self, client_id: str, group: str, now: int) -> str | None:
+    def _why_not(self, client_id: str, group: str, now: int, is_wanted: bool) -> str | None:
         """None: ask it. Empty: it is not due, which needs no word."""
         if not self._policy.running_info_ms:
             return SWITCHED_OFF
@@ -124,15 +148,28 @@ class ClientSchedule:
             return STILL_BUSY
         if client.trouble and max(client.free_ts, client.due_ts[group]) > now:
             return f"backing off after {client.trouble}"
-        if client.due_ts[group] > now:
+        if is_wanted and client.may_be_asked_out_of_turn(now):
+            return None
+        if self._due_ts(client, group) > now:
             return ""
         return OTHER_GROUP if client.free_ts > now or self._is_turn_of_another(client, group, now) else None
 
     def _is_turn_of_another(self, client: _Client, group: str, now: int) -> bool:
         """Among groups that are due, the one asked longest ago goes first, or the last would never be asked."""
         last = client.chosen_ts.get(group, 0)
-        due = (other for other, due_ts in client.due_ts.items() if due_ts <= now and other not in self._held)
+        due = (other for other in client.due_ts if self._due_ts(client, other) <= now and other not in self._held)
         return any(client.chosen_ts.get(other, 0) < last for other in due)
+
+    def _earlier_ms(self, client_id: str, client: _Client, group: str) -> int:
+        """Clients that were asked together, out of turn, are spread over the last quarter of the period."""
+        was_follow_up = bool(client.follow_ups) and client.follow_ups[-1] == client.chosen_ts.get(group)
+        is_to_spread = was_follow_up and not client.trouble
+        return self._policy.phase(f"{client_id} {group}", self._policy.running_info_ms // 4) if is_to_spread else 0
+
+    def _due_ts(self, client: _Client, group: str) -> int:
+        longer_ms = self._policy.running_info_at_rest_ms - self._policy.running_info_ms
+        is_at_rest = group in self._at_rest and group in client.chosen_ts and not client.trouble
+        return client.due_ts[group] + (longer_ms if is_at_rest else 0)
 
     def _phase(self, client_id: str, group: str, wait: int) -> int:
         period = self._policy.running_info_ms

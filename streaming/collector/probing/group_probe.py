@@ -6,6 +6,7 @@ from zlib import crc32
 
 from schemas.identity import retry_topic
 from streaming.collector.probing.cluster_view import ClusterView
+from streaming.collector.probing.follow_ups import FollowUps
 from streaming.collector.probing.lists import confirmed, is_about_client
 from streaming.collector.probing.memory import Remembered
 from streaming.collector.probing.policy import KEEP_WATCHING_MS, RUNNING_INFO_TIMEOUT_MS, SLOW_ANSWER_MS
@@ -22,6 +23,7 @@ from streaming.collector.translation.answers import (
     RunningInfoAnswer,
 )
 from streaming.collector.translation.broker_view import listed as listed_ids
+from streaming.collector.translation.routes import KnownRoute
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.bodies import Asked
 from streaming.collector.wire.client import JUST_NOW, Lane, Reply
@@ -43,6 +45,7 @@ class GroupProbe:
         self._members: dict[str, tuple[str, ...]] = {}
         self._message_model: str | None = None
         self._unread = UnreadQueues()
+        self._follow_ups = FollowUps(view.policy.timing)
         self._asked: list[str] = []
         self._not_asked: dict[str, str] = {}
         self._is_new = True
@@ -99,6 +102,8 @@ class GroupProbe:
         self._had_members |= self.has_members
         hosted = {place: n for place, n in self._read_queue_nums().items() if place[0] in self._members}
         self._unread.hosted(hosted, self._view.clock.steady_ms())
+        self._follow_ups.listed(self._members)
+        self._follow_ups.routed(self._known_routes())
         offsets = asyncio.ensure_future(self._ask_offsets())
         await asyncio.wait([offsets], timeout=SLOW_ANSWER_MS / 1000)  # they say whether clients may be asked
         await asyncio.gather(offsets, self._ask_clients(listed))
@@ -172,16 +177,21 @@ class GroupProbe:
 
     def _read_queue_nums(self) -> dict[tuple[str, str], int]:
         """By broker and topic."""
-        routes = {topic: self._view.translation.routes.get(topic)[0] for topic in self.topics}
-        numbers = {topic: route.read_queue_nums() for topic, route in routes.items() if route}
+        numbers = {topic: route.read_queue_nums() for topic, route in self._known_routes().items()}
         return {(broker, topic): number for topic, those in numbers.items() for broker, number in those.items()}
+
+    def _known_routes(self) -> dict[str, KnownRoute]:
+        routes = {topic: self._view.translation.routes.get(topic)[0] for topic in self.topics}
+        return {topic: route for topic, route in routes.items() if route}
 
     async def _ask_clients(self, listed: Iterable[str]) -> None:
         """All at once. The round waits a moment for their answers; later answers give their events as they come."""
         clients, now = self._view.clients, self._view.clock.steady_ms()
         if self._members:
             clients.know(self.name, listed, now)
-        chosen = clients.choose(self.name, now, self._why_nobody(now))
+        out_of_turn = self._follow_ups.due(now)
+        clients.rest(self.name, self._follow_ups.is_at_rest(now))
+        chosen = clients.choose(self.name, now, self._why_nobody(now), out_of_turn)
         self._not_asked = dict(chosen.not_asked)
         asking = [self._view.in_background(self._ask_client(client_id)) for client_id in chosen.ask]
         if asking:
@@ -202,6 +212,8 @@ class GroupProbe:
         reply = await self._view.ask(broker, request, Lane.CLIENTS, RUNNING_INFO_TIMEOUT_MS)
         answer = bodies.running_info(reply, Asked(self._view.cluster, broker, self.name), client_id)
         self._note(client_id, answer, reply)
+        if answer.code == SUCCESS:
+            self._follow_ups.reported(client_id, answer, self._view.clock.steady_ms())
         if is_about_client(answer):
             self._take(answer)
 
@@ -235,6 +247,7 @@ class GroupProbe:
 
     def _end(self, is_look: bool = False) -> None:
         ts, asked, not_asked = self._view.clock.now_ms(), tuple(self._asked), self._not_asked
+        self._follow_ups.round_ended(self._view.clock.steady_ms())
         events = self._group.end_round(ts, asked, not_asked, is_look)
         cluster = self._view.cluster
         self._view.record(

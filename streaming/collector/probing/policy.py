@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from zlib import crc32
 
+from streaming.core.default_timers import Timing
+
 SLOW_ANSWER_MS = 1_000  # a client that takes longer is asked less often, and a round waits no longer for an answer
 RUNNING_INFO_TIMEOUT_MS = 12_000  # a broker gives its client 10 s, then answers 207
 MAX_BACKOFF_MS = 60_000  # a client that answers slowly or not at all is asked at least this often
 CLIENT_PAUSE_MS = 4_000  # between two requests to one client, in however many groups it is
+FOLLOW_UPS_A_MINUTE = 3  # requests to one client out of turn, at most, in however many groups it is
 FIRST_ASK_AFTER_JOIN_MS = 5_000
 LOOK_MS = 50_000  # groups without members are asked for their lists so often: new members are noticed within a minute
 REPORT_ALL_MS = 200_000  # after a start without a memory: then it is known which groups have no members
@@ -16,6 +19,7 @@ KEEP_WATCHING_MS = 600_000  # a group that lost its members, and a broker that n
 RETRY_ROUTE_MS = 60_000
 GROUPS_MS = 30_000  # groups and their settings
 TABLES_TIMEOUT_MS = 10_000  # of groups and of offsets: these answers can be long
+DEFAULT_TIMING = Timing()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,7 @@ class Policy:
     ``backlogs``: of how many groups without members offsets are asked in one round, at most; each group once in 50 s.
     Events are sent of a group from when messages wait in it. ``empty_ms``: between rounds of a group long empty.
     ``confirms``: rounds confirm what has not changed; false: it is told in full each time.
+    ``timing``: the job's, which says from when on reports count.
     """
 
     interval_ms: int = 5_000
@@ -46,6 +51,13 @@ class Policy:
     backlogs: int = 0
     empty_ms: int = LOOK_MS
     confirms: bool = True
+    timing: Timing = DEFAULT_TIMING
+
+    @property
+    def running_info_at_rest_ms(self) -> int:
+        """How often a client of a group at rest is asked: less often, but three times before its report is too old."""
+        longest = max(self.running_info_ms, self.timing.report_max_age_ms // 3)
+        return min(self.running_info_ms * 3 // 2, longest) if self.spreads else self.running_info_ms
 
     def covers(self, group: str) -> bool:
         """Whether a group is to be watched at all."""

@@ -11,7 +11,7 @@ EVERY_MS = 300_000
 LIST_EVERY_MS = 60_000  # membership is what everything rests on, so a list is told in full more often than all else
 # After a change, for so long:
 LIST_WITHIN_MS = 12_000  # three markers
-REPORTS_WITHIN_MS = 45_000  # a client is asked every 20 s
+REPORTS_WITHIN_MS = 45_000  # a client is asked every 30 s, sooner once more where its report disagrees with others
 HEARTBEATS_WITHIN_MS, HEARTBEATS_APART_MS = 65_000, 30_000
 VERSIONS = 2**16 - 1  # enough: a version is looked at only where all tellings of a change were lost
 

@@ -7,7 +7,7 @@ from schemas.observed import Observed, observed
 from streaming.core.alerts.deploy_wait import is_rolling_deploy, waits_for_deploy
 from streaming.core.causes.explanation import Explanation
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.evidence.stalls import stall_of
+from streaming.core.evidence.stalls import is_not_pulled, stall_of
 from streaming.core.finding_kinds import ALERTING, ALERTING_OF_QUEUES, BY_OFFSETS, KINDS, fires_after_ms
 from streaming.core.findings.group_findings import GroupFinding, severity_of
 from streaming.core.findings.queue_findings import TopicFindings
@@ -93,10 +93,11 @@ def _is_ripe(group: Group, index: int, findings: TopicFindings) -> bool:
 
     Clients are asked at different instants: a queue that moves between two of them looks lost, or owned twice, until
     the one asked first has been asked again. Where members change faster than that, a queue may move to and fro, and it
-    must look owned twice for as long as a report may be old.
+    must look owned twice for as long as a report may be old. A queue that nobody owns need not be said again to have no
+    owner if its offsets stand still for as long as a stall takes.
     """
     verdict, queue, timing = findings.verdicts[index], group.state.queues[index], group.timing
-    if verdict.kind in BY_OFFSETS:
+    if verdict.kind in BY_OFFSETS or (verdict.kind is Kind.ORPHANED and is_not_pulled(findings.evidence, index)):
         return True
     hold_ms = fires_after_ms(verdict.kind, verdict.severity, timing)
     if verdict.kind is Kind.DUPLICATED and verdict.oldest_ts < findings.evidence.ready_ts:

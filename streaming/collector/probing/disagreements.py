@@ -1,0 +1,53 @@
+"""Which queues have no owner, or too many, by what clients have reported: those concerned are to say it again."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from streaming.collector.translation.answers import RunningInfoAnswer
+from streaming.collector.translation.reports import message_model, start_ts
+from streaming.core.evidence.exclusions import PULLS
+
+Queue = tuple[str, str, int]  # topic, broker name, queue id
+
+
+class Said(NamedTuple):
+    """What a client answered last, and when. ``names_its_queues``: it would name a queue that it owns."""
+
+    ts: int
+    start_ts: int
+    owned: frozenset[Queue]
+    topics: frozenset[str]
+    names_its_queues: bool
+    broadcasts: bool
+
+
+def said(answer: RunningInfoAnswer, ts: int) -> Said:
+    """Of an answer to a request for running info."""
+    owned = frozenset((q.topic, q.broker_name, q.queue_id) for q in answer.mq_table or () if not q.droped)
+    topics = frozenset(one if isinstance(one, str) else one.topic for one in answer.subscriptions or ())
+    pulls = not owned and answer.consume_type == PULLS
+    broadcasts = message_model(answer.message_model) == "BROADCASTING"
+    return Said(
+        ts, start_ts(answer.start_timestamp) or 0, owned, topics, not (pulls or answer.mq_pop_table), broadcasts
+    )
+
+
+def disagreements(
+    queues: Iterable[Queue], members: Iterable[str], reports: Mapping[str, Said]
+) -> dict[Queue, frozenset[str]]:
+    """Queue of one topic -> who must say it again, by the reports that count.
+
+    Two owners need only their own reports. That nobody owns a queue needs those of all members.
+    """
+    everybody = frozenset(members)
+    is_complete = bool(everybody) and all(c in reports and reports[c].names_its_queues for c in everybody)
+    owners: dict[Queue, set[str]] = {}
+    for client_id in everybody & reports.keys():
+        for queue in reports[client_id].owned:
+            owners.setdefault(queue, set()).add(client_id)
+    if any(one.broadcasts for one in reports.values()):
+        return {q: everybody for q in queues if is_complete and len(owners.get(q, ())) < len(everybody)}
+    concerned = {q: frozenset(owners.get(q, ())) or everybody for q in queues}
+    return {
+        q: those for q, those in concerned.items() if len(owners.get(q, ())) > 1 or (is_complete and q not in owners)
+    }

@@ -1,0 +1,238 @@
+"""Whom the collector asks out of turn: after the grace of a change, and again where reports disagree."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from schemas.events import RouteQueues
+from streaming.collector.probing.disagreements import Said, disagreements
+from streaming.collector.probing.follow_ups import FollowUps
+from streaming.collector.probing.report_graces import ReportGraces
+from streaming.collector.translation.answers import SUCCESS, ProcessQueue, RunningInfoAnswer, SubscriptionData
+from streaming.collector.translation.routes import KnownRoute
+from streaming.core.default_timers import Timing
+
+TIMING = Timing()
+NOW = 1_000_000
+GRACE, ROUTE, BROKER = TIMING.grace_membership_ms, TIMING.grace_route_ms, TIMING.grace_broker_ms
+ROUND = 5_000
+
+
+def route(*brokers: str, queues: int = 2) -> KnownRoute:
+    return KnownRoute(tuple(RouteQueues(broker, queues, queues, 6) for broker in brokers))
+
+
+def graces(**lists: str) -> ReportGraces:
+    known = ReportGraces(TIMING)
+    known.routed({"T": route("a", "b")})
+    known.listed(dict.fromkeys("ab", ("c", "d")))
+    known.round_ended(NOW)
+    return known
+
+
+def test_reports_count_from_the_grace_of_the_last_list_on() -> None:
+    known = graces()
+    assert known.counts_from("T") == NOW + GRACE
+    known.listed({"b": ("c",)})
+    assert known.counts_from("T") is None
+    known.round_ended(NOW + ROUND)
+    assert known.counts_from("T") == NOW + ROUND + GRACE
+    assert known.is_under_way(NOW + ROUND + GRACE - 1)
+    assert not known.is_under_way(NOW + ROUND + GRACE)
+
+
+def test_order_in_a_list_is_no_change() -> None:
+    known = graces()
+    known.listed({"a": ("d", "c")})
+    assert known.counts_from("T") == NOW + GRACE
+
+
+def test_list_of_a_broker_without_the_topic_does_not_matter() -> None:
+    known = graces()
+    known.listed({"z": ("c",)})
+    known.round_ended(NOW + ROUND)
+    assert known.counts_from("T") == NOW + GRACE
+
+
+@pytest.mark.parametrize(
+    ("changed", "grace_ms"),
+    [
+        (route("a", "b", queues=4), ROUTE),
+        (route("a"), BROKER),
+        (route("a", "b")._replace(others=(route("a", "b").others or (), ())), BROKER),
+    ],
+    ids=["queues were added", "a broker went", "name servers differ"],
+)
+def test_a_changed_route_has_a_grace_of_its_own(changed: KnownRoute, grace_ms: int) -> None:
+    known = graces()
+    known.routed({"T": changed})
+    known.round_ended(NOW + ROUND)
+    assert known.counts_from("T") == NOW + ROUND + grace_ms
+
+
+def test_a_topic_that_is_new_to_the_group_has_one_too() -> None:
+    known = graces()
+    known.routed({"T": route("a", "b"), "U": route("a")})
+    known.round_ended(NOW + ROUND)
+    assert known.counts_from("T") == NOW + GRACE
+    assert known.counts_from("U") == NOW + ROUND + ROUTE
+
+
+def test_orderly_groups_take_longer() -> None:
+    known = graces()
+    known.orderly = True
+    known.listed({"a": ("c",)})
+    known.round_ended(NOW)
+    assert known.counts_from("T") == NOW + GRACE + TIMING.grace_orderly_extra_ms
+
+
+Q0, Q1 = ("T", "a", 0), ("T", "a", 1)
+
+
+def says(*owned: tuple[str, str, int], names_its_queues: bool = True, broadcasts: bool = False) -> Said:
+    return Said(NOW, 0, frozenset(owned), frozenset("T"), names_its_queues, broadcasts)
+
+
+@pytest.mark.parametrize(
+    ("reports", "expected"),
+    [
+        ({"c": says(Q0), "d": says(Q1)}, {}),
+        ({"c": says(Q0, Q1), "d": says(Q1)}, {Q1: "cd"}),
+        ({"c": says(Q0, Q1), "d": says(Q1), "e": says()}, {Q1: "cd"}),
+        ({"c": says(Q0), "d": says()}, {Q1: "cd"}),
+        ({"c": says(Q0, Q1)}, {}),
+        ({"c": says(Q0), "d": says(names_its_queues=False)}, {}),
+        ({"c": says(Q0, Q1, broadcasts=True), "d": says(Q0, broadcasts=True)}, {Q1: "cd"}),
+        ({"c": says(Q0, Q1, broadcasts=True), "d": says(Q0, Q1, broadcasts=True)}, {}),
+    ],
+    ids=[
+        "each has one owner", "two owners", "only the owners are concerned", "nobody owns it", "one owns all",
+        "a member that does not name its queues may own it", "broadcasting: one lacks it", "broadcasting: all own all",
+    ],
+)  # fmt: skip
+def test_who_must_say_it_again(reports: Mapping[str, Said], expected: Mapping[tuple[str, str, int], str]) -> None:
+    found = disagreements([Q0, Q1], reports.keys(), reports)
+    assert found == {queue: frozenset(those) for queue, those in expected.items()}
+
+
+def test_nobody_owns_it_only_once_all_members_have_reported() -> None:
+    assert disagreements([Q0, Q1], ("c", "d"), {"c": says(Q0)}) == {}
+
+
+def answer(*owned: tuple[str, str, int], start: int = 1, orderly: bool = False) -> RunningInfoAnswer:
+    return RunningInfoAnswer(
+        ts=0,
+        broker="a",
+        client_id="",
+        code=SUCCESS,
+        mq_table=tuple(ProcessQueue(*queue) for queue in owned),
+        subscriptions=(SubscriptionData("T"),),
+        start_timestamp=start,
+        orderly=orderly,
+    )
+
+
+READY = NOW + GRACE
+
+
+def group() -> FollowUps:
+    """Two members, of which one has just joined."""
+    ups = FollowUps(TIMING)
+    ups.routed({"T": route("a")})
+    ups.listed({"a": ("c", "d")})
+    ups.round_ended(NOW)
+    return ups
+
+
+def test_all_are_asked_when_their_reports_begin_to_count() -> None:
+    ups = group()
+    ups.reported("c", answer(Q0), READY - 1)
+    assert ups.due(READY - 1) == frozenset()
+    assert not ups.is_at_rest(READY - 1)
+    assert ups.due(READY) == {"c", "d"}
+    ups.reported("c", answer(Q0), READY)
+    assert ups.due(READY + 1) == {"d"}
+    ups.reported("d", answer(Q1), READY + 1)
+    assert ups.due(READY + 2) == frozenset()
+    assert ups.is_at_rest(READY + 2)
+
+
+def test_a_change_meanwhile_begins_a_new_grace() -> None:
+    ups = group()
+    ups.due(READY)
+    ups.listed({"a": ("c", "d", "e")})
+    ups.round_ended(READY + 600)
+    for client_id in "cd":
+        ups.reported(client_id, answer(), READY + 700)
+    assert ups.due(READY + ROUND) == frozenset()
+    assert ups.due(READY + 600 + GRACE) == {"c", "d", "e"}
+
+
+def test_a_queue_without_an_owner_is_said_again_by_all_and_only_once() -> None:
+    ups = group()
+    ups.due(READY)
+    ups.reported("c", answer(Q0), READY + 100)
+    ups.reported("d", answer(), READY + 200)
+    assert ups.due(READY + ROUND) == {"c", "d"}
+    ups.reported("c", answer(Q0), READY + ROUND)
+    assert ups.due(READY + 2 * ROUND) == {"d"}
+    ups.reported("d", answer(), READY + 2 * ROUND)
+    assert ups.due(READY + 3 * ROUND) == frozenset()
+    assert not ups.is_at_rest(READY + 3 * ROUND)
+
+
+def test_a_disagreement_that_goes_away_is_not_followed_up() -> None:
+    ups = group()
+    ups.due(READY)
+    ups.reported("c", answer(Q0), READY + 100)
+    ups.reported("d", answer(), READY + 200)
+    ups.reported("d", answer(Q1), READY + 300)
+    assert ups.due(READY + ROUND) == frozenset()
+    assert ups.is_at_rest(READY + ROUND)
+
+
+def test_reports_that_disagree_during_a_grace_are_not_followed_up() -> None:
+    ups = group()
+    ups.reported("c", answer(Q0, Q1), NOW + 1)
+    ups.reported("d", answer(Q0, Q1), NOW + 2)
+    assert ups.due(NOW + 3) == frozenset()
+
+
+def test_at_rest_a_new_disagreement_is_followed_up_at_once() -> None:
+    ups = group()
+    ups.due(READY)
+    ups.reported("c", answer(Q0), READY)
+    ups.reported("d", answer(Q1), READY)
+    ups.due(READY + 1)
+    ups.reported("c", answer(Q0, Q1), READY + 60_000)
+    assert ups.due(READY + 60_001) == {"c", "d"}
+
+
+def test_a_client_that_was_started_again_between_two_rounds_begins_a_grace() -> None:
+    ups = group()
+    ups.due(READY)
+    ups.reported("c", answer(Q0), READY)
+    ups.reported("d", answer(Q1), READY)
+    ups.reported("d", answer(start=2), READY + 10_000)
+    ups.round_ended(READY + 10_500)
+    assert ups.due(READY + 15_000) == frozenset()
+    assert ups.due(READY + 10_500 + GRACE) == {"c", "d"}
+
+
+def test_topics_that_nobody_subscribes_to_have_no_owners() -> None:
+    ups = group()
+    ups.routed({"T": route("a"), "U": route("a")})
+    ups.round_ended(NOW)
+    ups.due(NOW + ROUTE)
+    for client_id, queue in (("c", Q0), ("d", Q1)):
+        ups.reported(client_id, answer(queue), NOW + ROUTE)
+    assert ups.due(NOW + ROUTE + ROUND) == frozenset()
+
+
+def test_orderly_group_is_asked_after_its_longer_grace() -> None:
+    ups = group()
+    ups.reported("c", answer(orderly=True), NOW + 1)
+    ups.listed({"a": ("c",)})
+    ups.round_ended(NOW + 2)
+    assert ups.due(NOW + 2 + GRACE) == frozenset()
+    assert ups.due(NOW + 2 + GRACE + TIMING.grace_orderly_extra_ms) == {"c"}
