@@ -5,10 +5,10 @@ Whom it asks when is decided by the live collector's own schedules. ``docs/colle
 
 from collections.abc import Callable, Iterable
 from random import Random
-from zlib import crc32
 
 from schemas.events import AnyEvent
 from schemas.identity import retry_topic
+from streaming.collector.probing.asked_through import AskedThrough
 from streaming.collector.probing.client_schedule import ClientSchedule
 from streaming.collector.probing.follow_ups import FollowUps
 from streaming.collector.probing.lists import confirmed
@@ -25,6 +25,7 @@ from streaming.collector.translation.answers import (
 )
 from streaming.collector.translation.broker_view import listed as listed_ids
 from streaming.collector.translation.cluster import ClusterTranslation
+from streaming.collector.translation.reports import start_ts
 from streaming.collector.translation.routes import KnownRoute
 from streaming.simulation import answers
 from streaming.simulation.broker import Broker, Client
@@ -61,6 +62,7 @@ class Collector:
         self._clients, self._offsets, self._unread = ClientSchedule(policy), OffsetSchedule(policy), UnreadQueues()
         self._routes = RouteSchedule(policy)
         self._follow_ups = FollowUps(policy.timing)
+        self._asked_through = AskedThrough()
         self._message_model: str | None = None
         self._hosted_ts: dict[str, int] = {}
         self._had_members = False
@@ -180,7 +182,7 @@ class Collector:
     def _ask(self, client_id: str) -> bool:
         """Whether its answer will be late."""
         now, clock, group = self._fleet.now, self._fleet.clock, self._fleet.group
-        broker_name = self._broker_to_ask_through(client_id)
+        broker_name = self._asked_through.next(client_id, self._members)
         if broker_name is None:
             self._clients.not_sent(client_id)
             self._not_asked[client_id] = "no broker that answers lists it"
@@ -198,12 +200,9 @@ class Collector:
         clock.after(TIMEOUT_MS, self._take_timeout, client_id, broker_name, now, self._now())
         return True
 
-    def _broker_to_ask_through(self, client_id: str) -> str | None:
-        names = sorted(name for name, ids in self._members.items() if client_id in ids)
-        return names[crc32(client_id.encode()) % len(names)] if names else None
-
     def _take_timeout(self, client_id: str, broker_name: str, asked_ts: int, ts: int) -> None:
         self._clients.answered(self._fleet.group, client_id, asked_ts, TIMEOUT_MS, "no answer within 10 s")
+        self._asked_through.answered(client_id, broker_name)
         self.timeouts.append((self._fleet.now, client_id))
         answer = RunningInfoAnswer(
             ts=ts, dur_ms=TIMEOUT_MS, broker=broker_name, client_id=client_id, code=CONSUME_MSG_TIMEOUT
@@ -216,6 +215,7 @@ class Collector:
         self._clients.answered(self._fleet.group, client.client_id, asked_ts, dur_ms, trouble)
         if client.answers:
             answer = client.running_info(broker_name, ts, dur_ms)
+            self._asked_through.answered(client_id, broker_name, start_ts(answer.start_timestamp) or 0)
             self._follow_ups.reported(client_id, answer, self._fleet.now)
             self._take(answer)
 

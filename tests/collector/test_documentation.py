@@ -7,9 +7,11 @@ from pathlib import Path
 from schemas.codec import decode_record
 from schemas.events import AssignmentReport
 from streaming.collector.probing import client_schedule, group_probe
+from streaming.collector.probing.follow_ups import TRIES_AT_MOST
 from streaming.collector.probing.policy import (
     CLIENT_PAUSE_MS,
     FIRST_ASK_AFTER_JOIN_MS,
+    FOLLOW_UPS_A_MINUTE,
     GROUPS_MS,
     LOOK_MS,
     RETRY_ROUTE_MS,
@@ -53,3 +55,6 @@ def test_numbers_are_those_of_the_code() -> None:
         assert f"{ms // 1000} s" in said
     assert f"At most {Lane.CLIENTS.value} requests are with one broker" in TEXT
     assert client_schedule.SLOW_ANSWER_MS == 1_000
+    assert FOLLOW_UPS_A_MINUTE == TRIES_AT_MOST == 4
+    assert "gets\nfour of them a minute at most" in TEXT
+    assert "four brokers were tried" in TEXT

@@ -1,12 +1,15 @@
 """Whom the collector asks out of turn: after the grace of a change, and again where reports disagree."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 import pytest
 
 from schemas.events import RouteQueues
+from streaming.collector.probing.asked_through import NO_ANSWER, AskedThrough, broker_of
 from streaming.collector.probing.disagreements import Said, disagreements
 from streaming.collector.probing.follow_ups import FollowUps
+from streaming.collector.probing.last_answers import LastAnswers
 from streaming.collector.probing.report_graces import ReportGraces
 from streaming.collector.translation.answers import SUCCESS, ProcessQueue, RunningInfoAnswer, SubscriptionData
 from streaming.collector.translation.routes import KnownRoute
@@ -89,8 +92,8 @@ def test_orderly_groups_take_longer() -> None:
 Q0, Q1 = ("T", "a", 0), ("T", "a", 1)
 
 
-def says(*owned: tuple[str, str, int], names_its_queues: bool = True, broadcasts: bool = False) -> Said:
-    return Said(NOW, 0, frozenset(owned), frozenset("T"), names_its_queues, broadcasts)
+def says(*owned: tuple[str, str, int], names_its_queues: bool = True, broadcasts: bool = False) -> list[Said]:
+    return [Said(NOW, 0, frozenset(owned), frozenset("T"), names_its_queues, broadcasts)]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +113,7 @@ def says(*owned: tuple[str, str, int], names_its_queues: bool = True, broadcasts
         "a member that does not name its queues may own it", "broadcasting: one lacks it", "broadcasting: all own all",
     ],
 )  # fmt: skip
-def test_who_must_say_it_again(reports: Mapping[str, Said], expected: Mapping[tuple[str, str, int], str]) -> None:
+def test_who_must_say_it_again(reports: Mapping[str, list[Said]], expected: Mapping[tuple[str, str, int], str]) -> None:
     found = disagreements([Q0, Q1], reports.keys(), reports)
     assert found == {queue: frozenset(those) for queue, those in expected.items()}
 
@@ -236,3 +239,100 @@ def test_orderly_group_is_asked_after_its_longer_grace() -> None:
     ups.round_ended(NOW + 2)
     assert ups.due(NOW + 2 + GRACE) == frozenset()
     assert ups.due(NOW + 2 + GRACE + TIMING.grace_orderly_extra_ms) == {"c"}
+
+
+def twice(brokers: int = 2) -> FollowUps:
+    """A second instance has joined under the id c, or its connection has died."""
+    ups, names = FollowUps(TIMING), tuple(f"b{number}" for number in range(brokers))
+    ups.routed({"T": route("a")})
+    ups.listed({"a": ("c",), **dict.fromkeys(names[1:], ("c",))})
+    ups.round_ended(NOW - 100_000)
+    ups.reported("c", answer(Q0, Q1, start=1), NOW - 50_000)
+    ups.listed({"a": ("c", "c"), **dict.fromkeys(names[1:], ("c", "c"))})
+    ups.round_ended(NOW)
+    return ups
+
+
+@pytest.mark.parametrize(("brokers", "asked"), [(1, 1), (2, 2), (3, 3), (9, 4)])
+def test_an_id_listed_twice_is_asked_for_once_a_broker(brokers: int, asked: int) -> None:
+    """While the same instance answers each time."""
+    ups, now = twice(brokers), READY
+    for _ in range(asked):
+        assert ups.due(now) == {"c"}
+        ups.reported("c", answer(Q0, Q1, start=1), now)
+        now += ROUND
+    assert ups.due(now) == frozenset()
+
+
+def test_both_instances_report_their_queues_again() -> None:
+    ups = twice()
+    for start in (1, 2):
+        assert ups.due(READY) == {"c"}
+        ups.reported("c", answer(Q0, Q1, start=start), READY + start)
+    for start in (2, 1):
+        assert ups.due(READY + ROUND) == {"c"}
+        ups.reported("c", answer(Q0, Q1, start=start), READY + ROUND)
+    assert ups.due(READY + 2 * ROUND) == frozenset()
+
+
+def test_a_second_instance_that_reported_during_the_grace_reports_again() -> None:
+    ups = twice()
+    ups.reported("c", answer(Q0, Q1, start=2), NOW + 1)
+    ups.reported("c", answer(Q0, Q1, start=1), NOW + 2)
+    ups.due(READY)
+    ups.reported("c", answer(Q0, Q1, start=1), READY + 1)
+    assert ups.due(READY + 2) == {"c"}
+    ups.reported("c", answer(start=2), READY + 3)
+    assert ups.due(READY + 4) == frozenset()
+
+
+def test_answer_from_before_an_id_was_listed_twice_is_of_no_second_instance() -> None:
+    answers = LastAnswers()
+    answers.listed([("c",)])
+    answers.add("c", says()[0])
+    answers.add("c", says()[0]._replace(start_ts=1, ts=NOW + 1))
+    answers.listed([("c", "c")])
+    assert [one.start_ts for one in answers.since(NOW, ("c",))["c"]] == [1]
+
+
+LISTS = {"a": ("c", "c", "d"), "b": ("c", "c", "d"), "z": ("d",)}
+
+
+def test_a_client_is_asked_through_the_same_broker_always() -> None:
+    through = AskedThrough()
+    (broker,) = {through.next("d", LISTS) for _ in range(5)}
+    assert broker == broker_of("d", LISTS)
+    assert through.next("e", LISTS) is None
+
+
+def asked_through(*answers: int) -> list[str | None]:
+    """The brokers through which c is asked, where these start times answer, by broker."""
+    through, asked = AskedThrough(), []
+    for _ in range(6):
+        broker = through.next("c", LISTS)
+        asked.append(broker)
+        through.answered("c", broker or "", answers["ab".index(broker or "")])
+    return asked
+
+
+def test_an_id_listed_twice_is_asked_through_the_other_broker_next() -> None:
+    asked = asked_through(1, 2)
+    assert set(asked) == {"a", "b"}
+    assert all(one != other for one, other in pairwise(asked))
+
+
+@pytest.mark.parametrize(("dead", "answers"), [("a", (NO_ANSWER, 1)), ("b", (1, NO_ANSWER))])
+def test_a_dead_connection_is_not_asked_again_while_another_answers(dead: str, answers: tuple[int, int]) -> None:
+    assert asked_through(*answers).count(dead) <= 1
+
+
+def test_where_no_connection_answers_some_broker_is_asked() -> None:
+    assert None not in asked_through(NO_ANSWER, NO_ANSWER)
+
+
+def test_an_id_listed_once_again_is_asked_through_its_broker() -> None:
+    through = AskedThrough()
+    through.next("c", LISTS)
+    through.answered("c", str(broker_of("c", LISTS)))
+    once = dict.fromkeys("ab", ("c",))
+    assert through.next("c", once) == broker_of("c", once)

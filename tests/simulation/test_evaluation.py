@@ -55,8 +55,11 @@ SEED = "s5"  # it makes small groups, and faults that last
 DEFAULT = Settings()
 
 
-def small(name: str, settings: Settings = DEFAULT) -> Run:
-    return play_incident(SEED, FAULT_NAMED[name], settings)
+NO_REPORT_IS_LOST = "s1"  # else a stall counts in place of a queue without an owner
+
+
+def small(name: str, settings: Settings = DEFAULT, seed: str = SEED) -> Run:
+    return play_incident(seed, FAULT_NAMED[name], settings)
 
 
 def test_the_same_seed_is_the_same_incident() -> None:
@@ -72,7 +75,8 @@ def test_a_fault_that_lasts_is_found_with_its_cause() -> None:
 
 def test_without_the_rule_that_finds_it_it_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(findings, "PROVEN_BY_REPORTS", (findings.duplicated,))
-    assert any(one.found is None for one in small("not_taken_over").expected if one.kind is Kind.ORPHANED)
+    run = small("not_taken_over", seed=NO_REPORT_IS_LOST)
+    assert any(one.found is None for one in run.expected if one.kind is Kind.ORPHANED)
 
 
 def test_what_is_due_goes_by_the_timers_that_the_detector_is_given() -> None:

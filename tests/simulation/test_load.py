@@ -128,7 +128,7 @@ def test_at_rest_the_proportion_is_the_collectors() -> None:
             "TopicRoute": 10,
         }
         markers = [event for event in events if isinstance(event, Round)]
-        assert sum(len(marker.reports) for marker in markers) == 5 * 60 - 20, "every 20 s, but when told in full"
+        assert sum(len(marker.reports) for marker in markers) == 5 * 40 - 20, "every 30 s, but when told in full"
         assert sum(not answer.unchanged for marker in markers for answer in marker.brokers) == 2 * 5
         assert 8 * 5 <= sum(len(marker.offsets) for marker in markers) <= 12 * 5, "two topics, two brokers, 20 to 25 s"
 

@@ -1,6 +1,6 @@
 """Which queues have no owner, or too many, by what clients have reported: those concerned are to say it again."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from streaming.collector.translation.answers import RunningInfoAnswer
@@ -33,20 +33,20 @@ def said(answer: RunningInfoAnswer, ts: int) -> Said:
 
 
 def disagreements(
-    queues: Iterable[Queue], members: Iterable[str], reports: Mapping[str, Said]
+    queues: Iterable[Queue], members: Iterable[str], reports: Mapping[str, Sequence[Said]]
 ) -> dict[Queue, frozenset[str]]:
-    """Queue of one topic -> who must say it again, by the reports that count.
+    """Queue of one topic -> who must say it again, by the reports that count: one of each instance of a client.
 
     Two owners need only their own reports. That nobody owns a queue needs those of all members.
     """
-    everybody = frozenset(members)
-    is_complete = bool(everybody) and all(c in reports and reports[c].names_its_queues for c in everybody)
-    owners: dict[Queue, set[str]] = {}
-    for client_id in everybody & reports.keys():
-        for queue in reports[client_id].owned:
-            owners.setdefault(queue, set()).add(client_id)
-    if any(one.broadcasts for one in reports.values()):
-        return {q: everybody for q in queues if is_complete and len(owners.get(q, ())) < len(everybody)}
+    everybody, every = frozenset(members), [one for those in reports.values() for one in those]
+    is_complete = bool(every) and everybody <= reports.keys() and all(one.names_its_queues for one in every)
+    owners: dict[Queue, list[str]] = {}
+    for client_id, those in reports.items():
+        for queue in (queue for one in those for queue in one.owned):
+            owners.setdefault(queue, []).append(client_id)
+    if any(one.broadcasts for one in every):
+        return {q: everybody for q in queues if is_complete and len(owners.get(q, ())) < len(every)}
     concerned = {q: frozenset(owners.get(q, ())) or everybody for q in queues}
     return {
         q: those for q, those in concerned.items() if len(owners.get(q, ())) > 1 or (is_complete and q not in owners)

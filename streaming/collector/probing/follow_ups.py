@@ -5,15 +5,18 @@ once more. Waiting for each client's turn for both takes up to two periods. So t
 grace has ended; and where some queue then has no owner or several, those concerned are asked again at once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from streaming.collector.probing.disagreements import Queue, Said, disagreements, said
+from streaming.collector.probing.disagreements import Queue, disagreements, said
+from streaming.collector.probing.last_answers import LastAnswers
 from streaming.collector.probing.report_graces import ReportGraces
 from streaming.collector.translation.answers import RunningInfoAnswer
 from streaming.collector.translation.reports import flag
 from streaming.collector.translation.routes import KnownRoute
 from streaming.core.default_timers import Timing
+
+TRIES_AT_MOST = 4  # to hear a second instance under one id; each broker forwards a request to one of the two by chance
 
 
 class Disagreement(NamedTuple):
@@ -28,38 +31,39 @@ class FollowUps:
 
     def __init__(self, timing: Timing) -> None:
         self._graces = ReportGraces(timing)
+        self._answers = LastAnswers()
+        self._lists: dict[str, tuple[str, ...]] = {}  # by broker
         self._routes: dict[str, KnownRoute] = {}
-        self._members: dict[str, frozenset[str]] = {}  # by broker
-        self._reports: dict[str, Said] = {}
         self._ready_ts: dict[str, int] = {}  # topic -> since when its reports count, once that is past
-        self._awaited: set[str] = set()  # clients that have not reported since
+        self._awaited: dict[str, int] = {}  # clients that have not reported since then
         self._first: dict[Queue, Disagreement] = {}
         self._to_confirm: set[Disagreement] = set()
         self._has_news = False
 
-    def listed(self, lists: Mapping[str, Iterable[str]]) -> None:
+    def listed(self, lists: Mapping[str, tuple[str, ...]]) -> None:
         """The members that brokers list, by broker, of those that answer."""
+        if all(self._lists.get(broker) == client_ids for broker, client_ids in lists.items()):
+            return
         self._graces.listed(lists)
-        self._members |= {broker: frozenset(client_ids) for broker, client_ids in lists.items()}
-        everybody = _all(self._members.values())
-        self._has_news |= not self._reports.keys() <= everybody
-        self._reports = {client_id: one for client_id, one in self._reports.items() if client_id in everybody}
-        self._awaited &= everybody
+        self._lists |= lists
+        self._has_news |= self._answers.listed(self._lists.values())
+        everybody = {c for client_ids in self._lists.values() for c in client_ids}
+        self._awaited = {c: ready_ts for c, ready_ts in self._awaited.items() if c in everybody}
 
     def routed(self, routes: Mapping[str, KnownRoute]) -> None:
         """The routes of the group's topics."""
-        self._graces.routed(routes)
-        self._has_news |= self._routes != routes
-        self._routes = dict(routes)
+        if self._routes != routes:
+            self._graces.routed(routes)
+            self._routes, self._has_news = dict(routes), True
 
     def reported(self, client_id: str, answer: RunningInfoAnswer, now: int) -> None:
         """What a client answered."""
-        before, report = self._reports.get(client_id), said(answer, now)
-        self._has_news |= client_id in self._awaited or before is None or before.owned != report.owned
-        if before is not None and before.start_ts < report.start_ts:
+        is_new, was_restarted = self._answers.add(client_id, said(answer, now))
+        self._has_news |= is_new or client_id in self._awaited
+        if was_restarted:
             self._graces.restarted()
-        self._reports[client_id] = report
-        self._awaited.discard(client_id)
+        if not any(self._answers.silent_since(self._awaited.get(client_id, 0) - 1, (client_id,))):
+            self._awaited.pop(client_id, None)
         self._graces.orderly |= flag(answer.orderly) is True
 
     def round_ended(self, now: int) -> None:
@@ -71,8 +75,10 @@ class FollowUps:
             self._await_reports(topic, now)
         if self._has_news:
             self._compare()
-        self._to_confirm = {one for one in self._to_confirm if any(self._silent_since(one.ts, one.concerned))}
-        return frozenset(self._awaited.union(*(self._silent_since(one.ts, one.concerned) for one in self._to_confirm)))
+        silent = self._answers.silent_since
+        self._to_confirm = {one for one in self._to_confirm if any(silent(one.ts, one.concerned))}
+        again = {c for one in self._to_confirm for c in silent(one.ts, one.concerned)}
+        return frozenset(self._awaited.keys() | again | self._second_instances(now))
 
     def is_at_rest(self, now: int) -> bool:
         """Whether nothing has changed lately, all have reported since, and their reports agree."""
@@ -82,14 +88,16 @@ class FollowUps:
         ready_ts = self._graces.counts_from(topic)
         if ready_ts is not None and self._ready_ts.get(topic) != ready_ts <= now:
             self._ready_ts[topic], self._has_news = ready_ts, True
-            self._awaited.update(self._silent_since(ready_ts - 1, self._members_of(topic)))
+            self._awaited |= dict.fromkeys(self._answers.silent_since(ready_ts - 1, self._members_of(topic)), ready_ts)
+
+    def _second_instances(self, now: int) -> set[str]:
+        """Ids listed twice are asked through another broker each time, which may know the other instance."""
+        if self._graces.is_under_way(now):
+            return set()
+        return set(self._answers.may_have_another_instance(min(len(self._lists), TRIES_AT_MOST)))
 
     def _members_of(self, topic: str) -> frozenset[str]:
-        return _all(self._members.get(queues.broker_name, frozenset()) for queues in self._routes[topic].queues)
-
-    def _silent_since(self, ts: int, client_ids: Iterable[str]) -> Iterator[str]:
-        """Those whose last answer is not later."""
-        return (c for c in client_ids if c not in self._reports or self._reports[c].ts <= ts)
+        return frozenset(c for hosting in self._routes[topic].queues for c in self._lists.get(hosting.broker_name, ()))
 
     def _compare(self) -> None:
         """Keeps when it was that each disagreement showed first: all of those concerned are to answer after that."""
@@ -106,14 +114,10 @@ class FollowUps:
         if ready_ts is None or self._ready_ts.get(topic) != ready_ts:
             return
         members = self._members_of(topic)
-        reports = {c: self._reports[c] for c in members if c in self._reports and self._reports[c].ts >= ready_ts}
-        if any(topic in report.topics for report in reports.values()):
-            queues = (
-                (topic, b, n) for b, number in self._routes[topic].read_queue_nums().items() for n in range(number)
-            )
-            for queue, concerned in disagreements(queues, members, reports).items():
-                yield queue, Disagreement(concerned, max(reports[c].ts for c in concerned))
-
-
-def _all(sets: Iterable[frozenset[str]]) -> frozenset[str]:
-    return frozenset().union(*sets)
+        reports = self._answers.since(ready_ts, members)
+        if not any(topic in one.topics for those in reports.values() for one in those):
+            return
+        numbers = self._routes[topic].read_queue_nums()
+        queues = ((topic, broker, n) for broker, number in numbers.items() for n in range(number))
+        for queue, concerned in disagreements(queues, members, reports).items():
+            yield queue, Disagreement(concerned, max(one.ts for c in concerned for one in reports[c]))

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Iterable
-from zlib import crc32
 
 from schemas.identity import retry_topic
+from streaming.collector.probing.asked_through import AskedThrough, broker_of
 from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.follow_ups import FollowUps
 from streaming.collector.probing.lists import confirmed, is_about_client
@@ -23,6 +23,7 @@ from streaming.collector.translation.answers import (
     RunningInfoAnswer,
 )
 from streaming.collector.translation.broker_view import listed as listed_ids
+from streaming.collector.translation.reports import start_ts
 from streaming.collector.translation.routes import KnownRoute
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.bodies import Asked
@@ -46,6 +47,7 @@ class GroupProbe:
         self._message_model: str | None = None
         self._unread = UnreadQueues()
         self._follow_ups = FollowUps(view.policy.timing)
+        self._asked_through = AskedThrough()
         self._asked: list[str] = []
         self._not_asked: dict[str, str] = {}
         self._is_new = True
@@ -58,7 +60,7 @@ class GroupProbe:
     def footprint(self) -> Footprint:
         """What the group, as it was in the last round, costs in requests."""
         clients = {client_id for ids in self._members.values() for client_id in ids}
-        through = {client_id: self._broker_to_ask_through(client_id) for client_id in sorted(clients)}
+        through = {client_id: broker_of(client_id, self._members) for client_id in sorted(clients)}
         return Footprint(
             brokers=tuple(sorted(self._group.brokers)),
             asked_through={c: broker for c, broker in through.items() if broker and not is_proxy_client(c)},
@@ -202,7 +204,7 @@ class GroupProbe:
         return REASON if self._message_model != BROADCASTING and self._unread.are_there(now) else ""
 
     async def _ask_client(self, client_id: str) -> None:
-        broker = self._broker_to_ask_through(client_id)
+        broker = self._asked_through.next(client_id, self._members)
         if broker is None:
             self._view.clients.not_sent(client_id)
             self._not_asked[client_id] = "no broker that answers lists it"
@@ -213,14 +215,12 @@ class GroupProbe:
         answer = bodies.running_info(reply, Asked(self._view.cluster, broker, self.name), client_id)
         self._note(client_id, answer, reply)
         if answer.code == SUCCESS:
+            self._asked_through.answered(client_id, broker, start_ts(answer.start_timestamp) or 0)
             self._follow_ups.reported(client_id, answer, self._view.clock.steady_ms())
+        else:
+            self._asked_through.answered(client_id, broker)
         if is_about_client(answer):
             self._take(answer)
-
-    def _broker_to_ask_through(self, client_id: str) -> str | None:
-        """The same one every time, and another for each client: the group's load is shared out."""
-        brokers = sorted(broker for broker, ids in self._members.items() if client_id in ids)
-        return brokers[crc32(client_id.encode()) % len(brokers)] if brokers else None
 
     def _note(self, client_id: str, answer: RunningInfoAnswer, reply: Reply) -> None:
         """An answer of the client itself, or how the broker failed to fetch one: the latter says nothing of it."""

@@ -1,0 +1,72 @@
+"""What each client of a group answered last. Of a client id that brokers list twice, what each of its instances did."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from streaming.collector.probing.disagreements import Said
+
+INSTANCES = 2
+
+
+class LastAnswers:
+    def __init__(self) -> None:
+        self._of: dict[str, dict[int, Said]] = {}  # by client id and start time
+        self._twice: dict[str, int] = {}  # ids that are listed twice -> how often they were asked since
+
+    def listed(self, lists: Iterable[Iterable[str]]) -> bool:
+        """The members by each broker's list. Whether some that had answered are gone, or other ids are listed twice."""
+        entries: dict[str, int] = {}
+        for client_ids in lists:
+            for client_id, number in _counted(client_ids).items():
+                entries[client_id] = max(number, entries.get(client_id, 0))
+        gone = self._of.keys() - entries.keys()
+        for client_id in gone:
+            del self._of[client_id]
+        twice = {client_id for client_id, number in entries.items() if number > 1}
+        is_other = twice != self._twice.keys()
+        if is_other:
+            self._keep_one_instance(twice ^ self._twice.keys())
+            self._twice = {client_id: self._twice.get(client_id, 0) for client_id in twice}
+        return bool(gone) or is_other
+
+    def _keep_one_instance(self, client_ids: Iterable[str]) -> None:
+        """What was answered before the lists changed proves no second instance."""
+        for client_id in client_ids:
+            if client_id in self._of:
+                self._of[client_id] = dict([max(self._of[client_id].items(), key=lambda one: one[1].ts)])
+
+    def add(self, client_id: str, said: Said) -> tuple[bool, bool]:
+        """Whether it says anything new, and whether the client was started again under its id."""
+        known = self._of.setdefault(client_id, {})
+        before = known.pop(said.start_ts, None)
+        was_restarted = bool(known) and client_id not in self._twice and said.start_ts > max(known)
+        if client_id in self._twice:
+            self._twice[client_id] += 1
+        else:
+            known.clear()
+        known[said.start_ts] = said
+        while len(known) > INSTANCES:
+            del known[next(iter(known))]
+        return before is None or before.owned != said.owned, was_restarted
+
+    def since(self, ts: int, client_ids: Iterable[str]) -> Mapping[str, tuple[Said, ...]]:
+        """Of each of these clients what all of its known instances have answered since ``ts``."""
+        known = {client_id: tuple(self._of[client_id].values()) for client_id in client_ids if client_id in self._of}
+        return {client_id: those for client_id, those in known.items() if all(one.ts >= ts for one in those)}
+
+    def silent_since(self, ts: int, client_ids: Iterable[str]) -> Iterator[str]:
+        """Those of which some known instance has not answered later."""
+        for client_id in client_ids:
+            those = self._of.get(client_id)
+            if not those or any(one.ts <= ts for one in those.values()):
+                yield client_id
+
+    def may_have_another_instance(self, tries: int) -> Iterator[str]:
+        """Ids listed twice of which one instance has answered, and which were asked less often than ``tries``."""
+        return (c for c, asked in self._twice.items() if asked < tries and len(self._of.get(c, ())) < INSTANCES)
+
+
+def _counted(client_ids: Iterable[str]) -> dict[str, int]:
+    entries: dict[str, int] = {}
+    for client_id in client_ids:
+        entries[client_id] = entries.get(client_id, 0) + 1
+    return entries
