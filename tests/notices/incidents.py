@@ -11,6 +11,7 @@ from streaming.notices import MonitorTrouble, Notice, OpenAlert
 
 SINCE = 1_763_744_283_000  # 2025-11-21 16:58:03 UTC
 NOW = SINCE + 300_000
+WAITS: dict[str, Any] = {"waiting": 12_345, "oldest_ts": SINCE - 60_000}
 A, B, C = "10.0.0.5@4711#88123", "10.0.0.6@4712#99321", "10.0.0.7@4713#11987"
 
 
@@ -66,14 +67,12 @@ def unreadable(cause: str, *queue_ids: int) -> o.Unreadable:
     return o.Unreadable(causes=(o.UnreadableQueues(cause, queues),))
 
 
-def _by_cause() -> dict[str, Notice]:
+def _of_client_ids() -> dict[str, Notice]:
     twin = "10.0.0.5@shop"
-    circle = "AllocateMessageQueueAveragelyByCircle"
     twins = client(
         twin, 54078, addresses=("10.0.0.5:54078", "10.0.0.6:57770"), start_ts=(SINCE - 90_000, SINCE - 30_000)
     )
     joined = (AlertChange(SINCE - 30_000, "joined", twin),)
-    waits: dict[str, Any] = {"waiting": 12_345, "oldest_ts": SINCE - 60_000}
     return {
         "SAME_CLIENT_ID": notice(
             alert("DUPLICATED", "SAME_CLIENT_ID",
@@ -82,7 +81,7 @@ def _by_cause() -> dict[str, Notice]:
                   queues=queues(0, 1, 2, 3, 7, owners=(twin, twin), expected=(twin,)),
                   clients=(twins,), changes=joined),
             alert("ORPHANED", "SAME_CLIENT_ID", o.SameClientId(client_id=twin, instances=2),
-                  queues=queues(4, 5, 6, owners=(), expected=(twin,)), clients=(twins,), changes=joined, **waits),
+                  queues=queues(4, 5, 6, owners=(), expected=(twin,)), clients=(twins,), changes=joined, **WAITS),
         ),
         "STALE_CONNECTION": notice(
             alert("DUPLICATED", "STALE_CONNECTION",
@@ -90,11 +89,17 @@ def _by_cause() -> dict[str, Notice]:
                                 gone_within_ms=155_000),
                   queues=queues(0, owners=(twin, B), expected=(twin,)), clients=(client(twin, 54078), client(B, 7))),
         ),
+    }  # fmt: skip
+
+
+def _of_members_that_differ() -> dict[str, Notice]:
+    circle = "AllocateMessageQueueAveragelyByCircle"
+    return {
         "SUBSCRIPTION_MISMATCH": notice(
             alert("ORPHANED", "SUBSCRIPTION_MISMATCH", o.NotSubscribed(clients=some(B), topic="T_ORDER"),
                   queues=queues(2, 3, expected=(B,)),
                   clients=(client(B, 7, subscriptions=("T_REFUND",)), client(A, 8, subscriptions=("T_ORDER",))),
-                  **waits),
+                  **WAITS),
         ),
         "INCONSISTENT_SUBSCRIPTION": notice(
             alert("INCONSISTENT_SUBSCRIPTION", "SUBSCRIPTION_MISMATCH",
@@ -111,6 +116,11 @@ def _by_cause() -> dict[str, Notice]:
                   clients=(client(A, 8, strategy="AllocateMessageQueueAveragely"),
                            client(B, 7, strategy=f"org.apache.rocketmq.client.consumer.rebalance.{circle}"))),
         ),
+    }  # fmt: skip
+
+
+def _of_lists_and_routes() -> dict[str, Notice]:
+    return {
         "VIEW_DIVERGENCE": notice(
             alert("DUPLICATED", "VIEW_DIVERGENCE",
                   o.MemberListsDiffer(lists=(o.BrokerList("broker-a", some(A, B)), o.BrokerList("broker-b", some(A)))),
@@ -123,44 +133,64 @@ def _by_cause() -> dict[str, Notice]:
         "ROUTE_LAG": notice(
             alert("ORPHANED", "ROUTE_LAG", o.OldRoute(changed_ms=85_000),
                   queues=queues(8, 9, 10, 11), clients=(client(A, 8),),
-                  changes=(AlertChange(SINCE - 5_000, "route_changed", "T_ORDER"),), **waits),
+                  changes=(AlertChange(SINCE - 5_000, "route_changed", "T_ORDER"),), **WAITS),
         ),
+    }  # fmt: skip
+
+
+def _of_members() -> dict[str, Notice]:
+    return {
         "CLIENT_STALLED": notice(
             alert("STALLED", "CLIENT_STALLED",
                   o.Stall(waiting=12345, stalled_ms=61_000, by_pull_offset=True),
                   o.NotAnswering(clients=some(A), silent_ms=75_000),
-                  queues=queues(0, 1, 2, 3, owners=(A,)), clients=(client(A, 8, answered_ts=SINCE - 15_000),), **waits),
+                  queues=queues(0, 1, 2, 3, owners=(A,)), clients=(client(A, 8, answered_ts=SINCE - 15_000),), **WAITS),
         ),
         "MEMBER_GONE": notice(
             alert("ORPHANED", "MEMBER_GONE", o.MemberGone(clients=some(C)),
                   queues=queues(4, 5, expected=(B,)), clients=(client(C, 9), client(B, 7)),
-                  changes=(AlertChange(SINCE - 26_000, "left", C),), **waits),
+                  changes=(AlertChange(SINCE - 26_000, "left", C),), **WAITS),
         ),
         "LOCK_STUCK": notice(
             alert("ORPHANED", "LOCK_STUCK", o.NotLocked(clients=some(B)),
-                  queues=queues(6, expected=(B,)), clients=(client(B, 7),), **waits),
+                  queues=queues(6, expected=(B,)), clients=(client(B, 7),), **WAITS),
         ),
+    }  # fmt: skip
+
+
+def _of_settings() -> dict[str, Notice]:
+    return {
         "ROOM_WITHOUT_CONSUMER": notice(
             alert("ORPHANED", "ROOM_WITHOUT_CONSUMER", o.RoomWithoutConsumer(broker_names=("room2-broker-a",)),
-                  queues=queues(0, 1, broker="room2-broker-a", expected=()), **waits),
+                  queues=queues(0, 1, broker="room2-broker-a", expected=()), **WAITS),
         ),
         "CONFIG_MISSES_QUEUE": notice(
             alert("ORPHANED", "CONFIG_MISSES_QUEUE", o.NotConfigured(members=3),
-                  queues=queues(3, expected=()), **waits),
+                  queues=queues(3, expected=()), **WAITS),
         ),
         "NO_READ_PERM": notice(
             alert("UNREADABLE_QUEUES", "NO_READ_PERM", unreadable("NO_READ_PERM", 0, 1), severity="warning",
-                  queues=queues(0, 1, expected=None), **waits),
+                  queues=queues(0, 1, expected=None), **WAITS),
         ),
         "READ_LT_WRITE": notice(
             alert("UNREADABLE_QUEUES", "READ_LT_WRITE", unreadable("READ_LT_WRITE", 6, 7), severity="warning",
-                  queues=queues(6, 7, expected=None), **waits),
-        ),
-        "UNEXPLAINED": notice(
-            alert("ORPHANED", "UNEXPLAINED", o.Unexplained(reported=3, members=3, changed_ms=90_000),
-                  queues=queues(1, 3, 5), clients=(client(A, 8),), **waits),
+                  queues=queues(6, 7, expected=None), **WAITS),
         ),
     }  # fmt: skip
+
+
+def _of_no_known_cause() -> dict[str, Notice]:
+    return {
+        "UNEXPLAINED": notice(
+            alert("ORPHANED", "UNEXPLAINED", o.Unexplained(reported=3, members=3, changed_ms=90_000),
+                  queues=queues(1, 3, 5), clients=(client(A, 8),), **WAITS),
+        ),
+    }  # fmt: skip
+
+
+def _by_cause() -> dict[str, Notice]:
+    first = _of_client_ids() | _of_members_that_differ() | _of_lists_and_routes()
+    return first | _of_members() | _of_settings() | _of_no_known_cause()
 
 
 def _by_kind() -> dict[str, Notice]:
