@@ -1,4 +1,4 @@
-"""JSON Schema files of the events, for other producers; ``python -m schemas.json_schema`` writes them anew.
+"""JSON Schema files of the events, for other producers; ``python -m schemas.json_schema`` writes them.
 
 One self-contained file an event, ``events.schema.json`` for any of them, and ``record.schema.json`` for the value of a
 record; draft 2020-12.
@@ -56,7 +56,6 @@ def _text(name: str, described: Any) -> str:
             definitions[event.__name__]["properties"]["ts"]["minimum"] = EARLIEST_TS
     for definition in definitions.values():
         definition["description"] = _plain(definition["description"])
-    schema.pop("discriminator", None)  # OpenAPI's word, not JSON Schema's
     head = {
         "$schema": DIALECT,
         "$id": f"urn:evenkeel:{name}:{SCHEMA_VERSION}",
@@ -64,7 +63,15 @@ def _text(name: str, described: Any) -> str:
         "description": _plain(Event.__doc__ or ""),
         "$comment": _COMMENT,
     }
-    return json.dumps(head | schema | {"$defs": definitions}, indent=2, ensure_ascii=False) + "\n"
+    described_by = _without_discriminators(schema | {"$defs": definitions})
+    return json.dumps(head | described_by, indent=2, ensure_ascii=False) + "\n"
+
+
+def _without_discriminators(schema: Any) -> Any:
+    """Without OpenAPI's keyword, which JSON Schema does not have."""
+    if isinstance(schema, dict):
+        return {key: _without_discriminators(value) for key, value in schema.items() if key != "discriminator"}
+    return [_without_discriminators(value) for value in schema] if isinstance(schema, list) else schema
 
 
 def _plain(docstring: str) -> str:

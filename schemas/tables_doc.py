@@ -19,7 +19,7 @@ def columns_section() -> str:
 
 
 def with_columns(document: str) -> str:
-    """The document with its section of columns made anew."""
+    """The document, in which the section of columns is what the tables are now."""
     before, _, rest = document.partition(BEGIN)
     return before + columns_section() + rest.partition(END)[2]
 

@@ -19,9 +19,9 @@ COMMANDS = {  # each is a module here, with ``run`` and, if it has options of it
     "inspect": "look at a RocketMQ cluster now, and say what is wrong: nothing to set up",
     "run": "watch for months, until a signal",
     "collect": "ask RocketMQ clusters, and send what they say to Kafka or a file",
-    "notify": "tell people of alerts, in a process apart from the job",
+    "notify": "send alerts to people, in a process apart from the job",
     "web": "show groups, alerts and their causes in a browser",
-    "silence": "be told nothing of some groups for a while",
+    "silence": "get no pages about some groups for a while",
     "demo": "watch recordings of a real RocketMQ and a simulated fleet, live on a real Kafka",
     "replay": "play a recording or a file of events to its end",
     "explain": "say what was known of a group at a time, and why it alerted or not",
@@ -117,7 +117,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="evenkeel",
         description="Watches how RocketMQ consumer groups share out message queues.",
-        epilog="evenkeel COMMAND --help tells more of a command.",
+        epilog="evenkeel COMMAND --help says more about a command.",
     )
     parser.add_argument("--version", action="store_true", dest="show_version", help="print evenkeel's version")
     commands = parser.add_subparsers(metavar="COMMAND")

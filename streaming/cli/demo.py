@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
         with terminal.step("Looking for the jars of Spark's connectors and of Kafka (the first time, fetching them)"):
             spark_jars()
             kafka_jars()
-        with terminal.step("Simulating a dozen groups, and what may befall them"):
+        with terminal.step("Simulating a dozen groups, and their faults"):
             templates = demo_templates()
         kafka = LoopbackKafka()
         with terminal.step("Starting Kafka"):

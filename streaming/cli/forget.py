@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
         where = _write(Path(config.source.folder), value)
     else:
         where = _publish(config, key, value)
-    print(f"{arguments.group} of {cluster} is to be forgotten: told to {where}")
+    print(f"{arguments.group} of {cluster} is to be forgotten: sent to {where}")
     return 0
 
 

@@ -35,7 +35,7 @@ WORDS = {
     "pull_service_dead": "a client no longer pulls, all else in it goes on",
     "old_route": "the topic grows, half of the clients do not hear of it",
     "different_topics": "two clients of another topic use its name",
-    "half_open": "a client connects anew, brokers keep the dead connections",
+    "half_open": "a client connects again, brokers keep the dead connections",
     "same_client_id": "a second client comes with the id of another",
     "fewer_to_read": "a broker lets read fewer queues than are written",
     "queues_taken_away": "the topic shrinks, a client clings to what is gone",

@@ -139,7 +139,7 @@ class DemoRun:
             self.terminal.say(f"{CLUSTER}/{scenario.group}: {scenario.plan.about}")
         first, last = GROUPS[0], GROUPS[-1]
         self.terminal.say(
-            f"{CLUSTER}/{first} to {last}: {len(GROUPS)} simulated groups; each minute something befalls one"
+            f"{CLUSTER}/{first} to {last}: {len(GROUPS)} simulated groups; each minute something happens to one"
         )
         until = "Ctrl-C ends it" if self.seconds is None else f"It ends after {self.seconds:g} s"
         clock = time.strftime("%H:%M:%S", time.localtime(start_ms / 1000))

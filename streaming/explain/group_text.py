@@ -39,7 +39,7 @@ def lines_of(group: ExplainedGroup, width: int, zone: tzinfo | None) -> Iterator
 
 def _status(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
     if group.status is None or group.status_ts is None:
-        yield Line("its status had not been told by then", "yellow")
+        yield Line("its status had not been written by then", "yellow")
     else:
         why = reason_of(group, when.clock)
         reason = f" ({why})" if why else ""
@@ -68,7 +68,7 @@ def _doubts(group: ExplainedGroup, when: Moment) -> str:
         since = when.since(group.newest_ts)
         return (
             f"the last round of it that is known of was at {since}, and nothing is known since: "
-            "a group's status is told every hour for as long as rounds of it come"
+            "a group's status is written every hour for as long as rounds of it come"
         )
     return "events had been lost shortly before: evidence may be missing" if monitor.status == "data_lost" else ""
 
@@ -98,7 +98,7 @@ def _unalerted(one: UnalertedQueues, when: Moment, width: int) -> Iterator[Line]
     yield from paragraph(f"no alert: {finding_title(one.finding, one.topic, one.queues)}", width, "", style)
     reason = reason_of(one, when.clock)
     if reason and one.finding in NOT_JUDGED:  # it may be another one by now
-        reason = f"{reason} (told at {when.clock(one.told_ts)})"
+        reason = f"{reason} (reported at {when.clock(one.told_ts)})"
     yield from paragraph(joined(joined(one.cause, reason), one.why, by="; "), width, INDENT, "")
 
 

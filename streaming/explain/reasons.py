@@ -24,7 +24,7 @@ WHY: dict[str, str] = {
     AlertReason.LISTS_DIFFER: "right for now, by chance: it stays open until the topic's brokers list the same members",
     AlertReason.CAME_BACK: "found again while it was right for now: the same alert, so no new page",
     AlertReason.RIGHT_AGAIN: "the evidence has said for long enough that it is over",
-    AlertReason.CLEARED_BEFORE_FIRING: "it was over while still pending, so nobody was told of it",
+    AlertReason.CLEARED_BEFORE_FIRING: "it was over while still pending, so no page was sent",
     AlertReason.GONE: "no covered broker has listed a member for an hour",
     AlertReason.FORGOTTEN: "an operator had the group forgotten",
     AlertReason.EXCLUDED: "it is not evenkeel's to judge any more, which does not say that it is right",
@@ -32,13 +32,13 @@ WHY: dict[str, str] = {
     AlertReason.WAITS_FOR_PROOF: (
         "a client id is listed twice: a dead connection goes by itself, a second instance does not"
     ),
-    AlertReason.TOLD_ALREADY: "a firing alert tells already that nobody owns these queues, or two do",
+    AlertReason.TOLD_ALREADY: "a firing alert says already that these queues have no owner, or two",
 }
 UNALERTED = {
     Kind.UNKNOWN: "evidence is missing, and what is not known never alarms",
     Kind.SETTLING: "a healthy rebalance may look like this: it is not judged before the grace is over",
     Kind.NO_MEMBERS: "the group has no members: that is an alert of the whole group, if it is one",
-    Kind.CONSUME_DISABLED: "the subscription group forbids consuming (consumeEnable=false): meant, so no alert",
+    Kind.CONSUME_DISABLED: "the subscription group forbids consuming (consumeEnable=false) on purpose, so no alert",
 }
 
 NOT_JUDGED = "they are not evenkeel's to judge"
@@ -58,7 +58,7 @@ def why_no_alert(topic: str, finding: str, reason: str | None) -> str:
     if is_retry_topic(topic):
         return "a retry topic: it alerts only while messages wait in it"
     if finding in ALERTING_OF_QUEUES:
-        return "its alert has not been told yet at that time"
+        return "its alert had not been written yet at that time"
     return "such a finding does not alert"
 
 

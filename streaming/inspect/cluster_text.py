@@ -75,7 +75,7 @@ def _how_to_know_more(cluster: InspectedCluster) -> str:
     waits_s = [one.judged_in_s or 0 for one in questions]
     least_s = OWNERS_JUDGED_S if all(waits_s) else CLIENTS_ASKED_S
     seconds = max(least_s, math.ceil(cluster.looked_s) + max(waits_s) + SAID_AGAIN_S)
-    return f"What is not judged may be healthy or not. Look until it can be told: --watch, or --seconds {seconds}."
+    return f"What is not judged may be healthy or not. Look until it can be judged: --watch, or --seconds {seconds}."
 
 
 def _summary(cluster: InspectedCluster) -> str:

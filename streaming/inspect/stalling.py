@@ -12,7 +12,7 @@ from streaming.inspect.observed_groups import ObservedGroup
 from streaming.inspect.queues import STANDS_FROM_MS, flow_of, names_of, stands_ms
 from streaming.inspect.snapshot import Undecided
 
-NO_OFFSETS = "its brokers have not told the offsets"
+NO_OFFSETS = "its brokers have not given the offsets"
 
 
 class _Stall(NamedTuple):

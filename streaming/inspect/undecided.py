@@ -28,7 +28,7 @@ SHOWN = {
     Kind.NO_MEMBERS: "nobody to consume them",
 }
 SAID_ONCE = "certain once all whom it rests on have said it again"
-MESSAGES_NOT_KNOWN = "how many messages wait is not known: its brokers have not told the offsets"
+MESSAGES_NOT_KNOWN = "how many messages wait is not known: its brokers have not given the offsets"
 MOST_SILENT = 3
 NO_TOPIC = "no topic is known that its members subscribe to"
 
@@ -112,7 +112,7 @@ def _cause(findings: TopicFindings, kind: Kind, indices: list[int]) -> tuple[str
 def of_coverage(observed: ObservedGroup, evidence: GroupEvidence) -> Iterator[Undecided]:
     """Brokers that did not say who the members are, members that did not say what they own, and what was too much."""
     for told, why in observed.refused.items():
-        yield of_group(f"{told} was told and not taken: {why}")
+        yield of_group(f"{told} was received and refused: {why}")
     for broker in observed.brokers:
         if not broker.answered:
             yield of_group(f"no list of members from {broker.broker_name}: {broker.error or 'no answer'}")

@@ -64,7 +64,7 @@ def fetch(coordinates: Sequence[str], exclude: Sequence[str] = (), checksums: Pa
     if fault:
         raise SetupError(
             f"{folder}: {fault}: what was fetched has been damaged or changed since. Delete the folder, and it is "
-            "fetched anew"
+            "fetched again"
         )
     return sorted(folder.glob("*.jar"))
 

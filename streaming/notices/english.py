@@ -94,7 +94,8 @@ ENGLISH = Language(
         "UNEXPLAINED": Advice(
             "cause unknown",
             "none of the known causes fits",
-            "see what changed before, and compare owners with expected owners; one that is restarted shares out anew",
+            "see what changed before, and compare owners with expected owners; a member that is restarted computes its"
+            " queues again",
             "roll back what was deployed last; or restart the members, one after the other",
         ),
     },
@@ -130,7 +131,7 @@ ENGLISH = Language(
         "monitor_late": Trouble(
             "evenkeel lags behind since {since} UTC",
             "evenkeel has caught up, after {age}",
-            "Alerts wait until it has caught up; what still fires then will be told. What is new is not seen yet.",
+            "Alerts wait until it has caught up; what still fires then will be sent. What is new is not seen yet.",
             (
                 "the table monitor_health: lag_ms, batch_ms, events_per_s",
                 "the job's machine: is its CPU or disk busy with something else?",
@@ -168,8 +169,8 @@ ENGLISH = Language(
     evidence=ENGLISH_EVIDENCE,
     reasons=ENGLISH_REASONS,
     unseen={
-        "nothing_yet": "the job has told nothing of this cluster yet",
-        "job_silent": "the job tells nothing: it does not run, or cannot write its facts",
+        "nothing_yet": "the job has written no facts of this cluster yet",
+        "job_silent": "the job writes nothing: it does not run, or cannot write its facts",
         "no_rounds": "the job runs, but no collection round reaches it: look at the collector and at Kafka",
         "reads_old": "the job reads what is {detail} s old; pages wait until it has caught up",
         "events_refused": "no round of it can be taken, {detail}",

@@ -31,8 +31,8 @@ def notifier_settings(
     maker = replayed_by(config.tables.path)
     if maker is not None:
         raise SetupError(
-            f"the tables in {config.tables.path} were made by '{maker}': what they tell is past, and nobody is to be "
-            "paged of it; name the tables of 'evenkeel run' in tables.path"
+            f"the tables in {config.tables.path} were made by '{maker}': what they say is past, and nobody is to be "
+            "paged for it; name the tables of 'evenkeel run' in tables.path"
         )
     pages = alerts.pages
     names = tuple(sink.name for sink in alerts.sinks)

@@ -39,7 +39,7 @@ def test_a_job_on_files_finds_it_in_a_file_of_its_own(config: Path, capsys: pyte
     assert (event.cluster, event.group) == ("prod", "orders")
     assert "@" in event.who
     assert event.source.startswith("forget ")
-    assert capsys.readouterr().out.startswith("orders of prod is to be forgotten: told to ")
+    assert capsys.readouterr().out.startswith("orders of prod is to be forgotten: sent to ")
 
 
 def test_another_cluster_can_be_named(config: Path) -> None:

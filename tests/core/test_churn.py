@@ -200,7 +200,7 @@ def test_one_that_leaves_again_and_again_is_told_within_hours(minutes: int, turn
 
 
 def test_one_that_drops_out_of_one_broker_s_list_again_and_again_is_told() -> None:
-    """Each time everybody shares out anew, though it is a member all along."""
+    """Each time all members compute their queues again, though it is a member all along."""
     fleet = group_of_two()
     for _ in range(8):
         fleet.of("10.0.0.2@1")[0].brokers = ("a",)

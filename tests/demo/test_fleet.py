@@ -28,7 +28,7 @@ def play(templates: list[GroupTemplate], seconds: int) -> list[ScheduledRecord]:
     return list(takewhile(lambda one: one.due_ms <= START + 1000 * seconds, simulated_schedule(templates, START)))
 
 
-def test_there_are_words_for_everything_that_befalls_a_group() -> None:
+def test_there_are_words_for_everything_that_happens_to_a_group() -> None:
     assert set(WORDS) == {*FAULT_NAMED, JOIN} - {"config_misses_queue"}, "its retry topic is nobody's from the start"
 
 

@@ -66,7 +66,7 @@ def test_times_of_a_reason_are_those_of_the_reader() -> None:
     said = "the route changed at 16:58:03; reports count from 16:58:28 on"
     shown = " ".join(page(g.facts).split())
     assert f"SETTLING ({said}) since" in shown
-    assert f"{said} (told at 16:58:03)" in shown
+    assert f"{said} (reported at 16:58:03)" in shown
 
 
 @pytest.mark.parametrize(

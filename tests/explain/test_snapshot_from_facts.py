@@ -188,7 +188,7 @@ def test_every_reason_is_spelled_out() -> None:
     assert all(why_no_alert("T", "EXCLUDED", kind) == reason_in_english(kind, None, moment) for kind in EXCLUSIONS)
     assert why_no_alert("T", "EXCLUDED", "OF_ANOTHER_VERSION") == "they are not evenkeel's to judge"
     assert {why_no_alert("T", finding, None) for finding in ALERTING_OF_QUEUES} == {
-        "its alert has not been told yet at that time"
+        "its alert had not been written yet at that time"
     }
 
 

@@ -59,7 +59,7 @@ def test_route_that_is_too_large_is_named_and_the_group_is_not_healthy() -> None
     seen = picture(one)
     assert seen.status == "unknown"
     (question,) = seen.undecided
-    assert question.evidence.startswith("the route of Huge was told and not taken: 2000000008 queues of one group")
+    assert question.evidence.startswith("the route of Huge was received and refused: 2000000008 queues of one group")
     assert "the route of Huge" in page(seen)
     one.say(TopicRoute, one.now + 1, topic="Huge", brokers=())
     assert picture(one).undecided == ()

@@ -85,7 +85,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("said", DAMAGES)
-def test_jars_that_changed_in_the_cache_are_refused_until_they_are_fetched_anew(
+def test_jars_that_changed_in_the_cache_are_refused_until_they_are_fetched_again(
     said: str, ivy: Path, checksums: Path
 ) -> None:
     (jar,) = jars.fetch(COORDINATES, checksums=checksums)

@@ -67,7 +67,7 @@ def test_silence_is_for_what_the_page_is_about(name: str, matchers: list[str]) -
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_job_that_knows_no_cluster_names_none(language: str) -> None:
-    trouble = MonitorTrouble("monitor_blind", "", SINCE, "the job has told nothing of this cluster yet")
+    trouble = MonitorTrouble("monitor_blind", "", SINCE, "the job has written no facts of this cluster yet")
     for status in ("firing", "resolved"):
         one = notice(trouble=trouble, cluster="", severity=Severity.CRITICAL, status=status)
         title, body = write(one, language, NOW, site=SITE)

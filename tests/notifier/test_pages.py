@@ -208,7 +208,7 @@ GROUPS = ("a", "b")
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[list[Fact], list[int], list[str]]:
-    """Facts of a few alerts in their order, after how many of them to poll, and what befalls each poll."""
+    """Facts of a few alerts in their order, after how many of them to poll, and what happens at each poll."""
     facts: list[Fact] = []
     fired: dict[tuple[str, str], int] = {}
     seqs = dict.fromkeys(GROUPS, 0)

@@ -68,7 +68,7 @@ def lives(template: GroupTemplate, plan: Iterable[str | None], ts: int = START_T
 
 
 def directly(fault: Fault, seconds: int) -> list[AnyEvent]:
-    """The group itself, simulated up to the end of what befalls it."""
+    """The group itself, simulated up to the end of its disruption."""
     watched = WatchedGroup(SimulatedGroup(SMALL, "m"))
     events = [event for rounds in (24, 12) for told in watched.record(rounds).rounds for event in told]
     watched.group.fleet.clock.after(240_000, fault.inject(watched.group))

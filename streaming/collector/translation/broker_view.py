@@ -159,15 +159,18 @@ class BrokerView:
                 self._last_heartbeats[client_id] = told_now(told, version, ts)
                 yield client_id, profile
 
-    def answer(self, answer: ConsumerListAnswer | None, marker_ts: int, confirms: bool = True) -> BrokerAnswer:
-        """Its line in the round's marker, which has the time ``marker_ts``. ``confirms`` false: with the whole list."""
+    def answer(self, answer: ConsumerListAnswer | None, marker_ts: int, may_confirm: bool) -> BrokerAnswer:
+        """Its line in the round's marker, which has the time ``marker_ts``.
+
+        ``may_confirm`` false: with the whole list, even if it has not changed.
+        """
         ids = None if answer is None else listed(answer)
         if ids is None:
             self._told = None
             return BrokerAnswer(self.name, answered=False, error="no answer" if answer is None else answer.failure)
         if self._is_other:
             self._is_other, self._listed_since = False, marker_ts
-        is_in_full = not confirms or is_due(
+        is_in_full = not may_confirm or is_due(
             self.name, self._told, self._version, marker_ts, LIST_WITHIN_MS, LIST_EVERY_MS
         )
         if is_in_full:
