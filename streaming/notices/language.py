@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from streaming.notices.evidence import Sentences
-from streaming.notices.reasons import ReasonSentences
+from schemas.reasons import ReasonDetails
+from streaming.notices.evidence import Clock, Sentences
+from streaming.notices.reasons import ReasonSentences, reason_said
 from streaming.wording.numbers import age
 
 
@@ -131,6 +132,10 @@ class Language(Struct, frozen=True, kw_only=True):
     def trouble(self, kind: str) -> Trouble:
         """evenkeel's own trouble, or the test of a destination."""
         return self.test if kind == "test" else self.troubles[kind]
+
+    def reason(self, kind: str, details: ReasonDetails | None, clock: Clock) -> str:
+        """Why a queue or a group is not judged."""
+        return reason_said(kind, details, self.reasons, clock)
 
     def advice(self, cause: str) -> Advice:
         """Of a cause; one that is new to the language stands for itself."""

@@ -33,7 +33,6 @@ from streaming.notices.page_parts import (
     what_is_wrong,
     worst_first,
 )
-from streaming.notices.reasons import reason_said
 from streaming.wording.names import cut, plain
 from streaming.wording.times import clock
 
@@ -243,7 +242,7 @@ class _Page:
         return said.title.format(since=clock(trouble.since_ts, self.now))
 
     def _detail(self, trouble: MonitorTrouble) -> str:
-        detail = reason_said(trouble.detail, trouble.reason_details, self.words.reasons, lambda ts: clock(ts, self.now))
+        detail = self.words.reason(trouble.detail, trouble.reason_details, lambda ts: clock(ts, self.now))
         return self.words.unseen.get(trouble.why, "{detail}").format(detail=plain(detail))
 
     def _trouble(self, trouble: MonitorTrouble) -> Iterator[Section]:

@@ -4,7 +4,10 @@ import re
 
 import hypothesis.strategies as st
 from hypothesis import example, given
+from msgspec.structs import replace
 
+from schemas.facts import Fact
+from schemas.reasons import ReasonDetails
 from streaming.web.rendering import read_static, renderer, visible
 from streaming.web.views.known import Known
 from streaming.web.views.overview import SORTS, RankedGroups, Wanted
@@ -19,15 +22,23 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def page(name: str) -> str:
+def page(name: str, *facts: Fact, language: str = "en") -> str:
     known = Known()
-    known.take([status(name, "findings", cluster=name, ORPHANED=1), alert(name, "firing", "critical", 1)])
+    known.take(facts or [status(name, "findings", cluster=name, ORPHANED=1), alert(name, "firing", "critical", 1)])
     view = RankedGroups(known, NOW).overview(Wanted(search=name), NOW)
     view = view._replace(rows=RankedGroups(known, NOW).overview(Wanted(), NOW).rows)
     return RENDER(
-        "overview.html", t=words_in("en"), now=NOW, here="overview", back="/", pages=(), error=name, is_past=True,
+        "overview.html", t=words_in(language), now=NOW, here="overview", back="/", pages=(), error=name, is_past=True,
         live_from="/changes", live_number=1, view=view, sorts=SORTS,
     )  # fmt: skip
+
+
+def test_why_a_group_is_not_judged_is_a_sentence_of_the_language() -> None:
+    unknown = status("g", "unknown", UNKNOWN=1)
+    why = ReasonDetails(broker_names=("broker-b<",))
+    fact = replace(unknown, payload=replace(unknown.payload, reason="NO_ANSWER", reason_details=why))
+    assert "no answer from broker-b&lt;" in page("g", fact)
+    assert "broker-b&lt; 没有应答" in page("g", fact, language="zh")
 
 
 TAGS = re.findall(r"<[a-zA-Z!/][^>]*>", page("harmless"))
