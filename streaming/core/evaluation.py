@@ -48,6 +48,7 @@ def _evaluate(group: Group, before: int) -> None:
     emit_member_facts(group, evidence)
     emit_group_status(group, evidence, found, group_findings)
     group.state.evaluation_due_ts = _due(group, evidence, found)
+    group.state.evidence_lasts_until_ts = 0
     forget_what_is_gone(group)
 
 
@@ -98,13 +99,23 @@ def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> i
 
 
 def _is_evidence_too_old(group: Group) -> bool:
-    """Whether the newest report of a listed client, or the route of a topic, is too old to count any more."""
+    """Whether the newest report of a listed client, or the route of a topic, is too old to count any more.
+
+    What comes between two evaluations is newer evidence only. So what lasts until a time need not be searched before.
+    """
+    state = group.state
+    if state.now >= state.evidence_lasts_until_ts:
+        state.evidence_lasts_until_ts = _evidence_lasts_until_ts(group)
+    return state.now >= state.evidence_lasts_until_ts > 0
+
+
+def _evidence_lasts_until_ts(group: Group) -> int:
+    """When the oldest of this evidence will be too old; 0: there is none."""
     state, timing = group.state, group.timing
-    oldest_report, oldest_route = state.now - timing.report_max_age_ms, state.now - timing.route_max_age_ms
-    for client in state.clients:
-        if client.reports and client.reports[0].answered_ts <= oldest_report and max(client.entries, default=0) == 1:
-            return True
-    return any(0 < topic.confirmed_ts <= oldest_route for topic in state.topics)
+    single = (client for client in state.clients if client.reports and max(client.entries, default=0) == 1)
+    ends = [client.reports[0].answered_ts + timing.report_max_age_ms for client in single]
+    ends += [topic.confirmed_ts + timing.route_max_age_ms for topic in state.topics if topic.confirmed_ts]
+    return min(ends, default=0)
 
 
 def _is_changing(group: Group, found: list[TopicFindings]) -> bool:

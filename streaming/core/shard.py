@@ -109,17 +109,17 @@ class _Fold:
         if record.topic == SEED_TOPIC:
             self._restore(record)
             return
+        origin = Origin(record.topic, record.partition, record.offset)
         for event in decode_record(record.key, record.value, record.length, record.arrival_ts):
             if isinstance(event, Rejected):
                 self._quarantine(_part_of(record, event), event)
             else:
-                self._take_event(event, record)
+                self._take_event(event, origin)
 
-    def _take_event(self, event: AnyEvent, record: Record) -> None:
+    def _take_event(self, event: AnyEvent, origin: Origin) -> None:
         key = group_key(event.cluster, event.group)
         group = self.groups.get(key) or self._open(key, event.cluster, event.group)
         self._count(event)
-        origin = Origin(record.topic, record.partition, record.offset)
         for refused in take(group, event, origin):
             self._quarantine(_record_of(refused, key, group.state.now), refused.why)
 
@@ -148,7 +148,7 @@ class _Fold:
         counts.events += 1
         if isinstance(event, Round):
             counts.rounds += event.part == 0
-            counts.brokers_unanswered += sum(1 for answer in event.brokers if not answer.answered)
+            counts.brokers_unanswered += [answer.answered for answer in event.brokers].count(False)
             counts.newest_round_ts = max(event.ts, counts.newest_round_ts or 0)
 
     def _quarantine(self, record: Record, why: Rejected) -> None:

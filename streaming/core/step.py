@@ -27,7 +27,7 @@ from schemas.identity import is_retry_topic
 from streaming.core.evaluation import evaluate
 from streaming.core.forget_command import take_forget
 from streaming.core.intake import clock
-from streaming.core.intake.client_reports import confirm_report, take_heartbeat, take_report
+from streaming.core.intake.client_reports import confirm_reports, take_heartbeat, take_report
 from streaming.core.intake.clock import ClockVerdict
 from streaming.core.intake.consume_offsets import take_progress
 from streaming.core.intake.lost_events import give_up_old_gaps, is_first_time, take_changes
@@ -141,9 +141,7 @@ def _take_round(group: Group, event: Round, origin: Origin, is_new: bool) -> lis
 def _take_what_it_tells(group: Group, event: Round) -> None:
     """The reports that the marker confirms and the offsets in it, as if they had come as events before it."""
     latest_ts = event.ts + group.timing.ahead_of_clock_ms
-    for confirmed in event.reports:
-        if confirmed.answered_ts <= latest_ts:
-            confirm_report(group, confirmed)
+    confirm_reports(group, event.reports, latest_ts)
     for offsets in event.offsets:
         if offsets.ts <= latest_ts:
             take_progress(group, offsets)

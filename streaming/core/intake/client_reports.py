@@ -1,5 +1,6 @@
 """Reports: what each instance of a client says it owns."""
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 from schemas.events import AssignmentReport, ConfirmedReport, Heartbeat, OwnedQueues, Subscription
@@ -38,18 +39,28 @@ def take_report(group: Group, event: AssignmentReport) -> None:
     _note_answer(group, client, report)
 
 
-def confirm_report(group: Group, confirmed: ConfirmedReport) -> None:
-    """A client said again what it had said. It counts only if that report is known; else the client was silent."""
-    client = group.known_client(confirmed.client_id)
-    report = None if client is None else _report_with(client, confirmed.data_version)
-    if client is None or report is None or report.answered_ts >= confirmed.answered_ts:
-        return
-    _note_owned_topics(group, report, confirmed.answered_ts)
+def confirm_reports(group: Group, reports: Iterable[ConfirmedReport], latest_ts: int) -> None:
+    """Clients said again what they had said. What they said after ``latest_ts`` is not believed.
+
+    It counts only if that report is known; else the client was silent.
+    """
+    has_all_routes = all(topic.confirmed_ts for topic in group.state.topics)
+    for confirmed in reports:
+        client = group.known_client(confirmed.client_id)
+        report = None if client is None else _report_with(client, confirmed.data_version)
+        if client is not None and report is not None and report.answered_ts < confirmed.answered_ts <= latest_ts:
+            if not has_all_routes:
+                _note_owned_topics(group, report, confirmed.answered_ts)
+            _confirm(group, client, report, confirmed)
+
+
+def _confirm(group: Group, client: Client, report: Report, confirmed: ConfirmedReport) -> None:
     report.answered_ts = confirmed.answered_ts
-    report.busy = _busy(group, report, confirmed.busy)
+    report.busy = _busy(group, report, confirmed.busy) if confirmed.busy else []
     if len(client.reports) > 1:
         client.reports.sort(key=lambda one: -one.answered_ts)
-    _note_answer(group, client, report)
+    if client.unanswered_since_ts:
+        _note_answer(group, client, report)
 
 
 def _report_with(client: Client, data_version: int) -> Report | None:
@@ -62,16 +73,12 @@ def _report_with(client: Client, data_version: int) -> Report | None:
 def _note_owned_topics(group: Group, report: Report, ts: int) -> None:
     """What ``_queue_indices`` notes of a topic without a route: a report is also a sign that the topic is used."""
     state = group.state
-    if all(topic.confirmed_ts for topic in state.topics):
-        return
     for topic, broker in {(state.queues[index].topic, state.queues[index].broker) for index in report.owned}:
         note_owned(group, state.topics[topic], state.brokers[broker].name, ts)
 
 
 def _busy(group: Group, report: Report, places: tuple[int, ...]) -> list[int]:
     """Indices of the queues at these places (``ConfirmedReport.busy``)."""
-    if not places:
-        return []
     in_order = sorted(report.owned, key=group.message_queue)
     return [in_order[place] for place in places if place < len(in_order)]
 

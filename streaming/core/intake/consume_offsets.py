@@ -14,11 +14,33 @@ def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
     """Offsets of some queues of one topic on one broker."""
     topic, index = group.topic(event.topic), group.broker(event.broker_name)
     broker = group.state.brokers[index]
+    knows_pull_and_commit = broker.reports_pull_offsets and group.state.topics[topic].is_committed
     for progress in event.queues:
         queue = group.state.queues[group.queue(topic, index, progress.queue_id)]
         if event.ts <= queue.progress_ts:
             continue
-        _observe(group, queue, progress, event.ts, broker)
+        if isinstance(progress, QueueOffsets) and knows_pull_and_commit and _goes_on(group, queue, progress, event.ts):
+            _move(queue, progress, event.ts)
+        else:
+            _observe(group, queue, progress, event.ts, broker)
+
+
+def _goes_on(group: Group, queue: Queue, seen: QueueOffsets, ts: int) -> bool:
+    """Whether the queue moved and moves on, or was empty and still is: then ``_observe`` would only ``_move`` it.
+
+    This holds for most queues, and to find it out takes a third of the time.
+    """
+    if queue.anomaly is not None or queue.stalled_ms or not queue.progress_ts or seen.pull_lag > seen.broker_offset:
+        return False
+    if seen.consumer_lag <= 0 or queue.consumer_lag <= 0:
+        return seen.pull_lag <= 0 and seen.consumer_lag <= 0 and queue.consumer_lag <= 0
+    is_recent = not 0 < seen.consumed_ts < ts - group.timing.stall_ms
+    return is_recent and seen.broker_offset - seen.consumer_lag != queue.broker_offset - queue.consumer_lag
+
+
+def _move(queue: Queue, seen: QueueOffsets, ts: int) -> None:
+    queue.broker_offset, queue.consumer_lag, queue.pull_lag = seen.broker_offset, seen.consumer_lag, seen.pull_lag
+    queue.progress_ts = ts
 
 
 def _observe(group: Group, queue: Queue, progress: QueueProgress | QueueOffsets, ts: int, broker: Broker) -> None:

@@ -4,7 +4,8 @@ A route of two kilobytes may claim 2^31 queues. RocketMQ sets no limits. These a
 a group of that size is evaluated within a second (docs/performance.md, `bounds`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from schemas.codec import Rejected
 from schemas.events import (
@@ -31,31 +32,36 @@ CLIENTS_AT_MOST = 16_384
 
 def too_much(group: Group, event: AnyEvent) -> Rejected | None:
     """Why the group would become too large with this event; None if it would not."""
-    what = _what_is_too_many(group, event)
+    check = _CHECKS.get(type(event))
+    what = None if check is None else check(group, event)
     return None if what is None else Rejected("too_many", what)
 
 
-def _what_is_too_many(group: Group, event: AnyEvent) -> str | None:
-    state = group.state
-    if isinstance(event, Round):
-        clients = sum(len(answer.client_ids) for answer in event.brokers)
-        if clients > CLIENTS_AT_MOST:
-            clients = len({client_id for answer in event.brokers for client_id in answer.client_ids})
-        return (
-            _over(clients, CLIENTS_AT_MOST, "clients")
-            or _over(len(event.brokers), BROKERS_AT_MOST, "brokers")
-            or _too_many_named(group, event.offsets)
-        )
-    if isinstance(event, TopicRoute):
-        return _too_many_by_route(group, event)
-    if isinstance(event, AssignmentReport | ConsumeProgress):
-        named = [event] if isinstance(event, ConsumeProgress) else event.owned
-        found = _too_many_named(group, named) or _over(len(state.topics), TOPICS_AT_MOST, "topics")
-        if found is not None or isinstance(event, ConsumeProgress):
-            return found
-    if isinstance(event, AssignmentReport | Heartbeat | ConsumerChange):
-        return _over(len(state.clients), 2 * CLIENTS_AT_MOST, "clients")
-    return None
+def _too_many_in_round(group: Group, event: Round) -> str | None:
+    clients = sum([len(answer.client_ids) for answer in event.brokers])
+    if clients > CLIENTS_AT_MOST:
+        clients = len({client_id for answer in event.brokers for client_id in answer.client_ids})
+    return (
+        _over(clients, CLIENTS_AT_MOST, "clients")
+        or _over(len(event.brokers), BROKERS_AT_MOST, "brokers")
+        or (_too_many_named(group, event.offsets) if event.offsets else None)
+    )
+
+
+def _too_many_by_report(group: Group, event: AssignmentReport) -> str | None:
+    return _too_many_in_topics(group, event.owned) or _too_many_clients(group, event)
+
+
+def _too_many_by_offsets(group: Group, event: ConsumeProgress) -> str | None:
+    return _too_many_in_topics(group, [event])
+
+
+def _too_many_in_topics(group: Group, named: Sequence[OwnedQueues | ConsumeProgress]) -> str | None:
+    return _too_many_named(group, named) or _over(len(group.state.topics), TOPICS_AT_MOST, "topics")
+
+
+def _too_many_clients(group: Group, event: AnyEvent) -> str | None:
+    return _over(len(group.state.clients), 2 * CLIENTS_AT_MOST, "clients")
 
 
 def _too_many_named(group: Group, named: Sequence[OwnedQueues | ConsumeProgress | TopicOffsets]) -> str | None:
@@ -77,6 +83,16 @@ def _too_many_by_route(group: Group, event: TopicRoute) -> str | None:
         or _over(max(map(len, copies)), BROKERS_AT_MOST, "brokers")
         or _over(len(group.state.topics), TOPICS_AT_MOST, "topics")
     )
+
+
+_CHECKS: dict[type, Callable[[Group, Any], str | None]] = {
+    Round: _too_many_in_round,
+    TopicRoute: _too_many_by_route,
+    AssignmentReport: _too_many_by_report,
+    ConsumeProgress: _too_many_by_offsets,
+    Heartbeat: _too_many_clients,
+    ConsumerChange: _too_many_clients,
+}
 
 
 def _queues_in(hosts: Iterable[HostedQueues]) -> int:

@@ -299,6 +299,7 @@ class GroupState(Packed):
     round_parts: RoundParts | None = None  # None: no round is incomplete
     refused_since: int = 0  # arrival of the first event refused since a round was taken; 0: none was refused
     status_ts: int = 0  # when the newest group fact was emitted
+    evidence_lasts_until_ts: int = 0  # no report or route is too old before; 0: that is not known since the evaluation
 
 
 def new_state(cluster: str, group: str) -> GroupState:
