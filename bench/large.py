@@ -7,13 +7,15 @@ from statistics import median
 from bench.environment import Environment, Running, Trigger, environment, tell
 from bench.feeder import Feeder
 from bench.results import Results
-from bench.throughput import BEHIND_MS, CatchUp, Caught, Effort
+from bench.throughput import BEHIND_MS, CatchUp, Caught
 from streaming.simulation.load.fleet_spec import FleetSpec
 
 GROUPS = 10_000
 STEADY_TRIGGER_S = 5
 SETTLING_S = 30  # not counted
+WARMING = 60  # triggers that do not count
 TURNS = 3  # of each half: they alternate, so that neither has the colder Java
+TRIGGERS = 4  # of a turn
 
 
 def measure(results: Results, _quick: bool) -> None:
@@ -38,15 +40,12 @@ def _known(here: Environment, feeders: ExitStack, groups: int) -> CatchUp:
 
 def _in_turn(half: CatchUp, full: CatchUp) -> tuple[list[Caught], list[Caught]]:
     """Triggers that bring one round of each group."""
+    half.warm(WARMING, GROUPS // 8)
     halves, fulls = [], []
     for _ in range(TURNS):
-        halves.append(half.catch_up(_one_round_each(GROUPS // 2)))
-        fulls.append(full.catch_up(_one_round_each(GROUPS)))
+        halves.append(half.catch_up(GROUPS // 2, TRIGGERS))
+        fulls.append(full.catch_up(GROUPS, TRIGGERS))
     return halves, fulls
-
-
-def _one_round_each(groups: int) -> Effort:
-    return Effort(a_trigger=groups, warming=2, triggers=4, plain_batches=0, keyed_triggers=0)
 
 
 def _trigger_s(turns: list[Caught]) -> float:

@@ -42,9 +42,10 @@ def _catch_up(results: Results, here: Environment, effort: Effort) -> float:
         here.others.update((feeder.pid, plain.pid))
         work = CatchUp(here, feeder, plain, TOPIC)
         work.preload(GROUPS)
-        caught = work.catch_up(effort)
-        loop = work.plain_rounds_per_s(caught.batches, effort.plain_batches)
+        warming = work.warm(effort.warming, effort.a_trigger // 4)
+        caught = work.catch_up(effort.a_trigger, effort.triggers)
+        loop = work.plain_rounds_per_s(warming, effort.plain_batches)
         results.put("catch_up", work.figures(caught, loop, GROUPS))
-        results.put("group", {"cpu_ms_per_minute": cpu_ms_per_minute(caught), **kafka_bytes_per_minute(caught.batches)})
+        results.put("group", {"cpu_ms_per_minute": cpu_ms_per_minute(caught), **kafka_bytes_per_minute(warming)})
         results.put("state_bytes_per_client", work.state_bytes_per_client(GROUPS * spec.clients))
     return caught.rounds_per_s

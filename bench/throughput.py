@@ -18,6 +18,7 @@ from bench.results import say
 from bench.tables import checkpoint_bytes_since, state_bytes
 from streaming.feed.console_producer import ConsoleProducer
 from streaming.simulation.load.segment import ROUND_MS
+from streaming.spark.job import Plan
 
 BEHIND_MS = 3_600_000  # where a fleet's time begins: a backlog must not reach into the future
 ROUNDS_A_MINUTE = 60_000 / ROUND_MS
@@ -27,8 +28,8 @@ RECORDS_COMPRESSED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How many triggers of ``a_trigger`` rounds count, after ``warming`` ones that do not; over how many of them the
-    plain loop is timed, after one; and how many count with the group as the key."""
+    """How many triggers of ``a_trigger`` rounds count, after ``warming`` ones of a quarter of these, which do not;
+    over how many warming batches the plain loop is timed, after one; and how many count with the group as the key."""
 
     a_trigger: int
     warming: int
@@ -37,15 +38,15 @@ class Effort:
     keyed_triggers: int
 
 
-QUICK = Effort(a_trigger=10_000, warming=16, triggers=4, plain_batches=2, keyed_triggers=0)
-FULL = Effort(a_trigger=20_000, warming=10, triggers=10, plain_batches=4, keyed_triggers=3)
+QUICK = Effort(a_trigger=10_000, warming=60, triggers=4, plain_batches=12, keyed_triggers=0)
+FULL = Effort(a_trigger=20_000, warming=80, triggers=10, plain_batches=16, keyed_triggers=3)
+STARTING = 2  # triggers of a query that has just started do not count
 
 
 class Caught(NamedTuple):
-    """The triggers that count, the rounds in them, and what they cost. ``batches`` are all, warming ones too."""
+    """The triggers that count, the rounds in them, and what they cost."""
 
     triggers: list[Trigger]
-    batches: list[Batch]
     peak_mb: float
     java_s: float  # of all cores
     python_s: float
@@ -96,20 +97,30 @@ class CatchUp:
         job.wait_for(self.loaded - self._read, begun)
         self._read = self.loaded
 
-    def catch_up(self, effort: Effort) -> Caught:
-        """Its triggers, after those in which Java and the workers become warm."""
-        a_trigger = effort.a_trigger
-        batches = [self.feeder.backlog(a_trigger) for _ in range(effort.warming + effort.triggers)]
+    def warm(self, triggers: int, a_trigger: int) -> list[Batch]:
+        """Small triggers in which Java and the workers become warm: that takes many calls, not many rounds."""
+        batches = [self.feeder.backlog(a_trigger) for _ in range(triggers)]
         self.send(batches)
         begun = len(self.environment.watch.triggers)
-        plan = self.environment.plan(self.topic, source__max_offsets_per_trigger=a_trigger)
-        with Running(self.environment, plan) as job:
-            job.wait_for(a_trigger * effort.warming, begun)
+        with Running(self.environment, self._plan(a_trigger)) as job:
+            self.wait_for_all(job, begun)
+        tell(f"{self.topic}, warming", self.environment.watch.triggers[begun:])
+        return batches
+
+    def catch_up(self, a_trigger: int, triggers: int) -> Caught:
+        """So many triggers that count, and what they cost."""
+        self.send([self.feeder.backlog(a_trigger) for _ in range(STARTING + triggers)])
+        begun = len(self.environment.watch.triggers)
+        with Running(self.environment, self._plan(a_trigger)) as job:
+            job.wait_for(a_trigger * STARTING, begun)
             with Usage(self.environment.others) as usage:
                 self.wait_for_all(job, begun)
-        triggers = self.environment.watch.triggers[begun + effort.warming :]
-        tell(f"{self.topic}, {a_trigger} rounds a trigger", triggers)
-        return Caught(triggers, batches, usage.peak_mb, *usage.cpu_s())
+        counted = self.environment.watch.triggers[begun + STARTING :]
+        tell(f"{self.topic}, {a_trigger} rounds a trigger", counted)
+        return Caught(counted, usage.peak_mb, *usage.cpu_s())
+
+    def _plan(self, a_trigger: int) -> Plan:
+        return self.environment.plan(self.topic, source__max_offsets_per_trigger=a_trigger)
 
     def send(self, batches: list[Batch]) -> None:
         with ConsoleProducer(self.environment.kafka.bootstrap_servers, self.topic, "lz4") as producer:
@@ -121,7 +132,7 @@ class CatchUp:
     def plain_rounds_per_s(self, batches: list[Batch], count: int) -> float:
         """The loop's turn at the same bytes: ``count`` batches after a first one that does not count either."""
         assert self._plain is not None
-        for batch in batches:
+        for batch in batches[: count + 1]:
             self._plain.begin(batch.path)
         seconds = self._plain.finish()
         say(f"plain loop: {' '.join(f'{s:.2f}s' for s in seconds)}")
