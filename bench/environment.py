@@ -122,7 +122,7 @@ class Running:
             self.check()
             if time.monotonic() > deadline:
                 raise TimeoutError(f"the job read {read} of {records} records in {PATIENCE_S} s")
-            time.sleep(0.05)
+            time.sleep(0.2)
 
     def check(self) -> None:
         if not self._thread.is_alive():

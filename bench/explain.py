@@ -27,7 +27,7 @@ from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
 from streaming.simulation.load.fleet_spec import FleetSpec, templates_for
 from streaming.simulation.load.generated_fleet import generated_fleet
-from streaming.spark.facts import FactsTable, rows_of, typed
+from streaming.spark.facts import FactsTable, rows_of, table_columns
 from streaming.spark.maintain import maintain_facts
 from streaming.spark.session import build_session
 
@@ -99,7 +99,7 @@ def _write(spark: SparkSession, folder: str, wanted: int) -> int:
     told = _template_facts()
     each = max(1, round(wanted / DAYS / len(told)))
     say(f"{len(told)} facts of {TEMPLATES} groups, copied to {each * TEMPLATES} groups and {DAYS} days")
-    rows = typed(rows_of(spark, told), "bench").localCheckpoint()
+    rows = rows_of(spark, told).select(*table_columns("bench")).localCheckpoint()
     for day in range(DAYS):
         files = FILES_OF_TODAY if day == DAYS - 1 else FILES_A_DAY
         in_order = _copied(rows, day, each).repartitionByRange(files, "ts").sortWithinPartitions("ts", "group")

@@ -26,9 +26,8 @@ def group() -> Group:
 def in_full(ts: int, broker_offset: int, lag: int, pull_lag: int | None, consumed_ts: int) -> ConsumeProgress:
     pulled = -1 if pull_lag is None else max(-1, broker_offset - pull_lag)
     queue = QueueProgress(0, broker_offset, broker_offset - lag, pulled, consumed_ts)
-    return ConsumeProgress(
-        schema=SCHEMA_VERSION, cluster="c", group="g", ts=ts, round=1, seq=1, broker_name="a", topic="T", queues=(queue,)
-    )
+    where = {"schema": SCHEMA_VERSION, "cluster": "c", "group": "g", "broker_name": "a", "topic": "T"}
+    return ConsumeProgress(**where, ts=ts, round=1, seq=1, queues=(queue,))
 
 
 def in_short(event: ConsumeProgress) -> TopicOffsets:

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from schemas.facts import Fact
 from schemas.tables import FACTS
 from streaming.spark.creation import create_table
-from streaming.spark.facts import rows_of, typed
+from streaming.spark.facts import rows_of, table_columns
 from streaming.spark.session import build_session
 
 
@@ -40,7 +40,7 @@ class Tables:
         self.rows(facts).coalesce(1).write.format("delta").mode("append").save(f"{self.path}/facts")
 
     def rows(self, facts: Iterable[Fact]) -> DataFrame:
-        return typed(rows_of(self.spark, facts), "test")
+        return rows_of(self.spark, facts).select(*table_columns("test"))
 
     def read(self, name: str) -> DataFrame:
         return self.spark.read.format("delta").load(f"{self.path}/{name}")
