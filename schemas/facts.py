@@ -1,8 +1,8 @@
-"""What evenkeel says: the facts, one typed payload each. Everything a person reads later is made from them.
+"""What evenkeel says: the facts, one typed payload each. Tables, pages and explanations are made from them.
 
-A fact row is ``(identity, shard, seq, fact, cluster, group, topic, ts)`` and one of these payloads.
+A row of the table ``facts`` is ``(identity, shard, seq, fact, cluster, group, topic, ts)`` and one of these payloads.
 ``seq`` counts the facts of one (cluster, group), so it does not depend on how events were cut into batches.
-Times are epoch milliseconds, UTC.
+Fields that end with ``_ts`` are epoch milliseconds, UTC; those that end with ``_ms`` are milliseconds.
 """
 
 from typing import ClassVar
@@ -75,7 +75,7 @@ class Payload(Struct, frozen=True, kw_only=True):
 
 
 class Interval(Struct, frozen=True, kw_only=True):
-    """What was found of a queue from one moment to another. ``severity`` None: told by an older evenkeel."""
+    """The finding of a queue, from ``from_ts`` until ``to_ts``. ``severity`` None: a fact of an older evenkeel."""
 
     finding: str
     cause: str | None
@@ -87,11 +87,13 @@ class Interval(Struct, frozen=True, kw_only=True):
 
 
 class QueueFact(Payload, frozen=True, kw_only=True):
-    """A queue's finding, severity, owners or expected owners changed. ``ended`` is what held before.
+    """The finding, severity, owners or expected owners of a queue changed. ``ended`` is what they were before.
 
-    ``owners`` are client ids (an id twice: two instances); ``expected`` is None where it is not known. That ``owners``
-    is empty means that nobody owns the queue only where it is ORPHANED or NO_MEMBERS, else that owners are not known.
-    ``present`` false: the queue is gone from the route and nobody holds it. ``reason`` is the kind of reason, which
+    ``owners`` are the client ids that report to own the queue (an id twice: two instances). An empty list means that no
+    client owns the queue where the finding is ORPHANED or NO_MEMBERS; elsewhere the owners are not known.
+    ``expected`` are the client ids that should own it, by the allocate strategy; None: not known. ``since_ts``: since
+    when the finding has been the same. ``present`` false: the route no longer has the queue, and no client owns it.
+    ``reason`` is the kind of reason, which
     ``reason_details`` explain: why the finding is EXCLUDED, UNKNOWN or SETTLING, or the expected owners are not known.
     Facts of evenkeel 0.1 have an English sentence there.
     """
@@ -112,7 +114,9 @@ class QueueFact(Payload, frozen=True, kw_only=True):
 
 
 class AlertQueue(Struct, frozen=True):
-    """``waiting``: messages not yet consumed, None where no offsets are known."""
+    """A queue of an alert, as in ``QueueFact``. ``waiting``: messages not consumed, by the broker's offsets; None: no
+    offsets are known.
+    """
 
     broker_name: str
     queue_id: int
@@ -122,9 +126,11 @@ class AlertQueue(Struct, frozen=True):
 
 
 class AlertClient(Struct, frozen=True):
-    """A client that an alert is about: an owner, an expected owner, or one that the cause names.
+    """A client of an alert: an owner or expected owner of its queues, or a client that the cause names.
 
-    ``addresses`` are ip:port of its channels, ``brokers`` those that list it, ``start_ts`` one an instance.
+    From brokers: ``addresses`` (ip:port of its channels), ``brokers`` (those that list it) and ``version``. From its
+    report: ``strategy`` (Java class), ``subscriptions`` (topics), ``start_ts`` (one for each instance) and
+    ``answered_ts`` (when its newest report came; None: none has come).
     """
 
     client_id: str
@@ -138,7 +144,10 @@ class AlertClient(Struct, frozen=True):
 
 
 class AlertChange(Struct, frozen=True):
-    """What changed shortly before: ``subject`` is a client id, a topic or a broker's name."""
+    """What changed shortly before the alert. ``subject`` is a client id, a topic or a broker's name.
+
+    ``what`` is joined, left, route_changed, broker_lost or broker_returned.
+    """
 
     ts: int
     what: str
@@ -146,12 +155,13 @@ class AlertChange(Struct, frozen=True):
 
 
 class AlertFact(Payload, frozen=True, kw_only=True):
-    """An alert changed state, or its queues or cause changed while it was open (``reason`` says which).
+    """An alert changed its state, or the queues, cause or severity of an open alert changed. ``reason`` says which.
 
-    ``since_ts``: since when the first of its queues has been so. ``clients`` and ``changes`` (newest last) are cut to
-    what a person reads. ``waiting``: messages not consumed; the oldest of them came after ``oldest_ts``.
-    ``observed`` is what shows that the alert is right; ``evidence`` is the same in English, in facts of versions up to
-    0.1, and empty since.
+    ``active_ts``: when it became pending; ``fired_ts``: when it began to fire; ``resolved_ts``: when it was resolved.
+    ``since_ts``: since when the first of its queues has had the finding. ``stale``: evidence that could resolve it is
+    missing. ``clients`` (at most 20) and ``changes`` (at most 10, the newest last) are what a page shows. ``waiting``:
+    messages not consumed in its queues, by the brokers' offsets; the oldest of them was stored after ``oldest_ts``.
+    ``observed`` is the evidence; ``evidence`` is the same as an English sentence in facts of evenkeel 0.1, else empty.
     """
 
     fact: ClassVar[str] = "alert"
@@ -176,9 +186,11 @@ class AlertFact(Payload, frozen=True, kw_only=True):
 
 
 class MembershipFact(Payload, frozen=True, kw_only=True):
-    """A client appeared in or disappeared from one broker's list; ``entries`` is how often it is listed now.
+    """One broker's list of members changed by one client: ``change`` is appeared or disappeared.
 
-    ``first_seen``: it stood in the first list that the broker gave, so when it came is not known.
+    ``entries``: how often the broker lists the client id now (2: two channels under one id). ``reason``: registered,
+    unregistered, expired or closed, from a producer of events that saw it; None: none did. ``addresses``: ip:port of
+    each entry. ``first_seen``: it was in the first list that the broker gave, so it may have joined earlier.
     """
 
     fact: ClassVar[str] = "membership"
@@ -192,7 +204,13 @@ class MembershipFact(Payload, frozen=True, kw_only=True):
 
 
 class MemberFact(Payload, frozen=True, kw_only=True):
-    """What is known of a member now; ``present`` false: no covered broker lists it any more."""
+    """What is known of a client has changed. ``present`` false: no covered broker lists it any more.
+
+    ``since_ts``: since when it has been a member, or no longer is one. From brokers: ``brokers`` (those that list it),
+    ``addresses`` (ip:port), ``language`` and ``version``. From its report: ``strategy`` (Java class), ``orderly``,
+    ``subscriptions`` (topics) and ``start_ts``. ``message_model``: from its report, else from brokers. ``instances``:
+    processes that use this client id.
+    """
 
     fact: ClassVar[str] = "member"
     client_id: str
@@ -211,11 +229,13 @@ class MemberFact(Payload, frozen=True, kw_only=True):
 
 
 class RebalanceFact(Payload, frozen=True, kw_only=True):
-    """One episode from the first change to the moment when every queue had its expected owner again.
+    """A rebalance has ended: from the first change of members or routes until every queue had its expected owner again.
 
-    ``queues_moved`` is how many changed owner, ``fewest_moves`` how many had to; the two durations are sums
-    over queues, in queue-milliseconds: ``orphaned_ms`` counts only while every member of the topic has said what it
-    owns. ``converged`` false: it was given up (evidence lost, or it never ended).
+    ``trigger``: join, leave, join and leave, route, or not seen. ``joined`` and ``left`` are client ids.
+    ``queues_moved``: queues that changed owner; ``fewest_moves``: queues that had to, None: not known.
+    ``duplicated_ms`` and ``orphaned_ms`` are the milliseconds that queues had two owners or none, summed over queues;
+    the second counts only while every member of the topic has reported. ``converged`` false: it lasted too long, or
+    evidence was lost.
     """
 
     fact: ClassVar[str] = "rebalance"
@@ -233,10 +253,12 @@ class RebalanceFact(Payload, frozen=True, kw_only=True):
 
 
 class GroupFact(Payload, frozen=True, kw_only=True):
-    """The group's state changed, or an hour has gone by in which it did not.
+    """The status of a group changed, or has been the same for an hour.
 
-    ``status`` is healthy, findings, settling, unknown, excluded or empty. ``refused_since``: since when events of the
-    group have been refused and no round of it was taken; None: they are taken. ``reason`` is the kind of reason why the
+    ``status`` is healthy, findings, settling, unknown, excluded or empty. ``members`` counts the entries in brokers'
+    lists, ``members_reporting`` the clients that have reported their queues, ``counts`` the queues of each finding.
+    ``refused_since``: epoch milliseconds since when events of the group have been refused and no round of it was taken;
+    None: rounds are taken. ``reason`` is the kind of reason why the
     group, or one of its queues, is not judged, and ``reason_details`` explain it; None: all queues are judged. Facts of
     evenkeel 0.1 have an English sentence there.
     """
@@ -255,7 +277,10 @@ class GroupFact(Payload, frozen=True, kw_only=True):
 
 
 class EvaluationFailedFact(Payload, frozen=True, kw_only=True):
-    """evenkeel's own fault: evaluating the group raised; the group is UNKNOWN until it succeeds again."""
+    """A fault of evenkeel: the evaluation of the group raised an error. The group is UNKNOWN until one succeeds.
+
+    ``error`` is the error's type and text, ``where`` the function and line.
+    """
 
     fact: ClassVar[str] = "evaluation_failed"
     error: str
@@ -263,7 +288,10 @@ class EvaluationFailedFact(Payload, frozen=True, kw_only=True):
 
 
 class EventsLostFact(Payload, frozen=True, kw_only=True):
-    """Events of the group were lost on the way: a gap in a producer's ``seq`` that stayed open for two rounds."""
+    """Events of the group were lost: a gap in the ``seq`` of the producer ``source`` that stayed open for two rounds.
+
+    ``expected_seq`` is the first missing number, ``received_seq`` the first number after the gap.
+    """
 
     fact: ClassVar[str] = "events_lost"
     source: str
@@ -272,7 +300,11 @@ class EventsLostFact(Payload, frozen=True, kw_only=True):
 
 
 class QuarantineFact(Payload, frozen=True, kw_only=True):
-    """A record that could not be used. ``bytes`` holds at most the first 64 KB; ``length`` is the whole."""
+    """A record, or one event of it, that could not be used. ``reason`` is one of a fixed set of words.
+
+    ``bytes``: at most the first 64 KB of the value; ``length`` and ``sha256`` are those of the whole value.
+    ``source_topic``, ``source_partition`` and ``source_offset``: where it was read in Kafka, or the file and its line.
+    """
 
     fact: ClassVar[str] = "quarantine"
     reason: str
@@ -287,10 +319,13 @@ class QuarantineFact(Payload, frozen=True, kw_only=True):
 
 
 class HealthFact(Payload, frozen=True, kw_only=True):
-    """How the monitor itself is doing, per cluster, every 15 s; its absence is what ``monitor_blind`` goes by.
+    """How evenkeel itself works, for each cluster about every 15 s. Where none comes, ``monitor_blind`` is paged.
 
-    ``status``: ok, idle (nothing arrived), late, or data_lost (Kafka dropped records before they were read).
-    ``lag_ms``: the job's time less the newest round's. Rates are per second since the health fact before.
+    ``status``: ok, idle (nothing arrived), late, or data_lost (Kafka dropped records before they were read). Numbers of
+    rounds, events, quarantined records and broker answers that were missing are since the health fact before, and so is
+    ``events_per_s``. ``groups``: the most groups of which one micro-batch had events. ``lag_ms``: the job's clock minus
+    the newest round's time; None: no round has come. ``batch_ms``: how long the micro-batch took. ``state_bytes``: size
+    of the job's state.
     """
 
     fact: ClassVar[str] = "health"

@@ -240,7 +240,7 @@ MONITOR_HEALTH = Table(
         CLUSTER,
         Column("status", "STRING", "ok, idle (nothing arrived), late, or data_lost (Kafka dropped unread records)"),
         Column("batch_id", "BIGINT", "number of the detection job's micro-batch"),
-        Column("consumer_groups", "BIGINT", "number of groups of which an event arrived since the row before"),
+        Column("consumer_groups", "BIGINT", "the most groups of which one micro-batch had events since the row before"),
         Column("rounds", "BIGINT", "number of collection rounds read since the row before"),
         Column("events", "BIGINT", "number of events read since the row before"),
         Column("quarantined", "BIGINT", "number of records quarantined since the row before"),
