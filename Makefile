@@ -3,7 +3,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 PURE := not spark and not kafka and not rocketmq
-FAST := $(PURE) and not slow
+FAST := $(PURE) and not slow and not chromium
 LONG := tests/e2e tests/real tests/replay/test_transformed.py tests/inspect/test_law_of_clusters.py $(addprefix tests/spark/test_,answers.py maintain_facts.py reseed.py run.py session.py tables_doc.py)
 
 .PHONY: help setup demo test test-fast test-e2e check fmt cover bench clean
@@ -21,7 +21,7 @@ demo: setup  ## Watch a RocketMQ fleet go wrong and recover (SECONDS=90 to end b
 	$(BIN)/evenkeel demo $(if $(SECONDS),--seconds $(SECONDS))
 
 test: setup test-fast  ## Run the tests: those without Spark and Kafka side by side, then the others one by one
-	$(PYTEST) -m "$(PURE) and slow" -n 2 $(addprefix --ignore=,$(LONG))
+	$(PYTEST) -m "$(PURE) and (slow or chromium)" -n 2 $(addprefix --ignore=,$(LONG))
 	$(PYTEST) --timeout 600 -m "not ($(PURE))" $(addprefix --ignore=,$(LONG))
 
 test-e2e: setup  ## Run the long tests: the job killed, restarted, rebuilt; a real RocketMQ in trouble (AGAIN=1: those that failed)

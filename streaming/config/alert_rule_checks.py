@@ -36,7 +36,9 @@ def broken_alert_rules(alerts: Alerts, config: Config, environ: Mapping[str, str
     yield from _monitor(alerts, config)
     link = alerts.pages.link
     if link and not _is_link(link):
-        yield Broken((("pages", "link"),), link, f"{_ADDRESS}; {{cluster}} and {{group}} in it stand for their names")
+        yield Broken(
+            (("pages", "link"),), link, f"{_ADDRESS}; {{cluster}}, {{group}} and {{alert}} in it stand for their names"
+        )
     if alerts.pages.docs and not _is_address(alerts.pages.docs):
         yield Broken((("pages", "docs"),), alerts.pages.docs, f"{_ADDRESS}, where evenkeel's folder docs/ can be read")
     if alerts.pages.time_zone and zone_named(alerts.pages.time_zone) is None:
@@ -148,6 +150,8 @@ def _is_link(template: str) -> bool:
     """Whether it is an address once names are filled in. Fields of a name, as in {group.x}, are none of its names."""
     try:
         names = {name for _, name, _, _ in Formatter().parse(template) if name is not None}
-        return names <= {"cluster", "group"} and _is_address(template.format(cluster="c", group="g"))
+        return names <= {"cluster", "group", "alert"} and _is_address(
+            template.format(cluster="c", group="g", alert="a")
+        )
     except ValueError:
         return False

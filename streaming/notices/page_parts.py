@@ -51,16 +51,21 @@ def what_is_wrong(alerts: Sequence[OpenAlert], words: Language) -> str:
 def alert_line(alert: OpenAlert, words: Language, now: int) -> str:
     """What is wrong with which topic, and whether that is still seen."""
     topic = words.of_topic.format(topic=shown(alert.topic)) if alert.topic else ""
+    stale = stale_words(alert, words, now)
+    kind = shown(alert.fact.kind)
+    what = words.kind(kind, len(alert.fact.queues))
+    return words.alert_line.format(kind=kind, what=what, topic=topic, stale=stale)
+
+
+def stale_words(alert: OpenAlert, words: Language, now: int) -> str:
+    """That what would decide it is not known now, or why it stays open though it is right for now; mostly empty."""
     kept_open = {
         AlertReason.COMES_AND_GOES.value: words.at_rest,
         AlertReason.LISTS_DIFFER.value: words.lists_differ,
     }
     template = kept_open.get(alert.fact.reason) or (words.stale if alert.fact.stale else "")
     is_open = alert.fact.state != AlertState.RESOLVED
-    stale = template.format(since=clock(alert.ts, now), age=words.lasting(now - alert.ts)) if is_open else ""
-    kind = shown(alert.fact.kind)
-    what = words.kind(kind, len(alert.fact.queues))
-    return words.alert_line.format(kind=kind, what=what, topic=topic, stale=stale)
+    return template.format(since=clock(alert.ts, now), age=words.lasting(now - alert.ts)) if is_open else ""
 
 
 def queue_lines(queues: Iterable[AlertQueue], kind: str, words: Language) -> Iterator[str]:
@@ -95,6 +100,20 @@ def _first(names: Sequence[str], words: Language) -> str:
 def cause_line(cause: str, words: Language, is_over: bool = False) -> str:
     template = words.cause_was if is_over else words.cause_line
     return template.format(sentence=words.advice(cause).sentence, cause=shown(cause))
+
+
+def advice_on(cause: str | None, kind: str, words: Language) -> tuple[str, str]:
+    """What to do, and what helps until then: by the cause, or else by the kind."""
+    if cause is not None:
+        return words.advice(cause).do, words.advice(cause).now
+    return words.do.get(kind, ""), words.now.get(kind, "")
+
+
+def about(names: Iterable[str | None], words: Language, docs: str) -> str | None:
+    """The part of the documentation that says more of the first of these causes and kinds."""
+    name = next(filter(None, names), None)
+    is_known = name in words.causes or name in words.kinds
+    return f"{docs}/findings.md#{name.lower()}" if name is not None and is_known else None
 
 
 def evidence_line(alert: OpenAlert, words: Language, now: int) -> str:

@@ -20,6 +20,8 @@ from streaming.notices.fitting import (
 from streaming.notices.language import Language
 from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert, Site, Text
 from streaming.notices.page_parts import (
+    about,
+    advice_on,
     alert_line,
     cause_line,
     change_lines,
@@ -179,10 +181,7 @@ class _Page:
     def _advice(self) -> tuple[str, str]:
         """What to do, and what helps until then: by the cause, or else by the kind of the worst alert."""
         cause = self.notice.cause or (self.alerts[0].fact.cause if self.alerts else None)
-        if cause is not None:
-            return self.words.advice(cause).do, self.words.advice(cause).now
-        kind = self.alerts[0].fact.kind if self.alerts else ""
-        return self.words.do.get(kind, ""), self.words.now.get(kind, "")
+        return advice_on(cause, self.alerts[0].fact.kind if self.alerts else "", self.words)
 
     def _about(self) -> str | None:
         """The part of the documentation that says more."""
@@ -190,9 +189,7 @@ class _Page:
             return f"{self.site.docs}/notifications.md#when-evenkeel-itself-sees-nothing"
         of_one_group = self.alerts[:1] if len(self.notice.groups) == 1 else []
         names = [self.notice.cause, *(name for alert in of_one_group for name in (alert.fact.cause, alert.fact.kind))]
-        name = next(filter(None, names), None)
-        is_known = name in self.words.causes or name in self.words.kinds
-        return f"{self.site.docs}/findings.md#{name.lower()}" if name is not None and is_known else None
+        return about(names, self.words, self.site.docs)
 
     def _what_to_do(self, do: str, for_now: str, command: Command) -> Iterator[Section]:
         words = self.words

@@ -79,11 +79,13 @@ def sink_of(section: SinkSection, environ: Mapping[str, str] | None = None) -> S
 
 
 def link_template(template: str) -> Callable[[Notice], str | None]:
-    """Makes a notice's address; of several groups none is named."""
+    """Makes a notice's address; of several groups or alerts none is named."""
 
     def link(notice: Notice) -> str | None:
         group = notice.groups[0] if len(notice.groups) == 1 else ""
-        return template.format(cluster=quote(notice.cluster, safe=""), group=quote(group, safe="")) or None
+        alert = notice.alerts[0].fact.fingerprint if group and len(notice.alerts) == 1 else ""
+        names = {"cluster": notice.cluster, "group": group, "alert": alert}
+        return template.format(**{name: quote(value, safe="") for name, value in names.items()}) or None
 
     return link
 

@@ -14,8 +14,12 @@ from starlette.routing import Route
 from streaming.errors import MonitorError
 from streaming.web.context import LANGUAGE_COOKIE, Answer, BadRequest, Context, NotFound
 from streaming.web.live.watch import Watch
+from streaming.web.pages.alert_page import AlertPage
+from streaming.web.pages.group_page import GroupFacts, GroupPage
 from streaming.web.pages.overview_page import OverviewPage
+from streaming.web.pages.silencing import Silencing
 from streaming.web.queries import number, one_of, text
+from streaming.web.rendering import address
 from streaming.web.security.access import Access
 from streaming.web.security.guard import Guard
 from streaming.web.security.headers import KEPT
@@ -33,9 +37,16 @@ STREAM_S = 600.0  # then a browser connects again, so that who may no longer rea
 def web_app(settings: WebSettings, watch: Watch) -> Starlette:
     """``watch`` is read by whoever keeps it reading."""
     context = Context(settings, watch)
+    facts = GroupFacts(context)
+    silencing = Silencing(context)
     app = Starlette(
         routes=[
             Route("/", page(context, OverviewPage(context).answer)),
+            Route("/group", page(context, GroupPage(context, facts).answer)),
+            Route("/alert", page(context, AlertPage(context, facts).answer)),
+            Route("/open", open_link),
+            Route("/silence", silencing.add, methods=["POST"]),
+            Route("/silence/end", silencing.end, methods=["POST"]),
             Route("/changes", changes(context)),
             Route("/language", language),
             Route("/static/{name}", static(context)),
@@ -52,16 +63,20 @@ def page(context: Context, answer: Callable[[Request], Answer]) -> Handler:
     def made(request: Request) -> Response:
         try:
             return context.html(request, answer(request))
-        except (NotFound, BadRequest) as error:
-            status = 404 if isinstance(error, NotFound) else 400
-            return context.html(request, Answer("message.html", {"message": str(error)}, status=status))
         except MonitorError as error:
-            return context.html(request, Answer("message.html", {"message": str(error)}, status=503))
+            message = str(error) or context.words(request)("busy")
+            return context.html(request, Answer("message.html", {"message": message}, status=_status_of(error)))
 
     async def handle(request: Request) -> Response:
         return await run_in_threadpool(made, request)
 
     return handle
+
+
+def _status_of(error: MonitorError) -> int:
+    if isinstance(error, BadRequest):
+        return 400
+    return 404 if isinstance(error, NotFound) else 503
 
 
 def changes(context: Context) -> Handler:
@@ -84,6 +99,16 @@ def changes(context: Context) -> Handler:
                 yield f"event: changed\nid: {new}\ndata: {new}\n\n"
 
     return handle
+
+
+async def open_link(request: Request) -> Response:
+    """Where the link of a page leads: to its alert, else to its group, else to its cluster."""
+    cluster, group, alert = (text(request.query_params, name) for name in ("cluster", "group", "alert"))
+    if alert:
+        return RedirectResponse(address("/alert", id=alert, cluster=cluster, group=group), 303)
+    if group:
+        return RedirectResponse(address("/group", cluster=cluster, group=group), 303)
+    return RedirectResponse(address("/", cluster=cluster), 303)
 
 
 async def language(request: Request) -> Response:

@@ -29,6 +29,14 @@ class BadRequest(MonitorError):
     """A value of the request is none that it may have."""
 
 
+class Refused(MonitorError):
+    """Who asks may not do that, or the form is none of ours."""
+
+
+class Busy(MonitorError):
+    """Too much is being read at once."""
+
+
 class Answer(NamedTuple):
     """A template and its values. ``live``: the address of its live updates, and the number that it shows."""
 

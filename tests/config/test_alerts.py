@@ -95,7 +95,7 @@ LAST = "a last route for all that is left, with neither cluster, group nor sever
         ("sinks = 1", "sinks = 1: an array of tables, each written [[sinks]]"),
         ("routes = [1]", "routes[0] = 1: a table"),
         ('[pages]\nlink = "https://x/{host}"', 'pages.link = "https://x/{host}": ' + HTTP
-         + "; {cluster} and {group} in it stand for their names"),
+         + "; {cluster}, {group} and {alert} in it stand for their names"),
         ('[heartbeat]\nurl = "hc-ping.com/x"', f'heartbeat.url = "***": {HTTP}'),
         ("[monitor]\nblind_seconds = 30", "monitor.blind_seconds = 30: at least 35: job.health_seconds and "
          "collector.interval_seconds say how often there is news"),

@@ -27,7 +27,7 @@ def facts_named(scenario: str, group: str, until_s: float | None = None) -> list
 
 def _of_group(fact: Fact, group: str) -> object:
     if isinstance(fact.payload, AlertFact):
-        return replace(fact.payload, fingerprint=f"{fact.payload.fingerprint}-{abs(hash(group)) % 10**6}")
+        return replace(fact.payload, fingerprint=f"{fact.payload.fingerprint}-{group}")
     return fact.payload
 
 

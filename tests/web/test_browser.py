@@ -82,3 +82,59 @@ def test_it_works_without_javascript(chromedriver: str, site: str) -> None:
         page.click(".tile.is-healthy")
         assert "invoices" in page.text("tbody")
         assert "orders" not in page.text("tbody")
+
+
+def test_a_group_shows_its_map_and_a_moment_before(chromedriver: str, site: str) -> None:
+    with browser(chromedriver) as page:
+        page.open(site)
+        page.click("tbody tr:first-child th a")
+        page.wait_for("return document.querySelectorAll('.map use').length > 0")
+        titles = page.run("return [...document.querySelectorAll('.map use title')].map(one => one.textContent)")
+        assert any("DUPLICATED" in title for title in titles)
+        widths = page.run(
+            "return [...document.querySelectorAll('.map use')].map(one => one.getBoundingClientRect().width)"
+        )
+        assert min(widths) > 5
+        page.click(".timeline a")
+        page.wait_for("return location.search.includes('at=')")
+        assert "This is what was known at" in page.text()
+        assert page.faults() == []
+
+
+def test_an_alert_is_silenced_by_keyboard(chromedriver: str, site: str) -> None:
+    with browser(chromedriver) as page:
+        page.open(site)
+        page.click("tbody tr:first-child td a")
+        page.wait_for("return document.querySelector('form.silence') !== null")
+        page.run("document.querySelector('form.silence input[name=why]').focus()")
+        page.keys("we know\ue007")  # Enter
+        page.wait_for("return document.body.innerText.includes('Silenced until')")
+        assert "we know" in page.text()
+        page.click("form.notice button")
+        page.wait_for("return !document.body.innerText.includes('Silenced until')")
+        assert page.faults() == []
+
+
+@pytest.mark.parametrize("name", ["th", "td"])
+def test_a_phone_shows_a_group_and_an_alert(chromedriver: str, site: str, name: str) -> None:
+    with browser(chromedriver, PHONE) as page:
+        page.open(site)
+        page.click(f"tbody tr:first-child {name} a")
+        page.wait_for("return location.pathname !== '/'")
+        assert not is_too_wide(page)
+
+
+def test_every_field_and_picture_has_a_name_for_a_screen_reader(chromedriver: str, site: str) -> None:
+    nameless = """
+        const wanted = 'main input:not([type=hidden]), main select, main svg[role], main a, button';
+        return [...document.querySelectorAll(wanted)]
+            .filter(one => !(one.getAttribute('aria-label') || one.innerText || one.textContent || one.labels?.length))
+            .map(one => one.outerHTML.slice(0, 200))
+    """
+    with browser(chromedriver) as page:
+        page.open(site)
+        assert page.run(nameless) == []
+        page.click("tbody tr:first-child th a")
+        page.wait_for("return location.pathname === '/group'")
+        assert page.run(nameless) == []
+        assert page.run("return [...document.querySelectorAll('h1')].length") == 1

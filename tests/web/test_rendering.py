@@ -3,15 +3,19 @@
 import re
 
 import hypothesis.strategies as st
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from msgspec.structs import replace
 
-from schemas.facts import Fact
+from schemas.facts import AlertChange, AlertClient, Fact, MemberFact
 from schemas.reasons import ReasonDetails
+from streaming.notices import Site
 from streaming.web.rendering import read_static, renderer, visible
+from streaming.web.views.group import Asked, group_view
 from streaming.web.views.known import Known
 from streaming.web.views.overview import SORTS, RankedGroups, Wanted
+from streaming.web.views.timeline import MINUTES
 from streaming.web.words import words_in
+from tests.explain.facts import T0, Teller
 from tests.web.test_overview import NOW, alert, status
 
 RENDER = renderer(read_static())
@@ -41,6 +45,31 @@ def test_why_a_group_is_not_judged_is_a_sentence_of_the_language() -> None:
     assert "broker-b&lt; 没有应答" in page("g", fact, language="zh")
 
 
+def group_page(name: str) -> str:
+    """Everything that RocketMQ names is called so."""
+    g = Teller(name, name)
+    broker = {"broker_name": name, "cause": name, "reason": name}
+    g.queue(0, 0, "DUPLICATED", topic=name, owners=(name, name), expected=(name,), **broker)
+    g.queue(0, 1, "ORPHANED", topic=name, owners=(), expected=(name,), **broker)
+    g.queue(0, 2, "UNKNOWN", topic=name, owners=(), expected=None, **broker)
+    g.listed(0, name, name, 2)
+    g.tell(
+        MemberFact(
+            client_id=name, present=True, since_ts=T0, brokers=(name,), addresses=(name,), version=name, language=name,
+            strategy=name, subscriptions=(name,), instances=2,
+        ),
+        0,
+    )  # fmt: skip
+    g.status(0, "findings", DUPLICATED=1, ORPHANED=1)
+    about = {"clients": (AlertClient(name, (name,), (name,), name, name, (name,)),), "cause": name, "kind": name}
+    g.alert(1, "firing", "found", changes=(AlertChange(T0, "joined", name),), evidence=name, **about)
+    view = group_view(g.facts, None, None, Asked(T0 + 9_000, None, 30, True), words_in("en").of_pages, Site())
+    return RENDER(
+        "group.html", t=words_in("en"), now=T0 + 9_000, here="", back="/", pages=(), error=None, is_past=False,
+        live_from="", live_number=1, view=view, asked=Asked(T0, None, 30, True), really_now=T0, minutes_known=MINUTES,
+    )  # fmt: skip
+
+
 TAGS = re.findall(r"<[a-zA-Z!/][^>]*>", page("harmless"))
 
 
@@ -51,6 +80,18 @@ def test_a_name_adds_no_tag_and_no_attribute(name: str) -> None:
     tags = re.findall(r"<[a-zA-Z!/][^>]*>", html)
     assert [re.split(r"[\s>]", tag)[0] for tag in tags] == [re.split(r"[\s>]", tag)[0] for tag in TAGS]
     assert [re.findall(r' ([a-z-]+)="', tag) for tag in tags] == [re.findall(r' ([a-z-]+)="', tag) for tag in TAGS]
+
+
+GROUP_TAGS = re.findall(r"<[a-zA-Z!/][^>]*>", group_page("harmless"))
+
+
+@settings(max_examples=30)
+@given(st.one_of(st.text(min_size=1, max_size=80), st.sampled_from(HOSTILE)))
+def test_a_name_adds_nothing_to_a_group_either(name: str) -> None:
+    html = group_page(name)
+    tags = re.findall(r"<[a-zA-Z!/][^>]*>", html)
+    assert [re.split(r"[\s>]", tag)[0] for tag in tags] == [re.split(r"[\s>]", tag)[0] for tag in GROUP_TAGS]
+    assert all(one.isprintable() or one == "\n" for one in html)
 
 
 @given(st.text())

@@ -6,12 +6,21 @@ from string import Formatter
 
 import pytest
 
+from streaming.explain.reasons import WHY
 from streaming.web.words import WORDS, preferred
-from streaming.web.words.chinese import CHINESE
+from streaming.web.words.chinese import CHINESE, STEPS
 from streaming.web.words.english import ENGLISH
 
 WEB = Path(__file__).parents[2] / "streaming" / "web"
-BUILT = ("state_", "sort_", "severity_")  # of these the second part is a value
+BUILT = (
+    "state_",
+    "sort_",
+    "severity_",
+    "alert_state_",
+    "mark_",
+    "minutes_",
+    "outcome_",
+)  # of these the second part is a value
 
 
 def values_of(template: str) -> set[str]:
@@ -29,6 +38,10 @@ def test_every_sentence_is_shown() -> None:
     used = set(re.findall(r"""["']([a-z_]+)["']""", text))
     unused = [key for key in ENGLISH if key not in used and not key.startswith(BUILT)]
     assert unused == []
+
+
+def test_every_step_of_an_alert_is_said_in_chinese() -> None:
+    assert set(STEPS) == set(WHY)
 
 
 def test_chinese_is_chinese() -> None:

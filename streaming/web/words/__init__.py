@@ -2,10 +2,13 @@
 
 from typing import NamedTuple
 
+from schemas.reasons import ReasonDetails
+from streaming.explain.reasons import why_of
 from streaming.notices.language import Language
 from streaming.notices.page_text import LANGUAGES
-from streaming.web.words.chinese import CHINESE
+from streaming.web.words.chinese import CHINESE, STEPS
 from streaming.web.words.english import ENGLISH
+from streaming.wording.times import clock
 
 WORDS = {"en": ENGLISH, "zh": CHINESE}
 
@@ -19,6 +22,14 @@ class Words(NamedTuple):
     def __call__(self, key: str, **values: object) -> str:
         """A sentence with its values. Raises KeyError for one that there is not."""
         return self.own[key].format(**values) if values else self.own[key]
+
+    def step(self, reason: str) -> str:
+        """Why an alert took a step in its life."""
+        return STEPS.get(reason, reason) if self.own is CHINESE else why_of(reason)
+
+    def reason(self, kind: str | None, details: ReasonDetails | None, now: int) -> str:
+        """Why something is not judged; empty where it is."""
+        return self.of_pages.reason(kind, details, lambda ts: clock(ts, now)) if kind else ""
 
 
 def words_in(language: str) -> Words:

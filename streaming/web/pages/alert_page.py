@@ -1,0 +1,123 @@
+"""An alert: what the link of a page opens. It can be silenced from here."""
+
+import time
+from typing import NamedTuple
+
+from starlette.requests import Request
+
+from schemas.facts import AlertFact, Fact, Severity
+from streaming.core.alerts.phases import AlertReason
+from streaming.errors import MonitorError, SourceError
+from streaming.notices import Notice, OpenAlert
+from streaming.notices.commands import silence_command
+from streaming.notifier.silences import Silence, is_silenced
+from streaming.notifier.state_files import running_notifier
+from streaming.web.context import Answer, Context, NotFound
+from streaming.web.live.group_reader import monitor_now, read_notifications
+from streaming.web.pages.group_page import GroupFacts
+from streaming.web.queries import required, text
+from streaming.web.rendering import address
+from streaming.web.views.alerts import alert_view
+from streaming.web.views.group import newest_alerts
+from streaming.web.views.notification import Notification
+
+HOURS = 24
+DAY_MS = 86_400_000
+SILENCE_MINUTES = (30, 60, 120, 480, 1440)
+
+
+class Step(NamedTuple):
+    """``reason``: a key of the words, or what another version of evenkeel said."""
+
+    ts: int
+    state: str
+    reason: str
+    queues: int
+
+
+class AlertPage:
+    def __init__(self, context: Context, facts: GroupFacts) -> None:
+        self._context = context
+        self._facts = facts
+
+    def answer(self, request: Request) -> Answer:
+        """Raises NotFound, BadRequest and Busy."""
+        fingerprint = required(request.query_params, "id", 200)
+        watch, words = self._context.watch, self._context.words(request)
+        known, now = watch.known, watch.now_ms()
+        alert = known.alerts.get(fingerprint)
+        named = text(request.query_params, "cluster"), text(request.query_params, "group")
+        name = (alert.cluster, alert.group) if alert is not None else named
+        live = watch.changes.number(name)
+        try:
+            facts = self._facts.now(name, known, HOURS) if name[1] else []
+        except SourceError:
+            facts = []
+        newest = {one.fact.fingerprint: one for one in newest_alerts(facts)}
+        alert = newest.get(fingerprint) or alert
+        if alert is None:
+            raise NotFound(words("not_found_alert"))
+        user = self._context.user(request)
+        view = alert_view(alert, words.of_pages, now, self._context.settings.site)
+        monitor = monitor_now(alert.cluster, known)
+        values = {
+            "alert": view,
+            "steps": steps(facts, fingerprint),
+            "seen_ts": monitor.seen_ts if monitor else None,
+            "told": self._told(alert),
+            "silences": self._silences(alert),
+            "may_silence": user.may_silence,
+            "is_read": self._is_read(),
+            "token": self._context.forms.token(user.name, now),
+            "silence_minutes": SILENCE_MINUTES,
+            "silence_command": silence_command(_notice(alert), self._context.settings.site),
+            "now": now,
+        }
+        changes = address("/changes", cluster=name[0], group=name[1])
+        return Answer("alert.html", values, "", (changes, live))
+
+    def _told(self, alert: OpenAlert) -> list[Notification]:
+        """Pages of this alert; none where the notifier's table cannot be read."""
+        since = min(alert.fact.active_ts, alert.ts) - DAY_MS
+        try:
+            return read_notifications(self._context.watch.tables, [alert.fact.fingerprint], since)
+        except MonitorError:
+            return []
+
+    def _silences(self, alert: OpenAlert) -> list[Silence]:
+        """Those that last, by the clock of the notifier."""
+        now = time.time_ns() // 1_000_000
+        return [one for one in self._context.silences.all() if is_silenced(alert, [one], now)]
+
+    def _is_read(self) -> bool:
+        """Whether a notifier delivers from the folder where silences are written."""
+        try:
+            return running_notifier(self._context.settings.state) is not None
+        except OSError:
+            return False
+
+
+def steps(facts: list[Fact], fingerprint: str) -> list[Step]:
+    """The newest life of the alert, the newest step first."""
+    life: list[Step] = []
+    for fact in facts:
+        alert = fact.payload
+        if isinstance(alert, AlertFact) and alert.fingerprint == fingerprint:
+            if alert.reason == AlertReason.FOUND:
+                life = []
+            life.append(Step(fact.ts, alert.state, alert.reason, len(alert.queues)))
+    return life[::-1]
+
+
+def _notice(alert: OpenAlert) -> Notice:
+    """A page of this alert alone."""
+    return Notice(
+        key="",
+        status="firing",
+        severity=Severity.WARNING,
+        cluster=alert.cluster,
+        groups=(alert.group,),
+        cause=alert.fact.cause,
+        alerts=(alert,),
+        since_ts=alert.fact.active_ts,
+    )

@@ -1,0 +1,100 @@
+"""A group: as it is now, or as it was at an earlier time."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from datetime import datetime, timezone
+from threading import BoundedSemaphore, Lock
+
+from starlette.requests import Request
+
+from schemas.facts import Fact
+from streaming.errors import SourceError
+from streaming.explain.times import parse_moment
+from streaming.web.context import Answer, BadRequest, Busy, Context, NotFound
+from streaming.web.live.group_reader import monitor_now, monitor_then, read_now, read_then
+from streaming.web.queries import number, required, text
+from streaming.web.rendering import address
+from streaming.web.views.group import Asked, group_view
+from streaming.web.views.known import GroupName, Known
+from streaming.web.views.timeline import MINUTES
+from streaming.web.words import Words
+
+READS_AT_ONCE = 3
+WAIT_FOR_READING_S = 5.0
+MOST_KEPT = 64
+DEFAULT_MINUTES = 180
+LONGEST_TIME = 40
+
+
+class GroupFacts:
+    """Facts of groups as they are now, kept until something of the group changes. Few are read at once."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._kept: OrderedDict[tuple[GroupName, int, int], list[Fact]] = OrderedDict()
+        self._lock = Lock()
+        self._reading = BoundedSemaphore(READS_AT_ONCE)
+
+    def now(self, name: GroupName, known: Known, hours: int) -> list[Fact]:
+        """Raises SourceError where there is no such group, and Busy."""
+        watch = self._context.watch
+        key = (name, watch.changes.number(name), hours)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        facts = self._read(lambda: read_now(watch.tables, name, known, watch.now_ms(), hours))
+        with self._lock:
+            self._kept[key] = facts
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return facts
+
+    def then(self, name: GroupName, at: int) -> list[Fact]:
+        return self._read(lambda: read_then(self._context.watch.tables, name, at))
+
+    def _read(self, read: Callable[[], list[Fact]]) -> list[Fact]:
+        if not self._reading.acquire(timeout=WAIT_FOR_READING_S):
+            raise Busy
+        try:
+            return read()
+        finally:
+            self._reading.release()
+
+
+class GroupPage:
+    def __init__(self, context: Context, facts: GroupFacts) -> None:
+        self._context = context
+        self._facts = facts
+
+    def answer(self, request: Request) -> Answer:
+        """Raises NotFound, BadRequest and Busy."""
+        query, words = request.query_params, self._context.words(request)
+        name = (text(query, "cluster"), required(query, "group", 255))
+        minutes = number(query, "minutes", MINUTES[0], MINUTES[-1], DEFAULT_MINUTES)
+        watch = self._context.watch
+        known, live, now = watch.known, watch.changes.number(name), watch.now_ms()
+        at = moment_asked(text(query, "at", LONGEST_TIME), now, words)
+        asked = Asked(now if at is None else at, at, minutes, text(query, "map") == "all")
+        try:
+            if at is None:
+                facts, monitor = self._facts.now(name, known, -(-minutes // 60)), monitor_now(name[0], known)
+            else:
+                facts, monitor = self._facts.then(name, at), monitor_then(watch.tables, name[0], at)
+        except SourceError as error:
+            raise NotFound(str(error)) from error
+        group = known.groups.get(name) if at is None else None
+        view = group_view(facts, monitor, group, asked, words.of_pages, self._context.settings.site)
+        values = {"view": view, "asked": asked, "now": asked.now, "really_now": now, "minutes_known": MINUTES}
+        changes = address("/changes", cluster=name[0], group=name[1])
+        return Answer("group.html", values, "", (changes, live) if at is None else None)
+
+
+def moment_asked(given: str, now: int, words: Words) -> int | None:
+    """None for now. Raises BadRequest for what is no time."""
+    if not given:
+        return None
+    try:
+        return parse_moment(given, datetime.fromtimestamp(now / 1000, timezone.utc), timezone.utc).ts
+    except SourceError:
+        raise BadRequest(words("bad_time", given=given)) from None

@@ -1,0 +1,113 @@
+"""Silences an alert from its page, or ends a silence."""
+
+import logging
+import time
+from collections.abc import Callable
+from glob import escape
+from urllib.parse import parse_qs
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from streaming.errors import MonitorError
+from streaming.notices import OpenAlert
+from streaming.notifier.silence_files import new_id
+from streaming.notifier.silences import Silence
+from streaming.web.context import Answer, BadRequest, Context, Refused
+from streaming.web.pages.alert_page import SILENCE_MINUTES
+from streaming.web.rendering import address
+from streaming.web.security.forms import comes_from_here
+
+log = logging.getLogger(__name__)
+
+LARGEST_FORM = 10_000
+MOST_FIELDS = 20
+LONGEST_WHY = 500
+
+Form = dict[str, str]
+
+
+class Silencing:
+    """Silences are the notifier's files: it reads them within a second."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    async def add(self, request: Request) -> Response:
+        return await self._done(request, self._add)
+
+    async def end(self, request: Request) -> Response:
+        return await self._done(request, self._end)
+
+    async def _done(self, request: Request, act: Callable[[Request, Form], None]) -> Response:
+        try:
+            form = await read_form(request)
+            await run_in_threadpool(self._check, request, form)
+            await run_in_threadpool(act, request, form)
+        except MonitorError as error:
+            status = 403 if isinstance(error, Refused) else 400
+            return self._context.html(request, Answer("message.html", {"message": str(error)}, status=status))
+        back = address("/alert", id=form["id"], cluster=form.get("cluster"), group=form.get("group"))
+        return RedirectResponse(back, 303)
+
+    def _check(self, request: Request, form: Form) -> None:
+        """Raises Refused."""
+        user, words = self._context.user(request), self._context.words(request)
+        headers = request.headers
+        is_ours = comes_from_here(headers.get("host", ""), headers.get("origin", ""), headers.get("sec-fetch-site", ""))
+        now = self._context.watch.now_ms()
+        if not is_ours or not self._context.forms.is_valid(form.get("token", ""), user.name, now):
+            raise Refused(words("old_form"))
+        if not user.may_silence:
+            raise Refused(words("may_not_silence"))
+
+    def _add(self, request: Request, form: Form) -> None:
+        """Raises BadRequest, and SetupError where it cannot be written."""
+        alert, words = self._context.watch.known.alerts.get(form.get("id", "")), self._context.words(request)
+        if alert is None:
+            raise BadRequest(words("not_found_alert"))
+        minutes, why = form.get("minutes", ""), form.get("why", "").strip()[:LONGEST_WHY]
+        if minutes not in map(str, SILENCE_MINUTES) or not why:
+            raise BadRequest(words("silence_incomplete"))
+        silence = silence_of(alert, form.get("scope") == "group", int(minutes), self._context.user(request).name, why)
+        self._context.silences.add(silence)
+        log.info("%s silences %s/%s for %s minutes: %r", silence.by, alert.cluster, alert.group, minutes, why)
+
+    def _end(self, request: Request, form: Form) -> None:
+        ended = self._context.silences.end(form.get("silence", ""), _wall_ms())
+        log.info("%s ends the silence %r: %s", self._context.user(request).name, form.get("silence", ""), bool(ended))
+
+
+def silence_of(alert: OpenAlert, of_group: bool, minutes: int, by: str, why: str) -> Silence:
+    """Of the alert's kind, or of everything of its group. No name in it is read as a pattern."""
+    now = _wall_ms()
+    return Silence(
+        id=new_id(),
+        cluster=escape(alert.cluster),
+        group=escape(alert.group),
+        kind="*" if of_group else escape(alert.fact.kind),
+        cause="*",
+        from_ts=now,
+        until_ts=now + minutes * 60_000,
+        by=by,
+        why=why,
+    )
+
+
+async def read_form(request: Request) -> Form:
+    """The first value of each field. Raises BadRequest for a form that is too large, or none."""
+    body = b""
+    async for piece in request.stream():
+        body += piece
+        if len(body) > LARGEST_FORM:
+            raise BadRequest(f"a form of at most {LARGEST_FORM} bytes")
+    try:
+        fields = parse_qs(body.decode(), max_num_fields=MOST_FIELDS)
+    except ValueError as error:
+        raise BadRequest("a form") from error
+    return {"id": ""} | {name: values[0] for name, values in fields.items()}
+
+
+def _wall_ms() -> int:
+    return time.time_ns() // 1_000_000

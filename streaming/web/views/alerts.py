@@ -1,0 +1,103 @@
+"""An alert as a person reads it: what, where, since when, why, what shows it, and what to do. In a notice's words."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from schemas.facts import AlertState
+from streaming.notices import OpenAlert, Site
+from streaming.notices.commands import next_command
+from streaming.notices.evidence import evidence_of
+from streaming.notices.language import Language
+from streaming.notices.page_parts import (
+    about,
+    advice_on,
+    change_lines,
+    client_lines,
+    queue_lines,
+    stale_words,
+    waiting_line,
+    worst_first,
+)
+from streaming.web.views.known import is_firing
+from streaming.wording.times import clock
+
+MOST_LINES = 100
+
+
+class AlertView(NamedTuple):
+    """``note``: that it is stale, or why it stays open though it is right for now. ``host``: where to type the command.
+
+    ``ended_ts`` None: it is open. ``ending``: why it was closed without being seen to be right.
+    """
+
+    fingerprint: str
+    cluster: str
+    group: str
+    topic: str
+    kind: str
+    state: str
+    severity: str
+    what: str
+    since_ts: int
+    fired_ts: int | None
+    ended_ts: int | None
+    note: str
+    ending: str
+    queues: tuple[str, ...]
+    cause: str
+    brief: str
+    why: str
+    evidence: str
+    do: str
+    now: str
+    command: str
+    host: str
+    waiting: str
+    clients: tuple[str, ...]
+    changes: tuple[str, ...]
+    about: str
+
+
+def alert_view(alert: OpenAlert, words: Language, now: int, site: Site) -> AlertView:
+    """``now``: the time by which ages are counted."""
+    fact = alert.fact
+    do, for_now = advice_on(fact.cause, fact.kind, words)
+    command = next_command(alert, site)
+    is_open = fact.state != AlertState.RESOLVED
+    return AlertView(
+        fingerprint=fact.fingerprint,
+        cluster=alert.cluster,
+        group=alert.group,
+        topic=alert.topic or "",
+        kind=fact.kind,
+        state=fact.state,
+        severity=fact.severity,
+        what=words.kind(fact.kind, len(fact.queues)),
+        since_ts=fact.since_ts or fact.active_ts,
+        fired_ts=fact.fired_ts,
+        ended_ts=None if is_open else fact.resolved_ts or alert.ts,
+        note=stale_words(alert, words, now).lstrip(" -"),
+        ending="" if is_open else words.endings.get(fact.reason, "").format(kind=fact.kind),
+        queues=_lines(line.strip() for line in queue_lines(fact.queues, fact.kind, words)),
+        cause=fact.cause or "",
+        brief=words.advice(fact.cause).brief if fact.cause else "",
+        why=words.advice(fact.cause).sentence if fact.cause else "",
+        evidence=evidence_of(fact, words.evidence, lambda ts: clock(ts, now)),
+        do=do,
+        now=for_now,
+        command=command.text,
+        host=command.host or "",
+        waiting=waiting_line([alert], words, now) or "",
+        clients=_lines(client_lines([alert], words, now)),
+        changes=_lines(change_lines([alert], words, now)),
+        about=about((fact.cause, fact.kind), words, site.docs) or "",
+    )
+
+
+def in_order(alerts: Iterable[OpenAlert]) -> list[OpenAlert]:
+    """Those that fire first, the worst of them first."""
+    return sorted(worst_first(alerts), key=lambda alert: not is_firing(alert))
+
+
+def _lines(lines: Iterable[str]) -> tuple[str, ...]:
+    return tuple(lines)[:MOST_LINES]

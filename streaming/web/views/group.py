@@ -1,0 +1,244 @@
+"""What is shown of one group at a time: its status, alerts, map, members, queues and what happened before."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from schemas.facts import AlertFact, Fact, MemberFact
+from schemas.identity import is_retry_topic
+from schemas.reasons import ReasonDetails
+from streaming.explain.group_text import LONG_QUIET_MS, SILENT_AFTER_MS
+from streaming.explain.snapshot import ExplainedGroup, ExplainedQueue, MonitorStatus, UnalertedQueues
+from streaming.explain.snapshot_from_facts import snapshot_of
+from streaming.notices import OpenAlert, Site
+from streaming.notices.language import Language
+from streaming.web.views.alerts import AlertView, alert_view, in_order
+from streaming.web.views.known import KnownGroup, is_open
+from streaming.web.views.overview import STATES, findings_of
+from streaming.web.views.queue_map import QueueMap, level_of, queue_map
+from streaming.web.views.timeline import Timeline, timeline
+from streaming.wording.lists import grouped
+from streaming.wording.numbers import ranges
+from streaming.wording.times import clock
+
+MOST_MEMBERS = 300
+MOST_QUEUE_ROWS = 200
+
+
+class MemberRow(NamedTuple):
+    """``queues``: how many it owns. ``missing``: brokers that list others of the group, but not this client."""
+
+    member: MemberFact
+    queues: int
+    missing: tuple[str, ...]
+
+
+class QueueRow(NamedTuple):
+    """Queues of a topic that are alike. ``waiting``: messages in them, None: not known."""
+
+    topic: str
+    queues: str
+    number: int
+    level: str
+    finding: str
+    cause: str
+    owners: tuple[str, ...] | None
+    expected: tuple[str, ...] | None
+    since_ts: int
+    reason: str
+    waiting: int | None
+
+
+class UnalertedRow(NamedTuple):
+    finding: str
+    level: str
+    topic: str
+    queues: str
+    number: int
+    cause: str
+    reason: str
+
+
+class GroupView(NamedTuple):
+    """``doubt``: blind, silent or events_lost, where what is shown may be out of date; ``doubt_ts``: since when.
+
+    ``alerts``: those that are open, together where they have the same cause.
+    """
+
+    cluster: str
+    group: str
+    state: str
+    since_ts: int | None
+    longer: bool
+    reason: str
+    findings: tuple[tuple[str, int], ...]
+    members_reporting: int | None
+    brokers_covered: int | None
+    brokers_known: int | None
+    doubt: str
+    doubt_ts: int
+    alerts: tuple[tuple[AlertView, ...], ...]
+    recent: tuple[AlertView, ...]
+    unalerted: tuple[UnalertedRow, ...]
+    map: QueueMap
+    members: tuple[MemberRow, ...]
+    members_left_out: int
+    queues: tuple[QueueRow, ...]
+    queues_left_out: int
+    number_of_queues: int
+    timeline: Timeline
+
+
+class Asked(NamedTuple):
+    """What of a group is asked for. ``at`` None: now. ``now``: the time by which ages are counted."""
+
+    now: int
+    at: int | None
+    minutes: int
+    whole_map: bool
+
+
+def group_view(
+    facts: Sequence[Fact],
+    monitor: MonitorStatus | None,
+    known: KnownGroup | None,
+    asked: Asked,
+    words: Language,
+    site: Site,
+) -> GroupView:
+    """``facts``: of the group in their order, at least one. ``known``: what the overview knows, if now is asked for."""
+    group = snapshot_of(facts, asked.at, monitor)
+    now = asked.now
+    alerts = in_order(newest_alerts(facts))
+    listed = {alert.fingerprint for alert in group.alerts}
+    views = [alert_view(alert, words, now, site) for alert in alerts if alert.fact.fingerprint in listed]
+    doubt, doubt_ts = _doubt(group, now)
+    queues = _queue_rows(group, alerts, words, now)
+    return GroupView(
+        cluster=group.cluster,
+        group=group.group,
+        state=_state(group, views),
+        since_ts=known.since_ts if known is not None else group.status_ts,
+        longer=known is not None and known.longer,
+        reason=_said(group.reason_kind, group.reason_details, group.reason, words, now),
+        findings=findings_of(group.counts or {}),
+        members_reporting=group.members_reporting,
+        brokers_covered=group.brokers_covered,
+        brokers_known=group.brokers_known,
+        doubt=doubt,
+        doubt_ts=doubt_ts,
+        alerts=_by_cause(view for view in views if view.ended_ts is None),
+        recent=tuple(view for view in views if view.ended_ts is not None),
+        unalerted=tuple(_unalerted(one, words, now) for one in group.unalerted),
+        map=queue_map(group, asked.whole_map),
+        members=_member_rows(group)[:MOST_MEMBERS],
+        members_left_out=max(0, len(group.members) - MOST_MEMBERS),
+        queues=tuple(queues[:MOST_QUEUE_ROWS]),
+        queues_left_out=sum(row.number for row in queues[MOST_QUEUE_ROWS:]),
+        number_of_queues=len(group.queues),
+        timeline=timeline(facts, now, asked.minutes, _seen_ts(group)),
+    )
+
+
+def _by_cause(alerts: Iterable[AlertView]) -> tuple[tuple[AlertView, ...], ...]:
+    """One explanation is enough for alerts with the same cause. Those without a cause have one each."""
+    return tuple(map(tuple, grouped(alerts, lambda alert: alert.cause or alert.fingerprint).values()))
+
+
+def newest_alerts(facts: Iterable[Fact]) -> list[OpenAlert]:
+    """The newest of each alert, open or not."""
+    found = {
+        fact.payload.fingerprint: OpenAlert(
+            fact.cluster, fact.group, fact.topic or None, fact.ts, fact.seq, fact.payload
+        )
+        for fact in facts
+        if isinstance(fact.payload, AlertFact)
+    }
+    return list(found.values())
+
+
+def _state(group: ExplainedGroup, alerts: Iterable[AlertView]) -> str:
+    if any(alert.state == "firing" for alert in alerts):
+        return "firing"
+    return group.status if group.status in STATES else "unknown"
+
+
+def _doubt(group: ExplainedGroup, now: int) -> tuple[str, int]:
+    """As ``explain`` says it."""
+    monitor = group.monitor
+    if monitor is None:
+        return "", 0
+    seen = max(monitor.seen_ts, group.newest_ts)
+    if now - seen > LONG_QUIET_MS:
+        return "blind", seen
+    if now - group.newest_ts > SILENT_AFTER_MS:
+        return "silent", group.newest_ts
+    return ("events_lost", monitor.ts) if monitor.status == "data_lost" else ("", 0)
+
+
+def _seen_ts(group: ExplainedGroup) -> int:
+    return max(group.monitor.seen_ts if group.monitor is not None else 0, group.newest_ts)
+
+
+def _member_rows(group: ExplainedGroup) -> tuple[MemberRow, ...]:
+    owned = Counter(owner for q in group.queues if not is_retry_topic(q.topic) for owner in q.owners or ())
+    brokers = {view.broker_name for view in group.views if view.clients}
+    return tuple(
+        MemberRow(member, owned[member.client_id], tuple(sorted(brokers - set(member.brokers))))
+        for member in group.members
+    )
+
+
+def _queue_rows(group: ExplainedGroup, alerts: Iterable[OpenAlert], words: Language, now: int) -> list[QueueRow]:
+    """What is wrong comes first."""
+    waiting = {
+        (alert.topic, queue.broker_name, queue.queue_id): queue.waiting
+        for alert in alerts
+        if is_open(alert)
+        for queue in alert.fact.queues
+    }
+    rows = [
+        _queue_row(those, [waiting.get((queue.topic, *queue.name)) for queue in those], words, now)
+        for those in grouped(group.queues, _what_is_alike).values()
+    ]
+    order = ("critical", "warning", "unknown", "settling", "info", "right")
+    return sorted(rows, key=lambda row: (order.index(row.level), is_retry_topic(row.topic), row.topic))
+
+
+def _what_is_alike(queue: ExplainedQueue) -> tuple[object, ...]:
+    is_right = level_of(queue) == "right"
+    since = None if is_right else queue.since_ts
+    return queue.topic, queue.finding, queue.cause, queue.owners, queue.expected, queue.reason, since
+
+
+def _queue_row(queues: Sequence[ExplainedQueue], waiting: Iterable[int | None], words: Language, now: int) -> QueueRow:
+    first = queues[0]
+    known = [number for number in waiting if number is not None]
+    return QueueRow(
+        topic=first.topic,
+        queues=ranges(queue.name for queue in queues),
+        number=len(queues),
+        level=level_of(first),
+        finding=first.finding,
+        cause=first.cause or "",
+        owners=first.owners,
+        expected=first.expected,
+        since_ts=max(queue.since_ts for queue in queues),
+        reason=_said(first.reason_kind, first.reason_details, first.reason, words, now),
+        waiting=sum(known) if known else None,
+    )
+
+
+def _unalerted(one: UnalertedQueues, words: Language, now: int) -> UnalertedRow:
+    level = level_of(
+        ExplainedQueue(topic=one.topic, broker_name="", queue_id=0, finding=one.finding, since_ts=0, told_ts=0)
+    )
+    reason = _said(one.reason_kind, one.reason_details, one.reason, words, now)
+    return UnalertedRow(one.finding, level, one.topic, ranges(one.queues), len(one.queues), one.cause or "", reason)
+
+
+def _said(kind: str | None, details: ReasonDetails | None, text: str | None, words: Language, now: int) -> str:
+    """In the reader's language where the fact holds it as data, else the English of an older evenkeel."""
+    if kind is None:
+        return text or ""
+    return words.reason(kind, details, lambda ts: clock(ts, now))

@@ -1,0 +1,198 @@
+"""The map of queues and clients: who owns each queue, who should, and what is wrong. Geometry for one SVG.
+
+A column is a queue, a row a client. Above the clients is a row for queues that no client owns, and one for queues of
+which the owner is not known.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from schemas.facts import Kind, Severity
+from schemas.identity import is_retry_topic
+from streaming.core.finding_kinds import KINDS, Meaning
+from streaming.explain.snapshot import ExplainedGroup, ExplainedQueue
+from streaming.wording.lists import grouped
+
+MOST_COLUMNS_AT_FIRST = 160
+MOST_ROWS_AT_FIRST = 60
+MOST_COLUMNS = 4_096
+MOST_ROWS = 1_000
+NOBODY, NOT_KNOWN = "nobody", "not_known"
+TOP = 46
+TOPIC_GAP, BROKER_GAP = 18, 6
+
+MARK_OF_OWNER = {
+    Kind.MATCH: "match",
+    Kind.DUPLICATED: "duplicated",
+    Kind.STALLED: "stalled",
+    Kind.SLOW_CONSUMER: "slow",
+    Kind.MISPLACED: "misplaced",
+    Kind.PHANTOM: "phantom",
+}
+MARK_WITHOUT_OWNER = {
+    Kind.ORPHANED: "orphaned",
+    Kind.NO_MEMBERS: "orphaned",
+    Kind.STALLED: "stalled",
+    Kind.SLOW_CONSUMER: "slow",
+    Kind.SETTLING: "settling",
+    Kind.EXCLUDED: "excluded",
+    Kind.CONSUME_DISABLED: "excluded",
+}
+
+
+class Cell(NamedTuple):
+    """``x`` and ``y`` of its upper left corner; ``owners`` and ``expected`` are for its text."""
+
+    x: int
+    y: int
+    mark: str
+    queue: ExplainedQueue
+    instances: int
+
+
+class Column(NamedTuple):
+    x: int
+    queue: ExplainedQueue
+    level: str
+
+
+class Row(NamedTuple):
+    """``kind``: client, absent (no member, but an owner or expected owner), nobody or not_known."""
+
+    y: int
+    kind: str
+    name: str
+
+
+class Band(NamedTuple):
+    """A topic or broker above its queues."""
+
+    x: int
+    width: int
+    name: str
+
+
+class QueueMap(NamedTuple):
+    """``left_out`` and ``clients_left_out`` count what is not shown; ``is_cut``: some of the wanted queues are not."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    cells: tuple[Cell, ...]
+    topics: tuple[Band, ...]
+    brokers: tuple[Band, ...]
+    marks: tuple[str, ...]
+    size: int
+    row_height: int
+    width: int
+    height: int
+    left_out: int
+    clients_left_out: int
+    is_cut: bool
+    wrong: int
+
+
+def queue_map(group: ExplainedGroup, everything: bool = False) -> QueueMap:
+    """Of a large group at first only queues that are not as they should be; ``everything``: as many as can be drawn."""
+    wrong = [queue for queue in group.queues if level_of(queue) != "right"]
+    is_large = len(group.queues) > MOST_COLUMNS_AT_FIRST or len(group.members) > MOST_ROWS_AT_FIRST
+    shown = wrong if is_large and not everything else group.queues
+    most = MOST_COLUMNS if everything else 2 * MOST_COLUMNS_AT_FIRST
+    queues = sorted(shown, key=lambda queue: (is_retry_topic(queue.topic), queue.topic, *queue.name))[:most]
+    size = _size(len(queues))
+    columns, topics, brokers, width = _columns(queues, size)
+    rows, clients_left_out = _rows(group, queues, everything or not is_large, size)
+    cells = tuple(_cells(columns, rows))
+    return QueueMap(
+        columns=columns,
+        rows=rows,
+        cells=cells,
+        topics=topics,
+        brokers=brokers,
+        marks=tuple(dict.fromkeys(cell.mark for cell in cells)),
+        size=size,
+        row_height=_row_height(size),
+        width=width,
+        height=TOP + _row_height(size) * len(rows) + 4,
+        left_out=len(group.queues) - len(queues),
+        clients_left_out=clients_left_out,
+        is_cut=len(shown) > len(queues),
+        wrong=len(wrong),
+    )
+
+
+def level_of(queue: ExplainedQueue) -> str:
+    """How loud a column is: critical, warning, unknown, settling, info or right."""
+    kind = Kind(queue.finding) if queue.finding in Kind.__members__ else None
+    row = KINDS.get(kind) if kind is not None else None
+    if kind is Kind.NO_MEMBERS:
+        return "info" if is_retry_topic(queue.topic) else "warning"
+    if row is None or row.meaning is Meaning.UNDECIDED:
+        return "settling" if kind is Kind.SETTLING else "unknown"
+    if row.meaning is Meaning.RIGHT:
+        return "right"
+    if is_retry_topic(queue.topic) or row.severity in (Severity.INFO, Severity.NONE):
+        return "info"
+    return "critical" if row.severity is Severity.CRITICAL else "warning"
+
+
+def _size(columns: int) -> int:
+    """Of a column: large while there is room, small where there are hundreds."""
+    return next((size for most, size in ((24, 26), (48, 20), (96, 14), (400, 10)) if columns <= most), 8)
+
+
+def _row_height(size: int) -> int:
+    return max(size, 14)
+
+
+def _columns(
+    queues: Sequence[ExplainedQueue], size: int
+) -> tuple[tuple[Column, ...], tuple[Band, ...], tuple[Band, ...], int]:
+    columns: list[Column] = []
+    topics: list[Band] = []
+    brokers: list[Band] = []
+    x = 0
+    for topic, of_topic in grouped(queues, lambda queue: queue.topic).items():
+        x += TOPIC_GAP if columns else 0
+        topic_begin = x
+        for number, (broker, those) in enumerate(grouped(of_topic, lambda queue: queue.broker_name).items()):
+            x += BROKER_GAP if number else 0
+            brokers.append(Band(x, len(those) * size, broker))
+            columns += [Column(x + place * size, queue, level_of(queue)) for place, queue in enumerate(those)]
+            x += len(those) * size
+        topics.append(Band(topic_begin, x - topic_begin, topic))
+    return tuple(columns), tuple(topics), tuple(brokers), max(x, 1)
+
+
+def _rows(
+    group: ExplainedGroup, queues: Sequence[ExplainedQueue], everybody: bool, size: int
+) -> tuple[tuple[Row, ...], int]:
+    members = [member.client_id for member in group.members]
+    named = {client for queue in queues for client in (*(queue.owners or ()), *(queue.expected or ()))}
+    absent = sorted(named - set(members))
+    present = members if everybody else [client for client in members if client in named]
+    rows = [(NOBODY, "")] if any(queue.owners == () for queue in queues) else []
+    rows += [(NOT_KNOWN, "")] if any(queue.owners is None for queue in queues) else []
+    rows += [("client", name) for name in present[:MOST_ROWS]]
+    rows += [("absent", name) for name in absent[:MOST_ROWS]]
+    height = _row_height(size)
+    left_out = len(members) + len(absent) - sum(kind in ("client", "absent") for kind, _ in rows)
+    return tuple(Row(TOP + place * height, kind, name) for place, (kind, name) in enumerate(rows)), left_out
+
+
+def _cells(columns: Iterable[Column], rows: Iterable[Row]) -> Iterable[Cell]:
+    y_of = {row.name: row.y for row in rows if row.kind in ("client", "absent")}
+    y_of_none = {row.kind: row.y for row in rows}
+    for column in columns:
+        queue = column.queue
+        finding = Kind(queue.finding) if queue.finding in Kind.__members__ else Kind.UNKNOWN
+        owners = Counter(queue.owners or ())
+        for owner, instances in owners.items():
+            if owner in y_of:
+                yield Cell(column.x, y_of[owner], MARK_OF_OWNER.get(finding, "held"), queue, instances)
+        if not owners:
+            y = y_of_none[NOT_KNOWN if queue.owners is None else NOBODY]
+            yield Cell(column.x, y, MARK_WITHOUT_OWNER.get(finding, "unknown"), queue, 0)
+        for client in dict.fromkeys(queue.expected or ()):
+            if client not in owners and client in y_of:
+                yield Cell(column.x, y_of[client], "expected", queue, 0)

@@ -1,0 +1,192 @@
+"""A group and an alert: what their pages say, at which time, and in which language."""
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+from starlette.applications import Starlette
+
+from schemas.facts import Severity
+from streaming.notices import Notice, OpenAlert
+from streaming.notifier.from_config import link_template
+from streaming.notifier.silence_files import SilenceFiles
+from streaming.notifier.silences import Silence
+from streaming.web.app import web_app
+from streaming.web.live.watch import Watch
+from streaming.web.pages.silencing import LARGEST_FORM, silence_of
+from streaming.web.rendering import machine_time
+from streaming.web.settings import WebSettings
+from tests.explain.facts import facts_of_scenario
+from tests.web.asking import Answer, ask
+
+ORDERS = "/group?cluster=prod&group=orders"
+
+
+@pytest.fixture
+def app(settings: WebSettings, watch: Watch) -> Starlette:
+    return web_app(settings, watch)
+
+
+def the_alert(watch: Watch, kind: str = "DUPLICATED") -> OpenAlert:
+    return next(one for one in watch.known.alerts.values() if (one.group, one.fact.kind) == ("orders", kind))
+
+
+def text_of(answer: Answer) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", answer.text))
+
+
+def test_a_group_says_which_queue_since_when_why_and_what_to_do(app: Starlette) -> None:
+    said = text_of(ask(app, ORDERS))
+    assert "queues consumed twice" in said
+    assert re.search(r"since \d\d:\d\d:\d\d UTC", said)
+    assert "instances share one client id" in said
+    assert "give each instance an instanceName of its own" in said
+    assert "mqadmin consumerConnection" in said
+    assert "x (2 instances)" in said or "(2 instances)" in said
+
+
+def test_one_cause_is_explained_once(app: Starlette, watch: Watch) -> None:
+    kinds = {one.fact.kind for one in watch.known.open_alerts(("prod", "orders"))}
+    assert len(kinds) > 1
+    assert ask(app, ORDERS).text.count("instances share one client id") == 1
+
+
+def test_a_group_as_it_was(app: Starlette) -> None:
+    begin = facts_of_scenario("same_client_id")[0].ts
+    then = text_of(ask(app, f"{ORDERS}&at={_iso(begin + 40_000)}"))
+    assert "This is what was known at" in then
+    assert "queues consumed twice" not in then
+    assert "Back to now" in then
+
+
+@pytest.mark.parametrize(
+    ("address", "status", "said"),
+    [
+        ("/group?cluster=prod&group=nothing", 404, "no group nothing"),
+        ("/group?cluster=other&group=orders", 404, "no group orders"),
+        ("/group", 400, "group: a text of 1 to 255 characters"),
+        (f"{ORDERS}&at=yesterday", 400, "yesterday: not a time"),
+        (f"{ORDERS}&at=2001-01-01", 404, "nothing was known of group orders by then"),
+        (f"{ORDERS}&minutes=99999999&map=x", 200, "orders"),
+        ("/alert?id=nothing", 404, "No such alert is known"),
+        ("/alert", 400, "id: a text"),
+        ("/group?cluster=prod&group=a'%20OR%20'1'='1", 404, "no group"),
+    ],
+)
+def test_what_is_asked_for_wrongly_is_said(app: Starlette, address: str, status: int, said: str) -> None:
+    answer = ask(app, address)
+    assert (answer.status, said in answer.text.replace("&#39;", "'")) == (status, True)
+
+
+def test_an_alert_says_all_that_a_page_does(app: Starlette, watch: Watch) -> None:
+    answer = ask(app, f"/alert?id={the_alert(watch).fact.fingerprint}")
+    said = text_of(answer)
+    for part in ("queues consumed twice", "Evidence", "What to do", "What changed before", "Who was told", "Silence"):
+        assert part in said
+    chinese = text_of(ask(app, f"/alert?id={the_alert(watch).fact.fingerprint}", {"accept-language": "zh"}))
+    for part in ("重复消费", "证据", "处理办法", "此前的变化", "通知了谁", "静默"):
+        assert part in chinese
+
+
+def test_the_link_of_a_page_leads_here(app: Starlette, watch: Watch) -> None:
+    alert = the_alert(watch)
+    notice = Notice(
+        key="k", status="firing", severity=Severity.CRITICAL, cluster="prod", groups=("orders",), cause=None,
+        alerts=(alert,), since_ts=0,
+    )  # fmt: skip
+    link = link_template("/open?cluster={cluster}&group={group}&alert={alert}")
+    for one, leads_to in (
+        (notice, "/alert?id="),
+        (replace(notice, alerts=(alert, alert)), "/group?cluster=prod&group=orders"),
+        (replace(notice, groups=("orders", "stock")), "/?cluster=prod"),
+    ):
+        answer = ask(app, link(one) or "")
+        assert answer.status == 303
+        assert answer.headers["location"].startswith(leads_to)
+        assert ask(app, answer.headers["location"]).status == 200
+
+
+def form_of(app: Starlette, watch: Watch, **more: str) -> dict[str, str]:
+    page = ask(app, f"/alert?id={the_alert(watch).fact.fingerprint}").text
+    token = re.search(r'name="token" value="([0-9a-f]+)"', page)
+    return {
+        "token": token[1] if token else "", "id": the_alert(watch).fact.fingerprint, "minutes": "30", "why": "a deploy",
+        "scope": "alert", **more,
+    }  # fmt: skip
+
+
+def test_an_alert_is_silenced_and_the_silence_is_ended(app: Starlette, watch: Watch, settings: WebSettings) -> None:
+    form = form_of(app, watch)
+    answer = ask(app, "/silence", {"origin": "http://127.0.0.1:8400", "sec-fetch-site": "same-origin"}, form)
+    assert (answer.status, answer.headers["location"].startswith("/alert?id=")) == (303, True)
+    (silence,) = SilenceFiles(settings.state).all()
+    assert (silence.by, silence.why, silence.kind) == ("local", "a deploy", "DUPLICATED")
+    assert silence.matches(the_alert(watch))
+    assert not silence.matches(the_alert(watch, "ORPHANED"))
+    ended = ask(app, "/silence/end", form={**form, "silence": silence.id})
+    assert ended.status == 303
+    (silence,) = SilenceFiles(settings.state).all()
+    assert not silence.is_on(silence.until_ts)
+
+
+@pytest.mark.parametrize(
+    ("headers", "change", "status"),
+    [
+        ({}, {"token": ""}, 403),
+        ({}, {"token": "0" * 64}, 403),
+        ({"origin": "http://evil.example"}, {}, 403),
+        ({"sec-fetch-site": "cross-site"}, {}, 403),
+        ({"origin": "null"}, {}, 403),
+        ({}, {"why": " "}, 400),
+        ({}, {"minutes": "9999999"}, 400),
+        ({}, {"minutes": "-1"}, 400),
+        ({}, {"id": "nothing"}, 400),
+        ({}, {"why": "x" * LARGEST_FORM}, 400),
+    ],
+)
+def test_a_silence_that_is_not_meant_is_refused(
+    app: Starlette, watch: Watch, settings: WebSettings, headers: dict[str, str], change: dict[str, str], status: int
+) -> None:
+    assert ask(app, "/silence", headers, form_of(app, watch) | change).status == status
+    assert SilenceFiles(settings.state).all() == []
+
+
+def test_who_may_only_read_cannot_silence(watch: Watch, settings: WebSettings) -> None:
+    rules = settings.access._replace(may_silence=frozenset({"ada"}))
+    app = web_app(settings._replace(access=rules), watch)
+    page = ask(app, f"/alert?id={the_alert(watch).fact.fingerprint}").text
+    assert '<form class="silence"' not in page
+    assert "You may read, but not silence." in page
+    token = re.search(r'name="token" value="([0-9a-f]+)"', page)
+    answer = ask(app, "/silence", form=form_of(app, watch) | {"token": token[1] if token else ""})
+    assert answer.status == 403
+    assert ask(app, "/silence").status == 405
+    assert SilenceFiles(settings.state).all() == []
+
+
+def test_a_name_in_a_silence_is_no_pattern(watch: Watch) -> None:
+    alert = the_alert(watch)
+    strange = msgspec.structs.replace(alert, group="[a-z]*?")
+    silence: Silence = silence_of(strange, True, 30, "ada", "why")
+    assert silence.matches(strange)
+    assert not silence.matches(msgspec.structs.replace(alert, group="abc"))
+
+
+def test_pages_have_nothing_inline(app: Starlette, watch: Watch) -> None:
+    for address in (ORDERS, f"{ORDERS}&map=all&minutes=1440", f"/alert?id={the_alert(watch).fact.fingerprint}"):
+        page = ask(app, address).text
+        assert not re.search(r"<script(?![^>]* src=)|<style|\sstyle=|\son[a-z]+=|javascript:", page)
+        assert not re.search(r"(?:src|href|action)=[\"']?(?:https?:)?//", page)
+
+
+def _iso(ts: int) -> str:
+    return machine_time(ts).replace("+00:00", "Z")
+
+
+def test_tables_that_cannot_be_read_are_said(settings: WebSettings, tmp_path: Path) -> None:
+    watch = Watch(str(tmp_path / "none"))
+    watch.error = "no such folder"
+    answer = ask(web_app(settings._replace(tables=str(tmp_path / "none")), watch), "/")
+    assert (answer.status, "The tables cannot be read now" in answer.text) == (200, True)
