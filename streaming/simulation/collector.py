@@ -129,6 +129,7 @@ class Collector:
         if ids is not None:
             self._members[broker.name] = ids
         self._take(connections)
+        self._follow_ups.connected(connections, self._fleet.now)
         if connections.body is not None:
             self._message_model = connections.body.message_model
 

@@ -10,8 +10,17 @@ from streaming.collector.probing.asked_through import NO_ANSWER, AskedThrough, b
 from streaming.collector.probing.disagreements import Said, disagreements
 from streaming.collector.probing.follow_ups import FollowUps
 from streaming.collector.probing.last_answers import LastAnswers
+from streaming.collector.probing.policy import FIRST_ASK_AFTER_JOIN_MS
 from streaming.collector.probing.report_graces import ReportGraces
-from streaming.collector.translation.answers import SUCCESS, ProcessQueue, RunningInfoAnswer, SubscriptionData
+from streaming.collector.translation.answers import (
+    SUCCESS,
+    Connection,
+    ConnectionsAnswer,
+    ConsumerConnection,
+    ProcessQueue,
+    RunningInfoAnswer,
+    SubscriptionData,
+)
 from streaming.collector.translation.routes import KnownRoute
 from streaming.core.default_timers import Timing
 
@@ -220,6 +229,35 @@ def test_a_client_that_was_started_again_between_two_rounds_begins_a_grace() -> 
     ups.round_ended(READY + 10_500)
     assert ups.due(READY + 15_000) == frozenset()
     assert ups.due(READY + 10_500 + GRACE) == {"c", "d"}
+
+
+def connections(**addresses: str) -> ConnectionsAnswer:
+    return ConnectionsAnswer(
+        ts=0,
+        broker="a",
+        code=SUCCESS,
+        body=ConsumerConnection(
+            tuple(Connection(c, address) for c, those in addresses.items() for address in those.split())
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("now", "asked"),
+    [({"c": "h:2", "d": "h:9"}, "c"), ({"c": "h:1 h:2", "d": "h:9"}, ""), ({"d": "h:9", "e": "h:3"}, "")],
+    ids=["another address", "a second connection", "another client"],
+)
+def test_a_client_with_another_address_is_asked_after_5_s(now: dict[str, str], asked: str) -> None:
+    ups = group()
+    ups.due(READY)
+    ups.connected(connections(c="h:1", d="h:9"), READY)
+    ups.reported("c", answer(Q0), READY)
+    ups.reported("d", answer(Q1), READY)
+    ups.connected(connections(**now), READY + 60_000)
+    assert ups.due(READY + 60_000 + FIRST_ASK_AFTER_JOIN_MS - 1) == frozenset()
+    assert ups.due(READY + 60_000 + FIRST_ASK_AFTER_JOIN_MS) == frozenset(asked)
+    ups.reported("c", answer(Q0), READY + 60_000 + FIRST_ASK_AFTER_JOIN_MS)
+    assert ups.due(READY + 70_000) == frozenset()
 
 
 def test_topics_that_nobody_subscribes_to_have_no_owners() -> None:

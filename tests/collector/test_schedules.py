@@ -237,7 +237,7 @@ def test_client_that_is_always_wanted_is_asked_a_few_times_a_minute() -> None:
     assert most_in_a_minute(asked) <= FOLLOW_UPS_A_MINUTE + IN_TURN_A_MINUTE
 
 
-IN_TURN_A_MINUTE = 1 + 60_000 // (PERIOD - PERIOD // 4)  # the turn after a request out of turn may come earlier
+IN_TURN_A_MINUTE = 1 + 60_000 // (PERIOD - PERIOD // 2)  # the turn after a request out of turn may come earlier
 
 
 def most_in_a_minute(asked: list[int]) -> int:

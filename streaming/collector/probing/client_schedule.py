@@ -161,10 +161,10 @@ class ClientSchedule:
         return any(client.chosen_ts.get(other, 0) < last for other in due)
 
     def _earlier_ms(self, client_id: str, client: _Client, group: str) -> int:
-        """Clients that were asked together, out of turn, are spread over the last quarter of the period."""
+        """Clients that were asked together, out of turn, are spread over the second half of the period."""
         was_follow_up = bool(client.follow_ups) and client.follow_ups[-1] == client.chosen_ts.get(group)
         is_to_spread = was_follow_up and not client.trouble
-        return self._policy.phase(f"{client_id} {group}", self._policy.running_info_ms // 4) if is_to_spread else 0
+        return self._policy.phase(f"{client_id} {group}", self._policy.running_info_ms // 2) if is_to_spread else 0
 
     def _due_ts(self, client: _Client, group: str) -> int:
         longer_ms = self._policy.running_info_at_rest_ms - self._policy.running_info_ms

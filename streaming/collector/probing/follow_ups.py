@@ -5,13 +5,14 @@ once more. Waiting for each client's turn for both takes up to two periods. So t
 grace has ended; and where some queue then has no owner or several, those concerned are asked again at once.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from streaming.collector.probing.disagreements import Queue, disagreements, said
 from streaming.collector.probing.last_answers import LastAnswers
+from streaming.collector.probing.policy import FIRST_ASK_AFTER_JOIN_MS
 from streaming.collector.probing.report_graces import ReportGraces
-from streaming.collector.translation.answers import RunningInfoAnswer
+from streaming.collector.translation.answers import Connection, ConnectionsAnswer, RunningInfoAnswer
 from streaming.collector.translation.reports import flag
 from streaming.collector.translation.routes import KnownRoute
 from streaming.core.default_timers import Timing
@@ -33,9 +34,10 @@ class FollowUps:
         self._graces = ReportGraces(timing)
         self._answers = LastAnswers()
         self._lists: dict[str, tuple[str, ...]] = {}  # by broker
+        self._connections: dict[str, tuple[Connection, ...]] = {}  # by broker
         self._routes: dict[str, KnownRoute] = {}
         self._ready_ts: dict[str, int] = {}  # topic -> since when its reports count, once that is past
-        self._awaited: dict[str, int] = {}  # clients that have not reported since then
+        self._awaited: dict[str, int] = {}  # clients that are to report, then or later
         self._first: dict[Queue, Disagreement] = {}
         self._to_confirm: set[Disagreement] = set()
         self._has_news = False
@@ -49,6 +51,18 @@ class FollowUps:
         self._has_news |= self._answers.listed(self._lists.values())
         everybody = {c for client_ids in self._lists.values() for c in client_ids}
         self._awaited = {c: ready_ts for c, ready_ts in self._awaited.items() if c in everybody}
+
+    def connected(self, answer: ConnectionsAnswer, now: int) -> None:
+        """The connections that a broker has. A client with another address may have been started again under its id."""
+        connections = answer.body.connection_set if answer.body is not None else None
+        before = self._connections.get(answer.broker, ())
+        if connections is None or connections == before:
+            return
+        self._connections[answer.broker] = connections
+        old, new = _addresses(before), _addresses(connections)
+        for client_id in old.keys() & new.keys():
+            if old[client_id].isdisjoint(new[client_id]):
+                self._awaited[client_id] = now + FIRST_ASK_AFTER_JOIN_MS
 
     def routed(self, routes: Mapping[str, KnownRoute]) -> None:
         """The routes of the group's topics."""
@@ -78,7 +92,8 @@ class FollowUps:
         silent = self._answers.silent_since
         self._to_confirm = {one for one in self._to_confirm if any(silent(one.ts, one.concerned))}
         again = {c for one in self._to_confirm for c in silent(one.ts, one.concerned)}
-        return frozenset(self._awaited.keys() | again | self._second_instances(now))
+        awaited = {client_id for client_id, ts in self._awaited.items() if ts <= now}
+        return frozenset(awaited | again | self._second_instances(now))
 
     def is_at_rest(self, now: int) -> bool:
         """Whether nothing has changed lately, all have reported since, and their reports agree."""
@@ -88,7 +103,8 @@ class FollowUps:
         ready_ts = self._graces.counts_from(topic)
         if ready_ts is not None and self._ready_ts.get(topic) != ready_ts <= now:
             self._ready_ts[topic], self._has_news = ready_ts, True
-            self._awaited |= dict.fromkeys(self._answers.silent_since(ready_ts - 1, self._members_of(topic)), ready_ts)
+            silent = self._answers.silent_since(ready_ts - 1, self._members_of(topic))
+            self._awaited |= {client_id: max(ready_ts, self._awaited.get(client_id, 0)) for client_id in silent}
 
     def _second_instances(self, now: int) -> set[str]:
         """Ids listed twice are asked through another broker each time, which may know the other instance."""
@@ -121,3 +137,11 @@ class FollowUps:
         queues = ((topic, broker, n) for broker, number in numbers.items() for n in range(number))
         for queue, concerned in disagreements(queues, members, reports).items():
             yield queue, Disagreement(concerned, max(one.ts for c in concerned for one in reports[c]))
+
+
+def _addresses(connections: Iterable[Connection]) -> dict[str, set[str | None]]:
+    """By client id."""
+    addresses: dict[str, set[str | None]] = {}
+    for one in connections:
+        addresses.setdefault(one.client_id, set()).add(one.address)
+    return addresses

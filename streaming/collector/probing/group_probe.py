@@ -143,6 +143,7 @@ class GroupProbe:
 
     def _take_connections(self, answer: ConnectionsAnswer) -> None:
         self._take(answer)
+        self._follow_ups.connected(answer, self._view.clock.steady_ms())
         if answer.body is not None:
             self._message_model = answer.body.message_model
 
