@@ -1,10 +1,12 @@
 """What is asked when: clients, offsets, groups, routes and brokers, on a clock of the test's own."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.collector.probing import client_schedule
+from streaming.collector.probing import client_schedule, offset_schedule
 from streaming.collector.probing.broker_directory import BrokerDirectory
 from streaming.collector.probing.client_schedule import ClientSchedule
 from streaming.collector.probing.group_directory import GroupDirectory
@@ -261,13 +263,50 @@ def test_offsets_of_a_group_at_rest_are_asked_less_often() -> None:
     assert schedule.choose("g", frozenset("b"), ts + AT_ONCE.offsets_ms) == ["b"]
 
 
-@pytest.mark.parametrize("table", [None, (row(4),)])
-def test_offsets_that_fail_or_leave_messages_waiting_are_asked_as_often_as_ever(table: tuple[OffsetRow] | None) -> None:
+@pytest.mark.parametrize("has_failed", [True, False])
+def test_offsets_that_fail_or_leave_messages_waiting_are_asked_as_often_as_ever(has_failed: bool) -> None:
     schedule, ts = OffsetSchedule(AT_ONCE), NOW
-    for _ in range(9):
+    for consumed in range(9):
         assert schedule.choose("g", frozenset("b"), ts) == ["b"]
-        schedule.answered("g", "b", ts, table)
+        schedule.answered("g", "b", ts, None if has_failed else (row(consumed, broker=consumed + 1),))
         ts += AT_ONCE.offsets_ms
+
+
+STALL, SURELY = AT_ONCE.timing.stall_ms, offset_schedule.SURELY_MS
+
+
+def offsets_asked(until: int, consumed: Callable[[int], int], pulled: Callable[[int], int] | None = None) -> list[int]:
+    """When a broker is asked, in rounds of 5 s, where messages wait in a queue that has these offsets at each time."""
+    schedule, asked = OffsetSchedule(AT_ONCE), []
+    for ts in range(0, until, AT_ONCE.interval_ms):
+        for name in schedule.choose("g", frozenset("b"), ts):
+            asked.append(ts)
+            offsets = OffsetRow("T", 0, "b", 10**9, consumed(ts), (pulled or consumed)(ts))
+            schedule.answered("g", name, ts, (offsets,))
+    return asked
+
+
+def test_offsets_of_a_queue_that_stands_still_are_asked_just_after_it_is_proven() -> None:
+    assert offsets_asked(100_000, lambda _: 4) == [0, 20_000, 40_000, 65_000, 85_000]
+
+
+def test_offsets_that_move_are_asked_in_turn() -> None:
+    assert offsets_asked(100_000, lambda ts: ts) == [0, 20_000, 40_000, 60_000, 80_000]
+
+
+def test_offsets_of_a_queue_that_is_pulled_and_not_consumed_are_asked_after_the_longer_time() -> None:
+    asked = offsets_asked(400_000, lambda _: 4, lambda ts: 4 + ts)
+    assert asked[:4] == [0, 20_000, 40_000, 60_000]
+    assert [ts for ts in asked if ts % 20_000] == [ts for ts in asked if ts >= 300_000]
+    assert AT_ONCE.timing.consume_stall_ms + AT_ONCE.interval_ms in asked
+
+
+def test_a_queue_that_moved_begins_to_stand_still_anew() -> None:
+    assert offsets_asked(130_000, lambda ts: min(ts, 40_000)) == [0, 20_000, 40_000, 60_000, 80_000, 105_000, 125_000]
+
+
+def test_a_broker_without_pull_offsets_shows_a_stall_by_the_consumer_offset() -> None:
+    assert offsets_asked(90_000, lambda _: 4, lambda _: -1) == [0, 20_000, 40_000, 65_000, 85_000]
 
 
 @pytest.mark.parametrize("broker", ["b0", "b1", "b2", "b3", "b4"])
