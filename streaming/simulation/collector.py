@@ -65,7 +65,7 @@ class Collector:
         self._asked_through = AskedThrough()
         self._message_model: str | None = None
         self._hosted_ts: dict[str, int] = {}
-        self._had_members = False
+        self._has_members = self._had_members = False
         self._members: dict[str, tuple[str, ...]] = {}  # of each broker that answers
         self._asked: list[str] = []
         self._not_asked: dict[str, str] = {}
@@ -136,7 +136,10 @@ class Collector:
     def _ask_clients(self) -> None:
         now, clock, group = self._fleet.now, self._fleet.clock, self._fleet.group
         listed = {client_id for ids in self._members.values() for client_id in ids}
-        self._had_members |= bool(listed)
+        if self._has_members and self._members and not listed:
+            self._offsets.ask_by(group, now + self.policy.interval_ms)
+        self._has_members = bool(listed)
+        self._had_members |= self._has_members
         self._learn_settings()
         self._learn_routes([topic for topic in self._group.topics if not self._routes.is_known(topic)])
         hosted = {place: number for place, number in self._read_queue_nums().items() if place[0] in self._members}

@@ -309,6 +309,16 @@ def test_a_broker_without_pull_offsets_shows_a_stall_by_the_consumer_offset() ->
     assert offsets_asked(90_000, lambda _: 4, lambda _: -1) == [0, 20_000, 40_000, 65_000, 85_000]
 
 
+def test_offsets_of_a_group_that_lost_its_members_are_asked_sooner() -> None:
+    schedule = OffsetSchedule(AT_ONCE)
+    schedule.choose("g", frozenset("b"), NOW)
+    schedule.answered("g", "b", NOW, (row(5),))
+    schedule.ask_by("g", NOW + 5_000)
+    schedule.ask_by("unknown", NOW)
+    assert schedule.choose("g", frozenset("b"), NOW + 4_999) == []
+    assert schedule.choose("g", frozenset("b"), NOW + 5_000) == ["b"]
+
+
 @pytest.mark.parametrize("broker", ["b0", "b1", "b2", "b3", "b4"])
 def test_a_broker_that_does_not_answer_now_and_then_keeps_its_turn(broker: str) -> None:
     """It was given a new first turn each time, and was never asked where that came later than its next absence."""

@@ -100,6 +100,8 @@ class GroupProbe:
         await self._view.learn_routes(topic for topic in self.topics if not self._view.routing.is_known(topic))
         await self._ask_members(self._brokers_to_ask() - brokers)
         listed = [client_id for ids in self._members.values() for client_id in ids]
+        if self.has_members and self._members and not listed:
+            self._view.offsets.ask_by(self.name, self._view.clock.steady_ms() + self._view.policy.interval_ms)
         self.has_members = bool(listed)
         self._had_members |= self.has_members
         hosted = {place: n for place, n in self._read_queue_nums().items() if place[0] in self._members}

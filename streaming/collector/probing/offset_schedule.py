@@ -78,6 +78,11 @@ class OffsetSchedule:
             yield standing.consumed_ts + timing.consume_stall_ms + extra_ms
             yield standing.consumed_ts + timing.consume_stall_ms * 3 // 2 + extra_ms
 
+    def ask_by(self, group: str, ts: int) -> None:
+        """Ask every broker at ``ts`` at the latest: the group has lost its members, and messages begin to wait."""
+        for asked in self._groups.get(group, {}).values():
+            asked.due_ts = min(asked.due_ts, ts)
+
     def forget_group(self, group: str) -> None:
         self._groups.pop(group, None)
 

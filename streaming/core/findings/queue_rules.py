@@ -133,8 +133,11 @@ def settling(q: QueueEvidence) -> Verdict | None:
 
 
 def misplaced(q: QueueEvidence) -> Verdict | None:
-    """One owner, but not the one that the strategy gives it to."""
-    if q.expected is None or q.counting == q.expected or not q.is_complete:
+    """One owner, but not the one that the strategy gives it to.
+
+    Two instances under one id both should own the queues of that id. One of them may lack the broker's lock.
+    """
+    if q.expected is None or set(q.counting) == set(q.expected) or not q.is_complete:
         return None
     return proven(q, Kind.MISPLACED, q.topic.members)
 
