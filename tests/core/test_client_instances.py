@@ -38,6 +38,17 @@ def test_the_double_entry_counts_in_the_allocation() -> None:
     assert fleet.finding("b3").expected == ("y",)
 
 
+def test_a_queue_of_two_instances_that_only_one_of_them_owns_is_not_misplaced() -> None:
+    """The other one may lack the broker's lock."""
+    fleet = Fleet(**WITHOUT_MESSAGES)
+    first, _, _ = fleet.join("x", "x", "y")
+    first.owned = {queue for queue in first.owned if queue.queue_id != 0}
+    fleet.run(100)
+    finding = fleet.finding("a0")
+    assert (finding.finding, finding.owners, finding.expected) == ("MATCH", ("x",), ("x", "x"))
+    assert ("T", "MISPLACED") not in fleet.fired()
+
+
 def asked_always_through_one_broker(fleet: Fleet) -> None:
     """307 reaches only one of two instances with one id, and always the same one."""
     first, second = fleet.of("x")
