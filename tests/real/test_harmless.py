@@ -18,8 +18,8 @@ from tests.real.rocketmq import Consumer, LoopbackRocketMQ
 
 pytestmark = [pytest.mark.rocketmq, pytest.mark.slow, pytest.mark.timeout(900)]
 
-SECONDS = 180
-ASKED_AT_LEAST = 6  # times each: every 20 s, once they have had time for a first pull
+SECONDS = 240
+ASKED_AT_LEAST = 6  # times each: every 30 s at rest, once they have had time for a first pull
 ONE_PROCESSOR = ("-XX:ActiveProcessorCount=1",)
 BROKERS = ("broker-a", "broker-b")
 
