@@ -1,14 +1,13 @@
 """A process of its own that makes the fleet's events, so that its memory and time are not taken for the job's."""
 
-import multiprocessing
 import time
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
+from bench.child import Child
 from bench.slower_rounds import slower
 from streaming.feed.console_producer import ConsoleProducer, as_lines
 from streaming.feed.feeding import Clock, Fed, Feed
@@ -38,18 +37,14 @@ class Batch(NamedTuple):
     events: int
 
 
-class Feeder:
+class Feeder(Child):
     """The fleet behind a pipe; every method waits for its answer, but ``begin_live``, which ``end_live`` waits for.
 
     ``round_s``: how far apart a group's rounds are.
     """
 
     def __init__(self, spec: FleetSpec, folder: Path, start_ts: int, round_s: float = ROUND_MS / 1000) -> None:
-        self._ours, theirs = multiprocessing.get_context("spawn").Pipe()
-        self._process = multiprocessing.get_context("spawn").Process(
-            target=_serve, args=(theirs, spec, folder, start_ts, round_s), daemon=False
-        )
-        self._theirs = theirs
+        super().__init__(_serve, spec, folder, start_ts, round_s)
 
     def introduce(self, up_to: int) -> Batch:
         return self._ask("introduce", up_to)
@@ -64,11 +59,6 @@ class Feeder:
     def end_live(self) -> Fed:
         return self._answer()
 
-    @property
-    def pid(self) -> int:
-        assert self._process.pid is not None
-        return self._process.pid
-
     def _ask(self, what: str, *arguments: object) -> Any:
         self._ours.send((what, arguments))
         return self._answer()
@@ -81,20 +71,6 @@ class Feeder:
         if isinstance(answer, Exception):
             raise answer
         return answer
-
-    def __enter__(self) -> "Feeder":
-        self._process.start()
-        self._theirs.close()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._ours.close()
-        self._process.join(10)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
 
 
 class _Server:

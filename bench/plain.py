@@ -1,12 +1,11 @@
 """The same step without Spark: one process, one loop, the groups in a dict, as a user could write it himself."""
 
 import gc
-import multiprocessing
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import TracebackType
 
+from bench.child import Child
 from schemas.codec import Rejected, decode_record
 from schemas.events import AnyEvent
 from schemas.identity import group_key
@@ -17,18 +16,12 @@ from streaming.core.step import take
 from streaming.simulation.load.generated_group import Record
 
 
-class PlainLoop:
+class PlainLoop(Child):
     """State and facts live in a process of its own. Reading the file is not counted, decoding its bytes is."""
 
     def __init__(self) -> None:
-        self._ours, self._theirs = multiprocessing.get_context("spawn").Pipe()
-        self._process = multiprocessing.get_context("spawn").Process(target=_serve, args=(self._theirs,))
+        super().__init__(_serve)
         self._asked = 0
-
-    @property
-    def pid(self) -> int:
-        assert self._process.pid is not None
-        return self._process.pid
 
     def begin(self, path: Path) -> None:
         """Fold a file; ``finish`` says how long it took."""
@@ -43,20 +36,6 @@ class PlainLoop:
             raise RuntimeError("the plain loop died; its last words are on stderr") from None
         self._asked = 0
         return taken
-
-    def __enter__(self) -> "PlainLoop":
-        self._process.start()
-        self._theirs.close()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._ours.close()
-        self._process.join(10)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
 
 
 def _serve(pipe: Connection) -> None:

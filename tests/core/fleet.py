@@ -503,3 +503,19 @@ def record_of(event: AnyEvent, offset: int = 0) -> Record:
 def said(alert: AlertFact) -> str:
     """The alert's evidence as a person reads it."""
     return english_evidence(alert, str)
+
+
+def healthy(seconds: float = 60, clients: Iterable[str] = ("x", "y"), **fields: Any) -> Fleet:
+    """A group in which all is well, after so many seconds; ``fields`` of the fleet."""
+    fleet = Fleet(**fields)
+    fleet.join(*clients)
+    return fleet.run(seconds)
+
+
+def not_taken_over() -> Fleet:
+    """z leaves at 60 s, and nobody takes its queues over."""
+    fleet = healthy(clients=("x", "y", "z"))
+    for one in fleet.instances:
+        one.is_pinned = True
+    fleet.leave("z")
+    return fleet

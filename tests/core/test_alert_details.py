@@ -5,7 +5,7 @@ import msgspec
 from schemas.facts import AlertChange, AlertFact
 from streaming.core.alerts.details import CHANGES_AT_MOST, CLIENTS_AT_MOST
 from streaming.core.state.packing import pack
-from tests.core.fleet import T0, Fleet
+from tests.core.fleet import T0, Fleet, not_taken_over
 
 
 def at(second: float) -> int:
@@ -16,19 +16,8 @@ def changes(alert: AlertFact) -> list[tuple[float, str, str]]:
     return [((change.ts - T0) / 1000, change.what, change.subject) for change in alert.changes]
 
 
-def not_taken_over() -> Fleet:
-    """z leaves at 60 s, and nobody takes its queues over."""
-    fleet = Fleet()
-    fleet.join("x", "y", "z")
-    fleet.run(60)
-    for one in fleet.instances:
-        one.is_pinned = True
-    fleet.leave("z")
-    return fleet.run(90)
-
-
 def test_of_queues_that_nobody_owns_it_is_said_since_when_and_how_much_waits_in_each() -> None:
-    alert = not_taken_over().alert("ORPHANED")
+    alert = not_taken_over().run(90).alert("ORPHANED")
     assert alert.since_ts == at(65)
     assert alert.active_ts > alert.since_ts, "it had settled before"
     assert all(queue.waiting and queue.waiting > 0 for queue in alert.queues)
@@ -37,7 +26,7 @@ def test_of_queues_that_nobody_owns_it_is_said_since_when_and_how_much_waits_in_
 
 
 def test_what_changed_before_is_told_and_who_was_there_from_the_start_has_not_joined() -> None:
-    assert changes(not_taken_over().alert("ORPHANED")) == [(65, "left", "z")]
+    assert changes(not_taken_over().run(90).alert("ORPHANED")) == [(65, "left", "z")]
 
 
 def test_a_route_that_changed_and_a_broker_that_came_back_are_told() -> None:
@@ -184,7 +173,7 @@ def test_a_standing_queue_is_so_since_it_stood_still() -> None:
 
 
 def test_what_an_alert_began_with_outlives_a_restart() -> None:
-    fleet = not_taken_over()
+    fleet = not_taken_over().run(90)
     before = fleet.alert("ORPHANED")
     fleet.restart()
     fleet.of("x")[0].is_pinned = False

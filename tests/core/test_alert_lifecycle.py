@@ -7,16 +7,10 @@ from streaming.core.alerts.lifecycle import fingerprint
 from streaming.core.alerts.phases import AlertReason
 from streaming.core.default_timers import Timing
 from streaming.core.settings import Settings
-from tests.core.fleet import Fleet, said
+from tests.core.fleet import Fleet, healthy, said
 
 QUIET = {"rate": 0}
 HOUR = 3600
-
-
-def healthy(**fields: object) -> Fleet:
-    fleet = Fleet(**fields)
-    fleet.join("x", "y")
-    return fleet.run(60)
 
 
 def duplicated(**fields: object) -> Fleet:

@@ -3,9 +3,10 @@
 import pytest
 
 from schemas.facts import AlertFact
-from tests.core.fleet import T0, Fleet, said
+from tests.core.fleet import T0, Fleet, healthy, said
 
 HOUR = 3600
+TWO = ("10.0.0.1@1", "10.0.0.2@1")
 
 
 def flap(fleet: Fleet, period: float, seconds: float, same_id: bool, owns: str | None = None) -> None:
@@ -22,12 +23,6 @@ def flap(fleet: Fleet, period: float, seconds: float, same_id: bool, owns: str |
         fleet.run(period / 2)
 
 
-def group_of_two() -> Fleet:
-    fleet = Fleet()
-    fleet.join("10.0.0.1@1", "10.0.0.2@1")
-    return fleet.run(60)
-
-
 def first_fired(fleet: Fleet) -> dict[str, float]:
     """Kind -> second at which it first fired."""
     fired: dict[str, float] = {}
@@ -40,7 +35,7 @@ def first_fired(fleet: Fleet) -> dict[str, float]:
 @pytest.mark.parametrize("same_id", [True, False], ids=["same id", "new id each time"])
 @pytest.mark.parametrize("period", [20, 60, 80])
 def test_a_client_that_comes_and_goes_within_minutes_is_told_within_minutes(period: float, same_id: bool) -> None:
-    fleet = group_of_two()
+    fleet = healthy(clients=TWO)
     flap(fleet, period, 600, same_id)
     assert first_fired(fleet)["REBALANCE_STORM"] <= 60 + 480
     alert = fleet.alert("REBALANCE_STORM", None)
@@ -52,7 +47,7 @@ def test_a_client_that_comes_and_goes_within_minutes_is_told_within_minutes(peri
 def test_one_that_comes_and_goes_more_slowly_is_told_after_an_hour_and_not_for_longer_than_it_does(
     period: float,
 ) -> None:
-    fleet = group_of_two()
+    fleet = healthy(clients=TWO)
     flap(fleet, period, 1.4 * HOUR, same_id=False)
     assert HOUR < first_fired(fleet)["REBALANCE_STORM"] < 1.3 * HOUR
     assert "for 60 minutes and longer" in said(fleet.alert("REBALANCE_STORM", None))
@@ -62,7 +57,7 @@ def test_one_that_comes_and_goes_more_slowly_is_told_after_an_hour_and_not_for_l
 
 @pytest.mark.parametrize("period", [20, 60, 100])
 def test_a_queue_that_is_nobodys_all_along_is_told_while_another_client_flaps(period: float) -> None:
-    fleet = group_of_two()
+    fleet = healthy(clients=TWO)
     fleet.own("10.0.0.1@1", "a0-3")
     fleet.own("10.0.0.2@1", "b0-2")
     flap(fleet, period, 300, same_id=False, owns="")
@@ -99,7 +94,7 @@ def test_containers_that_show_one_address_are_not_taken_for_one() -> None:
 
 @pytest.mark.parametrize("period", [10, 20])
 def test_members_that_change_faster_than_they_are_asked_leave_no_queue_that_moves_to_nobody(period: float) -> None:
-    fleet = group_of_two()
+    fleet = healthy(clients=TWO)
     flap(fleet, period, 300, same_id=True)
     assert set(first_fired(fleet)) == {"REBALANCE_STORM"}
 
@@ -109,7 +104,7 @@ def test_members_that_change_faster_than_they_are_asked_leave_no_queue_that_move
 @pytest.mark.parametrize("same_id", [True, False], ids=["same id", "new id each time"])
 @pytest.mark.parametrize("period", [30, 110, 550])
 def test_hours_of_flapping_are_told_and_stay_told(period: float, same_id: bool) -> None:
-    fleet = group_of_two()
+    fleet = healthy(clients=TWO)
     flap(fleet, period, 5 * HOUR, same_id)
     assert first_fired(fleet)["REBALANCE_STORM"] < 1.3 * HOUR
     told = [(state, reason) for at, state, reason in fleet.alerts("REBALANCE_STORM") if at > 1.3 * HOUR]
@@ -201,7 +196,7 @@ def test_one_that_leaves_again_and_again_is_told_within_hours(minutes: int, turn
 
 def test_one_that_drops_out_of_one_broker_s_list_again_and_again_is_told() -> None:
     """Each time all members compute their queues again, though it is a member all along."""
-    fleet = group_of_two()
+    fleet = healthy(clients=TWO)
     for _ in range(8):
         fleet.of("10.0.0.2@1")[0].brokers = ("a",)
         fleet.idle(20)

@@ -11,15 +11,9 @@ from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import HELD_AT_MOST, Origin, Refused, take
-from tests.core.fleet import T0, Fleet
+from tests.core.fleet import T0, Fleet, healthy
 
 HOUR = 3600
-
-
-def healthy(**fields: float) -> Fleet:
-    fleet = Fleet(**fields)
-    fleet.join("x", "y")
-    return fleet.run(100)
 
 
 def refused_by(fleet: Fleet, event: AnyEvent) -> list[Refused]:
@@ -48,7 +42,7 @@ def test_the_first_marker_is_the_clock() -> None:
 
 
 def test_one_late_marker_moves_nothing() -> None:
-    fleet = healthy()
+    fleet = healthy(100)
     before = len(fleet.facts)
     fleet.mark(at=70, brokers=())
     assert fleet.state.now == T0 + 100_000
@@ -57,7 +51,7 @@ def test_one_late_marker_moves_nothing() -> None:
 
 
 def test_one_marker_an_hour_ahead_moves_nothing_and_is_refused_at_the_next() -> None:
-    fleet = healthy()
+    fleet = healthy(100)
     before = len(fleet.facts)
     fleet.mark(at=100 + HOUR)
     assert fleet.state.now == T0 + 100_000
@@ -71,7 +65,7 @@ def test_one_marker_an_hour_ahead_moves_nothing_and_is_refused_at_the_next() -> 
 def test_what_is_refused_names_its_origin() -> None:
     state = new_state("c", "g")
     group = Group(state, Settings())
-    events = healthy().events
+    events = healthy(100).events
     marks = [event for event in events if isinstance(event, Round)]
     for event in events:
         take(group, event)
@@ -89,7 +83,7 @@ def _fields(event: Round) -> dict[str, object]:
 
 
 def test_an_outage_of_an_hour_costs_one_round() -> None:
-    fleet = healthy()
+    fleet = healthy(100)
     before = len(fleet.facts)
     fleet.now += HOUR
     for offsets in fleet.offsets.values():
@@ -106,7 +100,7 @@ def test_an_outage_of_an_hour_costs_one_round() -> None:
 
 
 def test_a_marker_that_waits_twice_counts_once() -> None:
-    fleet = healthy()
+    fleet = healthy(100)
     fleet.now += HOUR
     fleet.round()
     fleet.take(fleet.events[-1])
@@ -117,7 +111,7 @@ def test_a_marker_that_waits_twice_counts_once() -> None:
 
 
 def test_after_an_outage_reports_from_before_it_do_not_count() -> None:
-    fleet = healthy(report_every=0)
+    fleet = healthy(100, report_every=0)
     fleet.report("x")
     fleet.report("y")
     fleet.run(5)
@@ -129,7 +123,7 @@ def test_after_an_outage_reports_from_before_it_do_not_count() -> None:
 
 def test_a_marker_that_waits_is_believed_however_many_events_wait_before_it() -> None:
     """A large group says more in a round than may wait; after an outage its clock must go on all the same."""
-    fleet = healthy()
+    fleet = healthy(100)
     fleet.now += HOUR
     for _ in range(HELD_AT_MOST + 10):
         fleet.say_route()
@@ -139,14 +133,14 @@ def test_a_marker_that_waits_is_believed_however_many_events_wait_before_it() ->
 
 
 def test_rounds_far_apart_still_move_the_clock() -> None:
-    fleet = healthy(every=5)
+    fleet = healthy(100, every=5)
     fleet.every = 600
     fleet.run(600 * 3)
     assert fleet.state.now == T0 + 1_900_000
 
 
 def test_no_more_events_wait_than_may() -> None:
-    fleet = healthy()
+    fleet = healthy(100)
     fleet.now += HOUR
     for _ in range(HELD_AT_MOST):
         fleet.say_route()
@@ -158,7 +152,7 @@ def test_no_more_events_wait_than_may() -> None:
 
 
 def test_the_clock_never_runs_backwards_when_a_waiting_marker_is_only_a_little_ahead() -> None:
-    fleet = healthy()
+    fleet = healthy(100)
     for at in (121, 113, 118, 126, 131):
         fleet.join(f"joins before {at}")
         fleet.mark(at=at)
@@ -168,7 +162,7 @@ def test_the_clock_never_runs_backwards_when_a_waiting_marker_is_only_a_little_a
 
 
 def test_a_report_of_a_wrong_clock_is_refused_and_freezes_nothing() -> None:
-    fleet = healthy()
+    fleet = healthy(100)
     (x,) = fleet.of("x")
     fleet.report(x, at=fleet.now, answered_ts=T0 + HOUR * 1000, owned=())
     assert len(fleet.state.held_events) == 1
@@ -180,7 +174,7 @@ def test_a_report_of_a_wrong_clock_is_refused_and_freezes_nothing() -> None:
 
 @pytest.mark.parametrize(("ahead_ms", "counts"), [(10_000, True), (10_001, False)])
 def test_an_event_may_be_10_s_ahead_of_the_marker_that_follows(ahead_ms: int, counts: bool) -> None:
-    fleet = healthy()
+    fleet = healthy(100)
     fleet.take(
         AssignmentReport(schema=1, cluster="c", group="g", ts=T0 + 115_000 + ahead_ms, round=1, seq=fleet.seq,
                          source="test", client_id="x", answered=True, answered_ts=T0 + 115_000 + ahead_ms, start_ts=1)
@@ -208,7 +202,7 @@ def test_evidence_of_a_wrong_clock_before_the_first_marker_freezes_nothing() -> 
 
 
 def test_three_markers_in_order_far_behind_set_the_clock_back() -> None:
-    fleet = healthy()
+    fleet = healthy(100)
     fleet.mark(at=50)
     fleet.mark(at=55)
     assert fleet.state.now == T0 + 100_000
@@ -217,14 +211,14 @@ def test_three_markers_in_order_far_behind_set_the_clock_back() -> None:
 
 
 def test_markers_far_behind_and_out_of_order_are_merely_late() -> None:
-    fleet = healthy()
+    fleet = healthy(100)
     for at in (50, 45, 50, 40, 50, 50):
         fleet.mark(at=at)
     assert fleet.state.now == T0 + 100_000
 
 
 def test_a_marker_in_time_shows_that_those_behind_were_merely_late() -> None:
-    fleet = healthy()
+    fleet = healthy(100)
     fleet.mark(at=50)
     fleet.mark(at=55)
     fleet.run(5)

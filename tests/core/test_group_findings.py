@@ -5,15 +5,9 @@ import pytest
 from schemas.events import Subscription
 from schemas.facts import GroupFact
 from streaming.core.settings import GroupRule, Settings
-from tests.core.fleet import Fleet, said
+from tests.core.fleet import Fleet, healthy, said
 
 ALWAYS_ON = Settings(groups=(GroupRule(group="g", always_on=True),))
-
-
-def healthy(seconds: float = 60, **fields: object) -> Fleet:
-    fleet = Fleet(**fields)
-    fleet.join("x", "y")
-    return fleet.run(seconds)
 
 
 def group_findings(fleet: Fleet) -> set[tuple[str, str]]:

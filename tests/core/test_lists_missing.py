@@ -3,15 +3,9 @@
 import pytest
 
 from schemas.facts import GroupFact
-from tests.core.fleet import T0, Fleet
+from tests.core.fleet import T0, Fleet, healthy
 
 GAP = 25
-
-
-def healthy() -> Fleet:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    return fleet.run(60)
 
 
 def with_gaps(fleet: Fleet, period: float, seconds: float, offsets: bool = True) -> Fleet:

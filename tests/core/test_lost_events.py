@@ -10,14 +10,8 @@ from schemas.events import AnyEvent, AssignmentReport, Heartbeat, Round, TopicRo
 from schemas.facts import AlertFact, EventsLostFact, Fact, QueueFact
 from streaming.core.settings import Settings
 from streaming.core.shard import fold
-from tests.core.fleet import T0, Fleet, record_of
+from tests.core.fleet import T0, Fleet, healthy, record_of
 from tests.said import why
-
-
-def healthy(**fields: object) -> Fleet:
-    fleet = Fleet(**fields)
-    fleet.join("x", "y")
-    return fleet.run(60)
 
 
 def lose_events(fleet: Fleet, count: int = 1) -> None:

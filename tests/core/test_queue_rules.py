@@ -10,16 +10,10 @@ import pytest
 
 from schemas.events import OwnedQueue, OwnedQueues, Subscription
 from streaming.core.settings import GroupRule, Settings
-from tests.core.fleet import Fleet
+from tests.core.fleet import Fleet, healthy
 from tests.said import why
 
 Change = Callable[[Fleet], object]
-
-
-def healthy(seconds: float = 60, **fields: object) -> Fleet:
-    fleet = Fleet(**fields)
-    fleet.join("x", "y")
-    return fleet.run(seconds)
 
 
 def y_takes_a0_too(fleet: Fleet) -> None:

@@ -1,32 +1,21 @@
 """Why did I not get this: what keeps evenkeel from judging, or an alert from firing, is told by name."""
 
 from schemas.facts import QueueFact
-from tests.core.fleet import Fleet
+from tests.core.fleet import Fleet, not_taken_over
 from tests.said import why
 
 LEFT = "the list of b changed at 2023-11-14 22:14:25 UTC; reports count from 2023-11-14 22:14:50 UTC on"
 
 
-def left() -> Fleet:
-    """z leaves at 65 s, which is 22:14:25; nobody takes its queues over."""
-    fleet = Fleet()
-    fleet.join("x", "y", "z")
-    fleet.run(60)
-    for one in fleet.instances:
-        one.is_pinned = True
-    fleet.leave("z")
-    return fleet
-
-
 def test_what_settles_says_what_changed_and_until_when() -> None:
-    fleet = left().run(25)
+    fleet = not_taken_over().run(25)
     told = [fact.payload for fact in fleet.told(QueueFact) if fact.payload.finding == "SETTLING"]
     assert {why(fact) for fact in told} == {LEFT}
     assert (fleet.status().status, why(fleet.status())) == ("settling", LEFT)
 
 
 def test_a_group_that_is_not_known_says_who_has_not_reported() -> None:
-    fleet = left()
+    fleet = not_taken_over()
     fleet.of("y")[0].answers = False
     fleet.run(30)
     assert why(fleet.status()) == "no report since the last change from y"

@@ -4,15 +4,9 @@ import pytest
 
 from schemas.events import ConsumeProgress, QueueProgress
 from schemas.facts import AlertFact
-from tests.core.fleet import Fleet, said
+from tests.core.fleet import Fleet, healthy, said
 
 NO_OFFSETS = {"rate": 0, "progress_every": 0}
-
-
-def healthy(**fields: object) -> Fleet:
-    fleet = Fleet(**fields)
-    fleet.join("x", "y")
-    return fleet.run(60)
 
 
 def offsets(fleet: Fleet, broker: int, consumer: int, pull: int, at: float | None = None, queue: int = 0) -> None:

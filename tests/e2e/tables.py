@@ -1,19 +1,15 @@
 """Delta tables as plain rows, read without a JVM, in an order in which two runs can be compared."""
 
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 from deltalake import DeltaTable
 
-from schemas.ddl import payload_column
-from schemas.facts import PAYLOADS, Fact
+from schemas.facts import Fact
 from schemas.tables import PROJECTIONS
-from streaming.tables.fact_rows import built
+from tests.tables.written import fact_of
 
 Row = dict[str, Any]
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-KINDS = {kind.fact: kind for kind in PAYLOADS}
 # These tell of the run itself, by its own clock: two runs can't have the same.
 OF_THE_RUN = {"monitor_health"}
 # Whose checkpoint told the fact, and in which part of it the group was.
@@ -43,7 +39,7 @@ def facts(tables: Path) -> list[Row]:
 
 def as_facts(tables: Path) -> list[Fact]:
     """The same as the core tells them."""
-    return sorted(map(_fact, facts(tables)), key=fact_order)
+    return sorted(map(fact_of, facts(tables)), key=fact_order)
 
 
 def fact_order(fact: Fact) -> tuple[str, str, str, int]:
@@ -69,12 +65,6 @@ def differences(left: list[Row], right: list[Row]) -> list[str]:
         return []
     only = [f"- {text}" for text in _beyond(ours, theirs)] + [f"+ {text}" for text in _beyond(theirs, ours)]
     return [f"{len(ours)} rows against {len(theirs)}", *only[:20]]
-
-
-def _fact(row: Row) -> Fact:
-    kind = KINDS[row["fact"]]
-    ts = (row["ts"] - EPOCH) // timedelta(milliseconds=1)
-    return Fact(row["seq"], row["cluster"], row["group"], row["topic"], ts, built(kind, row[payload_column(kind)]))
 
 
 def _fact_key(row: Row) -> tuple[str, str, str, int, str]:

@@ -3,25 +3,20 @@
 import os
 import random
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from schemas.ddl import payload_column
 from schemas.events import AnyEvent, encode_event
-from schemas.facts import PAYLOADS, Fact, HealthFact
+from schemas.facts import Fact, HealthFact
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
 from streaming.spark.job import Plan, run_to_end
 from streaming.spark.sources import FileSource, Source
-from streaming.tables.fact_rows import built
 from tests.core.fleet import Fleet
-
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-KINDS = {kind.fact: kind for kind in PAYLOADS}
+from tests.tables.written import fact_of
 
 
 class Pipeline:
@@ -54,7 +49,7 @@ class Pipeline:
 
     def facts(self) -> list[Fact]:
         """All that the table holds, with what stands in it twice; in each group's order."""
-        return sorted((_fact(row) for row in self.rows()), key=_order)
+        return sorted((fact_of(row) for row in self.rows()), key=_order)
 
     def health(self) -> list[HealthFact]:
         return [fact.payload for fact in self.facts() if isinstance(fact.payload, HealthFact)]
@@ -88,12 +83,6 @@ def fleet(group: str = "g") -> Fleet:
     made.run(60)
     made.own("y", "a0 b0-3")
     return made.run(60)
-
-
-def _fact(row: dict[str, Any]) -> Fact:
-    kind = KINDS[row["fact"]]
-    ts = (row["ts"] - EPOCH) // timedelta(milliseconds=1)
-    return Fact(row["seq"], row["cluster"], row["group"], row["topic"], ts, built(kind, row[payload_column(kind)]))
 
 
 def _order(fact: Fact) -> tuple[str, str, str, int]:

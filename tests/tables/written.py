@@ -3,23 +3,33 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 from deltalake import write_deltalake
 
 from schemas.ddl import payload_column
-from schemas.facts import Fact
+from schemas.facts import PAYLOADS, Fact
 from schemas.tables import FACTS
 from streaming.tables.arrow_types import arrow_schema
+from streaming.tables.fact_rows import built
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 SCHEMA = arrow_schema(FACTS)
+KINDS = {kind.fact: kind for kind in PAYLOADS}
 
 
 def commit(path: Path, facts: Iterable[Fact], identity: str = "one") -> None:
     """Append the facts to the table at ``path``."""
     write_deltalake(path, rows_of_facts(facts, identity), mode="append", partition_by=["date"])
+
+
+def fact_of(row: dict[str, Any]) -> Fact:
+    """A row of the table, as deltalake reads it."""
+    kind = KINDS[row["fact"]]
+    ts = (row["ts"] - EPOCH) // timedelta(milliseconds=1)
+    return Fact(row["seq"], row["cluster"], row["group"], row["topic"], ts, built(kind, row[payload_column(kind)]))
 
 
 def rows_of_facts(facts: Iterable[Fact], identity: str = "one") -> pa.Table:
