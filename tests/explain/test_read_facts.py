@@ -117,7 +117,8 @@ def test_what_still_holds_outlives_its_facts(tmp_path: Path) -> None:
         "fired_time": since, "resolved_time": None, "stale": None, "seq": 5,
     }  # fmt: skip
     status = {
-        "status": "findings", "reason": None, "members": 2, "members_reporting": 1, "queues": 1, "brokers_covered": 1,
+        "status": "findings", "reason": "NO_REPORT_SINCE_CHANGE", "members": 2, "members_reporting": 1, "queues": 1,
+        "reason_details": {"clients": {"client_ids": ["y"], "count": 1}}, "brokers_covered": 1,
         "finding_counts": [("ORPHANED", 1)], "brokers_known": 1, "seq": 6,
     }  # fmt: skip
     rows = [(QUEUE_ASSIGNMENTS, queue), (GROUP_MEMBERS, member), (ALERTS, alert), (GROUP_STATUS, status)]
@@ -126,6 +127,7 @@ def test_what_still_holds_outlives_its_facts(tmp_path: Path) -> None:
     commit(tmp_path / "facts", told("other"))
     picture = snapshot_of(read_group(str(tmp_path), "orders", None, None))
     assert (picture.status, picture.counts) == ("findings", {"ORPHANED": 1})
+    assert picture.reason == "no report since the last change from y"
     assert [(q.queue_id, q.finding, q.owners, q.expected) for q in picture.queues] == [(0, "ORPHANED", (), ("x",))]
     assert picture.views == (BrokerList("a", ("x", "x")), BrokerList("b", ("x", "x")))
     assert [(one.kind, one.state, one.queues) for one in picture.alerts] == [("ORPHANED", "firing", (("a", 0),))]
