@@ -9,7 +9,7 @@ from itertools import count
 from time import process_time  # other processes may be at work meanwhile
 
 from bench.results import Results
-from schemas.codec import Rejected, decode_record
+from schemas.codec import decode_record
 from schemas.events import (
     AnyEvent,
     AssignmentReport,
@@ -27,6 +27,7 @@ from schemas.events import (
     TopicRoute,
     encode_event,
 )
+from schemas.quarantine import Rejected
 from schemas.records import MAX_RECORD_BYTES
 from streaming.core.intake.size_limits import BROKERS_AT_MOST, CLIENTS_AT_MOST, QUEUES_AT_MOST, TOPICS_AT_MOST
 from streaming.core.settings import Settings

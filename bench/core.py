@@ -8,8 +8,9 @@ from typing import Any
 
 from bench.feeder import whole_rounds
 from bench.results import Results
-from schemas.codec import Rejected, decode_record
+from schemas.codec import decode_record
 from schemas.events import AnyEvent
+from schemas.quarantine import Rejected
 from streaming.core.evaluation import evaluate
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group

@@ -6,9 +6,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from bench.child import Child
-from schemas.codec import Rejected, decode_record
+from schemas.codec import decode_record
 from schemas.events import AnyEvent
 from schemas.identity import group_key
+from schemas.quarantine import Rejected
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state

@@ -1,35 +1,18 @@
 """A record's bytes to its events, or to the reasons why they cannot be used. Never raises for bad bytes."""
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import TypeVar
 
 import msgspec
-from msgspec import Struct
 
 from schemas.events import AnyEvent
-from schemas.identity import group_key
+from schemas.quarantine import Rejected, why_rejected
 from schemas.records import MAX_RECORD_BYTES
-
-QUARANTINED_BYTES = 64 * 1024
-MAX_AHEAD_OF_ARRIVAL_MS = 5 * 60 * 1000
-EARLIEST_TS = 1_000_000_000_000  # September 2001: anything earlier is seconds, or zero, in place of milliseconds
 
 T = TypeVar("T")
 _decoder = msgspec.json.Decoder(AnyEvent | list[AnyEvent])
 _elements_decoder = msgspec.json.Decoder(list[msgspec.Raw])
 _element_decoder = msgspec.json.Decoder(AnyEvent)
-
-
-class Rejected(Struct, frozen=True):
-    """What cannot be used. ``reason`` is a stable word; ``detail`` says what and where.
-
-    ``value`` are the bytes of the one event of a record that cannot be used; None: it is the whole record.
-    """
-
-    reason: str
-    detail: str
-    value: bytes | None = None
 
 
 def decode_record(
@@ -48,7 +31,7 @@ def decode_record(
     if isinstance(decoded, Rejected):
         return _decode_each(key, value, arrival_ts) or [decoded]
     if not isinstance(decoded, list):
-        return [_check(decoded, key, arrival_ts)]
+        return [why_rejected(decoded, key, arrival_ts) or decoded]
     checked = _check_all(decoded, key, arrival_ts)
     if any(isinstance(event, Rejected) for event in checked):
         return _with_places(checked, _elements_decoder.decode(value))
@@ -87,7 +70,7 @@ def _check_all(
     group: tuple[str, str] | None = None
     for event in decoded:
         if not isinstance(event, Rejected):
-            event = _check(event, key, arrival_ts)
+            event = why_rejected(event, key, arrival_ts) or event
         if not isinstance(event, Rejected):
             group = group or (event.cluster, event.group)
             if group != (event.cluster, event.group):
@@ -104,30 +87,3 @@ def _with_places(checked: list[AnyEvent | Rejected], elements: list[msgspec.Raw]
         else event
         for place, (event, element) in enumerate(zip(checked, elements, strict=True), 1)
     ]
-
-
-def _check(event: AnyEvent, key: bytes | None, arrival_ts: int | None) -> AnyEvent | Rejected:
-    return _check_key(event, key, arrival_ts) or _check_time(event, arrival_ts) or event
-
-
-@lru_cache(maxsize=65_536)
-def _key_bytes(cluster: str, group: str) -> bytes:
-    return group_key(cluster, group).encode()
-
-
-def _check_key(event: AnyEvent, key: bytes | None, arrival_ts: int | None) -> Rejected | None:
-    if key is None and arrival_ts is None:
-        return None  # a line of a file
-    if key is None:
-        return Rejected("key_mismatch", "the record has no key; cluster/group is expected")
-    if key != _key_bytes(event.cluster, event.group):
-        return Rejected("key_mismatch", f"key {key[:300]!r} is not cluster/group of the payload")
-    return None
-
-
-def _check_time(event: AnyEvent, arrival_ts: int | None) -> Rejected | None:
-    if event.ts < EARLIEST_TS:
-        return Rejected("absurd_time", f"ts {event.ts} is before 2001-09-09: epoch milliseconds are expected")
-    if arrival_ts is not None and event.ts > arrival_ts + MAX_AHEAD_OF_ARRIVAL_MS:
-        return Rejected("absurd_time", f"ts {event.ts} is {event.ts - arrival_ts} ms ahead of its arrival")
-    return None

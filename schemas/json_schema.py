@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from schemas.codec import EARLIEST_TS
 from schemas.events import EVENT_TYPES, SCHEMA_VERSION, AnyEvent, Event
+from schemas.quarantine import EARLIEST_TS
 from schemas.records import MAX_RECORD_BYTES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

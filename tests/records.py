@@ -1,7 +1,8 @@
 """Records as the job reads them."""
 
-from schemas.codec import Rejected, decode_record
+from schemas.codec import decode_record
 from schemas.events import AnyEvent
+from schemas.quarantine import Rejected
 
 
 def accepted(key: bytes | None, value: bytes, arrival_ts: int | None = None) -> list[AnyEvent]:

@@ -11,10 +11,11 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from schemas.codec import QUARANTINED_BYTES, Rejected, decode_record
+from schemas.codec import decode_record
 from schemas.events import AnyEvent, Round
 from schemas.facts import Fact, QuarantineFact
 from schemas.identity import group_key
+from schemas.quarantine import QUARANTINED_BYTES, Rejected
 from streaming.core.intake.refused_events import OF_THEIR_GROUP, note_refused
 from streaming.core.retention import can_be_compacted, compacted, silent_before
 from streaming.core.settings import Settings

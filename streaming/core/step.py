@@ -9,7 +9,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from schemas.codec import Rejected
 from schemas.events import (
     AnyEvent,
     AssignmentReport,
@@ -24,6 +23,7 @@ from schemas.events import (
 )
 from schemas.facts import Fact
 from schemas.identity import is_retry_topic
+from schemas.quarantine import Rejected
 from streaming.core.evaluation import evaluate
 from streaming.core.forget_command import take_forget
 from streaming.core.intake import clock

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from schemas.codec import Rejected
 from schemas.events import AnyEvent, AssignmentReport, BrokerAnswer, ConsumeProgress, Round, TopicRoute
+from schemas.quarantine import Rejected
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state

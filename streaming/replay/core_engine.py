@@ -8,8 +8,8 @@ from typing import NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct
 
-from schemas.codec import QUARANTINED_BYTES
 from schemas.facts import EvaluationFailedFact, Fact, QuarantineFact
+from schemas.quarantine import QUARANTINED_BYTES
 from schemas.records import MAX_RECORD_BYTES
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold

@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemas.codec import QUARANTINED_BYTES
+from schemas.quarantine import QUARANTINED_BYTES
 from schemas.records import MAX_RECORD_BYTES
 from streaming.core.shard import Record
 from streaming.core.state.restore import SEED_TOPIC

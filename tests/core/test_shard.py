@@ -6,9 +6,9 @@ from itertools import chain
 import msgspec
 import pytest
 
-from schemas.codec import QUARANTINED_BYTES
 from schemas.events import AnyEvent, decode_event
 from schemas.facts import EventsLostFact, Fact, QuarantineFact
+from schemas.quarantine import QUARANTINED_BYTES
 from schemas.records import MAX_RECORD_BYTES
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from schemas.codec import EARLIEST_TS, MAX_AHEAD_OF_ARRIVAL_MS, Rejected, decode_record
+from schemas.codec import decode_record
 from schemas.events import EVENT_TYPES, AnyEvent, Round, encode_event
 from schemas.identity import group_key
+from schemas.quarantine import EARLIEST_TS, MAX_AHEAD_OF_ARRIVAL_MS, Rejected
 from schemas.records import MAX_RECORD_BYTES, record_values
 
 TS = 1_700_000_000_000

@@ -11,9 +11,10 @@ import jsonschema
 import pytest
 
 from schemas import json_schema
-from schemas.codec import Rejected, decode_record
+from schemas.codec import decode_record
 from schemas.events import EVENT_TYPES
 from schemas.json_schema import FOLDER, schema_files, write_schema_files
+from schemas.quarantine import Rejected
 
 SAMPLES = {
     path.stem: json.loads(path.read_text("utf-8")) for path in Path(__file__).with_name("samples").glob("*.json")

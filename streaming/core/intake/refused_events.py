@@ -1,7 +1,7 @@
 """A group whose events are refused, so that none of its rounds is taken: it is UNKNOWN, and a fact says so."""
 
-from schemas.codec import Rejected
 from schemas.facts import GroupFact, Kind
+from schemas.quarantine import Rejected
 from schemas.reasons import ReasonDetails, ReasonKind
 from streaming.core.state.group import Group
 

@@ -7,7 +7,6 @@ a group of that size is evaluated within a second (docs/performance.md, `bounds`
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from schemas.codec import Rejected
 from schemas.events import (
     AnyEvent,
     AssignmentReport,
@@ -20,6 +19,7 @@ from schemas.events import (
     TopicRoute,
 )
 from schemas.identity import MessageQueue
+from schemas.quarantine import Rejected
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import HostedQueues
 

@@ -1,0 +1,51 @@
+"""What goes to quarantine, and why: events that cannot be decoded, and those that their key or their time refutes."""
+
+from functools import lru_cache
+
+from msgspec import Struct
+
+from schemas.events import AnyEvent
+from schemas.identity import group_key
+
+QUARANTINED_BYTES = 64 * 1024  # of a value that is rejected, so many are kept
+MAX_AHEAD_OF_ARRIVAL_MS = 5 * 60 * 1000
+EARLIEST_TS = 1_000_000_000_000  # September 2001: anything earlier is seconds, or zero, in place of milliseconds
+
+
+class Rejected(Struct, frozen=True):
+    """What cannot be used. ``reason`` is a stable word; ``detail`` says what and where.
+
+    ``value`` are the bytes of the one event of a record that cannot be used; None: it is the whole record.
+    """
+
+    reason: str
+    detail: str
+    value: bytes | None = None
+
+
+def why_rejected(event: AnyEvent, key: bytes | None, arrival_ts: int | None) -> Rejected | None:
+    """By the record's key, and by the event's time; None: the event can be used."""
+    return _check_key(event, key, arrival_ts) or _check_time(event, arrival_ts)
+
+
+@lru_cache(maxsize=65_536)
+def _key_bytes(cluster: str, group: str) -> bytes:
+    return group_key(cluster, group).encode()
+
+
+def _check_key(event: AnyEvent, key: bytes | None, arrival_ts: int | None) -> Rejected | None:
+    if key is None and arrival_ts is None:
+        return None  # a line of a file
+    if key is None:
+        return Rejected("key_mismatch", "the record has no key; cluster/group is expected")
+    if key != _key_bytes(event.cluster, event.group):
+        return Rejected("key_mismatch", f"key {key[:300]!r} is not cluster/group of the payload")
+    return None
+
+
+def _check_time(event: AnyEvent, arrival_ts: int | None) -> Rejected | None:
+    if event.ts < EARLIEST_TS:
+        return Rejected("absurd_time", f"ts {event.ts} is before 2001-09-09: epoch milliseconds are expected")
+    if arrival_ts is not None and event.ts > arrival_ts + MAX_AHEAD_OF_ARRIVAL_MS:
+        return Rejected("absurd_time", f"ts {event.ts} is {event.ts - arrival_ts} ms ahead of its arrival")
+    return None
