@@ -16,6 +16,7 @@ from streaming.web.context import LANGUAGE_COOKIE, Answer, BadRequest, Context, 
 from streaming.web.live.watch import Watch
 from streaming.web.pages.alert_page import AlertPage
 from streaming.web.pages.group_page import GroupFacts, GroupPage
+from streaming.web.pages.health_page import HealthPage
 from streaming.web.pages.overview_page import OverviewPage
 from streaming.web.pages.silencing import Silencing
 from streaming.web.queries import number, one_of, text
@@ -29,6 +30,7 @@ from streaming.web.words import WORDS
 log = logging.getLogger(__name__)
 
 Handler = Callable[[Request], Awaitable[Response]]
+PAGES = ("health",)
 YEAR_S = 31_536_000
 HEARTBEAT_S = 20.0
 STREAM_S = 600.0  # then a browser connects again, so that who may no longer read gets nothing more
@@ -36,7 +38,7 @@ STREAM_S = 600.0  # then a browser connects again, so that who may no longer rea
 
 def web_app(settings: WebSettings, watch: Watch) -> Starlette:
     """``watch`` is read by whoever keeps it reading."""
-    context = Context(settings, watch)
+    context = Context(settings, watch, PAGES)
     facts = GroupFacts(context)
     silencing = Silencing(context)
     app = Starlette(
@@ -44,6 +46,7 @@ def web_app(settings: WebSettings, watch: Watch) -> Starlette:
             Route("/", page(context, OverviewPage(context).answer)),
             Route("/group", page(context, GroupPage(context, facts).answer)),
             Route("/alert", page(context, AlertPage(context, facts).answer)),
+            Route("/health", page(context, HealthPage(context).answer)),
             Route("/open", open_link),
             Route("/silence", silencing.add, methods=["POST"]),
             Route("/silence/end", silencing.end, methods=["POST"]),

@@ -1,0 +1,73 @@
+"""How evenkeel itself is doing: whether it sees each cluster, what could not be used, and whether pages arrive."""
+
+from typing import NamedTuple
+
+from streaming.web.views.known import ClusterHealth, Known, KnownGroup
+from streaming.web.views.overview import BLIND_AFTER_MS
+
+LATE_AFTER_MS = 60_000
+MOST_REFUSED = 50
+
+
+class Sink(NamedTuple):
+    """A destination of pages; times in epoch milliseconds, None: not since yesterday."""
+
+    name: str
+    delivered_ts: int | None
+    failed_ts: int | None
+    deliveries: int
+    failures: int
+
+    @property
+    def is_failing(self) -> bool:
+        return self.failed_ts is not None and self.failed_ts > (self.delivered_ts or 0)
+
+
+class Quarantined(NamedTuple):
+    reason: str
+    number: int
+    ts: int
+    detail: str
+    place: str
+
+
+class Fault(NamedTuple):
+    ts: int
+    cluster: str
+    group: str
+    fault: str
+    what: str
+
+
+class Upkeep(NamedTuple):
+    """Of today and yesterday."""
+
+    sinks: tuple[Sink, ...]
+    quarantined: tuple[Quarantined, ...]
+    faults: tuple[Fault, ...]
+
+
+class ClusterSight(NamedTuple):
+    """``state``: ok, idle, late, data_lost or blind."""
+
+    cluster: str
+    state: str
+    health: ClusterHealth
+
+
+def clusters_seen(known: Known, now: int) -> tuple[ClusterSight, ...]:
+    return tuple(
+        ClusterSight(name, _state(health, now), health) for name, health in sorted(known.health.items()) if name
+    )
+
+
+def refused_groups(known: Known) -> tuple[KnownGroup, ...]:
+    """Groups whose events are refused, so that nothing of them is judged."""
+    return tuple(one for one in known.groups.values() if one.status.refused_since is not None)[:MOST_REFUSED]
+
+
+def _state(health: ClusterHealth, now: int) -> str:
+    seen = health.seen_ts if health.seen_ts is not None else health.ts
+    if now - seen > BLIND_AFTER_MS:
+        return "blind"
+    return "late" if now - seen > LATE_AFTER_MS else health.fact.status
