@@ -6,7 +6,7 @@ PURE := not spark and not kafka and not rocketmq
 FAST := $(PURE) and not slow and not chromium
 LONG := tests/e2e tests/real tests/replay/test_transformed.py tests/inspect/test_law_of_clusters.py $(addprefix tests/spark/test_,answers.py maintain_facts.py reseed.py run.py session.py tables_doc.py)
 
-.PHONY: help setup demo test test-fast test-e2e check fmt cover bench clean
+.PHONY: help setup demo test test-fast test-e2e check fmt cover screenshots bench clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ fmt: setup  ## Format the code and mend what can be mended
 
 cover: setup  ## Show what the fast tests leave uncovered in schemas and streaming.core
 	$(PYTEST) -m "$(FAST)" -n 2 --cov --cov-report=term-missing
+
+screenshots: setup  ## Make the pictures of the pages in docs/ again
+	$(BIN)/python -m tests.web.screenshots
 
 bench: setup  ## Measure (QUICK=1 for a short run)
 	$(BIN)/python -m bench $(if $(QUICK),--quick)

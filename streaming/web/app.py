@@ -18,6 +18,7 @@ from streaming.web.pages.alert_page import AlertPage
 from streaming.web.pages.group_page import GroupFacts, GroupPage
 from streaming.web.pages.health_page import HealthPage
 from streaming.web.pages.overview_page import OverviewPage
+from streaming.web.pages.plan_page import PlanPage
 from streaming.web.pages.silencing import Silencing
 from streaming.web.queries import number, one_of, text
 from streaming.web.rendering import address
@@ -30,7 +31,7 @@ from streaming.web.words import WORDS
 log = logging.getLogger(__name__)
 
 Handler = Callable[[Request], Awaitable[Response]]
-PAGES = ("health",)
+PAGES = ("health", "plan")
 YEAR_S = 31_536_000
 HEARTBEAT_S = 20.0
 STREAM_S = 600.0  # then a browser connects again, so that who may no longer read gets nothing more
@@ -47,6 +48,7 @@ def web_app(settings: WebSettings, watch: Watch) -> Starlette:
             Route("/group", page(context, GroupPage(context, facts).answer)),
             Route("/alert", page(context, AlertPage(context, facts).answer)),
             Route("/health", page(context, HealthPage(context).answer)),
+            Route("/plan", page(context, PlanPage(context, facts).answer)),
             Route("/open", open_link),
             Route("/silence", silencing.add, methods=["POST"]),
             Route("/silence/end", silencing.end, methods=["POST"]),

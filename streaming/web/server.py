@@ -25,19 +25,19 @@ def serve(settings: WebSettings, stop: Event) -> None:
     """Reads once before it listens. Raises SetupError where it cannot listen, and what reading raises."""
     watch = Watch(settings.tables)
     watch.read()
-    _serve(settings, watch, stop)
+    serve_watched(settings, watch, stop)
 
 
 def keep_serving(settings: WebSettings, stop: Event) -> None:
     """In a thread of ``run``: what is wrong with the pages is logged, and never ends detection."""
     try:
-        _serve(settings, Watch(settings.tables), stop)
+        serve_watched(settings, Watch(settings.tables), stop)
     except Exception as error:
         log.error("the pages are not served: %s", error, exc_info=not isinstance(error, MonitorError))
 
 
-def _serve(settings: WebSettings, watch: Watch, stop: Event) -> None:
-    listening = _listen(settings)
+def serve_watched(settings: WebSettings, watch: Watch, stop: Event) -> None:
+    listening = listen(settings)
     over = Event()
     server = _server(settings, watch)
     Thread(target=watch.keep_reading, args=(over,), name="web-reader", daemon=True).start()
@@ -78,7 +78,7 @@ def _server(settings: WebSettings, watch: Watch) -> uvicorn.Server:
     )
 
 
-def _listen(settings: WebSettings) -> socket.socket:
+def listen(settings: WebSettings) -> socket.socket:
     host, port = settings.listen.host, settings.listen.port
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

@@ -1,15 +1,12 @@
 """The pages in a real Chromium, over tables that a job's own code has made."""
 
 from collections.abc import Iterator
-from threading import Event, Thread
 
 import pytest
-import requests
 
-from streaming.web.live.watch import Watch
-from streaming.web.server import _listen, _serve
-from streaming.web.settings import Listen, WebSettings
+from streaming.web.settings import WebSettings
 from tests.web.browser import MISSING, Browser, Look, browser, driver
+from tests.web.screenshots import served, when_it_answers
 
 pytestmark = [pytest.mark.chromium, pytest.mark.skipif(bool(MISSING), reason=MISSING), pytest.mark.timeout(120)]
 
@@ -25,32 +22,9 @@ def chromedriver() -> Iterator[str]:
 @pytest.fixture
 def site(settings: WebSettings) -> Iterator[str]:
     """The address of a real server."""
-    stop, watch = Event(), Watch(settings.tables)
-    watch.read()
-    port = _free_port(settings)
-    served = Thread(target=_serve, args=(settings._replace(listen=Listen("127.0.0.1", port)), watch, stop))
-    served.start()
-    address = f"http://127.0.0.1:{port}"
-    _wait_for(address)
-    yield address
-    stop.set()
-    served.join(20)
-    assert not served.is_alive()
-
-
-def _free_port(settings: WebSettings) -> int:
-    with _listen(settings._replace(listen=Listen("127.0.0.1", 0))) as free:
-        return int(free.getsockname()[1])
-
-
-def _wait_for(address: str) -> None:
-    for _ in range(100):
-        try:
-            requests.get(address, timeout=5)
-            return
-        except requests.ConnectionError:
-            Event().wait(0.1)
-    raise AssertionError(f"{address} does not answer")
+    with served(settings) as address:
+        when_it_answers(address)
+        yield address
 
 
 def is_too_wide(page: Browser) -> bool:

@@ -190,3 +190,35 @@ def test_tables_that_cannot_be_read_are_said(settings: WebSettings, tmp_path: Pa
     watch.error = "no such folder"
     answer = ask(web_app(settings._replace(tables=str(tmp_path / "none")), watch), "/")
     assert (answer.status, "The tables cannot be read now" in answer.text) == (200, True)
+
+
+def test_evenkeel_itself_is_shown(app: Starlette, tables: Path) -> None:
+    said = text_of(ask(app, "/health"))
+    for part in ("sees it", "prod", "No notifier is known", "None since yesterday."):
+        assert part in said
+    assert ask(app, "/health", {"accept-language": "zh"}).status == 200
+
+
+def test_a_change_is_tried_before_it_is_made(app: Starlette) -> None:
+    answer = ask(app, "/plan?cluster=prod&group=invoices&join=1")
+    said = text_of(answer)
+    assert answer.status == 200
+    assert "one more client" in said
+    assert re.search(r"AVG the group&#39;s own \d+ \d+ \d+ / \d+", said)
+    assert "p-moved" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "said"),
+    [
+        ("", 200, "RocketMQ is not touched"),
+        ("group=nothing&cluster=prod&join=1", 404, "no group nothing"),
+        ("group=invoices&cluster=prod&leave=nobody", 400, "nobody"),
+        ("group=invoices&cluster=prod&queues=T", 400, "T: a topic and its number of queues"),
+        ("group=invoices&cluster=prod&queues=T=99999", 400, ""),
+        ("group=invoices&cluster=prod&join=x&rolling=-1&strategy=x", 200, "invoices"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_said(app: Starlette, query: str, status: int, said: str) -> None:
+    answer = ask(app, f"/plan?{query}")
+    assert (answer.status, said in answer.text) == (status, True)

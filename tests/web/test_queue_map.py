@@ -49,6 +49,7 @@ def marks(drawn: QueueMap) -> set[tuple[int, str, str]]:
         (queue(0, "UNKNOWN", ("x",), None), {(0, "x", "held")}),
         (queue(0, "SETTLING", None, ("x",)), {(0, "not_known", "settling"), (0, "x", "expected")}),
         (queue(0, "EXCLUDED", None, None), {(0, "not_known", "excluded")}),
+        (queue(0, "EXCLUDED", None, ("x", "gone")), {(0, "not_known", "excluded")}),
         (queue(0, "NO_MEMBERS", (), None), {(0, "nobody", "orphaned")}),
         (queue(0, "NEW_KIND", None, None), {(0, "not_known", "unknown")}),
         (queue(0, "NEW_KIND", ("gone",), None), {(0, "gone", "held")}),

@@ -20,6 +20,8 @@ BUILT = (
     "mark_",
     "minutes_",
     "outcome_",
+    "sight_",
+    "plan_",
 )  # of these the second part is a value
 
 

@@ -33,7 +33,7 @@ _QUARANTINED = """
     SELECT reason, count(*) AS number, max(ts) AS ts, max(detail) AS detail, max(source_topic) AS place FROM rows
 """
 _BY_REASON = f"GROUP BY reason ORDER BY number DESC LIMIT {MOST_ROWS}"
-_FAULTS = 'SELECT ts, cluster, consumer_group, fault, error, "source", events_lost FROM rows'
+_FAULTS = 'SELECT ts, "cluster", consumer_group, fault, error, "source", events_lost FROM rows'
 
 
 def _rows(tables: str, name: str, sql: str, made: Callable[[dict[str, Any]], Any]) -> list[Any]:

@@ -136,6 +136,11 @@ def level_of(queue: ExplainedQueue) -> str:
     return "critical" if row.severity is Severity.CRITICAL else "warning"
 
 
+def _missing(queue: ExplainedQueue) -> tuple[str, ...]:
+    """Who should own it, where that matters: of a queue that is not judged it does not."""
+    return () if level_of(queue) == "right" else queue.expected or ()
+
+
 def _size(columns: int) -> int:
     """Of a column: large while there is room, small where there are hundreds."""
     return next((size for most, size in ((24, 26), (48, 20), (96, 14), (400, 10)) if columns <= most), 8)
@@ -168,7 +173,7 @@ def _rows(
     group: ExplainedGroup, queues: Sequence[ExplainedQueue], everybody: bool, size: int
 ) -> tuple[tuple[Row, ...], int]:
     members = [member.client_id for member in group.members]
-    named = {client for queue in queues for client in (*(queue.owners or ()), *(queue.expected or ()))}
+    named = {client for queue in queues for client in (*(queue.owners or ()), *_missing(queue))}
     absent = sorted(named - set(members))
     present = members if everybody else [client for client in members if client in named]
     rows = [(NOBODY, "")] if any(queue.owners == () for queue in queues) else []
@@ -193,6 +198,6 @@ def _cells(columns: Iterable[Column], rows: Iterable[Row]) -> Iterable[Cell]:
         if not owners:
             y = y_of_none[NOT_KNOWN if queue.owners is None else NOBODY]
             yield Cell(column.x, y, MARK_WITHOUT_OWNER.get(finding, "unknown"), queue, 0)
-        for client in dict.fromkeys(queue.expected or ()):
+        for client in dict.fromkeys(_missing(queue)):
             if client not in owners and client in y_of:
                 yield Cell(column.x, y_of[client], "expected", queue, 0)

@@ -8,7 +8,7 @@ from schemas.facts import AlertFact, AlertState, Fact, GroupFact, MembershipFact
 
 MINUTES = (30, 180, 720, 1440)
 WIDTH = 1000
-LABELS = 150  # the room left of the lanes
+LABELS = 190  # the room left of the lanes
 LANE, TOP = 24, 26
 MOST_ALERTS = 8
 MOST_MARKS = 200

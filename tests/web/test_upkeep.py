@@ -1,0 +1,70 @@
+"""Whether evenkeel sees each cluster, and whether pages arrive."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from msgspec.structs import replace
+
+from schemas.history_tables import MONITOR_FAULTS, NOTIFICATIONS, QUARANTINE
+from schemas.table_definition import Table
+from streaming.tables.arrow_types import arrow_schema, without_comments
+from streaming.web.live.group_reader import read_notifications
+from streaming.web.live.upkeep_reader import read_upkeep
+from streaming.web.views.known import Known
+from streaming.web.views.upkeep import Fault, Quarantined, Sink, clusters_seen, refused_groups
+from tests.tables.written import EPOCH
+from tests.web.made_tables import health_of
+from tests.web.test_overview import NOW, status
+
+
+def write(tables: Path, table: Table, *rows: dict) -> None:
+    schema = without_comments(arrow_schema(table))
+    made = [{"ts": at(0), "date": at(0).date()} | row for row in rows]
+    write_deltalake(tables / table.name, pa.Table.from_pylist(made, schema), mode="append")
+
+
+def at(seconds: float):  # type: ignore[no-untyped-def]
+    return EPOCH + timedelta(milliseconds=NOW + int(seconds * 1000))
+
+
+def test_what_the_tables_tell_of_evenkeel(tmp_path: Path) -> None:
+    page = {"status": "firing", "severity": "critical", "title": "t", "key": "k", "fingerprints": ["f"], "cluster": "c"}
+    write(
+        tmp_path, NOTIFICATIONS, page | {"sink": "pager", "outcome": "delivered", "ts": at(-60)},
+        page | {"sink": "pager", "outcome": "failed", "detail": "500", "ts": at(-30)},
+        page | {"sink": "chat", "outcome": "delivered", "fingerprints": ["f", "g"]},
+    )  # fmt: skip
+    write(tmp_path, QUARANTINE, {"reason": "bad_json", "detail": "x", "source_topic": "T"}, {"reason": "bad_json"})
+    write(tmp_path, MONITOR_FAULTS, {"cluster": "c", "consumer_group": "g", "fault": "events_lost", "source": "s",
+                                     "events_lost": 3})  # fmt: skip
+    found = read_upkeep(str(tmp_path), NOW)
+    assert found.sinks == (Sink("chat", NOW, None, 1, 0), Sink("pager", NOW - 60_000, NOW - 30_000, 1, 1))
+    assert [sink.is_failing for sink in found.sinks] == [False, True]
+    assert found.quarantined == (Quarantined("bad_json", 2, NOW, "x", "T"),)
+    assert found.faults == (Fault(NOW, "c", "g", "events_lost", "s: 3"),)
+    assert read_upkeep(str(tmp_path), NOW + 3 * 86_400_000).sinks == ()
+    told = read_notifications(str(tmp_path), ["g"], NOW)
+    assert [(one.sink, one.outcome, one.ts) for one in told] == [("chat", "delivered", NOW)]
+    assert read_notifications(str(tmp_path), [], NOW) == []
+
+
+def test_tables_that_are_not_there_tell_nothing(tmp_path: Path) -> None:
+    assert read_upkeep(str(tmp_path), NOW) == ((), (), ())
+
+
+@pytest.mark.parametrize(("later_s", "state"), [(1, "ok"), (70, "late"), (130, "blind")])
+def test_whether_a_cluster_is_seen(later_s: int, state: str) -> None:
+    known = Known()
+    known.take(health_of([status("g", "healthy")], "c"))
+    (one,) = clusters_seen(known, NOW + later_s * 1000)
+    assert (one.cluster, one.state) == ("c", state)
+
+
+def test_groups_whose_events_are_refused() -> None:
+    fact = status("g", "unknown")
+    known = Known()
+    known.take([status("other", "healthy"), replace(fact, payload=replace(fact.payload, refused_since=NOW))])
+    assert [one.group for one in refused_groups(known)] == ["g"]
