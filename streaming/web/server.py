@@ -8,7 +8,9 @@ from threading import Event, Thread
 
 import uvicorn
 
+from schemas.tables import FACTS
 from streaming.errors import MonitorError, SetupError
+from streaming.tables.facts_log import FactsLog
 from streaming.web.app import web_app
 from streaming.web.live.watch import Watch
 from streaming.web.settings import WebSettings
@@ -23,6 +25,8 @@ WAITING_CONNECTIONS = 128
 
 def serve(settings: WebSettings, stop: Event) -> None:
     """Reads once before it listens. Raises SetupError where it cannot listen, and what reading raises."""
+    if not FactsLog(f"{settings.tables}/{FACTS.name}").exists():
+        log.warning("%s holds no facts yet: the pages are empty until a job writes some", settings.tables)
     watch = Watch(settings.tables)
     watch.read()
     serve_watched(settings, watch, stop)

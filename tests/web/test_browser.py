@@ -69,8 +69,7 @@ def test_a_group_shows_its_map_and_a_moment_before(chromedriver: str, site: str)
             "return [...document.querySelectorAll('.map use')].map(one => one.getBoundingClientRect().width)"
         )
         assert min(widths) > 5
-        page.click(".timeline a")
-        page.wait_for("return location.search.includes('at=')")
+        page.open(site + page.run("return document.querySelector('.timeline a').getAttribute('href')"))
         assert "This is what was known at" in page.text()
         assert page.faults() == []
 

@@ -1,0 +1,155 @@
+"""What is known grows with the facts, and browsers hear of it."""
+
+import asyncio
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+
+from schemas.facts import Fact
+from streaming.projections.projector import run_projections
+from streaming.web.live.changes import Changes
+from streaming.web.live.first_read import first_facts
+from streaming.web.live.watch import Watch
+from streaming.web.settings import WebSettings
+from tests.tables.written import commit
+from tests.web.browser import MISSING, browser, driver
+from tests.web.made_tables import CLUSTER, facts_named, health_of
+from tests.web.screenshots import served
+from tests.web.test_overview import status
+
+ORDERS = (CLUSTER, "orders")
+
+
+def split(facts: list[Fact], seconds: float) -> tuple[list[Fact], list[Fact]]:
+    until = facts[0].ts + seconds * 1000
+    return [fact for fact in facts if fact.ts <= until], [fact for fact in facts if fact.ts > until]
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> tuple[Path, list[Fact]]:
+    """Tables of the beginning of an incident, and the facts that are yet to come."""
+    before, after = split(facts_named("same_client_id", "orders", 150), 50)
+    commit(tmp_path / "facts", [*before, *health_of(before)])
+    run_projections(str(tmp_path))
+    return tmp_path, after
+
+
+def test_it_begins_with_the_tables_and_follows_the_facts(begun: tuple[Path, list[Fact]]) -> None:
+    folder, later = begun
+    watch = Watch(str(folder))
+    watch.read()
+    assert watch.known.groups[ORDERS].status.status == "healthy"
+    assert watch.known.open_alerts(ORDERS) == []
+    commit(folder / "facts", later)
+    watch.read()
+    assert {one.fact.kind for one in watch.known.open_alerts(ORDERS)} >= {"DUPLICATED"}
+    assert watch.known.groups[ORDERS].status.status == "findings"
+
+
+def test_facts_that_the_tables_lack_are_read_at_the_start(begun: tuple[Path, list[Fact]]) -> None:
+    folder, later = begun
+    commit(folder / "facts", later)
+    watch = Watch(str(folder))
+    watch.read()
+    assert {one.fact.kind for one in watch.known.open_alerts(ORDERS)} >= {"DUPLICATED"}
+
+
+def test_a_group_is_told_again_when_its_tables_have_it(begun: tuple[Path, list[Fact]]) -> None:
+    folder, later = begun
+    watch = Watch(str(folder))
+    watch.read()
+    commit(folder / "facts", later)
+    numbers = [watch.changes.number(ORDERS)]
+    for _ in range(2):
+        watch.read()
+        numbers.append(watch.changes.number(ORDERS))
+    run_projections(str(folder))
+    for _ in range(2):
+        watch.read()
+        numbers.append(watch.changes.number(ORDERS))
+    assert [after > before for before, after in pairwise(numbers)] == [True, False, True, False]
+
+
+def test_nothing_new_is_no_change(begun: tuple[Path, list[Fact]]) -> None:
+    watch = Watch(str(begun[0]))
+    watch.read()
+    version, number = watch.known.version, watch.changes.number()
+    watch.read()
+    assert (watch.known.version, watch.changes.number()) == (version, number)
+
+
+def test_since_when_a_status_holds_is_read_from_the_tables(tmp_path: Path) -> None:
+    ts = facts_named("same_client_id", "orders")[0].ts
+    words = ["findings", "healthy", "healthy", "findings", "findings"]
+    told = [status("g", word, seq, ts + seq * 60_000) for seq, word in enumerate(words)]
+    commit(tmp_path / "facts", told)
+    run_projections(str(tmp_path))
+    assert [fact.seq for fact in first_facts(str(tmp_path))] == [2, 3, 4]
+    watch = Watch(str(tmp_path))
+    watch.read()
+    group = watch.known.groups["c", "g"]
+    assert (group.since_ts, group.longer, group.seq) == (ts + 3 * 60_000, False, 4)
+
+
+def test_an_error_is_said_and_what_was_known_stays(begun: tuple[Path, list[Fact]]) -> None:
+    folder, _ = begun
+    watch, stop = Watch(str(folder)), Event()
+    watch.read()
+    known = watch.known
+    watch.read = lambda: (_ for _ in ()).throw(OSError("the disk is gone"))  # type: ignore[method-assign]
+    reader = Thread(target=watch.keep_reading, args=(stop,))
+    reader.start()
+    while watch.error is None:
+        stop.wait(0.01)
+    stop.set()
+    reader.join(5)
+    assert (watch.error, watch.known) == ("the disk is gone", known)
+
+
+def test_a_folder_without_tables_knows_nothing(tmp_path: Path) -> None:
+    watch = Watch(str(tmp_path / "none"))
+    watch.read()
+    assert watch.known.groups == {}
+
+
+def test_a_change_wakes_who_waits_for_it() -> None:
+    changes = Changes()
+
+    async def waited() -> list[int | None]:
+        of_group = asyncio.create_task(changes.next(ORDERS, 0, 5))
+        of_any = asyncio.create_task(changes.next(None, 0, 5))
+        of_other = asyncio.create_task(changes.next((CLUSTER, "stock"), 0, 0.3))
+        await asyncio.sleep(0.05)
+        Thread(target=changes.tell, args=({ORDERS},)).start()
+        return [await of_group, await of_any, await of_other]
+
+    assert asyncio.run(waited()) == [1, 1, None]
+    assert asyncio.run(changes.next(ORDERS, 0, 1)) == 1
+    assert asyncio.run(changes.next(ORDERS, 1, 0.05)) is None
+
+
+@pytest.fixture
+def live(begun: tuple[Path, list[Fact]], settings: WebSettings) -> Iterator[tuple[str, Path, list[Fact]]]:
+    folder, later = begun
+    with served(settings._replace(tables=str(folder))) as address:
+        yield address, folder, later
+
+
+@pytest.mark.chromium
+@pytest.mark.skipif(bool(MISSING), reason=MISSING)
+def test_a_page_that_is_open_shows_what_happens(live: tuple[str, Path, list[Fact]]) -> None:
+    address, folder, later = live
+    with driver() as chromedriver, browser(chromedriver) as page:
+        page.open(f"{address}/group?cluster={CLUSTER}&group=orders")
+        page.wait_for("return document.getElementById('live') && !document.getElementById('live').hidden")
+        assert "consumed twice" not in page.text()
+        page.run("window.stayed = true")
+        commit(folder / "facts", later)
+        page.wait_for("return document.body.innerText.includes('consumed twice')", seconds=30)
+        run_projections(str(folder))
+        page.wait_for("return document.querySelectorAll('.m-duplicated').length > 0", seconds=30)
+        assert page.run("return window.stayed") is True
+        assert page.faults() == []
