@@ -261,12 +261,6 @@ def test_that_a_queue_is_the_wrong_client_s_does_not_tell_that_it_stands_still()
 # --- a rolling deploy
 
 
-def mixed_filters(fleet: Fleet) -> None:
-    """Old clients filter by a, new ones by b, and half of the queues wait for the other half."""
-    for number, one in enumerate(fleet.instances):
-        one.topics = {"T": "a" if number < len(fleet.instances) / 2 else "b"}
-
-
 def deploying(fleet: Fleet, seconds: float) -> None:
     until = fleet.now + seconds
     while fleet.now < until:
