@@ -1,6 +1,5 @@
 """The addresses of the server, and what answers them."""
 
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from starlette.applications import Starlette
@@ -27,8 +26,6 @@ from streaming.web.security.guard import Guard
 from streaming.web.security.headers import KEPT
 from streaming.web.settings import WebSettings
 from streaming.web.words import WORDS
-
-log = logging.getLogger(__name__)
 
 Handler = Callable[[Request], Awaitable[Response]]
 PAGES = ("health", "plan")
@@ -57,7 +54,7 @@ def web_app(settings: WebSettings, watch: Watch) -> Starlette:
             Route("/static/{name}", static(context)),
         ],
         middleware=[Middleware(Guard, access=Access(settings.access))],
-        exception_handlers={HTTPException: not_found(context), Exception: failed},
+        exception_handlers={HTTPException: not_found(context)},
     )
     return app
 
@@ -148,8 +145,3 @@ def not_found(context: Context) -> Callable[[Request, Exception], Awaitable[Resp
         return context.html(request, Answer("message.html", {"message": words("not_found")}, status=404))
 
     return handle
-
-
-async def failed(request: Request, error: Exception) -> Response:
-    log.error("the page %s could not be made", request.url.path, exc_info=error)
-    return PlainTextResponse("evenkeel could not make this page. Its log says why.", 500)

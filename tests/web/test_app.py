@@ -107,3 +107,16 @@ def test_what_is_not_there_is_said(app: Starlette) -> None:
     assert answer.status == 404
     assert "There is no such page." in answer.text
     assert ask(app, "/", form={"a": "b"}).status == 405
+
+
+def test_a_page_that_cannot_be_made_says_so_with_all_headers(
+    app: Starlette, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr("streaming.web.views.overview.RankedGroups.overview", broken)
+    answer = ask(app, "/")
+    assert (answer.status, answer.headers["x-frame-options"]) == (500, "DENY")
+    assert "ZeroDivisionError" not in answer.text
+    assert "the page / could not be made" in caplog.text

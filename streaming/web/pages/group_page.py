@@ -22,23 +22,24 @@ from streaming.web.words import Words
 READS_AT_ONCE = 3
 WAIT_FOR_READING_S = 5.0
 MOST_KEPT = 64
+KEPT_MS = 10_000
 DEFAULT_MINUTES = 180
 LONGEST_TIME = 40
 
 
 class GroupFacts:
-    """Facts of groups as they are now, kept until something of the group changes. Few are read at once."""
+    """Facts of groups as they are now, kept for seconds, or until the group's status changes. Few are read at once."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._kept: OrderedDict[tuple[GroupName, int, int], list[Fact]] = OrderedDict()
+        self._kept: OrderedDict[tuple[GroupName, int, int, int], list[Fact]] = OrderedDict()
         self._lock = Lock()
         self._reading = BoundedSemaphore(READS_AT_ONCE)
 
     def now(self, name: GroupName, known: Known, hours: int) -> list[Fact]:
         """Raises SourceError where there is no such group, and Busy."""
         watch = self._context.watch
-        key = (name, watch.changes.number(name), hours)
+        key = (name, watch.changes.number(name), watch.now_ms() // KEPT_MS, hours)
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)

@@ -1,5 +1,7 @@
 """What every request passes first: its size, its host, and who asks. Every answer gets the headers."""
 
+import logging
+
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, Response
@@ -8,8 +10,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streaming.web.security.access import Access, Request, TooMany
 from streaming.web.security.headers import HEADERS, NOT_KEPT
 
+log = logging.getLogger(__name__)
+
+FAILED = "evenkeel could not make this page. Its log says why."
 LONGEST_ADDRESS = 8_000
-MOST_AT_ONCE = 200
+MOST_AT_ONCE = 400  # each open page has one that waits for changes
 
 
 class Guard:
@@ -25,8 +30,12 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
+        has_begun = False
+
         async def send_with_headers(message: Message) -> None:
+            nonlocal has_begun
             if message["type"] == "http.response.start":
+                has_begun = True
                 headers = MutableHeaders(scope=message)
                 headers.update(HEADERS)
                 headers.setdefault("Cache-Control", NOT_KEPT)
@@ -39,6 +48,10 @@ class Guard:
         self._at_once += 1
         try:
             await self._app(scope, receive, send_with_headers)
+        except Exception:
+            log.exception("the page %s could not be made", scope["path"])
+            if not has_begun:
+                await PlainTextResponse(FAILED, 500)(scope, receive, send_with_headers)
         finally:
             self._at_once -= 1
 
