@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from bench.environment import Environment, Running, Trigger, Usage, tell
+from bench.environment import KAFKA_PARTITIONS, Environment, Running, Trigger, Usage, tell
 from bench.feeder import Batch, Feeder
 from bench.plain import PlainLoop, read_lines
 from bench.results import say
@@ -120,7 +120,8 @@ class CatchUp:
         return Caught(counted, usage.peak_mb, *usage.cpu_s())
 
     def _plan(self, a_trigger: int) -> Plan:
-        return self.environment.plan(self.topic, source__max_offsets_per_trigger=a_trigger)
+        """Spark rounds each partition's share down: with one more for each, no small trigger is left at the end."""
+        return self.environment.plan(self.topic, source__max_offsets_per_trigger=a_trigger + KAFKA_PARTITIONS)
 
     def send(self, batches: list[Batch]) -> None:
         with ConsoleProducer(self.environment.kafka.bootstrap_servers, self.topic, "lz4") as producer:
