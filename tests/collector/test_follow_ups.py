@@ -102,7 +102,7 @@ Q0, Q1 = ("T", "a", 0), ("T", "a", 1)
 
 
 def says(*owned: tuple[str, str, int], names_its_queues: bool = True, broadcasts: bool = False) -> list[Said]:
-    return [Said(NOW, 0, frozenset(owned), frozenset("T"), names_its_queues, broadcasts)]
+    return [Said(NOW, 0, owned, ("T",), names_its_queues, broadcasts)]
 
 
 @pytest.mark.parametrize(

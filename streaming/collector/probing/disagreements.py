@@ -1,6 +1,8 @@
 """Which queues have no owner, or too many, by what clients have reported: those concerned are to say it again."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from sys import intern
 from typing import NamedTuple
 
 from streaming.collector.translation.answers import RunningInfoAnswer
@@ -11,25 +13,33 @@ Queue = tuple[str, str, int]  # topic, broker name, queue id
 
 
 class Said(NamedTuple):
-    """What a client answered last, and when. ``names_its_queues``: it would name a queue that it owns."""
+    """What a client answered last, and when. ``names_its_queues``: it would name a queue that it owns.
+
+    There is one for every client of a cluster, so strings that recur are kept once.
+    """
 
     ts: int
     start_ts: int
-    owned: frozenset[Queue]
-    topics: frozenset[str]
+    owned: tuple[Queue, ...]
+    topics: tuple[str, ...]
     names_its_queues: bool
     broadcasts: bool
 
 
 def said(answer: RunningInfoAnswer, ts: int) -> Said:
     """Of an answer to a request for running info."""
-    owned = frozenset((q.topic, q.broker_name, q.queue_id) for q in answer.mq_table or () if not q.droped)
-    topics = frozenset(one if isinstance(one, str) else one.topic for one in answer.subscriptions or ())
+    owned = {(intern(q.topic), intern(q.broker_name), q.queue_id) for q in answer.mq_table or () if not q.droped}
+    topics = {intern(one if isinstance(one, str) else one.topic) for one in answer.subscriptions or ()}
     pulls = not owned and answer.consume_type == PULLS
     broadcasts = message_model(answer.message_model) == "BROADCASTING"
-    return Said(
-        ts, start_ts(answer.start_timestamp) or 0, owned, topics, not (pulls or answer.mq_pop_table), broadcasts
-    )
+    names_its_queues = not (pulls or answer.mq_pop_table)
+    started_ts = start_ts(answer.start_timestamp) or 0
+    return Said(ts, started_ts, tuple(sorted(owned)), _kept_once(tuple(sorted(topics))), names_its_queues, broadcasts)
+
+
+@lru_cache(maxsize=4096)
+def _kept_once(topics: tuple[str, ...]) -> tuple[str, ...]:
+    return topics
 
 
 def disagreements(

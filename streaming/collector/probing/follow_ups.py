@@ -5,6 +5,7 @@ once more. Waiting for each client's turn for both takes up to two periods. So t
 grace has ended; and where some queue then has no owner or several, those concerned are asked again at once.
 """
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -34,7 +35,7 @@ class FollowUps:
         self._graces = ReportGraces(timing)
         self._answers = LastAnswers()
         self._lists: dict[str, tuple[str, ...]] = {}  # by broker
-        self._connections: dict[str, tuple[Connection, ...]] = {}  # by broker
+        self._connected: dict[str, array[int]] = {}  # by broker: digests of client ids, and of their connections
         self._routes: dict[str, KnownRoute] = {}
         self._ready_ts: dict[str, int] = {}  # topic -> since when its reports count, once that is past
         self._awaited: dict[str, int] = {}  # clients that are to report, then or later
@@ -55,14 +56,14 @@ class FollowUps:
     def connected(self, answer: ConnectionsAnswer, now: int) -> None:
         """The connections that a broker has. A client with another address may have been started again under its id."""
         connections = answer.body.connection_set if answer.body is not None else None
-        before = self._connections.get(answer.broker, ())
-        if connections is None or connections == before:
+        if connections is None:
             return
-        self._connections[answer.broker] = connections
-        old, new = _addresses(before), _addresses(connections)
-        for client_id in old.keys() & new.keys():
-            if old[client_id].isdisjoint(new[client_id]):
-                self._awaited[client_id] = now + FIRST_ASK_AFTER_JOIN_MS
+        before, now_connected = self._connected.get(answer.broker), array("q", sorted(_digests(connections)))
+        self._connected[answer.broker] = now_connected
+        if before is not None and now_connected != before:
+            known = {one.client_id for one in connections if hash(one.client_id) in before}
+            still = {one.client_id for one in connections if _digest(one) in before}
+            self._awaited |= dict.fromkeys(known - still, now + FIRST_ASK_AFTER_JOIN_MS)
 
     def routed(self, routes: Mapping[str, KnownRoute]) -> None:
         """The routes of the group's topics."""
@@ -139,9 +140,12 @@ class FollowUps:
             yield queue, Disagreement(concerned, max(one.ts for c in concerned for one in reports[c]))
 
 
-def _addresses(connections: Iterable[Connection]) -> dict[str, set[str | None]]:
-    """By client id."""
-    addresses: dict[str, set[str | None]] = {}
+def _digests(connections: Iterable[Connection]) -> Iterator[int]:
+    """Of each client id and of each connection: names and addresses of all clients would take much memory."""
     for one in connections:
-        addresses.setdefault(one.client_id, set()).add(one.address)
-    return addresses
+        yield hash(one.client_id)
+        yield _digest(one)
+
+
+def _digest(connection: Connection) -> int:
+    return hash((connection.client_id, connection.address))

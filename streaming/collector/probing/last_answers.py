@@ -9,7 +9,7 @@ INSTANCES = 2
 
 class LastAnswers:
     def __init__(self) -> None:
-        self._of: dict[str, dict[int, Said]] = {}  # by client id and start time
+        self._of: dict[str, tuple[Said, ...]] = {}  # by client id, one of each instance, the newest last
         self._twice: dict[str, int] = {}  # ids that are listed twice -> how often they were asked since
 
     def listed(self, lists: Iterable[Iterable[str]]) -> bool:
@@ -32,32 +32,31 @@ class LastAnswers:
         """What was answered before the lists changed proves no second instance."""
         for client_id in client_ids:
             if client_id in self._of:
-                self._of[client_id] = dict([max(self._of[client_id].items(), key=lambda one: one[1].ts)])
+                self._of[client_id] = self._of[client_id][-1:]
 
     def add(self, client_id: str, said: Said) -> tuple[bool, bool]:
         """Whether it says anything new, and whether the client was started again under its id."""
-        known = self._of.setdefault(client_id, {})
-        before = known.pop(said.start_ts, None)
-        was_restarted = bool(known) and client_id not in self._twice and said.start_ts > max(known)
+        known = self._of.get(client_id, ())
+        before = next((one for one in known if one.start_ts == said.start_ts), None)
+        others = tuple(one for one in known if one is not before)
+        was_restarted = client_id not in self._twice and any(one.start_ts < said.start_ts for one in others)
         if client_id in self._twice:
             self._twice[client_id] += 1
         else:
-            known.clear()
-        known[said.start_ts] = said
-        while len(known) > INSTANCES:
-            del known[next(iter(known))]
+            others = ()
+        self._of[client_id] = (*others, said)[-INSTANCES:]
         return before is None or before.owned != said.owned, was_restarted
 
     def since(self, ts: int, client_ids: Iterable[str]) -> Mapping[str, tuple[Said, ...]]:
         """Of each of these clients what all of its known instances have answered since ``ts``."""
-        known = {client_id: tuple(self._of[client_id].values()) for client_id in client_ids if client_id in self._of}
+        known = {client_id: self._of[client_id] for client_id in client_ids if client_id in self._of}
         return {client_id: those for client_id, those in known.items() if all(one.ts >= ts for one in those)}
 
     def silent_since(self, ts: int, client_ids: Iterable[str]) -> Iterator[str]:
         """Those of which some known instance has not answered later."""
         for client_id in client_ids:
             those = self._of.get(client_id)
-            if not those or any(one.ts <= ts for one in those.values()):
+            if not those or any(one.ts <= ts for one in those):
                 yield client_id
 
     def may_have_another_instance(self, tries: int) -> Iterator[str]:
