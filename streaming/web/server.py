@@ -3,7 +3,7 @@
 import logging
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
 
 import uvicorn
@@ -68,6 +68,7 @@ def _server(settings: WebSettings, watch: Watch) -> uvicorn.Server:
         uvicorn.Config(
             web_app(settings, watch),
             log_config=None,
+            log_level="warning",
             access_log=False,
             server_header=False,
             proxy_headers=False,
@@ -86,10 +87,12 @@ def listen(settings: WebSettings) -> socket.socket:
     host, port = settings.listen.host, settings.listen.port
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listening = socket.socket(family, kind)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(WAITING_CONNECTIONS)
+        with ExitStack() as on_failure:
+            listening = on_failure.enter_context(socket.socket(family, kind))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen(WAITING_CONNECTIONS)
+            on_failure.pop_all()
     except OSError as error:
         raise SetupError(f"{host}:{port} (web.listen) cannot be listened on: {error.strerror or error}") from error
     return listening

@@ -1,0 +1,68 @@
+"""The pages over a real socket, as ``run`` serves them in a thread of its own."""
+
+import logging
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+from urllib.error import URLError
+from urllib.request import ProxyHandler, build_opener
+
+import pytest
+
+from streaming.web.server import keep_serving
+from streaming.web.settings import Listen, WebSettings
+
+PATIENCE_S = 30
+_opener = build_opener(ProxyHandler({}))
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@contextmanager
+def served(settings: WebSettings) -> Iterator[Thread]:
+    stop = Event()
+    thread = Thread(target=keep_serving, args=(settings, stop))
+    thread.start()
+    try:
+        yield thread
+    finally:
+        stop.set()
+        thread.join(PATIENCE_S)
+    assert not thread.is_alive()
+
+
+def page(port: int) -> str:
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            with _opener.open(f"http://127.0.0.1:{port}/", timeout=PATIENCE_S) as answer:
+                return str(answer.read().decode())
+        except URLError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
+def test_the_pages_are_served_until_the_job_ends(settings: WebSettings, port: int) -> None:
+    with served(settings._replace(listen=Listen("127.0.0.1", port))):
+        while "orders" not in (shown := page(port)):  # it listens before it has read the tables
+            time.sleep(0.1)
+    assert "invoices" in shown
+
+
+def test_a_port_that_is_taken_ends_the_pages_and_not_the_job(
+    settings: WebSettings, port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        with caplog.at_level(logging.ERROR), served(settings._replace(listen=Listen("127.0.0.1", port))) as thread:
+            thread.join(PATIENCE_S)
+    assert f"127.0.0.1:{port} (web.listen) cannot be listened on" in caplog.text
