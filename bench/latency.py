@@ -19,10 +19,11 @@ GROUPS = 1_000
 JOINS_A_SECOND = 1.5  # and as many leaves
 TOPIC = "latency"
 PREPARING_MS = 30_000
+WARMING = 60  # triggers before the live stream begins
 
 
 def measure(results: Results, quick: bool) -> None:
-    groups, warming_s, seconds = (200, 45, 30) if quick else (GROUPS, 180, 180)
+    groups, settling_s, seconds = (200, 15, 30) if quick else (GROUPS, 60, 180)
     with results.part("latency"), environment() as here:
         spec = FleetSpec(groups, churn=JOINS_A_SECOND / groups * ROUND_MS / 1000)
         start_ts = time.time_ns() // 1_000_000 + PREPARING_MS
@@ -30,11 +31,12 @@ def measure(results: Results, quick: bool) -> None:
             here.others.add(feeder.pid)
             work = CatchUp(here, feeder, None, TOPIC)
             work.preload(groups)
-            since_ms = _live(here, work, warming_s, seconds)
+            work.warm(WARMING, groups // 4)
+            since_ms = _live(here, work, settling_s, seconds)
         results.put("latency", _figures(here, since_ms))
 
 
-def _live(here: Environment, work: CatchUp, warming_s: float, seconds: float) -> float:
+def _live(here: Environment, work: CatchUp, settling_s: float, seconds: float) -> float:
     """Run the job and the projections under the live stream; when counting began."""
     plan = here.plan(TOPIC)
     before = len(here.watch.triggers)
@@ -43,8 +45,8 @@ def _live(here: Environment, work: CatchUp, warming_s: float, seconds: float) ->
         projections = Thread(target=keep_running, args=(projection_settings(here.config(TOPIC)), stop))
         projections.start()
         try:
-            work.feeder.begin_live(warming_s + seconds, here.kafka.bootstrap_servers, TOPIC)
-            since_ms = (time.time() + warming_s) * 1000
+            work.feeder.begin_live(settling_s + seconds, here.kafka.bootstrap_servers, TOPIC)
+            since_ms = (time.time() + settling_s) * 1000
             sent = work.feeder.end_live()
             work.loaded += sent.rounds
             work.wait_for_all(job, before)
