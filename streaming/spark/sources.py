@@ -37,6 +37,9 @@ class KafkaSource:
             "maxOffsetsPerTrigger": str(self.max_records_per_trigger),
             "failOnDataLoss": "false",
             "kafka.max.poll.records": "250",  # of 500, as by default, with a megabyte each, two tasks fill the heap
+            # After each poll Spark asks for the topic's end over the same connection. There the consumer has just asked
+            # for more, and the broker answers one request after the other: 500 ms for each partition, in every trigger.
+            "kafka.fetch.max.wait.ms": "10",
             **self.options,
         }
 
