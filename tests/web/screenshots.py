@@ -90,7 +90,7 @@ def _in_cluster(fact: Fact) -> Fact:
 
 @contextmanager
 def served(settings: WebSettings) -> Iterator[str]:
-    with listen(settings) as free:
+    with listen(settings._replace(listen=Listen("127.0.0.1", 0))) as free:  # another test may have the settings' port
         port = int(free.getsockname()[1])
     watch, stop = Watch(settings.tables), Event()
     watch.read()
