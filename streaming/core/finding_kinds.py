@@ -83,6 +83,11 @@ KINDS: dict[Kind, KindRow] = {
 }
 
 
+def row_of(finding: str) -> KindRow | None:
+    """None for a finding of another version of evenkeel, which is none of these kinds."""
+    return KINDS[Kind(finding)] if finding in Kind.__members__ else None
+
+
 def _kinds(is_such: Callable[[KindRow], bool]) -> frozenset[Kind]:
     return frozenset(kind for kind, row in KINDS.items() if is_such(row))
 

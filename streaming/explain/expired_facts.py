@@ -4,20 +4,17 @@ A queue that has not changed for longer than facts are kept is in ``queue_assign
 """
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from deltalake.exceptions import TableNotFoundError
 
 from schemas.facts import AlertFact, Fact, GroupFact, MemberFact, Payload, QueueFact
 from schemas.history_tables import ALERTS, GROUP_STATUS
 from schemas.table_definition import Table
 from schemas.tables import GROUP_MEMBERS, QUEUE_ASSIGNMENTS
 from streaming.tables.fact_rows import built
-from streaming.tables.query import Selection, damage_said, is_of_day_from, is_told_by, quoted, text
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+from streaming.tables.query import is_of_day_from, is_told_by, millis, quoted, selection_of, text
 
 
 class Source(NamedTuple):
@@ -51,7 +48,7 @@ def read_expired(
 
 def read_groups(tables: str) -> set[tuple[str, str]]:
     """(cluster, group) of every group whose status is known."""
-    known = _open(GROUP_STATUS, tables)
+    known = selection_of(tables, GROUP_STATUS.name)
     rows = known.distinct(["cluster", "consumer_group"]).to_pylist() if known else []
     return {(row["cluster"], row["consumer_group"]) for row in rows}
 
@@ -69,7 +66,7 @@ def _within(table: Table, since: int | None, until: int | None) -> str:
 
 def read_source(source: Source, tables: str, wanted: str) -> Iterator[Fact]:
     """The rows that meet the condition ``wanted``, as facts again, in no order."""
-    known = _open(source.table, tables)
+    known = selection_of(tables, source.table.name)
     names = [column.name for column in source.table.columns]
     return source_facts(source, known.rows(names, wanted)) if known else iter(())
 
@@ -80,16 +77,6 @@ def source_facts(source: Source, rows: pa.Table) -> Iterator[Fact]:
         cluster, group, topic = row["cluster"], row.get("consumer_group") or "", row.get("topic") or None
         ts = _millis(row["ts"])
         yield Fact(row.get("seq", ts), cluster, group, topic, ts, _payload(source, row))
-
-
-def _open(table: Table, tables: str) -> Selection | None:
-    """None where there is no such table."""
-    path = f"{tables}/{table.name}"
-    with damage_said(path):
-        try:
-            return Selection(path)
-        except TableNotFoundError:
-            return None
 
 
 def _payload(source: Source, row: dict[str, Any]) -> Payload:
@@ -104,7 +91,7 @@ def _payload(source: Source, row: dict[str, Any]) -> Payload:
 
 
 def _millis(value: Any) -> Any:
-    return (value - _EPOCH) // timedelta(milliseconds=1) if isinstance(value, datetime) else value
+    return millis(value) if isinstance(value, datetime) else value
 
 
 def _nested(structs: Any) -> Any:

@@ -5,7 +5,7 @@ from datetime import tzinfo
 
 from schemas.facts import AlertState, Kind
 from schemas.identity import is_retry_topic
-from streaming.core.default_timers import Timing
+from streaming.explain.doubts import Doubt, doubt_of
 from streaming.explain.group_tables import member_table, queue_tables
 from streaming.explain.reasons import reason_of
 from streaming.explain.snapshot import ExplainedAlert, ExplainedGroup, UnalertedQueues
@@ -17,9 +17,6 @@ from streaming.wording.lists import joined
 from streaming.wording.names import cut
 from streaming.wording.numbers import counted
 from streaming.wording.times import moment
-
-LONG_QUIET_MS = 120_000
-SILENT_AFTER_MS = Timing().repeat_status_ms + 300_000
 
 
 def lines_of(group: ExplainedGroup, width: int, zone: tzinfo | None) -> Iterator[Line]:
@@ -56,21 +53,18 @@ def _status(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
 
 def _doubts(group: ExplainedGroup, when: Moment) -> str:
     """Whether what is shown may be out of date, or incomplete."""
-    monitor = group.monitor
-    if monitor is None:
-        is_quiet = group.ts - group.newest_ts > LONG_QUIET_MS
-        text = f"the newest fact is of {when.since(group.newest_ts)}: nothing has changed since, or nothing was seen"
-        return text if is_quiet else ""
-    if group.ts - max(monitor.seen_ts, group.newest_ts) > LONG_QUIET_MS:
-        since = when.since(monitor.seen_ts)
+    doubt, newest = doubt_of(group, group.ts), when.since(group.newest_ts)
+    if doubt is Doubt.QUIET:
+        return f"the newest fact is of {newest}: nothing has changed since, or nothing was seen"
+    if doubt is Doubt.BLIND and group.monitor is not None:
+        since = when.since(group.monitor.seen_ts)
         return f"evenkeel had seen nothing of {group.cluster} since {since}: this is what was known then"
-    if group.ts - group.newest_ts > SILENT_AFTER_MS:
-        since = when.since(group.newest_ts)
+    if doubt is Doubt.SILENT:
         return (
-            f"the last round of it that is known of was at {since}, and nothing is known since: "
+            f"the last round of it that is known of was at {newest}, and nothing is known since: "
             "a group's status is written every hour for as long as rounds of it come"
         )
-    return "events had been lost shortly before: evidence may be missing" if monitor.status == "data_lost" else ""
+    return "events had been lost shortly before: evidence may be missing" if doubt is Doubt.EVENTS_LOST else ""
 
 
 def _alerts(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:

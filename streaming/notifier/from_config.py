@@ -53,13 +53,19 @@ def notifier_settings(
         limits=MonitorLimits(_ms(alerts.monitor.blind_seconds), _ms(alerts.monitor.late_seconds)),
         clusters=tuple(config.collector.clusters),
         link=link_template(pages.link),
-        site=Site(
-            config=str(file.absolute()) if file is not None else "",
-            name_servers=config.collector.clusters,
-            zone=zone_named(pages.time_zone) if pages.time_zone else None,
-            docs=pages.docs.rstrip("/") or "docs",
-        ),
+        site=site_of(config, alerts, file),
         heartbeat=Heartbeat(alerts.heartbeat.url, alerts.heartbeat.every_seconds) if alerts.heartbeat.url else None,
+    )
+
+
+def site_of(config: Config, alerts: Alerts, file: Path | None) -> Site:
+    """``file``: of the configuration, for the commands that a page names."""
+    pages = alerts.pages
+    return Site(
+        config=str(file.absolute()) if file is not None else "",
+        name_servers=config.collector.clusters,
+        zone=zone_named(pages.time_zone) if pages.time_zone else None,
+        docs=pages.docs.rstrip("/") or "docs",
     )
 
 

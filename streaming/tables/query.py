@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
-from deltalake.exceptions import DeltaError
+from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from streaming.errors import SourceError
 
@@ -29,6 +29,21 @@ def damage_said(path: str) -> Iterator[None]:
             f"{path}: its files cannot be read: {why}. Tables that people read are made again by 'evenkeel rebuild'; "
             "of lost facts only a backup has a copy"
         ) from error
+
+
+def millis(when: datetime) -> int:
+    """Epoch milliseconds of a time in a table."""
+    return (when - _EPOCH) // timedelta(milliseconds=1)
+
+
+def selection_of(tables: str, name: str) -> "Selection | None":
+    """The table ``name``; None where there is none. Raises SourceError for one that cannot be read."""
+    path = f"{tables}/{name}"
+    with damage_said(path):
+        try:
+            return Selection(path)
+        except TableNotFoundError:
+            return None
 
 
 class Selection:

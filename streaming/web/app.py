@@ -35,7 +35,7 @@ STREAM_S = 600.0  # then a browser connects again, so that who may no longer rea
 
 
 def web_app(settings: WebSettings, watch: Watch) -> Starlette:
-    """``watch`` is read by whoever keeps it reading."""
+    """The application. It reads no tables into ``watch``: a thread does that (``Watch.keep_reading``)."""
     context = Context(settings, watch, PAGES)
     facts = GroupFacts(context)
     silencing = Silencing(context)

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from streaming.config import Alerts, Config, zone_named
+from streaming.config import Alerts, Config
 from streaming.config.values import is_loopback
-from streaming.notices import Site
+from streaming.notifier.from_config import site_of
 from streaming.web.security.access import AccessRules, networks
 from streaming.web.security.users import read_users
 from streaming.web.settings import Listen, WebSettings
@@ -26,10 +26,5 @@ def web_settings(config: Config, alerts: Alerts, file: Path | None = None) -> We
             may_silence=frozenset(web.may_silence),
             hosts=frozenset(name.lower() for name in web.hosts),
         ),
-        site=Site(
-            config=str(file.absolute()) if file is not None else "",
-            name_servers=config.collector.clusters,
-            zone=zone_named(alerts.pages.time_zone) if alerts.pages.time_zone else None,
-            docs=alerts.pages.docs.rstrip("/") or "docs",
-        ),
+        site=site_of(config, alerts, file),
     )

@@ -1,4 +1,4 @@
-"""Serves the pages until a signal, or until whoever runs it says so."""
+"""Serves the pages until ``stop`` is set."""
 
 import logging
 import socket

@@ -72,8 +72,8 @@ def test_clients_that_are_called_like_a_row_are_clients() -> None:
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_every_finding_has_a_level(kind: Kind) -> None:
-    assert level_of(queue(0, kind, None, None)) in ("critical", "warning", "unknown", "settling", "info", "right")
-    assert level_of(queue(0, kind, None, None, "%RETRY%g")) not in ("critical", "warning")
+    assert level_of(kind, "T") in ("critical", "warning", "unknown", "settling", "info", "right")
+    assert level_of(kind, "%RETRY%g") not in ("critical", "warning")
 
 
 def test_a_large_group_shows_at_first_what_is_wrong() -> None:

@@ -22,6 +22,7 @@ BUILT = (
     "outcome_",
     "sight_",
     "plan_",
+    "doubt_",
 )  # of these the second part is a value
 
 

@@ -1,5 +1,6 @@
 """What each client of a group answered last. Of a client id that brokers list twice, what each of its instances did."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from streaming.collector.probing.disagreements import Said
@@ -14,10 +15,9 @@ class LastAnswers:
 
     def listed(self, lists: Iterable[Iterable[str]]) -> bool:
         """The members by each broker's list. Whether some that had answered are gone, or other ids are listed twice."""
-        entries: dict[str, int] = {}
+        entries: Counter[str] = Counter()
         for client_ids in lists:
-            for client_id, number in _counted(client_ids).items():
-                entries[client_id] = max(number, entries.get(client_id, 0))
+            entries |= Counter(client_ids)  # the larger number of each id
         gone = self._of.keys() - entries.keys()
         for client_id in gone:
             del self._of[client_id]
@@ -62,10 +62,3 @@ class LastAnswers:
     def may_have_another_instance(self, tries: int) -> Iterator[str]:
         """Ids listed twice of which one instance has answered, and which were asked less often than ``tries``."""
         return (c for c, asked in self._twice.items() if asked < tries and len(self._of.get(c, ())) < INSTANCES)
-
-
-def _counted(client_ids: Iterable[str]) -> dict[str, int]:
-    entries: dict[str, int] = {}
-    for client_id in client_ids:
-        entries[client_id] = entries.get(client_id, 0) + 1
-    return entries

@@ -2,12 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
-from deltalake.exceptions import TableNotFoundError
-
 from schemas.facts import Fact, HealthFact
 from schemas.history_tables import ALERTS, GROUP_STATUS, MONITOR_HEALTH
 from streaming.explain.expired_facts import ALERT_ROWS, STATUS_ROWS, Source, read_source, source_facts
-from streaming.tables.query import Selection, is_one_of, text
+from streaming.tables.query import is_one_of, millis, selection_of, text
 
 HEALTH_ROWS = Source(MONITOR_HEALTH, HealthFact, {"groups": "consumer_groups"})
 NAMES_AT_ONCE = 500
@@ -46,7 +44,7 @@ def first_facts(tables: str) -> Iterator[Fact]:
 
 def _statuses(tables: str) -> Iterator[Fact]:
     """Most groups have a row within an hour. Of those that are silent for days only the newest row is read."""
-    rows = _open(tables, GROUP_STATUS.name)
+    rows = selection_of(tables, GROUP_STATUS.name)
     if rows is None:
         return
     recent = list(source_facts(STATUS_ROWS, rows.ask(_NEWEST_STATUS)))
@@ -60,7 +58,7 @@ def _statuses(tables: str) -> Iterator[Fact]:
 
 
 def _alerts(tables: str) -> Iterator[Fact]:
-    rows = _open(tables, ALERTS.name)
+    rows = selection_of(tables, ALERTS.name)
     if rows is None:
         return
     newest = {row["fingerprint"]: row["seq"] for row in rows.ask(_NEWEST_ALERTS).to_pylist()}
@@ -71,22 +69,14 @@ def _alerts(tables: str) -> Iterator[Fact]:
 
 
 def _health(tables: str) -> Iterator[Fact]:
-    rows = _open(tables, MONITOR_HEALTH.name)
+    rows = selection_of(tables, MONITOR_HEALTH.name)
     if rows is None:
         return
     for row in rows.ask(_NEWEST_HEALTH).to_pylist():
-        at = round(row["ts"].timestamp() * 1000)
+        at = millis(row["ts"])
         yield from read_source(
             HEALTH_ROWS, tables, f'"cluster" = {text(row["cluster"])} AND "ts" = to_timestamp_millis({at})'
         )
-
-
-def _open(tables: str, name: str) -> Selection | None:
-    """None where there is no such table yet."""
-    try:
-        return Selection(f"{tables}/{name}")
-    except TableNotFoundError:
-        return None
 
 
 def _in_pieces(items: list[str]) -> Iterable[list[str]]:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from schemas.facts import AlertFact, Fact, MembershipFact, RebalanceFact
+from schemas.facts import Fact, MembershipFact, RebalanceFact
 from schemas.history_tables import MEMBERSHIP_CHANGES, NOTIFICATIONS, REBALANCES
 from streaming.errors import SourceError
 from streaming.explain.expired_facts import SOURCES, Source, read_expired
 from streaming.explain.read_facts import read_group, read_monitor
 from streaming.explain.snapshot import MonitorStatus
-from streaming.tables.query import Selection, damage_said, is_of_day_from, text
+from streaming.tables.query import Selection, damage_said, is_of_day_from, millis, text
 from streaming.web.views.known import GroupName, Known, is_open
 from streaming.web.views.notification import Notification
 
@@ -21,7 +21,6 @@ HISTORY = (
     ),
 )
 MOST_NOTIFICATIONS = 50
-_DAY_MS = 86_400_000
 
 
 def read_now(tables: str, name: GroupName, known: Known, now: int, hours: int) -> list[Fact]:
@@ -59,7 +58,7 @@ def read_notifications(tables: str, fingerprints: Sequence[str], since: int) -> 
         rows = Selection(path)
     then = f"ORDER BY ts DESC LIMIT {MOST_NOTIFICATIONS}"
     found = rows.rows(columns, f"{is_of_day_from(since)} AND ({any_of})", then).to_pylist()
-    return [Notification(**row | {"ts": round(row["ts"].timestamp() * 1000)}) for row in found]
+    return [Notification(**row | {"ts": millis(row["ts"])}) for row in found]
 
 
 def _beginnings(name: GroupName, known: Known) -> Iterable[int]:
@@ -83,8 +82,3 @@ def _with_newest_status(facts: list[Fact], name: GroupName, known: Known) -> lis
     ]
     have = {fact.seq for fact in facts}
     return sorted([*facts, *(fact for fact in newer if fact.seq not in have)], key=lambda fact: fact.seq)
-
-
-def alert_facts(facts: Iterable[Fact], fingerprint: str) -> list[Fact]:
-    """The life of one alert, from the time when it was last found."""
-    return [fact for fact in facts if isinstance(fact.payload, AlertFact) and fact.payload.fingerprint == fingerprint]

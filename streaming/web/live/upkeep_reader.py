@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from deltalake.exceptions import TableNotFoundError
-
 from schemas.history_tables import MONITOR_FAULTS, NOTIFICATIONS, QUARANTINE
-from streaming.tables.query import Selection, is_of_day_from
+from streaming.tables.query import is_of_day_from, millis, selection_of
 from streaming.web.views.upkeep import Fault, Quarantined, Sink, Upkeep
 
 MOST_ROWS = 20
@@ -37,12 +35,9 @@ _FAULTS = 'SELECT ts, "cluster", consumer_group, fault, error, "source", events_
 
 
 def _rows(tables: str, name: str, sql: str, made: Callable[[dict[str, Any]], Any]) -> list[Any]:
-    """None where there is no such table yet."""
-    try:
-        rows = Selection(f"{tables}/{name}")
-    except TableNotFoundError:
-        return []
-    return [made(row) for row in rows.ask(sql).to_pylist()]
+    """No rows where there is no such table yet."""
+    rows = selection_of(tables, name)
+    return [] if rows is None else [made(row) for row in rows.ask(sql).to_pylist()]
 
 
 def _sink(row: dict[str, Any]) -> Sink:
@@ -59,4 +54,4 @@ def _fault(row: dict[str, Any]) -> Fault:
 
 
 def _ms(when: Any) -> int | None:
-    return None if when is None else round(when.timestamp() * 1000)
+    return None if when is None else millis(when)

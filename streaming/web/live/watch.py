@@ -18,6 +18,10 @@ POLL_S = 1.0
 PAUSE_AFTER_ERROR_S = 10.0
 
 
+def wall_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
 class Watch:
     """``known`` is replaced as a whole, so a request that has it sees one moment. ``changes`` says what is new.
 
@@ -38,7 +42,7 @@ class Watch:
 
     def now_ms(self) -> int:
         """The time by which ages are counted: of tables that a replay made, the newest that they tell."""
-        return self.known.newest_ts() if self.is_past else time.time_ns() // 1_000_000
+        return self.known.newest_ts() if self.is_past else wall_ms()
 
     def keep_reading(self, stop: Event) -> None:
         """Until ``stop``. An error is logged once, shown on the pages, and tried again."""

@@ -1,6 +1,5 @@
 """An alert: what the link of a page opens. It can be silenced from here."""
 
-import time
 from typing import NamedTuple
 
 from starlette.requests import Request
@@ -8,12 +7,14 @@ from starlette.requests import Request
 from schemas.facts import AlertFact, Fact, Severity
 from streaming.core.alerts.phases import AlertReason
 from streaming.errors import MonitorError, SourceError
+from streaming.explain.doubts import is_unseen
 from streaming.notices import Notice, OpenAlert
 from streaming.notices.commands import silence_command
 from streaming.notifier.silences import Silence, is_silenced
 from streaming.notifier.state_files import running_notifier
 from streaming.web.context import Answer, Context, NotFound
-from streaming.web.live.group_reader import monitor_now, read_notifications
+from streaming.web.live.group_reader import read_notifications
+from streaming.web.live.watch import wall_ms
 from streaming.web.pages.group_page import GroupFacts
 from streaming.web.queries import required, text
 from streaming.web.rendering import address
@@ -59,11 +60,11 @@ class AlertPage:
             raise NotFound(words("not_found_alert"))
         user = self._context.user(request)
         view = alert_view(alert, words.of_pages, now, self._context.settings.site)
-        monitor = monitor_now(alert.cluster, known)
+        seen_ts = known.seen_ts(alert.cluster)
         values = {
             "alert": view,
             "steps": steps(facts, fingerprint),
-            "seen_ts": monitor.seen_ts if monitor else None,
+            "unseen_since_ts": seen_ts if is_unseen(seen_ts, now) else None,
             "told": self._told(alert),
             "silences": self._silences(alert),
             "may_silence": user.may_silence,
@@ -86,7 +87,7 @@ class AlertPage:
 
     def _silences(self, alert: OpenAlert) -> list[Silence]:
         """Those that last, by the clock of the notifier."""
-        now = time.time_ns() // 1_000_000
+        now = wall_ms()
         return [one for one in self._context.silences.all() if is_silenced(alert, [one], now)]
 
     def _is_read(self) -> bool:

@@ -1,7 +1,6 @@
 """Silences an alert from its page, or ends a silence."""
 
 import logging
-import time
 from collections.abc import Callable
 from glob import escape
 from urllib.parse import parse_qs
@@ -15,6 +14,7 @@ from streaming.notices import OpenAlert
 from streaming.notifier.silence_files import new_id
 from streaming.notifier.silences import Silence
 from streaming.web.context import Answer, BadRequest, Context, Refused
+from streaming.web.live.watch import wall_ms
 from streaming.web.pages.alert_page import SILENCE_MINUTES
 from streaming.web.rendering import address
 from streaming.web.security.forms import comes_from_here
@@ -75,13 +75,13 @@ class Silencing:
         log.info("%s silences %s/%s for %s minutes: %r", silence.by, alert.cluster, alert.group, minutes, why)
 
     def _end(self, request: Request, form: Form) -> None:
-        ended = self._context.silences.end(form.get("silence", ""), _wall_ms())
+        ended = self._context.silences.end(form.get("silence", ""), wall_ms())
         log.info("%s ends the silence %r: %s", self._context.user(request).name, form.get("silence", ""), bool(ended))
 
 
 def silence_of(alert: OpenAlert, of_group: bool, minutes: int, by: str, why: str) -> Silence:
     """Of the alert's kind, or of everything of its group. No name in it is read as a pattern."""
-    now = _wall_ms()
+    now = wall_ms()
     return Silence(
         id=new_id(),
         cluster=escape(alert.cluster),
@@ -107,7 +107,3 @@ async def read_form(request: Request) -> Form:
     except ValueError as error:
         raise BadRequest("a form") from error
     return {"id": ""} | {name: values[0] for name, values in fields.items()}
-
-
-def _wall_ms() -> int:
-    return time.time_ns() // 1_000_000

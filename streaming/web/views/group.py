@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from schemas.facts import AlertFact, Fact, MemberFact
 from schemas.identity import is_retry_topic
-from schemas.reasons import ReasonDetails
-from streaming.explain.group_text import LONG_QUIET_MS, SILENT_AFTER_MS
+from streaming.explain.doubts import Doubt, doubt_of
 from streaming.explain.snapshot import ExplainedGroup, ExplainedQueue, MonitorStatus, UnalertedQueues
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.notices import OpenAlert, Site
@@ -120,7 +119,7 @@ def group_view(
         state=_state(group, views),
         since_ts=known.since_ts if known is not None else group.status_ts,
         longer=known is not None and known.longer,
-        reason=_said(group.reason_kind, group.reason_details, group.reason, words, now),
+        reason=_said(group, words, now),
         findings=findings_of(group.counts or {}),
         members_reporting=group.members_reporting,
         brokers_covered=group.brokers_covered,
@@ -164,16 +163,12 @@ def _state(group: ExplainedGroup, alerts: Iterable[AlertView]) -> str:
 
 
 def _doubt(group: ExplainedGroup, now: int) -> tuple[str, int]:
-    """As ``explain`` says it."""
-    monitor = group.monitor
-    if monitor is None:
+    """What may be out of date, and since when."""
+    doubt, monitor = doubt_of(group, now), group.monitor
+    if doubt is None or monitor is None:
         return "", 0
-    seen = max(monitor.seen_ts, group.newest_ts)
-    if now - seen > LONG_QUIET_MS:
-        return "blind", seen
-    if now - group.newest_ts > SILENT_AFTER_MS:
-        return "silent", group.newest_ts
-    return ("events_lost", monitor.ts) if monitor.status == "data_lost" else ("", 0)
+    since = {Doubt.BLIND: _seen_ts(group), Doubt.SILENT: group.newest_ts, Doubt.EVENTS_LOST: monitor.ts}
+    return doubt.value, since[doubt]
 
 
 def _seen_ts(group: ExplainedGroup) -> int:
@@ -206,7 +201,7 @@ def _queue_rows(group: ExplainedGroup, alerts: Iterable[OpenAlert], words: Langu
 
 
 def _what_is_alike(queue: ExplainedQueue) -> tuple[object, ...]:
-    is_right = level_of(queue) == "right"
+    is_right = level_of(queue.finding, queue.topic) == "right"
     since = None if is_right else queue.since_ts
     return queue.topic, queue.finding, queue.cause, queue.owners, queue.expected, queue.reason, since
 
@@ -218,27 +213,24 @@ def _queue_row(queues: Sequence[ExplainedQueue], waiting: Iterable[int | None], 
         topic=first.topic,
         queues=ranges(queue.name for queue in queues),
         number=len(queues),
-        level=level_of(first),
+        level=level_of(first.finding, first.topic),
         finding=first.finding,
         cause=first.cause or "",
         owners=first.owners,
         expected=first.expected,
         since_ts=max(queue.since_ts for queue in queues),
-        reason=_said(first.reason_kind, first.reason_details, first.reason, words, now),
+        reason=_said(first, words, now),
         waiting=sum(known) if known else None,
     )
 
 
 def _unalerted(one: UnalertedQueues, words: Language, now: int) -> UnalertedRow:
-    level = level_of(
-        ExplainedQueue(topic=one.topic, broker_name="", queue_id=0, finding=one.finding, since_ts=0, told_ts=0)
-    )
-    reason = _said(one.reason_kind, one.reason_details, one.reason, words, now)
+    level, reason = level_of(one.finding, one.topic), _said(one, words, now)
     return UnalertedRow(one.finding, level, one.topic, ranges(one.queues), len(one.queues), one.cause or "", reason)
 
 
-def _said(kind: str | None, details: ReasonDetails | None, text: str | None, words: Language, now: int) -> str:
-    """In the reader's language where the fact holds it as data, else the English of an older evenkeel."""
-    if kind is None:
-        return text or ""
-    return words.reason(kind, details, lambda ts: clock(ts, now))
+def _said(it: ExplainedGroup | ExplainedQueue | UnalertedQueues, words: Language, now: int) -> str:
+    """Why it is not judged: in the reader's language where the fact holds it as data, else as it stands there."""
+    if it.reason_kind is None:
+        return it.reason or ""
+    return words.reason(it.reason_kind, it.reason_details, lambda ts: clock(ts, now))

@@ -4,16 +4,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from schemas.facts import GroupFact, Kind, Severity
-from streaming.core.finding_kinds import KINDS, Meaning, Scope
+from schemas.facts import GroupFact, Severity
+from streaming.core.finding_kinds import Meaning, Scope, row_of
+from streaming.explain.doubts import is_unseen
 from streaming.notices import OpenAlert
-from streaming.notices.page_parts import worst_first
+from streaming.web.views.alerts import in_order
 from streaming.web.views.known import GroupName, Known, KnownGroup, is_firing, of_groups
 
 ROWS_A_PAGE = 50
 STATES = ("firing", "findings", "unknown", "settling", "empty", "excluded", "healthy")
 SORTS = ("worst", "name", "since", "lag", "members")
-BLIND_AFTER_MS = 120_000
 LONGEST_SEARCH = 255
 
 
@@ -95,7 +95,7 @@ def cluster_lines(known: Known, now: int) -> tuple[ClusterLine, ...]:
 
 
 def _cluster_line(name: str, groups: int, seen_ts: int | None, now: int) -> ClusterLine:
-    return ClusterLine(name, groups, seen_ts, seen_ts is not None and now - seen_ts > BLIND_AFTER_MS)
+    return ClusterLine(name, groups, seen_ts, is_unseen(seen_ts, now))
 
 
 def findings_of(counts: dict[str, int]) -> tuple[tuple[str, int], ...]:
@@ -107,7 +107,7 @@ def findings_of(counts: dict[str, int]) -> tuple[tuple[str, int], ...]:
 
 def _weight(kind: str) -> int:
     """Small for what is worst; 9 for what needs no attention."""
-    row = KINDS.get(Kind(kind)) if kind in Kind.__members__ else None
+    row = row_of(kind)
     if row is None:
         return 5
     if row.meaning is Meaning.RIGHT and row.scope is Scope.QUEUE:
@@ -117,7 +117,7 @@ def _weight(kind: str) -> int:
 
 
 def _row(group: KnownGroup, alerts: Iterable[OpenAlert], is_old: bool) -> OverviewRow:
-    ranked = tuple(sorted(worst_first(alerts), key=lambda alert: not is_firing(alert)))
+    ranked = tuple(in_order(alerts))
     firing = [alert for alert in ranked if is_firing(alert)]
     begun = [alert.fact.since_ts or alert.fact.active_ts for alert in firing]
     return OverviewRow(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from schemas.facts import Kind, Severity
 from schemas.identity import is_retry_topic
-from streaming.core.finding_kinds import KINDS, Meaning
+from streaming.core.finding_kinds import Meaning, row_of
 from streaming.explain.snapshot import ExplainedGroup, ExplainedQueue
 from streaming.wording.lists import grouped
 
@@ -22,7 +22,7 @@ NOBODY, NOT_KNOWN = "nobody", "not_known"
 TOP = 46
 TOPIC_GAP, BROKER_GAP = 18, 6
 
-MARK_OF_OWNER = {
+MARK_OF_OWNER: dict[str, str] = {
     Kind.MATCH: "match",
     Kind.DUPLICATED: "duplicated",
     Kind.STALLED: "stalled",
@@ -30,7 +30,7 @@ MARK_OF_OWNER = {
     Kind.MISPLACED: "misplaced",
     Kind.PHANTOM: "phantom",
 }
-MARK_WITHOUT_OWNER = {
+MARK_WITHOUT_OWNER: dict[str, str] = {
     Kind.ORPHANED: "orphaned",
     Kind.NO_MEMBERS: "orphaned",
     Kind.STALLED: "stalled",
@@ -94,7 +94,7 @@ class QueueMap(NamedTuple):
 
 def queue_map(group: ExplainedGroup, everything: bool = False) -> QueueMap:
     """Of a large group at first only queues that are not as they should be; ``everything``: as many as can be drawn."""
-    wrong = [queue for queue in group.queues if level_of(queue) != "right"]
+    wrong = [queue for queue in group.queues if level_of(queue.finding, queue.topic) != "right"]
     is_large = len(group.queues) > MOST_COLUMNS_AT_FIRST or len(group.members) > MOST_ROWS_AT_FIRST
     shown = wrong if is_large and not everything else group.queues
     most = MOST_COLUMNS if everything else 2 * MOST_COLUMNS_AT_FIRST
@@ -121,24 +121,23 @@ def queue_map(group: ExplainedGroup, everything: bool = False) -> QueueMap:
     )
 
 
-def level_of(queue: ExplainedQueue) -> str:
-    """How loud a column is: critical, warning, unknown, settling, info or right."""
-    kind = Kind(queue.finding) if queue.finding in Kind.__members__ else None
-    row = KINDS.get(kind) if kind is not None else None
-    if kind is Kind.NO_MEMBERS:
-        return "info" if is_retry_topic(queue.topic) else "warning"
+def level_of(finding: str, topic: str) -> str:
+    """How much a queue of the topic needs attention: critical, warning, unknown, settling, info or right."""
+    row = row_of(finding)
+    if finding == Kind.NO_MEMBERS:
+        return "info" if is_retry_topic(topic) else "warning"
     if row is None or row.meaning is Meaning.UNDECIDED:
-        return "settling" if kind is Kind.SETTLING else "unknown"
+        return "settling" if finding == Kind.SETTLING else "unknown"
     if row.meaning is Meaning.RIGHT:
         return "right"
-    if is_retry_topic(queue.topic) or row.severity in (Severity.INFO, Severity.NONE):
+    if is_retry_topic(topic) or row.severity in (Severity.INFO, Severity.NONE):
         return "info"
     return "critical" if row.severity is Severity.CRITICAL else "warning"
 
 
 def _missing(queue: ExplainedQueue) -> tuple[str, ...]:
-    """Who should own it, where that matters: of a queue that is not judged it does not."""
-    return () if level_of(queue) == "right" else queue.expected or ()
+    """Who should own it, where that may not be its owner."""
+    return () if level_of(queue.finding, queue.topic) == "right" else queue.expected or ()
 
 
 def _size(columns: int) -> int:
@@ -163,7 +162,9 @@ def _columns(
         for number, (broker, those) in enumerate(grouped(of_topic, lambda queue: queue.broker_name).items()):
             x += BROKER_GAP if number else 0
             brokers.append(Band(x, len(those) * size, broker))
-            columns += [Column(x + place * size, queue, level_of(queue)) for place, queue in enumerate(those)]
+            columns += [
+                Column(x + place * size, queue, level_of(queue.finding, topic)) for place, queue in enumerate(those)
+            ]
             x += len(those) * size
         topics.append(Band(topic_begin, x - topic_begin, topic))
     return tuple(columns), tuple(topics), tuple(brokers), max(x, 1)
@@ -190,14 +191,13 @@ def _cells(columns: Iterable[Column], rows: Iterable[Row]) -> Iterable[Cell]:
     y_of_none = {row.kind: row.y for row in rows}
     for column in columns:
         queue = column.queue
-        finding = Kind(queue.finding) if queue.finding in Kind.__members__ else Kind.UNKNOWN
         owners = Counter(queue.owners or ())
         for owner, instances in owners.items():
             if owner in y_of:
-                yield Cell(column.x, y_of[owner], MARK_OF_OWNER.get(finding, "held"), queue, instances)
+                yield Cell(column.x, y_of[owner], MARK_OF_OWNER.get(queue.finding, "held"), queue, instances)
         if not owners:
             y = y_of_none[NOT_KNOWN if queue.owners is None else NOBODY]
-            yield Cell(column.x, y, MARK_WITHOUT_OWNER.get(finding, "unknown"), queue, 0)
+            yield Cell(column.x, y, MARK_WITHOUT_OWNER.get(queue.finding, "unknown"), queue, 0)
         for client in dict.fromkeys(_missing(queue)):
             if client not in owners and client in y_of:
                 yield Cell(column.x, y_of[client], "expected", queue, 0)

@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from schemas.facts import AlertFact, AlertState, Fact, GroupFact, MembershipFact, RebalanceFact
+from streaming.explain.doubts import is_unseen
 
 MINUTES = (30, 180, 720, 1440)
 WIDTH = 1000
@@ -17,7 +18,6 @@ DEPLOY_GAP_MS = 180_000
 DEPLOY_CLIENTS = 2
 STEPS_MIN = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360)
 MOST_TICKS = 7
-UNSEEN_MS = 120_000
 
 
 class Bar(NamedTuple):
@@ -81,7 +81,7 @@ class _Scale(NamedTuple):
 def timeline(facts: Sequence[Fact], end: int, minutes: int, seen: int) -> Timeline:
     """Of the ``minutes`` before ``end``. What is open is drawn until ``seen``, when evenkeel last saw the group."""
     scale = _Scale(end - minutes * 60_000, end, min(seen, end))
-    unseen = Tick(scale.x(seen), seen) if end - seen > UNSEEN_MS else None
+    unseen = Tick(scale.x(seen), seen) if is_unseen(seen, end) else None
     drawn = [
         ("lane_status", False, tuple(_statuses(facts, scale))),
         *((kind, True, bars) for kind, bars in _alerts(facts, scale)),

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
+from streaming.explain.doubts import is_unseen
 from streaming.web.views.known import ClusterHealth, Known, KnownGroup
-from streaming.web.views.overview import BLIND_AFTER_MS
 
 LATE_AFTER_MS = 60_000
 MOST_REFUSED = 50
@@ -68,6 +68,6 @@ def refused_groups(known: Known) -> tuple[KnownGroup, ...]:
 
 def _state(health: ClusterHealth, now: int) -> str:
     seen = health.seen_ts if health.seen_ts is not None else health.ts
-    if now - seen > BLIND_AFTER_MS:
+    if is_unseen(seen, now):
         return "blind"
     return "late" if now - seen > LATE_AFTER_MS else health.fact.status
