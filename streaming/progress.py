@@ -1,13 +1,31 @@
-"""How far a long command has come, on standard error: a line written over on a terminal, now and then one in a log."""
+"""How far a long command has come, on standard error.
+
+A terminal has one line that is written over. A log gets a line now and then, and none of ``waiting``.
+"""
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TextIO
 
 ON_A_TERMINAL_S, IN_A_LOG_S = 0.5, 30.0
+BAR = 20
 _ERASE = "\r\x1b[K"
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show a terminal, for as long as it lasts, what is being done. For what cannot say how far it has come."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True, highlight=False).status(Text(what)):
+        yield
 
 
 class Progress:
@@ -27,6 +45,13 @@ class Progress:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.clear()
 
+    def count(self, done: int, total: int | None, what: str) -> None:
+        """``what`` is counted, in words. ``total`` None: nobody knows how many there are."""
+        if total is None:
+            self.say(f"{done} {what}")
+            return
+        self.say(f"{bar(done, total) if self._is_terminal else ''}{done} of {total} {what}")
+
     def say(self, text: str) -> None:
         """``text``: what is done so far, in a few words."""
         now = self._clock()
@@ -38,9 +63,19 @@ class Progress:
         self._stream.flush()
         self._is_shown = self._is_terminal
 
+    def note(self, text: str) -> None:
+        """A line that stays."""
+        self.clear()
+        print(text, file=self._stream, flush=True)
+
     def clear(self) -> None:
         """Make room for other lines."""
         if self._is_shown:
             self._stream.write(_ERASE)
             self._stream.flush()
             self._is_shown = False
+
+
+def bar(done: int, total: int) -> str:
+    filled = BAR * min(done, total) // max(total, 1)
+    return f"[{'#' * filled}{'-' * (BAR - filled)}] "

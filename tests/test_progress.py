@@ -22,6 +22,11 @@ class Clock:
         return self.at
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 def test_a_log_gets_a_line_now_and_then() -> None:
     log, clock = io.StringIO(), Clock()
     with Progress(log, clock) as progress:
@@ -30,6 +35,35 @@ def test_a_log_gets_a_line_now_and_then() -> None:
             progress.say(f"{second} events")
 
     assert log.getvalue() == "evenkeel: 30 events, 30 s\nevenkeel: 60 events, 60 s\n"
+
+
+def test_a_terminal_has_a_bar_of_what_can_be_counted() -> None:
+    terminal, clock = Terminal(), Clock()
+    with Progress(terminal, clock) as progress:
+        for done in range(3):
+            clock.at += 1
+            progress.count(done, 4, "incidents")
+        clock.at += 1
+        progress.count(7, None, "events read")
+
+    shown = terminal.getvalue().split("\r\x1b[K")[1:]
+    assert shown == [
+        "[--------------------] 0 of 4 incidents, 1 s",
+        "[#####---------------] 1 of 4 incidents, 2 s",
+        "[##########----------] 2 of 4 incidents, 3 s",
+        "7 events read, 4 s",
+        "",
+    ]
+
+
+def test_a_line_that_stays_leaves_no_rest_of_another() -> None:
+    terminal, clock = Terminal(), Clock()
+    with Progress(terminal, clock) as progress:
+        clock.at = 1
+        progress.say("1 of 2")
+        progress.note("interrupted")
+
+    assert terminal.getvalue() == "\r\x1b[K1 of 2, 1 s\r\x1b[Kinterrupted\n"
 
 
 def on_a_terminal(*command: str) -> tuple[str, str]:

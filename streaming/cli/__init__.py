@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -34,9 +34,10 @@ COMMANDS = {  # each is a module here, with ``run`` and, if it has options of it
     "rebuild": "make every table that people read again from the facts",
     "reseed": "begin a new checkpoint without losing open alerts",
     "forget": "end the alerts of a consumer group that was retired",
+    "completion": "print a script that completes commands and options in your shell",
     "version": "print the versions of evenkeel and of what it runs on",
 }
-WITHOUT_CONFIG = ("demo", "check-config", "conformance", "version")
+WITHOUT_CONFIG = ("demo", "check-config", "conformance", "completion", "version")
 
 
 class Terminated(KeyboardInterrupt):
@@ -102,7 +103,7 @@ def _termination_raised() -> Iterator[None]:
 
 
 def _run(words: Sequence[str]) -> int:
-    parser = _parser(next((word for word in words if not word.startswith("-")), None))
+    parser = parser_with([word for word in words if not word.startswith("-")][:1])
     arguments = parser.parse_args(words)
     if arguments.show_version:
         print("evenkeel", import_module("streaming.cli.version").version_of("evenkeel"))
@@ -113,7 +114,8 @@ def _run(words: Sequence[str]) -> int:
     return int(arguments.run(arguments))
 
 
-def _parser(asked: str | None) -> argparse.ArgumentParser:
+def parser_with(commands_in_full: Collection[str]) -> argparse.ArgumentParser:
+    """Only of ``commands_in_full`` it knows the options: for them the command's module is imported."""
     parser = argparse.ArgumentParser(
         prog="evenkeel",
         description="Watches how RocketMQ consumer groups share out message queues.",
@@ -122,7 +124,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", dest="show_version", help="print evenkeel's version")
     commands = parser.add_subparsers(metavar="COMMAND")
     for name, text in COMMANDS.items():
-        if name == asked:
+        if name in commands_in_full:
             _add_command(commands, name)
         else:
             commands.add_parser(name, help=text)
@@ -131,7 +133,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
 
 def _add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str) -> None:
     module = import_module(f"streaming.cli.{name.replace('-', '_')}")
-    parser = commands.add_parser(name, description=module.__doc__)
+    parser = commands.add_parser(name, help=COMMANDS[name], description=module.__doc__)
     parser.set_defaults(run=module.run)
     if hasattr(module, "add_arguments"):
         module.add_arguments(parser)

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from streaming.conformance import run_conformance
+from streaming.progress import waiting
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -12,4 +13,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return run_conformance(arguments.file, sys.stdout)
+    with waiting(f"Computing the cases of {arguments.file}"):
+        return run_conformance(arguments.file, sys.stdout)

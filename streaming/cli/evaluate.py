@@ -9,9 +9,9 @@ Ctrl-C ends it with the figures of what was played by then.
 
 import argparse
 import json
-import sys
 
 from streaming.cli.configuration import configured
+from streaming.progress import Progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,13 +42,11 @@ def run(arguments: argparse.Namespace) -> int:
     from streaming.simulation.evaluation.report_text import lines
     from streaming.simulation.evaluation.runner import RunCounts, evaluate
 
-    def say(text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
-
     counts = RunCounts(
         arguments.incidents, arguments.healthy, arguments.perturbed_incidents, arguments.perturbed_healthy
     )
-    report = evaluate(counts, arguments.seed, config.settings(), arguments.jobs, say)
+    with Progress() as progress:
+        report = evaluate(counts, arguments.seed, config.settings(), arguments.jobs, progress)
     found = report.as_json()
     print(json.dumps(found, indent=1) if arguments.json else "\n".join(lines(found)))
     return 1 if report.is_bad else 0

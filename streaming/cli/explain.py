@@ -11,6 +11,7 @@ from streaming.explain.group_text import lines_of
 from streaming.explain.read_facts import read_group, read_monitor
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.explain.times import parse_moment
+from streaming.progress import waiting
 from streaming.snapshots.screen import json_line, show
 
 
@@ -32,8 +33,9 @@ def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments, writes=())
     at = parse_moment(arguments.at, datetime.now(timezone.utc)) if arguments.at else None
     tables = arguments.tables or config.tables.path
-    facts = read_group(tables, arguments.group, arguments.cluster, at and at.ts)
-    monitor = read_monitor(tables, facts[0].cluster, at and at.ts)
+    with waiting(f"Reading {tables}"):
+        facts = read_group(tables, arguments.group, arguments.cluster, at and at.ts)
+        monitor = read_monitor(tables, facts[0].cluster, at and at.ts)
     group = snapshot_of(facts, at and at.ts, monitor)
     if arguments.json:
         print(json_line(group))

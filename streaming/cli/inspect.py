@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from streaming.cli.configuration import configured
 from streaming.config import Config, server_list
 from streaming.errors import CollectorError
+from streaming.progress import waiting
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
             with screen.redrawn():
                 clusters = inspect_until_signal(config, options, screen.show)
         else:
-            with screen.waiting(f"Asking {', '.join(config.collector.clusters)} for about {options.seconds:.0f} s"):
+            with waiting(f"Asking {', '.join(config.collector.clusters)} for about {options.seconds:.0f} s"):
                 clusters = inspect_once(config, options)
             screen.show(clusters)
     return exit_status(clusters)

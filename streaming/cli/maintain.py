@@ -3,6 +3,7 @@
 import argparse
 
 from streaming.cli.configuration import configured, session
+from streaming.progress import waiting
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -13,7 +14,7 @@ def run(arguments: argparse.Namespace) -> int:
     from streaming.tables.maintenance import MaintainOptions
 
     options = MaintainOptions(keep_days=config.tables.retention_days.model_dump())
-    with session(config, "maintain") as spark:
+    with waiting("Compacting facts"), session(config, "maintain") as spark:
         facts = maintain_facts(spark, config.tables.path, options)
     if facts is not None:
         print(facts)

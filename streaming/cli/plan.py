@@ -16,6 +16,7 @@ import msgspec
 
 from streaming.cli.configuration import configured
 from streaming.errors import SourceError
+from streaming.progress import waiting
 from streaming.simulation.planning.change import (
     MOST_CLIENTS,
     MOST_MESSAGES_PER_S,
@@ -66,7 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
     from streaming.simulation.planning.forecast import forecasts, strategy_of
     from streaming.simulation.planning.forecast_text import lines
 
-    found = forecasts(current, change)
+    with waiting("Trying each strategy on a simulated group"):
+        found = forecasts(current, change)
     title = _title(current, change, found)
     if arguments.picture is not None:
         from streaming.simulation.planning.chart import draw
@@ -127,7 +129,9 @@ def _look(arguments: argparse.Namespace) -> CurrentGroup:
     config = with_name_servers(configured(arguments, writes=()), arguments.namesrv)
     logging.getLogger("streaming.collector").setLevel(logging.WARNING)
     groups = (arguments.group,) if arguments.group else ()
-    snapshots = inspect_once(config, InspectOptions(groups))
+    options = InspectOptions(groups)
+    with waiting(f"Asking {arguments.namesrv} for about {options.seconds:.0f} s"):
+        snapshots = inspect_once(config, options)
     found = [current_group_of(msgspec.to_builtins(group)) for one in snapshots for group in one.groups if group.members]
     return choose_group(found, arguments.group, arguments.namesrv)
 

@@ -17,7 +17,7 @@ def run(arguments: argparse.Namespace) -> int:
     progress = Progress()
 
     def tell(done: int, of: int) -> None:
-        progress.say(f"{done} of {of} facts")
+        progress.count(done, of, "facts")
 
     with local_leases({"tables.path": config.tables.path}) as far, remote_leases(TextFiles, far, Event()):
         with progress:

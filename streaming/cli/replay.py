@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.tables is not None:
             say("--tables is of no use with --engine core, which makes none")
         with progress:
-            outcome = run_core(source.records, config.settings(), progress.say)
+            outcome = run_core(source.records, config.settings(), progress.count)
         show(outcome)
         return 0
     from streaming.replay.spark_engine import run_spark  # importing Spark takes a second that --engine core need not

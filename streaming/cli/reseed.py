@@ -8,6 +8,7 @@ import argparse
 
 from streaming.cli.configuration import configured, session
 from streaming.config.environment import variable
+from streaming.progress import waiting
 
 AUTO = "auto"
 
@@ -34,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     from streaming.spark.reseed import reseed
     from streaming.spark.service import written_by
 
-    with session(config, "reseed", written_by(config)) as spark:
+    with waiting("Reading what the tables know"), session(config, "reseed", written_by(config)) as spark:
         made = reseed(spark, plan_of(config), start)
     new = config.job.checkpoint
     print(f"{new}: {made.groups} groups, {made.open_alerts} open alerts, from {made.starting_offsets}")

@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     from streaming.simulation.load.generated_fleet import generated_fleet
 
     lasts_ms, progress = arguments.seconds * 1000, Progress()
-    templates = templates_for(spec, lambda done, of: progress.say(f"{done} of {of} kinds of groups simulated"))
+    templates = templates_for(spec, lambda done, of: progress.count(done, of, "kinds of groups simulated"))
     start_ts = time.time_ns() // 1_000_000 - (0 if arguments.paced else lasts_ms)
     fleet = generated_fleet(spec, templates, start_ts)
     fleet.open()

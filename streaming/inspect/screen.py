@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.text import Text
 
 from streaming.inspect.cluster_text import lines_of
 from streaming.inspect.snapshot import InspectedCluster
@@ -49,16 +48,6 @@ class Screen:
             yield
         self._live = None
         self.show(self._last)
-
-    @contextmanager
-    def waiting(self, what: str) -> Iterator[None]:
-        """Say on standard error, where someone watches, that an answer is on its way."""
-        console = Console(stderr=True, highlight=False)
-        if not console.is_terminal:
-            yield
-            return
-        with console.status(Text(what)):
-            yield
 
     def _page(self, clusters: list[InspectedCluster]) -> Group:
         width = width_of(self._console)

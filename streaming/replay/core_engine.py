@@ -19,10 +19,10 @@ EVENTS_FILE = "events.jsonl"
 PROGRESS_EVERY_EVENTS = 1_000
 
 T = TypeVar("T")
-OnProgress = Callable[[str], None]
+OnProgress = Callable[[int, int | None, str], None]
 
 
-def _ignore(text: str) -> None:
+def _ignore(done: int, total: int | None, what: str) -> None:
     pass
 
 
@@ -37,15 +37,18 @@ class Outcome(NamedTuple):
 
 
 def run_core(records: Iterable[bytes], settings: Settings, on_progress: OnProgress = _ignore) -> Outcome:
-    """Fold in this process, as one shard: no Spark, no tables. ``on_progress`` gets how far it has come."""
+    """Fold in this process, as one shard: no Spark, no tables.
+
+    ``on_progress`` gets how many are done, of how many (None: not known), and what they are.
+    """
     return outcome_of(core_facts(records, settings, on_progress))
 
 
 def core_facts(records: Iterable[bytes], settings: Settings, on_progress: OnProgress = _ignore) -> list[Fact]:
     """The facts of events in the order that files have: that of their ``seq``."""
-    read = _counted(map(_numbered, records), lambda count: on_progress(f"{count} events read"))
+    read = _counted(map(_numbered, records), lambda count: on_progress(count, None, "events read"))
     ordered = sorted(read, key=lambda one: one[0])
-    judged = _counted(ordered, lambda count: on_progress(f"{count} of {len(ordered)} events judged"))
+    judged = _counted(ordered, lambda count: on_progress(count, len(ordered), "events judged"))
     return fold(None, (_record(seq, value) for seq, value in judged), settings).facts
 
 

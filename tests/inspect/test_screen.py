@@ -8,6 +8,7 @@ from rich.console import Console
 
 from streaming.inspect.screen import DisplayOptions, Screen
 from streaming.inspect.snapshot import EmptyGroups, InspectedCluster
+from streaming.progress import waiting
 from tests.inspect.looks import fleet, looked_at, picture
 
 ALTERNATE = "\x1b[?1049"
@@ -42,7 +43,7 @@ def test_terminal_gets_colours() -> None:
 def test_pipe_gets_text_alone(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     screen = Screen(DisplayOptions())
-    with screen.redrawn(), screen.waiting("Asking"):
+    with screen.redrawn(), waiting("Asking"):
         screen.show(pictures("[red]g[/red]"))
     out, err = capsys.readouterr()
     assert "healthy   [red]g[/red]  2 members" in out

@@ -1,5 +1,6 @@
 """The proof itself: it judges by the truth, gives the same figures again, and falls when the detector is broken."""
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.findings import queue_findings as comparison
 from streaming.core.findings import queue_rules as findings
 from streaming.core.settings import Settings
+from streaming.progress import Progress
 from streaming.simulation.evaluation import incidents, runner
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.incidents import Run, play_incident, shape_for
@@ -125,10 +127,10 @@ def test_an_evaluation_that_is_interrupted_tells_what_was_played(monkeypatch: py
         return Run(f"{seed}/{number}", "", ("stopped",), 1.0, 0, [], [])
 
     monkeypatch.setattr(runner, "play_numbered", play)
-    said: list[str] = []
-    report = evaluate(RunCounts(5, 100), "1", DEFAULT, jobs=1, say=said.append)
+    said = io.StringIO()
+    report = evaluate(RunCounts(5, 100), "1", DEFAULT, jobs=1, progress=Progress(said))
     assert [run.seed for run in report.incidents] == ["1/0", "1/1"]
-    assert said[-1].startswith("interrupted")
+    assert said.getvalue().startswith("interrupted")
 
 
 def command(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, str]:

@@ -11,13 +11,13 @@ from itertools import count, islice
 from typing import NamedTuple
 
 from streaming.core.settings import Settings
+from streaming.progress import Progress
 from streaming.simulation.evaluation.healthy_operations import play_healthy
 from streaming.simulation.evaluation.incidents import play_numbered
 from streaming.simulation.evaluation.report import Report
 from streaming.simulation.evaluation.results import Run
 
 AT_ONCE = 16  # runs that are begun before the first of them is waited for
-SAY_EVERY = 25
 
 
 class RunCounts(NamedTuple):
@@ -34,23 +34,23 @@ def evaluate(
     seed: str,
     settings: Settings,
     jobs: int | None = None,
-    say: Callable[[str], None] = lambda _: None,
+    progress: Progress | None = None,
 ) -> Report:
     """The same seed gives the same report, however many processes (``jobs``) make it.
 
     When it is interrupted (Ctrl-C) the report is of what had been played by then.
     """
-    report = Report()
+    report, progress = Report(), progress or Progress()
     with _Runner(jobs or os.cpu_count() or 1) as runner:
         try:
-            _play(runner, report, counts.incidents, counts.healthy, seed, settings, say)
+            _play(runner, report, counts.incidents, counts.healthy, seed, settings, progress)
             if counts.perturbed_incidents or counts.perturbed_healthy:
                 report.perturbed = Report()
-                say("with perturbations:")
+                progress.note("with perturbations:")
                 perturbed = counts.perturbed_incidents, counts.perturbed_healthy
-                _play(runner, report.perturbed, *perturbed, f"{seed}/perturbed", settings, say, is_perturbed=True)
+                _play(runner, report.perturbed, *perturbed, f"{seed}/perturbed", settings, progress, is_perturbed=True)
         except KeyboardInterrupt:
-            say("interrupted: these are the figures of what was played by now")
+            progress.note("interrupted: these are the figures of what was played by now")
     return report
 
 
@@ -61,18 +61,17 @@ def _play(
     healthy: int,
     seed: str,
     settings: Settings,
-    say: Callable[[str], None],
+    progress: Progress,
     is_perturbed: bool = False,
 ) -> None:
     for run in runner.runs(partial(play_numbered, seed, settings, is_perturbed), range(incidents)):
         report.incidents.append(run)
-        if len(report.incidents) % SAY_EVERY == 0:
-            say(f"{len(report.incidents)} of {incidents} incidents")
+        progress.count(len(report.incidents), incidents, "incidents")
     rebalances = 0
     for run in runner.runs(partial(_play_healthy, seed, settings, is_perturbed), count() if healthy else ()):
         report.healthy.append(run)
         rebalances += run.rebalances
-        say(f"{min(rebalances, healthy)} of {healthy} healthy rebalances")
+        progress.count(min(rebalances, healthy), healthy, "healthy rebalances")
         if rebalances >= healthy:
             break
 

@@ -1,0 +1,38 @@
+"""Print a script that completes commands, options and files in your shell: evenkeel completion bash > FILE."""
+
+import argparse
+from collections.abc import Iterator
+
+import shtab
+
+from streaming.cli import COMMANDS, parser_with
+
+SHELLS = ("bash", "zsh", "tcsh")
+COMPLETED = {"FILE": shtab.FILE, "DIR": shtab.DIRECTORY}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=SHELLS, help="which shell it is for")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0, always. The script is on standard output."""
+    print(script(arguments.shell))
+    return 0
+
+
+def script(shell: str) -> str:
+    """It is complete in itself: at a press of Tab evenkeel is not started."""
+    parser = parser_with(COMMANDS)
+    for name, command in _commands(parser):
+        command.description = COMMANDS[name]  # one line beside each command
+        for action in command._actions:
+            if action.metavar in COMPLETED:
+                action.complete = COMPLETED[action.metavar]  # type: ignore[attr-defined]
+    return str(shtab.complete(parser, shell))
+
+
+def _commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            yield from action.choices.items()
