@@ -256,3 +256,4 @@ def _join_tool(group: SimulatedGroup) -> Consumer:
 
 
 CHANGE_TOPIC = (config_misses_queue, old_route, queues_taken_away, no_read_permission, fewer_to_read)
+HANG_REBALANCE = (not_taken_over, clings)

@@ -50,6 +50,11 @@ class Fault:
         """Two of these would undo each other."""
         return self.inject in inject.CHANGE_TOPIC
 
+    @property
+    def hangs_rebalance(self) -> bool:
+        """Clients go on with the members and routes that they knew."""
+        return self.inject in inject.HANG_REBALANCE
+
 
 PLAIN = {"strategy": "AVG", "orderly": False}
 LONGER_S = (840, 1_080)  # longer than a batch takes, and than a deploy may rest between two of its steps

@@ -104,8 +104,10 @@ class GroundTruth:
             return Kind.ORPHANED
         if sum(not holder.client.is_paused for holder in holders) > 1:
             return Kind.DUPLICATED
-        if not progress.log.rate:
-            return None
+        end = progress.log.max_offset(self._now())
         if not any(holder.pulls for holder in holders):
-            return Kind.STALLED
-        return None if any(holder.speed for holder in holders) else Kind.SLOW_CONSUMER
+            is_left = progress.log.rate or end > max(holder.pulled for holder in holders)
+            return Kind.STALLED if is_left else None
+        if any(holder.speed for holder in holders):
+            return None
+        return Kind.SLOW_CONSUMER if progress.log.rate or end > progress.consumed else None

@@ -383,6 +383,43 @@ def test_a_client_that_gets_nothing_from_one_broker_is_named_with_it() -> None:
     assert "every queue of x on b stands still" in said(fleet.alert("STALLED"))
 
 
+def cut_off(rate: int = 4) -> Fleet:
+    """z leaves, and y should take over b1, where it owns b2 and b3 already. It cannot reach b."""
+    fleet = Fleet(rate=rate)
+    fleet.join("x", "y", "z")
+    fleet.run(60)
+    fleet.own("x", "a0-3")
+    fleet.own("y", "b0 b2-3")
+    fleet.leave("z")
+    return fleet
+
+
+def test_a_member_that_cannot_reach_the_broker_of_a_queue_that_it_should_take_over() -> None:
+    fleet = cut_off()
+    fleet.stick("b0-3")
+    fleet.run(75)
+    assert firing(fleet)["T", "ORPHANED"] == ("CLIENT_STALLED", [("b", 1)])
+    assert said(fleet.alert("ORPHANED")) == "every queue of y stands still"
+
+
+def test_it_is_asked_whether_it_can_reach_that_broker_where_its_other_queues_move() -> None:
+    fleet = cut_off()
+    fleet.own("x", "a0-2")
+    fleet.own("y", "a3 b0 b2-3")
+    fleet.stick("b0-3")
+    fleet.run(75)
+    assert firing(fleet)["T", "ORPHANED"] == ("CLIENT_STALLED", [("b", 1)])
+    assert "every queue of y on b stands still, its others move" in said(fleet.alert("ORPHANED"))
+
+
+@pytest.mark.parametrize(("rate", "stuck"), [(4, ""), (0, "b0-3"), (4, "b0-1")])
+def test_a_member_whose_queues_on_the_broker_move_or_are_empty_can_reach_it(rate: int, stuck: str) -> None:
+    fleet = cut_off(rate)
+    fleet.stick(stuck)
+    fleet.run(75)
+    assert firing(fleet)["T", "ORPHANED"][0] in ("UNEXPLAINED", "MEMBER_GONE")
+
+
 def test_lists_that_differ_only_since_one_of_them_changed_are_no_divergence() -> None:
     """Each broker drops a silent client in its own time."""
     fleet = Fleet()

@@ -119,6 +119,53 @@ def test_a_dead_connection_hides_no_other_client_that_has_stopped() -> None:
     assert (fleet.alert("STALLED").state, fleet.alert("STALLED").cause) == ("firing", "CLIENT_STALLED")
 
 
+def test_a_client_that_is_asked_through_its_dead_connection_is_not_one_that_has_stopped() -> None:
+    """A broker may forward every request to the dead connection: that no answer comes says nothing of the client."""
+    fleet = Fleet()
+    fleet.join("x")
+    fleet.run(60)
+    (asked,) = fleet.of("x")
+    fleet.ghost("x")
+    asked.answers = False
+    fleet.run(100)
+    assert (fleet.alert("STALLED").state, fleet.alert("STALLED").cause) == ("pending", "STALE_CONNECTION")
+
+
+def test_the_queues_of_one_dead_connection_do_not_wait_for_another() -> None:
+    """Once it is dropped its queues are given out again, and have time for it, though another id is listed twice."""
+    fleet = Fleet()
+    fleet.join("x", "y", "z")
+    fleet.run(60)
+    (asked,) = fleet.of("x")
+    ghost = fleet.ghost("x")
+    asked.answers = False
+    fleet.run(60)
+    fleet.ghost("z")
+    fleet.run(60)
+    assert fleet.alert("STALLED").cause == "STALE_CONNECTION"
+    for one in fleet.instances:
+        one.is_pinned = True  # nobody has shared out the queues again yet
+    fleet.drop(ghost)
+    fleet.run(15)
+    assert ("T", "STALLED") not in fleet.fired()
+
+
+def test_what_an_id_owned_before_it_left_is_no_second_instance() -> None:
+    """It was started again, and then lost a connection: the process that is gone owns nothing."""
+    fleet = Fleet(**WITHOUT_MESSAGES)
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.leave("x")
+    fleet.run(10)
+    fleet.join("x")
+    fleet.own("x", "a1")
+    fleet.run(30)
+    fleet.ghost("x")
+    fleet.run(10)
+    assert fleet.finding("a0").owners == ()
+    assert fleet.finding("a1").owners == ("x",)
+
+
 def test_what_starves_a_queue_for_longer_than_a_dead_connection_can_is_a_page_whatever_the_cause() -> None:
     fleet = Fleet()
     fleet.join("x", "y")

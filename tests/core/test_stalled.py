@@ -34,16 +34,47 @@ def test_a_queue_stands_still_after_60_s(last: float, finding: str) -> None:
     assert fleet.finding("a0").finding == finding
 
 
-@pytest.mark.parametrize(("last", "finding"), [(189.999, "MATCH"), (190.0, "STALLED")])
-def test_an_orderly_one_after_60_s_more(last: float, finding: str) -> None:
+def orderly_without(client_id: str = "") -> Fleet:
+    """An orderly group, one client of which may have left a moment ago; a0 begins to stand still."""
     fleet = Fleet(**NO_OFFSETS)
-    fleet.join("x", "y", report={"orderly": True})
-    fleet.run(65)
+    fleet.join("x", "y", "z", report={"orderly": True})
+    fleet.run(60)
+    fleet.leave(client_id)
+    fleet.run(5)
     offsets(fleet, 100, 50, 50, at=70)
+    return fleet
+
+
+@pytest.mark.parametrize(("last", "is_stalled"), [(189.999, False), (190.0, True)])
+def test_an_orderly_one_after_60_s_more_if_it_may_wait_for_a_lock(last: float, is_stalled: bool) -> None:
+    """A broker keeps the locks of a client that left without a word for 60 s."""
+    fleet = orderly_without("z")
     fleet.run(120)
     offsets(fleet, 200, 50, 50, at=last)
     fleet.run(5)
+    assert (fleet.finding("a0").finding == "STALLED") is is_stalled
+
+
+@pytest.mark.parametrize(("last", "finding"), [(129.999, "MATCH"), (130.0, "STALLED")])
+def test_an_orderly_one_without_a_change_after_60_s(last: float, finding: str) -> None:
+    """Nothing has changed: its owner is the one that had the lock all along."""
+    fleet = orderly_without()
+    fleet.run(60)
+    offsets(fleet, 200, 50, 50, at=last)
+    fleet.run(5)
     assert fleet.finding("a0").finding == finding
+
+
+def test_an_orderly_one_that_stands_still_is_not_forgiven_when_a_client_leaves() -> None:
+    fleet = orderly_without()
+    fleet.run(60)
+    offsets(fleet, 200, 50, 50, at=131)
+    fleet.run(5)
+    fleet.leave("z")
+    offsets(fleet, 200, 50, 50, at=140)
+    fleet.run(10)
+    assert fleet.firing() == {("T", "STALLED")}
+    assert fleet.finding("a0").finding == "STALLED"
 
 
 @pytest.mark.parametrize(

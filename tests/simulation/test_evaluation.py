@@ -117,6 +117,46 @@ def test_figures_count() -> None:
     }
 
 
+def test_of_a_page_that_was_open_already_the_cause_that_it_names_by_then_counts() -> None:
+    """When it fired, what it was to name later had not begun."""
+    page = Page(Kind.ORPHANED, "T", "ROUTE_LAG", "critical", 90_000, frozenset(), True)
+    page = page._replace(later_causes=((90_000, "ROUTE_LAG"), (150_000, "VIEW_DIVERGENCE"), (300_000, "UNEXPLAINED")))
+    later = ExpectedPage(Kind.ORPHANED, "T", 120_000, 200_000, ("x",), ("VIEW_DIVERGENCE",), page)
+    assert later.cause == "VIEW_DIVERGENCE"
+    assert later.cause_is_right
+    from_its_begin = ExpectedPage(Kind.ORPHANED, "T", 80_000, 200_000, ("x",), ("VIEW_DIVERGENCE",), page)
+    assert from_its_begin.cause == "ROUTE_LAG"
+    assert not from_its_begin.cause_is_right
+    too_late = ExpectedPage(Kind.ORPHANED, "T", 120_000, 149_000, ("x",), ("VIEW_DIVERGENCE",), page)
+    assert not too_late.cause_is_right
+
+
+def test_a_queue_that_stands_still_is_told_by_the_open_page_that_it_has_two_owners() -> None:
+    """In the same incident, with the right cause: the detector sends no second page."""
+    run = play_incident("1/408", FAULT_NAMED["cut_from_a_broker"], DEFAULT)
+    (stalled,) = [one for one in run.expected if one.kind is Kind.STALLED]
+    assert stalled.found is not None
+    assert stalled.found.kind is Kind.DUPLICATED
+    assert stalled.cause == "VIEW_DIVERGENCE"
+    assert stalled.delay_ms is None
+
+
+def test_where_rebalance_hangs_what_else_has_changed_is_a_right_name_too() -> None:
+    run = play_incident("1/961", FAULT_NAMED["clings"], DEFAULT)  # a client leaves meanwhile
+    (orphaned,) = [one for one in run.expected if one.kind is Kind.ORPHANED]
+    assert (orphaned.causes, orphaned.cause) == (("MEMBER_GONE", "UNEXPLAINED"), "MEMBER_GONE")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_two_owners_need_not_be_found_while_members_change_as_often_as_they_are_asked() -> None:
+    """Nor is a page false that says what was so until a moment ago."""
+    run = play_incident("1/978", FAULT_NAMED["old_route"], DEFAULT)
+    assert {one.kind for one in run.expected} == {Kind.ORPHANED, Kind.REBALANCE_STORM}
+    assert all(page.is_true for page in run.pages)
+    assert Kind.MISPLACED in {page.kind for page in run.pages}
+
+
 def test_an_evaluation_that_is_interrupted_tells_what_was_played(monkeypatch: pytest.MonkeyPatch) -> None:
     played: list[int] = []
 

@@ -269,3 +269,21 @@ def test_a_client_whose_pull_service_has_died_still_consumes_what_it_has_in_hand
     queues = [held for held in client.queues() if held.progress.log.queue.topic == "T"]
     assert {held.cached_msg_count for held in queues} == {0}
     assert all(held.pulled < held.progress.log.max_offset(fleet.now) for held in queues)
+
+
+# --- the truth
+
+
+def test_what_a_hanging_listener_holds_is_not_consumed_though_nothing_more_is_written() -> None:
+    fleet = fleet_with(1)
+    fleet.run(60)
+    (client,) = fleet.clients
+    client.set_speed(0)
+    fleet.run(10)
+    fleet.producer.write("T", 0)
+    fleet.run(10)
+    slow = [window for window in fleet.truth.windows if window.kind is Kind.SLOW_CONSUMER]
+    assert len(slow) == 8
+    assert all(window.to_ts is None for window in slow)
+    client.set_speed(1_000)
+    assert all(window.to_ts == fleet.now for window in slow)

@@ -5,12 +5,17 @@ from schemas.observed import ClientsStuck, MemberGone, NotAnswering, NotLocked, 
 from streaming.core.causes.explanation import Explanation, explanation
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.evidence.topic_evidence import TopicEvidence
+from streaming.core.intake.consume_offsets import is_seen_to_move
 
 
 def client_silent(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
-    """The owner has answered before, is still listed, and has not answered for as long as a stall takes."""
+    """The owner has answered before, is still listed, and has not answered for as long as a stall takes.
+
+    Not if its id is listed twice: brokers then may forward the request to a dead connection, which says nothing of it.
+    """
     latest = topic.now - topic.timing.stall_ms
-    silent = {m.index for m in topic.members.values() if m.client.unanswered_since_ts and 0 < _answered_ts(m) <= latest}
+    asked = [member for member in topic.members.values() if member.client.unanswered_since_ts and member.entries == 1]
+    silent = {member.index for member in asked if 0 < _answered_ts(member) <= latest}
     explained = {q for q in queues if silent & set(topic.owners(q))}
     if not explained:
         return None
@@ -44,6 +49,32 @@ def _stuck(topic: TopicEvidence, idle: dict[int, set[int]], broker_names: tuple[
     stuck = {index for owners in idle.values() for index in owners}
     observed = ClientsStuck(clients=topic.clients(stuck), broker_names=broker_names)
     return explanation(Cause.CLIENT_STALLED, explained, observed, stuck)
+
+
+def expected_owner_cut_off(topic: TopicEvidence, queues: frozenset[int]) -> Explanation:
+    """The member that should own the queue pulls from none of its queues on the same broker, though messages wait.
+
+    Where a member cannot reach a broker it takes over no further queue there: it cannot ask for the group's offset
+    (RebalancePushImpl.computePullFromWhereWithException).
+    """
+    idle = {
+        q: {one for one in _expected(topic, q) if _pulls_nothing(topic, one, topic.queue(q).broker)} for q in queues
+    }
+    names = {topic.broker_name(topic.queue(q).broker) for q, owners in idle.items() if owners}
+    at_work = {index for q in topic.moving for index in topic.owners(q)}
+    is_one_broker = all(owners & at_work for owners in idle.values() if owners)
+    return _stuck(topic, idle, tuple(sorted(names)) if is_one_broker else ())
+
+
+def _expected(topic: TopicEvidence, queue: int) -> list[int]:
+    return [] if topic.expected is None else topic.expected.get(queue, [])
+
+
+def _pulls_nothing(topic: TopicEvidence, member: int, broker: int) -> bool:
+    """Whether messages wait in some queue that the member owns on the broker, and none of those queues moves."""
+    owned = [q for q in topic.queues if topic.queue(q).broker == broker and member in topic.owners(q)]
+    waiting = any(topic.queue(q).stalled_ms > 0 and topic.queue(q).pull_lag > 0 for q in owned)
+    return waiting and not any(is_seen_to_move(topic.group, topic.queue(q)) for q in owned)
 
 
 def owner_does_not_report(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:

@@ -37,6 +37,7 @@ from streaming.core.causes.clients import (
     client_silent,
     client_stuck,
     cut_off_from_broker,
+    expected_owner_cut_off,
     lock_stuck,
     member_gone,
     owner_does_not_report,
@@ -120,6 +121,7 @@ RULES: tuple[tuple[Rule, frozenset[Kind]], ...] = (
     (sdks_differ, frozenset({_DUPLICATED, _ORPHANED, _STALLED})),
     (stale_connection, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED})),
     (cut_off_from_broker, frozenset({_STALLED})),
+    (expected_owner_cut_off, frozenset({_ORPHANED})),
     (unproven_instance, frozenset({Kind.UNKNOWN})),
 )
 EXPLAINED: frozenset[Kind] = frozenset().union(*(kinds for _, kinds in RULES))

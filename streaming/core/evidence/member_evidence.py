@@ -34,6 +34,7 @@ class MemberEvidence:
         self.client = client
         self.entries = max(client.entries)
         fresh = [r for r in client.reports if r.answered_ts > reports_count_after(state)]
+        fresh[1:] = [r for r in fresh[1:] if r.answered_ts > client.since_ts]  # others ran before it left and came back
         both_answer = two_instances_answer(group, client, fresh)
         counts_twice = self.entries > 1 and (both_answer or two_addresses_stay(group, client))
         self.second_instance_proven = counts_twice or (self.entries > 1 and two_instances_at_once(group, fresh))

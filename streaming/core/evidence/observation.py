@@ -106,7 +106,11 @@ def _restart_the_stall_timers(q: QueueEvidence, queue: Queue) -> None:
 
 def _is_taken_over(q: QueueEvidence, queue: Queue) -> bool:
     """Whether a new owner takes it over that did not cause the stall: from none, a dead connection, a stuck owner."""
-    if q.found is Kind.STALLED and queue.cause == Cause.STALE_CONNECTION and not q.topic.has_an_id_twice:
+    if (
+        q.found is Kind.STALLED
+        and queue.cause == Cause.STALE_CONNECTION
+        and not q.topic.is_share_of_an_id_twice(q.index)
+    ):
         return True
     if q.found is Kind.STALLED:
         return not set(q.newest) <= set(queue.owners)

@@ -9,6 +9,7 @@ from streaming.core.evidence.exclusions import PULLS
 from streaming.core.evidence.group_evidence import BROADCASTING
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.evidence.topic_evidence import TopicEvidence
+from streaming.core.finding_kinds import BY_OFFSETS
 from streaming.core.intake.consume_offsets import is_seen_lately
 from streaming.core.state.group_state import FINDING_CODES
 from streaming.core.state.views import QueueView
@@ -29,7 +30,8 @@ def is_not_pulled(topic: TopicEvidence, index: int) -> bool:
 
     Members that do not report what they own pull when they like, and may keep their offsets elsewhere.
     """
-    queue, enough_ms = topic.queue(index), topic.timing.stall_ms + _orderly_extra(topic)
+    queue = topic.queue(index)
+    enough_ms = topic.timing.stall_ms + _orderly_extra(topic, queue, queue.progress_ts - queue.stalled_ms)
     if queue.stalled_ms <= 0 or queue.pull_lag <= 0 or not _counts(topic, queue):
         return False
     if topic.is_left_to_non_reporting(index):
@@ -54,7 +56,8 @@ def is_not_consumed(topic: TopicEvidence, queue: QueueView) -> bool:
     enough_ms += enough_ms // 2 if topic.change_ts > queue.unconsumed_since_ts else 0
     returned_ts = topic.broker(queue.broker).returned_ts
     stands_ms = queue.progress_ts - max(queue.unconsumed_since_ts, returned_ts)
-    return min(stands_ms, _has_members_for_ms(topic, queue)) >= enough_ms + _orderly_extra(topic)
+    extra_ms = _orderly_extra(topic, queue, queue.unconsumed_since_ts)
+    return min(stands_ms, _has_members_for_ms(topic, queue)) >= enough_ms + extra_ms
 
 
 def _counts(topic: TopicEvidence, queue: QueueView) -> bool:
@@ -77,8 +80,14 @@ def _has_members_for_ms(topic: TopicEvidence, queue: QueueView) -> int:
     return queue.progress_ts - topic.topic.has_members_since_ts if topic.topic.has_members_since_ts else 0
 
 
-def _orderly_extra(topic: TopicEvidence) -> int:
-    return topic.timing.grace_orderly_extra_ms if topic.of_group.orderly else 0
+def _orderly_extra(topic: TopicEvidence, queue: QueueView, still_since_ts: int) -> int:
+    """How much longer a queue of an orderly group may stand still: a new owner may wait for a dead client's lock.
+
+    A queue that began to stand still when all changes were over has its owner as before, with the lock. What was found
+    to stand still goes on to do so when a client leaves later.
+    """
+    is_settled = still_since_ts >= topic.shared_out_ts or FINDING_CODES[queue.finding] in BY_OFFSETS
+    return 0 if is_settled or not topic.of_group.orderly else topic.timing.grace_orderly_extra_ms
 
 
 def held_by(topic: TopicEvidence, index: int, owners: list[int]) -> InHand:

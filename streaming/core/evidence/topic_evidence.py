@@ -139,6 +139,7 @@ class TopicEvidence:
         )
         self._graces = [(ts, grace + extra) for ts, grace in waits if ts]
         self.ready_ts = max((ts + grace for ts, grace in self._graces), default=extra)
+        self.shared_out_ts = self.ready_ts - extra  # by then queues have changed hands; locks may still be waited for
         self.reports_as_of = min((m.as_of for m in self.members.values() if not m.is_non_reporting), default=0)
         self.is_fresh = self.reports_as_of > 0 and self.now - self.reports_as_of <= timing.report_max_age_ms
         self.is_complete = self.is_fresh and self.reports_as_of >= self.ready_ts
@@ -261,9 +262,14 @@ class TopicEvidence:
         return Reason(kind, ReasonDetails(broker_names=names, changed_ts=ts, counts_from_ts=self.ready_ts))
 
     @cached_property
-    def has_an_id_twice(self) -> bool:
-        """Whether a broker lists some id more than once."""
-        return any(member.entries > 1 for member in self.members.values())
+    def _listed_twice(self) -> set[int]:
+        """Members that a broker lists more than once."""
+        return {member.index for member in self.members.values() if member.entries > 1}
+
+    def is_share_of_an_id_twice(self, queue: int) -> bool:
+        """Whether the strategy gives the queue to an id that is listed twice, or, because of that id, to no member."""
+        expected = None if self.expected is None else self.expected.get(queue)
+        return bool(self._listed_twice) and (not expected or not self._listed_twice.isdisjoint(expected))
 
     @cached_property
     def waits_for_a_second_instance(self) -> bool:

@@ -76,7 +76,7 @@ class Deadlines:
         if window.kind in (Kind.STALLED, Kind.SLOW_CONSUMER):
             stands_ms = self._slow_ms if window.kind is Kind.SLOW_CONSUMER else self._stall_ms
             return from_ts + stands_ms + self._orderly_ms + extra
-        due = self._after_changes(from_ts) + extra
+        due = self._after_changes(window) + extra
         lost = sum(from_ts <= ts <= due for ts in self._detector.lost_reports)
         due += min(lost, 3) * 2 * self._report_ms  # after a failure the collector waits twice as long
         due = self._after_paused_rounds(from_ts, due, self.tail_ms)
@@ -87,14 +87,21 @@ class Deadlines:
             return self._after_all_reports(from_ts, due)  # what nobody writes to can't be seen to stand still
         return max(due, from_ts + self._stall_ms + self._orderly_ms + self._report_ms)
 
-    def _after_changes(self, from_ts: int) -> int:
-        """Each change starts its own grace, up to a limit where changes do not end."""
-        due, longest = from_ts + self.tail_ms, 0
+    def _after_changes(self, window: Window) -> int:
+        """Each change starts its own grace, up to a limit where changes do not end.
+
+        Two owners cannot be told from a queue that changes hands while members change as often as they are asked.
+        """
+        from_ts = window.from_ts
+        due, longest, number = from_ts + self.tail_ms, 0, 0
         for ts, what in self._changes[bisect_left(self._changes, (from_ts - LONGEST_GRACE_MS, "")) :]:
             if ts > due:
                 break
             grace = self._grace(what)
             due, longest = max(due, ts + grace + self.tail_ms), max(longest, grace)
+            number += ts >= from_ts
+        if window.kind is Kind.DUPLICATED and number * self._report_ms > due - self.tail_ms - from_ts:
+            return due
         settles_ms = self._timing.settle_limit * longest + self._timing.report_max_age_ms
         return min(due, from_ts + settles_ms + self.tail_ms)
 

@@ -43,7 +43,8 @@ class ExpectedPages:
             active = self._deadlines.active_at(window.from_ts, due_ts)
             expected = self._new(window.kind, window.queue.topic, window.from_ts, due_ts, active)
             kinds = {window.kind} | self._also_seen_as(window.kind, window.from_ts, due_ts)
-            expected.found = self._find(kinds, expected, {one.queue for one in windows})
+            queues = {one.queue for one in windows}
+            expected.found = self._find(kinds, expected, queues) or self._told_already(expected, queues)
             return [expected]
         return []
 
@@ -80,13 +81,38 @@ class ExpectedPages:
             causes |= {cause.value for one in active for cause in one.fault.causes_of_two}
         if self._group.shape.strategy == "CONFIG" and kind is Kind.ORPHANED:
             causes.add(Cause.CONFIG_MISSES_QUEUE.value)  # a client's queues are in no other list when it leaves
+        if kind is Kind.SLOW_CONSUMER:
+            causes.add(Cause.CLIENT_STALLED.value)  # a page that says more than that a listener hangs
+        if any(one.fault.hangs_rebalance for one in active):
+            causes |= self._of_hung_rebalance(active, due_ts)
         names = tuple(one.fault.name for one in active)
         return ExpectedPage(kind, topic, from_ts, due_ts, names, tuple(sorted(causes)))
+
+    def _of_hung_rebalance(self, active: list[ActiveFault], due_ts: int) -> set[str]:
+        """Who does not rebalance goes by the route that it knew, and takes over nothing from a client that left."""
+        began_ts = min(one.from_ts for one in active)
+        has_left = any(change.what == "left" and began_ts <= change.ts <= due_ts for change in self._truth.changes)
+        causes = {Cause.MEMBER_GONE.value} if has_left else set()
+        return causes | ({Cause.ROUTE_LAG.value} if any(one.fault.changes_topic for one in active) else set())
 
     def _find(self, kinds: set[Kind], expected: ExpectedPage, queues: set[MessageQueue]) -> Page | None:
         for page in self._pages:
             is_of_it = page.kind in kinds and page.topic == expected.topic and (not queues or queues & page.queues)
             if is_of_it and page.fired_ts <= expected.due_ts and page.resolved_ts >= expected.from_ts:
+                return page
+        return None
+
+    def _told_already(self, expected: ExpectedPage, queues: set[MessageQueue]) -> Page | None:
+        """A page that says more of a queue that stands still: that nobody owns it, or two do. It names the right cause.
+
+        It was open when the queue began to stand still, and still is: people have been called for this already.
+        """
+        if expected.kind is not Kind.STALLED:
+            return None
+        for page in self._pages:
+            says_more = page.kind in (Kind.ORPHANED, Kind.DUPLICATED) and page.topic == expected.topic
+            is_open = page.fired_ts <= expected.from_ts and page.resolved_ts >= expected.due_ts
+            if says_more and is_open and queues & page.queues and page.cause_at(expected.due_ts) in expected.causes:
                 return page
         return None
 

@@ -26,6 +26,7 @@ def read_pages(detector: Detector, fleet: Fleet, active: Iterable[ActiveFault], 
     truth = _PageTruth(detector, fleet, list(active), deadlines)
     resolved: dict[tuple[str, int], int] = {}
     queues: dict[tuple[str, int], set[MessageQueue]] = {}
+    causes: dict[tuple[str, int], list[tuple[int, str | None]]] = {}
     firing: list[tuple[Fact, AlertFact, int]] = []
     for fact, emitted_ts in zip(detector.facts, detector.emitted_ts, strict=True):
         alert = fact.payload
@@ -36,6 +37,7 @@ def read_pages(detector: Detector, fleet: Fleet, active: Iterable[ActiveFault], 
             firing.append((fact, alert, emitted_ts))
         named = {MessageQueue(fact.topic or "", q.broker_name, q.queue_id) for q in alert.queues}
         queues.setdefault(key, set()).update(named)
+        causes.setdefault(key, []).append((emitted_ts, alert.cause))
         if alert.state == AlertState.RESOLVED.value:
             resolved[key] = emitted_ts
     pages = []
@@ -44,7 +46,10 @@ def read_pages(detector: Detector, fleet: Fleet, active: Iterable[ActiveFault], 
         page = Page(
             Kind(alert.kind), fact.topic or "", alert.cause, alert.severity, emitted_ts, frozenset(queues[key]), False
         )
-        pages.append(page._replace(is_true=truth.confirms(page), resolved_ts=resolved.get(key, fleet.now)))
+        resolved_ts = resolved.get(key, fleet.now)
+        pages.append(
+            page._replace(is_true=truth.confirms(page), resolved_ts=resolved_ts, later_causes=tuple(causes[key]))
+        )
     return pages
 
 
@@ -55,7 +60,8 @@ class _PageTruth:
     def confirms(self, page: Page) -> bool:
         """Whether what the page says was so within the minute before it."""
         if page.kind in (Kind.MISPLACED, Kind.NO_MEMBERS):
-            return (page.kind.value, page.fired_ts) in self._detector.confirmed
+            confirmed = (ts for kind, ts in self._detector.confirmed if kind == page.kind.value)
+            return any(page.fired_ts - LOOKS_BACK_MS <= ts <= page.fired_ts for ts in confirmed)
         if page.kind not in TRUE_IF:
             return any(
                 ((page.kind, page.topic) in one.fault.group_findings or page.kind in one.fault.tolerated)

@@ -27,7 +27,10 @@ class KnownFinding(NamedTuple):
 
 
 class Page(NamedTuple):
-    """An alert that began to fire. ``is_true``: the truth confirms it. ``was_so``: it did for a moment at least."""
+    """An alert that began to fire. ``is_true``: the truth confirms it. ``was_so``: it did for a moment at least.
+
+    ``cause`` is the one with which it fired, ``later_causes`` are those that it named since, and when.
+    """
 
     kind: Kind
     topic: str
@@ -38,6 +41,11 @@ class Page(NamedTuple):
     is_true: bool
     was_so: bool = False
     resolved_ts: int = 0
+    later_causes: tuple[tuple[int, str | None], ...] = ()
+
+    def cause_at(self, ts: int) -> str | None:
+        """The cause that it names then."""
+        return next((cause for since_ts, cause in reversed(self.later_causes) if since_ts <= ts), self.cause)
 
 
 class ExpectedPage(Struct):
@@ -63,11 +71,16 @@ class ExpectedPage(Struct):
         return self.found is not None and self.found.fired_ts > self.due_ts
 
     @property
+    def cause(self) -> str | None:
+        """The one named when it fires; of a page that was open already, the one named when this had to be found."""
+        if self.found is None or self.found.fired_ts >= self.from_ts:
+            return None if self.found is None else self.found.cause
+        return self.found.cause_at(self.due_ts)
+
+    @property
     def cause_is_right(self) -> bool | None:
         """None: there is nothing to be named."""
-        if self.found is None or not self.causes or self.found.cause is None:
-            return None
-        return self.found.cause in self.causes
+        return self.cause in self.causes if self.causes and self.cause is not None else None
 
 
 class Run(Struct):
