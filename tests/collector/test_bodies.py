@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.collector.translation.answers import OffsetRow, ProcessQueue, TopicQueueMapping
+from streaming.collector.translation.reports import start_ts
 from streaming.collector.wire import bodies
 from streaming.collector.wire.bodies import Asked
 from streaming.collector.wire.client import Reply
@@ -30,6 +31,7 @@ READERS: dict[str, Any] = {
     "consumer_list": lambda r: bodies.consumer_list(r, ASKED),
     "connections": lambda r: bodies.connections(r, ASKED),
     "route_standard": lambda r: bodies.topic_route(r, "prod", "T"),
+    "running_info_go": lambda r: bodies.running_info(r, ASKED, "c"),
     "running_info_quote": lambda r: bodies.running_info(r, ASKED, "c"),
     "consume_stats_all": lambda r: bodies.consume_stats(r, ASKED),
     "cluster_info": lambda r: bodies.broker_addresses(r)[0],
@@ -80,6 +82,33 @@ def test_running_info_says_what_the_client_owns_and_how_it_runs() -> None:
     assert answer.consume_type == "CONSUME_PASSIVELY"
     assert str(answer.start_timestamp).startswith("179")
     assert {one.topic for one in answer.subscriptions or () if not isinstance(one, str)} >= {"T_cap_49915"}
+
+
+def test_running_info_of_a_go_client_is_read() -> None:
+    """Of rocketmq-client-go 2.1.2, as a broker of 5.3.3 forwarded it: it names neither strategy nor message model."""
+    answer = bodies.running_info(capture("running_info_go"), ASKED, "c")
+    assert [(q.topic, q.broker_name, q.queue_id) for q in answer.mq_table or ()] == [
+        ("T", "broker-a", 0),
+        ("T", "broker-a", 1),
+    ]
+    assert (answer.strategy, answer.message_model, answer.client_rebalance) == (None, None, None)
+    assert (answer.orderly, answer.consume_type) == ("false", "CONSUME_PASSIVELY")
+    assert start_ts(answer.start_timestamp) == 1795407878458
+
+
+def test_a_queue_that_a_go_client_has_dropped_is_not_owned() -> None:
+    """An orderly client keeps it in its table until it has given the broker's lock back."""
+    queue = b'{"topic":"T","brokerName":"b","queueId":1}'
+    answer = bodies.running_info(reply(b'{"mqTable":{' + queue + b':{"dropped":true}}}'), ASKED, "c")
+    assert answer.mq_table == (ProcessQueue("T", "b", 1, droped=True),)
+
+
+def test_a_cpp_client_that_owns_no_queue_says_so() -> None:
+    """``ConsumerRunningInfo::encode`` of librocketmq takes the last character of its table away, be it the bracket."""
+    body = b'{"mqTable":},"jstack":"","properties":{"PROP_CONSUMEORDERLY":"false"},"subscriptionSet":[{"topic":"T"}]}'
+    answer = bodies.running_info(reply(body), ASKED, "c")
+    assert (answer.code, answer.mq_table) == (0, ())
+    assert answer.orderly == "false"
 
 
 def test_offsets_are_read_by_queue() -> None:

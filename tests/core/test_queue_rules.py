@@ -198,8 +198,12 @@ def test_a_configured_group_is_excluded() -> None:
     ("client_id", "is_proxy"),
     [
         ("orders-7d9f@1@0@2hs8xkq31c", True),
+        ("orders-7d9f@1@1@MF3K2Q9A", True),
+        ("orders-7d9f@1#0_1700000000000", True),
         ("10.0.0.1@4711", False),
         ("10.0.0.1@4711#81263876213", False),
+        ("10.0.0.1@4711#DEFAULT", False),
+        ("10.0.0.1@4711#0", False),
         ("10.0.0.1@4711@unit", False),
         ("10.0.0.1@orders@1@2hs8xkq31c", False),
     ],

@@ -25,6 +25,7 @@ from streaming.collector.wire.fastjson import FastJsonError, loads
 
 T = TypeVar("T")
 MASTER_ID = "0"
+NO_QUEUES, NO_QUEUES_MENDED = b'{"mqTable":},', b'{"mqTable":{},'  # as librocketmq writes that a client owns none
 
 
 class Asked(NamedTuple):
@@ -178,10 +179,10 @@ def _foremost(replicas: Mapping[str, str]) -> str:
 
 
 def _running_info(body: bytes) -> dict[str, Any]:
-    info = _table(_loaded(body))
+    info = _table(_loaded(body.replace(NO_QUEUES, NO_QUEUES_MENDED, 1) if body.startswith(NO_QUEUES) else body))
     properties = _table(info.get("properties"))
     return {
-        "mq_table": _queues(info.get("mqTable"), ProcessQueue),
+        "mq_table": _queues(_spelt_as_in_java(info.get("mqTable")), ProcessQueue),
         "mq_pop_table": _queues(info.get("mqPopTable"), ProcessQueue),
         "subscriptions": msgspec.convert(info.get("subscriptionSet") or (), tuple[SubscriptionData, ...]),
         "start_timestamp": _text(properties.get("PROP_CONSUMER_START_TIMESTAMP")),
@@ -195,6 +196,17 @@ def _running_info(body: bytes) -> dict[str, Any]:
 
 def _offsets(body: bytes) -> tuple[OffsetRow, ...]:
     return _queues(_table(_loaded(body)).get("offsetTable"), OffsetRow)
+
+
+def _spelt_as_in_java(table: Any) -> Any:
+    """Go's ``ProcessQueueInfo`` has ``dropped`` where Java's has ``droped``."""
+    if not isinstance(table, dict):
+        return table
+    return {key: {"droped": value["dropped"], **value} if _is_of_go(value) else value for key, value in table.items()}
+
+
+def _is_of_go(value: Any) -> bool:
+    return isinstance(value, dict) and "dropped" in value
 
 
 def _queues(table: Any, kind: type[T]) -> tuple[T, ...]:

@@ -10,7 +10,8 @@ PULLS, PUSHES = "CONSUME_ACTIVELY", "CONSUME_PASSIVELY"  # ConsumeType of pull a
 # These exclusions hold no matter which members come and go.
 STANDS = frozenset({ReasonKind.CONFIGURED, ReasonKind.STATIC_TOPIC, ReasonKind.NOT_SUBSCRIBED})
 
-_GRPC_CLIENT_ID = re.compile(r"[^@]+@[0-9]+@[0-9]+@[0-9a-z]+")
+# host@process@index@time in base 36 (that of C# has capitals); of the C++ SDK host@process#index_milliseconds
+_GRPC_CLIENT_ID = re.compile(r"[^@]+@[0-9]+(@[0-9]+@[0-9a-zA-Z]+|#[0-9]+_[0-9]{13})")
 
 
 def why_excluded(
@@ -49,5 +50,8 @@ def tells_when_it_owns_nothing(running: RunningProfile, heartbeat: HeartbeatProf
 
 
 def is_proxy_client(client_id: str) -> bool:
-    """Whether an id is that of a gRPC client: host@process@index@time, where others have at most host@instance@unit."""
-    return client_id.count("@") == 3 and _GRPC_CLIENT_ID.fullmatch(client_id) is not None
+    """Whether an id is that of a gRPC client. Others have at most two parts after the host: host@instance@unit.
+
+    The id of the gRPC client in Rust, host@process#index, may also be that of librocketmq, host@process#instance.
+    """
+    return _GRPC_CLIENT_ID.fullmatch(client_id) is not None
