@@ -8,7 +8,8 @@ from streaming.core.alerts.phases import PENDING_PHASES
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.observation import observe
 from streaming.core.finding_kinds import RIGHT
-from streaming.core.findings.group_findings import GroupFinding, find_group_findings, lasting_group_findings
+from streaming.core.findings.group_finding import GroupFinding
+from streaming.core.findings.group_findings import find_group_findings, lasting_group_findings
 from streaming.core.findings.queue_facts import record_findings
 from streaming.core.findings.queue_findings import TopicFindings, judge_topics
 from streaming.core.group_status import emit_group_status

@@ -74,6 +74,15 @@ KINDS: dict[Kind, KindRow] = {
     Kind.MISPLACED: KindRow(_QUEUE, Basis.REPORTS, Meaning.WRONG, _WARNING, alerts=True, wrong_owners=True),
     Kind.MATCH: KindRow(_QUEUE, Basis.REPORTS, Meaning.RIGHT),
     Kind.INCONSISTENT_SUBSCRIPTION: KindRow(_GROUP, Basis.REPORTS, Meaning.WRONG, _WARNING, alerts=True),
+    Kind.SHARED_CLIENT_ID: KindRow(_GROUP, Basis.LISTS, Meaning.WRONG, _WARNING, alerts=True),
+    Kind.MEMBER_LISTS_DIFFER: KindRow(
+        _GROUP,
+        Basis.LISTS,
+        Meaning.WRONG,
+        _WARNING,
+        alerts=True,
+        fires_after=lambda timing: timing.second_address_proof_ms,
+    ),
     Kind.UNREADABLE_QUEUES: KindRow(_TOPIC, Basis.ROUTES, Meaning.WRONG, _WARNING, alerts=True),
     Kind.NO_MEMBERS: KindRow(
         _GROUP, Basis.LISTS, Meaning.RIGHT, _WARNING, alerts=True, fires_after=lambda timing: timing.hold_no_members_ms

@@ -11,7 +11,7 @@ from schemas.reasons import Reason, ReasonDetails, ReasonKind
 from schemas.word import Word
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import WRONG
-from streaming.core.findings.group_findings import GroupFinding
+from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.state.group import Group
 

@@ -16,6 +16,8 @@ CHINESE = Language(
         "MISPLACED": "{queues}分配给了错误的客户端",
         "UNREADABLE_QUEUES": "{queues}有消息但不可读",
         "INCONSISTENT_SUBSCRIPTION": "组内订阅关系不一致",
+        "SHARED_CLIENT_ID": "多个进程分到同样的队列",
+        "MEMBER_LISTS_DIFFER": "成员依据不同的列表分配队列",
         "NO_MEMBERS": "没有在线的消费者",
         "REBALANCE_STORM": "消费者频繁上下线，不断重平衡",
     },

@@ -133,6 +133,8 @@ _OF_KIND: dict[str, NextStep] = {
     Kind.STALLED: NextStep.THREADS,
     Kind.PHANTOM: NextStep.ROUTE,
     Kind.INCONSISTENT_SUBSCRIPTION: NextStep.STATUS,
+    Kind.SHARED_CLIENT_ID: NextStep.CONNECTIONS,
+    Kind.MEMBER_LISTS_DIFFER: NextStep.INSPECT,
     Kind.UNREADABLE_QUEUES: NextStep.ROUTE,
     Kind.NO_MEMBERS: NextStep.PROGRESS,
     Kind.REBALANCE_STORM: NextStep.EXPLAIN,

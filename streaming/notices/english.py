@@ -16,6 +16,8 @@ ENGLISH = Language(
         "MISPLACED": "{queues} owned by the wrong client",
         "UNREADABLE_QUEUES": "{queues} with messages that nobody can read",
         "INCONSISTENT_SUBSCRIPTION": "members subscribe to different things",
+        "SHARED_CLIENT_ID": "processes take the same share of the queues",
+        "MEMBER_LISTS_DIFFER": "members share out the queues by different lists",
         "NO_MEMBERS": "no members left",
         "REBALANCE_STORM": "members come and go again and again",
     },

@@ -22,7 +22,8 @@ class Fault:
     ``group_findings``: (kind, topic) that are true meanwhile, beside what the truth says of queues. ``extra_ms`` is
     what the evidence needs beyond the usual, for a reason that docs/simulation.md gives. ``hides_clients``: an id is
     listed twice, and one of the two is not asked, or is not there. ``excludes_others``: no other fault beside it.
-    ``tolerated``: findings about the group that are true meanwhile, and need not be told.
+    ``tolerated``: findings about the group that are true meanwhile, and need not be told. ``shown_by_lists``: the same,
+    and the only ones that lists and connections prove where no client answers.
     ``causes_of_two``: right names for it where a queue has two owners, beside ``causes``.
     ``lasts_s``: for how long, from and below.
     """
@@ -39,6 +40,7 @@ class Fault:
     excludes_others: bool = False
     causes_of_two: tuple[Cause, ...] = ()
     tolerated: tuple[Kind, ...] = ()
+    shown_by_lists: tuple[Kind, ...] = ()
     lasts_s: tuple[int, int] = (240, 480)
 
     def fits(self, shape: Shape) -> bool:
@@ -66,6 +68,7 @@ FAULTS: tuple[Fault, ...] = (
         inject.same_client_id,
         extra_ms=TWIN_MS,
         hides_clients=True,
+        shown_by_lists=(Kind.SHARED_CLIENT_ID,),
     ),
     Fault("half_open", (Cause.STALE_CONNECTION,), inject.half_open, least_clients=2, hides_clients=True),
     Fault("stopped", (Cause.CLIENT_STALLED,), inject.stopped),
@@ -94,7 +97,15 @@ FAULTS: tuple[Fault, ...] = (
         least_clients=2,
         lasts_s=LONGER_S,
     ),
-    Fault("cut_from_a_broker", (Cause.VIEW_DIVERGENCE, Cause.CLIENT_STALLED), inject.cut_from_a_broker, PLAIN, 2, 2),
+    Fault(
+        "cut_from_a_broker",
+        (Cause.VIEW_DIVERGENCE, Cause.CLIENT_STALLED),
+        inject.cut_from_a_broker,
+        PLAIN,
+        least_clients=2,
+        least_brokers=2,
+        shown_by_lists=(Kind.MEMBER_LISTS_DIFFER,),
+    ),
     Fault(
         "room_without_consumer",
         (Cause.ROOM_WITHOUT_CONSUMER,),

@@ -236,6 +236,35 @@ def test_no_members_without_evidence_is_stale() -> None:
     assert fleet.alerts("NO_MEMBERS")[-1][1:] == ("firing", "evidence_lost")
 
 
+@pytest.mark.parametrize("settings", [None, ALWAYS_ON])
+def test_nobody_is_missed_while_offsets_move(settings: Settings | None) -> None:
+    """Clients of a proxy in cluster mode: brokers do not list them, and know what they have consumed."""
+    fleet = healthy(settings=settings)
+    fleet.leave("x", "y")
+    for _ in range(40):
+        fleet.run(10)
+        consume_some(fleet)
+    assert group_findings(fleet) == set()
+    assert fleet.status().status == "empty"
+    fleet.run(180 + 130)
+    assert fleet.firing() == {("", "NO_MEMBERS")}
+
+
+def test_offsets_that_the_last_member_stored_do_not_show_that_anybody_consumes() -> None:
+    fleet = healthy()
+    fleet.run(9)
+    fleet.leave("x", "y")
+    consume_some(fleet)
+    fleet.run(150)
+    assert fleet.firing() == {("", "NO_MEMBERS")}
+
+
+def consume_some(fleet: Fleet) -> None:
+    """A little of each queue, by nobody that is listed."""
+    for offsets in fleet.offsets.values():
+        offsets.consumer = offsets.pulled = offsets.broker - 5
+
+
 # --- REBALANCE_STORM
 
 

@@ -209,6 +209,17 @@ def _by_kind() -> dict[str, Notice]:
             alert("PHANTOM", None, o.NotInRoute(confirmed_ts=SINCE), severity="warning",
                   queues=queues(9, owners=(B,), expected=None), clients=(client(B, 7),)),
         ),
+        "SHARED_CLIENT_ID": notice(
+            alert("SHARED_CLIENT_ID", "SAME_CLIENT_ID",
+                  o.SameClientId(client_id=A, instances=2, addresses=("10.0.0.1:5000", "10.0.0.2:5000")),
+                  topic=None, severity="warning", clients=(client(A, 7, start_ts=()),)),
+        ),
+        "MEMBER_LISTS_DIFFER": notice(
+            alert("MEMBER_LISTS_DIFFER", "VIEW_DIVERGENCE",
+                  o.MemberListsDiffer(lists=(o.BrokerList("broker-a", some(A, B)),
+                                             o.BrokerList("broker-b", some(A)))),
+                  topic=None, severity="warning", clients=(client(B, 7, start_ts=(), brokers=("broker-a",)),)),
+        ),
         "NO_MEMBERS": notice(
             alert("NO_MEMBERS", None, o.NoMemberListed(waiting=980, at_least=False), topic=None, severity="warning",
                   changes=(AlertChange(SINCE - 5_000, "left", A), AlertChange(SINCE - 4_000, "left", B)), **waits),

@@ -9,7 +9,8 @@ from streaming.core.causes.explanation import Explanation
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.stalls import is_not_pulled, stall_of
 from streaming.core.finding_kinds import ALERTING, ALERTING_OF_QUEUES, BY_OFFSETS, KINDS, fires_after_ms
-from streaming.core.findings.group_findings import GroupFinding, severity_of
+from streaming.core.findings.group_finding import GroupFinding
+from streaming.core.findings.group_findings import severity_of
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.state.group import Group
 

@@ -17,7 +17,7 @@ from streaming.core.alerts.phases import STATES, AlertReason, Phase, Signal, aft
 from streaming.core.alerts.signals import Judged, Said, is_undecided, with_candidate, without_candidate
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import BY_OFFSETS, WRONG_OWNERS
-from streaming.core.findings.group_findings import GroupFinding
+from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert

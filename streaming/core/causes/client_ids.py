@@ -19,14 +19,17 @@ def same_client_id(topic: TopicEvidence, queues: frozenset[int]) -> Explanation 
     duplicates = _listed_twice(topic, proven=True)
     if not duplicates:
         return None
-    first = duplicates[0]
-    observed = SameClientId(
-        client_id=first.client.client_id,
-        instances=first.entries,
-        addresses=addresses_of(first.client)[:ADDRESSES_AT_MOST],
-        start_ts=tuple(sorted({report.start_ts for report in first.reports if report.start_ts})),
+    return explanation(Cause.SAME_CLIENT_ID, queues, same_id(duplicates[0]), (one.index for one in duplicates))
+
+
+def same_id(member: MemberEvidence) -> SameClientId:
+    """What shows that two instances use the member's id."""
+    return SameClientId(
+        client_id=member.client.client_id,
+        instances=member.entries,
+        addresses=addresses_of(member.client)[:ADDRESSES_AT_MOST],
+        start_ts=tuple(sorted({report.start_ts for report in member.reports if report.start_ts})),
     )
-    return explanation(Cause.SAME_CLIENT_ID, queues, observed, (one.index for one in duplicates))
 
 
 def stale_connection(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:

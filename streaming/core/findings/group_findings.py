@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from schemas.facts import Cause, Kind, Severity
@@ -12,7 +11,6 @@ from schemas.observed import (
     ClientsComeAndGo,
     MoreMembersThanQueues,
     NoMemberListed,
-    Part,
     QueueName,
     SubscriptionMembers,
     SubscriptionsDiffer,
@@ -24,24 +22,14 @@ from schemas.observed import (
 )
 from streaming.core.evidence.group_evidence import CLUSTERING, GroupEvidence, Subscriptions, shown
 from streaming.core.finding_kinds import KINDS
+from streaming.core.findings.group_finding import GroupFinding
+from streaming.core.findings.unreported_members import member_lists_differ, shared_client_id
 from streaming.core.intake.membership import hosts_in_turn
 from streaming.core.state.group_state import HostedQueues, KeptFinding
 from streaming.core.state.queue_state import Queue
 
 NAMES_AT_MOST = 3
 TWO_RESTARTS = 2  # within the window: a crash and its mending, or a deploy and the next
-
-
-class GroupFinding(Struct, frozen=True):
-    """What a rule found of a topic (``""``: of the group), and, once it is known, since when it holds."""
-
-    kind: Kind
-    topic: str
-    observed: Part
-    cause: Cause | None = None
-    queues: tuple[int, ...] = ()
-    clients: tuple[int, ...] = ()  # those that it is about, where it is not about all
-    since_ts: int = 0
 
 
 def inconsistent_subscription(evidence: GroupEvidence) -> Iterator[GroupFinding]:
@@ -124,9 +112,12 @@ def _named(evidence: GroupEvidence, indices: list[int]) -> tuple[QueueName, ...]
 
 
 def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
-    """Every broker answered, and none lists a member, though there were some and messages wait."""
+    """Every broker answered, and none lists a member, though there were some and messages wait.
+
+    If offsets move all the same, somebody consumes whom brokers do not list: clients of a proxy in cluster mode.
+    """
     state = evidence.group.state
-    if evidence.members or evidence.uncovered or not state.brokers:
+    if evidence.members or evidence.uncovered or not state.brokers or _is_consumed(evidence):
         return
     known = [queue for queue in state.queues if queue.progress_ts]
     waiting = sum(queue.consumer_lag for queue in known if queue.consumer_lag > 0)
@@ -135,6 +126,11 @@ def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
         at_least = bool(known) and any(_lacks_offsets(evidence, queue) for queue in state.queues)
         observed = NoMemberListed(waiting=counted(waiting) if known else None, at_least=at_least)
         yield GroupFinding(Kind.NO_MEMBERS, "", observed, clients=_indices(evidence, left))
+
+
+def _is_consumed(evidence: GroupEvidence) -> bool:
+    consumed_ts = evidence.group.state.consumed_unlisted_ts
+    return consumed_ts > 0 and evidence.now - consumed_ts <= evidence.group.timing.progress_max_gap_ms
 
 
 def _lacks_offsets(evidence: GroupEvidence, queue: Queue) -> bool:
@@ -199,7 +195,15 @@ def idle_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
 
 Rule = Callable[[GroupEvidence], Iterator[GroupFinding]]
 
-RULES: tuple[Rule, ...] = (inconsistent_subscription, unreadable_queues, no_members, rebalance_storm, idle_members)
+RULES: tuple[Rule, ...] = (
+    inconsistent_subscription,
+    shared_client_id,
+    member_lists_differ,
+    unreadable_queues,
+    no_members,
+    rebalance_storm,
+    idle_members,
+)
 
 
 def lasting_group_findings(evidence: GroupEvidence, found: list[GroupFinding]) -> list[KeptFinding]:

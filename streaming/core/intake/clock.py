@@ -108,6 +108,7 @@ def set_back(state: GroupState, ts: int) -> None:
 def _set_group_back(state: GroupState, ts: int) -> None:
     state.now = state.valid_from_ts = ts
     state.routes_changed_ts, state.evaluation_due_ts, state.evidence_lasts_until_ts = -1, 0, 0
+    state.consumed_unlisted_ts = 0
     state.membership_changes, state.flapping_clients, state.ended_alerts = [], [], []
     state.rebalance = state.deploy = None
     for gap in state.missing_events:

@@ -14,15 +14,24 @@ def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
     """Offsets of some queues of one topic on one broker."""
     topic, index = group.topic(event.topic), group.broker(event.broker_name)
     broker = group.state.brokers[index]
+    is_unlisted = not any(known.listed for known in group.state.brokers)
     knows_pull_and_commit = broker.reports_pull_offsets and group.state.topics[topic].is_committed
     for progress in event.queues:
         queue = group.state.queues[group.queue(topic, index, progress.queue_id)]
         if event.ts <= queue.progress_ts:
             continue
+        if is_unlisted and _has_consumed(group, queue, progress):
+            group.state.consumed_unlisted_ts = event.ts
         if isinstance(progress, QueueOffsets) and knows_pull_and_commit and _goes_on(group, queue, progress, event.ts):
             _move(queue, progress, event.ts)
         else:
             _observe(group, queue, progress, event.ts, broker)
+
+
+def _has_consumed(group: Group, queue: Queue, seen: QueueProgress | QueueOffsets) -> bool:
+    """Whether the consumer offset moved on since the last reading, which came after the last member had left."""
+    was_read_since = queue.progress_ts > group.state.empty_since
+    return was_read_since and seen.consumer_offset > queue.broker_offset - queue.consumer_lag
 
 
 def _goes_on(group: Group, queue: Queue, seen: QueueOffsets, ts: int) -> bool:

@@ -300,6 +300,7 @@ class GroupState(Packed):
     refused_since: int = 0  # arrival of the first event refused since a round was taken; 0: none was refused
     status_ts: int = 0  # when the newest group fact was emitted
     evidence_lasts_until_ts: int = 0  # no report or route is too old before; 0: that is not known since the evaluation
+    consumed_unlisted_ts: int = 0  # when the group's offset was last seen to move while no broker listed a member
 
 
 def new_state(cluster: str, group: str) -> GroupState:

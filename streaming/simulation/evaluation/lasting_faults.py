@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from schemas.facts import Kind
 from schemas.identity import MessageQueue
 from streaming.simulation.client_config import PULL
 from streaming.simulation.evaluation.pages import OF_QUEUES, TRUE_IF
 from streaming.simulation.evaluation.results import ActiveFault, ExpectedPage, KnownFinding, Page
-from streaming.simulation.ground_truth import Window
+from streaming.simulation.ground_truth import FleetChange, Window
 from streaming.simulation.simulated_group import SimulatedGroup
 
 LASTING_MS = 600_000
@@ -40,7 +41,29 @@ class LastingFaults:
             for kind, topic in one.fault.group_findings:
                 if one.to_ts - one.from_ts >= LASTING_MS and self._is_undisturbed(kind, one.from_ts):
                     found.append(self._new(kind, topic, (one.from_ts, one.to_ts), set(), pages))
-        return found
+        return found + [self._new(Kind.SHARED_CLIENT_ID, "", span, set(), pages) for span in self._shared_ids()]
+
+    def _shared_ids(self) -> Iterator[tuple[int, int]]:
+        """When two clients that lived used one id for ten minutes, in a group of which no client answers.
+
+        Brokers list it once more for as long as they keep dead connections.
+        """
+        group = self._group
+        if group.sdk_of is None or any(client.config.sdk.answers for client in group.clients):
+            return
+        for changes in self._of_each_id().values():
+            ends = [(change.ts, change.what) for change in changes if change.what in ("joined", "left")]
+            alive = 0
+            for (from_ts, what), (to_ts, _) in pairwise([*ends, (self._end, "")]):
+                alive += 1 if what == "joined" else -1
+                if alive > 1 and to_ts - from_ts >= LASTING_MS:
+                    yield from_ts, to_ts
+
+    def _of_each_id(self) -> dict[str, list[FleetChange]]:
+        by_id: dict[str, list[FleetChange]] = {}
+        for change in self._truth.changes:
+            by_id.setdefault(change.subject, []).append(change)
+        return by_id
 
     def _of_queues(self) -> list[list[Window]]:
         """Windows of ten minutes and longer, those of a topic that overlap as one."""

@@ -7,6 +7,7 @@ from schemas.identity import MessageQueue, is_retry_topic
 from streaming.simulation.evaluation.deadlines import Deadlines
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.results import ActiveFault, Page
+from streaming.simulation.faults import Fault
 from streaming.simulation.fleet import Fleet
 
 OF_QUEUES = (Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.SLOW_CONSUMER)
@@ -53,6 +54,10 @@ def read_pages(detector: Detector, fleet: Fleet, active: Iterable[ActiveFault], 
     return pages
 
 
+def _also_true(fault: Fault) -> tuple[Kind, ...]:
+    return fault.tolerated + fault.shown_by_lists
+
+
 class _PageTruth:
     def __init__(self, detector: Detector, fleet: Fleet, active: list[ActiveFault], deadlines: Deadlines) -> None:
         self._detector, self._fleet, self._active, self._deadlines = detector, fleet, active, deadlines
@@ -64,7 +69,7 @@ class _PageTruth:
             return any(page.fired_ts - LOOKS_BACK_MS <= ts <= page.fired_ts for ts in confirmed)
         if page.kind not in TRUE_IF:
             return any(
-                ((page.kind, page.topic) in one.fault.group_findings or page.kind in one.fault.tolerated)
+                ((page.kind, page.topic) in one.fault.group_findings or page.kind in _also_true(one.fault))
                 and one.from_ts <= page.fired_ts <= one.to_ts + LOOKS_BACK_MS
                 for one in self._active
             )

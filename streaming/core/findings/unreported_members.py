@@ -1,0 +1,86 @@
+"""What lists and connections prove of members that do not say what they own: one small rule for each finding.
+
+Of members that report, their queues say more: DUPLICATED and ORPHANED name the queues, and these faults are causes.
+"""
+
+from collections.abc import Iterator
+
+from schemas.facts import Cause, Kind
+from schemas.identity import is_retry_topic
+from schemas.observed import BrokerList, MemberListsDiffer, clients
+from streaming.core.causes.client_ids import same_id
+from streaming.core.evidence.exclusions import PULLS
+from streaming.core.evidence.group_evidence import CLUSTERING, GroupEvidence
+from streaming.core.evidence.member_evidence import MemberEvidence
+from streaming.core.findings.group_finding import GroupFinding
+from streaming.core.intake.membership import entries_at
+from streaming.core.state.group_state import Topic
+
+
+def shared_client_id(evidence: GroupEvidence) -> Iterator[GroupFinding]:
+    """Two processes use one client id: both compute the same share, so they consume the same queues.
+
+    A client that pulls actively may pull what it likes, so its id says nothing of its queues.
+    """
+    if evidence.message_model != CLUSTERING or evidence.consumes == PULLS:
+        return
+    twice = [one for one in evidence.balancing if _is_proven_twice(evidence, one) and _is_silent(evidence, one)]
+    if twice:
+        named = tuple(one.index for one in twice)
+        yield GroupFinding(Kind.SHARED_CLIENT_ID, "", same_id(twice[0]), Cause.SAME_CLIENT_ID, clients=named)
+
+
+def _is_proven_twice(evidence: GroupEvidence, member: MemberEvidence) -> bool:
+    """Some broker that is covered lists the id twice, and it is no connection that has died."""
+    covered = (i for i, entries in enumerate(member.client.entries) if entries > 1 and i not in evidence.uncovered)
+    return member.second_instance_proven and next(covered, None) is not None
+
+
+def _is_silent(evidence: GroupEvidence, member: MemberEvidence) -> bool:
+    """Whether no report says what it owns, or the last one is too old to count."""
+    oldest = evidence.now - evidence.group.timing.report_max_age_ms
+    return not any(report.answered_ts >= oldest for report in member.reports)
+
+
+def member_lists_differ(evidence: GroupEvidence) -> Iterator[GroupFinding]:
+    """Brokers of a topic list different members, and some member does not say what it owns.
+
+    Each client asks any one of the brokers, so members compute their shares from different lists. Lists that have
+    changed lately may differ for a moment, and those of a broker that was restarted until heartbeats have come.
+    """
+    if evidence.message_model != CLUSTERING or not any(_is_silent(evidence, one) for one in evidence.balancing):
+        return
+    for topic in evidence.group.state.topics:
+        hosts = [hosted.broker for hosted in topic.hosts]
+        if _is_judged(topic) and _are_settled(evidence, hosts) and _differ(evidence, hosts):
+            observed = MemberListsDiffer(lists=tuple(_list_of(evidence, broker) for broker in hosts))
+            odd = tuple(one.index for one in evidence.balancing if not _is_listed_by_all(one, hosts))
+            yield GroupFinding(Kind.MEMBER_LISTS_DIFFER, "", observed, Cause.VIEW_DIVERGENCE, clients=odd)
+            return
+
+
+def _is_judged(topic: Topic) -> bool:
+    return not (topic.is_static or is_retry_topic(topic.name))
+
+
+def _are_settled(evidence: GroupEvidence, hosts: list[int]) -> bool:
+    """Whether all of these brokers answer, and for as long as a rebalance takes no list has changed."""
+    brokers, timing = evidence.group.state.brokers, evidence.group.timing
+    changed_ts = max((brokers[index].changed_ts for index in hosts), default=0)
+    returned_ts = max((brokers[index].returned_ts for index in hosts), default=0)
+    is_answered = not evidence.uncovered.intersection(hosts) and not any(brokers[index].lost_ts for index in hosts)
+    is_old = evidence.now - changed_ts >= timing.grace_membership_ms
+    return is_answered and is_old and (not returned_ts or evidence.now - returned_ts >= timing.grace_broker_ms)
+
+
+def _differ(evidence: GroupEvidence, hosts: list[int]) -> bool:
+    return any(len({entries_at(one.client, broker) for broker in hosts}) > 1 for one in evidence.balancing)
+
+
+def _is_listed_by_all(member: MemberEvidence, hosts: list[int]) -> bool:
+    return all(entries_at(member.client, broker) for broker in hosts)
+
+
+def _list_of(evidence: GroupEvidence, broker: int) -> BrokerList:
+    listed = [one.index for one in evidence.balancing if entries_at(one.client, broker)]
+    return BrokerList(evidence.group.state.brokers[broker].name, clients(evidence.group.client_ids(listed)))
