@@ -41,6 +41,7 @@ def broken_rules(config: Config, writes: Container[KeyPath] = EVERY_FOLDER) -> I
     yield from _timing(config)
     yield from _collector(config.collector)
     yield from _web(config.web)
+    yield from _metrics(config)
     for number, rule in enumerate(config.groups):
         yield from _group_rule(number, rule)
     yield from _unreachable(config.groups)
@@ -177,6 +178,14 @@ def _web(web: Web) -> Iterator[Broken]:
     if bool(web.tls_cert_file) != bool(web.tls_key_file):
         given, other = ("tls_cert_file", "tls_key_file")[:: 1 if web.tls_cert_file else -1]
         yield Broken((("web", other), ("web", given)), "", f"a file, since web.{given} is given")
+
+
+def _metrics(config: Config) -> Iterator[Broken]:
+    """Two servers of one machine cannot listen on one port, whichever processes they are in."""
+    address, pages = config.metrics.address(), config.web.address()
+    if address is not None and address[1] and address[1] == pages[1]:
+        keys: tuple[KeyPath, ...] = (("metrics", "listen"), ("web", "listen"))
+        yield Broken(keys, config.metrics.listen, f"another port than that of web.listen, {pages[1]}")
 
 
 def _group_rule(number: int, rule: Rule) -> Iterator[Broken]:

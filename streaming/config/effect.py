@@ -38,6 +38,7 @@ def summary(config: Config) -> Iterator[str]:
     yield f"collect  {_collector(config)}"
     yield f"notify   rules {config.notify.alerts or 'none: to the log alone'}; state in {config.notify.state}"
     yield f"web      {_web(config.web)}"
+    yield f"metrics  {config.metrics.listen or 'not served'}"
     yield f"groups   {_count(len(config.groups), 'rule')}"
     yield f"log      {config.log.level}, {config.log.format}"
 

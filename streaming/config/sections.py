@@ -14,12 +14,14 @@ from streaming.config.values import (
     Folder,
     HeaderName,
     Listen,
+    ListenIfAny,
     LocalFolder,
     Networks,
     Offsets,
     Pattern,
     Section,
     Topic,
+    host_and_port,
 )
 from streaming.core.settings import GroupRule, Settings
 
@@ -168,8 +170,18 @@ class Web(Section):
 
     def address(self) -> tuple[str, int]:
         """Host and port of ``listen``."""
-        host, _, port = self.listen.rpartition(":")
-        return host.strip("[]"), int(port)
+        return host_and_port(self.listen)
+
+
+class Metrics(Section):
+    """Where Prometheus finds the metrics of a process, and how many series of single groups there may be."""
+
+    listen: ListenIfAny = ""
+    series_limit: int = Field(20_000, ge=0, le=1_000_000)
+
+    def address(self) -> tuple[str, int] | None:
+        """Host and port of ``listen``; None: nothing is served."""
+        return host_and_port(self.listen) if self.listen else None
 
 
 class Log(Section):
@@ -191,6 +203,7 @@ class Config(BaseSettings):
     collector: Collector = Field(default_factory=Collector)
     notify: Notify = Field(default_factory=Notify)
     web: Web = Field(default_factory=Web)
+    metrics: Metrics = Field(default_factory=Metrics)
     groups: tuple[Rule, ...] = ()
     log: Log = Field(default_factory=Log)
 

@@ -122,6 +122,19 @@ def _listen(text: str) -> str:
     return text
 
 
+def _listen_if_any(text: str) -> str:
+    try:
+        return _listen(text) if text else text
+    except ValueError:
+        raise ValueError(LISTEN_IF_ANY) from None
+
+
+def host_and_port(listen: str) -> tuple[str, int]:
+    """Of a valid ``host:port``."""
+    host, _, port = listen.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach what listens there."""
     if host == "localhost":
@@ -148,6 +161,7 @@ TOPIC = "a Kafka topic's name: 1 to 249 letters, digits, dots, underscores or hy
 CLUSTERS = "a table of texts: cluster = the host:port of its name servers, separated by semicolons"
 FILE = "a file of this machine, or empty"
 LISTEN = "host:port of this machine; port 0 is any that is free"
+LISTEN_IF_ANY = f"{LISTEN}; or empty"
 NETWORKS = 'an array of addresses and networks, as in ["10.0.0.7", "10.1.0.0/16"]'
 HEADER_NAME = "a name of an HTTP header: letters, digits and hyphens"
 PATTERN = 'a shell pattern, not empty: "*" any text, "?" any character, "[ab]" one of these'
@@ -159,6 +173,7 @@ Topic = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$", description=TOP
 Clusters = Annotated[dict[str, str], Field(description=CLUSTERS), AfterValidator(_name_servers)]
 File = Annotated[str, Field(description=FILE), AfterValidator(_file)]
 Listen = Annotated[str, Field(description=LISTEN), AfterValidator(_listen)]
+ListenIfAny = Annotated[str, Field(description=LISTEN_IF_ANY), AfterValidator(_listen_if_any)]
 Networks = Annotated[list[str], Field(description=NETWORKS), AfterValidator(_networks)]
 HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$", description=HEADER_NAME)]
 Pattern = Annotated[str, Field(min_length=1, description=PATTERN)]

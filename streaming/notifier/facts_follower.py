@@ -23,16 +23,26 @@ FACT_KINDS: tuple[type[Payload], ...] = (AlertFact, HealthFact, GroupFact)
 MAX_COMMITS = 500  # of more than these a snapshot is read sooner
 LOOK_EVERY_POLLS = 30  # polls without a commit until it is asked whether the log goes on elsewhere
 RECENT_DAYS = 1  # older facts of health and groups are not looked for: there are many, and newer ones follow
-_COLUMNS = [*KEY_COLUMNS, *map(payload_column, FACT_KINDS)]
-_WANTED = pc.field("fact").isin([kind.fact for kind in FACT_KINDS])
 
 
 class FactsFollower:
-    """``version``: up to which commit it has read, None for nothing; ``table_id``: of which table."""
+    """``version``: up to which commit it has read, None for nothing; ``table_id``: of which table.
 
-    def __init__(self, path: str, table_id: str | None = None, version: int | None = None) -> None:
+    ``besides``: kinds of facts that are wanted too, of commits alone.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        table_id: str | None = None,
+        version: int | None = None,
+        besides: tuple[type[Payload], ...] = (),
+    ) -> None:
         self.table_id = table_id
         self.version = version
+        kinds = (*FACT_KINDS, *besides)
+        self._columns = [*KEY_COLUMNS, *map(payload_column, kinds)]
+        self._wanted = pc.field("fact").isin([kind.fact for kind in kinds])
         self._log = FactsLog(path)
         self._is_open = False
         self._polls = 0
@@ -81,7 +91,9 @@ class FactsFollower:
         return self.version is not None and self._log.has(self.version + 1)
 
     def _rows(self, file: str) -> Iterator[Fact]:
-        rows = pq.read_table(file, columns=_COLUMNS, filters=_WANTED, filesystem=self._log.files, partitioning=None)
+        rows = pq.read_table(
+            file, columns=self._columns, filters=self._wanted, filesystem=self._log.files, partitioning=None
+        )
         return facts_of(rows)
 
     def _snapshot(self, table: DeltaTable) -> Iterator[Fact]:

@@ -11,7 +11,10 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response, S
 from starlette.routing import Route
 
 from streaming.errors import MonitorError
+from streaming.metrics.endpoints import ENDPOINTS, response
+from streaming.metrics.exposition import Exposed, Exposition
 from streaming.web.context import LANGUAGE_COOKIE, Answer, BadRequest, Context, NotFound
+from streaming.web.live.exposed import facts_reader, facts_troubles
 from streaming.web.live.watch import Watch
 from streaming.web.pages.alert_page import AlertPage
 from streaming.web.pages.group_page import GroupFacts, GroupPage
@@ -34,8 +37,12 @@ HEARTBEAT_S = 20.0
 STREAM_S = 600.0  # then a browser connects again, so that who may no longer read gets nothing more
 
 
-def web_app(settings: WebSettings, watch: Watch) -> Starlette:
-    """The application. It reads no tables into ``watch``: a thread does that (``Watch.keep_reading``)."""
+def web_app(settings: WebSettings, watch: Watch, exposed: Exposed | None = None) -> Starlette:
+    """The application. It reads no tables into ``watch``: a thread does that (``Watch.keep_reading``).
+
+    ``exposed``: of the process; None: the pages are all it serves.
+    """
+    exposition = Exposition(exposed or exposed_pages(settings, watch))
     context = Context(settings, watch, PAGES)
     facts = GroupFacts(context)
     silencing = Silencing(context)
@@ -52,6 +59,7 @@ def web_app(settings: WebSettings, watch: Watch) -> Starlette:
             Route("/changes", changes(context)),
             Route("/language", language),
             Route("/static/{name}", static(context)),
+            *(Route(path, endpoint(exposition)) for path in ENDPOINTS),
         ],
         middleware=[Middleware(Guard, access=Access(settings.access))],
         exception_handlers={HTTPException: not_found(context)},
@@ -132,6 +140,19 @@ def static(context: Context) -> Handler:
         if file is None:
             return PlainTextResponse("There is no such file.", 404)
         return Response(file.content, media_type=file.media_type, headers={"Cache-Control": KEPT})
+
+    return handle
+
+
+def exposed_pages(settings: WebSettings, watch: Watch) -> Exposed:
+    return Exposed("web", [facts_reader(watch, settings.series_limit)], lambda: facts_troubles(watch))
+
+
+def endpoint(exposition: Exposition) -> Handler:
+    """For Prometheus and those that restart what has died, in a thread: the text of many groups takes a while."""
+
+    async def handle(request: Request) -> Response:
+        return await run_in_threadpool(response, request.url.path, exposition)
 
     return handle
 

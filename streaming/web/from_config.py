@@ -27,4 +27,5 @@ def web_settings(config: Config, alerts: Alerts, file: Path | None = None) -> We
             hosts=frozenset(name.lower() for name in web.hosts),
         ),
         site=site_of(config, alerts, file),
+        series_limit=config.metrics.series_limit,
     )

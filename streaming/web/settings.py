@@ -17,10 +17,14 @@ class Listen(NamedTuple):
 
 
 class WebSettings(NamedTuple):
-    """``tables``: their folder; ``state``: the notifier's folder, where silences are kept; ``site``: for commands."""
+    """``tables``: their folder; ``state``: the notifier's folder, where silences are kept; ``site``: for commands.
+
+    ``series_limit``: the most series of single groups in ``/metrics``.
+    """
 
     tables: str
     state: Path
     listen: Listen
     access: AccessRules
     site: Site
+    series_limit: int = 20_000

@@ -94,6 +94,7 @@ def served(settings: WebSettings) -> Iterator[str]:
         port = int(free.getsockname()[1])
     watch, stop = Watch(settings.tables), Event()
     watch.read()
+    Thread(target=watch.keep_reading, args=(stop,), daemon=True).start()
     thread = Thread(target=serve_watched, args=(settings._replace(listen=Listen("127.0.0.1", port)), watch, stop))
     thread.start()
     try:

@@ -11,6 +11,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import pytest
 
+from streaming.web.live.watch import Watch
 from streaming.web.server import keep_serving
 from streaming.web.settings import Listen, WebSettings
 
@@ -28,7 +29,9 @@ def port() -> int:
 @contextmanager
 def served(settings: WebSettings) -> Iterator[Thread]:
     stop = Event()
-    thread = Thread(target=keep_serving, args=(settings, stop))
+    watch = Watch(settings.tables)
+    Thread(target=watch.keep_reading, args=(stop,), daemon=True).start()
+    thread = Thread(target=keep_serving, args=(settings, watch, stop))
     thread.start()
     try:
         yield thread

@@ -4,6 +4,7 @@ import logging
 import time
 from threading import Event, Lock
 
+from schemas.facts import RebalanceFact
 from schemas.tables import FACTS
 from streaming.notifier.facts_follower import FactsFollower
 from streaming.projections.progress import read_progress
@@ -16,6 +17,7 @@ log = logging.getLogger(__name__)
 
 POLL_S = 1.0
 PAUSE_AFTER_ERROR_S = 10.0
+BESIDES = (RebalanceFact,)
 
 
 def wall_ms() -> int:
@@ -24,6 +26,7 @@ def wall_ms() -> int:
 
 class Watch:
     """``known`` is replaced as a whole, so a request that has it sees one moment. ``changes`` says what is new.
+    ``read_ts``: when reading last succeeded, by this machine's clock; None: never.
 
     The tables that people read are some seconds behind the facts, so a group is told as changed twice: when its facts
     are there, and when its tables have them.
@@ -34,6 +37,7 @@ class Watch:
         self.known = Known()
         self.changes = Changes()
         self.error: str | None = None
+        self.read_ts: int | None = None
         self.is_past = replayed_by(tables) is not None
         self._known = Known()
         self._follower: FactsFollower | None = None
@@ -70,6 +74,7 @@ class Watch:
                 self._known.forget_resolved(self.now_ms())
                 self.known = self._known.copy()
                 self.changes.tell(changed)
+            self.read_ts = time.time_ns() // 1_000_000
 
     def _begin(self) -> None:
         """From the tables, then from the facts that the tables do not have yet."""
@@ -78,9 +83,10 @@ class Watch:
         self._known.take(first_facts(self.tables))
         path = f"{self.tables}/{FACTS.name}"
         if progress is None:
-            self._follower = FactsFollower(path)
+            self._follower = FactsFollower(path, besides=BESIDES)
         else:
-            self._follower = FactsFollower(path, progress.done.table, progress.done.version - 1)
+            done = progress.done
+            self._follower = FactsFollower(path, done.table, done.version - 1, BESIDES)
 
     def _projected(self, changed: set[GroupName]) -> set[GroupName]:
         """Groups whose tables have by now what the facts told before."""

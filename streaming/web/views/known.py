@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct, field
 
-from schemas.facts import AlertFact, AlertState, Fact, GroupFact, HealthFact
+from schemas.facts import AlertFact, AlertState, Fact, GroupFact, HealthFact, RebalanceFact
 from streaming.notices import OpenAlert
 
 GroupName = tuple[str, str]  # cluster, consumer group
@@ -36,11 +36,12 @@ class ClusterHealth(Struct, frozen=True):
 
 
 class Known(Struct):
-    """``version`` counts what was taken, so two equal versions show the same."""
+    """``version`` counts what was taken, so two equal versions show the same. ``rebalances``: how many were taken."""
 
     groups: dict[GroupName, KnownGroup] = field(default_factory=dict)
     alerts: dict[str, OpenAlert] = field(default_factory=dict)
     health: dict[str, ClusterHealth] = field(default_factory=dict)
+    rebalances: dict[GroupName, int] = field(default_factory=dict)
     version: int = 0
 
     def take(self, facts: Iterable[Fact]) -> set[GroupName]:
@@ -68,7 +69,7 @@ class Known(Struct):
 
     def copy(self) -> "Known":
         """As it is now: what is taken later does not show in it."""
-        return Known(dict(self.groups), dict(self.alerts), dict(self.health), self.version)
+        return Known(dict(self.groups), dict(self.alerts), dict(self.health), dict(self.rebalances), self.version)
 
     def forget_resolved(self, now: int) -> None:
         """Drop alerts that ended long ago."""
@@ -82,6 +83,10 @@ class Known(Struct):
             return self._take_group(fact, payload)
         if isinstance(payload, AlertFact):
             return self._take_alert(fact, payload)
+        if isinstance(payload, RebalanceFact):
+            name = (fact.cluster, fact.group)
+            self.rebalances[name] = self.rebalances.get(name, 0) + 1
+            return True
         return isinstance(payload, HealthFact) and self._take_health(fact, payload)
 
     def _take_group(self, fact: Fact, status: GroupFact) -> bool:

@@ -1,0 +1,65 @@
+"""An HTTP server over a socket that was opened before, until whoever runs it says so."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from threading import Event, Thread
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from streaming.errors import SetupError
+
+ENDING_S = 3
+KEEP_ALIVE_S = 30
+WAITING_CONNECTIONS = 128
+
+
+def listening_socket(host: str, port: int, key: str) -> socket.socket:
+    """``key``: of the configuration, which names the address. Raises SetupError where it cannot be listened on."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with ExitStack() as on_failure:
+            listening = on_failure.enter_context(socket.socket(family, kind))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen(WAITING_CONNECTIONS)
+            on_failure.pop_all()
+    except OSError as error:
+        raise SetupError(f"{host}:{port} ({key}) cannot be listened on: {error.strerror or error}") from error
+    return listening
+
+
+def serve_until(stop: Event, app: ASGIApp, listening: socket.socket, **options: Any) -> None:
+    """``options``: of uvicorn, beside those that hold for all servers of evenkeel."""
+    server = _Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            lifespan="off",
+            ws="none",
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=ENDING_S,
+            **options,
+        )
+    )
+    Thread(target=_end, args=(server, stop), name="http-end", daemon=True).start()
+    server.run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """Signals are the command's."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _end(server: uvicorn.Server, stop: Event) -> None:
+    stop.wait()
+    server.should_exit = True

@@ -1,0 +1,85 @@
+"""``/metrics``, ``/healthz`` and ``/readyz``: which answer each gives, and an application that has nothing else."""
+
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from streaming.config.values import is_loopback
+from streaming.metrics.exposition import CONTENT_TYPE, Exposition
+
+log = logging.getLogger(__name__)
+
+HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+METHODS = ("GET", "HEAD")
+MOST_TROUBLES = 50
+LONGEST_TROUBLE = 500
+
+
+class Answer(NamedTuple):
+    status: int
+    body: bytes
+    content_type: str = "text/plain; charset=utf-8"
+
+
+def metrics(exposition: Exposition) -> Answer:
+    return Answer(200, exposition.text(), CONTENT_TYPE)
+
+
+def healthz(exposition: Exposition) -> Answer:
+    """The process lives, whatever it can do."""
+    return Answer(200, b"ok\n")
+
+
+def readyz(exposition: Exposition) -> Answer:
+    """503 with a line for each reason why the process does not do its work now."""
+    troubles = exposition.troubles()
+    if not troubles:
+        return Answer(200, b"ok\n")
+    lines = [" ".join(trouble.split())[:LONGEST_TROUBLE] for trouble in troubles[:MOST_TROUBLES]]
+    if len(troubles) > MOST_TROUBLES:
+        lines.append(f"and {len(troubles) - MOST_TROUBLES} more")
+    return Answer(503, "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace"))
+
+
+ENDPOINTS: dict[str, Callable[[Exposition], Answer]] = {"/metrics": metrics, "/healthz": healthz, "/readyz": readyz}
+
+
+def endpoints_app(exposition: Exposition, host: str) -> ASGIApp:
+    """``host``: where it listens. On loopback it answers only to names of this machine, so that no page of another
+    site can read it through a browser here.
+    """
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await _response(exposition, host, scope)(scope, receive, send)
+
+    return app
+
+
+def _response(exposition: Exposition, host: str, scope: Scope) -> Response:
+    if is_loopback(host) and not is_loopback(_name(Headers(scope=scope).get("host", ""))):
+        return PlainTextResponse("This is not known under that name.\n", 421, HEADERS)
+    answer = ENDPOINTS.get(scope["path"])
+    if answer is None:
+        return PlainTextResponse(f"There are {', '.join(ENDPOINTS)}.\n", 404, HEADERS)
+    if scope["method"] not in METHODS:
+        return PlainTextResponse("Only GET and HEAD.\n", 405, {**HEADERS, "Allow": ", ".join(METHODS)})
+    return response(scope["path"], exposition)
+
+
+def response(path: str, exposition: Exposition) -> Response:
+    """One of the three. An error of evenkeel is logged, and answered with 500."""
+    try:
+        status, body, content_type = ENDPOINTS[path](exposition)
+    except Exception:
+        log.exception("%s could not be made", path)
+        return PlainTextResponse("evenkeel could not make this. Its log says why.\n", 500, HEADERS)
+    return Response(body, status, {**HEADERS, "Content-Type": content_type})
+
+
+def _name(host: str) -> str:
+    """Of a Host header, without its port."""
+    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0].lower()

@@ -1,0 +1,100 @@
+"""A process's series in Prometheus's text format, made by prometheus-client."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from itertools import accumulate
+from threading import Lock
+from typing import NamedTuple
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4 as CONTENT_TYPE
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
+
+from streaming.metrics.catalogue import BUILD_INFO, READY, Metric, Type
+from streaming.metrics.series import Durations, Series
+
+__all__ = ["CONTENT_TYPE", "Exposed", "Exposition", "Reader"]
+
+Reader = Callable[[], Iterable[Series]]
+FRESH_S = 1.0  # many who ask at once cost one text
+
+
+class Exposed(NamedTuple):
+    """What a process exposes. ``process``: the command; ``troubles``: why it does not work now, none if it does."""
+
+    process: str
+    readers: Sequence[Reader]
+    troubles: Callable[[], list[str]]
+
+
+class Exposition:
+    """``text`` is made at most once a second, by one thread at a time."""
+
+    def __init__(self, exposed: Exposed, clock: Callable[[], float] = time.monotonic) -> None:
+        self.troubles = exposed.troubles
+        self._clock = clock
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(_Reading(exposed))
+        ProcessCollector(registry=self._registry)
+        self._text = b""
+        self._made_s: float | None = None
+        self._lock = Lock()
+
+    def text(self) -> bytes:
+        with self._lock:
+            if self._made_s is None or self._clock() - self._made_s >= FRESH_S:
+                self._text = generate_latest(self._registry)
+                self._made_s = self._clock()
+            return self._text
+
+
+class _Reading(Collector):
+    """Reads all values anew each time it is asked."""
+
+    def __init__(self, exposed: Exposed) -> None:
+        self._exposed = exposed
+
+    def collect(self) -> Iterator[Family]:
+        by_metric: dict[Metric, dict[tuple[str, ...], float | Durations]] = {}
+        for one in self._series():
+            by_metric.setdefault(one.metric, {}).setdefault(one.labels, one.value)  # no series twice
+        for metric, values in by_metric.items():
+            yield _family(metric, values)
+
+    def _series(self) -> Iterator[Series]:
+        exposed = self._exposed
+        yield Series(BUILD_INFO, (_version(), exposed.process), 1)
+        yield Series(READY, (), float(not exposed.troubles()))
+        for read in exposed.readers:
+            yield from read()
+
+
+def _version() -> str:
+    try:
+        return version("evenkeel")
+    except PackageNotFoundError:
+        return "unknown"  # evenkeel runs out of a folder that is not installed
+
+
+def _family(metric: Metric, values: dict[tuple[str, ...], float | Durations]) -> Family:
+    if metric.type is Type.HISTOGRAM:
+        histogram = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
+        for labels, value in values.items():
+            assert isinstance(value, Durations)
+            histogram.add_metric(labels, _buckets(value), value.total_s)
+        return histogram
+    kind = CounterMetricFamily if metric.type is Type.COUNTER else GaugeMetricFamily
+    family = kind(metric.name, metric.help, labels=metric.labels)
+    for labels, value in values.items():
+        assert not isinstance(value, Durations)
+        family.add_metric(labels, value)
+    return family
+
+
+def _buckets(durations: Durations) -> list[tuple[str, float]]:
+    bounds = [*map(floatToGoString, durations.bounds), "+Inf"]
+    return list(zip(bounds, accumulate(durations.counts), strict=True))
