@@ -11,6 +11,7 @@ from streaming.spark.checkpoint import open_checkpoint
 from streaming.spark.facts import FactsTable
 from streaming.spark.health import Health
 from streaming.spark.job import Plan
+from streaming.spark.job_counts import JobCounts
 from streaming.spark.operator import STATE_SCHEMA, shard_operator
 from streaming.spark.operator_output import OUTPUT_SCHEMA
 from streaming.spark.sources import name_of, read_source
@@ -45,7 +46,7 @@ def _start(environment: Environment, plan: Plan) -> StreamingQuery:
     checkpoint = open_checkpoint(spark, plan.checkpoint, name_of(plan.source), plan.shards, table.count())
     table.create()
     spark.conf.set("spark.sql.shuffle.partitions", checkpoint.identity.state_partitions)
-    batches = Batches(table, checkpoint, Health(None, {}, _now_ms()), None, -1, _now_ms)
+    batches = Batches(table, checkpoint, Health(None, {}, _now_ms()), None, -1, _now_ms, JobCounts())
     operated = (
         read_source(spark, plan.source)
         .withColumn("shard", F.lit(0))

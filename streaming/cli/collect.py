@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from streaming.cli.configuration import configured
+from streaming.cli.configuration import add_metrics_option, configured, metrics_option
 from streaming.wording.names import plain
 
 
@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="keep every answer too, for `evenkeel replay`; appended, compressed if the name ends in .gz",
     )
+    add_metrics_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -27,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises MonitorError for a configuration that is refused, and what cannot be set up.
     """
-    config = configured(arguments, writes=())
+    config = configured(arguments, metrics_option(arguments), writes=())
     from streaming.collector.service import collect, dry_run
 
     if arguments.dry_run:

@@ -19,6 +19,7 @@ from streaming.config import (
     load_alerts,
     load_config,
 )
+from streaming.config.environment import variable
 from streaming.log_format import configure_logs
 
 
@@ -54,6 +55,18 @@ def configured_with_alerts(
     except ConfigFaults as refused:
         raise ConfigFaults([*refused.faults, *faults_of_alerts(refused.rest)]) from None
     return config, load_alerts(config)
+
+
+def add_metrics_option(parser: argparse.ArgumentParser) -> None:
+    """For commands of which several may run on one machine under one configuration."""
+    parser.add_argument(
+        "--metrics", metavar="HOST:PORT", help="where Prometheus finds /metrics, instead of metrics.listen"
+    )
+
+
+def metrics_option(arguments: argparse.Namespace) -> dict[str, tuple[str, str]]:
+    """The option as ``configured`` takes it."""
+    return {} if arguments.metrics is None else {"--metrics": (variable(("metrics", "listen")), arguments.metrics)}
 
 
 @contextmanager

@@ -6,9 +6,12 @@
 import argparse
 from threading import Event
 
-from streaming.cli.configuration import configured_with_alerts
+from streaming.cli.configuration import add_metrics_option, configured_with_alerts, metrics_option
 from streaming.cli.exit_status import DONE, NOT_RIGHT
 from streaming.config import NOTIFIER, TABLES
+from streaming.metrics.exposition import Exposed
+from streaming.metrics.server import start_serving
+from streaming.notifier.exposed import NotifierCounts
 from streaming.notifier.from_config import notifier_settings
 from streaming.notifier.send_test_page import test_destinations
 from streaming.notifier.threads import NotifierSettings, keep_delivering
@@ -22,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="send a test page and its end to every destination once, say what came back, and no more",
     )
+    add_metrics_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -29,14 +33,20 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises MonitorError for what is refused, and while another notifier delivers.
     """
-    config, alerts = configured_with_alerts(arguments, writes=() if arguments.test else (TABLES, NOTIFIER))
+    writes = () if arguments.test else (TABLES, NOTIFIER)
+    config, alerts = configured_with_alerts(arguments, metrics_option(arguments), writes)
     settings = notifier_settings(config, alerts, file=arguments.config)
     if arguments.test:
         return _test(settings)
-    stop = Event()
+    stop, counts = Event(), NotifierCounts()
+    start_serving(config.metrics.address(), _exposed(settings, counts), stop)
     with ended_by_signals(stop):
-        keep_delivering(settings, stop, is_alone=True)
+        keep_delivering(settings, stop, counts, is_alone=True)
     return 0
+
+
+def _exposed(settings: NotifierSettings, counts: NotifierCounts) -> Exposed:
+    return Exposed("notify", [counts.series], lambda: counts.troubles(settings.limits, settings.now_ms()))
 
 
 def _test(settings: NotifierSettings) -> int:

@@ -1,12 +1,26 @@
 """Watch for months: detection, the tables, their upkeep and pages in one process, until SIGTERM or SIGINT."""
 
 import argparse
+from collections.abc import Callable
 from threading import Event, Thread
+from typing import TYPE_CHECKING
 
-from streaming.cli.configuration import configured_with_alerts
+from streaming.cli.configuration import add_metrics_option, configured_with_alerts, metrics_option
 from streaming.config import Alerts, Config
 
+if TYPE_CHECKING:
+    from streaming.metrics.exposition import Exposed
+    from streaming.notifier.exposed import NotifierCounts
+    from streaming.notifier.threads import NotifierSettings
+    from streaming.spark.job_counts import JobCounts
+    from streaming.web.live.watch import Watch
+
 ENDING_S = 10
+METRICS_POLL_S = 5.0  # Prometheus asks less often than people who watch a page
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_metrics_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -14,17 +28,24 @@ def run(arguments: argparse.Namespace) -> int:
 
     The notifier reads only what detection has written: if the notifier fails, detection goes on.
     """
-    config, alerts = configured_with_alerts(arguments)
+    config, alerts = configured_with_alerts(arguments, metrics_option(arguments))
+    from streaming.notifier.exposed import NotifierCounts
     from streaming.notifier.from_config import notifier_settings
     from streaming.notifier.threads import keep_delivering
+    from streaming.spark.job_counts import JobCounts
     from streaming.spark.service import serve
 
     settings = notifier_settings(config, alerts, file=arguments.config)
-    stop = Event()
-    notifier = Thread(target=keep_delivering, args=(settings, stop), name="notifier", daemon=True)
-    pages = _pages(config, alerts, arguments, stop)
+    stop, counts, job = Event(), NotifierCounts(), JobCounts()
+    notifier = Thread(target=keep_delivering, args=(settings, stop, counts), name="notifier", daemon=True)
+    beside = _pages_and_metrics(config, alerts, arguments, settings, counts, job, stop)
+
+    def begin() -> None:
+        notifier.start()
+        beside()
+
     try:
-        serve(config, stop, started=lambda: _start(notifier, pages))
+        serve(config, stop, begin, job)
     finally:
         stop.set()
         if notifier.is_alive():
@@ -32,18 +53,52 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _pages(config: Config, alerts: Alerts, arguments: argparse.Namespace, stop: Event) -> Thread | None:
-    """The thread that serves the pages, if the configuration wants them here. Raises SetupError for their users."""
-    if not config.web.in_run:
-        return None
+def _pages_and_metrics(
+    config: Config,
+    alerts: Alerts,
+    arguments: argparse.Namespace,
+    settings: "NotifierSettings",
+    counts: "NotifierCounts",
+    job: "JobCounts",
+    stop: Event,
+) -> Callable[[], None]:
+    """Serves the metrics, and gives what starts the pages, each if the configuration wants it here. Both follow the
+    facts by one reader. Raises SetupError for the pages' users.
+    """
+    if not config.web.in_run and not config.metrics.listen:
+        return lambda: None
+    from streaming.metrics.server import start_serving
     from streaming.web.from_config import web_settings
+    from streaming.web.live.watch import POLL_S, Watch
     from streaming.web.server import keep_serving
 
-    settings = web_settings(config, alerts, arguments.config)
-    return Thread(target=keep_serving, args=(settings, stop), name="web", daemon=True)
+    watch = Watch(config.tables.path)
+    exposed = _exposed(config, watch, settings, counts, job)
+    poll_s = POLL_S if config.web.in_run else METRICS_POLL_S
+    threads = [Thread(target=watch.keep_reading, args=(stop, poll_s), name="web-reader", daemon=True)]
+    if config.web.in_run:
+        pages = web_settings(config, alerts, arguments.config)
+        threads.append(Thread(target=keep_serving, args=(pages, watch, stop, exposed), name="web", daemon=True))
 
+    start_serving(config.metrics.address(), exposed, stop)
 
-def _start(*threads: Thread | None) -> None:
-    for thread in threads:
-        if thread is not None:
+    def start() -> None:
+        for thread in threads:
             thread.start()
+
+    return start
+
+
+def _exposed(
+    config: Config, watch: "Watch", settings: "NotifierSettings", counts: "NotifierCounts", job: "JobCounts"
+) -> "Exposed":
+    """Of the job, of the groups, and of the notifier, if it is this one that delivers."""
+    from streaming.metrics.exposition import Exposed
+    from streaming.web.live.exposed import facts_reader
+
+    def troubles() -> list[str]:
+        limits, now = settings.limits, settings.now_ms()
+        of_job = job.troubles(settings.clusters, limits.blind_ms, limits.late_ms, now)
+        return of_job + (counts.troubles(limits, now) if counts.status is not None else [])
+
+    return Exposed("run", [job.series, facts_reader(watch, config.metrics.series_limit), counts.series], troubles)

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple
 
+from streaming.collector.exposed import ClusterCounts, CollectorExposed
 from streaming.collector.from_config import (
     client_options,
     credentials_of,
@@ -31,6 +32,8 @@ from streaming.collector.probing.policy import Policy
 from streaming.collector.signals import Signals, run_once
 from streaming.collector.wire.client import RemotingClient
 from streaming.config import Config
+from streaming.metrics.exposition import Exposed
+from streaming.metrics.server import start_serving
 
 SUMMARY_EVERY_S = 60
 CLOSE_WITHIN_S = 10
@@ -45,6 +48,7 @@ class Watched(NamedTuple):
     view: ClusterView
     probe: ClusterProbe
     memory: MemoryFile
+    counts: ClusterCounts
 
 
 def watched(config: Config, cluster: str, policy: Policy, emit: Emit, record: Record) -> Watched:
@@ -53,14 +57,15 @@ def watched(config: Config, cluster: str, policy: Policy, emit: Emit, record: Re
     client = RemotingClient(collector.timeout_seconds, tls_of(collector), credentials_of(collector))
     source = source_name(client.clock.now_ms())
     view = ClusterView(cluster, policy, client, name_servers(config)[cluster], source, emit, record)
-    return Watched(cluster, policy, view, ClusterProbe(view), MemoryFile(Path(collector.state), cluster))
+    counts = ClusterCounts(cluster, policy.interval_ms, client.counts, view.lags)
+    return Watched(cluster, policy, view, ClusterProbe(view), MemoryFile(Path(collector.state), cluster), counts)
 
 
 def collect(config: Config, recording: Path | None = None) -> None:
     """Until SIGTERM or SIGINT. Raises CollectorError for what cannot be set up; afterwards nothing ends it."""
     with _outputs(config, recording) as (emit, record, output):
         clusters = [watched(config, name, policy_of(config, name), emit, record) for name in name_servers(config)]
-        with Signals() as signals:
+        with Signals() as signals, _exposed(config, clusters, output):
             asyncio.run(_watch_all(config, clusters, output, signals))
 
 
@@ -116,6 +121,22 @@ def _outputs(config: Config, recording: Path | None) -> Iterator[tuple[Emit, Rec
         yield output.emit, record, output
 
 
+@contextlib.contextmanager
+def _exposed(config: Config, clusters: list[Watched], output: KafkaOutput | None) -> Iterator[None]:
+    """Serves the metrics, where the configuration says so, until the end of the block."""
+    collector = CollectorExposed([one.counts for one in clusters], config.metrics.series_limit, output, _now_ms)
+    over = Event()
+    start_serving(config.metrics.address(), Exposed("collect", [collector.series], collector.troubles), over)
+    try:
+        yield
+    finally:
+        over.set()
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
 async def _watch_all(config: Config, clusters: list[Watched], output: KafkaOutput | None, signals: Signals) -> None:
     stop = asyncio.Event()
     signals.notify(stop.set)
@@ -145,6 +166,7 @@ async def _watch(one: Watched, stop: asyncio.Event, output: KafkaOutput | None) 
             upcoming = pace.ended(began, time.monotonic())
             if report is not None:
                 one.memory.save(one.probe.memory())
+                one.counts.round_ended(report, one.view, one.probe)
             if upcoming.warning:
                 log.warning("%s: %s", one.cluster, upcoming.warning)
             if report is not None and time.monotonic() - last_summary >= SUMMARY_EVERY_S:
@@ -166,6 +188,7 @@ async def _round(one: Watched, stopping: "asyncio.Task[Any]") -> RoundReport | N
         await asyncio.wait([rounding])
         return None
     if (error := rounding.exception()) is not None:
+        one.counts.failed += 1
         log.error("%s: a round failed: %s", one.cluster, error, exc_info=error)
         return None
     return rounding.result()

@@ -8,7 +8,7 @@ from streaming.config.load import Loaded, load_config, read_config
 from streaming.config.load_alerts import faults_of_alerts, load_alerts
 from streaming.config.options import producer_arguments
 from streaming.config.secrets import secret_at
-from streaming.config.sections import Collector, Config, Job, Log, Retention, Rule, Source, Spark, Tables, Web
+from streaming.config.sections import Collector, Config, Job, Log, Metrics, Retention, Rule, Source, Spark, Tables, Web
 from streaming.config.timing import TimingSection
 from streaming.config.values import server_list
 
@@ -26,6 +26,7 @@ __all__ = [
     "KeyPath",
     "Loaded",
     "Log",
+    "Metrics",
     "Retention",
     "RouteSection",
     "Rule",

@@ -71,7 +71,13 @@ JOB_FACTS = _metric("job_facts_total", _C, "", _JOB, "facts of groups that batch
 JOB_LOST = _metric("job_records_lost_total", _C, "", _JOB, "records that Kafka dropped before the job had read them")
 JOB_EVENTS = _metric("job_events_total", _C, "cluster", _JOB, "events that the job has read")
 JOB_ROUNDS = _metric("job_rounds_total", _C, "cluster", _JOB, "rounds of groups that the job has evaluated")
-JOB_QUARANTINED = _metric("job_quarantined_total", _C, "cluster", _JOB, "records that could not be used")
+JOB_QUARANTINED = _metric(
+    "job_quarantined_total",
+    _C,
+    "cluster",
+    _JOB,
+    "records that could not be used; cluster empty: of no cluster that is known",
+)
 JOB_UNANSWERED = _metric(
     "job_brokers_unanswered_total", _C, "cluster", _JOB, "answers of brokers that were missing in rounds"
 )
@@ -97,7 +103,9 @@ CLUSTER_SEEN_TIME = _metric(
 GROUPS = _metric("groups", _G, "cluster status", _FACTS, "consumer groups of each status")
 ALERTS = _metric("alerts", _G, "cluster kind severity state", _FACTS, "open alerts, pending or firing")
 REBALANCES = _metric("rebalances_total", _C, "cluster", _FACTS, "rebalances that ended since this process started")
-GROUP_STATUS = _metric("group_status", _G, "cluster consumer_group status", _FACTS, "always 1: the group has this status now")
+GROUP_STATUS = _metric(
+    "group_status", _G, "cluster consumer_group status", _FACTS, "always 1: the group has this status now"
+)
 GROUP_QUEUES = _metric(
     "group_queues",
     _G,
@@ -105,7 +113,9 @@ GROUP_QUEUES = _metric(
     _FACTS,
     "queues with this finding; for a finding of a topic or the group: how often it holds",
 )
-GROUP_ALERTS = _metric("group_alerts", _G, "cluster consumer_group kind severity state", _FACTS, "open alerts of the group")
+GROUP_ALERTS = _metric(
+    "group_alerts", _G, "cluster consumer_group kind severity state", _FACTS, "open alerts of the group"
+)
 GROUP_MEMBERS = _metric("group_members", _G, "cluster consumer_group", _FACTS, "members that brokers list")
 GROUP_REPORTING = _metric(
     "group_members_reporting", _G, "cluster consumer_group", _FACTS, "members that have reported which queues they own"

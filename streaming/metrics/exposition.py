@@ -61,6 +61,8 @@ class _Reading(Collector):
     def collect(self) -> Iterator[Family]:
         by_metric: dict[Metric, dict[tuple[str, ...], float | Durations]] = {}
         for one in self._series():
+            if len(one.labels) != len(one.metric.labels):
+                raise ValueError(f"{one.metric.name} has the labels {one.metric.labels}, not {one.labels}")
             by_metric.setdefault(one.metric, {}).setdefault(one.labels, one.value)  # no series twice
         for metric, values in by_metric.items():
             yield _family(metric, values)

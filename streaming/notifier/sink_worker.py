@@ -28,7 +28,8 @@ ROUND_MS = 30_000  # after this time what is due is computed again
 class WorkerSettings(NamedTuple):
     """What a worker needs besides its sink.
 
-    ``compose`` makes a notice's text in the sink's language, and its link. ``record`` takes what became of a notice.
+    ``compose`` makes a notice's text in the sink's language, and its link. ``record`` takes what became of a notice;
+    of one that was only repeated ``repeated`` is told, by the sink's name.
     """
 
     page_settings: PageSettings
@@ -37,6 +38,18 @@ class WorkerSettings(NamedTuple):
     record: Callable[[Delivery], None]
     now_ms: Callable[[], int]
     retry: RetryPolicy = RetryPolicy()
+    repeated: Callable[[str], None] = lambda sink: None
+
+
+class SinkStatus(NamedTuple):
+    """A sink at one moment. ``failing`` and ``unsaved``: why; ``taken_ts``: when it last accepted a notice."""
+
+    name: str
+    failing: str | None
+    unsaved: str | None
+    open_pages: int
+    waiting: int
+    taken_ts: int | None
 
 
 class SinkWorker:
@@ -61,12 +74,19 @@ class SinkWorker:
         self._not_before: dict[str, int] = {}
         self._recorded_as_failed: set[tuple[str, str]] = set()
         self._reminded = 0
+        self._waiting = 0
+        self._taken_ts: int | None = None
         self._faulty_until = 0
         self._fault_pause_s = FIRST_PAUSE_S
 
     @property
     def is_healthy(self) -> bool:
         return self.failing is None and self.unsaved is None
+
+    def status(self) -> SinkStatus:
+        failing = self.failing
+        why = None if failing is None else failing[1]
+        return SinkStatus(self.name, why, self.unsaved, len(self._pages), self._waiting, self._taken_ts)
 
     def send_due(self, state: CurrentState) -> None:
         """Send what is due now. A fault of evenkeel's own counts as a sink that fails, and is followed by a pause."""
@@ -90,6 +110,7 @@ class SinkWorker:
         self._pages = {page.key: page for page in pages if page not in unsent}
         self._save()
         waiting = due_notices(self._pages.values(), view, now, self._page_settings)
+        self._waiting = len(waiting)
         for one in (one for one in waiting if now >= self._not_before.get(one.notice.key, 0)):
             began = self._settings.now_ms()
             if self._stop.is_set() or began - now > ROUND_MS:
@@ -121,14 +142,18 @@ class SinkWorker:
         self._sink.send(Message(notice, text, link, now))
 
     def _succeed(self, one: DueNotice) -> None:
-        key = one.notice.key
+        key, now = one.notice.key, self._settings.now_ms()
+        self._taken_ts = now
+        self._waiting -= 1
         if self.failing is not None:
             log.info("sink %s accepts pages again", self.name)
             self.failing = None
         self._not_before.pop(key, None)
         self._recorded_as_failed -= {(key, "firing"), (key, "resolved")}
-        if one.why is not SendReason.REPEATED:
-            self._record("delivered", None, one.notice, self._settings.now_ms())
+        if one.why is SendReason.REPEATED:
+            self._settings.repeated(self.name)
+        else:
+            self._record("delivered", None, one.notice, now)
 
     def _fail(self, notice: Notice, error: DeliveryError) -> None:
         now, retry = self._settings.now_ms(), self._settings.retry

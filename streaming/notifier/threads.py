@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from streaming.notices import Notice, Site, Text, write
 from streaming.notices.reasons_english import reason_in_english
+from streaming.notifier.exposed import NotifierCounts, NotifierStatus
 from streaming.notifier.facts_follower import FactsFollower
 from streaming.notifier.heartbeat import Heartbeat
 from streaming.notifier.monitor_health import STARTING_MS, MonitorLimits
-from streaming.notifier.notifications_table import NotificationsTable
+from streaming.notifier.notifications_table import Delivery, NotificationsTable
 from streaming.notifier.pages import PageSettings
 from streaming.notifier.retries import RetryPolicy
 from streaming.notifier.routes import Route
@@ -66,19 +67,21 @@ class NotifierSettings(NamedTuple):
     now_ms: Callable[[], int] = now_ms
 
 
-def deliver(settings: NotifierSettings, stop: Event) -> None:
+def deliver(settings: NotifierSettings, stop: Event, counts: NotifierCounts | None = None) -> None:
     """Send pages until ``stop``. Raises StateInUse while another notifier does."""
+    counts = counts or NotifierCounts()
     with locked_folder(settings.state):
         stopping = Event()
         names = ", ".join(one.sink.name for one in settings.destinations)
         log.info("following %s/facts; pages go to: %s", settings.tables, names)
-        notifier = _Notifier(settings, stopping)
+        notifier = _Notifier(settings, stopping, counts)
         threads = [Thread(target=target, name=name, daemon=True) for name, target in notifier.thread_targets()]
         for thread in threads:
             thread.start()
         try:
             notifier.update_state_until(stop)
         finally:
+            counts.status = None
             stopping.set()
             deadline = time.monotonic() + STOP_WITHIN_S
             for thread in threads:
@@ -86,15 +89,17 @@ def deliver(settings: NotifierSettings, stop: Event) -> None:
             notifier.notifications.write()
 
 
-def keep_delivering(settings: NotifierSettings, stop: Event, *, is_alone: bool = False) -> None:
-    """Start again after any error, after a pause that grows, until ``stop``.
+def keep_delivering(
+    settings: NotifierSettings, stop: Event, counts: NotifierCounts | None = None, *, is_alone: bool = False
+) -> None:
+    """Start again after any error, after a pause that grows, until ``stop``. ``counts`` follows what is delivered.
 
     While another notifier delivers, wait for it to end; if ``is_alone``, raise StateInUse instead.
     """
     pause_s, is_logged = FIRST_PAUSE_S, False
     while not stop.is_set():
         try:
-            deliver(settings, stop)
+            deliver(settings, stop, counts)
         except StateInUse as error:
             if is_alone:
                 raise
@@ -110,8 +115,8 @@ def keep_delivering(settings: NotifierSettings, stop: Event, *, is_alone: bool =
 class _Notifier:
     """What the threads share: the newest CurrentState, which is replaced as a whole."""
 
-    def __init__(self, settings: NotifierSettings, stopping: Event) -> None:
-        self._settings, self._stopping = settings, stopping
+    def __init__(self, settings: NotifierSettings, stopping: Event, counts: NotifierCounts) -> None:
+        self._settings, self._stopping, self._counts = settings, stopping, counts
         self._position = load(settings.state / POSITION, Position)
         self._facts = FactsFollower(f"{settings.tables}/facts", self._position.table_id, self._position.version)
         self._silences = SilenceFiles(settings.state)
@@ -141,6 +146,7 @@ class _Notifier:
         while not stop.is_set():
             began = time.thread_time()
             self._update_state()
+            self._counts.status = self._status()
             stop.wait(self._pause_s(began))
         self._save()
 
@@ -225,9 +231,28 @@ class _Notifier:
             link = settings.link(notice)
             return write(notice, destination.language, now, link, destination.sink.most_bytes, settings.site), link
 
+        def record(delivery: Delivery) -> None:
+            self._counts.count(delivery.sink, delivery.outcome)
+            self.notifications.add(delivery)
+
         return WorkerSettings(
-            settings.page_settings, settings.routes, compose, self.notifications.add, settings.now_ms, settings.retry
+            page_settings=settings.page_settings,
+            routes=settings.routes,
+            compose=compose,
+            record=record,
+            now_ms=settings.now_ms,
+            retry=settings.retry,
+            repeated=lambda sink: self._counts.count(sink, "repeated"),
         )
+
+    def _status(self) -> NotifierStatus:
+        with self._lock:
+            state, read_ts = self._state, self._read_ts
+        sinks = tuple(worker.status() for worker in self._workers)
+        if state is None:
+            return NotifierStatus(read_ts, self._unsaved, sinks)
+        health = state.open_alerts.health
+        return NotifierStatus(read_ts, self._unsaved, sinks, state.troubles, state.unseen, health)
 
     def _is_healthy(self) -> bool:
         """Every cluster is seen, every sink accepts pages, state is saved, and facts were read a moment ago."""

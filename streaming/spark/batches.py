@@ -14,6 +14,7 @@ from schemas.facts import Fact
 from streaming.spark.checkpoint import Checkpoint
 from streaming.spark.facts import ROWS_PER_FILE, CommitNote, FactsTable, rows_of
 from streaming.spark.health import BatchSummary, Health
+from streaming.spark.job_counts import JobCounts
 from streaming.spark.lost_records import Loss, LossFinder
 from streaming.spark.operator_output import FACT, REPORT, ShardReport
 from streaming.spark.session import DETECTION_POOL, scheduler_pool
@@ -37,7 +38,9 @@ class Batches:
         losses: LossFinder | None,
         appended: int,
         now_ms: Callable[[], int],
+        counts: JobCounts,
     ) -> None:
+        self._counts = counts
         self._table = table
         self._checkpoint = checkpoint
         self._health = health
@@ -58,19 +61,25 @@ class Batches:
         try:
             found = batch.where(F.col("kind") == REPORT).select("payload").collect()
             reports = [msgspec.json.decode(row.payload, type=ShardReport) for row in found]
-            self._health.add(BatchSummary(batch_id, self._took_ms, reports, self._loss(batch_id, reports)))
+            summary = BatchSummary(batch_id, self._took_ms, reports, self._loss(batch_id, reports))
+            self._health.add(summary)
+            self._counts.add(summary, self._now_ms())
             self._append(batch, batch_id, sum(report.facts for report in reports))
         finally:
             batch.unpersist()
             self._working = False
-            self._took_ms = round((time.monotonic() - began) * 1000)
+            took_s = time.monotonic() - began
+            self._took_ms = round(took_s * 1000)
+            self._counts.ended(took_s, self._now_ms())
         self._done = batch_id
 
     def report_loss_at_start(self, spark: SparkSession) -> None:
         """Report a loss that happened while nobody read: before the first batch, and once."""
         position = self._checkpoint.end_offsets(self._done)
         if self._losses is not None and position:
-            self._health.add_loss(self._losses.at_start(position))
+            loss = self._losses.at_start(position)
+            self._health.add_loss(loss)
+            self._counts.lost(loss.records)
             facts = self._health.facts(self._now_ms())
             if facts:
                 once = (f"{self._identity}-start", self._checkpoint.next_batch())
@@ -81,6 +90,7 @@ class Batches:
         facts = self._health.facts(self._now_ms(), HEARTBEAT_PATIENCE_MS, self._working)
         if facts:
             self._table.append(rows_of(spark, facts), self._note(self._done))
+            self._counts.appended(self._now_ms())
 
     def _append(self, batch: DataFrame, batch_id: int, count: int) -> None:
         if batch_id <= self._appended:  # it was cut short between append and commit
@@ -92,6 +102,7 @@ class Batches:
         if health:
             rows = rows.unionByName(rows_of(batch.sparkSession, health))
         self._table.append(rows, self._note(batch_id), 1 + count // ROWS_PER_FILE)
+        self._counts.appended(self._now_ms())
 
     def _loss(self, batch_id: int, reports: list[ShardReport]) -> Loss:
         if self._losses is None:

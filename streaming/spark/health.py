@@ -44,7 +44,7 @@ class Health:
         with self._lock:
             self._batch_id, self._batch_ms = account.batch_id, account.took_ms
             self._state_bytes |= {report.shard: report.state_bytes for report in account.reports}
-            for counts in _by_cluster(account.reports):
+            for counts in counts_by_cluster(account.reports):
                 if counts.events or counts.cluster in self.newest:
                     self._take(counts)
         self.add_loss(account.loss)
@@ -116,7 +116,7 @@ class Health:
         return "late" if lag_ms is not None and lag_ms > LATE_MS else "ok"
 
 
-def _by_cluster(reports: Iterable[ShardReport]) -> Iterable[ClusterCounts]:
+def counts_by_cluster(reports: Iterable[ShardReport]) -> Iterable[ClusterCounts]:
     """The shards' counts of a batch added up: a group is in one shard, so that groups add up too."""
     totals: dict[str, ClusterCounts] = {}
     for counts in (counts for report in reports for counts in report.cluster_counts):

@@ -21,6 +21,7 @@ from streaming.spark.checkpoint import SEED_FOLDER, Checkpoint, open_checkpoint
 from streaming.spark.facts import FactsTable
 from streaming.spark.failure import explained, root_of
 from streaming.spark.health import Health
+from streaming.spark.job_counts import JobCounts
 from streaming.spark.lost_records import LossFinder
 from streaming.spark.operator import STATE_SCHEMA, shard_operator
 from streaming.spark.operator_output import OUTPUT_SCHEMA
@@ -71,9 +72,15 @@ def plan_of(config: Config) -> Plan:
     )
 
 
-def run(spark: SparkSession, plan: Plan, stop: Event, started: Callable[[], None] = lambda: None) -> None:
-    """Run until ``stop`` is set. Raises MonitorError when the query fails."""
-    with _detection(spark, plan) as job:
+def run(
+    spark: SparkSession,
+    plan: Plan,
+    stop: Event,
+    started: Callable[[], None] = lambda: None,
+    counts: JobCounts | None = None,
+) -> None:
+    """Run until ``stop`` is set. ``counts`` follows the batches. Raises MonitorError when the query fails."""
+    with _detection(spark, plan, counts or JobCounts()) as job:
         if stop.is_set():
             return
         interval = f"{round(plan.trigger_seconds * 1000)} milliseconds"
@@ -89,7 +96,7 @@ def run(spark: SparkSession, plan: Plan, stop: Event, started: Callable[[], None
 
 def run_to_end(spark: SparkSession, plan: Plan) -> None:
     """Read what the source holds now, to its end, and return. Raises MonitorError when the query fails."""
-    with _detection(spark, replace(plan, health_seconds=None)) as job:
+    with _detection(spark, replace(plan, health_seconds=None), JobCounts()) as job:
         _finish(job.writer(plan.settings).trigger(availableNow=True).start())
 
 
@@ -115,11 +122,11 @@ class _Job:
 
 
 @contextmanager
-def _detection(spark: SparkSession, plan: Plan) -> Iterator[_Job]:
+def _detection(spark: SparkSession, plan: Plan, counts: JobCounts) -> Iterator[_Job]:
     """Open the checkpoint, end the batch that was cut short under its own settings, and put the plan's in force."""
     try:
         with scheduler_pool(spark, DETECTION_POOL):
-            job = _prepare(spark, plan)
+            job = _prepare(spark, plan, counts)
             job.checkpoint.mend()
             pending = job.checkpoint.pending()
             old = None if pending is None else job.checkpoint.settings_of(pending)
@@ -135,7 +142,7 @@ def _detection(spark: SparkSession, plan: Plan) -> Iterator[_Job]:
         raise MonitorError(f"query {QUERY_NAME} cannot run: {root_of(error.java_exception)}") from error
 
 
-def _prepare(spark: SparkSession, plan: Plan) -> _Job:
+def _prepare(spark: SparkSession, plan: Plan, counts: JobCounts) -> _Job:
     if isinstance(plan.source, KafkaSource):
         Brokers(spark, plan.source).require_topic()
     table = FactsTable(spark, plan.tables)
@@ -147,7 +154,7 @@ def _prepare(spark: SparkSession, plan: Plan) -> _Job:
     appended = max((n.batch_id for n in notes if n.identity == checkpoint.identity.identity), default=-1)
     health = Health(plan.health_seconds, notes[0].newest if notes else {}, _now_ms())
     losses = LossFinder(Brokers(spark, plan.source).earliest) if isinstance(plan.source, KafkaSource) else None
-    batches = Batches(table, checkpoint, health, losses, appended, _now_ms)
+    batches = Batches(table, checkpoint, health, losses, appended, _now_ms, counts)
     batches.report_loss_at_start(spark)
     return _Job(spark, plan, checkpoint, batches)
 

@@ -14,6 +14,7 @@ from streaming.projections.settings import projection_settings
 from streaming.projections.supervisor import keep_running
 from streaming.shutdown_signals import ended_by_signals
 from streaming.spark import job
+from streaming.spark.job_counts import JobCounts
 from streaming.spark.maintain import maintain_hourly
 from streaming.spark.session import build_session
 from streaming.spark.storage import Folder
@@ -23,9 +24,14 @@ END_WITHIN_S = 25
 log = logging.getLogger(__name__)
 
 
-def serve(config: Config, stop: Event | None = None, started: Callable[[], None] = lambda: None) -> None:
+def serve(
+    config: Config,
+    stop: Event | None = None,
+    started: Callable[[], None] = lambda: None,
+    counts: JobCounts | None = None,
+) -> None:
     """Run until SIGTERM, SIGINT or ``stop``: then within 30 s. Raises InUseError while another process writes
-    to the same tables or checkpoint, and MonitorError when detection fails.
+    to the same tables or checkpoint, and MonitorError when detection fails. ``counts`` follows the batches.
 
     What runs beside detection never ends it: what goes wrong there is logged.
     """
@@ -34,7 +40,7 @@ def serve(config: Config, stop: Event | None = None, started: Callable[[], None]
         spark = build_session("evenkeel", config.spark.spark_settings())
         try:
             with remote_leases(partial(Folder, spark), far, stop):
-                _detect(spark, config, stop, started)
+                _detect(spark, config, stop, started, counts)
         finally:
             stop.set()
             with _ignored(stop):
@@ -47,7 +53,9 @@ def written_by(config: Config) -> dict[str, str]:
     return {"tables.path": config.tables.path, "job.checkpoint": config.job.checkpoint}
 
 
-def _detect(spark: SparkSession, config: Config, stop: Event, started: Callable[[], None]) -> None:
+def _detect(
+    spark: SparkSession, config: Config, stop: Event, started: Callable[[], None], counts: JobCounts | None
+) -> None:
     beside = [Thread(target=work, name=work.__name__, daemon=True) for work in _beside(spark, config, stop)]
 
     def begin() -> None:
@@ -58,7 +66,7 @@ def _detect(spark: SparkSession, config: Config, stop: Event, started: Callable[
 
     try:
         if not stop.is_set():
-            job.run(spark, job.plan_of(config), stop, begin)
+            job.run(spark, job.plan_of(config), stop, begin, counts)
     finally:
         stop.set()
         for thread in beside:

@@ -50,11 +50,11 @@ def config_file(folder: Path, cluster: FakeCluster, more: str = "") -> str:
     return str(path)
 
 
-def stopped_when(true: Callable[[], bool], then: signal.Signals = signal.SIGTERM) -> None:
+def stopped_when(true: Callable[[], bool], then: signal.Signals = signal.SIGTERM, seconds: float = 10) -> None:
     """Send a signal to this process once something has happened, at the latest after some seconds."""
 
     def watch() -> None:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + seconds
         while not true() and time.monotonic() < deadline:
             time.sleep(0.02)
         os.kill(os.getpid(), then)

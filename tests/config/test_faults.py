@@ -92,7 +92,7 @@ def test_value_that_is_not_allowed(text: str, expected: str, tmp_path: Path) -> 
          "tables.retention_days.facts?"),
         ("[[groups]]\nalwayson = true", "groups[0].alwayson = true: unknown key; did you mean groups[0].always_on?"),
         ("_env_file = 'x'", '_env_file = "***": unknown key; use one of source, tables, job, spark, timing, collector, '
-         "notify, web, groups, log"),
+         "notify, web, metrics, groups, log"),
     ],
 )  # fmt: skip
 def test_unknown_key_names_what_may_be_meant(text: str, expected: str, tmp_path: Path) -> None:

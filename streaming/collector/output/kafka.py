@@ -71,8 +71,8 @@ def _check_reachable(servers: list[str]) -> None:
 class KafkaOutput:
     """``emit`` only puts events into the backlog; all else is the thread's.
 
-    ``sent`` counts events. ``losses`` rises when events were lost and Kafka takes others again: it is time to tell
-    everything once more.
+    ``sent`` counts events. ``is_away``: Kafka takes none now. ``losses`` rises when events were lost and Kafka takes
+    others again: it is time to tell everything once more.
     """
 
     def __init__(self, connect: Callable[[], Producer], topic: str, limit_bytes: int) -> None:
@@ -84,7 +84,7 @@ class KafkaOutput:
         self._stopping = Event()
         self._in_flight = _InFlight()
         self._lost = 0
-        self._is_away = False
+        self.is_away = False
         self._given_up_before = 0
         self._thread = Thread(target=self._run, name="kafka", daemon=True)
 
@@ -155,12 +155,12 @@ class KafkaOutput:
 
     def _note_absence(self, is_away: bool, why: str) -> None:
         """Say when Kafka goes and when it is back, once each."""
-        if is_away and not self._is_away:
-            self._is_away = True
+        if is_away and not self.is_away:
+            self.is_away = True
             self._given_up_before = self.backlog.given_up
             log.warning("Kafka is away: %s; events wait in memory", why)
-        elif not is_away and self._is_away:
-            self._is_away = False
+        elif not is_away and self.is_away:
+            self.is_away = False
             given_up = self.backlog.given_up - self._given_up_before
             self.losses += given_up > 0
             log.warning("Kafka takes events again; %s still wait, %s were dropped", len(self.backlog), given_up)

@@ -24,6 +24,7 @@ SWITCHED_OFF = "running info is switched off"
 GRPC_CLIENT = "a gRPC client: its proxy answers for it"
 STILL_BUSY = "the last request is still on its way"
 OTHER_GROUP = "asked for another group a moment ago"
+BACKING_OFF = "backing off after "
 STEPS = 3  # more doublings than this change nothing
 
 
@@ -147,7 +148,7 @@ class ClientSchedule:
         if client.is_busy:
             return STILL_BUSY
         if client.trouble and max(client.free_ts, client.due_ts[group]) > now:
-            return f"backing off after {client.trouble}"
+            return f"{BACKING_OFF}{client.trouble}"
         if is_wanted and client.may_be_asked_out_of_turn(now):
             return None
         if self._due_ts(client, group) > now:

@@ -3,12 +3,14 @@
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.group_probe import GroupProbe
 from streaming.collector.probing.memory import Memory
+from streaming.collector.probing.not_asked import NotAsked
 from streaming.collector.probing.offset_schedule import waits
 from streaming.collector.probing.policy import GROUPS_MS, Policy
 from streaming.collector.probing.request_load import Load, estimate
@@ -84,6 +86,12 @@ class ClusterProbe:
         """Brokers that have never told which groups they know."""
         return tuple(sorted(self._view.brokers.addresses.keys() - self._learned_ts.keys()))
 
+    @property
+    def has_broker(self) -> bool:
+        """Whether any broker is known that gives what it is asked for."""
+        silent = self._view.silent.keys()
+        return any(silent.isdisjoint((name, _for_its_groups(name))) for name in self._view.brokers.addresses)
+
     def recall(self, memory: Memory | None) -> None:
         """Take over what was known before this start. A group that had members then may have lost them since."""
         now = self._view.clock.steady_ms()
@@ -107,6 +115,13 @@ class ClusterProbe:
             log.warning("%s: the clock was set %s by %.1f s", self._view.cluster, where, abs(moved_ms) / 1000)
         if moved_ms < 0:
             self._view.translation.set_back(-moved_ms)
+
+    def not_asked(self) -> Counter[NotAsked]:
+        """How many clients were due and not asked in the last round of their group, by why."""
+        found = Counter[NotAsked]()
+        for group in self._groups.values():
+            found.update(group.not_asked)
+        return found
 
     def load(self, policy: Policy) -> tuple[int, int, Load]:
         """Groups with members and without, as of the last round, and the requests a second that they cost."""
@@ -157,10 +172,10 @@ class ClusterProbe:
         reply = await self._view.ask(broker, requests.subscription_groups(), Lane.TABLES)
         settings, failure = bodies.group_settings(reply)
         if settings is None:
-            self._view.note(f"{broker} for its groups", failure)
+            self._view.note(_for_its_groups(broker), failure)
             return
         self._learned_ts[broker] = self._view.clock.steady_ms()
-        self._view.note(f"{broker} for its groups", None)
+        self._view.note(_for_its_groups(broker), None)
         modes = await self._view.ask(broker, requests.message_request_modes(), Lane.TABLES)
         self._popping[broker] = bodies.popping_groups(modes) or frozenset()
         self._settings[broker] = settings
@@ -246,3 +261,8 @@ class ClusterProbe:
         self._recorded_settings.pop(name, None)
         self._view.clients.forget_group(name)
         self._view.offsets.forget_group(name)
+        self._view.lags.forget_group(name)
+
+
+def _for_its_groups(broker: str) -> str:
+    return f"{broker} for its groups"

@@ -9,6 +9,7 @@ from schemas.events import AnyEvent
 from streaming.collector.probing.broker_directory import BrokerDirectory
 from streaming.collector.probing.client_schedule import ClientSchedule
 from streaming.collector.probing.group_directory import GroupDirectory
+from streaming.collector.probing.lag import Lags
 from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.route_probe import RouteProbe
@@ -49,6 +50,7 @@ class ClusterView:
         self.groups = GroupDirectory(policy)
         self.clients = ClientSchedule(policy)
         self.offsets = OffsetSchedule(policy)
+        self.lags = Lags()
         self.routing = RouteSchedule(policy)
         self.translation = ClusterTranslation(cluster, source, policy.confirms)
         self.name_servers = NameServers(client, tuple(namesrv), policy.timeout_ms / 1000)

@@ -1,6 +1,7 @@
 """One round of one group: its members from every broker, then offsets and running infos, then the marker."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable
 
 from schemas.identity import retry_topic
@@ -9,6 +10,7 @@ from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.follow_ups import FollowUps
 from streaming.collector.probing.lists import confirmed, is_about_client
 from streaming.collector.probing.memory import Remembered
+from streaming.collector.probing.not_asked import NO_BROKER, NotAsked, reason_of
 from streaming.collector.probing.policy import KEEP_WATCHING_MS, RUNNING_INFO_TIMEOUT_MS, SLOW_ANSWER_MS
 from streaming.collector.probing.request_load import Footprint
 from streaming.collector.probing.unread_queues import REASON, UnreadQueues
@@ -57,6 +59,11 @@ class GroupProbe:
         """The topics that it is known to consume, its retry topic among them."""
         return self._group.topics
 
+    @property
+    def not_asked(self) -> Counter[NotAsked]:
+        """How many clients were due and not asked in the last round, by why."""
+        return Counter(reason_of(why) for why in self._not_asked.values())
+
     def footprint(self) -> Footprint:
         """What the group, as it was in the last round, costs in requests."""
         clients = {client_id for ids in self._members.values() for client_id in ids}
@@ -91,6 +98,7 @@ class GroupProbe:
         """Ask, tell every event as it comes, and end with the marker."""
         brokers = self._brokers_to_ask()
         self._group.forget(self._group.brokers.keys() - brokers)
+        self._view.lags.keep_brokers(self.name, brokers)
         self._group.begin_round(started_ts)
         self._members, self._asked, self._not_asked = {}, [], {}
         self._record_meta(started_ts, brokers)
@@ -168,6 +176,7 @@ class GroupProbe:
         self._view.offsets.answered(self.name, broker, reply.steady_ms, answer.table)
         if answer.code != SUCCESS:
             return
+        self._view.lags.answered(self.name, broker, answer.table or ())
         committed = {row.topic for row in answer.table or ()}
         self._unread.stored(broker, committed)
         if self._view.policy.backlogs and not any(self._members.values()):
@@ -210,7 +219,7 @@ class GroupProbe:
         broker = self._asked_through.next(client_id, self._members)
         if broker is None:
             self._view.clients.not_sent(client_id)
-            self._not_asked[client_id] = "no broker that answers lists it"
+            self._not_asked[client_id] = NO_BROKER
             return
         request = requests.running_info(self.name, client_id)
         self._asked.append(client_id)

@@ -10,9 +10,10 @@ from streaming.collector.translation.answers import SUCCESS, refusal
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.breaker import Breaker
 from streaming.collector.wire.clock import Clock
-from streaming.collector.wire.connection import Connection, Unreachable, connect
+from streaming.collector.wire.connection import Connection, TimedOut, Unreachable, connect
 from streaming.collector.wire.frames import Frame
 from streaming.collector.wire.read_budget import Budget
+from streaming.collector.wire.request_counts import Outcome, RequestCounts
 from streaming.collector.wire.requests import Request
 
 JUST_NOW = "not asked: it did not answer a moment ago"
@@ -31,7 +32,7 @@ class Lane(Enum):
 
 
 class Reply(NamedTuple):
-    """``ts`` is when it was asked, epoch milliseconds. ``frame`` None: no answer, and ``error`` says how.
+    """``ts`` is when it was asked, epoch milliseconds. ``frame`` None: no answer, and ``error`` and ``missed`` say how.
 
     ``steady_ms`` is the same moment by the clock that never steps.
     """
@@ -41,6 +42,7 @@ class Reply(NamedTuple):
     frame: Frame | None
     error: str | None = None
     steady_ms: int = 0
+    missed: Outcome | None = None
 
     @property
     def refusal(self) -> str | None:
@@ -49,9 +51,17 @@ class Reply(NamedTuple):
             return None
         return refusal(self.frame.code, self.frame.remark)
 
+    @property
+    def outcome(self) -> Outcome:
+        if self.missed is not None:
+            return self.missed
+        return Outcome.ANSWERED if self.refusal is None else Outcome.REFUSED
+
 
 class RemotingClient:
-    """``timeout_s`` holds for connecting; each request brings its own. ``asked`` counts the requests."""
+    """``timeout_s`` holds for connecting; each request brings its own. ``asked`` counts the requests, ``counts`` what
+    came of them.
+    """
 
     def __init__(
         self,
@@ -61,6 +71,7 @@ class RemotingClient:
         clock: Clock | None = None,
     ) -> None:
         self.asked = 0
+        self.counts = RequestCounts()
         self.clock = clock or Clock()
         self._timeout_s = timeout_s
         self._tls = tls
@@ -77,7 +88,9 @@ class RemotingClient:
         if self._credentials is not None:
             request = request._replace(fields=self._credentials.signed(request.fields))
         self.asked += 1
-        return await endpoint.ask(request, timeout_s)
+        reply = await endpoint.ask(request, timeout_s)
+        self.counts.add(request.code, reply.outcome, reply.dur_ms / 1000)
+        return reply
 
     def begin_round(self) -> None:
         """An address that did not answer in the last round gets one request, to see if it answers again."""
@@ -121,7 +134,7 @@ class _Endpoint:
     async def ask(self, request: Request, timeout_s: float) -> Reply:
         async with self._room:
             if self._breaker.is_open:
-                return Reply(self._clock.now_ms(), 0, None, JUST_NOW, self._clock.steady_ms())
+                return Reply(self._clock.now_ms(), 0, None, JUST_NOW, self._clock.steady_ms(), Outcome.NOT_SENT)
             self._breaker.sent()
             ts, steady_ms, started = self._clock.now_ms(), self._clock.steady_ms(), time.perf_counter()
             try:
@@ -130,7 +143,7 @@ class _Endpoint:
                 frame = await connection.ask(request, timeout_s)
             except Unreachable as error:
                 self._breaker.failed()
-                return Reply(ts, _ms_since(started), None, str(error), steady_ms)
+                return Reply(ts, _ms_since(started), None, str(error), steady_ms, _missed(error))
             self._breaker.answered()
             return Reply(ts, _ms_since(started), frame, None, steady_ms)
 
@@ -150,6 +163,12 @@ class _Endpoint:
                     self._host, self._port, self._tls, self._connect_timeout_s, self._budget
                 )
             return self._connection
+
+
+def _missed(error: Unreachable) -> Outcome:
+    if str(error) == JUST_NOW:
+        return Outcome.NOT_SENT
+    return Outcome.TIMED_OUT if isinstance(error, TimedOut) else Outcome.UNREACHABLE
 
 
 def _ms_since(started: float) -> float:

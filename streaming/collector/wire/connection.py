@@ -15,6 +15,10 @@ class Unreachable(CollectorError):
     """There was no answer: no connection, none in time, or the connection broke."""
 
 
+class TimedOut(Unreachable):
+    """No connection, or no answer, in time."""
+
+
 class Connection(asyncio.Protocol):
     """A broken connection stays broken: a request then raises Unreachable, and the caller opens a new one."""
 
@@ -75,7 +79,7 @@ class Connection(asyncio.Protocol):
     def _time_out(self, opaque: int, timeout_s: float) -> None:
         answer = self._waiting.pop(opaque, None)
         if answer is not None and not answer.done():
-            answer.set_exception(Unreachable(f"no answer within {timeout_s:g} s"))
+            answer.set_exception(TimedOut(f"no answer within {timeout_s:g} s"))
         self.close("dropped, since another request on the connection timed out")
 
     def connection_made(self, transport: Any) -> None:
@@ -108,7 +112,7 @@ async def connect(host: str, port: int, tls: ssl.SSLContext | None, timeout_s: f
         )
         _, connection = await asyncio.wait_for(opening, timeout_s)
     except (TimeoutError, asyncio.TimeoutError):  # two classes on Python 3.10
-        raise Unreachable(f"no connection within {timeout_s:g} s") from None
+        raise TimedOut(f"no connection within {timeout_s:g} s") from None
     except (OSError, ValueError) as error:
         raise Unreachable(f"no connection: {_why(error)}") from None
     return connection

@@ -48,13 +48,13 @@ class Watch:
         """The time by which ages are counted: of tables that a replay made, the newest that they tell."""
         return self.known.newest_ts() if self.is_past else wall_ms()
 
-    def keep_reading(self, stop: Event) -> None:
+    def keep_reading(self, stop: Event, poll_s: float = POLL_S) -> None:
         """Until ``stop``. An error is logged once, shown on the pages, and tried again."""
         while not stop.is_set():
             try:
                 self.read()
                 self.error = None
-                pause = POLL_S
+                pause = poll_s
             except Exception as error:
                 said = str(error).split("\n", 1)[0] or type(error).__name__
                 if said != self.error:

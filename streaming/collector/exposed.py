@@ -1,0 +1,125 @@
+"""What a collector exposes to Prometheus, and why it does not do its work."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from streaming.collector.output.kafka import KafkaOutput
+from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
+from streaming.collector.probing.cluster_view import ClusterView
+from streaming.collector.probing.lag import Lags, TopicLag
+from streaming.collector.probing.not_asked import NotAsked
+from streaming.collector.wire.request_counts import RequestCounts
+from streaming.metrics import catalogue as m
+from streaming.metrics.series import Histogram, Series, label, seconds, within
+
+ROUND_BOUNDS_S = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+MISSED_ROUNDS = 3
+PATIENCE_MS = 10_000
+TopicItem = tuple[str, str, str, TopicLag]  # cluster, group, topic
+
+
+@dataclass
+class ClusterCounts:
+    """Of one cluster, as of its last round. The collector's loop replaces whole values; others read them."""
+
+    cluster: str
+    interval_ms: int
+    requests: RequestCounts
+    lags: Lags
+    rounds: Histogram = field(default_factory=lambda: Histogram(ROUND_BOUNDS_S))
+    failed: int = 0
+    round_ts: int | None = None
+    watched: int = 0
+    empty: int = 0
+    silent: int = 0
+    brokers_answer: bool = True
+    not_asked: Counter[NotAsked] = field(default_factory=Counter)
+
+    def round_ended(self, report: RoundReport, view: ClusterView, probe: ClusterProbe) -> None:
+        self.rounds.add(report.took_s)
+        self.watched, self.empty = view.groups.counts()
+        self.silent = len(report.silent)
+        self.brokers_answer = probe.has_broker
+        self.not_asked = probe.not_asked()
+        self.round_ts = view.clock.now_ms()
+
+
+class CollectorExposed:
+    """``limit``: of the series of single groups and topics."""
+
+    def __init__(
+        self, clusters: Sequence[ClusterCounts], limit: int, output: KafkaOutput | None, now_ms: Callable[[], int]
+    ) -> None:
+        self._clusters = clusters
+        self._limit = limit
+        self._output = output
+        self._now_ms = now_ms
+
+    def series(self) -> Iterator[Series]:
+        for one in self._clusters:
+            yield from _of_cluster(one)
+        if self._output is not None:
+            yield from _of_output(self._output)
+        yield from lag_series(self._clusters, self._limit)
+
+    def troubles(self) -> list[str]:
+        return list(self._troubles())
+
+    def _troubles(self) -> Iterator[str]:
+        now = self._now_ms()
+        for one in self._clusters:
+            longest_ms = MISSED_ROUNDS * one.interval_ms + PATIENCE_MS
+            if one.round_ts is None:
+                yield f"cluster {one.cluster}: no round has ended yet"
+            elif now - one.round_ts > longest_ms:
+                yield f"cluster {one.cluster}: no round has ended for {(now - one.round_ts) // 1000} s"
+            elif not one.brokers_answer:
+                yield f"cluster {one.cluster}: no broker answers"
+        if self._output is not None and self._output.is_away:
+            yield "Kafka takes no events"
+
+
+def lag_series(clusters: Sequence[ClusterCounts], limit: int) -> Iterator[Series]:
+    """The largest lag first. What is left out is counted, and part of its cluster's."""
+    items = [(one.cluster, *item) for one in clusters for item in one.lags.by_topic()]
+    totals = Counter({one.cluster: 0 for one in clusters})
+    for cluster, _, _, lag in items:
+        totals[cluster] += lag.messages
+    for cluster, messages in totals.items():
+        yield Series(m.LAG_OF_CLUSTER, (label(cluster),), messages)
+    kept, left_out = within(limit, map(_of_topic, sorted(items, key=lambda item: (-item[3].messages, item[:3]))))
+    yield from kept
+    yield Series(m.LEFT_OUT, ("topics",), left_out)
+
+
+def _of_topic(item: TopicItem) -> list[Series]:
+    *names, lag = item
+    labels = tuple(map(label, names))
+    found = [Series(m.LAG, labels, lag.messages)]
+    return found if lag.stored_ts is None else [*found, Series(m.LAG_TIME, labels, seconds(lag.stored_ts))]
+
+
+def _of_cluster(one: ClusterCounts) -> Iterator[Series]:
+    name = label(one.cluster)
+    for code, outcome, number in one.requests.counts():
+        yield Series(m.REQUESTS, (name, code.name, outcome.value), number)
+    for code, durations in one.requests.durations():
+        yield Series(m.REQUEST_DURATION, (name, code.name), durations)
+    yield Series(m.ROUND_DURATION, (name,), one.rounds.durations())
+    yield Series(m.ROUND_INTERVAL, (name,), seconds(one.interval_ms))
+    yield Series(m.ROUNDS_FAILED, (name,), one.failed)
+    if one.round_ts is not None:
+        yield Series(m.ROUND_TIME, (name,), seconds(one.round_ts))
+    yield Series(m.COLLECTED_GROUPS, (name, "watched"), one.watched)
+    yield Series(m.COLLECTED_GROUPS, (name, "empty"), one.empty)
+    yield Series(m.SILENT, (name,), one.silent)
+    for reason in NotAsked:
+        yield Series(m.NOT_ASKED, (name, reason.value), one.not_asked[reason])
+
+
+def _of_output(output: KafkaOutput) -> Iterator[Series]:
+    yield Series(m.EVENTS_SENT, (), output.sent)
+    yield Series(m.EVENTS_DROPPED, (), output.backlog.given_up)
+    yield Series(m.EVENTS_WAITING, (), len(output.backlog))
+    yield Series(m.KAFKA_AWAY, (), float(output.is_away))

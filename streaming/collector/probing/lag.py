@@ -1,0 +1,60 @@
+"""How many messages each group has not consumed yet, by the offsets that brokers gave last. Pure."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from streaming.collector.translation.answers import OffsetRow
+
+
+class TopicLag(NamedTuple):
+    """Of a group and topic. ``messages`` wait; ``stored_ts``: when the message was stored that was consumed last in the
+    queue that is furthest behind, epoch ms; None: not known, or no message waits.
+    """
+
+    messages: int
+    stored_ts: int | None
+
+
+class Lags:
+    """By group, broker and topic. One thread changes it; another may ask for ``by_topic``."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, dict[str, dict[str, TopicLag]]] = {}
+
+    def answered(self, group: str, broker: str, rows: Iterable[OffsetRow]) -> None:
+        """All topics of the group on one broker."""
+        topics: dict[str, TopicLag] = {}
+        for row in rows:
+            topics[row.topic] = _sum(topics.get(row.topic), _of_queue(row))
+        self._groups[group] = {**self._groups.get(group, {}), broker: topics}
+
+    def keep_brokers(self, group: str, brokers: Iterable[str]) -> None:
+        """Drop what was said by brokers that the group has no longer."""
+        if group in self._groups:
+            wanted = set(brokers)
+            self._groups[group] = {name: lags for name, lags in self._groups[group].items() if name in wanted}
+
+    def forget_group(self, group: str) -> None:
+        self._groups.pop(group, None)
+
+    def by_topic(self) -> Iterator[tuple[str, str, TopicLag]]:
+        """Group, topic and lag."""
+        for group, brokers in list(self._groups.items()):
+            topics: dict[str, TopicLag] = {}
+            for lags in brokers.values():
+                for topic, lag in lags.items():
+                    topics[topic] = _sum(topics.get(topic), lag)
+            for topic, lag in topics.items():
+                yield group, topic, lag
+
+
+def _of_queue(row: OffsetRow) -> TopicLag:
+    waiting = max(0, (row.broker_offset or 0) - (row.consumer_offset or 0))
+    return TopicLag(waiting, (row.last_timestamp or None) if waiting else None)
+
+
+def _sum(one: TopicLag | None, other: TopicLag) -> TopicLag:
+    if one is None:
+        return other
+    known = [ts for ts in (one.stored_ts, other.stored_ts) if ts is not None]
+    return TopicLag(one.messages + other.messages, min(known, default=None))

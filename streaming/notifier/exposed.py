@@ -1,0 +1,96 @@
+"""What a notifier exposes to Prometheus, and why it does not do its work. Pure but for a lock."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from threading import Lock
+from typing import NamedTuple
+
+from streaming.metrics import catalogue as m
+from streaming.metrics.series import Series, label, seconds
+from streaming.notices import MonitorTrouble
+from streaming.notifier.monitor_health import MonitorLimits
+from streaming.notifier.open_alerts import ClusterHealth
+from streaming.notifier.sink_worker import SinkStatus
+
+OUTCOMES = ("delivered", "repeated", "failed", "missed")
+MOST_CLUSTERS = 100  # facts name them, and events are where those come from
+
+
+class NotifierStatus(NamedTuple):
+    """A notifier that delivers, at one moment. ``read_ts``: when facts were last read, 0: never.
+
+    ``unsaved``: why its position cannot be written; None while it can. ``unseen``: clusters in trouble.
+    """
+
+    read_ts: int
+    unsaved: str | None
+    sinks: tuple[SinkStatus, ...]
+    troubles: tuple[MonitorTrouble, ...] = ()
+    unseen: Collection[str] = ()
+    health: Mapping[str, ClusterHealth] = {}
+
+
+class NotifierCounts:
+    """Counts go on while a notifier fails and starts again. ``status``: None while it does not deliver."""
+
+    def __init__(self) -> None:
+        self.status: NotifierStatus | None = None
+        self._notices: Counter[tuple[str, str]] = Counter()
+        self._lock = Lock()
+
+    def count(self, sink: str, outcome: str) -> None:
+        with self._lock:
+            self._notices[sink, outcome] += 1
+
+    def series(self) -> list[Series]:
+        status = self.status
+        with self._lock:
+            notices = Counter(self._notices)
+        sinks = sorted({name for name, _ in notices} | {one.name for one in (status.sinks if status else ())})
+        found = [Series(m.DELIVERING, (), float(status is not None))]
+        found += [Series(m.NOTICES, (label(name), word), notices[name, word]) for name in sinks for word in OUTCOMES]
+        return found if status is None else [*found, *_series(status)]
+
+    def troubles(self, limits: MonitorLimits, now_ms: int) -> list[str]:
+        """Why it does not do its work, as far as it can know."""
+        status = self.status
+        if status is None:
+            return ["this notifier does not deliver: another one does, or it has failed (its log says which)"]
+        return list(_troubles(status, limits, now_ms))
+
+
+def _series(status: NotifierStatus) -> Iterator[Series]:
+    if status.read_ts:
+        yield Series(m.NOTIFIER_READ_TIME, (), seconds(status.read_ts))
+    for cluster, health in sorted(status.health.items())[:MOST_CLUSTERS]:
+        yield Series(m.NOTIFIER_HEALTH_TIME, (label(cluster),), seconds(health.health_ts))
+    kinds = Counter((trouble.cluster, trouble.kind) for trouble in status.troubles)
+    for (cluster, kind), number in kinds.most_common(MOST_CLUSTERS):
+        yield Series(m.TROUBLES, (label(cluster), kind), number)
+    for sink in status.sinks:
+        yield from _of_sink(sink)
+
+
+def _of_sink(sink: SinkStatus) -> Iterator[Series]:
+    name = (label(sink.name),)
+    yield Series(m.SINK_FAILING, name, float(sink.failing is not None))
+    yield Series(m.SINK_PAGES, name, sink.open_pages)
+    yield Series(m.SINK_WAITING, name, sink.waiting)
+    if sink.taken_ts is not None:
+        yield Series(m.SINK_TAKEN_TIME, name, seconds(sink.taken_ts))
+
+
+def _troubles(status: NotifierStatus, limits: MonitorLimits, now_ms: int) -> Iterator[str]:
+    if not status.read_ts:
+        yield "the facts have not been read yet"
+    elif now_ms - status.read_ts > limits.blind_ms:
+        yield f"the facts have not been read for {(now_ms - status.read_ts) // 1000} s"
+    if status.unsaved is not None:
+        yield f"the notifier's state cannot be written: {status.unsaved}"
+    for sink in status.sinks:
+        if sink.failing is not None:
+            yield f"sink {sink.name} accepts no pages: {sink.failing}"
+        if sink.unsaved is not None:
+            yield f"the state of sink {sink.name} cannot be written: {sink.unsaved}"
+    for cluster in sorted(status.unseen):
+        yield f"{f'cluster {cluster}' if cluster else 'the job'}: no facts, no rounds, or old ones"

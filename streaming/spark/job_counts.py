@@ -1,0 +1,114 @@
+"""What the driver has seen of its batches since the job started, for Prometheus and /readyz. Pure."""
+
+from collections import Counter
+from collections.abc import Iterator
+from threading import Lock
+
+from streaming.core.shard import ClusterCounts
+from streaming.metrics import catalogue as m
+from streaming.metrics.series import Histogram, Series, label, seconds
+from streaming.spark.health import BatchSummary, counts_by_cluster
+
+BATCH_BOUNDS_S = (0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 40, 80)
+MOST_CLUSTERS = 100  # events name them, and anybody may send some
+NOT_KNOWN = ""  # the cluster of records that cannot be read, and of all beyond the most
+COUNTED = {
+    m.JOB_EVENTS: "events",
+    m.JOB_ROUNDS: "rounds",
+    m.JOB_QUARANTINED: "quarantined",
+    m.JOB_UNANSWERED: "brokers_unanswered",
+}
+
+
+class JobCounts:
+    """The batches' thread and that of the heartbeat add; others read."""
+
+    def __init__(self) -> None:
+        self._batches = Histogram(BATCH_BOUNDS_S)
+        self._batch_ts: int | None = None
+        self._append_ts: int | None = None
+        self._facts = self._lost = 0
+        self._state_bytes: dict[int, int] = {}
+        self._counts = {metric: Counter[str]() for metric in COUNTED}
+        self._newest: dict[str, int] = {}
+        self._rounds_ts: dict[str, int] = {}
+        self._lock = Lock()
+
+    def add(self, batch: BatchSummary, now_ms: int) -> None:
+        """What a batch has read."""
+        with self._lock:
+            self._lost += batch.loss.records
+            self._facts += sum(report.facts for report in batch.reports)
+            self._state_bytes |= {report.shard: report.state_bytes for report in batch.reports}
+            for one in counts_by_cluster(batch.reports):
+                self._count(one, now_ms)
+
+    def lost(self, records: int) -> None:
+        """Before the first batch, while nobody read."""
+        with self._lock:
+            self._lost += records
+
+    def ended(self, took_s: float, now_ms: int) -> None:
+        with self._lock:
+            self._batches.add(took_s)
+            self._batch_ts = now_ms
+
+    def appended(self, now_ms: int) -> None:
+        with self._lock:
+            self._append_ts = now_ms
+
+    def series(self) -> list[Series]:
+        with self._lock:
+            return list(self._series())
+
+    def troubles(self, configured: tuple[str, ...], blind_ms: int, late_ms: int, now_ms: int) -> list[str]:
+        """Why the job does not do its work: facts are not written, no rounds come, or they are old.
+
+        ``configured``: clusters whose rounds must come, beside those that have come.
+        """
+        with self._lock:
+            return list(self._troubles(configured, blind_ms, late_ms, now_ms))
+
+    def _count(self, one: ClusterCounts, now_ms: int) -> None:
+        """Only events make a cluster known: the key of a damaged record may name any."""
+        if one.events and one.cluster not in self._newest and len(self._newest) < MOST_CLUSTERS:
+            self._newest[one.cluster] = 0
+        name = one.cluster if one.cluster in self._newest else NOT_KNOWN
+        for metric, field in COUNTED.items():
+            self._counts[metric][name] += getattr(one, field)
+        if name:
+            self._newest[name] = max(self._newest[name], one.newest_round_ts or 0)
+        if name and one.rounds:
+            self._rounds_ts[name] = now_ms
+
+    def _series(self) -> Iterator[Series]:
+        yield Series(m.JOB_BATCHES, (), self._batches.durations())
+        for metric, ts in ((m.JOB_BATCH_TIME, self._batch_ts), (m.JOB_APPEND_TIME, self._append_ts)):
+            if ts is not None:
+                yield Series(metric, (), seconds(ts))
+        yield Series(m.JOB_STATE, (), sum(self._state_bytes.values()))
+        yield Series(m.JOB_FACTS, (), self._facts)
+        yield Series(m.JOB_LOST, (), self._lost)
+        for cluster, newest_ts in self._newest.items():
+            if newest_ts:
+                yield Series(m.JOB_ROUND_TIME, (label(cluster),), seconds(newest_ts))
+        for metric, counter in self._counts.items():
+            for cluster in (*self._newest, NOT_KNOWN):
+                yield Series(metric, (label(cluster),), counter[cluster])
+
+    def _troubles(self, configured: tuple[str, ...], blind_ms: int, late_ms: int, now_ms: int) -> Iterator[str]:
+        if self._append_ts is None:
+            yield "no facts have been written since the job started"
+        elif now_ms - self._append_ts > blind_ms:
+            yield f"no facts have been written for {(now_ms - self._append_ts) // 1000} s"
+        clusters = sorted({*configured, *self._newest})
+        if not clusters:
+            yield "no round of any cluster has come since the job started"
+        for cluster in clusters:
+            rounds_ts, newest_ts = self._rounds_ts.get(cluster), self._newest.get(cluster, 0)
+            if rounds_ts is None:
+                yield f"cluster {cluster}: no round has come since the job started"
+            elif now_ms - rounds_ts > blind_ms:
+                yield f"cluster {cluster}: no round has come for {(now_ms - rounds_ts) // 1000} s"
+            elif newest_ts and now_ms - newest_ts > late_ms:
+                yield f"cluster {cluster}: the newest round is {(now_ms - newest_ts) // 1000} s old"
