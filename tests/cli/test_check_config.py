@@ -18,7 +18,7 @@ def test_defaults_file_is_ok_and_changes_nothing(capsys: pytest.CaptureFixture[s
     assert main(["check-config", str(DEFAULTS)]) == 0
     out = capsys.readouterr().out
     assert out.startswith("ok\n\nOther than the defaults:\n  nothing\n\nIn effect:\n  source ")
-    assert out.count("\n") == 16
+    assert out.count("\n") == 17
 
 
 def test_without_a_file_the_environment_alone_counts(
