@@ -1,10 +1,16 @@
-"""``evenkeel demo``: a real Kafka and the real job, recordings of a real RocketMQ and a simulated fleet."""
+"""Show recordings of a real RocketMQ and a simulated fleet, live: a real Kafka, the real job, pages in a browser."""
 
 import argparse
+import socket
+import sys
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from shlex import quote
+from threading import Event, Thread
 
+from streaming.config import Alerts, Config, Notify, Tables, Web
 from streaming.demo.example_queries import example_queries
 from streaming.demo.fleet import demo_templates
 from streaming.demo.live_run import TOPIC, DemoRun
@@ -18,6 +24,8 @@ from streaming.wording.numbers import counted
 
 FOLDER = Path("data", "demo")
 PARTITIONS = 4
+HOST, PORT = "127.0.0.1", 8400
+ENDING_S = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,10 +57,49 @@ def run(arguments: argparse.Namespace) -> int:
             stack.callback(kafka.stop)
             kafka.start()
             kafka.create_topic(TOPIC, PARTITIONS)
-        show = DemoRun(terminal, scenarios, templates, kafka.bootstrap_servers, folder, arguments.seconds)
+        address = _free_address()
+        show = DemoRun(
+            terminal, scenarios, templates, kafka.bootstrap_servers, folder, arguments.seconds, f"http://{address}/"
+        )
+        stack.enter_context(_pages(address, folder, show.tables))
         show.run()
     _print_summary(terminal, show, time.monotonic() - began)
     return 0
+
+
+def _free_address() -> str:
+    """Where the pages are by default, else with another port."""
+    with socket.socket() as probe:
+        try:
+            probe.bind((HOST, PORT))
+        except OSError:
+            probe.bind((HOST, 0))
+        return f"{HOST}:{probe.getsockname()[1]}"
+
+
+@contextmanager
+def _pages(address: str, folder: Path, tables: Path) -> Iterator[None]:
+    """The pages of the tables, served by this process."""
+    from streaming.web.from_config import web_settings
+    from streaming.web.live.watch import Watch
+    from streaming.web.server import keep_serving
+
+    config = Config(
+        tables=Tables(path=str(tables)), web=Web(listen=address), notify=Notify(state=str(folder / "notifier"))
+    )
+    watch, stop = Watch(config.tables.path), Event()
+    threads = [
+        Thread(target=watch.keep_reading, args=(stop,), name="web-reader", daemon=True),
+        Thread(target=keep_serving, args=(web_settings(config, Alerts()), watch, stop), name="web", daemon=True),
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(ENDING_S)
 
 
 def _print_summary(terminal: Terminal, show: DemoRun, took_s: float) -> None:
@@ -64,4 +111,5 @@ def _print_summary(terminal: Terminal, show: DemoRun, took_s: float) -> None:
     played = counted(show.records, "record")
     fired = counted(show.output.alerts_fired, "alert")
     terminal.say(f"\n{played} played, {fired} fired, {took_s:.0f} s in all. Tables: {show.tables}\n")
+    terminal.say(f"The pages again: {quote(sys.executable)} -m streaming web --tables {quote(str(show.tables))}\n")
     terminal.say(example_queries(show.tables))

@@ -8,7 +8,20 @@ from streaming.config.load import Loaded, load_config, read_config
 from streaming.config.load_alerts import faults_of_alerts, load_alerts
 from streaming.config.options import producer_arguments
 from streaming.config.secrets import secret_at
-from streaming.config.sections import Collector, Config, Job, Log, Metrics, Retention, Rule, Source, Spark, Tables, Web
+from streaming.config.sections import (
+    Collector,
+    Config,
+    Job,
+    Log,
+    Metrics,
+    Notify,
+    Retention,
+    Rule,
+    Source,
+    Spark,
+    Tables,
+    Web,
+)
 from streaming.config.timing import TimingSection
 from streaming.config.values import server_list
 
@@ -27,6 +40,7 @@ __all__ = [
     "Loaded",
     "Log",
     "Metrics",
+    "Notify",
     "Retention",
     "RouteSection",
     "Rule",

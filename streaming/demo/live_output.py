@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from urllib.parse import urlencode
 
 from schemas.facts import AlertFact, AlertState, Fact, GroupFact
 from streaming.demo.scenarios import Scenario
@@ -26,11 +27,15 @@ REPAIRED = " (mended)"
 class LiveOutput:
     """Facts in, lines out. ``start_ms``: when the first event was played; times are shown relative to it.
 
+    ``pages``: their address; each alert that fires gets a link there.
     Of ``simulated`` groups the summary shows the last disruption. Their settling is not shown, to save lines.
     """
 
-    def __init__(self, scenarios: Iterable[Scenario], start_ms: int, simulated: Iterable[str] = ()) -> None:
+    def __init__(
+        self, scenarios: Iterable[Scenario], start_ms: int, simulated: Iterable[str] = (), pages: str = ""
+    ) -> None:
         self._start_ms = start_ms
+        self._pages = pages
         self._simulated = frozenset(simulated)
         self._about = {scenario.group: scenario.plan.about for scenario in scenarios}
         self._about |= dict.fromkeys(simulated, "simulated: all has been well")
@@ -67,6 +72,8 @@ class LiveOutput:
             yield Line(f"{self._at(fact.ts)}  {headline(transition)}", ALERT_STYLES.get(state, ""))
             for line in details(transition):
                 yield Line(f"{'':9}  {line}")
+            if state == AlertState.FIRING and self._pages:
+                yield Line(f"{'':9}  {self._pages}alert?{urlencode({'id': alert.fingerprint})}", "dim")
         elif not same:
             yield Line(f"{self._at(fact.ts)}  {headline(transition)}: {alert.cause}", ALERT_STYLES.get(state, ""))
         self._causes[alert.fingerprint] = alert.cause

@@ -34,12 +34,21 @@ TOPIC = "evenkeel-events"
 POLL_S = 0.5
 FIRST_EVENT_MS = 500
 FINISH_WITHIN_S = 300  # a machine that is busy with other things may need minutes
+TO_LOOK_AT = (
+    "the list of groups: the worst is first, and it changes by itself",
+    "a group: the map shows who owns each queue, who should own it, and what is wrong; the timeline, what happened",
+    "an alert: which queues, since when, why, what changed before, what to do",
+    "Health: evenkeel itself. Plan: what a change would do to a group",
+)
 STDERR = 2  # what a process inherits, also if sys.stderr was replaced
 
 
 @dataclass
 class DemoRun:
-    """``folder`` gets ``tables``, ``checkpoint``, and Spark's messages in ``spark.log``."""
+    """``folder`` gets ``tables``, ``checkpoint``, and Spark's messages in ``spark.log``.
+
+    ``pages``: their address, with a slash at its end.
+    """
 
     terminal: Terminal
     scenarios: list[Scenario]
@@ -47,6 +56,7 @@ class DemoRun:
     bootstrap_servers: str
     folder: Path
     seconds: float | None
+    pages: str
     output: LiveOutput | None = None
     records: int = 0
 
@@ -112,7 +122,7 @@ class DemoRun:
 
     def _play(self) -> None:
         start_ms = time.time_ns() // 1_000_000 + FIRST_EVENT_MS
-        self.output = output = LiveOutput(self.scenarios, start_ms, GROUPS)
+        self.output = output = LiveOutput(self.scenarios, start_ms, GROUPS, self.pages)
         self._print_introduction(start_ms)
         publisher = Publisher(self.bootstrap_servers, TOPIC, self._schedule(start_ms))
         publisher.start()
@@ -144,6 +154,10 @@ class DemoRun:
         until = "Ctrl-C ends it" if self.seconds is None else f"It ends after {self.seconds:g} s"
         clock = time.strftime("%H:%M:%S", time.localtime(start_ms / 1000))
         self.terminal.say(f"Playing from {clock} on. {until}. (done) is what was really done.\n")
+        self.terminal.say_wrapped(f"In a browser: {self.pages}", "bold")
+        for line in TO_LOOK_AT:
+            self.terminal.say_wrapped(f"{'':13} {line}")
+        self.terminal.say_wrapped(f"For Prometheus: {self.pages}metrics\n")
 
     def _is_over(self, start_ms: int) -> bool:
         return self.seconds is not None and time.time() * 1000 >= start_ms + self.seconds * 1000

@@ -12,9 +12,11 @@ from uuid import uuid4
 
 import psutil
 import pytest
+import requests
 
 MARK = "EVENKEEL_TEST_MARK"
 GONE_WITHIN_S = 30
+SHOWN_WITHIN_S = 60
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1800)]
 
@@ -48,6 +50,16 @@ def demo(mark: str, folder: Path, *options: str) -> "subprocess.Popen[str]":
     )
 
 
+def shows(address: str, text: str) -> bool:
+    """Whether the page there comes to show it."""
+    deadline = time.monotonic() + SHOWN_WITHIN_S
+    while time.monotonic() < deadline:
+        if text in requests.get(address, timeout=30).text:
+            return True
+        time.sleep(1)
+    return False
+
+
 def test_it_tells_of_healthy_groups_and_of_alerts_with_their_cause_and_ends(tmp_path: Path, mark: str) -> None:
     process = demo(mark, tmp_path / "kept", "--seconds", "60")
     said, _ = process.communicate(timeout=1700)
@@ -56,6 +68,7 @@ def test_it_tells_of_healthy_groups_and_of_alerts_with_their_cause_and_ends(tmp_
     assert firing is not None, said
     assert "broker-a 0-3: owned by 127.0.0.1@same (2 instances)" in firing[1]
     assert "SAME_CLIENT_ID" in firing[2]
+    assert re.search(r"^ +http://127\.0\.0\.1:\d+/alert\?id=\w+$", said, re.MULTILINE)
     assert re.search(r"healthy +G_a_scaleout_50402", said)
     assert re.search(r"^G_b_kill9_50499 .* healthy +- *$", said, re.MULTILINE), "the summary"
     assert re.search(r"^shipping .* healthy +- *$", said, re.MULTILINE), "the simulated fleet"
@@ -72,9 +85,11 @@ def test_ctrl_c_ends_it_without_a_word_of_complaint(tmp_path: Path, mark: str) -
     said = ""
     for line in process.stdout:
         said += line
-        if line.startswith("Playing from"):
+        if line.startswith("In a browser: "):
             break
-    time.sleep(5)
+    address = line.removeprefix("In a browser: ").strip()
+    assert shows(address, "G_b_kill9_50499")
+    assert shows(f"{address}metrics", 'group="G_b_kill9_50499"')
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process in the foreground
     rest, _ = process.communicate(timeout=300)
     assert process.returncode == 0, said + rest

@@ -6,7 +6,7 @@ import itertools
 import pytest
 from rich.console import Console
 
-from schemas.facts import Fact
+from schemas.facts import AlertFact, Fact
 from streaming.core.settings import Settings
 from streaming.demo.live_output import LiveOutput
 from streaming.demo.scenarios import Scenario, load_scenarios
@@ -49,6 +49,18 @@ def test_the_account_names_healthy_groups_and_alerts_with_their_cause(
     assert any("RESOLVED" in text for text in told)
     healthy = {text.split()[3] for text in told if " healthy " in text}
     assert {"G_a_scaleout_50402", "G_b_kill9_50499", "G_h_expand_50414", "G_j_more_50810"} <= healthy
+
+
+def test_an_alert_that_fires_has_a_link_to_its_page(scenarios: list[Scenario], facts: list[Fact]) -> None:
+    told = [line.text for line in LiveOutput(scenarios, START, pages="http://host:1/").lines_for(facts)]
+    links = [line.strip() for line in told if "http" in line]
+    fired = {
+        fact.payload.fingerprint
+        for fact in facts
+        if isinstance(fact.payload, AlertFact) and fact.payload.state == "firing"
+    }
+    assert set(links) == {f"http://host:1/alert?id={fingerprint}" for fingerprint in fired}
+    assert len(fired) == 5
 
 
 def test_the_summary_says_how_every_group_stands(scenarios: list[Scenario], facts: list[Fact]) -> None:
