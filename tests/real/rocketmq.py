@@ -10,11 +10,13 @@ from typing import Literal, TypeVar
 
 from streaming.collector.wire.acl import Credentials
 from tests.real import asking
+from tests.real.child_process import ChildProcess
+from tests.real.go import build_go_client
 from tests.real.jars import NEWEST, rocketmq_jars
 from tests.real.jvm import JAVA_SOURCES, JavaProcess, compile_java
 from tests.servers import Servers
 
-P = TypeVar("P", bound=JavaProcess)
+P = TypeVar("P", bound=ChildProcess)
 PATIENCE_S = 120  # with a busy machine
 # The 4.x line ends where these files are missing; the 5.x line has them in its jars.
 LOGBACK = """<configuration>
@@ -28,17 +30,26 @@ class Broker(JavaProcess):
     address: str = ""
 
 
-class Consumer(JavaProcess):
+class Client(ChildProcess):
     """One process; as a rule one client."""
 
     group: str = ""
     client_ids: tuple[str, ...] = ()
-    stuck_while: Path
 
     @property
     def client_id(self) -> str:
         (only,) = self.client_ids
         return only
+
+
+class GoConsumer(Client):
+    """A client of rocketmq-client-go. Its id begins with an address that the SDK chooses: only brokers say which."""
+
+    instance_name: str = ""
+
+
+class Consumer(Client, JavaProcess):
+    stuck_while: Path
 
     def hang(self) -> None:
         """Listeners return from no message any more; all else goes on."""
@@ -56,7 +67,7 @@ class LoopbackRocketMQ(Servers):
         self._home = Path(self._scratch.name)
         self.version = version
         self._classpath: list[Path] = []
-        self._processes: list[JavaProcess] = []
+        self._processes: list[ChildProcess] = []
         self._broker_names = tuple(brokers)
         self.brokers: dict[str, Broker] = {}
         self.user: tuple[str, str] | None = None  # access key and secret, where ACL asks for them
@@ -98,7 +109,7 @@ class LoopbackRocketMQ(Servers):
         stuck_while = self._home / f"{group}-{names[0]}-{len(self._processes)}.stuck"
         said = {
             "namesrv": namesrv or self.namesrv, "group": group, "names": ";".join(names), "strategy": strategy,
-            "topics": ";".join(f"{topic}:{expression}" for topic, expression in topics.items()), "model": model,
+            "topics": subscribed(topics), "model": model,
             "orderly": str(orderly).lower(), "threads": str(threads), "sleep_ms": str(sleep_ms),
             "stuck_while": str(stuck_while), "lite": str(kind == "lite").lower(),
         }  # fmt: skip
@@ -110,6 +121,17 @@ class LoopbackRocketMQ(Servers):
         consumer.group, consumer.stuck_while = group, stuck_while
         suffix = "" if kind == "push" else "@STREAM"  # ClientConfig.buildMQClientId
         consumer.client_ids = tuple(f"127.0.0.1@{name}{suffix}" for name in names)
+        return self._started(consumer)
+
+    def go_consumer(self, group: str, name: str, topics: Mapping[str, str]) -> GoConsumer:
+        """A push consumer of rocketmq-client-go, started; it need not have joined when this returns."""
+        program = self._home / "go_client"
+        if not program.exists():
+            build_go_client(self._home)
+        said = {"namesrv": self.namesrv, "group": group, "name": name, "topics": subscribed(topics)}
+        command = [str(program), *(f"{key}={value}" for key, value in said.items())]
+        consumer = GoConsumer(f"{group}-{name}-{len(self._processes)}", command, self._home)
+        consumer.group, consumer.instance_name = group, name
         return self._started(consumer)
 
     def producer(self, topics: Sequence[str], interval_ms: int = 500) -> JavaProcess:
@@ -136,7 +158,7 @@ class LoopbackRocketMQ(Servers):
         for consumer in consumers:
             self.wait_until(partial(has_started, consumer), f"{consumer.name} has started")
 
-    def wait_until_joined(self, consumers: Sequence[Consumer], brokers: Sequence[str]) -> None:
+    def wait_until_joined(self, consumers: Sequence[Client], brokers: Sequence[str]) -> None:
         """Until each of these brokers lists exactly these members of their groups."""
         for group in {consumer.group for consumer in consumers}:
             ids = tuple(sorted(id for one in consumers if one.group == group for id in one.client_ids))
@@ -222,6 +244,11 @@ class LoopbackRocketMQ(Servers):
         for process in reversed(self._processes):
             process.close()
         self._scratch.cleanup()
+
+
+def subscribed(topics: Mapping[str, str]) -> str:
+    """Topics with their filter expressions, as the consumers' programs read them."""
+    return ";".join(f"{topic}:{expression}" for topic, expression in topics.items())
 
 
 def _free_ports(*offsets: int) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
-from tests.real.rocketmq import Consumer, LoopbackRocketMQ
+from tests.real.rocketmq import Client, Consumer, GoConsumer, LoopbackRocketMQ
 
 Topics = Mapping[str, Mapping[str, int]]
 
@@ -37,6 +37,13 @@ class Part:
         self.note(f"{', '.join(names)} started")
         return joined
 
+    def join_go(self, *names: str, topics: Sequence[str] = ()) -> list[GoConsumer]:
+        """Start clients of rocketmq-client-go, by default of all topics."""
+        subscribed = dict.fromkeys(topics or self.topics, "*")
+        joined = [self.cluster.go_consumer(self.group, f"{self.group}-{name}", subscribed) for name in names]
+        self.note(f"{', '.join(names)} started, of rocketmq-client-go")
+        return joined
+
     def join_together(self, *names: str, **how: Any) -> Consumer:
         """Several consumers of all topics in one process."""
         ids = [f"{self.group}-{name}" for name in names]
@@ -45,10 +52,10 @@ class Part:
         self.note(f"{', '.join(names)} started in one process")
         return joined
 
-    def do(self, word: str, consumer: Consumer) -> None:
+    def do(self, word: str, consumer: Client) -> None:
         """``kill``, ``pause``, ``resume``, ``terminate`` one, or let it ``hang`` and ``recover``."""
         getattr(consumer, word)()
-        self.note(f"{word} {', '.join(consumer.client_ids)}")
+        self.note(f"{word} {', '.join(consumer.client_ids) or consumer.name}")
 
     def grow(self, topic: str, queues: Mapping[str, int]) -> None:
         self.cluster.create_topic(topic, queues)
