@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+STORED_TS = 1_700_000_000_000  # of the message consumed last, in every queue
 Queue = tuple[str, str, int]  # topic, broker name, queue id
 
 
@@ -184,9 +185,9 @@ class FakeCluster:
             for number in range(1 if topic.startswith("%RETRY%") else self.queues.get(topic, 0)):
                 queue = (topic, node.name, number)
                 broker, consumer, pull = self.offsets.get(queue, (0, 0, 0))
-                rows.append(
-                    (queue, f'{{"brokerOffset":{broker},"consumerOffset":{consumer},"pullOffset":{pull}}}'),
-                )
+                offsets = f'"brokerOffset":{broker},"consumerOffset":{consumer},"pullOffset":{pull}'
+                stored = STORED_TS if consumer else 0
+                rows.append((queue, f'{{{offsets},"lastTimestamp":{stored}}}'))
         return 0, f'{{"consumeTps":0.0,"offsetTable":{_by_queue(rows)}}}'.encode()
 
     async def _307(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:

@@ -1,0 +1,86 @@
+"""A real Prometheus scrapes a real collector and a real job: every panel of the dashboard shows something."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from streaming.demo.scenarios import load_scenarios
+from streaming.demo.schedule import CLUSTER
+from streaming.loopback import LoopbackKafka
+from tests.collector.fake_rocketmq import served
+from tests.collector.test_cluster_probe import two_clients
+from tests.e2e.conftest import MakeJob
+from tests.e2e.job import PATIENCE_S, Job, child_environment
+from tests.e2e.test_pages import FIRES_AFTER_MS, played
+from tests.metrics.scraping import free_port
+from tests.monitoring.dashboard import QUERIES, as_grafana_asks
+from tests.monitoring.programs import PROMETHEUS, needs, prometheus, until
+from tests.monitoring.test_rules import RULES
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.kafka,
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    needs(PROMETHEUS, "prometheus"),
+]
+
+
+@contextmanager
+def collecting(job: Job, address: str) -> Iterator[None]:
+    command = [sys.executable, "-m", "streaming", "collect", "--config", str(job.config), "--metrics", address]
+    with (job.folder / "collect.log").open("ab") as log:
+        process = subprocess.Popen(command, env=child_environment(), stdout=log, stderr=log)
+    try:
+        yield
+    finally:
+        process.terminate()
+        assert process.wait(60) == 0
+
+
+def test_every_panel_shows_something_and_the_rules_say_when_the_job_has_ended(
+    kafka: LoopbackKafka, topic: str, make_job: MakeJob, tmp_path: Path
+) -> None:
+    ports = [f"127.0.0.1:{free_port()}" for _ in range(2)]
+    (broken,) = [scenario for scenario in load_scenarios(print) if scenario.plan.name == "d_sameid"]
+    with served(two_clients()) as cluster:
+        job = make_job(
+            values={
+                "job": {"health_seconds": 3},
+                "metrics": {"listen": ports[0]},
+                "collector": {"interval_seconds": 1, "timeout_seconds": 1, "offsets_seconds": 5},
+                "collector.clusters": {"prod": cluster.namesrv[0]},
+            }
+        )
+        job.start()
+        job.wait_until(lambda: "watching" in job.log, "it had started")
+        with (
+            collecting(job, ports[1]),
+            prometheus(tmp_path / "prometheus", ports, RULES) as server,
+            played(kafka, topic, broken, FIRES_AFTER_MS),
+        ):
+            left = dict.fromkeys(map(as_grafana_asks, QUERIES))
+
+            def all_show() -> bool:
+                for query in list(left):
+                    if server.values(query):
+                        del left[query]
+                return not left
+
+            until(all_show, "every panel shows something", lambda: "\n".join(left), PATIENCE_S)
+            assert {one["health"] for one in server.get("targets")["activeTargets"]} == {"up"}
+            asked = {"match[]": "evenkeel_cluster_health_timestamp_seconds"}
+            until(lambda: server.get("label/cluster/values", **asked) == [CLUSTER, "prod"], "both clusters are seen")
+            groups = server.get("rules")["groups"]
+            assert {rule["health"] for group in groups for rule in group["rules"]} == {"ok"}
+            alerts = server.alerts()
+            assert alerts["EvenkeelDeadMansSwitch"] == "firing"
+            assert alerts.keys() & {"EvenkeelJobAbsent", "EvenkeelCollectorAbsent", "EvenkeelNotifierAbsent"} == set()
+            assert job.stop()[0] == 0, job.last_words()
+            until(lambda: "EvenkeelJobAbsent" in server.alerts(), "it is said that the job has ended")
+            until(lambda: "EvenkeelNotifierAbsent" in server.alerts(), "it is said that nobody delivers")
+            assert "EvenkeelCollectorAbsent" not in server.alerts()
