@@ -7,7 +7,7 @@ from threading import Lock
 from streaming.core.shard import ClusterCounts
 from streaming.metrics import catalogue as m
 from streaming.metrics.series import Histogram, Series, label, seconds
-from streaming.spark.health import BatchSummary, counts_by_cluster
+from streaming.spark.health import FORGET_CLUSTER_MS, BatchSummary, counts_by_cluster
 
 BATCH_BOUNDS_S = (0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 40, 80)
 MOST_CLUSTERS = 100  # events name them, and anybody may send some
@@ -54,8 +54,12 @@ class JobCounts:
             self._batch_ts = now_ms
 
     def appended(self, now_ms: int) -> None:
+        """Facts were appended. A cluster that is not heard of for a week is no longer watched."""
         with self._lock:
             self._append_ts = now_ms
+            for name in [name for name, ts in self._newest.items() if ts and now_ms - ts > FORGET_CLUSTER_MS]:
+                del self._newest[name]
+                self._rounds_ts.pop(name, None)
 
     def series(self) -> list[Series]:
         with self._lock:
@@ -103,7 +107,7 @@ class JobCounts:
             yield f"no facts have been written for {(now_ms - self._append_ts) // 1000} s"
         clusters = sorted({*configured, *self._newest})
         if not clusters:
-            yield "no round of any cluster has come since the job started"
+            yield "no round of any cluster comes"
         for cluster in clusters:
             rounds_ts, newest_ts = self._rounds_ts.get(cluster), self._newest.get(cluster, 0)
             if rounds_ts is None:

@@ -13,6 +13,7 @@ import requests
 
 from schemas.facts import Severity
 from streaming.sinks.alertmanager import AlertmanagerSink
+from tests.monitoring.programs import INSTALL
 from tests.sinks.messages import blind, message
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -29,11 +30,11 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("package")
     for command in (["apt-get", "download", PACKAGE], ["dpkg", "-x"]):
         if shutil.which(command[0]) is None:
-            pytest.skip(f"neither {PACKAGE} nor {command[0]} is here")
+            pytest.skip(f"neither {PACKAGE} nor {command[0]} is here: {INSTALL}")
         debs = [str(deb) for deb in folder.glob("*.deb")]
         words = command if command[0] == "apt-get" else [*command, *debs, str(folder)]
         if subprocess.run(words, cwd=folder, capture_output=True, timeout=200).returncode:
-            pytest.skip(f"{PACKAGE} cannot be had: {' '.join(command)} failed")
+            pytest.skip(f"{PACKAGE} cannot be had, {' '.join(command)} failed: {INSTALL}")
     program = folder / "usr" / "bin" / PACKAGE
     _moved(program)
     return program

@@ -4,7 +4,7 @@ import pytest
 
 from streaming.core.shard import ClusterCounts
 from streaming.metrics.exposition import Exposed, Exposition
-from streaming.spark.health import BatchSummary
+from streaming.spark.health import FORGET_CLUSTER_MS, BatchSummary
 from streaming.spark.job_counts import MOST_CLUSTERS, JobCounts
 from streaming.spark.lost_records import Loss
 from streaming.spark.operator_output import ShardReport
@@ -79,7 +79,7 @@ def ready(counts: JobCounts, now: int, *configured: str) -> list[str]:
 def test_a_job_that_has_done_nothing_yet_is_not_ready() -> None:
     assert ready(JobCounts(), NOW) == [
         "no facts have been written since the job started",
-        "no round of any cluster has come since the job started",
+        "no round of any cluster comes",
     ]
     assert ready(JobCounts(), NOW, "prod")[1] == "cluster prod: no round has come since the job started"
 
@@ -102,3 +102,13 @@ def test_a_job_is_ready_while_facts_are_written_and_rounds_come(after_ms: int, n
     counts.add(batch(prod(newest=newest)), NOW)
     counts.appended(NOW)
     assert ready(counts, NOW + after_ms, "prod") == said
+
+
+def test_a_cluster_that_was_switched_off_is_forgotten_after_a_week() -> None:
+    counts = JobCounts()
+    counts.add(batch(prod()), NOW)
+    counts.appended(NOW + FORGET_CLUSTER_MS)
+    assert ready(counts, NOW + FORGET_CLUSTER_MS)[0].startswith("cluster prod: no round has come for")
+    counts.appended(NOW + FORGET_CLUSTER_MS + 1)
+    assert scraped(counts).of("evenkeel_job_newest_round_timestamp_seconds") == {}
+    assert ready(counts, NOW + FORGET_CLUSTER_MS + 1) == ["no round of any cluster comes"]
