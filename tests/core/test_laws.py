@@ -25,6 +25,8 @@ from streaming.demo import RECORDINGS
 from streaming.replay.recording import Recording
 from tests.core.fleet import Fleet, record_of
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = Settings()
 HASTY = Settings(
     timing=Timing(grace_membership_ms=4_000, grace_route_ms=8_000, grace_broker_ms=12_000, stall_ms=15_000)

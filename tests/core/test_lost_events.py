@@ -13,6 +13,8 @@ from streaming.core.shard import fold
 from tests.core.fleet import T0, Fleet, healthy, record_of
 from tests.said import why
 
+pytestmark = pytest.mark.slow
+
 
 def lose_events(fleet: Fleet, count: int = 1) -> None:
     fleet.seq += count

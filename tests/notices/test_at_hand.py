@@ -11,7 +11,7 @@ import pytest
 
 from schemas.facts import Severity
 from schemas.observed import Unconsumed
-from streaming.cli import _parser
+from streaming.cli import parser_with
 from streaming.notices import MonitorTrouble, Site, write
 from streaming.notices.fitting import LINES_AT_MOST
 from streaming.notices.page_text import LANGUAGES
@@ -37,7 +37,7 @@ def test_commands_can_be_pasted(name: str) -> None:
         if words[0] == "mqadmin":
             assert words[2:4] == ["-n", "10.0.0.1:9876;10.0.0.2:9876"]
         if words[0] == "evenkeel":
-            arguments = _parser(words[1]).parse_args(words[1:])
+            arguments = parser_with([words[1]]).parse_args(words[1:])
             assert str(arguments.config) == SITE.config
             assert getattr(arguments, "namesrv", None) in (None, SITE.name_servers["prod"])
 

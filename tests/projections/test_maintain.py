@@ -22,6 +22,8 @@ from tests.projections.story import NOW, TODAY, read, some_days
 from tests.tables.telling import DAY, HOUR, Teller
 from tests.tables.written import commit
 
+pytestmark = pytest.mark.slow
+
 KEEP = MaintainOptions(keep_days={"queue_findings": 5, "alerts": 5, "group_status": 5, "monitor_health": 0})
 
 

@@ -24,6 +24,8 @@ from tests.projections.story import START, all_rows, read, three_days
 from tests.tables.telling import Teller
 from tests.tables.written import commit, rows_of_facts
 
+pytestmark = pytest.mark.slow
+
 IDENTITY = "7d3b4ce2-7a40-4bb5-8a14-6c8d2f3a9e01"
 BATCH = 7
 

@@ -23,6 +23,8 @@ from tests.projections.story import START, all_rows, read, three_days
 from tests.tables.telling import DAY, Teller
 from tests.tables.written import commit
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60
 LOWEST = 19  # of priorities

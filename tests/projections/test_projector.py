@@ -24,6 +24,8 @@ from tests.projections.story import START, all_rows, one, read, rows, three_days
 from tests.tables.telling import DAY, HOUR, Teller, quarantined
 from tests.tables.written import commit
 
+pytestmark = pytest.mark.slow
+
 AUDIT = Teller(group="audit")
 
 
