@@ -13,7 +13,7 @@ from streaming.collector.probing.client_schedule import ClientSchedule
 from streaming.collector.probing.follow_ups import FollowUps
 from streaming.collector.probing.lists import confirmed
 from streaming.collector.probing.offset_schedule import OffsetSchedule
-from streaming.collector.probing.policy import KEEP_WATCHING_MS, Policy
+from streaming.collector.probing.policy import KEEP_WATCHING_MS, NO_ANSWER, Policy
 from streaming.collector.probing.route_schedule import RouteSchedule
 from streaming.collector.probing.unread_queues import REASON, UnreadQueues
 from streaming.collector.translation.answers import (
@@ -205,7 +205,7 @@ class Collector:
         return True
 
     def _take_timeout(self, client_id: str, broker_name: str, asked_ts: int, ts: int) -> None:
-        self._clients.answered(self._fleet.group, client_id, asked_ts, TIMEOUT_MS, "no answer within 10 s")
+        self._clients.answered(self._fleet.group, client_id, asked_ts, TIMEOUT_MS, NO_ANSWER)
         self._asked_through.answered(client_id, broker_name)
         self.timeouts.append((self._fleet.now, client_id))
         answer = RunningInfoAnswer(

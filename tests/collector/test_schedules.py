@@ -17,7 +17,10 @@ from streaming.collector.probing.policy import (
     FOLLOW_UPS_A_MINUTE,
     KEEP_WATCHING_MS,
     LOOK_MS,
+    NO_ANSWER,
     RETRY_ROUTE_MS,
+    SILENT_AFTER,
+    SILENT_MS,
     SLOW_ANSWER_MS,
     Policy,
 )
@@ -116,6 +119,37 @@ def test_slow_client_is_asked_ever_less_often_and_the_reason_is_told(dur_ms: flo
         ts += int(dur_ms) + period
     answer(schedule, ts)
     assert schedule.choose("g", ts + PERIOD).ask == ("c",)
+
+
+def test_client_that_has_never_answered_is_asked_every_ten_minutes() -> None:
+    schedule, ts = clients(), NOW
+    for period in (2 * PERIOD, 60_000, 60_000, 60_000, SILENT_MS, SILENT_MS):
+        answer(schedule, ts, 10_000, NO_ANSWER)
+        assert schedule.choose("g", ts + 10_000 + period - 1).ask == ()
+        ts += 10_000 + period
+    answer(schedule, ts)
+    assert schedule.choose("g", ts + PERIOD).ask == ("c",)
+
+
+@pytest.mark.parametrize(("at_first", "trouble"), [("", NO_ANSWER), (NO_ANSWER, "broker-a: code 1")])
+def test_client_that_has_answered_or_whose_broker_fails_is_asked_once_a_minute(at_first: str, trouble: str) -> None:
+    schedule, ts = clients(), NOW
+    answer(schedule, ts, 5, at_first)
+    ts += 5 + 2 * PERIOD
+    for _ in range(2 * SILENT_AFTER):
+        answer(schedule, ts, 10_000, trouble)
+        ts += 10_000 + 60_000
+    assert schedule.choose("g", ts).ask == ("c",)
+
+
+def test_client_that_joins_again_is_asked_as_one_that_is_new() -> None:
+    schedule, ts = clients(), NOW
+    for _ in range(SILENT_AFTER):
+        answer(schedule, ts, 10_000, NO_ANSWER)
+        ts += 10_000 + 60_000
+    schedule.know("g", (), ts)
+    schedule.know("g", ("c",), ts)
+    assert schedule.choose("g", ts + FIRST_ASK_AFTER_JOIN_MS).ask == ("c",)
 
 
 def test_client_that_joins_later_is_given_time_to_settle_in() -> None:

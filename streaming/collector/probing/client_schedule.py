@@ -15,6 +15,9 @@ from streaming.collector.probing.policy import (
     FIRST_ASK_AFTER_JOIN_MS,
     FOLLOW_UPS_A_MINUTE,
     MAX_BACKOFF_MS,
+    NO_ANSWER,
+    SILENT_AFTER,
+    SILENT_MS,
     SLOW_ANSWER_MS,
     Policy,
 )
@@ -33,7 +36,7 @@ class _Client:
     """``due_ts`` and ``chosen_ts`` (its last turn) by group.
 
     ``steps`` doubles its period that often, for ``trouble``; it rests until ``free_ts``. ``follow_ups``: when it was
-    last asked out of turn.
+    last asked out of turn. ``unanswered``: how many requests it has not answered since it joined, if it never has.
     """
 
     due_ts: dict[str, int] = field(default_factory=dict)
@@ -42,7 +45,20 @@ class _Client:
     steps: int = 0
     trouble: str = ""
     is_busy: bool = False
+    has_answered: bool = False
+    unanswered: int = 0
     follow_ups: deque[int] = field(default_factory=lambda: deque(maxlen=FOLLOW_UPS_A_MINUTE))
+
+    def note_outcome(self, trouble: str) -> None:
+        """What came of a request. That a broker failed says nothing of its client."""
+        if trouble == NO_ANSWER:
+            self.unanswered += not self.has_answered
+        elif not trouble:
+            self.has_answered, self.unanswered = True, 0
+
+    @property
+    def is_silent(self) -> bool:
+        return self.unanswered >= SILENT_AFTER
 
     def may_be_asked_out_of_turn(self, now: int) -> bool:
         """Whether it answers well, and was not asked out of turn too often."""
@@ -120,10 +136,11 @@ class ClientSchedule:
         if client is None:
             return
         client.is_busy = False
+        client.note_outcome(trouble)
         client.trouble = trouble or (f"a slow answer, of {dur_ms / 1000:.1f} s" if dur_ms > SLOW_ANSWER_MS else "")
         client.steps = min(client.steps + 1, STEPS) if client.trouble else 0
         period = self._policy.running_info_ms
-        rest = min(period << client.steps, max(period, MAX_BACKOFF_MS))
+        rest = SILENT_MS if client.is_silent else min(period << client.steps, max(period, MAX_BACKOFF_MS))
         answered_ts = asked_ts + round(dur_ms)
         if group in client.due_ts:
             due_ts = rest + (answered_ts if client.trouble else asked_ts)

@@ -11,7 +11,7 @@ from streaming.collector.probing.follow_ups import FollowUps
 from streaming.collector.probing.lists import confirmed, is_about_client
 from streaming.collector.probing.memory import Remembered
 from streaming.collector.probing.not_asked import NO_BROKER, NotAsked, reason_of
-from streaming.collector.probing.policy import KEEP_WATCHING_MS, RUNNING_INFO_TIMEOUT_MS, SLOW_ANSWER_MS
+from streaming.collector.probing.policy import KEEP_WATCHING_MS, NO_ANSWER, RUNNING_INFO_TIMEOUT_MS, SLOW_ANSWER_MS
 from streaming.collector.probing.request_load import Footprint
 from streaming.collector.probing.unread_queues import REASON, UnreadQueues
 from streaming.collector.translation.answers import (
@@ -239,7 +239,7 @@ class GroupProbe:
         if reply.error == JUST_NOW:
             self._view.clients.not_sent(client_id)
         else:
-            trouble = "no answer within 10 s" if answer.code == CONSUME_MSG_TIMEOUT else ""
+            trouble = NO_ANSWER if answer.code == CONSUME_MSG_TIMEOUT else ""
             trouble = trouble if is_about_client(answer) else answer.failure
             self._view.clients.answered(self.name, client_id, reply.steady_ms, reply.dur_ms, trouble)
         if not is_about_client(answer):

@@ -9,7 +9,10 @@ from streaming.core.default_timers import Timing
 
 SLOW_ANSWER_MS = 1_000  # a client that takes longer is asked less often, and a round waits no longer for an answer
 RUNNING_INFO_TIMEOUT_MS = 12_000  # a broker gives its client 10 s, then answers 207
-MAX_BACKOFF_MS = 60_000  # a client that answers slowly or not at all is asked at least this often
+NO_ANSWER = "no answer within 10 s"  # of a client, as its broker says by code 207
+MAX_BACKOFF_MS = 60_000  # a client that answers slowly or not any more is asked at least this often
+SILENT_AFTER = 5  # requests: one that has answered none of them most likely runs an SDK that does not know the request
+SILENT_MS = 600_000  # such a client is asked this often: each time it costs its broker a thread for 10 s
 CLIENT_PAUSE_MS = 4_000  # between two requests to one client, in however many groups it is
 FOLLOW_UPS_A_MINUTE = 4  # requests to one client out of turn, at most, in however many groups it is
 FIRST_ASK_AFTER_JOIN_MS = 5_000
