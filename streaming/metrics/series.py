@@ -47,7 +47,7 @@ class Histogram:
 def label(name: str) -> str:
     """A name from RocketMQ as a label's value: control characters are written out, and what is too long is cut.
 
-    A NUL would end Prometheus's reading of the whole answer. Two long names stay two.
+    So nothing acts on a terminal or turns text around where the name is shown. Two long names stay two.
     """
     shown = plain(name)
     if len(shown) <= LONGEST_LABEL:
