@@ -87,7 +87,7 @@ KINDS: dict[Kind, KindRow] = {
     Kind.NO_MEMBERS: KindRow(
         _GROUP, Basis.LISTS, Meaning.RIGHT, _WARNING, alerts=True, fires_after=lambda timing: timing.hold_no_members_ms
     ),
-    Kind.REBALANCE_STORM: KindRow(_GROUP, Basis.LISTS, Meaning.WRONG, _WARNING, alerts=True),
+    Kind.REBALANCE_STORM: KindRow(_GROUP, Basis.LISTS, Meaning.WRONG, _WARNING, alerts=True, fires_after=_at_once),
     Kind.IDLE_MEMBERS: KindRow(_TOPIC, Basis.LISTS, Meaning.WRONG, _INFO),
 }
 
