@@ -54,6 +54,8 @@ class Heartbeat(Event, tag="heartbeat", frozen=True, kw_only=True, omit_defaults
     ``observed``: ``listed`` when a poll saw it in the broker's list (when it last sent a heartbeat is then
     not known), ``heartbeat`` when someone saw the heartbeat itself. ``addresses``: one per channel; two
     channels under one client id are two entries. ``version`` is one of ``MQVersion``: its name, or its ordinal.
+    ``alive``: how many of these channels have sent heartbeats since the producer first saw all of them; a dead channel
+    sends none. It is left out (null) where that is not known.
     """
 
     broker_name: Name
@@ -65,6 +67,7 @@ class Heartbeat(Event, tag="heartbeat", frozen=True, kw_only=True, omit_defaults
     message_model: MessageModel | None = None
     consume_type: str | None = None
     subscriptions: tuple[Subscription, ...] | None = None
+    alive: Count | None = None
 
 
 class ConsumerChange(Event, tag="consumer_change", frozen=True, kw_only=True, omit_defaults=True, gc=False):

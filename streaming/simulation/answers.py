@@ -1,13 +1,17 @@
 """What simulated brokers and name servers answer to a collector, in the types of the real answers."""
 
+from collections.abc import Collection
+
 from streaming.collector.translation.answers import (
     CONSUMER_NOT_ONLINE,
     SUCCESS,
     SYSTEM_ERROR,
     TOPIC_NOT_EXIST,
+    ChannelHeartbeat,
     ConnectionsAnswer,
     ConsumerListAnswer,
     ConsumeStatsAnswer,
+    HeartbeatsAnswer,
     OffsetRow,
     RouteAnswer,
 )
@@ -15,6 +19,7 @@ from streaming.simulation.broker import Broker
 from streaming.simulation.name_server import TopicRoute
 from streaming.simulation.process_queue import Progress
 
+JAVA = "JAVA"
 NAME_SERVER = "name-server:9876"  # the only address that a collector knows, as where a load balancer stands before them
 
 
@@ -38,6 +43,19 @@ def connections(broker: Broker, group: str, ts: int) -> ConnectionsAnswer:
     if known is None:
         return ConnectionsAnswer(ts=ts, broker=broker.name, code=CONSUMER_NOT_ONLINE)
     return ConnectionsAnswer(ts=ts, broker=broker.name, code=SUCCESS, body=known.body())
+
+
+def heartbeats(broker: Broker, group: str, client_ids: Collection[str], ts: int) -> HeartbeatsAnswer:
+    """Clients of other SDKs than Java's have no producer of their own beside each consumer."""
+    if not broker.is_up:
+        return HeartbeatsAnswer(ts=ts, broker=broker.name)
+    known = broker.groups.get(group)
+    channels = tuple(
+        ChannelHeartbeat(channel.client.client_id, channel.connection.address or "", heartbeat_ts)
+        for channel, heartbeat_ts in (known.channels.items() if known is not None else ())
+        if channel.client.client_id in client_ids and channel.connection.language == JAVA
+    )
+    return HeartbeatsAnswer(ts=ts, broker=broker.name, code=SUCCESS, channels=channels)
 
 
 def consume_stats(broker: Broker, group: str, now: int, ts: int, topic: str | None = None) -> ConsumeStatsAnswer:

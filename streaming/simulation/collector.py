@@ -11,6 +11,7 @@ from schemas.identity import retry_topic
 from streaming.collector.probing.asked_through import AskedThrough
 from streaming.collector.probing.client_schedule import ClientSchedule
 from streaming.collector.probing.follow_ups import FollowUps
+from streaming.collector.probing.heartbeat_schedule import HeartbeatSchedule
 from streaming.collector.probing.lists import confirmed
 from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import KEEP_WATCHING_MS, NO_ANSWER, Policy
@@ -63,6 +64,7 @@ class Collector:
         self._routes = RouteSchedule(policy)
         self._follow_ups = FollowUps(policy.timing)
         self._asked_through = AskedThrough()
+        self._heartbeats = HeartbeatSchedule()
         self._message_model: str | None = None
         self._hosted_ts: dict[str, int] = {}
         self._has_members = self._had_members = False
@@ -148,6 +150,10 @@ class Collector:
         self._follow_ups.routed(self._known_routes())
         for name in self._offsets.choose(group, frozenset(self._members if self._had_members else ()), now):
             clock.after(self._random.randrange(60), self._ask_offsets, self._fleet.brokers[name])
+        self._heartbeats.listed(self._members)
+        due = self._heartbeats.due(now)
+        if due is not None:
+            clock.after(self._random.randrange(60), self._ask_heartbeats, *due)
         if self._members:
             self._clients.know(group, listed, now)
         out_of_turn = self._follow_ups.due(now)
@@ -180,6 +186,12 @@ class Collector:
     def _take(self, answer: GroupAnswer) -> None:
         for event in self._group.take(answer):
             self._emit(event)
+
+    def _ask_heartbeats(self, broker_name: str, client_ids: frozenset[str]) -> None:
+        before = self._group.alive_twice(broker_name)
+        self._take(answers.heartbeats(self._fleet.brokers[broker_name], self._fleet.group, client_ids, self._now()))
+        if self._group.alive_twice(broker_name) - before:
+            self._follow_ups.second_instance_alive(self._fleet.now)
 
     # --- running info
 

@@ -29,6 +29,7 @@ class FakeClient:
     strategy: str = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely@1"
     properties: dict[str, str] = field(default_factory=dict)
     popped: list[Queue] = field(default_factory=list)
+    heartbeat_ts: int = 0
 
     def running_info(self, group: str) -> bytes:
         properties = {
@@ -173,6 +174,14 @@ class FakeCluster:
             "subscriptionTable": {topic: {"topic": topic, "subString": "*"} for topic in table},
         }
         return 0, json.dumps(body).encode()
+
+    def _328(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
+        rows = [
+            {"clientId": m.client_id, "remoteIP": f"/10.0.0.1:{n}", "lastUpdateTimestamp": m.heartbeat_ts}
+            for group in self.groups.values()
+            for n, m in enumerate(group.members_on(node.name))
+        ]
+        return 0, json.dumps({"data": {"CLIENT_INNER_PRODUCER": rows, "P": rows[:1]}}).encode()
 
     def _208(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
         group = self.groups.get(fields["consumerGroup"], FakeGroup())

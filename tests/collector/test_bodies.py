@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.collector.translation.answers import OffsetRow, ProcessQueue, TopicQueueMapping
+from streaming.collector.translation.answers import ChannelHeartbeat, OffsetRow, ProcessQueue, TopicQueueMapping
 from streaming.collector.translation.reports import start_ts
 from streaming.collector.wire import bodies
 from streaming.collector.wire.bodies import Asked
@@ -51,6 +51,25 @@ def test_connections_keep_every_channel_and_the_table_of_the_last_heartbeat() ->
     assert body is not None
     assert [one.address for one in body.connection_set or ()] == ["127.0.0.1:46624", "127.0.0.1:46610"]
     assert set(body.subscription_table or ()) == {"T_cap_49915", "U_cap_49915", "%RETRY%G_cap_49915"}
+
+
+def test_last_heartbeats_are_those_of_the_producer_that_each_client_has_of_its_own() -> None:
+    found = bodies.last_heartbeats(capture("producers"))
+    assert found == {
+        "127.0.0.1@y": (ChannelHeartbeat("127.0.0.1@y", "127.0.0.1:42084", 1_795_410_195_160),),
+        "127.0.0.1@x": (
+            ChannelHeartbeat("127.0.0.1@x", "127.0.0.1:42072", 1_795_410_195_109),
+            ChannelHeartbeat("127.0.0.1@x", "127.0.0.1:42080", 1_795_410_194_849),
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [(b"", 3), (b"{}", 0), (b'{"data":{}}', 0), (b"[]", 0), (b'{"data":{"CLIENT_INNER_PRODUCER":[7]}}', 0)],
+)
+def test_a_broker_that_does_not_say_them_tells_of_no_connection(body: bytes, code: int) -> None:
+    assert bodies.last_heartbeats(reply(body, code)) == {}
 
 
 def test_the_route_of_a_static_topic_names_the_brokers_that_its_queues_are_mapped_to() -> None:

@@ -17,11 +17,17 @@ from schemas.events import (
     Round,
     TopicRoute,
 )
-from streaming.collector.probing import broker_directory, group_probe, unread_queues
+from streaming.collector.probing import (
+    broker_directory,
+    group_probe,
+    heartbeat_schedule,
+    last_heartbeats,
+    unread_queues,
+)
 from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
 from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.policy import Policy
-from streaming.collector.translation.answers import Line
+from streaming.collector.translation.answers import HeartbeatsAnswer, Line
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.client import RemotingClient
 from streaming.collector.wire.clock import Clock
@@ -83,6 +89,29 @@ def play(
                 await told.probe.close()
 
     asyncio.run(run())
+
+
+def test_of_an_id_that_is_listed_twice_it_tells_which_connections_are_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker is asked once, for all groups; a dead connection sends no heartbeat."""
+    monkeypatch.setattr(heartbeat_schedule, "HEARTBEAT_MS", 1)
+    monkeypatch.setattr(last_heartbeats, "COUNTS_MS", 1)
+    members = [FakeClient("c1", heartbeat_ts=5), FakeClient("c1", heartbeat_ts=5), FakeClient("c2")]
+
+    async def scene(told: Told) -> None:
+        await told.round()
+        assert {h.alive for h in told.of(Heartbeat)} == {None}
+        members[0].heartbeat_ts = 9
+        await asyncio.sleep(0.01)
+        await told.round()
+        assert [(h.broker_name, h.alive) for h in told.of(Heartbeat)] == [("broker-a", 1)]
+        members[1].heartbeat_ts = 9
+        await asyncio.sleep(0.01)
+        await told.round()
+        assert [(h.broker_name, h.alive) for h in told.of(Heartbeat)] == [("broker-a", 2)]
+        recorded = [line for line in told.lines if isinstance(line, HeartbeatsAnswer)]
+        assert [{one.client_id for one in line.channels} for line in recorded] == [{"c1"}] * 3
+
+    play(scene, FakeCluster(groups={"g": FakeGroup(members)}))
 
 
 def test_first_round_tells_all_there_is() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from schemas.events import Heartbeat
 from schemas.facts import MemberFact
 from tests.core.fleet import Fleet, said
 
@@ -75,6 +76,42 @@ def test_two_addresses_prove_two_instances_after_155_s() -> None:
     assert fleet.firing() == {("T", "DUPLICATED"), ("T", "ORPHANED")}
     assert fleet.alert("DUPLICATED").cause == "SAME_CLIENT_ID"
     assert fleet.alert("DUPLICATED").queues[0].owners == ("x", "x")
+
+
+def alive(fleet: Fleet, number: int, client_id: str = "x") -> None:
+    addresses = tuple(one.address for one in fleet.of(client_id))
+    fleet.say(Heartbeat, broker_name="a", client_id=client_id, observed="listed", addresses=addresses, alive=number)
+
+
+@pytest.mark.parametrize(("number", "is_proven"), [(0, False), (1, False), (2, True)])
+def test_two_connections_that_send_heartbeats_prove_two_instances(number: int, is_proven: bool) -> None:
+    """Though only one of them is ever heard. A dead connection sends none."""
+    fleet = Fleet(**WITHOUT_MESSAGES)
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.join("x")
+    asked_always_through_one_broker(fleet)
+    fleet.run(35)
+    alive(fleet, number)
+    fleet.run(45)
+    assert fleet.firing() == ({("T", "DUPLICATED"), ("T", "ORPHANED")} if is_proven else set())
+    if is_proven:
+        assert fleet.alert("DUPLICATED").cause == "SAME_CLIENT_ID"
+
+
+def test_that_two_connections_were_alive_says_nothing_of_others() -> None:
+    fleet = Fleet(**WITHOUT_MESSAGES)
+    fleet.join("x", "y")
+    fleet.run(60)
+    second, _ = fleet.join("x")[0], asked_always_through_one_broker(fleet)
+    fleet.run(10)
+    alive(fleet, 2)
+    fleet.drop(second)
+    fleet.run(30)
+    fleet.ghost("x")
+    fleet.run(60)
+    assert fleet.fired() == set()
+    assert {fleet.finding(queue).cause for queue in ("a0", "a3", "b3")} == {"STALE_CONNECTION"}
 
 
 @pytest.mark.parametrize("listed_for", [30, 60, 125])

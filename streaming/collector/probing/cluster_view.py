@@ -10,12 +10,14 @@ from streaming.collector.probing.broker_directory import BrokerDirectory
 from streaming.collector.probing.client_schedule import ClientSchedule
 from streaming.collector.probing.group_directory import GroupDirectory
 from streaming.collector.probing.lag import Lags
+from streaming.collector.probing.last_heartbeats import LastHeartbeats
 from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.route_probe import RouteProbe
 from streaming.collector.probing.route_schedule import RouteSchedule
 from streaming.collector.translation.answers import Line
 from streaming.collector.translation.cluster import ClusterTranslation
+from streaming.collector.wire import requests
 from streaming.collector.wire.client import Lane, RemotingClient, Reply
 from streaming.collector.wire.name_servers import NameServers
 from streaming.collector.wire.requests import Request
@@ -56,6 +58,9 @@ class ClusterView:
         self.name_servers = NameServers(client, tuple(namesrv), policy.timeout_ms / 1000)
         self._route_probe = RouteProbe(
             cluster, self.name_servers, self.translation.routes, self.routing, record, self.clock
+        )
+        self.last_heartbeats = LastHeartbeats(
+            lambda broker: self.ask(broker, requests.producers(), Lane.TABLES), self.clock.steady_ms
         )
         self.silent: dict[str, str] = {}
         self._background: set[asyncio.Task[None]] = set()

@@ -81,6 +81,10 @@ class FollowUps:
             self._awaited.pop(client_id, None)
         self._graces.orderly |= flag(answer.orderly) is True
 
+    def second_instance_alive(self, now: int) -> None:
+        """Two instances are proven to share an id. What follows for its queues is to be said once more, by all."""
+        self._awaited |= {c: now for client_ids in self._lists.values() for c in client_ids}
+
     def round_ended(self, now: int) -> None:
         self._graces.round_ended(now)
 

@@ -8,6 +8,7 @@ from schemas.identity import retry_topic
 from streaming.collector.probing.asked_through import AskedThrough, broker_of
 from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.follow_ups import FollowUps
+from streaming.collector.probing.heartbeat_schedule import HeartbeatSchedule
 from streaming.collector.probing.lists import confirmed, is_about_client
 from streaming.collector.probing.memory import Remembered
 from streaming.collector.probing.not_asked import NO_BROKER, NotAsked, reason_of
@@ -50,6 +51,7 @@ class GroupProbe:
         self._unread = UnreadQueues()
         self._follow_ups = FollowUps(view.policy.timing)
         self._asked_through = AskedThrough()
+        self._heartbeats = HeartbeatSchedule()
         self._asked: list[str] = []
         self._not_asked: dict[str, str] = {}
         self._is_new = True
@@ -118,7 +120,7 @@ class GroupProbe:
         self._follow_ups.routed(self._known_routes())
         offsets = asyncio.ensure_future(self._ask_offsets())
         await asyncio.wait([offsets], timeout=SLOW_ANSWER_MS / 1000)  # they say whether clients may be asked
-        await asyncio.gather(offsets, self._ask_clients(listed))
+        await asyncio.gather(offsets, self._ask_heartbeats(), self._ask_clients(listed))
         self._end()
 
     def _brokers_to_ask(self) -> set[str]:
@@ -156,6 +158,23 @@ class GroupProbe:
         self._follow_ups.connected(answer, self._view.clock.steady_ms())
         if answer.body is not None:
             self._message_model = answer.body.message_model
+
+    async def _ask_heartbeats(self) -> None:
+        """Which connections are alive under ids that are listed twice."""
+        self._heartbeats.listed(self._members)
+        due = self._heartbeats.due(self._view.clock.steady_ms())
+        if due is None:
+            return
+        broker, twice = due
+        reply, channels = await self._view.last_heartbeats.of(broker)
+        asked = Asked(self._view.cluster, broker, self.name)
+        answer = bodies.heartbeats(
+            reply, asked, [one for client_id in sorted(twice) for one in channels.get(client_id, ())]
+        )
+        before = self._group.alive_twice(broker)
+        self._take(answer)
+        if self._group.alive_twice(broker) - before:
+            self._follow_ups.second_instance_alive(self._view.clock.steady_ms())
 
     async def _ask_offsets(self) -> None:
         """Broadcasting consumers keep their offsets to themselves. A group that never had members costs nothing; where

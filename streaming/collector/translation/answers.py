@@ -89,6 +89,20 @@ class ConnectionsAnswer(Brokered, tag="connections", frozen=True, kw_only=True, 
     body: ConsumerConnection | None = None
 
 
+class ChannelHeartbeat(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """A connection of a client, and when it last sent a heartbeat, by the broker's clock."""
+
+    client_id: str
+    address: str
+    heartbeat_ts: int
+
+
+class HeartbeatsAnswer(Brokered, tag="heartbeats", frozen=True, kw_only=True, omit_defaults=True):
+    """328, GET_ALL_PRODUCER_INFO: the connections of those of the group's clients whose ids are listed twice."""
+
+    channels: tuple[ChannelHeartbeat, ...] = ()
+
+
 class QueueData(Struct, frozen=True, omit_defaults=True, rename="camel"):
     broker_name: str
     read_queue_nums: int
@@ -200,10 +214,18 @@ class RoundEnd(Line, tag="round", frozen=True, kw_only=True, omit_defaults=True)
     look: bool = False
 
 
-GroupAnswer = ConsumerListAnswer | ConnectionsAnswer | RunningInfoAnswer | ConsumeStatsAnswer | SubscriptionGroupAnswer
+GroupAnswer = (
+    ConsumerListAnswer
+    | ConnectionsAnswer
+    | HeartbeatsAnswer
+    | RunningInfoAnswer
+    | ConsumeStatsAnswer
+    | SubscriptionGroupAnswer
+)
 LINES: tuple[type[Line], ...] = (
     ConsumerListAnswer,
     ConnectionsAnswer,
+    HeartbeatsAnswer,
     RouteAnswer,
     RunningInfoAnswer,
     ConsumeStatsAnswer,

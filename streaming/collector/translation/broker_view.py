@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from schemas.events import BrokerAnswer, MessageModel
 from schemas.identity import is_retry_topic
+from streaming.collector.translation.alive_channels import AliveChannels
 from streaming.collector.translation.answers import (
     CONSUMER_NOT_ONLINE,
     SUCCESS,
@@ -13,6 +14,7 @@ from streaming.collector.translation.answers import (
     ConnectionsAnswer,
     ConsumerConnection,
     ConsumerListAnswer,
+    HeartbeatsAnswer,
 )
 from streaming.collector.translation.repetition import (
     HEARTBEATS_APART_MS,
@@ -37,6 +39,7 @@ class Profile(NamedTuple):
     version: str | None = None
     message_model: MessageModel | None = None
     consume_type: str | None = None
+    alive: int | None = None
 
 
 UNKNOWN = Profile()
@@ -59,6 +62,7 @@ class BrokerView:
         self._connections_ts = -1
         self._profiles: dict[str, Profile] = {}
         self._connections_digest = 0  # of those that the profiles are made of
+        self._alive = AliveChannels()
         self._last_heartbeats: dict[str, Told] = {}
         self._subscribed: deque[tuple[int, tuple[str, ...]]] = deque()  # sets of topics, and since when
         self._is_other = False  # than the list in the last marker
@@ -81,6 +85,7 @@ class BrokerView:
             return [], []
         self._version = data_version("\n".join(sorted(ids)).encode("utf-8", "surrogatepass"))
         self._connections_digest = 0
+        self._alive.keep_only(client_id for client_id, number in Counter(ids).items() if number > 1)
         for client_id in set(self._last_heartbeats) - set(ids):
             del self._last_heartbeats[client_id]
             self._profiles.pop(client_id, None)
@@ -103,6 +108,9 @@ class BrokerView:
             self._connections_ts = answer.ts
             self._take_profiles(answer.body)
             self._note_subscriptions(answer.ts, answer.body.subscription_table or {})
+
+    def take_heartbeats(self, answer: HeartbeatsAnswer) -> None:
+        self._alive.take(answer.channels)
 
     def _take_profiles(self, body: ConsumerConnection) -> None:
         """From one answer to the next they are mostly the same."""
@@ -152,12 +160,21 @@ class BrokerView:
     def due(self, ts: int) -> Iterable[tuple[str, Profile]]:
         """Listed clients that need a heartbeat event now: new or changed ones, and those whose turn it is."""
         for client_id in dict.fromkeys(self.ids or ()):
-            profile = self._profiles.get(client_id, UNKNOWN)
+            profile = self._profile(client_id)
             told, version = self._last_heartbeats.get(client_id), hash(profile)
             was_just_now = told is not None and told.version == version and ts - told.ts < HEARTBEATS_APART_MS
             if not was_just_now and is_due(client_id, told, version, ts, HEARTBEATS_WITHIN_MS):
                 self._last_heartbeats[client_id] = told_now(told, version, ts)
                 yield client_id, profile
+
+    def alive_twice(self) -> frozenset[str]:
+        """Ids under which two connections are alive."""
+        return frozenset(c for c in self._profiles if (self._profile(c).alive or 0) > 1)
+
+    def _profile(self, client_id: str) -> Profile:
+        profile = self._profiles.get(client_id, UNKNOWN)
+        alive = self._alive.of(client_id, profile.addresses) if len(profile.addresses) > 1 else None
+        return profile if alive is None else profile._replace(alive=alive)
 
     def answer(self, answer: ConsumerListAnswer | None, marker_ts: int, may_confirm: bool) -> BrokerAnswer:
         """Its line in the round's marker, which has the time ``marker_ts``.

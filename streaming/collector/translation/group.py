@@ -28,6 +28,7 @@ from streaming.collector.translation.answers import (
     ConsumerListAnswer,
     ConsumeStatsAnswer,
     GroupAnswer,
+    HeartbeatsAnswer,
     RunningInfoAnswer,
     SubscriptionGroupAnswer,
 )
@@ -179,12 +180,19 @@ class GroupTranslation:
             return self._take_list(answer)
         if isinstance(answer, ConnectionsAnswer):
             return self._take_connections(answer)
+        if isinstance(answer, HeartbeatsAnswer):
+            self.brokers[answer.broker].take_heartbeats(answer)
+            return []
         if isinstance(answer, RunningInfoAnswer):
             return self._take_running_info(answer)
         if isinstance(answer, ConsumeStatsAnswer):
             return self._progress(answer)
         self._take_settings(answer)
         return []
+
+    def alive_twice(self, broker: str) -> frozenset[str]:
+        """Ids of which the broker has two connections that are alive."""
+        return self.brokers[broker].alive_twice() if broker in self.brokers else frozenset()
 
     def end_round(
         self,

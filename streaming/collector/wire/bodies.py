@@ -1,7 +1,7 @@
 """Replies to answers (translation.answers): RocketMQ's bodies, read. What cannot be read is an answer without code."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -9,10 +9,12 @@ from msgspec import Struct, field
 
 from streaming.collector.translation.answers import (
     SUCCESS,
+    ChannelHeartbeat,
     ConnectionsAnswer,
     ConsumerConnection,
     ConsumerListAnswer,
     ConsumeStatsAnswer,
+    HeartbeatsAnswer,
     OffsetRow,
     ProcessQueue,
     RouteAnswer,
@@ -26,6 +28,7 @@ from streaming.collector.wire.fastjson import FastJsonError, loads
 T = TypeVar("T")
 MASTER_ID = "0"
 NO_QUEUES, NO_QUEUES_MENDED = b'{"mqTable":},', b'{"mqTable":{},'  # as librocketmq writes that a client owns none
+INNER_PRODUCER = "CLIENT_INNER_PRODUCER"  # MixAll.CLIENT_INNER_PRODUCER_GROUP
 
 
 class Asked(NamedTuple):
@@ -66,6 +69,16 @@ class _Brokers(Struct, rename="camel"):
 
 class _Replicas(Struct, rename="camel"):
     broker_addrs: dict[str, str] = field(default_factory=dict)
+
+
+class _Producer(Struct, rename="camel"):
+    client_id: str
+    remote_address: str = field(name="remoteIP", default="")
+    last_update_timestamp: int = 0
+
+
+class _Producers(Struct):
+    data: dict[str, tuple[_Producer, ...]] = field(default_factory=dict)
 
 
 class _Mode(Struct):
@@ -125,6 +138,22 @@ def popping_groups(reply: Reply) -> frozenset[tuple[str, str]] | None:
     return frozenset(
         (topic, group) for topic, groups in topics.items() for group, of in groups.items() if of.mode == "POP"
     )
+
+
+def last_heartbeats(reply: Reply) -> dict[str, tuple[ChannelHeartbeat, ...]]:
+    """Of each client of a broker, by its id: its connections, each with its last heartbeat. Empty: it does not say."""
+    producers, _ = _read(reply, lambda body: _typed(body, _Producers).data.get(INNER_PRODUCER, ()))
+    found: dict[str, tuple[ChannelHeartbeat, ...]] = {}
+    for one in producers or ():
+        address = one.remote_address.rpartition("/")[2]  # InetSocketAddress.toString: host name/ip:port
+        heartbeat = ChannelHeartbeat(one.client_id, address, one.last_update_timestamp)
+        found[one.client_id] = (*found.get(one.client_id, ()), heartbeat)
+    return found
+
+
+def heartbeats(reply: Reply, asked: Asked, channels: Iterable[ChannelHeartbeat]) -> HeartbeatsAnswer:
+    """What an answer about all clients of a broker says of some."""
+    return HeartbeatsAnswer(**asked.common(reply, None), channels=tuple(channels))
 
 
 def _outcome(reply: Reply, error: str | None) -> dict[str, Any]:

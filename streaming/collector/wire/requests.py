@@ -14,10 +14,12 @@ class Code(IntEnum):
     GET_CONSUMER_CONNECTION_LIST = 203
     GET_CONSUME_STATS = 208
     GET_CONSUMER_RUNNING_INFO = 307
+    GET_ALL_PRODUCER_INFO = 328
     GET_ALL_MESSAGE_REQUEST_MODE = 402
 
 
 MOST_BYTES = 4 * 1024 * 1024  # 20,000 queues of 200 bytes
+MOST_BYTES_OF_PRODUCERS = 16 * 1024 * 1024  # 100,000 connections of 150 bytes
 MOST_BYTES_OF_GROUPS = 64 * 1024 * 1024  # 200,000 groups of 300 bytes
 
 
@@ -60,6 +62,14 @@ def connections(group: str) -> Request:
 def consume_stats(group: str, topic: str = "") -> Request:
     """Without a topic: of all topics for which the group has ever committed an offset on the broker."""
     return Request(Code.GET_CONSUME_STATS, {"consumerGroup": group, "topic": topic})
+
+
+def producers() -> Request:
+    """Every connection of a producer, with the time of its last heartbeat. Each Java client has a producer of its own.
+
+    (``MQClientInstance``: the group CLIENT_INNER_PRODUCER.) So it tells of consumers when they last sent a heartbeat.
+    """
+    return Request(Code.GET_ALL_PRODUCER_INFO, {}, MOST_BYTES_OF_PRODUCERS)
 
 
 def running_info(group: str, client_id: str) -> Request:

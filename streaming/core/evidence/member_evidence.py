@@ -1,7 +1,12 @@
 """What is known of one member, before anything is judged."""
 
 from streaming.core.evidence.exclusions import tells_when_it_owns_nothing, why_excluded
-from streaming.core.evidence.second_instance import two_addresses_stay, two_instances_answer, two_instances_at_once
+from streaming.core.evidence.second_instance import (
+    two_addresses_stay,
+    two_connections_alive,
+    two_instances_answer,
+    two_instances_at_once,
+)
 from streaming.core.intake.lost_events import reports_count_after
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, HeartbeatProfile, Report, RunningProfile
@@ -36,7 +41,8 @@ class MemberEvidence:
         fresh = [r for r in client.reports if r.answered_ts > reports_count_after(state)]
         fresh[1:] = [r for r in fresh[1:] if r.answered_ts > client.since_ts]  # others ran before it left and came back
         both_answer = two_instances_answer(group, client, fresh)
-        counts_twice = self.entries > 1 and (both_answer or two_addresses_stay(group, client))
+        are_two = both_answer or two_connections_alive(client) or two_addresses_stay(group, client)
+        counts_twice = self.entries > 1 and are_two
         self.second_instance_proven = counts_twice or (self.entries > 1 and two_instances_at_once(group, fresh))
         only_one_is_heard = counts_twice and not both_answer
         self.reports: list[Report] = fresh[: 1 if only_one_is_heard else self.entries]

@@ -29,3 +29,8 @@ def two_addresses_stay(group: Group, client: Client) -> bool:
     """The same two addresses have been listed for longer than brokers keep a dead connection."""
     since_ts = client.two_addresses_since_ts
     return since_ts > 0 and group.state.now - since_ts >= group.timing.second_address_proof_ms
+
+
+def two_connections_alive(client: Client) -> bool:
+    """Two connections to one broker have sent heartbeats since both were there. A dead connection sends none."""
+    return client.alive > 1

@@ -208,12 +208,15 @@ def _interned_heartbeat(
 def _take_addresses(group: Group, client: Client, index: int, event: Heartbeat) -> None:
     client.addresses.extend([""] * (index + 1 - len(client.addresses)))
     addresses = " ".join(sorted(without_host(address, event.client_id) for address in event.addresses))
-    if client.addresses[index] == addresses:
-        return
-    client.addresses[index] = addresses
-    client.note_change()
-    client.two_addresses_since_ts = event.ts if any(" " in known for known in client.addresses) else 0
-    group.request_evaluation()
+    if client.addresses[index] != addresses:
+        client.addresses[index] = addresses
+        client.note_change()
+        client.two_addresses_since_ts = event.ts if any(" " in known for known in client.addresses) else 0
+        client.alive = 0
+        group.request_evaluation()
+    if event.alive is not None and event.alive > client.alive:
+        client.alive = event.alive
+        group.request_evaluation()
 
 
 def addresses_of(client: Client, index: int | None = None) -> tuple[str, ...]:

@@ -1,0 +1,103 @@
+"""Which connections under one client id are alive: asked when an id is listed twice, known by two answers."""
+
+import asyncio
+
+import pytest
+
+from streaming.collector.probing.heartbeat_schedule import HEARTBEAT_MS, TRIES_AT_MOST, HeartbeatSchedule
+from streaming.collector.probing.last_heartbeats import COUNTS_MS, LastHeartbeats
+from streaming.collector.translation.alive_channels import AliveChannels
+from streaming.collector.translation.answers import ChannelHeartbeat
+from streaming.collector.wire.client import Reply
+from streaming.collector.wire.frames import Frame
+
+TWICE, ONCE = ("c", "c", "d"), ("c", "d")
+
+
+def answer(**heartbeats: int) -> list[ChannelHeartbeat]:
+    return [ChannelHeartbeat("c", address, ts) for address, ts in heartbeats.items()]
+
+
+@pytest.mark.parametrize(
+    ("name", "answers", "alive"),
+    [
+        ("one answer says nothing", [{"a": 1, "b": 9}], None),
+        ("both have sent another", [{"a": 1, "b": 9}, {"a": 31, "b": 39}], 2),
+        ("one is dead", [{"a": 1, "b": 9}, {"a": 1, "b": 39}], 1),
+        ("and stays dead", [{"a": 1, "b": 9}, {"a": 1, "b": 39}, {"a": 1, "b": 69}], 1),
+        ("each has, one after the other", [{"a": 1, "b": 9}, {"a": 1, "b": 39}, {"a": 40, "b": 39}], 2),
+        ("heartbeats from before the second was there do not count", [{"a": 1}, {"a": 31, "b": 31}], None),
+        ("a third begins anew", [{"a": 1, "b": 9}, {"a": 31, "b": 39}, {"a": 31, "b": 39, "x": 40}], None),
+        ("another address begins anew", [{"a": 1, "b": 9}, {"a": 31, "x": 39}], None),
+        ("both are dead", [{"a": 1, "b": 9}, {"a": 1, "b": 9}], 0),
+    ],
+)
+def test_a_connection_is_alive_that_sent_a_heartbeat_since_all_were_there(
+    name: str, answers: list[dict[str, int]], alive: int | None
+) -> None:
+    channels = AliveChannels()
+    for heartbeats in answers:
+        channels.take(answer(**heartbeats))
+    assert channels.of("c", answers[-1]) == alive, name
+
+
+def test_other_connections_than_those_of_the_list_say_nothing() -> None:
+    channels = AliveChannels()
+    for ts in (1, 31):
+        channels.take(answer(a=ts, b=ts))
+    assert channels.of("c", ("a", "b")) == 2
+    assert channels.of("c", ("a", "z")) is None
+    channels.keep_only(())
+    assert channels.of("c", ("a", "b")) is None
+
+
+def asked(lists: dict[str, tuple[str, ...]], seconds: range, schedule: HeartbeatSchedule | None = None) -> list[int]:
+    schedule, found = schedule or HeartbeatSchedule(), []
+    for second in seconds:
+        schedule.listed(lists)
+        if schedule.due(second * 1_000):
+            found.append(second)
+    return found
+
+
+def test_nobody_is_asked_where_no_id_is_listed_twice() -> None:
+    assert asked({"x": ONCE, "y": ONCE}, range(0, 300, 5)) == []
+
+
+def test_a_broker_is_asked_at_once_and_after_each_heartbeat_until_a_dead_connection_would_be_gone() -> None:
+    every = -(-HEARTBEAT_MS // 5_000) * 5
+    assert asked({"x": TWICE, "y": TWICE}, range(0, 600, 5)) == [every * n for n in range(TRIES_AT_MOST)]
+
+
+def test_one_broker_is_enough_and_another_id_begins_anew() -> None:
+    schedule = HeartbeatSchedule()
+    schedule.listed({"y": TWICE, "z": TWICE})
+    assert schedule.due(0) == ("y", {"c"})
+    schedule.listed({"y": TWICE, "z": TWICE, "x": ONCE})
+    assert schedule.due(5_000) is None
+    schedule.listed({"y": ("c", "c", "d", "d")})
+    assert schedule.due(10_000) == ("y", {"c", "d"})
+    schedule.listed({"y": ONCE})
+    assert schedule.due(15_000) == ("z", {"c"})
+    schedule.listed({"z": ONCE})
+    assert schedule.due(20_000) is None
+
+
+def test_groups_share_the_answer_of_a_broker_for_a_while() -> None:
+    now, brokers = [0], []
+
+    async def ask(broker: str) -> Reply:
+        brokers.append(broker)
+        return Reply(now[0], 1, Frame(0, 1, True, "", b"{}"), None, now[0])
+
+    async def scene() -> None:
+        heartbeats = LastHeartbeats(ask, lambda: now[0])
+        await asyncio.gather(*(heartbeats.of("a") for _ in range(50)), heartbeats.of("b"))
+        now[0] = COUNTS_MS - 1
+        await heartbeats.of("a")
+        assert sorted(brokers) == ["a", "b"]
+        now[0] = COUNTS_MS
+        await heartbeats.of("a")
+        assert sorted(brokers) == ["a", "a", "b"]
+
+    asyncio.run(scene())
