@@ -166,3 +166,42 @@ def test_a_deploy_after_all_have_started_and_some_were_restarted_is_one_too(rest
     replace(fleet, list(range(8)), 15)
     fleet.run(300)
     assert fired_at(fleet) == []
+
+
+# --- clients that do not answer
+
+
+def silent_deploy(fleet: Fleet, stuck: str) -> None:
+    """Six silent members are replaced, a step every 30 s; from the second step on nobody consumes these queues."""
+    fleet.join(*(f"old-{n}" for n in range(6)))
+    fleet.run(700)
+    for n in range(6):
+        replace(fleet, [n], 30)
+        fleet.stick(stuck)
+
+
+def test_stall_that_nothing_explains_waits_for_a_deploy_of_clients_that_do_not_answer() -> None:
+    """A deploy that changes the strategy leaves queues to nobody, and no report says that members differ."""
+    fleet = Fleet(report_every=0)
+    silent_deploy(fleet, "a0")
+    assert fired_at(fleet) == []
+    assert "waits_for_deploy" in [reason for _, _, reason in fleet.alerts("STALLED")]
+    fleet.stuck.clear()
+    fleet.run(120)
+    assert fired_at(fleet) == []
+
+
+def test_stall_that_outlasts_the_deploy_is_told() -> None:
+    fleet = Fleet(report_every=0)
+    silent_deploy(fleet, "a0")
+    fleet.run(120)
+    assert fleet.firing() == {("T", "STALLED")}
+
+
+def test_stall_of_clients_that_do_not_answer_waits_for_nothing_without_a_deploy() -> None:
+    fleet = Fleet(report_every=0)
+    fleet.join("x", "y")
+    fleet.run(700)
+    fleet.stick("a0")
+    fleet.run(90)
+    assert fleet.firing() == {("T", "STALLED")}

@@ -41,9 +41,15 @@ def waits_for_deploy(evidence: GroupEvidence, cause: Cause | None) -> bool:
     """Whether the finding follows from members that differ, and a rolling deploy is replacing them.
 
     Not only if that is its cause: when the last of the old members has left, none differ any more, but queues without
-    an owner have yet to be taken over.
+    an owner have yet to be taken over. Where no member reports, none says that it differs: what nothing else explains
+    may follow from that.
     """
     known = evidence.group.state.deploy
     is_independent = cause is not None and CAUSES[cause].is_independent
     follows = comes_of_members_that_differ(cause) or (known is not None and known.mismatched and not is_independent)
-    return follows and is_rolling_deploy(evidence)
+    may_follow = cause is Cause.UNEXPLAINED and _nobody_reports(evidence)
+    return (follows or may_follow) and is_rolling_deploy(evidence)
+
+
+def _nobody_reports(evidence: GroupEvidence) -> bool:
+    return not any(member.reports for member in evidence.members.values())
