@@ -8,12 +8,14 @@ from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from streaming.errors import SetupError
 
 ENDING_S = 3
 KEEP_ALIVE_S = 30
 WAITING_CONNECTIONS = 128
+PATIENCE_S = 30.0  # with a connection that asks nothing, or sends half a request
 
 
 def listening_socket(host: str, port: int, key: str) -> socket.socket:
@@ -36,6 +38,7 @@ def serve_until(stop: Event, app: ASGIApp, listening: socket.socket, **options: 
     server = _Server(
         uvicorn.Config(
             app,
+            http=_Protocol,
             log_config=None,
             log_level="warning",
             access_log=False,
@@ -50,6 +53,25 @@ def serve_until(stop: Event, app: ASGIApp, listening: socket.socket, **options: 
     )
     Thread(target=_end, args=(server, stop), name="http-end", daemon=True).start()
     server.run(sockets=[listening])
+
+
+class _Protocol(H11Protocol):
+    """Closes connections that hold a place and ask nothing: uvicorn itself waits for ever for a request's end."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._seen: object = None
+        self.loop.call_later(PATIENCE_S, self._close_if_idle)
+
+    def _close_if_idle(self) -> None:
+        """Idle: no request has begun since the last look, and none is being answered."""
+        if self.transport.is_closing():
+            return
+        if self.cycle is self._seen and (self.cycle is None or self.cycle.response_complete):
+            self.transport.close()
+            return
+        self._seen = self.cycle
+        self.loop.call_later(PATIENCE_S, self._close_if_idle)
 
 
 class _Server(uvicorn.Server):

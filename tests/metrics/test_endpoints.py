@@ -5,11 +5,12 @@ import re
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
 
 import pytest
 
+from streaming import http_serving
 from streaming.metrics import server
 from streaming.metrics.catalogue import GROUP_MEMBERS, GROUP_REBALANCES, JOB_BATCHES
 from streaming.metrics.endpoints import MOST_TROUBLES, endpoints_app
@@ -83,6 +84,26 @@ def test_the_endpoints_over_a_socket(fake: Fake) -> None:
         assert get(f"{address}/metrics", "HEAD")[:2] == (200, "")
         assert get(f"{address}/")[0] == 404
         assert "server" not in get(address)[2]
+
+
+@pytest.mark.parametrize(
+    "begun", [b"", b"GET /metrics HTTP/1.1\r\nHos", b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /m"]
+)
+def test_whoever_connects_and_asks_nothing_keeps_nobody_out(
+    begun: bytes, fake: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_serving, "PATIENCE_S", 2)
+    with served(fake) as port, ExitStack() as closing:
+        idle = []
+        for _ in range(server.MOST_CONNECTIONS):
+            idle.append(closing.enter_context(socket.create_connection(("127.0.0.1", port), 30)))
+            idle[-1].sendall(begun)
+            time.sleep(0.01)
+        assert get(f"http://127.0.0.1:{port}/healthz")[0] == 503
+        for one in idle:
+            while one.recv(4096):
+                pass
+        assert get(f"http://127.0.0.1:{port}/healthz")[0] == 200
 
 
 def test_hostile_names_are_values_and_nothing_else(fake: Fake) -> None:

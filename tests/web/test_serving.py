@@ -14,6 +14,7 @@ import pytest
 from streaming.web.live.watch import Watch
 from streaming.web.server import keep_serving
 from streaming.web.settings import Listen, WebSettings
+from tests.metrics.scraping import get, scrape
 
 PATIENCE_S = 30
 _opener = build_opener(ProxyHandler({}))
@@ -69,3 +70,12 @@ def test_a_port_that_is_taken_ends_the_pages_and_not_the_job(
         with caplog.at_level(logging.ERROR), served(settings._replace(listen=Listen("127.0.0.1", port))) as thread:
             thread.join(PATIENCE_S)
     assert f"127.0.0.1:{port} (web.listen) cannot be listened on" in caplog.text
+
+
+def test_prometheus_can_scrape_beside_the_pages(settings: WebSettings, port: int) -> None:
+    with served(settings._replace(listen=Listen("127.0.0.1", port))):
+        page(port)
+        while not (found := scrape(f"http://127.0.0.1:{port}")).of("evenkeel_group_status"):
+            time.sleep(1)  # it listens before it has read the tables, and a text is kept for a second
+        assert found.one("evenkeel_group_queues", consumer_group="orders", finding="DUPLICATED") == 3
+        assert get(f"http://127.0.0.1:{port}/readyz")[:2] == (200, "ok\n")
