@@ -7,15 +7,24 @@ from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.bodies import Asked
 from streaming.collector.wire.client import RemotingClient, Reply
-from streaming.collector.wire.requests import Request
+from streaming.collector.wire.request_counts import Outcome, RequestCounts
+from streaming.collector.wire.requests import Code, Request
 
 UPDATE_AND_CREATE_TOPIC = 17
 TIMEOUT_S = 5
 
 
+class Uncounted(RequestCounts):
+    """Tests make requests that the collector never makes: they have no code there."""
+
+    def add(self, code: Code, outcome: Outcome, took_s: float) -> None:
+        return
+
+
 def ask(address: str, request: Request, credentials: Credentials | None = None) -> Reply:
     async def once() -> Reply:
         client = RemotingClient(TIMEOUT_S, credentials=credentials)
+        client.counts = Uncounted()
         try:
             return await client.ask(address, request, TIMEOUT_S)
         finally:
