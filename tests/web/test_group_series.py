@@ -140,6 +140,12 @@ def test_the_pages_expose_what_the_tables_say(settings: WebSettings, watch: Watc
     assert found.one("evenkeel_group_queues", consumer_group="orders", finding="DUPLICATED") == 3
 
 
+def test_within_run_the_pages_expose_what_run_does(settings: WebSettings, watch: Watch) -> None:
+    app = web_app(settings, watch, Exposed("run", [], lambda: ["the job has ended"]))
+    assert Scrape(ask(app, "/metrics").text).one("evenkeel_build_info", process="run") == 1
+    assert ask(app, "/readyz").text == "the job has ended\n"
+
+
 def test_the_pages_limit_is_that_of_the_settings(settings: WebSettings, watch: Watch) -> None:
     found = Scrape(ask(web_app(settings._replace(series_limit=0), watch), "/metrics").text)
     assert found.one("evenkeel_left_out", of="groups") == 3
