@@ -5,7 +5,12 @@ import time
 import psutil
 import pytest
 
+from streaming.collector.probing.heartbeat_schedule import HEARTBEAT_MS
+from streaming.collector.translation.alive_channels import AliveChannels
+from streaming.collector.wire import bodies, requests
+from streaming.collector.wire.bodies import Asked
 from tests.real import asking
+from tests.real.asking import ask
 from tests.real.rocketmq import LoopbackRocketMQ
 
 pytestmark = [pytest.mark.rocketmq, pytest.mark.timeout(600)]
@@ -42,6 +47,30 @@ def test_one_id_is_listed_once_for_each_process(rocketmq: LoopbackRocketMQ) -> N
     both[0].kill()
     rocketmq.wait_until_joined(both[1:], ("broker-a", "broker-b"))
     both[1].kill()
+
+
+def test_a_broker_tells_which_connections_of_an_id_send_heartbeats(rocketmq: LoopbackRocketMQ) -> None:
+    """Two that live do, one whose process is stopped does not. The addresses are those of the group's connections."""
+    rocketmq.create_topic("beats", {"broker-a": 2})
+    living = [rocketmq.consumer("beats", "twice", {"beats": "*"}) for _ in range(2)]
+    stopped = rocketmq.consumer("beats", "once", {"beats": "*"})
+    rocketmq.wait_until_joined([*living, stopped], ["broker-a"])
+    address, channels = rocketmq.brokers["broker-a"].address, AliveChannels()
+    stopped.pause()
+    connected = bodies.connections(ask(address, requests.connections("beats")), Asked("c", "broker-a", "beats")).body
+    for wait_s in (0, HEARTBEAT_MS / 1000):
+        time.sleep(wait_s)
+        said = bodies.last_heartbeats(ask(address, requests.producers()))
+        for client_id in ("127.0.0.1@twice", "127.0.0.1@once"):
+            channels.take(said[client_id])
+    assert connected is not None
+    addresses: dict[str, list[str]] = {}
+    for one in connected.connection_set or ():
+        addresses.setdefault(one.client_id, []).append(one.address or "")
+    alive = {client_id: channels.of(client_id, those) for client_id, those in addresses.items()}
+    assert alive == {"127.0.0.1@twice": 2, "127.0.0.1@once": 0}
+    for consumer in (*living, stopped):
+        consumer.kill()
 
 
 def test_broker_comes_back_with_its_topics(rocketmq: LoopbackRocketMQ) -> None:
