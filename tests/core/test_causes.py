@@ -343,6 +343,20 @@ def test_one_queue_of_several_is_not_the_client() -> None:
     )
 
 
+def test_one_queue_of_several_is_not_the_client_when_a_member_has_just_joined_either() -> None:
+    """Its other queues move, though no offsets have been read yet that must be of the time after the rebalance."""
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.stick("a0")
+    fleet.run(55)
+    for one in fleet.instances:
+        one.is_pinned = True
+    fleet.join("z")
+    fleet.run(20)
+    assert firing(fleet) == {("T", "STALLED"): ("UNEXPLAINED", [("a", 0)])}
+
+
 def test_the_same_client_id_comes_before_what_it_brings_about() -> None:
     fleet = Fleet({"T": {"a": 4, "b": 4}, "U": {"a": 1}}, rate=0)
     fleet.join("x", topics={"T": "*", "U": "*"}, report={"orderly": True})

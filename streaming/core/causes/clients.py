@@ -31,14 +31,13 @@ def _answered_ts(member: MemberEvidence) -> int:
 
 def client_stuck(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
     """The owner answers, and all of its queues stand still while others move."""
-    at_work = {index for q in topic.moving for index in topic.owners(q)}
+    at_work = {member for member, _ in topic.at_work}
     return _stuck(topic, {q: set(topic.owners(q)) - at_work for q in queues})
 
 
 def cut_off_from_broker(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
     """All of the owner's queues on one broker stand still, while its others move."""
-    at_work = {(index, topic.queue(q).broker) for q in topic.moving for index in topic.owners(q)}
-    idle = {q: {one for one in topic.owners(q) if (one, topic.queue(q).broker) not in at_work} for q in queues}
+    idle = {q: {one for one in topic.owners(q) if (one, topic.queue(q).broker) not in topic.at_work} for q in queues}
     names = {topic.broker_name(topic.queue(q).broker) for q, owners in idle.items() if owners}
     return _stuck(topic, idle, tuple(sorted(names)))
 
@@ -61,7 +60,7 @@ def expected_owner_cut_off(topic: TopicEvidence, queues: frozenset[int]) -> Expl
         q: {one for one in _expected(topic, q) if _pulls_nothing(topic, one, topic.queue(q).broker)} for q in queues
     }
     names = {topic.broker_name(topic.queue(q).broker) for q, owners in idle.items() if owners}
-    at_work = {index for q in topic.moving for index in topic.owners(q)}
+    at_work = {member for member, _ in topic.at_work}
     is_one_broker = all(owners & at_work for owners in idle.values() if owners)
     return _stuck(topic, idle, tuple(sorted(names)) if is_one_broker else ())
 

@@ -95,14 +95,21 @@ class TopicEvidence:
         return [member.index for member in self.members.values() if entries_at(member.client, broker)]
 
     @cached_property
-    def moving(self) -> list[int]:
-        """Queues that move, by offsets read late enough after the last change of members to show the present owner.
+    def at_work(self) -> frozenset[tuple[int, int]]:
+        """(member, broker): members that consume queues of the broker, because these are seen to move.
 
-        Brokers give their offsets at different times, so a queue that has stood still only briefly does not count.
+        Offsets that were read before a change of members was over may show the owner before. So they count for an owner
+        that had the queue already when all was right last.
         """
         not_before = self.listed_ts + self.timing.grace_membership_ms
-        seen = [(index, self.group.state.queues[index]) for index in self.queues]
-        return [i for i, queue in seen if queue.progress_ts >= not_before and is_seen_to_move(self.group, queue)]
+        queues = [(index, self.group.state.queues[index]) for index in self.queues]
+        return frozenset(
+            (owner, queue.broker)
+            for index, queue in queues
+            if is_seen_to_move(self.group, queue)
+            for owner in self.owners(index)
+            if queue.progress_ts >= not_before or owner in queue.last_stable_owners
+        )
 
     def left_to_non_reporting(self, queues: Iterable[int], excluded: bool) -> dict[int, set[int]]:
         """Queue -> members that should own it and do not say what they own, of queues that nobody says to own.
