@@ -44,6 +44,7 @@ STAGES = (
     ),
     Stage("latency", "bench.latency:measure", ("latency",), 900),
     Stage("projections", "bench.projections:measure", ("projections",), 300),
+    Stage("pages", "bench.pages:measure", ("pages",), 900, is_quick=False),
     Stage("cluster", "bench.cluster:measure", ("cluster",), 3600, is_quick=False),
     Stage("appends", "bench.appends:measure", ("appends",), 1800, is_quick=False),
     Stage("core", "bench.core:measure", ("core",), 120),
