@@ -9,6 +9,7 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from schemas.table_definition import Table
 from streaming.projections.table import numbered, without
 from streaming.tables.arrow_types import arrow_schema
+from streaming.tables.own_memory import unsliced
 
 
 def drop_superseded(opened: DeltaTable, table: Table, day: str) -> int:
@@ -21,7 +22,7 @@ def drop_superseded(opened: DeltaTable, table: Table, day: str) -> int:
         opened.delete(f"date = '{day}'")
     elif len(over):
         kept = without(rows.cast(arrow_schema(table)), over)
-        write_deltalake(opened, kept, mode="overwrite", predicate=f"date = '{day}'")
+        write_deltalake(opened, unsliced(kept), mode="overwrite", predicate=f"date = '{day}'")
     return len(over)
 
 

@@ -12,6 +12,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from schemas.table_definition import Table
 from streaming.tables.conflicts import retried
+from streaming.tables.own_memory import unsliced
 from streaming.tables.storage import delta_uri
 
 
@@ -28,7 +29,7 @@ class ProjectionTable:
     def append(self, rows: pa.Table, identity: str, batch_id: int) -> None:
         """The commit says which batch it is. Delta keeps that as long as the table, whatever becomes of its log."""
         said = CommitProperties(app_transactions=[Transaction(identity, batch_id)])
-        retried(lambda: write_deltalake(self._path, rows, mode="append", commit_properties=said))
+        retried(lambda: write_deltalake(self._path, unsliced(rows), mode="append", commit_properties=said))
 
     def merge(self, rows: pa.Table) -> None:
         """Apply rows, one a key, where their ``seq`` is larger than what is there."""
@@ -49,7 +50,7 @@ def overwrite(table: DeltaTable, rows: pa.Table) -> None:
 
     Of another's compaction deltalake takes no notice: tables that are overwritten must never be compacted.
     """
-    write_deltalake(table, rows, mode="overwrite")
+    write_deltalake(table, unsliced(rows), mode="overwrite")
 
 
 def newest(rows: pa.Table, table: Table) -> pa.Table:

@@ -1,0 +1,50 @@
+"""Tables larger than the pieces that pyarrow reads: deltalake cannot write a slice of a struct column."""
+
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from schemas.tables import QUEUE_ASSIGNMENTS
+from streaming.projections.creation import create_tables
+from streaming.projections.table import ProjectionTable, newest
+from streaming.tables.arrow_types import arrow_schema
+from streaming.tables.own_memory import unsliced
+
+A_PIECE = 131_072  # rows; what pyarrow's datasets read at once
+WHEN = datetime(2026, 3, 1, tzinfo=timezone.utc)
+
+
+def queues(begin: int, end: int, seq: int = 0) -> pa.Table:
+    """Each hundredth has details, which are a struct."""
+    told = {"cluster": "c", "consumer_group": "g", "topic": "T", "broker_name": "a", "finding": "UNKNOWN"}
+    told |= {"severity": "none", "since": WHEN, "ts": WHEN, "present": True, "seq": seq}
+    details = {"broker_names": ["broker-a"], "since_ts": 1}
+    return pa.Table.from_pylist(
+        [told | {"queue_id": one, "reason_details": None if one % 100 else details} for one in range(begin, end)],
+        arrow_schema(QUEUE_ASSIGNMENTS),
+    )
+
+
+def test_rows_are_merged_into_a_table_of_several_pieces(tmp_path: Path) -> None:
+    create_tables(str(tmp_path), [QUEUE_ASSIGNMENTS])
+    table = ProjectionTable(str(tmp_path), QUEUE_ASSIGNMENTS)
+    table.merge(queues(0, A_PIECE + 10_000))
+    table.merge(queues(A_PIECE + 10_000, A_PIECE + 15_000))  # nothing is replaced: the pieces are written as they are
+    table.merge(newest(queues(A_PIECE, A_PIECE + 20_000, seq=1), QUEUE_ASSIGNMENTS))
+
+    rows = DeltaTable(tmp_path / QUEUE_ASSIGNMENTS.name).to_pyarrow_table(columns=["queue_id", "seq", "reason_details"])
+    assert rows.num_rows == A_PIECE + 20_000
+    found = {row["queue_id"]: row for row in rows.to_pylist()}
+    assert sum(row["seq"] for row in found.values()) == 20_000
+    assert [number for number, row in found.items() if (row["reason_details"] is None) != bool(number % 100)] == []
+
+
+def test_a_slice_is_copied_with_its_values() -> None:
+    rows = queues(0, 500)
+    sliced = rows.slice(137, 200)
+    assert sliced["reason_details"].chunk(0).offset == 137
+    copied = unsliced(sliced)
+    assert copied.equals(sliced)
+    assert {column.chunk(0).offset for column in copied.itercolumns()} == {0}
