@@ -207,6 +207,20 @@ def test_a_queue_that_only_some_of_its_room_lack_is_no_room_without_consumer() -
     assert firing(fleet) == {("T", "ORPHANED"): ("UNEXPLAINED", [("r2@b", 1)])}
 
 
+def test_room_without_consumer_whatever_a_client_owned_that_was_not_heard_since() -> None:
+    """All were started again for one room; one of them is asked through a dead connection, and does not answer."""
+    fleet = Fleet(ROOMS)
+    fleet.join("x", "y", strategy=ByMachineRoom(frozenset({"r1", "r2"})))
+    fleet.run(60)
+    for one in fleet.instances:
+        one.strategy = ByMachineRoom(frozenset({"r1"}))
+    (silent,) = fleet.of("y")
+    silent.answers = False
+    fleet.ghost("y")
+    fleet.run(75)
+    assert firing(fleet)["T", "STALLED"] == ("ROOM_WITHOUT_CONSUMER", [("r2@b", 0), ("r2@b", 1)])
+
+
 def test_config_misses_queue() -> None:
     fleet = Fleet(rate=0)
     fleet.join("x", strategy=ByConfig(tuple(queues("a0-3 b0-2"))))
@@ -355,6 +369,33 @@ def test_one_queue_of_several_is_not_the_client_when_a_member_has_just_joined_ei
     fleet.join("z")
     fleet.run(20)
     assert firing(fleet) == {("T", "STALLED"): ("UNEXPLAINED", [("a", 0)])}
+
+
+def test_a_client_that_may_have_released_the_queue_is_not_to_blame() -> None:
+    """It was not asked since a member joined, which may own the queue by now, and the queue stands still since then."""
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.report_every = 0
+    fleet.join("z")
+    fleet.run(10)
+    fleet.stick("a0-3")
+    fleet.run(75)
+    assert firing(fleet)["T", "STALLED"][0] == "UNEXPLAINED"
+
+
+def test_a_client_is_to_blame_whose_queues_stood_still_before_a_member_joined() -> None:
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.stick("a0-3")
+    fleet.run(20)
+    fleet.report_every = 0
+    for one in fleet.instances:
+        one.is_pinned = True
+    fleet.join("z")
+    fleet.run(50)
+    assert firing(fleet)["T", "STALLED"][0] == "CLIENT_STALLED"
 
 
 def test_the_same_client_id_comes_before_what_it_brings_about() -> None:

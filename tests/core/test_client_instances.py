@@ -203,6 +203,19 @@ def test_what_an_id_owned_before_it_left_is_no_second_instance() -> None:
     assert fleet.finding("a1").owners == ("x",)
 
 
+def test_what_an_id_owned_before_it_left_it_does_not_own_when_it_is_back() -> None:
+    """It does not answer since, perhaps because it is asked through a dead connection."""
+    fleet = Fleet(**WITHOUT_MESSAGES)
+    fleet.join("x", "y")
+    fleet.run(60)
+    assert fleet.finding("a0").owners == ("x",)
+    fleet.leave("x")
+    fleet.run(10)
+    fleet.join("x", answers=False)
+    fleet.run(60)
+    assert fleet.finding("a0").owners == ()
+
+
 def test_what_starves_a_queue_for_longer_than_a_dead_connection_can_is_a_page_whatever_the_cause() -> None:
     fleet = Fleet()
     fleet.join("x", "y")

@@ -32,14 +32,25 @@ def _answered_ts(member: MemberEvidence) -> int:
 def client_stuck(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
     """The owner answers, and all of its queues stand still while others move."""
     at_work = {member for member, _ in topic.at_work}
-    return _stuck(topic, {q: set(topic.owners(q)) - at_work for q in queues})
+    return _stuck(topic, {q: _owners_while_still(topic, q) - at_work for q in queues})
 
 
 def cut_off_from_broker(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
     """All of the owner's queues on one broker stand still, while its others move."""
-    idle = {q: {one for one in topic.owners(q) if (one, topic.queue(q).broker) not in topic.at_work} for q in queues}
+    brokers = {q: topic.queue(q).broker for q in queues}
+    idle = {q: {m for m in _owners_while_still(topic, q) if (m, brokers[q]) not in topic.at_work} for q in queues}
     names = {topic.broker_name(topic.queue(q).broker) for q, owners in idle.items() if owners}
     return _stuck(topic, idle, tuple(sorted(names)))
+
+
+def _owners_while_still(topic: TopicEvidence, queue: int) -> set[int]:
+    """Its owners, but for those that may have released it before it began to stand still.
+
+    They have not reported since the last change, and it began to stand still after that.
+    """
+    still_since_ts = topic.queue(queue).progress_ts - max(0, topic.queue(queue).stalled_ms)
+    since = 0 if topic.change_ts > still_since_ts else topic.change_ts + 1
+    return set(topic.owners(queue, since))
 
 
 def _stuck(topic: TopicEvidence, idle: dict[int, set[int]], broker_names: tuple[str, ...] = ()) -> Explanation:

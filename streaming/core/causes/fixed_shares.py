@@ -5,6 +5,7 @@ from schemas.observed import NotConfigured, RoomWithoutConsumer
 from streaming.core.allocation import ByConfig, ByMachineRoom, class_of_strategy, simple_class_name
 from streaming.core.causes.explanation import Explanation, explanation
 from streaming.core.evidence.topic_evidence import TopicEvidence
+from streaming.core.intake.consume_offsets import is_seen_to_move
 
 
 def _goes_by(topic: TopicEvidence, name: str) -> bool:
@@ -17,11 +18,18 @@ def room_without_consumer(topic: TopicEvidence, queues: frozenset[int]) -> Expla
     """By machine room: a room's queues go to clients configured for that room, and there is none."""
     if not _goes_by(topic, ByMachineRoom.name):
         return None
-    consumed = {topic.queue(queue).broker for queue in topic.queues if topic.owners(queue)}
+    consumed = {topic.queue(queue).broker for queue in topic.queues if _is_consumed(topic, queue)}
     without = {topic.queue(queue).broker for queue in queues} - consumed
     explained = {queue for queue in queues if topic.queue(queue).broker in without}
     observed = RoomWithoutConsumer(broker_names=tuple(sorted(map(topic.broker_name, without))))
     return explanation(Cause.ROOM_WITHOUT_CONSUMER, explained, observed)
+
+
+def _is_consumed(topic: TopicEvidence, queue: int) -> bool:
+    """Who owned the queue before the last change, and was not heard since, may have released it if it stands still."""
+    if topic.owners(queue, topic.change_ts + 1):
+        return True
+    return bool(topic.owners(queue)) and is_seen_to_move(topic.group, topic.queue(queue))
 
 
 def config_misses_queue(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:

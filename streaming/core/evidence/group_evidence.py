@@ -36,7 +36,7 @@ class GroupEvidence:
         self.holders: dict[int, list[tuple[MemberEvidence, int]]] = {}  # queue -> who says so, and when
         for member in self.members.values():
             for report in member.reports:
-                for queue in report.owned:
+                for queue in report.owned if report.answered_ts > member.listed_since_ts else ():
                     self.holders.setdefault(queue, []).extend([(member, report.answered_ts)] * member.weight)
 
     @property

@@ -15,6 +15,7 @@ from streaming.core.state.group_state import Client, HeartbeatProfile, Report, R
 class MemberEvidence:
     """What one listed client has reported. ``as_of``: since when all of its instances have; 0: not all have.
 
+    ``listed_since_ts``: the round before it was listed. What was reported earlier is of a process that has left since.
     ``exclusion``: why evenkeel does not judge it. ``is_non_reporting``: it does not say which queues it owns, or it is
     excluded.
     """
@@ -27,6 +28,7 @@ class MemberEvidence:
         "heartbeat",
         "index",
         "is_non_reporting",
+        "listed_since_ts",
         "reports",
         "running",
         "second_instance_proven",
@@ -39,7 +41,8 @@ class MemberEvidence:
         self.client = client
         self.entries = max(client.entries)
         fresh = [r for r in client.reports if r.answered_ts > reports_count_after(state)]
-        fresh[1:] = [r for r in fresh[1:] if r.answered_ts > client.since_ts]  # others ran before it left and came back
+        self.listed_since_ts = client.since_ts - state.interval
+        fresh[1:] = [r for r in fresh[1:] if r.answered_ts > self.listed_since_ts]
         both_answer = two_instances_answer(group, client, fresh)
         are_two = both_answer or two_connections_alive(client) or two_addresses_stay(group, client)
         counts_twice = self.entries > 1 and are_two
