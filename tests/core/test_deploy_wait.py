@@ -205,3 +205,20 @@ def test_stall_of_clients_that_do_not_answer_waits_for_nothing_without_a_deploy(
     fleet.stick("a0")
     fleet.run(90)
     assert fleet.firing() == {("T", "STALLED")}
+
+
+@pytest.mark.parametrize(("is_odd_gone", "is_told"), [(True, True), (False, False)])
+def test_once_all_members_run_alike_again_nothing_else_waits_for_the_deploy(is_odd_gone: bool, is_told: bool) -> None:
+    """One that differs was there for a while, and one of the others left: what is found later has another cause."""
+    fleet = old_ones(4)
+    fleet.join("odd", topics=NEW)
+    fleet.run(100)
+    fleet.leave("old-0")
+    fleet.run(60)
+    if is_odd_gone:
+        fleet.leave("odd")
+    else:
+        fleet.leave("old-3")
+    fleet.own("old-1", "")
+    fleet.run(110)
+    assert (("T", "ORPHANED") in fleet.fired()) is is_told

@@ -20,9 +20,20 @@ def is_rolling_deploy(evidence: GroupEvidence) -> bool:
     if known is None or not (known.joined and known.left):
         return False
     patience = patience_ms(group, known)
-    if all(member.client.since_ts >= known.began_ts for member in evidence.members.values()):
+    if _are_all_new(evidence, known.began_ts) or _run_alike(evidence, known.last_ts):
         patience = min(patience, _to_settle_ms(evidence))
     return evidence.now - known.last_ts <= patience
+
+
+def _are_all_new(evidence: GroupEvidence, began_ts: int) -> bool:
+    return all(member.client.since_ts >= began_ts for member in evidence.members.values())
+
+
+def _run_alike(evidence: GroupEvidence, since_ts: int) -> bool:
+    """Whether all members have reported since, and do not differ: others have left, or all run as they do."""
+    members = evidence.members.values()
+    have_reported = all(member.as_of > since_ts for member in members)
+    return have_reported and len({member.running for member in members}) == 1
 
 
 def _to_settle_ms(evidence: GroupEvidence) -> int:
