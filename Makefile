@@ -6,10 +6,10 @@ PURE := not spark and not kafka and not rocketmq
 FAST := $(PURE) and not slow and not chromium
 LONG := tests/e2e tests/real tests/replay/test_transformed.py tests/inspect/test_law_of_clusters.py $(addprefix tests/spark/test_,answers.py maintain_facts.py reseed.py run.py session.py tables_doc.py)
 
-.PHONY: help setup demo test test-fast test-e2e check fmt cover screenshots bench clean
+.PHONY: help setup demo test test-programs test-fast test-e2e check fmt cover screenshots bench clean
 
 help:  ## Show this help
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: .venv/.stamp  ## Install everything into .venv; fast when up to date
 	@$(BIN)/python scripts/fetch_jars.py
@@ -20,11 +20,14 @@ setup: .venv/.stamp  ## Install everything into .venv; fast when up to date
 demo: setup  ## Watch a RocketMQ fleet go wrong and recover (SECONDS=90 to end by itself)
 	$(BIN)/evenkeel demo $(if $(SECONDS),--seconds $(SECONDS))
 
-test: setup test-fast  ## Run the tests: those without Spark and Kafka side by side, then the others one by one
+test: setup test-programs test-fast  ## Run the tests: those without Spark and Kafka side by side, then the others one by one
 	$(PYTEST) -m "$(PURE) and (slow or chromium)" -n 2 $(addprefix --ignore=,$(LONG))
 	$(PYTEST) --timeout 600 -m "not ($(PURE))" $(addprefix --ignore=,$(LONG))
 
-test-e2e: setup  ## Run the long tests: the job killed, restarted, rebuilt; a real RocketMQ in trouble (AGAIN=1: those that failed)
+test-programs:  ## Install Chromium, Prometheus and Alertmanager for the tests, where that may be done
+	@scripts/install-test-programs
+
+test-e2e: setup test-programs  ## Run the long tests: the job killed, restarted, rebuilt; a real RocketMQ in trouble (AGAIN=1: those that failed)
 	@$(BIN)/python -m tests.real
 	$(PYTEST) --timeout 900 $(if $(AGAIN),--last-failed --last-failed-no-failures none,-n 2 --dist loadfile) $(LONG)
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import requests
 
+from schemas.facts import Severity
 from streaming.notifier.monitor_health import MonitorLimits
 from streaming.notifier.pages import PageSettings
 from streaming.notifier.retries import RetryPolicy
@@ -19,6 +20,7 @@ from streaming.sinks.alertmanager import AlertmanagerSink
 from tests.metrics.scraping import free_port
 from tests.monitoring.programs import ALERTMANAGER, needs, started, until
 from tests.notifier.facts import NOW, alert, health
+from tests.sinks.messages import blind, message
 from tests.sinks.server import Server
 from tests.tables.written import commit
 
@@ -156,3 +158,19 @@ def test_what_nobody_sends_again_ends_by_itself_and_not_at_once(tmp_path: Path, 
             until(lambda: manager.fires()[0]["endsAt"] > left["endsAt"], "the next notifier sends it again")
         assert manager.fires()[0]["fingerprint"] == left["fingerprint"]
         assert manager.told() == ["firing"]
+
+
+def test_an_alert_of_another_severity_takes_the_place_of_the_first(manager: Alertmanager) -> None:
+    """Severity is a label, so for Alertmanager it is another alert: the first must end."""
+    sink, now = AlertmanagerSink("am", manager.url, "", 10), time.time_ns() // 1_000_000
+    with manager.life():
+        sink.send(message(now=now, severity=Severity.WARNING))
+        (first,) = manager.fires()
+        assert (first["labels"]["severity"], first["annotations"]["summary"]) == ("warning", "A title")
+        sink.send(message(now=now))
+        until(lambda: [one["labels"]["severity"] for one in manager.fires()] == ["critical"], "the first has ended")
+        sink.send(blind()._replace(now=now))
+        sink.send(message("resolved", now=now))
+        until(lambda: [one["labels"]["alertname"] for one in manager.fires()] == ["monitor_blind"], "the second has")
+        sink.send(blind("resolved")._replace(now=now))
+        until(lambda: not manager.fires(), "all have ended")
