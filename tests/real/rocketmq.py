@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from schemas.identity import MessageQueue
 from streaming.collector.wire.acl import Credentials
 from tests.real import asking
 from tests.real.child_process import ChildProcess
@@ -92,6 +93,7 @@ class LoopbackRocketMQ(Servers):
         topics: Mapping[str, str],
         *,
         strategy: str = "AVG",
+        queues: Sequence[MessageQueue] = (),
         model: str = "CLUSTERING",
         orderly: bool = False,
         threads: int = 2,
@@ -102,8 +104,8 @@ class LoopbackRocketMQ(Servers):
     ) -> Consumer:
         """A consumer, started, or several in one process; they need not have joined when this returns.
 
-        ``topics``: filter expressions; ``namesrv``: another than the cluster's. Those that pull have no listener, and
-        RocketMQ's defaults for the rest.
+        ``topics``: filter expressions; ``queues``: those that the strategy CONFIG gives it; ``namesrv``: another than
+        the cluster's. Those that pull have no listener, and RocketMQ's defaults for the rest.
         """
         names = [names] if isinstance(names, str) else names
         stuck_while = self._home / f"{group}-{names[0]}-{len(self._processes)}.stuck"
@@ -113,6 +115,8 @@ class LoopbackRocketMQ(Servers):
             "orderly": str(orderly).lower(), "threads": str(threads), "sleep_ms": str(sleep_ms),
             "stuck_while": str(stuck_while), "lite": str(kind == "lite").lower(),
         }  # fmt: skip
+        if queues:
+            said["queues"] = ";".join(f"{one.topic},{one.broker_name},{one.queue_id}" for one in queues)
         if self.user:
             said |= dict(zip(("access_key", "secret_key"), self.user, strict=True))
         main = "Consumer" if kind == "push" else "PullConsumer"
@@ -163,7 +167,10 @@ class LoopbackRocketMQ(Servers):
         for group in {consumer.group for consumer in consumers}:
             ids = tuple(sorted(id for one in consumers if one.group == group for id in one.client_ids))
             for broker in brokers:
-                self.wait_until(lambda b=broker, g=group, i=ids: self.members(g, b) == i, f"{broker} lists {ids}")
+                self.wait_until(partial(self._lists, broker, group, ids), f"{broker} lists {ids}")
+
+    def _lists(self, broker: str, group: str, ids: tuple[str, ...]) -> bool:
+        return self.members(group, broker) == ids
 
     def wait_until(self, condition: Callable[[], bool], what: str, within_s: float = PATIENCE_S) -> None:
         deadline = time.monotonic() + within_s

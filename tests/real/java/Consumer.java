@@ -2,7 +2,9 @@ import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.apache.rocketmq.acl.common.AclClientRPCHook;
 import org.apache.rocketmq.acl.common.SessionCredentials;
@@ -14,13 +16,15 @@ import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
 import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
 import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragelyByCircle;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueByConfig;
 import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueConsistentHash;
+import org.apache.rocketmq.common.message.MessageQueue;
 
 /**
  * Push consumers, one for each name: {@code namesrv=… group=… names=c1;c2 topics=T:*;U:tag strategy=AVG model=CLUSTERING
- * orderly=false threads=2 sleep_ms=0 stuck_while=FILE}, and {@code access_key=… secret_key=…} where ACL asks for them.
- * Listeners take {@code sleep_ms} for a message, and hang as long as the file exists. SIGTERM shuts all down at once, as
- * an application would.
+ * orderly=false threads=2 sleep_ms=0 stuck_while=FILE}, {@code queues=TOPIC,BROKER,0;…} with {@code strategy=CONFIG},
+ * and {@code access_key=… secret_key=…} where ACL asks for them. Listeners take {@code sleep_ms} for a message, and hang
+ * as long as the file exists. SIGTERM shuts all down at once, as an application would.
  */
 public class Consumer {
     private static final long POLL_MS = 100;
@@ -41,7 +45,7 @@ public class Consumer {
         consumer.setNamesrvAddr(said.get("namesrv"));
         consumer.setClientIP("127.0.0.1");
         consumer.setInstanceName(name);
-        consumer.setAllocateMessageQueueStrategy(strategy(said.get("strategy")));
+        consumer.setAllocateMessageQueueStrategy(strategy(said));
         int threads = Integer.parseInt(said.get("threads"));
         consumer.setConsumeThreadMin(threads);
         consumer.setConsumeThreadMax(threads);
@@ -70,7 +74,8 @@ public class Consumer {
                 said.get("group"), new AclClientRPCHook(credentials), new AllocateMessageQueueAveragely());
     }
 
-    private static AllocateMessageQueueStrategy strategy(String name) {
+    private static AllocateMessageQueueStrategy strategy(Map<String, String> said) {
+        String name = said.get("strategy");
         switch (name) {
             case "AVG":
                 return new AllocateMessageQueueAveragely();
@@ -78,9 +83,22 @@ public class Consumer {
                 return new AllocateMessageQueueAveragelyByCircle();
             case "CONSISTENT_HASH":
                 return new AllocateMessageQueueConsistentHash();
+            case "CONFIG":
+                AllocateMessageQueueByConfig byConfig = new AllocateMessageQueueByConfig();
+                byConfig.setMessageQueueList(queues(said.get("queues")));
+                return byConfig;
             default:
                 throw new IllegalArgumentException(name);
         }
+    }
+
+    private static List<MessageQueue> queues(String all) {
+        List<MessageQueue> queues = new ArrayList<>();
+        for (String queue : all.split(";")) {
+            String[] parts = queue.split(",");
+            queues.add(new MessageQueue(parts[0], parts[1], Integer.parseInt(parts[2])));
+        }
+        return queues;
     }
 
     /** The enum is in another package since RocketMQ 5. */

@@ -1,0 +1,207 @@
+"""``python -m bench.delays --version 5.3.3 --times 10``: how soon a fault of a real RocketMQ is told.
+
+A real cluster of each version, real Java clients, ``evenkeel collect``, Kafka, ``evenkeel run`` with its own notifier,
+and a webhook on loopback. The configuration is the default, but for what Spark is given. One JSON on stdout, progress
+on stderr. No stage of ``make bench``: it waits for RocketMQ's own timers, half an hour and more.
+
+Each fault is brought about in a group of its own, which is new each time: an alert that has come three times within an
+hour counts as one incident, so a fourth would make no page. Faults go on side by side, in as many lanes as are asked
+for.
+"""
+
+import argparse
+import json
+import os
+import queue
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from random import Random
+from threading import Thread
+from typing import NamedTuple
+
+from bench.delay_faults import BROKERS, FAULTS, QUEUES_EACH, Fault, Group
+from bench.delay_figures import Page, Trial, figures, page_of
+from bench.group_statuses import GroupStatuses
+from bench.results import Tree, say
+from bench.webhook import Webhook
+from streaming.loopback import LoopbackKafka
+from tests.e2e.job import Job
+from tests.real.collecting import Collecting
+from tests.real.jars import NEWEST, OLD_LINE
+from tests.real.rocketmq import LoopbackRocketMQ
+
+TOPIC = "events"
+PARTITIONS = 3
+MESSAGE_EVERY_MS = 2_000  # to each queue
+HEALTHY_WITHIN_S = 300
+LONGEST_PAUSE_S = 20  # before the fault: collectors and clients do things every 5 to 20 s
+
+
+class Watched(NamedTuple):
+    """What is asked while the job runs."""
+
+    webhook: Webhook
+    statuses: GroupStatuses
+    begin_until: float  # by the monotonic clock: no fault is begun later
+
+
+class Lane:
+    """Faults of one kind at one cluster, one after the other, in topics that the lane's groups share."""
+
+    def __init__(self, cluster: LoopbackRocketMQ, fault: Fault, number: int) -> None:
+        self._cluster = cluster
+        self.fault = fault
+        self.topics = [f"{fault.name}-{number}-{letter}" for letter in "TU"]
+        self.trials: list[Trial] = []
+        for topic in self.topics:
+            cluster.create_topic(topic, dict.fromkeys(BROKERS, QUEUES_EACH))
+
+    def run(self, numbers: "queue.SimpleQueue[int]", watched: Watched) -> None:
+        """As many as are left in ``numbers``, which lanes share."""
+        while time.monotonic() < watched.begin_until:
+            try:
+                number = numbers.get_nowait()
+            except queue.Empty:
+                return
+            trial = self._try(f"{self.fault.name}-{number}", watched)
+            self.trials.append(trial)
+            say(f"{self._cluster.version} {_in_words(trial)}")
+
+    def _try(self, name: str, watched: Watched) -> Trial:
+        group = Group(self._cluster, name, self.topics)
+        try:
+            return self._trial(group, watched)
+        except Exception as error:
+            return Trial(name, self.fault.causes, error=f"{type(error).__name__}: {error}"[:300])
+        finally:
+            group.close()
+
+    def _trial(self, group: Group, watched: Watched) -> Trial:
+        cluster = cluster_name(self._cluster.version)
+        self.fault.begin(group)
+        group.wait_until_joined()
+        is_healthy = lambda: watched.statuses.of(cluster, group.name) == "healthy"  # noqa: E731
+        self._cluster.wait_until(is_healthy, f"{group.name} is healthy", HEALTHY_WITHIN_S)
+        time.sleep(Random(f"{cluster} {group.name}").uniform(0, LONGEST_PAUSE_S))
+        fault_ts = self.fault.strike(group)
+        deadline = time.monotonic() + self.fault.watch_s
+        while True:
+            trial = self._so_far(group, watched.webhook, fault_ts)
+            if trial.critical or time.monotonic() > deadline:
+                return trial
+            time.sleep(0.2)
+
+    def _so_far(self, group: Group, webhook: Webhook, fault_ts: int) -> Trial:
+        arrivals = webhook.of(cluster_name(self._cluster.version), group.name)
+        pages = tuple(page_of(one.notice, one.ts) for one in arrivals)
+        return Trial(group.name, self.fault.causes, fault_ts, time.time_ns() // 1_000_000, pages)
+
+
+def _in_words(trial: Trial) -> str:
+    if trial.error:
+        return f"{trial.group}: {trial.error}"
+    return f"{trial.group}: {'; '.join(_page_in_words(trial, page) for page in trial.pages) or 'no page'}"
+
+
+def _page_in_words(trial: Trial, page: Page) -> str:
+    after_s = (page.ts - trial.fault_ts) / 1000
+    return f"{page.status} after {after_s:.1f} s, {page.severity} {page.cause} {' '.join(page.kinds)}"
+
+
+def cluster_name(version: str) -> str:
+    return f"rocketmq-{version}"
+
+
+@contextmanager
+def monitored(clusters: Sequence[LoopbackRocketMQ], folder: Path, minutes: float) -> Iterator[Watched]:
+    """The collector and the job, running, until the block ends."""
+    with LoopbackKafka() as kafka, Webhook() as webhook:
+        kafka.create_topic(TOPIC, PARTITIONS)
+        alerts = folder / "alerts.toml"
+        alerts.write_text(f'[[sinks]]\nname = "hook"\nkind = "webhook"\nurl = "{webhook.url}"\n')
+        job = Job(folder, kafka.bootstrap_servers, TOPIC, _values(clusters, folder, alerts))
+        try:
+            job.start()
+            job.wait_until(lambda: "watching" in job.log, "it had started")
+            with Collecting(job.config, folder / "recording.jsonl.gz"), GroupStatuses(str(job.tables)) as statuses:
+                yield Watched(webhook, statuses, time.monotonic() + minutes * 60)
+            job.stop()
+        finally:
+            job.close()
+
+
+def _values(clusters: Sequence[LoopbackRocketMQ], folder: Path, alerts: Path) -> dict[str, dict[str, object]]:
+    """Back to the defaults what the tests' jobs do faster than those."""
+    return {
+        "job": {"shards": 32, "trigger_seconds": 1, "projection_seconds": 5},
+        "collector.clusters": {cluster_name(one.version): one.namesrv for one in clusters},
+        "notify": {"alerts": str(alerts), "state": str(folder / "notifier")},
+    }
+
+
+def measure(versions: Sequence[str], times: int, lanes: int, minutes: float, folder: Path) -> Tree:
+    """``folder`` keeps the job's tables and logs, and the recording."""
+    with ExitStack() as stack:
+        clusters = [stack.enter_context(LoopbackRocketMQ(version)) for version in versions]
+        tree: Tree = {"load_at_start": os.getloadavg()[0]}
+        watched = stack.enter_context(monitored(clusters, folder, minutes))
+        all_lanes = {one.version: _start(one, times, lanes, watched) for one in clusters}
+        for version, running in all_lanes.items():
+            for thread, _ in running:
+                thread.join()
+            tree[version] = _by_fault([lane for _, lane in running])
+        tree["troubles_of_the_monitor"] = sorted({str(trouble) for trouble in _troubles(watched.webhook)})
+    return tree | {"load_at_end": os.getloadavg()[0]}
+
+
+def _start(cluster: LoopbackRocketMQ, times: int, count: int, watched: Watched) -> list[tuple[Thread, Lane]]:
+    started = []
+    for fault in FAULTS:
+        numbers: queue.SimpleQueue[int] = queue.SimpleQueue()
+        for number in range(times):
+            numbers.put(number)
+        for number in range(min(count, times)):
+            lane = Lane(cluster, fault, number)
+            started.append((Thread(target=lane.run, args=(numbers, watched), daemon=True), lane))
+    cluster.producer([topic for _, lane in started for topic in lane.topics], MESSAGE_EVERY_MS)
+    for thread, _ in started:
+        thread.start()
+    return started
+
+
+def _by_fault(lanes: Sequence[Lane]) -> Tree:
+    trials = [(lane.fault, trial) for lane in lanes for trial in lane.trials]
+    return {fault.name: figures([trial for of, trial in trials if of is fault]) for fault in FAULTS}
+
+
+def _troubles(webhook: Webhook) -> Iterator[str]:
+    """What evenkeel told of itself: then it held pages back."""
+    for arrival in webhook.arrivals:
+        trouble = arrival.notice["trouble"]
+        if trouble:
+            yield f"{trouble['kind']} {arrival.notice['cluster']} {arrival.notice['status']}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.delays", description="Measure how soon faults are told.")
+    parser.add_argument("--version", action="append", choices=(NEWEST, OLD_LINE), help=f"of RocketMQ; default {NEWEST}")
+    parser.add_argument("--times", type=int, default=10, help="how often each fault is brought about at each version")
+    parser.add_argument("--lanes", type=int, default=2, help="how many groups of each fault there are at a time")
+    parser.add_argument("--minutes", type=float, default=120, help="begin no fault later than this after the start")
+    parser.add_argument("--keep", type=Path, help="a folder that keeps tables, logs and the recording")
+    arguments = parser.parse_args()
+    versions = arguments.version or [NEWEST]
+    with tempfile.TemporaryDirectory(prefix="evenkeel-delays-") as scratch:
+        folder = (arguments.keep or Path(scratch)).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        tree = measure(versions, arguments.times, arguments.lanes, arguments.minutes, folder)
+    print(json.dumps(tree, indent=2))
+    return int(any(one["errors"] for version in versions for one in tree[version].values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
