@@ -59,6 +59,13 @@ def test_a_group_as_it_was(app: Starlette) -> None:
     assert "This is what was known at" in then
     assert "queues consumed twice" not in then
     assert "Back to now" in then
+    assert "later →" in then
+
+
+def test_a_timeline_that_ends_now_has_nothing_later(app: Starlette) -> None:
+    now = text_of(ask(app, ORDERS))
+    assert "← earlier" in now
+    assert "later →" not in now
 
 
 @pytest.mark.parametrize(

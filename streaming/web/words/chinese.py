@@ -122,6 +122,7 @@ CHINESE: dict[str, str] = {
     "timeline": "时间线",
     "timeline_help": "点击标记可查看该组当时的情况。",
     "earlier": "更早",
+    "later": "更晚",
     "minutes_30": "30 分钟",
     "minutes_180": "3 小时",
     "minutes_720": "12 小时",

@@ -122,6 +122,7 @@ ENGLISH: dict[str, str] = {
     "timeline": "Timeline",
     "timeline_help": "A click on a mark shows the group at that time.",
     "earlier": "earlier",
+    "later": "later",
     "minutes_30": "30 min",
     "minutes_180": "3 h",
     "minutes_720": "12 h",
