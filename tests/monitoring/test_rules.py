@@ -24,6 +24,7 @@ def rules() -> list[dict[str, Any]]:
 ALERTS = [rule for rule in rules() if "alert" in rule]
 
 
+@pytest.mark.slow
 @needs(PROMTOOL, "promtool")
 @pytest.mark.parametrize("words", [["check", "rules", str(RULES)], ["test", "rules", str(TIMELINES)]], ids=str)
 def test_promtool_accepts_them(words: list[str]) -> None:

@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 
 from schemas.history_tables import NOTIFICATIONS
 from streaming.notifier import notifications_table
+from streaming.notifier.exposed import NotifierCounts
 from streaming.notifier.heartbeat import Heartbeat
 from streaming.notifier.monitor_health import STARTING_MS
 from streaming.notifier.pages import PageSettings
@@ -64,9 +65,11 @@ def plan(tmp_path: Path, clock: Clock) -> Callable[..., NotifierSettings]:
 
 @contextmanager
 def serving(plan: NotifierSettings) -> Iterator[None]:
-    stop = Event()
-    thread = Thread(target=deliver, args=(plan, stop))
+    """It has begun in the block, so the clock may be moved there."""
+    stop, counts = Event(), NotifierCounts()
+    thread = Thread(target=deliver, args=(plan, stop, counts))
     thread.start()
+    until(lambda: counts.status is not None)
     try:
         yield
     finally:
@@ -192,7 +195,6 @@ def test_blind_and_late_are_told_and_then_what_still_fires(plan: Any, clock: Clo
 
 def test_facts_that_cannot_be_read_make_everything_blind(plan: Any, clock: Clock, tmp_path: Path) -> None:
     with Server() as server, serving(plan(hook(server), clusters=("c", "d"))):
-        time.sleep(0.02)
         assert server.taken == []
         clock.at = STARTING_MS / S + 1
         until(lambda: len(server.taken) == 2)
