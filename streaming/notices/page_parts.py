@@ -165,12 +165,13 @@ def _of_client(client: AlertClient, alert: OpenAlert, words: Language, now: int)
 
 
 def change_lines(alerts: Sequence[OpenAlert], words: Language, now: int) -> list[str]:
-    """The newest first, each once."""
+    return [words.change_line.format(time=clock(ts, now), change=what) for ts, what in changes_before(alerts, words)]
+
+
+def changes_before(alerts: Iterable[OpenAlert], words: Language) -> list[tuple[int, str]]:
+    """When and what, the newest first, each once."""
     changes = {(change.ts, change.what, change.subject) for alert in alerts for change in alert.fact.changes}
-    return [
-        words.change_line.format(time=clock(ts, now), change=_change(what, subject, words))
-        for ts, what, subject in sorted(changes, reverse=True)
-    ]
+    return [(ts, _change(what, subject, words)) for ts, what, subject in sorted(changes, reverse=True)]
 
 
 def _change(what: str, subject: str, words: Language) -> str:

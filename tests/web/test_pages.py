@@ -97,6 +97,18 @@ def test_an_alert_says_all_that_a_page_does(app: Starlette, watch: Watch) -> Non
         assert part in chinese
 
 
+def test_an_alert_names_the_others_of_its_group(app: Starlette, watch: Watch) -> None:
+    """What helps against one may do harm to another."""
+    alert = the_alert(watch)
+    page = ask(app, f"/alert?id={alert.fact.fingerprint}").text
+    others = page.split("Other alerts of this group")[1].split("</ul>")[0]
+    named = set(re.findall(r"/alert\?id=([^\"&]+)", others))
+    assert named == {one.fact.fingerprint for one in watch.known.open_alerts(("prod", "orders"))} - {
+        alert.fact.fingerprint
+    }
+    assert named
+
+
 def test_the_link_of_a_page_leads_here(app: Starlette, watch: Watch) -> None:
     alert = the_alert(watch)
     notice = Notice(
@@ -201,7 +213,7 @@ def test_tables_that_cannot_be_read_are_said(settings: WebSettings, tmp_path: Pa
 
 def test_evenkeel_itself_is_shown(app: Starlette, tables: Path) -> None:
     said = text_of(ask(app, "/health"))
-    for part in ("sees it", "prod", "No notifier is known", "None since yesterday."):
+    for part in ("sees it", "prod", "No notifier here", "None since yesterday."):
         assert part in said
     assert ask(app, "/health", {"accept-language": "zh"}).status == 200
 

@@ -18,12 +18,14 @@ from streaming.web.live.watch import wall_ms
 from streaming.web.pages.group_page import GroupFacts
 from streaming.web.queries import required, text
 from streaming.web.rendering import address
-from streaming.web.views.alerts import alert_view
+from streaming.web.views.alerts import AlertView, alert_view, in_order
 from streaming.web.views.group import newest_alerts
 from streaming.web.views.notification import Notification
+from streaming.web.words import Words
 
 HOURS = 24
 DAY_MS = 86_400_000
+MOST_OTHERS = 20
 SILENCE_MINUTES = (30, 60, 120, 480, 1440)
 
 
@@ -63,6 +65,7 @@ class AlertPage:
         seen_ts = known.seen_ts(alert.cluster)
         values = {
             "alert": view,
+            "others": self._others(alert, words, now),
             "steps": steps(facts, fingerprint),
             "unseen_since_ts": seen_ts if is_unseen(seen_ts, now) else None,
             "told": self._told(alert),
@@ -76,6 +79,14 @@ class AlertPage:
         }
         changes = address("/changes", cluster=name[0], group=name[1])
         return Answer("alert.html", values, "", (changes, live))
+
+    def _others(self, alert: OpenAlert, words: Words, now: int) -> list[AlertView]:
+        """What else fires in the group, or may soon: what helps against this one may do harm to them."""
+        everything = self._context.watch.known.open_alerts((alert.cluster, alert.group))
+        others = [one for one in everything if one.fact.fingerprint != alert.fact.fingerprint]
+        return [
+            alert_view(one, words.of_pages, now, self._context.settings.site) for one in in_order(others)[:MOST_OTHERS]
+        ]
 
     def _told(self, alert: OpenAlert) -> list[Notification]:
         """Pages of this alert; none where the notifier's table cannot be read."""

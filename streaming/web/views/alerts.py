@@ -11,7 +11,7 @@ from streaming.notices.language import Language
 from streaming.notices.page_parts import (
     about,
     advice_on,
-    change_lines,
+    changes_before,
     client_lines,
     queue_lines,
     stale_words,
@@ -89,7 +89,7 @@ def alert_view(alert: OpenAlert, words: Language, now: int, site: Site) -> Alert
         host=command.host or "",
         waiting=waiting_line([alert], words, now) or "",
         clients=_lines(client_lines([alert], words, now)),
-        changes=_lines(change_lines([alert], words, now)),
+        changes=_lines(f"{clock(ts, now)} {what}" for ts, what in changes_before([alert], words)),
         about=about((fact.cause, fact.kind), words, site.docs) or "",
     )
 
