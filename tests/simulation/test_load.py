@@ -180,13 +180,29 @@ def test_churn_changes_members_and_settles_again(template: GroupTemplate) -> Non
     assert not [fact for fact in facts if isinstance(fact.payload, AlertFact) and fact.payload.state == "firing"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_a_fault_is_found_each_time_that_it_befalls_a_group_which_gets_well(fault: Fault) -> None:
+def befallen_twice(fault: Fault) -> tuple[list[Fact], list[AlertFact]]:
+    """Facts, and those of alerts, of a group that a fault befalls, and befalls again when the group is well."""
     spec = FleetSpec(1, clients=5, queues=8, faults=(fault,))
     (template,) = [one for one in templates_for(spec) if fault.name in one.disruptions]
     _, facts = folded(None, lives(template, [None, fault.name, None, None, fault.name, None, None]))
-    alerts = [fact.payload for fact in facts if isinstance(fact.payload, AlertFact)]
+    return facts, [fact.payload for fact in facts if isinstance(fact.payload, AlertFact)]
+
+
+@pytest.mark.slow
+def test_a_dead_connection_is_found_each_time_and_calls_nobody_since_it_goes_by_itself() -> None:
+    _, alerts = befallen_twice(FAULT_NAMED["half_open"])
+    found = {alert.active_ts for alert in alerts if alert.state == "pending"}
+    assert len(found) >= 2
+    assert {alert.active_ts for alert in alerts if alert.state == "resolved"} == found
+    assert {(alert.state, alert.cause) for alert in alerts if alert.state != "resolved"} == {
+        ("pending", "STALE_CONNECTION")
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [one for one in FAULTS if one.name != "half_open"], ids=lambda fault: fault.name)
+def test_a_fault_is_found_each_time_that_it_befalls_a_group_which_gets_well(fault: Fault) -> None:
+    facts, alerts = befallen_twice(fault)
     fired, resolved = ({(a.fingerprint, a.fired_ts) for a in alerts if a.state == state} for state in STATES)
     assert fired
     assert fired == {one for one in resolved if one[1]}
