@@ -47,7 +47,7 @@ class Moment(NamedTuple):
 MOMENTS = (
     Moment("while starting", lambda began, now: True, 15),
     Moment("in a batch", lambda began, now: now.batches.begun > now.batches.done > began.batches.done, 1),
-    Moment("in a projection", lambda began, now: now.projections.begun > began.projections.begun, 2),
+    Moment("in a projection", lambda began, now: now.projections.begun > began.projections.begun, 0.1),
     Moment("after a commit", lambda began, now: now.batches.done > began.batches.done, 4),
 )
 

@@ -50,6 +50,7 @@ def test_a_job_tells_prometheus_what_it_does_and_what_it_finds(
         until(lambda: seen.shows("evenkeel_group_alerts", **labels), PATIENCE_S, "the alert shows")
         until(lambda: get(f"{seen.address}/readyz")[:2] == (200, "ok\n"), PATIENCE_S, "it is ready")
         until(lambda: seen.shows("evenkeel_notices_total", outcome="delivered"), PATIENCE_S, "the log was told")
+        until(lambda: seen.shows("evenkeel_sink_last_delivery_timestamp_seconds"), PATIENCE_S, "and when")
     found = seen.found
     assert found.one("evenkeel_group_queues", consumer_group=broken.group, finding="DUPLICATED") > 0
     assert found.one("evenkeel_groups", cluster=CLUSTER, status="findings") == 1
