@@ -120,6 +120,7 @@ def test_fault_of_an_option_names_the_option(
     assert allowed in err
 
 
+@pytest.mark.slow
 def test_interruption_is_quiet(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "waits")
     command = [*EVENKEEL, "replay", str(tmp_path / "waits"), "--engine", "core"]
@@ -152,6 +153,7 @@ def test_conformance_passes_its_exit_code_on(tmp_path: Path, capsys: pytest.Capt
     assert "none" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_run_as_a_script_nothing_of_ours_stands_in_for_pythons_own() -> None:
     """As spark-submit runs it: the script's folder comes first on the path, and holds an ``inspect``."""
     script = Path(__file__).parents[2] / "streaming" / "__main__.py"

@@ -20,6 +20,7 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_rebuild_makes_the_tables_and_needs_no_spark(config: Path, tmp_path: Path) -> None:
     assert "pyspark" not in imported_by("rebuild", "--config", str(config))
     assert len(read(tmp_path / "tables", "alerts")) == 6

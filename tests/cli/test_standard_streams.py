@@ -113,6 +113,7 @@ def test_output_that_was_closed_is_one_message_and_no_other_file_gets_it(place: 
 
 
 @pytest.mark.parametrize("errors", ["2>&-", "2>/dev/full"])
+@pytest.mark.slow
 def test_errors_that_nobody_can_read_change_nothing(errors: str, tmp_path: Path) -> None:
     """A message on a closed standard error must not end up among the results either."""
     refused = " ".join([*EVENKEEL, "replay", str(tmp_path / "none.jsonl"), "--engine", "core", errors])

@@ -152,6 +152,7 @@ def test_later_rounds_tell_only_what_is_new() -> None:
 
 
 @pytest.mark.parametrize("manner", ["hang", "garbage", "close", "stopped"])
+@pytest.mark.slow
 def test_broken_broker_stops_neither_the_others_nor_the_round(manner: str) -> None:
     async def scene(told: Told) -> None:
         await told.round()

@@ -153,6 +153,7 @@ def ways(lines: list[Line]) -> Iterator[tuple[str, Withhold]]:
 
 
 @pytest.mark.parametrize("index", range(len(RECORDINGS)), ids=lambda index: RECORDINGS[index].name.partition(".")[0])
+@pytest.mark.slow
 def test_every_statement_follows_from_an_answer(index: int) -> None:
     """Each recording with some kinds of answers withheld; all kinds have their turn."""
     lines = lines_of(RECORDINGS[index])

@@ -89,6 +89,7 @@ def test_the_endpoints_over_a_socket(fake: Fake) -> None:
 @pytest.mark.parametrize(
     "begun", [b"", b"GET /metrics HTTP/1.1\r\nHos", b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /m"]
 )
+@pytest.mark.slow
 def test_whoever_connects_and_asks_nothing_keeps_nobody_out(
     begun: bytes, fake: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

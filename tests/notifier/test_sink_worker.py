@@ -88,6 +88,7 @@ FAILURES = {
 
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
 @pytest.mark.parametrize("times", [1, 4])
+@pytest.mark.slow
 def test_failure_that_passes_loses_nothing_and_makes_no_second_incident(
     failure: Answer, times: int, bench: Make
 ) -> None:

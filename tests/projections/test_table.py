@@ -4,6 +4,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable
 
 from schemas.tables import QUEUE_ASSIGNMENTS
@@ -27,6 +28,7 @@ def queues(begin: int, end: int, seq: int = 0) -> pa.Table:
     )
 
 
+@pytest.mark.slow
 def test_rows_are_merged_into_a_table_of_several_pieces(tmp_path: Path) -> None:
     create_tables(str(tmp_path), [QUEUE_ASSIGNMENTS])
     table = ProjectionTable(str(tmp_path), QUEUE_ASSIGNMENTS)

@@ -259,6 +259,7 @@ def lasts(name: str, *perturbations: str) -> Run:
         return play_incident("lasts", FAULT_NAMED[name], DEFAULT, is_perturbed=True)
 
 
+@pytest.mark.slow
 def test_the_same_seed_is_the_same_perturbed_incident() -> None:
     assert play_incident("q", FAULT_NAMED["clings"], DEFAULT, is_perturbed=True) == play_incident(
         "q", FAULT_NAMED["clings"], DEFAULT, is_perturbed=True

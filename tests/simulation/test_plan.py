@@ -153,6 +153,7 @@ def test_a_picture_is_drawn(file: Path, ending: str, tmp_path: Path) -> None:
     assert picture.stat().st_size > 5_000
 
 
+@pytest.mark.slow
 def test_picture_of_too_many_cells_is_refused(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would take gigabytes."""
     monkeypatch.setattr("streaming.simulation.planning.chart.CELLS_AT_MOST", 1)

@@ -96,6 +96,7 @@ def test_whole_exchange_is_bounded(beginning: bytes) -> None:
         assert time.monotonic() - began < 5
 
 
+@pytest.mark.slow
 def test_body_that_comes_byte_by_byte_does_not_change_what_the_status_said() -> None:
     with Server(Answer(200, raw=OK + b"Content-Length: 1000\r\n\r\n" + b"x" * 1_000, pause_s=0.01)) as server:
         post(server.url, b"{}", {}, 1.5)

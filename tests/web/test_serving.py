@@ -72,6 +72,7 @@ def test_a_port_that_is_taken_ends_the_pages_and_not_the_job(
     assert f"127.0.0.1:{port} (web.listen) cannot be listened on" in caplog.text
 
 
+@pytest.mark.slow
 def test_prometheus_can_scrape_beside_the_pages(settings: WebSettings, port: int) -> None:
     with served(settings._replace(listen=Listen("127.0.0.1", port))):
         page(port)

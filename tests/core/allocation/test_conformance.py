@@ -211,6 +211,7 @@ def test_a_malformed_line_is_named_in_one_line(lines: list[Line], run: Run) -> N
         assert fault in printed[0]
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_read_is_not_a_file_without_mismatches(tmp_path: Path) -> None:
     whole = VECTORS.read_bytes()
     files = {

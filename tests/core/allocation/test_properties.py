@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -85,6 +86,7 @@ def answer_in_one_pass(
 
 @settings(deadline=None, max_examples=250)
 @given(ANY, st.just([]) | QUEUES, st.lists(NAMES | st.just(""), max_size=9))
+@pytest.mark.slow
 def test_one_pass_says_what_each_client_says(
     strategy: Strategy, queues: list[MessageQueue], client_ids: list[str]
 ) -> None:
