@@ -129,7 +129,7 @@ def _take_round(group: Group, event: Round, origin: Origin, is_new: bool) -> lis
     if verdict is ClockVerdict.LATE:
         return []
     if verdict is ClockVerdict.SET_BACK:
-        clock.set_back(state, event.ts - 1)
+        clock.set_back(state, event.ts - 1, timing)
     else:
         start_afresh_after_silence(group, event.ts)
     refused = _release(group, event.ts)

@@ -336,3 +336,64 @@ def test_a_condition_and_an_empty_group_outlive_a_setting_back() -> None:
     fleet._told_routes.clear()
     fleet.run(400)
     assert ("", "NO_MEMBERS") in fleet.firing()
+
+
+# --- what lasts goes on when the clock is set back
+
+
+def set_clock(fleet: Fleet, ahead_s: float) -> None:
+    """The collector's clock is set. What the collector remembers moves with it."""
+    fleet.now += ahead_s
+    fleet._told_routes.clear()
+    fleet._known_lists = {
+        name: (ids, since + round(ahead_s * 1000) if since else 0) for name, (ids, since) in fleet._known_lists.items()
+    }
+    fleet._routes_changed_ts += round(ahead_s * 1000)
+
+
+@pytest.mark.parametrize(("back_s", "told_after_s"), [(60, 400), (180, 520), (200, 350), (HOUR, 350)])
+def test_a_listener_that_hangs_is_told_though_the_clock_is_set_back(back_s: int, told_after_s: int) -> None:
+    """Nobody is called ten minutes later because a clock was set. After a small step it is later by the step."""
+    fleet = healthy(200)
+    fleet.hang("a0")
+    fleet.run(280)
+    set_clock(fleet, -back_s)
+    fleet.run(told_after_s - 280)
+    assert fleet.firing() == {("T", "SLOW_CONSUMER")}
+
+
+@pytest.mark.parametrize("back_s", [60, 200, HOUR])
+def test_a_queue_that_stands_still_is_told_though_the_clock_is_set_back(back_s: int) -> None:
+    fleet = healthy(200)
+    fleet.stick("a0")
+    fleet.run(60)
+    set_clock(fleet, -back_s)
+    fleet.run(75)
+    assert fleet.firing() == {("T", "STALLED")}
+
+
+@pytest.mark.parametrize("jump_s", [25, 100, 165, 185, HOUR])
+@pytest.mark.parametrize("wrong_s", [20, 60, 100])
+def test_a_clock_that_is_ahead_for_a_while_makes_no_batch_longer(wrong_s: int, jump_s: int) -> None:
+    """A batch of 250 s in all. While the clock is ahead it may look longer, but not when the clock is right again."""
+    fleet = healthy(300)
+    fleet.hang()
+    fleet.run(30)
+    set_clock(fleet, jump_s)
+    fleet.run(wrong_s)
+    set_clock(fleet, -jump_s)
+    fleet.run(250 - 30 - wrong_s)
+    fleet.hang("")
+    fleet.run(60)
+    assert fleet.fired() == set()
+
+
+def test_a_hung_listener_stays_told_while_the_clock_is_set_back() -> None:
+    fleet = healthy(200)
+    fleet.hang("a0")
+    fleet.run(400)
+    assert fleet.firing() == {("T", "SLOW_CONSUMER")}
+    set_clock(fleet, -HOUR)
+    fleet.run(100)
+    assert fleet.firing() == {("T", "SLOW_CONSUMER")}
+    assert "resolved" not in {state for _, state, _ in fleet.alerts()}

@@ -14,6 +14,7 @@ from schemas.events import (
     Round,
     TopicOffsets,
 )
+from streaming.core.intake.lost_events import reports_count_after
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, Report, new_state
@@ -120,6 +121,20 @@ def test_a_client_that_is_confirmed_answers_again(told: Told) -> None:
     told.client.unanswered_since_ts = T0 + 2_000
     told.round(6, reports=(ConfirmedReport("x", 7, T0 + 5_000),))
     assert told.client.unanswered_since_ts == 0
+
+
+@pytest.mark.parametrize("back_s", [60, 3_600])
+def test_a_report_from_before_the_clock_was_set_back_counts_once_it_is_confirmed(told: Told, back_s: int) -> None:
+    """Producers do not tell again what has not changed, so the group would be UNKNOWN for minutes."""
+    began = 20 - back_s
+    told.round(20)
+    for after in (5, 10, 15):
+        told.round(began + after)
+    state = told.group.state
+    assert state.now == T0 + 1000 * (began + 15)
+    assert told.newest.answered_ts <= reports_count_after(state)
+    told.round(began + 20, reports=(ConfirmedReport("x", 7, T0 + 1000 * (began + 19)),))
+    assert told.newest.answered_ts == T0 + 1000 * (began + 19) > reports_count_after(state)
 
 
 def test_a_confirmed_list_is_an_answer(told: Told) -> None:

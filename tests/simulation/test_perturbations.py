@@ -343,3 +343,18 @@ def test_deploys_long_after_others_page_nobody(number: int) -> None:
 def test_queues_that_were_nobodys_are_no_slow_consumer_once_they_are_taken_over(number: int) -> None:
     run = incidents.play_numbered("1/perturbed", Settings(), True, number)
     assert [page.kind for page in run.pages if page.kind == Kind.SLOW_CONSUMER] == []
+
+
+def test_a_listener_that_hangs_is_told_though_the_clock_is_set_back() -> None:
+    run = incidents.play_numbered("99/perturbed", DEFAULT, True, 77)
+    assert [(one.kind, one.found is not None, one.is_late) for one in run.lasting] == [
+        (Kind.SLOW_CONSUMER, True, False)
+    ]
+    assert [page.is_true for page in run.pages] == [True]
+
+
+def test_who_owns_what_is_known_again_soon_after_the_clock_was_set_back() -> None:
+    """Clients confirm what they said before, so queues without an owner are not taken for those of a slow listener."""
+    run = incidents.play_numbered("99/perturbed", DEFAULT, True, 14)
+    assert [page.kind for page in run.pages if not page.is_true] == []
+    assert (Kind.ORPHANED, "LOCK_STUCK") in {(page.kind, page.cause) for page in run.pages}

@@ -4,14 +4,18 @@ One late marker never sets it back, and one wrong marker never sets it ahead. A 
 marker confirms it. Only several markers far behind in a row show that the clock itself was wrong.
 """
 
+from collections.abc import Callable
 from enum import Enum, auto
 
 from streaming.core.default_timers import Timing
-from streaming.core.state.group_state import Alert, GroupState, Topic
+from streaming.core.intake.consume_offsets import STARTED_AFRESH
+from streaming.core.state.group_state import Alert, Client, GroupState, Topic
 from streaming.core.state.queue_state import Queue
 
 MARKERS_TO_SET_BACK = 3
 MARKERS_TO_BELIEVE = 3
+
+Moved = Callable[[int], int]  # what a time before is by the clock that was set back
 
 
 class ClockVerdict(Enum):
@@ -81,28 +85,38 @@ def advance(state: GroupState, ts: int, timing: Timing) -> None:
     state.markers_behind = []
 
 
-def set_back(state: GroupState, ts: int) -> None:
+def set_back(state: GroupState, ts: int, timing: Timing) -> None:
     """The clock had been ahead, so nothing may stay that has a later time than ``ts``.
 
-    Reports, routes and offsets are dropped. Membership and open alerts stay, with ``ts`` as their latest time. The time
-    at which an alert fired stays as it is, because it identifies the alert's page.
+    Routes are dropped. Reports count only once they are confirmed, or told again. A queue that stands still does so for
+    as long as before: that the clock is set moves no offset. Membership and open alerts stay, with ``ts`` as their
+    latest time. The time at which an alert fired stays as it is, because it identifies the alert's page.
     """
+    moved = _moved(state.now, ts, timing)
     _set_group_back(state, ts)
     for broker in state.brokers:
-        broker.answered_ts, broker.changed_ts = min(broker.answered_ts, ts), min(broker.changed_ts, ts)
-        broker.lost_ts, broker.returned_ts = min(broker.lost_ts, ts), min(broker.returned_ts, ts)
+        broker.answered_ts, broker.lost_ts = min(broker.answered_ts, ts), min(broker.lost_ts, ts)
+        broker.changed_ts, broker.returned_ts = moved(broker.changed_ts), moved(broker.returned_ts)
     for topic in state.topics:
-        _set_topic_back(topic, ts)
+        _set_topic_back(topic, ts, moved)
     for client in state.clients:
-        client.reports, client.unanswered_since_ts = [], 0
-        client.since_ts = min(client.since_ts, ts)
-        client.two_addresses_since_ts = min(client.two_addresses_since_ts, ts)
+        _set_client_back(client, ts)
     for queue in state.queues:
-        _set_queue_back(queue, ts)
+        _set_queue_back(queue, ts, moved)
     for alert in state.alerts:
         _set_alert_back(alert, ts)
     for finding in state.group_findings:
         finding.since_ts = min(finding.since_ts, ts)
+
+
+def _moved(now: int, ts: int, timing: Timing) -> Moved:
+    """What a time before is by the clock that is set from ``now`` to ``ts``. 0 stays 0.
+
+    A clock that had jumped ahead by less than ``progress_max_gap`` made what lasted look longer. So after a small step
+    times stay as they are, and what lasts looks shorter. A larger jump has started the stall timers again.
+    """
+    back_ms = now - ts if now - ts > timing.progress_max_gap_ms else 0
+    return lambda before: min(before - back_ms, ts) if before else 0
 
 
 def _set_group_back(state: GroupState, ts: int) -> None:
@@ -117,21 +131,37 @@ def _set_group_back(state: GroupState, ts: int) -> None:
     state.empty_since, state.first_round_ts = min(state.empty_since, ts), min(state.first_round_ts, ts)
 
 
-def _set_topic_back(topic: Topic, ts: int) -> None:
+def _set_topic_back(topic: Topic, ts: int, moved: Moved) -> None:
     topic.confirmed_ts = topic.changed_ts = topic.hosts_changed_ts = 0
     topic.copies = None
-    topic.has_members_since_ts = min(topic.has_members_since_ts, ts)
+    topic.has_members_since_ts = moved(topic.has_members_since_ts)
     topic.unsubscribed_ts = min(topic.unsubscribed_ts, ts)
 
 
-def _set_queue_back(queue: Queue, ts: int) -> None:
-    queue.progress_ts = queue.stalled_ms = queue.unconsumed_since_ts = queue.idle_since_ts = 0
+def _set_client_back(client: Client, ts: int) -> None:
+    for report in client.reports:
+        report.answered_ts = min(report.answered_ts, ts)
+    client.unanswered_since_ts = 0
+    client.since_ts = min(client.since_ts, ts)
+    client.two_addresses_since_ts = min(client.two_addresses_since_ts, ts)
+
+
+def _set_queue_back(queue: Queue, ts: int, moved: Moved) -> None:
+    _set_offsets_back(queue, moved)
+    queue.idle_since_ts = 0
     queue.mismatch_since_ts = queue.evidence_ts = queue.proven = 0
     queue.two_owners_since_ts = queue.newest_owner_report_ts = queue.unexplained_reports = 0
     queue.unhealthy_since_ts = min(queue.unhealthy_since_ts, ts)
     published_ts = min(queue.since_ts + queue.publish_delay_ms, ts)
     queue.since_ts = min(queue.since_ts, ts)
     queue.publish_delay_ms = published_ts - queue.since_ts if queue.publish_delay_ms >= 0 else -1
+
+
+def _set_offsets_back(queue: Queue, moved: Moved) -> None:
+    still_since_ts = queue.progress_ts - queue.stalled_ms
+    queue.progress_ts, queue.unconsumed_since_ts = moved(queue.progress_ts), moved(queue.unconsumed_since_ts)
+    if queue.stalled_ms > 0:
+        queue.stalled_ms = queue.progress_ts - moved(still_since_ts) or STARTED_AFRESH
 
 
 def _set_alert_back(alert: Alert, ts: int) -> None:
