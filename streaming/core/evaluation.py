@@ -28,7 +28,6 @@ def evaluate(group: Group, before: int) -> None:
     state = group.state
     if state.now < state.evaluation_due_ts and not _is_evidence_too_old(group):
         return
-    group.unpack_all()
     try:
         _evaluate(group, before)
         state.failed = False

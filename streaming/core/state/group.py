@@ -19,7 +19,6 @@ from streaming.core.state.group_state import (
     RunningProfile,
     Topic,
 )
-from streaming.core.state.packed_list import keys_of
 from streaming.core.state.queue_state import Queue
 
 
@@ -54,14 +53,10 @@ class Group:
         state = self.state
         self._brokers = {broker.name: index for index, broker in enumerate(state.brokers)}
         self._topics = {topic.name: index for index, topic in enumerate(state.topics)}
-        self._clients = {key.client_id: index for index, key in enumerate(keys_of(state.clients))}
-        self._queues = {(key.topic, key.broker, key.queue_id): i for i, key in enumerate(keys_of(state.queues))}
+        self._clients = {client.client_id: index for index, client in enumerate(state.clients)}
+        self._queues = {(q.topic, q.broker, q.queue_id): index for index, q in enumerate(state.queues)}
         self._heartbeats = {value: index for index, value in enumerate(state.heartbeat_profiles)}
         self._running = {value: index for index, value in enumerate(state.running_profiles)}
-
-    def unpack_all(self) -> None:
-        """For what reads most clients and queues, and many times: plain lists are read faster."""
-        self.state.clients, self.state.queues = list(self.state.clients), list(self.state.queues)
 
     def emit(self, payload: Payload, topic: str | None = None, ts: int | None = None) -> None:
         """Add a fact under the group's next number."""

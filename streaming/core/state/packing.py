@@ -4,20 +4,14 @@ A change of any class in ``group_state``, ``queue_state`` or ``schemas.observed`
 a default that is added at the end of its class is read as it is. For any other change add one to ``STATE_VERSION``, add
 the step from the version before to ``MIGRATIONS``, and write the packed states of the new version with
 ``python -m tests.core.packed_states``. Those of every version stay in tests/core/packed, and a test reads them all.
-
-Clients and queues are unpacked one by one, when they are used (``packed_list``).
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
-from msgspec import Raw
-from msgspec.structs import astuple
 
-from streaming.core.state.group_state import Client, GroupState
-from streaming.core.state.packed_list import ItemFormat, PackedList
-from streaming.core.state.queue_state import Packed, Queue
+from streaming.core.state.group_state import GroupState
 from streaming.errors import StateVersionError
 
 STATE_VERSION = 3
@@ -26,22 +20,8 @@ OLDEST_READABLE = 3
 # Version -> what makes a state of that version, as decoded lists, one of the next version.
 MIGRATIONS: dict[int, Callable[[list[Any]], list[Any]]] = {}
 
-T = TypeVar("T")
-
-
-class _ClientKey(Packed):
-    client_id: str
-
-
-class _QueueKey(Packed):
-    topic: int
-    broker: int
-    queue_id: int
-
-
-class _PartlyUnpacked(GroupState):
-    clients: Raw = Raw(b"\x90")  # type: ignore[assignment]  # an empty list
-    queues: Raw = Raw(b"\x90")  # type: ignore[assignment]
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(GroupState)
 
 
 def pack(state: GroupState) -> bytes:
@@ -54,16 +34,10 @@ def unpack(packed: bytes) -> GroupState:
     require_version(version)
     try:
         if version == STATE_VERSION:
-            return _with_lists(_decode(memoryview(packed)[1:]))
+            return _decoder.decode(memoryview(packed)[1:])
         return msgspec.convert(_migrated(msgspec.msgpack.decode(packed[1:]), version), GroupState)
     except msgspec.MsgspecError as error:
         raise _unreadable(f"that is damaged ({error})") from error
-
-
-def _with_lists(partly: _PartlyUnpacked) -> GroupState:
-    state = GroupState(*astuple(partly))
-    state.clients, state.queues = PackedList(partly.clients, _CLIENTS), PackedList(partly.queues, _QUEUES)
-    return state
 
 
 def _migrated(state: list[Any], version: int) -> list[Any]:
@@ -86,25 +60,3 @@ def _unreadable(what: str) -> StateVersionError:
         f"the checkpoint holds group state {what}, this evenkeel reads {reads}: "
         f"run 'evenkeel reseed' to begin a new checkpoint that keeps the open alerts"
     )
-
-
-def _reading(decoder: msgspec.msgpack.Decoder[T]) -> Callable[[Any], T]:
-    """Decodes, or raises StateVersionError."""
-
-    def read(packed: Any) -> T:
-        try:
-            return decoder.decode(packed)
-        except msgspec.MsgspecError as error:
-            raise _unreadable(f"that is damaged ({error})") from error
-
-    return read
-
-
-def _list_of(item: type[Packed], key: type[Packed]) -> ItemFormat:
-    keys: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(list[key])  # type: ignore[valid-type]
-    return ItemFormat(_reading(msgspec.msgpack.Decoder(item)), _reading(keys))
-
-
-_CLIENTS, _QUEUES = _list_of(Client, _ClientKey), _list_of(Queue, _QueueKey)
-_encoder = msgspec.msgpack.Encoder()
-_decode = _reading(msgspec.msgpack.Decoder(_PartlyUnpacked))
