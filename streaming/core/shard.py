@@ -93,16 +93,31 @@ def require_readable(blob: bytes) -> None:
 def fold(blob: bytes | None, records: Iterable[Record], settings: Settings) -> Folded:
     """Fold records into a shard's state. Raises StateVersionError for state of an unknown version."""
     work = _Fold(blob, settings)
-    for record in records:
-        work.take(record)
+    for of_one_key in _by_key(records):
+        for record in of_one_key:
+            work.take(record)
+        work.close_groups()
     return work.finish()
+
+
+def _by_key(records: Iterable[Record]) -> Iterable[list[Record]]:
+    """Records of one key stay in their order. So a group is unpacked, used and packed while it is in the caches.
+
+    A group's records in Kafka have one key, and others are refused. Lines of files have none.
+    """
+    by_key: dict[bytes | None, list[Record]] = {}
+    for record in records:
+        by_key.setdefault(record.key, []).append(record)
+    return by_key.values()
 
 
 class _Fold:
     def __init__(self, blob: bytes | None, settings: Settings) -> None:
         self.settings = settings
         self.kept: dict[str, _Kept] = {} if blob is None else _unpack(blob)
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[str, Group] = {}  # those that are unpacked
+        self.seen: set[str] = set()  # groups that have been unpacked
+        self.clocks: dict[str, int] = {}  # of each cluster, the newest of its groups' clocks
         self.facts: list[Fact] = []
         self.cluster_counts: dict[str, ClusterCounts] = {}
 
@@ -128,7 +143,8 @@ class _Fold:
         kept = self.kept.get(key)
         state = new_state(cluster, group) if kept is None else unpack(kept.packed)
         opened = self.groups[key] = Group(state, self.settings)
-        self._counts_of(cluster).groups += 1
+        self._counts_of(cluster).groups += key not in self.seen
+        self.seen.add(key)
         return opened
 
     def _restore(self, record: Record) -> None:
@@ -172,26 +188,28 @@ class _Fold:
         )
         self.facts.append(Fact(record.offset or 0, cluster, group, None, record.arrival_ts or 0, payload))
 
-    def finish(self) -> Folded:
+    def close_groups(self) -> None:
+        """Packs the groups that are unpacked."""
         for key, group in self.groups.items():
+            state = group.state
             self.facts.extend(group.facts)
-            if key not in self.kept and group.state == new_state(group.state.cluster, group.state.group):
+            self.clocks[state.cluster] = max(self.clocks.get(state.cluster, 0), state.now)
+            if key not in self.kept and state == new_state(state.cluster, state.group):
                 continue  # nothing was said of it
-            self.kept[key] = _Kept(group.state.now, pack(group.state))
+            self.kept[key] = _Kept(state.now, pack(state))
+        self.groups.clear()
+
+    def finish(self) -> Folded:
         self._compact_silent_groups()
         return Folded(_encode(self.kept), self.facts, list(self.cluster_counts.values()))
 
     def _compact_silent_groups(self) -> None:
         """Checks each silent group once, by the time of its cluster, and compacts it if it can be."""
-        clocks: dict[str, int] = {}
-        for group in self.groups.values():
-            state = group.state
-            clocks[state.cluster] = max(clocks.get(state.cluster, 0), state.now)
         timing = self.settings.timing
-        limit = silent_before(max(clocks.values(), default=0), timing)
+        limit = silent_before(max(self.clocks.values(), default=0), timing)
         for key in [key for key, kept in self.kept.items() if 0 < kept.clock < limit]:
             kept = self.kept[key]
-            if kept.clock < silent_before(clocks.get(key.partition("/")[0], 0), timing):
+            if kept.clock < silent_before(self.clocks.get(key.partition("/")[0], 0), timing):
                 self.kept[key] = _Kept(0, _compacted(kept.packed))
 
 
