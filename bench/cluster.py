@@ -28,6 +28,7 @@ from streaming.loopback import LoopbackKafka
 from streaming.simulation.load.fleet_spec import FleetSpec
 from streaming.spark.facts import FactsTable
 from streaming.spark.session import build_session
+from streaming.wall_clock import now_ms
 from tests.spark_cluster import SparkCluster, Worker
 from tests.spark_events import events, executors_with_state, log_settings
 
@@ -119,7 +120,7 @@ def _timed_appends() -> Iterator[list[float]]:
 
 def _figures(bench: Bench, groups: int) -> dict[str, Any]:
     here, topic = bench.here, f"groups-{groups}"
-    start_ts = time.time_ns() // 1_000_000 - BEHIND_MS
+    start_ts = now_ms() - BEHIND_MS
     here.create_topic(topic)
     with Feeder(FleetSpec(groups), here.folder, start_ts) as feeder:
         here.others.add(feeder.pid)
@@ -127,7 +128,7 @@ def _figures(bench: Bench, groups: int) -> dict[str, Any]:
         warming, rounds = _rounds(feeder, groups)
     _read(bench, topic, [warming], groups)
     began, before, appended = len(here.watch.triggers), bench.cpu(), len(bench.appends)
-    since_ms = time.time_ns() // 1_000_000
+    since_ms = now_ms()
     _read(bench, topic, rounds, groups)
     spent = {name: seconds - before[name] for name, seconds in bench.cpu().items()}
     triggers = here.watch.triggers[began:]

@@ -1,10 +1,10 @@
 """Faults of real consumer groups of three clients. Whatever is brought about stays until the group's processes end."""
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from schemas.identity import MessageQueue, retry_topic
+from streaming.wall_clock import now_ms
 from tests.real.rocketmq import Consumer, LoopbackRocketMQ
 
 BROKERS = ("broker-a", "broker-b")
@@ -59,14 +59,14 @@ def _shares(topic: str) -> list[list[MessageQueue]]:
 
 
 def kill(group: Group) -> int:
-    began = _now()
+    began = now_ms()
     group.third.kill()
     return began
 
 
 def pause(group: Group) -> int:
     group.third.pause()
-    return _now()
+    return now_ms()
 
 
 def join_with_same_id(group: Group) -> int:
@@ -84,11 +84,7 @@ def join_with_other_strategy(group: Group) -> int:
 def _joined(group: Group, consumer: Consumer) -> int:
     """A client that joins is a fault from when it has started: then it has told the brokers, and has rebalanced."""
     group.wait_until_started(consumer)
-    return _now()
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
+    return now_ms()
 
 
 class Fault(NamedTuple):

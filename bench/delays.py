@@ -29,6 +29,7 @@ from bench.group_statuses import GroupStatuses
 from bench.results import Tree, say
 from bench.webhook import Webhook
 from streaming.loopback import LoopbackKafka
+from streaming.wall_clock import now_ms
 from tests.e2e.job import Job
 from tests.real.collecting import Collecting
 from tests.real.jars import NEWEST, OLD_LINE
@@ -108,7 +109,7 @@ class Lane:
     def _so_far(self, group: Group, webhook: Webhook, fault_ts: int) -> Trial:
         arrivals = webhook.of(cluster_name(self._cluster.version), group.name)
         pages = tuple(page_of(one.notice, one.ts) for one in arrivals)
-        return Trial(group.name, self.fault.causes, fault_ts, time.time_ns() // 1_000_000, pages)
+        return Trial(group.name, self.fault.causes, fault_ts, now_ms(), pages)
 
 
 def _in_words(trial: Trial) -> str:

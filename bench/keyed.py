@@ -15,6 +15,7 @@ from streaming.spark.job_counts import JobCounts
 from streaming.spark.operator import STATE_SCHEMA, shard_operator
 from streaming.spark.operator_output import OUTPUT_SCHEMA
 from streaming.spark.sources import name_of, read_source
+from streaming.wall_clock import now_ms
 
 QUERY = "keyed-by-group"
 NOT_COUNTED = 2  # triggers: the first is cold, and in the first two the groups are new
@@ -46,7 +47,7 @@ def _start(environment: Environment, plan: Plan) -> StreamingQuery:
     checkpoint = open_checkpoint(spark, plan.checkpoint, name_of(plan.source), plan.shards, table.count())
     table.create()
     spark.conf.set("spark.sql.shuffle.partitions", checkpoint.identity.state_partitions)
-    batches = Batches(table, checkpoint, Health(None, {}, _now_ms()), None, -1, _now_ms, JobCounts())
+    batches = Batches(table, checkpoint, Health(None, {}, now_ms()), None, -1, now_ms, JobCounts())
     operated = (
         read_source(spark, plan.source)
         .withColumn("shard", F.lit(0))
@@ -60,7 +61,3 @@ def _start(environment: Environment, plan: Plan) -> StreamingQuery:
         .foreachBatch(batches.write)
         .start()
     )
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

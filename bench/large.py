@@ -9,6 +9,7 @@ from bench.feeder import Feeder
 from bench.results import Results
 from bench.throughput import BEHIND_MS, CatchUp, Caught
 from streaming.simulation.load.fleet_spec import FleetSpec
+from streaming.wall_clock import now_ms
 
 GROUPS = 10_000
 STEADY_TRIGGER_S = 5
@@ -30,7 +31,7 @@ def measure(results: Results, _quick: bool) -> None:
 
 def _known(here: Environment, feeders: ExitStack, groups: int) -> CatchUp:
     """A fleet whose groups the job knows. In one of 1,000 rounds a client joins a group."""
-    start_ts = time.time_ns() // 1_000_000 - BEHIND_MS
+    start_ts = now_ms() - BEHIND_MS
     feeder = feeders.enter_context(Feeder(FleetSpec(groups), here.folder / f"{groups}", start_ts))
     here.others.add(feeder.pid)
     work = CatchUp(here, feeder, None, f"groups-{groups}")

@@ -14,6 +14,7 @@ from streaming.projections.settings import projection_settings
 from streaming.projections.supervisor import keep_running
 from streaming.simulation.load.fleet_spec import FleetSpec
 from streaming.simulation.load.segment import ROUND_MS
+from streaming.wall_clock import now_ms
 
 GROUPS = 1_000
 JOINS_A_SECOND = 1.5  # and as many leaves
@@ -26,7 +27,7 @@ def measure(results: Results, quick: bool) -> None:
     groups, settling_s, seconds = (200, 15, 30) if quick else (GROUPS, 60, 180)
     with results.part("latency"), environment() as here:
         spec = FleetSpec(groups, churn=JOINS_A_SECOND / groups * ROUND_MS / 1000)
-        start_ts = time.time_ns() // 1_000_000 + PREPARING_MS
+        start_ts = now_ms() + PREPARING_MS
         with Feeder(spec, here.folder, start_ts) as feeder:
             here.others.add(feeder.pid)
             work = CatchUp(here, feeder, None, TOPIC)

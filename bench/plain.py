@@ -15,6 +15,7 @@ from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import take
 from streaming.simulation.load.generated_group import Record
+from streaming.wall_clock import now_ms
 
 
 class PlainLoop(Child):
@@ -63,7 +64,7 @@ class _Loop:
     def __init__(self) -> None:
         self._groups: dict[str, Group] = {}
         self._settings = Settings()
-        self._arrival_ts = time.time_ns() // 1_000_000
+        self._arrival_ts = now_ms()
         self.facts = 0
 
     def fold(self, records: list[tuple[bytes, bytes]]) -> None:

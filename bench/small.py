@@ -1,7 +1,5 @@
 """1,000 groups: what a group costs, catching up, and the same with the group as the operator's key."""
 
-import time
-
 from bench.environment import Environment, environment
 from bench.feeder import Feeder
 from bench.keyed import catch_up_keyed_by_group
@@ -17,6 +15,7 @@ from bench.throughput import (
     kafka_bytes_per_minute,
 )
 from streaming.simulation.load.fleet_spec import FleetSpec
+from streaming.wall_clock import now_ms
 
 GROUPS = 1_000
 TOPIC = "groups-1000"
@@ -37,7 +36,7 @@ def measure(results: Results, quick: bool) -> None:
 
 def _catch_up(results: Results, here: Environment, effort: Effort) -> float:
     spec = FleetSpec(GROUPS)
-    start_ts = time.time_ns() // 1_000_000 - BEHIND_MS
+    start_ts = now_ms() - BEHIND_MS
     with Feeder(spec, here.folder, start_ts) as feeder, PlainLoop() as plain:
         here.others.update((feeder.pid, plain.pid))
         work = CatchUp(here, feeder, plain, TOPIC)

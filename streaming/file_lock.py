@@ -18,6 +18,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from streaming.wall_clock import now_ms
+
 TRIES, BETWEEN_S = 5, 0.05  # somebody who only looks holds it for a moment
 COMMAND_LENGTH = 200
 CANNOT_LOCK = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
@@ -52,7 +54,7 @@ class CannotLock(Exception):
 
 def this_process() -> Holder:
     command = " ".join(["evenkeel", *sys.argv[1:]])[:COMMAND_LENGTH]
-    return Holder(socket.gethostname(), os.getpid(), command, time.time_ns() // 1_000_000)
+    return Holder(socket.gethostname(), os.getpid(), command, now_ms())
 
 
 @contextmanager

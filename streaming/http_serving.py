@@ -33,6 +33,17 @@ def listening_socket(host: str, port: int, key: str) -> socket.socket:
     return listening
 
 
+def base_address(scheme: str, host: str, listening: socket.socket) -> str:
+    """What a browser is given to reach it: the host of the configuration, and the port that is listened on."""
+    shown = f"[{host}]" if ":" in host else host
+    return f"{scheme}://{shown}:{listening.getsockname()[1]}"
+
+
+def host_name(header: str) -> str:
+    """Of a Host header, without its port."""
+    return header[1:].partition("]")[0] if header.startswith("[") else header.partition(":")[0].lower()
+
+
 def serve_until(stop: Event, app: ASGIApp, listening: socket.socket, **options: Any) -> None:
     """``options``: of uvicorn, beside those that hold for all servers of evenkeel."""
     server = _Server(

@@ -17,6 +17,7 @@ from schemas.quarantine import Rejected
 from streaming.cli.configuration import configured
 from streaming.config import Config
 from streaming.errors import ConfigError, PublishError
+from streaming.wall_clock import now_ms
 
 ACKNOWLEDGED_WITHIN_S = 30
 
@@ -30,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     """0 once it is handed over. Raises MonitorError where it is refused, or cannot be handed over."""
     config = configured(arguments, writes=())
     cluster = arguments.cluster or _only_cluster(config)
-    key, value = _record(cluster, arguments.group, round(time.time() * 1000))
+    key, value = _record(cluster, arguments.group, now_ms())
     if config.source.kind == "files":
         where = _write(Path(config.source.folder), value)
     else:

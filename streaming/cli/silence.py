@@ -7,7 +7,6 @@ before stays open, and its end is sent.
 import argparse
 import re
 import sys
-import time
 from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 from fnmatch import fnmatchcase
@@ -21,6 +20,7 @@ from streaming.file_lock import Holder
 from streaming.notifier.silence_files import SilenceFiles, new_id
 from streaming.notifier.silences import Silence
 from streaming.notifier.state_files import read_open_alerts, running_notifier
+from streaming.wall_clock import now_ms
 from streaming.wording.lists import first_of
 from streaming.wording.names import plain
 
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     config = configured(arguments, writes=() if arguments.list else (NOTIFIER,))
     state = Path(config.notify.state).absolute()
-    files, now = SilenceFiles(state), time.time_ns() // 1_000_000
+    files, now = SilenceFiles(state), now_ms()
     reader = _reader(state)
     if arguments.list:
         for one in _readable(files):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from streaming.cli.configuration import configured
 from streaming.errors import ConfigError
 from streaming.progress import Progress
+from streaming.wall_clock import now_ms
 from streaming.wording.numbers import counted
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     lasts_ms, progress = arguments.seconds * 1000, Progress()
     templates = templates_for(spec, lambda done, of: progress.count(done, of, "kinds of groups simulated"))
-    start_ts = time.time_ns() // 1_000_000 - (0 if arguments.paced else lasts_ms)
+    start_ts = now_ms() - (0 if arguments.paced else lasts_ms)
     fleet = generated_fleet(spec, templates, start_ts)
     fleet.open()
     feed = Feed(output, lambda fed: progress.say(_so_far(fed)))

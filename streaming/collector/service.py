@@ -34,6 +34,7 @@ from streaming.collector.wire.client import RemotingClient
 from streaming.config import Config
 from streaming.metrics.exposition import Exposed
 from streaming.metrics.server import start_serving
+from streaming.wall_clock import now_ms
 
 SUMMARY_EVERY_S = 60
 CLOSE_WITHIN_S = 10
@@ -124,17 +125,13 @@ def _outputs(config: Config, recording: Path | None) -> Iterator[tuple[Emit, Rec
 @contextlib.contextmanager
 def _exposed(config: Config, clusters: list[Watched], output: KafkaOutput | None) -> Iterator[None]:
     """Serves the metrics, where the configuration says so, until the end of the block."""
-    collector = CollectorExposed([one.counts for one in clusters], config.metrics.series_limit, output, _now_ms)
+    collector = CollectorExposed([one.counts for one in clusters], config.metrics.series_limit, output, now_ms)
     over = Event()
     start_serving(config.metrics.address(), Exposed("collect", [collector.series], collector.troubles), over)
     try:
         yield
     finally:
         over.set()
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 async def _watch_all(config: Config, clusters: list[Watched], output: KafkaOutput | None, signals: Signals) -> None:

@@ -29,6 +29,7 @@ from streaming.replay.spark_engine import SHORT_LIVED
 from streaming.simulation.load.group_template import GroupTemplate
 from streaming.spark.service import serve
 from streaming.tables.facts_reader import FactsReader
+from streaming.wall_clock import now_ms
 
 TOPIC = "evenkeel-events"
 POLL_S = 0.5
@@ -121,7 +122,7 @@ class DemoRun:
             self._stop.set()
 
     def _play(self) -> None:
-        start_ms = time.time_ns() // 1_000_000 + FIRST_EVENT_MS
+        start_ms = now_ms() + FIRST_EVENT_MS
         self.output = output = LiveOutput(self.scenarios, start_ms, GROUPS, self.pages)
         self._print_introduction(start_ms)
         publisher = Publisher(self.bootstrap_servers, TOPIC, self._schedule(start_ms))
@@ -160,7 +161,7 @@ class DemoRun:
         self.terminal.say_wrapped(f"For Prometheus: {self.pages}metrics\n")
 
     def _is_over(self, start_ms: int) -> bool:
-        return self.seconds is not None and time.time() * 1000 >= start_ms + self.seconds * 1000
+        return self.seconds is not None and now_ms() >= start_ms + self.seconds * 1000
 
     def _print_new_facts(self) -> None:
         """Facts that were committed since the last call."""

@@ -9,6 +9,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from streaming.config.values import is_loopback
+from streaming.http_serving import host_name
 from streaming.metrics.exposition import CONTENT_TYPE, Exposition
 
 log = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ def endpoints_app(exposition: Exposition, host: str) -> ASGIApp:
 
 
 def _response(exposition: Exposition, host: str, scope: Scope) -> Response:
-    if is_loopback(host) and not is_loopback(_name(Headers(scope=scope).get("host", ""))):
+    if is_loopback(host) and not is_loopback(host_name(Headers(scope=scope).get("host", ""))):
         return PlainTextResponse("This is not known under that name.\n", 421, HEADERS)
     answer = ENDPOINTS.get(scope["path"])
     if answer is None:
@@ -78,8 +79,3 @@ def response(path: str, exposition: Exposition) -> Response:
         log.exception("%s could not be made", path)
         return PlainTextResponse("evenkeel could not make this. Its log says why.\n", 500, HEADERS)
     return Response(body, status, {**HEADERS, "Content-Type": content_type})
-
-
-def _name(host: str) -> str:
-    """Of a Host header, without its port."""
-    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0].lower()

@@ -9,6 +9,7 @@ from streaming.metrics.catalogue import Metric
 from streaming.wording.names import ELLIPSIS, plain
 
 LONGEST_LABEL = 255
+MOST_CLUSTERS = 100  # events name them, and anybody may send some
 _MARK = 8
 
 

@@ -4,7 +4,7 @@ import logging
 from threading import Event, Thread
 
 from streaming.errors import SetupError
-from streaming.http_serving import listening_socket, serve_until
+from streaming.http_serving import base_address, listening_socket, serve_until
 from streaming.metrics.endpoints import endpoints_app
 from streaming.metrics.exposition import Exposed, Exposition
 
@@ -40,6 +40,5 @@ def keep_serving(address: tuple[str, int], exposed: Exposed, stop: Event) -> Non
 def _serve(address: tuple[str, int], exposition: Exposition, stop: Event) -> None:
     host, port = address
     listening = listening_socket(host, port, KEY)
-    shown = f"[{host}]" if ":" in host else host
-    log.info("metrics at http://%s:%d/metrics", shown, listening.getsockname()[1])
+    log.info("metrics at %s/metrics", base_address("http", host, listening))
     serve_until(stop, endpoints_app(exposition, host), listening, limit_concurrency=MOST_CONNECTIONS)

@@ -6,14 +6,13 @@ from threading import Lock
 from typing import NamedTuple
 
 from streaming.metrics import catalogue as m
-from streaming.metrics.series import Series, label, seconds
+from streaming.metrics.series import MOST_CLUSTERS, Series, label, seconds
 from streaming.notices import MonitorTrouble
 from streaming.notifier.monitor_health import MonitorLimits
 from streaming.notifier.open_alerts import ClusterHealth
 from streaming.notifier.sink_worker import SinkStatus
 
 OUTCOMES = ("delivered", "repeated", "failed", "missed")
-MOST_CLUSTERS = 100  # facts name them, and events are where those come from
 
 
 class NotifierStatus(NamedTuple):

@@ -23,6 +23,7 @@ from streaming.notifier.sink_view import CurrentState, current_state
 from streaming.notifier.sink_worker import SinkWorker, WorkerSettings
 from streaming.notifier.state_files import POSITION, Position, StateInUse, load, locked_folder, private_folder, save
 from streaming.sinks import Sink
+from streaming.wall_clock import now_ms
 from streaming.wording.times import moment
 
 log = logging.getLogger(__name__)
@@ -34,10 +35,6 @@ REMIND_MS = 60_000
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0
 IN_USE_PAUSE_S = 30.0
 STOP_WITHIN_S = 5  # a notice that is being sent may arrive in this time; else it is sent again at the next start
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 class Destination(NamedTuple):

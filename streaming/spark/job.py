@@ -28,6 +28,7 @@ from streaming.spark.operator_output import OUTPUT_SCHEMA
 from streaming.spark.session import DETECTION_POOL, scheduler_pool
 from streaming.spark.shard_keys import shard_keys, with_shard_keys
 from streaming.spark.sources import FileSource, KafkaSource, Source, name_of, read_source
+from streaming.wall_clock import now_ms
 
 QUERY_NAME = "detection"
 BETWEEN_BATCHES_S = 12  # how long a stop waits for the batch at hand; what is cut short is done again at the next start
@@ -152,9 +153,9 @@ def _prepare(spark: SparkSession, plan: Plan, counts: JobCounts) -> _Job:
     spark.conf.set("spark.sql.shuffle.partitions", checkpoint.identity.state_partitions)
     notes = table.notes()
     appended = max((n.batch_id for n in notes if n.identity == checkpoint.identity.identity), default=-1)
-    health = Health(plan.health_seconds, notes[0].newest if notes else {}, _now_ms())
+    health = Health(plan.health_seconds, notes[0].newest if notes else {}, now_ms())
     losses = LossFinder(Brokers(spark, plan.source).earliest) if isinstance(plan.source, KafkaSource) else None
-    batches = Batches(table, checkpoint, health, losses, appended, _now_ms, counts)
+    batches = Batches(table, checkpoint, health, losses, appended, now_ms, counts)
     batches.report_loss_at_start(spark)
     return _Job(spark, plan, checkpoint, batches)
 
@@ -201,7 +202,3 @@ def _stop(query: StreamingQuery) -> None:
         query.stop()
     except (Py4JError, OSError) as error:
         log.debug("stopping: %s", error)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

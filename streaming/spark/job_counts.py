@@ -6,11 +6,10 @@ from threading import Lock
 
 from streaming.core.shard import ClusterCounts
 from streaming.metrics import catalogue as m
-from streaming.metrics.series import Histogram, Series, label, seconds
+from streaming.metrics.series import MOST_CLUSTERS, Histogram, Series, label, seconds
 from streaming.spark.health import FORGET_CLUSTER_MS, BatchSummary, counts_by_cluster
 
 BATCH_BOUNDS_S = (0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 40, 80)
-MOST_CLUSTERS = 100  # events name them, and anybody may send some
 NOT_KNOWN = ""  # the cluster of records that cannot be read, and of all beyond the most
 COUNTED = {
     m.JOB_EVENTS: "events",

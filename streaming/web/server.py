@@ -6,7 +6,7 @@ from threading import Event, Thread
 
 from schemas.tables import FACTS
 from streaming.errors import MonitorError
-from streaming.http_serving import listening_socket, serve_until
+from streaming.http_serving import base_address, listening_socket, serve_until
 from streaming.metrics.exposition import Exposed
 from streaming.tables.facts_log import FactsLog
 from streaming.web.app import web_app
@@ -43,9 +43,8 @@ def keep_serving(settings: WebSettings, watch: Watch, stop: Event, exposed: Expo
 def serve_watched(settings: WebSettings, watch: Watch, stop: Event, exposed: Exposed | None = None) -> None:
     """``watch`` is read by whoever keeps it reading. ``exposed``: of the process; None: the pages are all it serves."""
     listening = listen(settings)
-    host = f"[{settings.listen.host}]" if ":" in settings.listen.host else settings.listen.host
     scheme = "https" if settings.listen.certificate else "http"
-    log.info("pages of %s at %s://%s:%d/", settings.tables, scheme, host, listening.getsockname()[1])
+    log.info("pages of %s at %s/", settings.tables, base_address(scheme, settings.listen.host, listening))
     serve_until(
         stop,
         web_app(settings, watch, exposed),

@@ -31,6 +31,7 @@ from streaming.collector.translation.answers import HeartbeatsAnswer, Line
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.client import RemotingClient
 from streaming.collector.wire.clock import Clock
+from streaming.wall_clock import now_ms
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode
 
 E = TypeVar("E")
@@ -484,7 +485,7 @@ class SetClock:
 
     def __init__(self) -> None:
         self.ahead_ms = 0
-        self.clock = Clock(lambda: time.time_ns() // 1_000_000 + self.ahead_ms)
+        self.clock = Clock(lambda: now_ms() + self.ahead_ms)
 
 
 @pytest.mark.slow

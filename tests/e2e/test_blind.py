@@ -13,9 +13,9 @@ from kafka.errors import KafkaError
 from schemas.events import SCHEMA_VERSION, BrokerAnswer, Round, encode_event
 from schemas.identity import group_key
 from streaming.loopback import LoopbackKafka
+from streaming.wall_clock import now_ms
 from tests.e2e.hook import RULES, Told, until
 from tests.e2e.job import EVENKEEL, PATIENCE_S, Job, child_environment
-from tests.e2e.workload import now_ms
 from tests.sinks.server import Server
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(1800)]

@@ -14,10 +14,11 @@ from streaming.core.settings import Settings
 from streaming.loopback import LoopbackKafka
 from streaming.simulation.load.fleet_spec import FleetSpec, templates_for
 from streaming.simulation.load.generated_fleet import generated_fleet
+from streaming.wall_clock import now_ms
 from tests.e2e import tables
 from tests.e2e.conftest import MakeJob
 from tests.e2e.job import ROOT
-from tests.e2e.workload import Feeder, Sent, end_offsets, folded, now_ms
+from tests.e2e.workload import Feeder, Sent, end_offsets, folded
 from tests.spark_cluster import SPARK_SUBMIT, SparkCluster, Worker, spark_environment
 from tests.spark_events import executors_with_state, log_settings
 

@@ -14,10 +14,11 @@ import pytest
 
 from streaming.core.settings import Settings
 from streaming.loopback import LoopbackKafka
+from streaming.wall_clock import now_ms
 from tests.e2e import tables
 from tests.e2e.conftest import MakeJob
 from tests.e2e.job import Job, Progress
-from tests.e2e.workload import Feeder, end_offsets, folded, now_ms, recorded, with_bad_ones
+from tests.e2e.workload import Feeder, end_offsets, folded, recorded, with_bad_ones
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
 

@@ -12,10 +12,10 @@ from streaming.demo.publisher import Publisher
 from streaming.demo.scenarios import Scenario, load_scenarios
 from streaming.demo.schedule import CLUSTER, schedule
 from streaming.loopback import LoopbackKafka
+from streaming.wall_clock import now_ms
 from tests.e2e.conftest import MakeJob
 from tests.e2e.hook import RULES, Told, until
 from tests.e2e.job import PATIENCE_S, Job
-from tests.e2e.workload import now_ms
 from tests.sinks.server import Server
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]

@@ -6,9 +6,10 @@ import pytest
 
 from schemas.tables import PROJECTIONS
 from streaming.loopback import LoopbackKafka
+from streaming.wall_clock import now_ms
 from tests.e2e import tables
 from tests.e2e.conftest import MakeJob
-from tests.e2e.workload import end_offsets, now_ms, recorded, send, with_bad_ones
+from tests.e2e.workload import end_offsets, recorded, send, with_bad_ones
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(1800)]
 

@@ -8,11 +8,12 @@ from schemas.identity import group_key
 from streaming.core.default_timers import Timing
 from streaming.core.settings import Settings
 from streaming.loopback import LoopbackKafka
+from streaming.wall_clock import now_ms
 from tests.core.fleet import Fleet
 from tests.e2e import tables
 from tests.e2e.conftest import MakeJob
 from tests.e2e.job import Job
-from tests.e2e.workload import Sent, end_offsets, folded, now_ms, recorded, send
+from tests.e2e.workload import Sent, end_offsets, folded, recorded, send
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -9,10 +9,11 @@ import pytest
 from streaming.core.settings import Settings
 from streaming.jvm.java import java_home
 from streaming.loopback import LoopbackKafka
+from streaming.wall_clock import now_ms
 from tests.e2e import tables
 from tests.e2e.conftest import MakeJob
 from tests.e2e.job import ROOT
-from tests.e2e.workload import end_offsets, folded, now_ms, recorded, send
+from tests.e2e.workload import end_offsets, folded, recorded, send
 from tests.spark_cluster import SPARK_SUBMIT
 from tests.spark_events import effective_settings, log_settings
 

@@ -1,7 +1,6 @@
 """What is told to the job: the recordings of a real RocketMQ, moved in time, and records that nobody can use."""
 
 import heapq
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import Event, Thread
 from typing import NamedTuple
@@ -18,6 +17,7 @@ from streaming.demo.scenarios import Scenario, end_of, load_scenarios
 from streaming.demo.schedule import moved_by
 from streaming.loopback import LoopbackKafka
 from streaming.replay.recording import RecordingTranslation
+from streaming.wall_clock import now_ms
 from tests.e2e.tables import fact_order
 
 PARTITIONS = 3
@@ -163,7 +163,3 @@ def folded(*parts: tuple[Sequence[Sent], Settings]) -> list[Fact]:
 
 def _arrived(record: Sent) -> Record:
     return Record(record.key, record.value, len(record.value or b""), None, now_ms(), "", 0, 0)
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000

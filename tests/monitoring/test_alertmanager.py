@@ -17,6 +17,7 @@ from streaming.notifier.retries import RetryPolicy
 from streaming.notifier.routes import Route
 from streaming.notifier.threads import Destination, NotifierSettings, deliver
 from streaming.sinks.alertmanager import AlertmanagerSink
+from streaming.wall_clock import now_ms
 from tests.metrics.scraping import free_port
 from tests.monitoring.programs import ALERTMANAGER, needs, started, until
 from tests.notifier.facts import NOW, alert, health
@@ -162,7 +163,7 @@ def test_what_nobody_sends_again_ends_by_itself_and_not_at_once(tmp_path: Path, 
 
 def test_an_alert_of_another_severity_takes_the_place_of_the_first(manager: Alertmanager) -> None:
     """Severity is a label, so for Alertmanager it is another alert: the first must end."""
-    sink, now = AlertmanagerSink("am", manager.url, "", 10), time.time_ns() // 1_000_000
+    sink, now = AlertmanagerSink("am", manager.url, "", 10), now_ms()
     with manager.life():
         sink.send(message(now=now, severity=Severity.WARNING))
         (first,) = manager.fires()

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
+from streaming.wall_clock import now_ms
 from tests.real.rocketmq import Client, Consumer, GoConsumer, LoopbackRocketMQ
 
 Topics = Mapping[str, Mapping[str, int]]
@@ -70,7 +71,7 @@ class Part:
         self.note(f"start {name}")
 
     def note(self, what: str) -> None:
-        self.deeds.append(Deed(time.time_ns() // 1_000_000, what))
+        self.deeds.append(Deed(now_ms(), what))
 
 
 class Play(NamedTuple):
@@ -93,7 +94,7 @@ def conduct(plays: Sequence[Play], cluster: LoopbackRocketMQ, until_s: float) ->
         cluster.wait_until_started(parts[plays[number].group].consumers)  # before the next: that costs seconds of CPU
     for part in parts.values():
         cluster.wait_until_joined(part.consumers, sorted({b for queues in part.topics.values() for b in queues}))
-    began_ts, began = time.time_ns() // 1_000_000, time.monotonic()
+    began_ts, began = now_ms(), time.monotonic()
     while due:
         at_s, number = heappop(due)
         time.sleep(max(0, began + at_s - time.monotonic()))

@@ -19,6 +19,7 @@ from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.bodies import Asked
 from streaming.core.settings import Settings
 from streaming.replay.core_engine import core_facts
+from streaming.wall_clock import now_ms
 from tests.e2e.job import ROOT
 from tests.real import asking
 from tests.real.collecting import Collecting
@@ -67,7 +68,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         parts["subs"].join_go("c1", topics=["subs-T"])
         for group in parts.keys() - {"subs"}:
             cluster.wait_until(lambda g=group: both_listed(cluster, g), f"both clients of {group} are listed")
-        began_ts, began = time.time_ns() // 1_000_000, time.monotonic()
+        began_ts, began = now_ms(), time.monotonic()
         asking_one, silent_one = config(folder / "asked", cluster, True), config(folder / "unasked", cluster, False)
         recording = "recording.jsonl.gz"
         with (

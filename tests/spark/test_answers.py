@@ -1,6 +1,5 @@
 """The queries of docs/tables.md give the true answer, over tables made from scenes in which it is known."""
 
-import time
 from datetime import datetime, timezone
 from typing import Any
 
@@ -8,6 +7,7 @@ import pytest
 
 from schemas.facts import QueueFact
 from streaming.projections.projector import run_projections
+from streaming.wall_clock import now_ms
 from tests.spark import scenes
 from tests.spark.conftest import Tables
 from tests.spark.scenes import MINUTE, SECOND, watch
@@ -15,7 +15,7 @@ from tests.spark.test_tables_doc import QUERIES, in_duckdb, in_spark
 
 pytestmark = pytest.mark.spark
 
-NOW = time.time_ns() // 1_000_000
+NOW = now_ms()
 STOPPED = NOW - 30 * MINUTE
 
 

@@ -4,8 +4,9 @@ import pytest
 
 from streaming.core.shard import ClusterCounts
 from streaming.metrics.exposition import Exposed, Exposition
+from streaming.metrics.series import MOST_CLUSTERS
 from streaming.spark.health import FORGET_CLUSTER_MS, BatchSummary
-from streaming.spark.job_counts import MOST_CLUSTERS, JobCounts
+from streaming.spark.job_counts import JobCounts
 from streaming.spark.lost_records import Loss
 from streaming.spark.operator_output import ShardReport
 from tests.metrics.scraping import Scrape

@@ -1,7 +1,6 @@
 """Every query of docs/tables.md runs as it stands there, in Spark and in DuckDB, and finds what it says it finds."""
 
 import re
-import time
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from streaming.notifier.notifications_table import Delivery, NotificationsTable
 from streaming.notifier.silence_files import FOLDER, SilenceFiles
 from streaming.notifier.silences import Silence
 from streaming.projections.projector import run_projections
+from streaming.wall_clock import now_ms
 from tests.spark.conftest import Tables
 from tests.tables.telling import DAY, HOUR, SECOND, Teller, health, millis, quarantined
 
@@ -23,7 +23,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "tables.md").read_text(encoding="ut
 QUERIES = dict(re.findall(r"^```sql ([\w-]+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
 OPENING = dict(re.findall(r"^```python (\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
 MINUTE = 60 * SECOND
-NOW = time.time_ns() // 1_000_000
+NOW = now_ms()
 
 
 def story(now):

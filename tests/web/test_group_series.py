@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from schemas.facts import AlertFact, Fact, GroupFact, HealthFact, RebalanceFact
 from streaming.metrics.exposition import Exposed, Exposition
+from streaming.metrics.series import MOST_CLUSTERS
 from streaming.notices import Site
 from streaming.web.app import web_app
 from streaming.web.live.exposed import STALE_AFTER_S, facts_troubles
@@ -15,7 +16,7 @@ from streaming.web.live.watch import Watch
 from streaming.web.security.access import AccessRules
 from streaming.web.security.users import new_token, read_users
 from streaming.web.settings import Listen, WebSettings
-from streaming.web.views.group_series import MOST_CLUSTERS, group_series
+from streaming.web.views.group_series import group_series
 from streaming.web.views.known import Known
 from tests.metrics.scraping import Scrape, of_process
 from tests.tables.written import commit

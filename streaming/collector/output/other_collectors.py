@@ -16,6 +16,7 @@ from kafka.errors import KafkaError
 from msgspec import Struct
 
 from streaming.config import server_list
+from streaming.wall_clock import now_ms
 
 LOOK_BACK_MS = 20_000
 CHECK_EVERY_S = 60
@@ -94,7 +95,7 @@ class OtherCollectorCheck:
                 return []
             partition = TopicPartition(self._topic, partitions[turn % len(partitions)])
             consumer.assign([partition])
-            since = consumer.offsets_for_times({partition: int(time.time() * 1000) - LOOK_BACK_MS})[partition]
+            since = consumer.offsets_for_times({partition: now_ms() - LOOK_BACK_MS})[partition]
             if since is None:
                 return []
             consumer.seek(partition, since.offset)

@@ -3,15 +3,12 @@
 At once, and again when each client must have sent another heartbeat.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
+
+from streaming.collector.translation.alive_channels import listed_twice
 
 HEARTBEAT_MS = 31_000  # MQClientInstance sends heartbeats every 30 s (heartbeatBrokerInterval)
 TRIES_AT_MOST = 6  # a dead connection is dropped after 130 s
-
-
-def listed_twice(client_ids: Iterable[str]) -> frozenset[str]:
-    return frozenset(client_id for client_id, entries in Counter(client_ids).items() if entries > 1)
 
 
 class HeartbeatSchedule:

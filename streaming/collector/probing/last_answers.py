@@ -1,9 +1,9 @@
 """What each client of a group answered last. Of a client id that brokers list twice, what each of its instances did."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from streaming.collector.probing.disagreements import Said
+from streaming.collector.translation.alive_channels import listed_twice
 
 INSTANCES = 2
 
@@ -15,13 +15,14 @@ class LastAnswers:
 
     def listed(self, lists: Iterable[Iterable[str]]) -> bool:
         """The members by each broker's list. Whether some that had answered are gone, or other ids are listed twice."""
-        entries: Counter[str] = Counter()
+        present: set[str] = set()
+        twice: set[str] = set()
         for client_ids in lists:
-            entries |= Counter(client_ids)  # the larger number of each id
-        gone = self._of.keys() - entries.keys()
+            present.update(client_ids)
+            twice |= listed_twice(client_ids)
+        gone = self._of.keys() - present
         for client_id in gone:
             del self._of[client_id]
-        twice = {client_id for client_id, number in entries.items() if number > 1}
         is_other = twice != self._twice.keys()
         if is_other:
             self._keep_one_instance(twice ^ self._twice.keys())

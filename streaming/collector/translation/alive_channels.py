@@ -4,9 +4,15 @@ A client sends a heartbeat over its connection every 30 s. A connection that is 
 130 s, sends none. The times are of the broker's clock, and only compared with one another.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 
 from streaming.collector.translation.answers import ChannelHeartbeat
+
+
+def listed_twice(client_ids: Iterable[str]) -> frozenset[str]:
+    """Which ids one broker's list names more than once: once for each connection."""
+    return frozenset(client_id for client_id, entries in Counter(client_ids).items() if entries > 1)
 
 
 class AliveChannels:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from schemas.events import BrokerAnswer, MessageModel
 from schemas.identity import is_retry_topic
-from streaming.collector.translation.alive_channels import AliveChannels
+from streaming.collector.translation.alive_channels import AliveChannels, listed_twice
 from streaming.collector.translation.answers import (
     CONSUMER_NOT_ONLINE,
     SUCCESS,
@@ -85,7 +85,7 @@ class BrokerView:
             return [], []
         self._version = data_version("\n".join(sorted(ids)).encode("utf-8", "surrogatepass"))
         self._connections_digest = 0
-        self._alive.keep_only(client_id for client_id, number in Counter(ids).items() if number > 1)
+        self._alive.keep_only(listed_twice(ids))
         for client_id in set(self._last_heartbeats) - set(ids):
             del self._last_heartbeats[client_id]
             self._profiles.pop(client_id, None)

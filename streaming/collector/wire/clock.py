@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable
 
+from streaming.wall_clock import now_ms
+
 STEPPED_MS = 1_000  # ordinary corrections, as by NTP, move it by less from round to round
 
 
@@ -14,7 +16,7 @@ class Clock:
 
     def __init__(
         self,
-        wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        wall_ms: Callable[[], int] = now_ms,
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._wall_ms = wall_ms

@@ -31,7 +31,7 @@ def _answered_ts(member: MemberEvidence) -> int:
 
 def client_stuck(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
     """The owner answers, and all of its queues stand still while others move."""
-    at_work = {member for member, _ in topic.at_work}
+    at_work = _at_work(topic)
     return _stuck(topic, {q: _owners_while_still(topic, q) - at_work for q in queues})
 
 
@@ -39,8 +39,17 @@ def cut_off_from_broker(topic: TopicEvidence, queues: frozenset[int]) -> Explana
     """All of the owner's queues on one broker stand still, while its others move."""
     brokers = {q: topic.queue(q).broker for q in queues}
     idle = {q: {m for m in _owners_while_still(topic, q) if (m, brokers[q]) not in topic.at_work} for q in queues}
-    names = {topic.broker_name(topic.queue(q).broker) for q, owners in idle.items() if owners}
-    return _stuck(topic, idle, tuple(sorted(names)))
+    return _stuck(topic, idle, _brokers_of(topic, idle))
+
+
+def _at_work(topic: TopicEvidence) -> set[int]:
+    """Members that own a queue which moves, on whatever broker."""
+    return {member for member, _ in topic.at_work}
+
+
+def _brokers_of(topic: TopicEvidence, idle: dict[int, set[int]]) -> tuple[str, ...]:
+    """The names of the brokers of those queues whose owners do nothing, sorted."""
+    return tuple(sorted({topic.broker_name(topic.queue(q).broker) for q, owners in idle.items() if owners}))
 
 
 def _owners_while_still(topic: TopicEvidence, queue: int) -> set[int]:
@@ -70,10 +79,9 @@ def expected_owner_cut_off(topic: TopicEvidence, queues: frozenset[int]) -> Expl
     idle = {
         q: {one for one in _expected(topic, q) if _pulls_nothing(topic, one, topic.queue(q).broker)} for q in queues
     }
-    names = {topic.broker_name(topic.queue(q).broker) for q, owners in idle.items() if owners}
-    at_work = {member for member, _ in topic.at_work}
+    at_work = _at_work(topic)
     is_one_broker = all(owners & at_work for owners in idle.values() if owners)
-    return _stuck(topic, idle, tuple(sorted(names)) if is_one_broker else ())
+    return _stuck(topic, idle, _brokers_of(topic, idle) if is_one_broker else ())
 
 
 def _expected(topic: TopicEvidence, queue: int) -> list[int]:

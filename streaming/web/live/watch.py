@@ -1,7 +1,6 @@
 """Follows the facts in a thread, so that a request finds what is known without reading tables."""
 
 import logging
-import time
 from threading import Event, Lock
 
 from schemas.facts import RebalanceFact
@@ -9,6 +8,7 @@ from schemas.tables import FACTS
 from streaming.notifier.facts_follower import FactsFollower
 from streaming.projections.progress import read_progress
 from streaming.tables.replayed_mark import replayed_by
+from streaming.wall_clock import now_ms
 from streaming.web.live.changes import Changes
 from streaming.web.live.first_read import first_facts
 from streaming.web.views.known import GroupName, Known
@@ -18,10 +18,6 @@ log = logging.getLogger(__name__)
 POLL_S = 1.0
 PAUSE_AFTER_ERROR_S = 10.0
 BESIDES = (RebalanceFact,)
-
-
-def wall_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 class Watch:
@@ -46,7 +42,7 @@ class Watch:
 
     def now_ms(self) -> int:
         """The time by which ages are counted: of tables that a replay made, the newest that they tell."""
-        return self.known.newest_ts() if self.is_past else wall_ms()
+        return self.known.newest_ts() if self.is_past else now_ms()
 
     def keep_reading(self, stop: Event, poll_s: float = POLL_S) -> None:
         """Until ``stop``. An error is logged once, shown on the pages, and tried again."""
@@ -74,7 +70,7 @@ class Watch:
                 self._known.forget_resolved(self.now_ms())
                 self.known = self._known.copy()
                 self.changes.tell(changed)
-            self.read_ts = time.time_ns() // 1_000_000
+            self.read_ts = now_ms()
 
     def _begin(self) -> None:
         """From the tables, then from the facts that the tables do not have yet."""

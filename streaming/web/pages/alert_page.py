@@ -12,9 +12,9 @@ from streaming.notices import Notice, OpenAlert
 from streaming.notices.commands import silence_command
 from streaming.notifier.silences import Silence, is_silenced
 from streaming.notifier.state_files import running_notifier
+from streaming.wall_clock import now_ms
 from streaming.web.context import Answer, Context, NotFound
 from streaming.web.live.group_reader import read_notifications
-from streaming.web.live.watch import wall_ms
 from streaming.web.pages.group_page import GroupFacts
 from streaming.web.queries import required, text
 from streaming.web.rendering import address
@@ -98,7 +98,7 @@ class AlertPage:
 
     def _silences(self, alert: OpenAlert) -> list[Silence]:
         """Those that last, by the clock of the notifier."""
-        now = wall_ms()
+        now = now_ms()
         return [one for one in self._context.silences.all() if is_silenced(alert, [one], now)]
 
     def _is_read(self) -> bool:

@@ -13,8 +13,8 @@ from streaming.errors import MonitorError
 from streaming.notices import OpenAlert
 from streaming.notifier.silence_files import new_id
 from streaming.notifier.silences import Silence
+from streaming.wall_clock import now_ms
 from streaming.web.context import Answer, BadRequest, Context, Refused
-from streaming.web.live.watch import wall_ms
 from streaming.web.pages.alert_page import SILENCE_MINUTES
 from streaming.web.rendering import address
 from streaming.web.security.forms import comes_from_here
@@ -75,13 +75,13 @@ class Silencing:
         log.info("%s silences %s/%s for %s minutes: %r", silence.by, alert.cluster, alert.group, minutes, why)
 
     def _end(self, request: Request, form: Form) -> None:
-        ended = self._context.silences.end(form.get("silence", ""), wall_ms())
+        ended = self._context.silences.end(form.get("silence", ""), now_ms())
         log.info("%s ends the silence %r: %s", self._context.user(request).name, form.get("silence", ""), bool(ended))
 
 
 def silence_of(alert: OpenAlert, of_group: bool, minutes: int, by: str, why: str) -> Silence:
     """Of the alert's kind, or of everything of its group. No name in it is read as a pattern."""
-    now = wall_ms()
+    now = now_ms()
     return Silence(
         id=new_id(),
         cluster=escape(alert.cluster),

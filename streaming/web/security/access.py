@@ -11,6 +11,7 @@ from secrets import token_bytes
 from threading import BoundedSemaphore, Lock
 from typing import NamedTuple
 
+from streaming.http_serving import host_name
 from streaming.web.security.users import User, Users
 
 LOCAL = "local"
@@ -127,13 +128,6 @@ class Access:
 def networks(written: list[str]) -> tuple[Network, ...]:
     """Addresses and networks. Raises ValueError."""
     return tuple(ip_network(one, strict=False) for one in written)
-
-
-def host_name(host: str) -> str:
-    """Of a Host header, without its port."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0].lower()
 
 
 def _unmapped(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:

@@ -4,12 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from streaming.metrics import catalogue as m
-from streaming.metrics.series import Series, label, seconds, within
+from streaming.metrics.series import MOST_CLUSTERS, Series, label, seconds, within
 from streaming.notices import OpenAlert
 from streaming.web.views.known import GroupName, Known, KnownGroup, is_firing, is_open, of_groups
 
 STATUSES = ("healthy", "findings", "settling", "unknown", "excluded", "empty")
-MOST_CLUSTERS = 100  # events name them, and anybody may send some
 
 
 def group_series(known: Known, limit: int) -> Iterator[Series]:
