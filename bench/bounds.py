@@ -1,6 +1,6 @@
 """The longest that one record may take: records of the largest size that is read, for groups as large as may be.
 
-Whoever writes into the Kafka topic chooses what is in a record, and all other groups of its shard wait for it.
+A program that writes into the Kafka topic chooses what is in a record, and all other groups of its shard wait for it.
 """
 
 import gc

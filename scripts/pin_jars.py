@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the SHA-256 of every jar anew, after a version was changed: .venv/bin/python scripts/pin_jars.py
+"""Write the SHA-256 of every jar again, after a version was changed: .venv/bin/python scripts/pin_jars.py
 
 All are fetched afresh, whatever the cache holds. Before you commit, compare what has changed with what publishers say.
 """

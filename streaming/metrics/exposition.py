@@ -53,7 +53,7 @@ class Exposition:
 
 
 class _Reading(Collector):
-    """Reads all values anew each time it is asked."""
+    """Reads all values again each time it is asked."""
 
     def __init__(self, exposed: Exposed) -> None:
         self._exposed = exposed

@@ -13,7 +13,7 @@ from streaming.shutdown_signals import ended_by_signals
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_signal_in_the_midst_of_a_line_of_the_log_is_not_lost(number: int) -> None:
+def test_signal_in_the_middle_of_a_line_of_the_log_is_not_lost(number: int) -> None:
     """The logging swallows what a handler raises there, and with it the signal."""
 
     class Signalled(StringIO):

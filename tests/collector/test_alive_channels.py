@@ -27,8 +27,8 @@ def answer(**heartbeats: int) -> list[ChannelHeartbeat]:
         ("and stays dead", [{"a": 1, "b": 9}, {"a": 1, "b": 39}, {"a": 1, "b": 69}], 1),
         ("each has, one after the other", [{"a": 1, "b": 9}, {"a": 1, "b": 39}, {"a": 40, "b": 39}], 2),
         ("heartbeats from before the second was there do not count", [{"a": 1}, {"a": 31, "b": 31}], None),
-        ("a third begins anew", [{"a": 1, "b": 9}, {"a": 31, "b": 39}, {"a": 31, "b": 39, "x": 40}], None),
-        ("another address begins anew", [{"a": 1, "b": 9}, {"a": 31, "x": 39}], None),
+        ("a third begins again", [{"a": 1, "b": 9}, {"a": 31, "b": 39}, {"a": 31, "b": 39, "x": 40}], None),
+        ("another address begins again", [{"a": 1, "b": 9}, {"a": 31, "x": 39}], None),
         ("both are dead", [{"a": 1, "b": 9}, {"a": 1, "b": 9}], 0),
     ],
 )
@@ -69,7 +69,7 @@ def test_a_broker_is_asked_at_once_and_after_each_heartbeat_until_a_dead_connect
     assert asked({"x": TWICE, "y": TWICE}, range(0, 600, 5)) == [every * n for n in range(TRIES_AT_MOST)]
 
 
-def test_one_broker_is_enough_and_another_id_begins_anew() -> None:
+def test_one_broker_is_enough_and_another_id_begins_again() -> None:
     schedule = HeartbeatSchedule()
     schedule.listed({"y": TWICE, "z": TWICE})
     assert schedule.due(0) == ("y", {"c"})

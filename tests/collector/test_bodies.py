@@ -123,7 +123,7 @@ def test_a_queue_that_a_go_client_has_dropped_is_not_owned() -> None:
 
 
 def test_a_cpp_client_that_owns_no_queue_says_so() -> None:
-    """``ConsumerRunningInfo::encode`` of librocketmq takes the last character of its table away, be it the bracket."""
+    """``ConsumerRunningInfo::encode`` of librocketmq takes the last character of its table away, also a bracket."""
     body = b'{"mqTable":},"jstack":"","properties":{"PROP_CONSUMEORDERLY":"false"},"subscriptionSet":[{"topic":"T"}]}'
     answer = bodies.running_info(reply(body), ASKED, "c")
     assert (answer.code, answer.mq_table) == (0, ())

@@ -335,7 +335,7 @@ def test_offsets_of_a_queue_that_is_pulled_and_not_consumed_are_asked_after_the_
     assert AT_ONCE.timing.consume_stall_ms + AT_ONCE.interval_ms in asked
 
 
-def test_a_queue_that_moved_begins_to_stand_still_anew() -> None:
+def test_a_queue_that_moved_begins_to_stand_still_again() -> None:
     assert offsets_asked(130_000, lambda ts: min(ts, 40_000)) == [0, 20_000, 40_000, 60_000, 80_000, 105_000, 125_000]
 
 

@@ -340,7 +340,7 @@ def test_a_plain_shutdown_of_clients_of_one_address_is_no_storm(count: int, paus
 
 
 @pytest.mark.parametrize("others", [0, 1, 5])
-def test_one_process_that_is_started_again_and_again_is_a_storm_whoever_shares_its_address(others: int) -> None:
+def test_one_process_that_is_started_again_and_again_is_a_storm_with_any_other_at_its_address(others: int) -> None:
     fleet = Fleet()
     fleet.join("10.0.0.9@1", "10.0.0.9@2", *(f"172.17.0.1@{n}" for n in range(others)))
     fleet.run(320)

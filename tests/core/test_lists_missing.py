@@ -48,7 +48,7 @@ def test_a_healthy_group_is_healthy_or_unknown_and_alerts_nothing(period: float,
 
 
 @pytest.mark.parametrize("gap", [30, 100, 170])
-def test_a_stall_neither_goes_on_nor_begins_anew_while_the_list_is_missing(gap: float) -> None:
+def test_a_stall_neither_goes_on_nor_begins_again_while_the_list_is_missing(gap: float) -> None:
     """40 s before and 20 s that the last list is believed for make 60; the time in which nothing is known does not."""
     fleet = healthy()
     fleet.stick("b1")

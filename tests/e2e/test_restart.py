@@ -23,7 +23,7 @@ STOPS_WITHIN_S = 30
 REFUSED = 2
 
 
-def test_a_stop_in_the_midst_of_work_is_quick_and_the_next_start_goes_on(
+def test_a_stop_in_the_middle_of_work_is_quick_and_the_next_start_goes_on(
     kafka: LoopbackKafka, topic: str, make_job: MakeJob
 ) -> None:
     records = recorded("e2e", now_ms(), names=("b_kill9", "e_subscriptions"))

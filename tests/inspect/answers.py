@@ -148,7 +148,7 @@ class Answers:
         return {client_id for broker in self.hosts(topic) for client_id in self.lists.get(broker, ())}
 
     def owners(self, queue: Queue) -> set[str]:
-        """Whoever said of itself that it owns it, in the newest answer of some instance."""
+        """The clients that said that they own it, in the newest answer of some instance."""
         return {client_id for client_id, said in self.said.items() for one in said if queue in one.owns}
 
     def all_have_spoken(self, topic: str) -> bool:

@@ -113,7 +113,7 @@ class Seen:
 
 
 def broken_laws(lines: list[Line], withhold: Withhold, every: int) -> Iterator[str]:
-    """Facts at every marker; a look at every ``every``th, and cut in the midst of the round that follows it."""
+    """Facts at every marker; a look at every ``every``th, and cut in the middle of the round that follows it."""
     translation, seen = RecordingTranslation("prod", confirms=False), dict[str, Seen]()
     routes: list[RouteAnswer] = []
     markers, name = 0, ""

@@ -1,4 +1,4 @@
-"""Processes that can be paused, killed and stopped, and that end with whoever started them."""
+"""Processes that can be paused, killed and stopped, and that end with the process that started them."""
 
 import signal
 import subprocess

@@ -1,7 +1,7 @@
 """A way to a cluster that can be cut: for a client that comes this way, one broker is at another port.
 
 The name server's answers are passed on with the broker's port changed for one with as many digits. Everything is on
-loopback, and whoever does not come this way notices nothing.
+loopback, and a client that does not come this way notices nothing.
 """
 
 import socket

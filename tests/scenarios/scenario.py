@@ -15,7 +15,7 @@
     within = 80                                  # seconds later it must have fired
     until = 200                                  # it resolves at most 60 s later; left out: it fires to the end
 
-``event_lines`` gives the events as JSON lines, ``check`` judges the alerts, whoever has found them.
+``event_lines`` gives the events as JSON lines, ``check`` judges the alerts, whichever program has found them.
 """
 
 import sys

@@ -99,11 +99,11 @@ def test_offsets_run_backwards_only_where_a_queue_had_two_owners_and_what_lies_b
             paused.pause()
             fleet.run(random.randrange(5, 200))
             paused.resume()
-    fleet.run(60)  # whoever got a queue last has read on
+    fleet.run(60)  # the clients that got a queue last have read on
     for progress in fleet.progresses():
         assert progress.committed <= progress.consumed <= progress.log.max_offset(fleet.now)
         for back in progress.went_back:
-            # unless it let go before it had read on: whoever was further commits again
+            # unless it let go before it had read on: the client that was further commits again
             assert wholly_repeated(progress, back) or left_to(fleet, progress.log.queue, back)
             assert had_it_too(fleet, progress.log.queue, back)
 

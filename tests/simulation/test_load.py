@@ -180,8 +180,8 @@ def test_churn_changes_members_and_settles_again(template: GroupTemplate) -> Non
     assert not [fact for fact in facts if isinstance(fact.payload, AlertFact) and fact.payload.state == "firing"]
 
 
-def befallen_twice(fault: Fault) -> tuple[list[Fact], list[AlertFact]]:
-    """Facts, and those of alerts, of a group that a fault befalls, and befalls again when the group is well."""
+def faulty_twice(fault: Fault) -> tuple[list[Fact], list[AlertFact]]:
+    """Facts, and those of alerts, of a group with a fault that comes a second time when the group is well."""
     spec = FleetSpec(1, clients=5, queues=8, faults=(fault,))
     (template,) = [one for one in templates_for(spec) if fault.name in one.disruptions]
     _, facts = folded(None, lives(template, [None, fault.name, None, None, fault.name, None, None]))
@@ -190,7 +190,7 @@ def befallen_twice(fault: Fault) -> tuple[list[Fact], list[AlertFact]]:
 
 @pytest.mark.slow
 def test_a_dead_connection_is_found_each_time_and_calls_nobody_since_it_goes_by_itself() -> None:
-    _, alerts = befallen_twice(FAULT_NAMED["half_open"])
+    _, alerts = faulty_twice(FAULT_NAMED["half_open"])
     found = {alert.active_ts for alert in alerts if alert.state == "pending"}
     assert len(found) >= 2
     assert {alert.active_ts for alert in alerts if alert.state == "resolved"} == found
@@ -201,8 +201,8 @@ def test_a_dead_connection_is_found_each_time_and_calls_nobody_since_it_goes_by_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", [one for one in FAULTS if one.name != "half_open"], ids=lambda fault: fault.name)
-def test_a_fault_is_found_each_time_that_it_befalls_a_group_which_gets_well(fault: Fault) -> None:
-    facts, alerts = befallen_twice(fault)
+def test_a_fault_is_found_each_time_that_it_comes_to_a_group_which_gets_well(fault: Fault) -> None:
+    facts, alerts = faulty_twice(fault)
     fired, resolved = ({(a.fingerprint, a.fired_ts) for a in alerts if a.state == state} for state in STATES)
     assert fired
     assert fired == {one for one in resolved if one[1]}
@@ -213,7 +213,7 @@ def test_a_fault_is_found_each_time_that_it_befalls_a_group_which_gets_well(faul
 STATES = ("firing", "resolved")
 
 
-def test_faults_befall_their_share_of_groups(template: GroupTemplate) -> None:
+def test_faults_come_to_their_share_of_groups(template: GroupTemplate) -> None:
     fleet = fleet_of(template, 8, churn=0, faulty=0.2)
     fleet.open()
     rounds = list(islice(fleet.rounds(), 8 * 12 * 60))[8 * 12 * 10 :]

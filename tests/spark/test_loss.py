@@ -47,7 +47,7 @@ def test_a_partition_that_is_new_begins_at_its_first_record():
     assert finder(p1=3).in_batch(at(5), at(5, 9), [span(6, partition=1)]).records == 3
 
 
-def test_a_topic_that_was_made_anew_is_a_loss():
+def test_a_topic_that_was_deleted_and_made_again_is_a_loss():
     assert finder(p0=0).in_batch(at(500), at(20), []).records == 20
 
 
