@@ -27,13 +27,13 @@ from bench.delay_faults import BROKERS, FAULTS, QUEUES_EACH, Fault, Group
 from bench.delay_figures import Page, Trial, figures, page_of
 from bench.group_statuses import GroupStatuses
 from bench.results import Tree, say
-from bench.webhook import Webhook
 from streaming.loopback import LoopbackKafka
 from streaming.wall_clock import now_ms
 from tests.e2e.job import Job
 from tests.real.collecting import Collecting
 from tests.real.jars import NEWEST, OLD_LINE
 from tests.real.rocketmq import LoopbackRocketMQ
+from tests.sinks.server import Server
 
 TOPIC = "events"
 PARTITIONS = 3
@@ -55,7 +55,7 @@ url = "{url}"
 class Watched(NamedTuple):
     """What is asked while the job runs."""
 
-    webhook: Webhook
+    webhook: Server
     statuses: GroupStatuses
     begin_until: float  # by the monotonic clock: no fault is begun later
 
@@ -106,10 +106,17 @@ class Lane:
                 return trial
             time.sleep(0.2)
 
-    def _so_far(self, group: Group, webhook: Webhook, fault_ts: int) -> Trial:
-        arrivals = webhook.of(cluster_name(self._cluster.version), group.name)
-        pages = tuple(page_of(one.notice, one.ts) for one in arrivals)
+    def _so_far(self, group: Group, webhook: Server, fault_ts: int) -> Trial:
+        pages = tuple(_pages(webhook, cluster_name(self._cluster.version), group.name))
         return Trial(group.name, self.fault.causes, fault_ts, now_ms(), pages)
+
+
+def _pages(webhook: Server, cluster: str, group: str) -> Iterator[Page]:
+    """What was told of a group, in order."""
+    for got in list(webhook.taken):
+        notice = got.json
+        if notice["cluster"] == cluster and group in notice["groups"]:
+            yield page_of(notice, got.ts)
 
 
 def _in_words(trial: Trial) -> str:
@@ -130,7 +137,7 @@ def cluster_name(version: str) -> str:
 @contextmanager
 def monitored(clusters: Sequence[LoopbackRocketMQ], folder: Path, minutes: float) -> Iterator[Watched]:
     """The collector and the job, running, until the block ends."""
-    with LoopbackKafka() as kafka, Webhook() as webhook:
+    with LoopbackKafka() as kafka, Server() as webhook:
         kafka.create_topic(TOPIC, PARTITIONS)
         alerts = folder / "alerts.toml"
         alerts.write_text(RULES.format(url=webhook.url))
@@ -189,12 +196,13 @@ def _by_fault(lanes: Sequence[Lane]) -> Tree:
     return {fault.name: figures([trial for of, trial in trials if of is fault]) for fault in FAULTS}
 
 
-def _troubles(webhook: Webhook) -> Iterator[str]:
+def _troubles(webhook: Server) -> Iterator[str]:
     """What evenkeel told of itself: then it held pages back."""
-    for arrival in webhook.arrivals:
-        trouble = arrival.notice["trouble"]
+    for got in webhook.taken:
+        notice = got.json
+        trouble = notice["trouble"]
         if trouble:
-            yield f"{trouble['kind']} {arrival.notice['cluster']} {arrival.notice['status']}"
+            yield f"{trouble['kind']} {notice['cluster']} {notice['status']}"
 
 
 def main() -> int:

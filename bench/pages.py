@@ -4,7 +4,6 @@ The tables are those of simulated groups; most groups are copies of one that is 
 """
 
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from schemas.facts import AlertFact, Fact
 from schemas.tables import FACTS
 from streaming.cli import main as evenkeel
 from streaming.core.settings import Settings
+from streaming.loopback.ports import free_port
 from streaming.projections.projector import run_projections
 from streaming.replay.core_engine import core_facts
 from streaming.replay.input_file import open_input
@@ -98,9 +98,7 @@ def _facts(folder: Path, name: str, fleet: tuple[str, ...]) -> list[Fact]:
 @contextmanager
 def _served(folder: str) -> Iterator[tuple[str, psutil.Process, float]]:
     """The address, and how many seconds it took until the first answer."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        listen = f"127.0.0.1:{probe.getsockname()[1]}"
+    listen = f"127.0.0.1:{free_port()}"
     began = time.monotonic()
     command = [sys.executable, "-m", "streaming", "web", "--tables", folder, "--listen", listen]
     process = subprocess.Popen(command, stdout=sys.stderr)

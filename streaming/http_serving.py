@@ -1,4 +1,4 @@
-"""An HTTP server over a socket that was opened before, until whoever runs it says so."""
+"""An HTTP server over a socket that was opened before, until its process says so."""
 
 import socket
 from collections.abc import Iterator

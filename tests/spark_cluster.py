@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from urllib.request import urlopen
 import pyspark
 
 from streaming.jvm.java import java_home
+from streaming.loopback.ports import free_port
 from tests.process_session import kill_all, processes
 from tests.servers import Servers
 
@@ -47,8 +47,8 @@ class SparkCluster(Servers):
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._web = _free_port()
-        self.master = f"spark://127.0.0.1:{_free_port()}"
+        self._web = free_port()
+        self.master = f"spark://127.0.0.1:{free_port()}"
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def _open(self) -> None:
@@ -61,7 +61,7 @@ class SparkCluster(Servers):
     def add_worker(self, name: str, cores: int = 1, memory: str = "600m") -> Worker:
         """Returns when the master knows it."""
         before = self._alive_workers()
-        worker = ("org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--webui-port", str(_free_port()))
+        worker = ("org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--webui-port", str(free_port()))
         room = ("--cores", str(cores), "--memory", memory, "--work-dir", str(self._folder / name))
         process = self._start(name, *worker, *room, self.master)
         self._wait_until(lambda: self._alive_workers() > before, f"{name} has registered")
@@ -108,10 +108,3 @@ def spark_environment() -> dict[str, str]:
     """For Spark's own scripts: this Java and this Python, and names that only loopback has."""
     mine = {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     return {**os.environ, **mine}
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port

@@ -65,8 +65,13 @@ def add_metrics_option(parser: argparse.ArgumentParser) -> None:
 
 
 def metrics_option(arguments: argparse.Namespace) -> dict[str, tuple[str, str]]:
-    """The option as ``configured`` takes it."""
-    return {} if arguments.metrics is None else {"--metrics": (variable(("metrics", "listen")), arguments.metrics)}
+    return options_given(arguments, {"--metrics": ("metrics", "listen")})
+
+
+def options_given(arguments: argparse.Namespace, keys: Mapping[str, KeyPath]) -> dict[str, tuple[str, str]]:
+    """Those of the options that were given, as ``configured`` takes them. ``keys``: the key that each stands for."""
+    values = {option: getattr(arguments, option.removeprefix("--").replace("-", "_")) for option in keys}
+    return {option: (variable(keys[option]), value) for option, value in values.items() if value is not None}
 
 
 @contextmanager

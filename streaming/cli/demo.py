@@ -18,6 +18,7 @@ from streaming.demo.scenarios import load_scenarios
 from streaming.demo.schedule import CLUSTER
 from streaming.demo.terminal import Terminal
 from streaming.loopback.kafka import LoopbackKafka, kafka_jars
+from streaming.loopback.ports import free_port
 from streaming.replay.output_folder import fresh_folder
 from streaming.spark.packages import spark_jars
 from streaming.wording.numbers import counted
@@ -73,8 +74,8 @@ def _free_address() -> str:
         try:
             probe.bind((HOST, PORT))
         except OSError:
-            probe.bind((HOST, 0))
-        return f"{HOST}:{probe.getsockname()[1]}"
+            return f"{HOST}:{free_port()}"
+    return f"{HOST}:{PORT}"
 
 
 @contextmanager
@@ -88,17 +89,14 @@ def _pages(address: str, folder: Path, tables: Path) -> Iterator[None]:
         tables=Tables(path=str(tables)), web=Web(listen=address), notify=Notify(state=str(folder / "notifier"))
     )
     watch, stop = Watch(config.tables.path), Event()
-    threads = [
-        Thread(target=watch.keep_reading, args=(stop,), name="web-reader", daemon=True),
-        Thread(target=keep_serving, args=(web_settings(config, Alerts()), watch, stop), name="web", daemon=True),
-    ]
-    for thread in threads:
-        thread.start()
+    web = Thread(target=keep_serving, args=(web_settings(config, Alerts()), watch, stop), name="web", daemon=True)
+    web.start()
+    reader = watch.start_reading(stop)
     try:
         yield
     finally:
         stop.set()
-        for thread in threads:
+        for thread in (reader, web):
             thread.join(ENDING_S)
 
 

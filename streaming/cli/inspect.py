@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from streaming.cli.configuration import configured
+from streaming.cli.number_options import between
 from streaming.config import Config, server_list
 from streaming.errors import CollectorError
 from streaming.progress import waiting
@@ -31,19 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--watch", action="store_true", help="look again and again, until Ctrl-C")
     parser.add_argument(
         "--seconds",
-        type=_seconds,
+        type=between(1, 3600),
         metavar="N",
         help="look for so long, rather than about 6: after 75 s owners are judged for certain, and STALLED too",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a group (docs/inspect.md has the keys)")
     parser.add_argument("--verbose", action="store_true", help="every group in full, and every row")
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 1 <= seconds <= 3600:
-        raise argparse.ArgumentTypeError("from 1 to 3600")
-    return seconds
 
 
 def run(arguments: argparse.Namespace) -> int:

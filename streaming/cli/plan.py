@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from streaming.cli.configuration import configured
+from streaming.cli.number_options import between, whole
 from streaming.errors import SourceError
 from streaming.progress import waiting
 from streaming.simulation.planning.change import (
@@ -43,10 +44,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--group", metavar="NAME", help="the group, if there are several")
     parser.add_argument("--cluster", metavar="C", help="of --tables: its cluster, where several have such a group")
     parser.add_argument("--at", metavar="TIME", help="of --tables: as it was then, as 'evenkeel explain --at' takes it")
-    parser.add_argument("--rate", type=_rate, metavar="N", help="so many messages a second are written to its topics")
-    parser.add_argument("--join", type=_clients, default=0, metavar="N", help="so many clients join")
+    parser.add_argument(
+        "--rate",
+        type=between(0, MOST_MESSAGES_PER_S),
+        metavar="N",
+        help="so many messages a second are written to its topics",
+    )
+    parser.add_argument("--join", type=whole(0, MOST_CLIENTS), default=0, metavar="N", help="so many clients join")
     parser.add_argument("--leave", action="append", default=[], metavar="ID", help="the client stops; may be repeated")
-    parser.add_argument("--rolling", type=_clients, default=0, metavar="N", help="all are restarted, N at a time")
+    parser.add_argument(
+        "--rolling", type=whole(0, MOST_CLIENTS), default=0, metavar="N", help="all are restarted, N at a time"
+    )
     parser.add_argument(
         "--queues", action="append", default=[], metavar="TOPIC=N", help="the topic gets N queues on each broker"
     )
@@ -145,20 +153,6 @@ def _change(arguments: argparse.Namespace, current: CurrentGroup) -> Change:
         lose_room=arguments.lose_room,
         strategy=arguments.strategy,
     )
-
-
-def _rate(text: str) -> float:
-    rate = float(text)
-    if not 0 <= rate <= MOST_MESSAGES_PER_S:
-        raise argparse.ArgumentTypeError(f"from 0 to {MOST_MESSAGES_PER_S:g}")
-    return rate
-
-
-def _clients(text: str) -> int:
-    number = int(text)
-    if not 0 <= number <= MOST_CLIENTS:
-        raise argparse.ArgumentTypeError(f"a whole number from 0 to {MOST_CLIENTS}")
-    return number
 
 
 def _queues(text: str) -> tuple[str, int]:

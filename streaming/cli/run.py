@@ -72,19 +72,15 @@ def _pages_and_metrics(
     from streaming.web.live.watch import POLL_S, Watch
     from streaming.web.server import keep_serving
 
+    pages = web_settings(config, alerts, arguments.config) if config.web.in_run else None
     watch = Watch(config.tables.path)
     exposed = _exposed(config, watch, settings, counts, job)
-    poll_s = POLL_S if config.web.in_run else METRICS_POLL_S
-    threads = [Thread(target=watch.keep_reading, args=(stop, poll_s), name="web-reader", daemon=True)]
-    if config.web.in_run:
-        pages = web_settings(config, alerts, arguments.config)
-        threads.append(Thread(target=keep_serving, args=(pages, watch, stop, exposed), name="web", daemon=True))
-
     start_serving(config.metrics.address(), exposed, stop)
 
     def start() -> None:
-        for thread in threads:
-            thread.start()
+        watch.start_reading(stop, METRICS_POLL_S if pages is None else POLL_S)
+        if pages is not None:
+            Thread(target=keep_serving, args=(pages, watch, stop, exposed), name="web", daemon=True).start()
 
     return start
 

@@ -6,12 +6,12 @@ well with them, but for a client that joins and leaves now and then, and for the
 
 import argparse
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streaming.cli.configuration import configured
+from streaming.cli.configuration import configured, options_given
+from streaming.cli.number_options import whole
 from streaming.errors import ConfigError
 from streaming.progress import Progress
 from streaming.wall_clock import now_ms
@@ -25,21 +25,24 @@ if TYPE_CHECKING:
 
 MOST_GROUPS, MOST_CLIENTS, MOST_QUEUES, MOST_BROKERS = 100_000, 1_000, 1_024, 64
 FAULTY, MOST_FAULTY = 0.05, 0.4
+KEYS = {"--kafka": ("source", "bootstrap_servers"), "--topic": ("source", "topic")}  # of the configuration
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--groups", type=_up_to(MOST_GROUPS), default=100, metavar="N", help="how many (default: 100)")
     parser.add_argument(
-        "--clients", type=_up_to(MOST_CLIENTS), default=20, metavar="N", help="of each group (default: 20)"
+        "--groups", type=whole(1, MOST_GROUPS), default=100, metavar="N", help="how many (default: 100)"
     )
     parser.add_argument(
-        "--queues", type=_up_to(MOST_QUEUES), default=32, metavar="N", help="of each group's topic (default: 32)"
+        "--clients", type=whole(1, MOST_CLIENTS), default=20, metavar="N", help="of each group (default: 20)"
     )
     parser.add_argument(
-        "--brokers", type=_up_to(MOST_BROKERS), default=2, metavar="N", help="that share the queues (default: 2)"
+        "--queues", type=whole(1, MOST_QUEUES), default=32, metavar="N", help="of each group's topic (default: 32)"
     )
     parser.add_argument(
-        "--seconds", type=_up_to(31_536_000), default=600, metavar="N", help="of the fleet's time (default: 600)"
+        "--brokers", type=whole(1, MOST_BROKERS), default=2, metavar="N", help="that share the queues (default: 2)"
+    )
+    parser.add_argument(
+        "--seconds", type=whole(1, 31_536_000), default=600, metavar="N", help="of the fleet's time (default: 600)"
     )
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="the same seed: the same fleet (default: 1)")
     parser.add_argument(
@@ -55,16 +58,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--topic", metavar="NAME", help="instead of source.topic")
 
 
-def _up_to(most: int) -> Callable[[str], int]:
-    def number(text: str) -> int:
-        found = int(text)
-        if not 1 <= found <= most:
-            raise argparse.ArgumentTypeError(f"a whole number from 1 to {most}")
-        return found
-
-    return number
-
-
 def _share(text: str) -> float:
     share = float(text)
     if not 0 <= share <= MOST_FAULTY:
@@ -74,7 +67,7 @@ def _share(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     """0 when all was handed over, and after Ctrl-C. Raises MonitorError for what is refused or not taken."""
-    config = configured(arguments, _options(arguments), writes=())
+    config = configured(arguments, options_given(arguments, KEYS), writes=())
     spec = _spec(arguments)
     output = _output(arguments, config)
     from streaming.feed.feeding import Feed
@@ -92,17 +85,6 @@ def run(arguments: argparse.Namespace) -> int:
     output.close()
     print(_summary(arguments, feed.fed, output.where))
     return 0
-
-
-def _options(arguments: argparse.Namespace) -> dict[str, tuple[str, str]]:
-    from streaming.config.environment import variable
-
-    options = {}
-    if arguments.kafka is not None:
-        options["--kafka"] = variable(("source", "bootstrap_servers")), arguments.kafka
-    if arguments.topic is not None:
-        options["--topic"] = variable(("source", "topic")), arguments.topic
-    return options
 
 
 def _spec(arguments: argparse.Namespace) -> "FleetSpec":

@@ -8,11 +8,12 @@ import sys
 from getpass import getpass
 from threading import Event
 
-from streaming.cli.configuration import configured_with_alerts
+from streaming.cli.configuration import configured_with_alerts, options_given
 from streaming.errors import SetupError
 from streaming.shutdown_signals import ended_by_signals
 
 ENDING_S = 10
+KEYS = {"--tables": ("tables", "path"), "--listen": ("web", "listen")}  # of the configuration
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     """0 after a signal. Raises MonitorError for what is refused."""
     if arguments.add_user is not None or arguments.add_token is not None:
         return _print_line(arguments)
-    config, alerts = configured_with_alerts(arguments, _options(arguments), writes=())
+    config, alerts = configured_with_alerts(arguments, options_given(arguments, KEYS), writes=())
     from streaming.web.from_config import web_settings
     from streaming.web.server import serve
 
@@ -36,17 +37,6 @@ def run(arguments: argparse.Namespace) -> int:
     with ended_by_signals(stop, ENDING_S):
         serve(settings, stop)
     return 0
-
-
-def _options(arguments: argparse.Namespace) -> dict[str, tuple[str, str]]:
-    from streaming.config.environment import variable
-
-    options = {}
-    if arguments.tables is not None:
-        options["--tables"] = variable(("tables", "path")), arguments.tables
-    if arguments.listen is not None:
-        options["--listen"] = variable(("web", "listen")), arguments.listen
-    return options
 
 
 def _print_line(arguments: argparse.Namespace) -> int:

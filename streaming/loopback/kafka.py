@@ -17,6 +17,7 @@ from kafka.errors import KafkaError
 from streaming.errors import SetupError
 from streaming.jvm.jars import fetch
 from streaming.jvm.java import java_home
+from streaming.loopback.ports import free_port
 
 COORDINATES = ("org.apache.kafka:kafka_2.13:3.9.0", "org.slf4j:slf4j-simple:1.7.36")
 CLUSTER_ID = "ZXZlbmtlZWwtbG9vcGJhYw"  # 16 bytes in URL-safe base64, as Kafka asks
@@ -62,7 +63,7 @@ class LoopbackKafka:
     ) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="evenkeel-kafka-") if log_dir is None else None
         self._home = Path(self._scratch.name if self._scratch else log_dir or "")
-        self._port = port or _free_port()
+        self._port = port or free_port()
         self._properties = dict(properties or {})
         self._ready_within_s = ready_within_s
         self._process: subprocess.Popen[bytes] | None = None
@@ -131,7 +132,7 @@ class LoopbackKafka:
         return self._process
 
     def _settings(self) -> dict[str, str]:
-        controller = f"127.0.0.1:{_free_port()}"
+        controller = f"127.0.0.1:{free_port()}"
         return {
             "process.roles": "broker,controller",
             "node.id": "1",
@@ -185,9 +186,3 @@ class LoopbackKafka:
     def _last_words(self) -> str:
         lines = self.log_file.read_text(errors="replace").splitlines()[-15:]
         return "Its log ends with:\n" + "\n".join(lines)
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])

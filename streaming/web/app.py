@@ -38,7 +38,7 @@ STREAM_S = 600.0  # then a browser connects again, so that who may no longer rea
 
 
 def web_app(settings: WebSettings, watch: Watch, exposed: Exposed | None = None) -> Starlette:
-    """The application. It reads no tables into ``watch``: a thread does that (``Watch.keep_reading``).
+    """The application. It reads no tables into ``watch``: a thread does that (``Watch.start_reading``).
 
     ``exposed``: of the process; None: the pages are all it serves.
     """

@@ -2,7 +2,7 @@
 
 import logging
 import socket
-from threading import Event, Thread
+from threading import Event
 
 from schemas.tables import FACTS
 from streaming.errors import MonitorError
@@ -25,7 +25,7 @@ def serve(settings: WebSettings, stop: Event) -> None:
     watch = Watch(settings.tables)
     watch.read()
     over = Event()
-    Thread(target=watch.keep_reading, args=(over,), name="web-reader", daemon=True).start()
+    watch.start_reading(over)
     try:
         serve_watched(settings, watch, stop)
     finally:
@@ -41,7 +41,7 @@ def keep_serving(settings: WebSettings, watch: Watch, stop: Event, exposed: Expo
 
 
 def serve_watched(settings: WebSettings, watch: Watch, stop: Event, exposed: Exposed | None = None) -> None:
-    """``watch`` is read by whoever keeps it reading. ``exposed``: of the process; None: the pages are all it serves."""
+    """``watch``: the caller has started its reading. ``exposed``: of the process; None: the pages are all it serves."""
     listening = listen(settings)
     scheme = "https" if settings.listen.certificate else "http"
     log.info("pages of %s at %s/", settings.tables, base_address(scheme, settings.listen.host, listening))

@@ -13,12 +13,13 @@ from streaming.collector.probing.lag import Lags
 from streaming.collector.probing.not_asked import NotAsked, reason_of
 from streaming.collector.wire.request_counts import Outcome, RequestCounts
 from streaming.collector.wire.requests import Code
+from streaming.loopback.ports import free_port
 from streaming.metrics.exposition import Exposed, Exposition
 from tests.collector.fake_rocketmq import FakeCluster, served
 from tests.collector.test_cluster_probe import two_clients
 from tests.collector.test_collect import config_file, stopped_when
 from tests.collector.test_lag import row
-from tests.metrics.scraping import Scrape, free_port, get, of_process, scrape
+from tests.metrics.scraping import Scrape, get, of_process, scrape
 
 
 @pytest.fixture

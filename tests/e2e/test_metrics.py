@@ -8,11 +8,12 @@ import pytest
 from streaming.demo.scenarios import load_scenarios
 from streaming.demo.schedule import CLUSTER
 from streaming.loopback import LoopbackKafka
+from streaming.loopback.ports import free_port
 from tests.e2e.conftest import MakeJob
 from tests.e2e.hook import until
 from tests.e2e.job import PATIENCE_S
 from tests.e2e.test_pages import FIRES_AFTER_MS, played
-from tests.metrics.scraping import Scrape, free_port, get, of_process, scrape
+from tests.metrics.scraping import Scrape, get, of_process, scrape
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
 

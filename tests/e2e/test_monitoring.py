@@ -11,12 +11,12 @@ import pytest
 from streaming.demo.scenarios import load_scenarios
 from streaming.demo.schedule import CLUSTER
 from streaming.loopback import LoopbackKafka
+from streaming.loopback.ports import free_port
 from tests.collector.fake_rocketmq import served
 from tests.collector.test_cluster_probe import two_clients
 from tests.e2e.conftest import MakeJob
 from tests.e2e.job import PATIENCE_S, Job, child_environment
 from tests.e2e.test_pages import FIRES_AFTER_MS, played
-from tests.metrics.scraping import free_port
 from tests.monitoring.dashboard import QUERIES, as_grafana_asks
 from tests.monitoring.programs import PROMETHEUS, needs, prometheus, until
 from tests.monitoring.test_rules import RULES

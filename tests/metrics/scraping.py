@@ -1,6 +1,5 @@
 """What Prometheus would read."""
 
-import socket
 from collections.abc import Mapping
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
@@ -75,9 +74,3 @@ def scrape(address: str) -> Scrape:
 def of_process(process: str) -> set[str]:
     """What a process may expose, by the catalogue."""
     return {metric.name for metric in METRICS if process in metric.processes}
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])

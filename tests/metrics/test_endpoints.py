@@ -11,13 +11,14 @@ from threading import Event, Thread
 import pytest
 
 from streaming import http_serving
+from streaming.loopback.ports import free_port
 from streaming.metrics import server
 from streaming.metrics.catalogue import GROUP_MEMBERS, GROUP_REBALANCES, JOB_BATCHES
 from streaming.metrics.endpoints import MOST_TROUBLES, endpoints_app
 from streaming.metrics.exposition import Exposed, Exposition
 from streaming.metrics.series import Histogram, Series, label
 from streaming.metrics.server import keep_serving
-from tests.metrics.scraping import Scrape, free_port, get, scrape
+from tests.metrics.scraping import Scrape, get, scrape
 from tests.web.asking import Answer, ask
 
 HOSTILE = 'a"b\\c\nd\x00\u202e} 1\n# TYPE x counter'
@@ -90,7 +91,7 @@ def test_the_endpoints_over_a_socket(fake: Fake) -> None:
     "begun", [b"", b"GET /metrics HTTP/1.1\r\nHos", b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /m"]
 )
 @pytest.mark.slow
-def test_whoever_connects_and_asks_nothing_keeps_nobody_out(
+def test_a_client_that_connects_and_asks_nothing_keeps_nobody_out(
     begun: bytes, fake: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_serving, "PATIENCE_S", 2)

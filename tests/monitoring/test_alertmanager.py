@@ -11,6 +11,7 @@ import pytest
 import requests
 
 from schemas.facts import Severity
+from streaming.loopback.ports import free_port
 from streaming.notifier.monitor_health import MonitorLimits
 from streaming.notifier.pages import PageSettings
 from streaming.notifier.retries import RetryPolicy
@@ -18,7 +19,6 @@ from streaming.notifier.routes import Route
 from streaming.notifier.threads import Destination, NotifierSettings, deliver
 from streaming.sinks.alertmanager import AlertmanagerSink
 from streaming.wall_clock import now_ms
-from tests.metrics.scraping import free_port
 from tests.monitoring.programs import ALERTMANAGER, needs, started, until
 from tests.notifier.facts import NOW, alert, health
 from tests.sinks.messages import blind, message

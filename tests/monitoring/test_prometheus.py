@@ -5,11 +5,11 @@ from threading import Event, Thread
 
 import pytest
 
+from streaming.loopback.ports import free_port
 from streaming.metrics.catalogue import GROUP_MEMBERS
 from streaming.metrics.exposition import Exposed
 from streaming.metrics.series import Series, label
 from streaming.metrics.server import keep_serving
-from tests.metrics.scraping import free_port
 from tests.monitoring.programs import PROMETHEUS, needs, prometheus, until
 from tests.monitoring.test_rules import RULES
 

@@ -13,6 +13,7 @@ from threading import Event, Thread
 import pytest
 
 from streaming.errors import DeliveryError
+from streaming.loopback.ports import free_port
 from streaming.metrics.exposition import Exposed, Exposition
 from streaming.notices import MonitorTrouble
 from streaming.notifier.exposed import NotifierCounts, NotifierStatus
@@ -24,7 +25,7 @@ from streaming.notifier.routes import Route
 from streaming.notifier.sink_worker import SinkStatus
 from streaming.notifier.threads import Destination, NotifierSettings, deliver
 from streaming.sinks import Message, Sink
-from tests.metrics.scraping import Scrape, free_port, get, of_process, scrape
+from tests.metrics.scraping import Scrape, get, of_process, scrape
 from tests.notifier.facts import NOW, alert, health
 from tests.tables.written import commit
 

@@ -8,6 +8,7 @@ from threading import Event
 import pytest
 
 from schemas.facts import Fact
+from streaming.loopback.ports import free_port
 from streaming.notices import write
 from streaming.notifier.notifications_table import Delivery
 from streaming.notifier.open_alerts import OpenAlerts
@@ -20,7 +21,7 @@ from streaming.sinks import Message, Sink
 from streaming.sinks.alertmanager import AlertmanagerSink
 from streaming.sinks.pagerduty import PagerDutySink
 from tests.notifier.facts import NOW, S, alert
-from tests.sinks.server import Answer, Server, refusing_port
+from tests.sinks.server import Answer, Server
 
 QUICK = RetryPolicy(attempts=3, first_s=0.001, longest_s=0.002)
 MINUTE = 60
@@ -107,7 +108,7 @@ def test_failure_that_passes_loses_nothing_and_makes_no_second_incident(
 
 
 def test_sink_that_nobody_answers_for_is_told_when_it_is_there(bench: Make) -> None:
-    port = refusing_port()
+    port = free_port()
     pager = bench(f"http://127.0.0.1:{port}")
     pager.turn(0, [alert()])
     assert pager.outcomes() == [("failed", "firing", ("g",))]
@@ -149,7 +150,7 @@ def test_hour_away_loses_nothing_that_still_matters(bench: Make, caplog: pytest.
 
 def test_what_was_over_before_it_was_delivered_is_a_row(bench: Make) -> None:
     """Nobody was there: the sink cannot have taken it, so there is nothing to resolve."""
-    port = refusing_port()
+    port = free_port()
     pager = bench(f"http://127.0.0.1:{port}")
     pager.turn(0, [alert()])
     with Server(port=port) as server:
@@ -193,7 +194,7 @@ def test_sink_that_asks_for_days_is_tried_after_a_quarter_of_an_hour(bench: Make
 
 
 def test_sink_with_nothing_to_take_is_not_failing_any_more(bench: Make) -> None:
-    pager = bench(f"http://127.0.0.1:{refusing_port()}")
+    pager = bench(f"http://127.0.0.1:{free_port()}")
     pager.turn(0, [alert()])
     assert pager.worker.failing is not None
     pager.turn(100, [resolved(50)])

@@ -12,6 +12,7 @@ import pytest
 from deltalake import DeltaTable
 
 from schemas.history_tables import NOTIFICATIONS
+from streaming.loopback.ports import free_port
 from streaming.notifier import notifications_table
 from streaming.notifier.exposed import NotifierCounts
 from streaming.notifier.heartbeat import Heartbeat
@@ -27,7 +28,7 @@ from streaming.sinks import Sink
 from streaming.sinks.pagerduty import PagerDutySink
 from streaming.sinks.webhook import WebhookSink
 from tests.notifier.facts import NOW, S, alert, health
-from tests.sinks.server import Answer, Server, refusing_port
+from tests.sinks.server import Answer, Server
 from tests.tables.written import commit
 
 QUICK = RetryPolicy(attempts=2, first_s=0.001, longest_s=0.002)
@@ -151,7 +152,7 @@ def test_position_older_than_what_was_told_ends_nothing(plan: Any, clock: Clock,
 
 def test_silent_sink_and_dead_sink_delay_no_other(plan: Any, tmp_path: Path) -> None:
     with Server(always=Answer(-1)) as silent, Server() as well:
-        dead = PagerDutySink("dead", f"http://127.0.0.1:{refusing_port()}", "R0", 5)
+        dead = PagerDutySink("dead", f"http://127.0.0.1:{free_port()}", "R0", 5)
         with serving(plan(hook(silent, "silent", 60), dead, hook(well, "well"))):
             for number in range(3):
                 commit(tmp_path / "tables" / "facts", [health(), alert(f"g{number}")])

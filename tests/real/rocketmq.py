@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 
 from schemas.identity import MessageQueue
 from streaming.collector.wire.acl import Credentials
+from streaming.loopback.ports import free_port
 from tests.real import asking
 from tests.real.child_process import ChildProcess
 from tests.real.go import build_go_client
@@ -261,9 +262,7 @@ def subscribed(topics: Mapping[str, str]) -> str:
 def _free_ports(*offsets: int) -> int:
     """A port that is free, and so are those at these distances from it."""
     while True:
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            port = int(listener.getsockname()[1])
+        port = free_port()
         if all(_is_free(port + offset) for offset in offsets):
             return port
 

@@ -3,17 +3,25 @@
 import json
 import socket
 import struct
+from dataclasses import dataclass
+from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Lock, Thread
 from typing import Any, NamedTuple
 
+from streaming.wall_clock import now_ms
 
-class Got(NamedTuple):
+
+@dataclass(frozen=True)
+class Got:
+    """``ts``: when its headers had been read, epoch milliseconds."""
+
     path: str
     headers: dict[str, str]
     body: bytes
+    ts: int
 
-    @property
+    @cached_property
     def json(self) -> Any:
         return json.loads(self.body)
 
@@ -61,8 +69,9 @@ class Server:
         self._thread.start()
 
     def _answer(self, request: BaseHTTPRequestHandler) -> None:
+        ts = now_ms()
         body = request.rfile.read(int(request.headers.get("Content-Length") or 0))
-        got = Got(request.path, dict(request.headers.items()), body)
+        got = Got(request.path, dict(request.headers.items()), body, ts)
         with self._lock:
             self.got.append(got)
             answer = self.script.pop(0) if self.script else self.always
@@ -104,10 +113,3 @@ class Server:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
-
-
-def refusing_port() -> int:
-    """A port of loopback that nobody listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from streaming.errors import DeliveryError
+from streaming.loopback.ports import free_port
 from streaming.sinks.http import post
-from tests.sinks.server import Answer, Server, refusing_port
+from tests.sinks.server import Answer, Server
 
 
 def failure(url: str, timeout_s: float = 5) -> DeliveryError:
@@ -52,7 +53,7 @@ def test_retry_after_may_be_a_date() -> None:
 
 
 def test_nobody_there_has_taken_nothing() -> None:
-    assert meaning(failure(f"http://127.0.0.1:{refusing_port()}")) == (True, False, None)
+    assert meaning(failure(f"http://127.0.0.1:{free_port()}")) == (True, False, None)
 
 
 def test_silence_may_mean_that_it_was_taken() -> None:

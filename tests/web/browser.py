@@ -2,7 +2,6 @@
 
 import base64
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import requests
+
+from streaming.loopback.ports import free_port
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
@@ -124,9 +125,7 @@ class Browser:
 def driver() -> Iterator[str]:
     """A chromedriver of its own; its address."""
     assert DRIVER is not None
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen([DRIVER, f"--port={port}"], **quiet)  # type: ignore[call-overload]
     try:

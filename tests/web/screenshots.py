@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from schemas.facts import Fact
 from streaming.cli import main as evenkeel
 from streaming.core.settings import Settings
+from streaming.loopback.ports import free_port
 from streaming.notices import Site
 from streaming.projections.projector import run_projections
 from streaming.replay.core_engine import core_facts
@@ -25,7 +26,7 @@ from streaming.tables.replayed_mark import mark_replayed
 from streaming.web.live.watch import Watch
 from streaming.web.security.access import AccessRules
 from streaming.web.security.users import Users
-from streaming.web.server import listen, serve_watched
+from streaming.web.server import serve_watched
 from streaming.web.settings import Listen, WebSettings
 from tests.tables.written import commit
 from tests.web.browser import MISSING, Look, browser, driver
@@ -90,11 +91,10 @@ def _in_cluster(fact: Fact) -> Fact:
 
 @contextmanager
 def served(settings: WebSettings) -> Iterator[str]:
-    with listen(settings._replace(listen=Listen("127.0.0.1", 0))) as free:  # another test may have the settings' port
-        port = int(free.getsockname()[1])
+    port = free_port()  # another test may have the settings' port
     watch, stop = Watch(settings.tables), Event()
     watch.read()
-    Thread(target=watch.keep_reading, args=(stop,), daemon=True).start()
+    watch.start_reading(stop)
     thread = Thread(target=serve_watched, args=(settings._replace(listen=Listen("127.0.0.1", port)), watch, stop))
     thread.start()
     try:

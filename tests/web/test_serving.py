@@ -11,6 +11,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import pytest
 
+from streaming.loopback.ports import free_port
 from streaming.web.live.watch import Watch
 from streaming.web.server import keep_serving
 from streaming.web.settings import Listen, WebSettings
@@ -22,16 +23,14 @@ _opener = build_opener(ProxyHandler({}))
 
 @pytest.fixture
 def port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    return free_port()
 
 
 @contextmanager
 def served(settings: WebSettings) -> Iterator[Thread]:
     stop = Event()
     watch = Watch(settings.tables)
-    Thread(target=watch.keep_reading, args=(stop,), daemon=True).start()
+    watch.start_reading(stop)
     thread = Thread(target=keep_serving, args=(settings, watch, stop))
     thread.start()
     try:

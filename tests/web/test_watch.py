@@ -100,8 +100,7 @@ def test_an_error_is_said_and_what_was_known_stays(begun: tuple[Path, list[Fact]
     watch.read()
     known = watch.known
     watch.read = lambda: (_ for _ in ()).throw(OSError("the disk is gone"))  # type: ignore[method-assign]
-    reader = Thread(target=watch.keep_reading, args=(stop,))
-    reader.start()
+    reader = watch.start_reading(stop)
     while watch.error is None:
         stop.wait(0.01)
     stop.set()

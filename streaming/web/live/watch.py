@@ -1,7 +1,7 @@
 """Follows the facts in a thread, so that a request finds what is known without reading tables."""
 
 import logging
-from threading import Event, Lock
+from threading import Event, Lock, Thread
 
 from schemas.facts import RebalanceFact
 from schemas.tables import FACTS
@@ -44,8 +44,13 @@ class Watch:
         """The time by which ages are counted: of tables that a replay made, the newest that they tell."""
         return self.known.newest_ts() if self.is_past else now_ms()
 
-    def keep_reading(self, stop: Event, poll_s: float = POLL_S) -> None:
-        """Until ``stop``. An error is logged once, shown on the pages, and tried again."""
+    def start_reading(self, stop: Event, poll_s: float = POLL_S) -> Thread:
+        """Reads in a thread until ``stop``. An error is logged once, shown on the pages, and tried again."""
+        reader = Thread(target=self._keep_reading, args=(stop, poll_s), name="web-reader", daemon=True)
+        reader.start()
+        return reader
+
+    def _keep_reading(self, stop: Event, poll_s: float) -> None:
         while not stop.is_set():
             try:
                 self.read()
