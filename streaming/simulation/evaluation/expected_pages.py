@@ -1,5 +1,6 @@
 """What had to be found, and whether it was: read from the truth, never from the detector's rules."""
 
+from bisect import bisect_right
 from collections.abc import Iterable
 
 from schemas.facts import Cause, Kind
@@ -9,6 +10,8 @@ from streaming.simulation.evaluation.pages import OF_QUEUES
 from streaming.simulation.evaluation.results import ActiveFault, ExpectedPage, Page
 from streaming.simulation.ground_truth import Window
 from streaming.simulation.simulated_group import SimulatedGroup
+
+ROUTE_IN_USE_MS = 50_000  # until a client shares out by a new route: it polls every 30 s, and rebalances every 20 s
 
 
 class ExpectedPages:
@@ -42,6 +45,7 @@ class ExpectedPages:
                 continue
             active = self._deadlines.active_at(window.from_ts, due_ts)
             expected = self._new(window.kind, window.queue.topic, window.from_ts, due_ts, active)
+            expected.causes = tuple(sorted({*expected.causes, *self._of_what_is_done(windows, due_ts, active)}))
             kinds = {window.kind} | self._also_seen_as(window.kind, window.from_ts, due_ts)
             queues = {one.queue for one in windows}
             expected.found = self._find(kinds, expected, queues) or self._told_already(expected, queues)
@@ -81,19 +85,37 @@ class ExpectedPages:
             causes |= {cause.value for one in active for cause in one.fault.causes_of_two}
         if self._group.shape.strategy == "CONFIG" and kind is Kind.ORPHANED:
             causes.add(Cause.CONFIG_MISSES_QUEUE.value)  # a client's queues are in no other list when it leaves
-        if kind is Kind.SLOW_CONSUMER:
-            causes.add(Cause.CLIENT_STALLED.value)  # a page that says more than that a listener hangs
-        if any(one.fault.hangs_rebalance for one in active):
-            causes |= self._of_hung_rebalance(active, due_ts)
         names = tuple(one.fault.name for one in active)
         return ExpectedPage(kind, topic, from_ts, due_ts, names, tuple(sorted(causes)))
 
-    def _of_hung_rebalance(self, active: list[ActiveFault], due_ts: int) -> set[str]:
-        """Who does not rebalance goes by the route that it knew, and takes over nothing from a client that left."""
-        began_ts = min(one.from_ts for one in active)
-        has_left = any(change.what == "left" and began_ts <= change.ts <= due_ts for change in self._truth.changes)
-        causes = {Cause.MEMBER_GONE.value} if has_left else set()
-        return causes | ({Cause.ROUTE_LAG.value} if any(one.fault.changes_topic for one in active) else set())
+    def _of_what_is_done(self, windows: list[Window], due_ts: int, active: list[ActiveFault]) -> set[str]:
+        """Right names for what clients do with the queues of these windows, whatever the fault says of itself."""
+        if windows[0].kind is Kind.SLOW_CONSUMER:
+            return {Cause.CLIENT_STALLED.value}  # the window says that the listener of its owner hangs
+        hung = [one for one in active if one.fault.hangs_rebalance]
+        causes = set()
+        if any(self._goes_by_an_old_route(one, windows[0].queue.topic, due_ts) for one in hung):
+            causes.add(Cause.ROUTE_LAG.value)
+        if hung and any(self._is_left_behind(window, due_ts) for window in windows):
+            causes.add(Cause.MEMBER_GONE.value)
+        return causes
+
+    def _goes_by_an_old_route(self, hung: ActiveFault, topic: str, due_ts: int) -> bool:
+        """Whether the route changed since the client that no longer rebalances did so last."""
+        from_ts, to_ts = hung.from_ts - ROUTE_IN_USE_MS, min(hung.to_ts, due_ts)
+        routes = (change.ts for change in self._truth.changes if (change.what, change.subject) == ("route", topic))
+        return any(from_ts <= ts <= to_ts for ts in routes)
+
+    def _is_left_behind(self, window: Window, due_ts: int) -> bool:
+        """Whether nobody has the queue by then, and the client that held it last has left since."""
+        is_nobodys = window.kind is Kind.ORPHANED and window.from_ts <= due_ts <= window.lasted_until(self._end)
+        if not is_nobodys:
+            return False
+        held = self._truth.held
+        before = reversed(held[: bisect_right(held, window.from_ts, key=lambda one: one.ts)])
+        last = next((one for one in before if one.queue == window.queue and one.owners), None)
+        left = ((change.ts, change.subject) for change in self._truth.changes if change.what == "left")
+        return last is not None and any(last.ts <= ts <= due_ts and subject in last.owners for ts, subject in left)
 
     def _find(self, kinds: set[Kind], expected: ExpectedPage, queues: set[MessageQueue]) -> Page | None:
         for page in self._pages:
