@@ -222,3 +222,21 @@ def test_once_all_members_run_alike_again_nothing_else_waits_for_the_deploy(is_o
     fleet.own("old-1", "")
     fleet.run(110)
     assert (("T", "ORPHANED") in fleet.fired()) is is_told
+
+
+def test_what_waited_beside_an_alert_waits_no_longer_when_that_one_fires() -> None:
+    """Nine minutes are waited for since members differ, and not once more for what was found minutes later."""
+    fleet = Fleet(topics={"T": {"a": 14, "b": 14}})
+    fleet.join(*(f"old-{n}" for n in range(14)), topics=OLD)
+    fleet.run(700)
+    for n in range(12):
+        fleet.leave(f"old-{n}")
+        fleet.run(10)
+        fleet.join(f"new-{n}", topics=NEW, strategy=AveragelyByCircle() if n > 2 else None)
+        fleet.run(50)
+    first, second = "INCONSISTENT_SUBSCRIPTION", "DUPLICATED"
+    found = {kind: fleet.alerts(kind)[0][0] for kind in (first, second)}
+    assert found[second] >= found[first] + 150
+    told = {kind: next(at for at, _, reason in fleet.alerts(kind) if reason == "held_long_enough") for kind in found}
+    assert told[first] >= found[first] + 540
+    assert told[second] <= told[first] + 60

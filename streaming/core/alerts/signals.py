@@ -58,9 +58,13 @@ def _what_holds_back(group: Group, alert: Alert, candidate: AlertCandidate) -> A
 
 
 def _differ_since(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
-    """Since when the first of the queues has been so, or of those of another alert that waits for the same."""
-    waiting = [a for a in group.state.alerts if a.phase in PENDING_PHASES and comes_of_members_that_differ(a.cause)]
-    return min(alert.active_ts, candidate.since_ts, *(other.active_ts for other in waiting))
+    """Since when the first of the queues has been so, or of those of another alert that waits for the same.
+
+    Or that waited for it beside this one, and fires by now.
+    """
+    of_the_same = [other for other in group.state.alerts if comes_of_members_that_differ(other.cause)]
+    waited = [o for o in of_the_same if o.phase in PENDING_PHASES or (o.fired_ts or 0) > alert.active_ts]
+    return min(alert.active_ts, candidate.since_ts, *(other.active_ts for other in waited))
 
 
 def _may_be_over_by_itself(group: Group, alert: Alert, candidate: AlertCandidate) -> bool:
