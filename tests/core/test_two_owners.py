@@ -54,6 +54,34 @@ def test_two_owners_are_told_while_another_crashes_again_and_again(up: float, do
     assert {client.client_id for client in alert.clients} >= {"10.0.0.1@1", "10.0.0.2@1"}
 
 
+@pytest.mark.parametrize(("up", "down"), [(5, 5), (10, 10), (5, 15), *LOOPS])
+def test_two_instances_under_one_id_are_told_however_often_another_crashes(up: float, down: float) -> None:
+    """No rebalance takes a queue from one of them and gives it to the other, so changes of members explain nothing."""
+    fleet = group()
+    fleet.join("10.0.0.1@1")
+    since = fleet.now
+    crash_loop(fleet, up, down, 320, answers=False)
+    assert first_fired(fleet) <= since + 300
+    assert fleet.alert("DUPLICATED").cause == "SAME_CLIENT_ID"
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize(("up", "down"), [(5, 5), (10, 10), (5, 15), *LOOPS])
+def test_one_that_is_started_again_is_not_two_though_brokers_keep_its_dead_connection(
+    up: float, down: float, phase: float
+) -> None:
+    """Its last report is not too old yet, and no report follows that."""
+    fleet = group(phase=phase)
+    (lost,) = fleet.of("10.0.0.1@1")
+    fleet.drop(lost)
+    ghost = fleet.ghost("10.0.0.1@1")
+    fleet.join("10.0.0.1@1")
+    crash_loop(fleet, up, down, 110)
+    fleet.drop(ghost)
+    crash_loop(fleet, up, down, 200)
+    assert "DUPLICATED" not in {kind for _, kind in fleet.fired()}
+
+
 def test_it_is_not_forgotten_over_a_restart() -> None:
     fleet = both_own_a0(group())
     for _ in range(7):
