@@ -130,7 +130,7 @@ class _Taking:
         not_asked = tuple(NotAsked(one, "busy") for one in clients[:1_000]) if asked else ()
         for part, answers in enumerate(parts):
             yield self.say(
-                Round, brokers=tuple(answers), started_ts=self.now - 1, part=part, parts=len(parts),
+                Round, brokers=tuple(answers), part=part, parts=len(parts),
                 not_asked=not_asked if part == 0 else (),
             )  # fmt: skip
 
@@ -169,7 +169,7 @@ def _all_wrong(group: _Taking) -> Iterator[AnyEvent]:
     }
     yield from group.reports(clients, owned)
     answers = (BrokerAnswer("b0", True, tuple(clients)), BrokerAnswer("b1", True, tuple(clients[1:])))
-    yield group.say(Round, brokers=answers, started_ts=group.now - 1)
+    yield group.say(Round, brokers=answers)
 
 
 def _all_orphaned(group: _Taking) -> Iterator[AnyEvent]:

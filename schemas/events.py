@@ -177,6 +177,18 @@ class ConsumeProgress(Event, tag="consume_progress", frozen=True, kw_only=True, 
     queues: tuple[QueueProgress, ...]
 
 
+class ListedClient(Struct, frozen=True, array_like=True, gc=False):
+    """The same as a ``Heartbeat`` of a client that was ``listed``, without subscriptions and ``alive``."""
+
+    broker_name: Name
+    client_id: Name
+    addresses: tuple[str, ...]
+    language: str | None
+    version: str | None
+    message_model: MessageModel | None
+    consume_type: str | None
+
+
 class BrokerAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
     """What one broker answered in the round: its whole list of the group's client ids, double entries kept.
 
@@ -184,7 +196,7 @@ class BrokerAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
     whether the list was another one in between. ``entries``: of a list that is told in several parts of a round, how
     many entries it has in all; 0: it stands here whole.
     ``data_version``: a number that differs when the list differs in more than its order. ``unchanged``: the list is the
-    one that was told last under this number, and is left out here.
+    one that was told last under this number, and is left out here. An ``UnchangedList`` says the same.
     """
 
     broker_name: Name
@@ -195,6 +207,14 @@ class BrokerAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
     entries: Count = 0
     data_version: Count = 0
     unchanged: bool = False
+
+
+class UnchangedList(Struct, frozen=True, array_like=True, gc=False):
+    """A broker answered, and its list is the one that was told last under this ``data_version`` (``BrokerAnswer``)."""
+
+    broker_name: Name
+    data_version: Count
+    listed_since: Millis = 0
 
 
 class NotAsked(Struct, frozen=True, gc=False):
@@ -248,11 +268,12 @@ class TopicOffsets(Struct, frozen=True, array_like=True, gc=False):
 class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The round ended at ``ts``: the group's clock, and what the round covered.
 
-    ``consume_enable`` and ``orderly`` come from the subscription group's settings, where they were read.
+    ``consume_enable`` and ``orderly`` come from the subscription group's settings. ``subscribed`` are the topics of the
+    group's last heartbeat at each broker that lists a member, without retry topics. A topic that a reader knows and
+    that is not among them has no subscriber. Each of the three holds until a later marker tells it; None: as before, or
+    not known.
     ``rival_subscriptions``: a broker knows one set of topics a group, that of its last heartbeat; these are the sets
     that took turns there lately while the members stayed the same: members overwrite each other's.
-    ``subscribed``: the topics of those sets as they were in this round, of all brokers that list a member; None: not
-    all of these have shown theirs.
     ``pop_topics`` are those of which a broker is set to hand out messages to the group itself (MessageRequestMode POP).
     ``routes_changed_ts``: ``ts`` of the newest copy of a route that differed from the copy told before it, or was the
     first of its topic; 0: none was told yet. Where events got lost, it tells whether a changed route was among them.
@@ -261,13 +282,13 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     from 0. Lists, ``asked`` and ``not_asked`` are spread over them, all else stands in each. It counts as one marker.
     ``look``: the producer has just started and does not know which groups had members before; so it tells this of every
     group without members, and of one that has never been heard of it says nothing.
+    ``brokers``: what each broker of the group answered, but for those that ``unchanged_lists`` names.
     ``asked`` are the clients that were asked for a report, without those that ``reports`` confirms.
-    ``reports`` confirms what clients have said before, ``offsets`` tells what brokers said since the round before: the
-    same as events of their own, in fewer bytes. They count before the marker.
+    ``reports`` confirms what clients have said before; ``offsets`` and ``heartbeats`` tell what brokers said since the
+    round before: the same as events of their own, in fewer bytes. They count before the marker.
     """
 
     brokers: tuple[BrokerAnswer, ...]
-    started_ts: Millis
     asked: tuple[Name, ...] = ()
     not_asked: tuple[NotAsked, ...] = ()
     consume_enable: bool | None = None
@@ -281,6 +302,8 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     look: bool = False
     reports: tuple[ConfirmedReport, ...] = ()
     offsets: tuple[TopicOffsets, ...] = ()
+    heartbeats: tuple[ListedClient, ...] = ()
+    unchanged_lists: tuple[UnchangedList, ...] = ()
 
 
 class Forget(Event, tag="forget", frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -27,7 +27,7 @@ from schemas.quarantine import Rejected
 from streaming.core.evaluation import evaluate
 from streaming.core.forget_command import take_forget
 from streaming.core.intake import clock
-from streaming.core.intake.client_reports import confirm_reports, take_heartbeat, take_report
+from streaming.core.intake.client_reports import confirm_reports, take_heartbeat, take_listed, take_report
 from streaming.core.intake.clock import ClockVerdict
 from streaming.core.intake.consume_offsets import take_progress
 from streaming.core.intake.lost_events import give_up_old_gaps, is_first_time, take_changes
@@ -139,8 +139,9 @@ def _take_round(group: Group, event: Round, origin: Origin, is_new: bool) -> lis
 
 
 def _take_what_it_tells(group: Group, event: Round) -> None:
-    """The reports that the marker confirms and the offsets in it, as if they had come as events before it."""
+    """The heartbeats and offsets in the marker and the reports that it confirms, as if they were events before it."""
     latest_ts = event.ts + group.timing.ahead_of_clock_ms
+    take_listed(group, event.heartbeats, event.ts)
     confirm_reports(group, event.reports, latest_ts)
     for offsets in event.offsets:
         if offsets.ts <= latest_ts:

@@ -51,7 +51,7 @@ class ObservedGroup:
             self.refused[subject] = detail
 
     def _take_round(self, event: Round) -> None:
-        self.first_ts = self.first_ts or event.started_ts
+        self.first_ts = self.first_ts or event.round
         not_asked = {one.client_id: one.reason for one in event.not_asked}
         if event.part:  # the lists of a long round come in several
             self.brokers, self._not_asked = (*self.brokers, *event.brokers), self._not_asked | not_asked

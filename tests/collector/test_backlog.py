@@ -32,7 +32,7 @@ def report(seq: int, client_id: str = "c", group: str = "g", topics: int = 0) ->
 
 
 def marker(seq: int, group: str = "g", part: int = 0, parts: int = 1) -> Round:
-    return Round(**common(seq, group), brokers=(), started_ts=NOW, part=part, parts=parts)  # type: ignore[arg-type]
+    return Round(**common(seq, group), brokers=(), part=part, parts=parts)  # type: ignore[arg-type]
 
 
 def events(records: Iterable[KafkaRecord]) -> list[AnyEvent]:

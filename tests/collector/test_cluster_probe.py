@@ -502,7 +502,7 @@ def test_a_clock_that_is_set_stops_nothing(set_by_s: int, caplog: pytest.LogCapt
         await told.round()
         first = told.marker()
         assert first.ts == pytest.approx(before.ts + set_by_s * 1000, abs=5_000)
-        assert first.started_ts == first.round <= first.ts
+        assert first.round <= first.ts
         assert first.brokers[0].listed_since == first.ts
         assert {event.ts // 100_000 for event in told.events} <= {first.ts // 100_000, first.ts // 100_000 - 1}
         since = time.monotonic()

@@ -98,7 +98,7 @@ def test_recording_is_replayed_to_the_same_events(cluster: FakeCluster, tmp_path
 def comparable(event: AnyEvent) -> str:
     """Without what differs by design: producer, the round's number, and when a route was last known to stand."""
     fields = json.loads(json.dumps({name: repr(getattr(event, name)) for name in event.__struct_fields__}))
-    left_out = {"source", "round", "started_ts", "routes_changed_ts"}
+    left_out = {"source", "round", "routes_changed_ts"}
     left_out |= {"ts"} if isinstance(event, TopicRoute) else set()
     return f"{type(event).__name__} {sorted((k, v) for k, v in fields.items() if k not in left_out)}"
 

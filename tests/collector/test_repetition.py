@@ -15,9 +15,10 @@ from streaming.collector.translation.answers import (
     OffsetRow,
     ProcessQueue,
     RunningInfoAnswer,
+    SubscriptionGroupAnswer,
 )
 from streaming.collector.translation.cluster import ClusterTranslation
-from streaming.collector.translation.repetition import EVERY_MS, Told, is_due
+from streaming.collector.translation.repetition import EVERY_MS, LIST_EVERY_MS, Told, is_due
 
 T0 = 1_700_000_000_000
 ROUND_MS = 5_000
@@ -35,6 +36,9 @@ class Watched:
         self.address = "10.0.0.1:1"
         self.start = T0 - 1_000
         self.list_code: int | None = 0
+        self.settings: dict[str, bool] = {"consume_enable": True, "orderly": False}
+        self.subscribed = {"T": {}}
+        self.offsets_of = ("T",)
 
     def round(self) -> list[AnyEvent]:
         self.group.begin_round(self.ts)
@@ -45,12 +49,17 @@ class Watched:
 
     def _answers(self) -> list[GroupAnswer]:
         common: dict[str, Any] = {"ts": self.ts, "dur_ms": 10, "broker": "a", "group": "g", "code": 0}
-        connections = ConsumerConnection((Connection("x", self.address),), message_model="CLUSTERING")
+        connections = ConsumerConnection(
+            (Connection("x", self.address),), message_model="CLUSTERING", subscription_table=self.subscribed
+        )
         return [
             ConsumerListAnswer(**common | {"code": self.list_code}, ids=self.ids),
             ConnectionsAnswer(**common, body=connections),
             RunningInfoAnswer(**common, client_id="x", mq_table=self.queues, start_timestamp=self.start),
-            ConsumeStatsAnswer(**common, table=(OffsetRow("T", 0, "a", 9, 4, 7, T0),)),
+            ConsumeStatsAnswer(
+                **common, table=tuple(OffsetRow(topic, 0, "a", 9, 4, 7, T0) for topic in self.offsets_of)
+            ),
+            SubscriptionGroupAnswer(**common, **self.settings),
         ]
 
     def rest(self, rounds: int = 60) -> None:
@@ -67,6 +76,11 @@ def broker(events: list[AnyEvent]) -> BrokerAnswer:
     return marker(events).brokers[0]
 
 
+def is_confirmed(events: list[AnyEvent]) -> bool:
+    """Whether the list is not told, and is the last one."""
+    return [one.broker_name for one in marker(events).unchanged_lists] == ["a"] and not marker(events).brokers
+
+
 def kinds(events: list[AnyEvent]) -> set[type]:
     return {type(event) for event in events}
 
@@ -81,7 +95,7 @@ def watched() -> Watched:
 def test_at_rest_the_marker_says_everything(watched: Watched) -> None:
     in_full = [kinds(watched.round()) for _ in range(24)]
     assert in_full.count({Round}) >= 22
-    while kinds(events := watched.round()) != {Round} or not broker(events).unchanged:
+    while kinds(events := watched.round()) != {Round} or not is_confirmed(events):
         pass
     (report,) = marker(events).reports
     assert (report.client_id, report.answered_ts) == ("x", marker(events).ts - 490)
@@ -103,10 +117,12 @@ def test_everything_is_told_in_full_within_five_minutes(watched: Watched) -> Non
     for _ in range(3):
         events = [event for _ in range(EVERY_MS // ROUND_MS) for event in watched.round()]
         assert sum(isinstance(event, AssignmentReport) for event in events) == 1
-        assert sum(isinstance(event, Heartbeat) for event in events) == 1
-        assert (
-            sum(not answer.unchanged for event in events if isinstance(event, Round) for answer in event.brokers) == 5
-        )
+        markers = [event for event in events if isinstance(event, Round)]
+        assert sum(len(one.heartbeats) for one in markers) == 1
+        assert Heartbeat not in kinds(events)
+        assert sum(len(one.brokers) for one in markers) == EVERY_MS // LIST_EVERY_MS
+        for field in ("consume_enable", "orderly", "subscribed"):
+            assert sum(getattr(one, field) is not None for one in markers) == 1
 
 
 def test_a_report_that_has_changed_is_told_in_full_several_times(watched: Watched) -> None:
@@ -123,19 +139,22 @@ def test_another_instance_under_the_same_id_is_told_in_full(watched: Watched) ->
 
 def test_a_list_that_has_changed_is_told_by_three_markers(watched: Watched) -> None:
     watched.ids = ("x", "x")
-    versions = {broker(watched.round()).data_version}
+    before = broker(watched.round())
     watched.ids = ("x", "y", "x")
-    answers = [broker(watched.round()) for _ in range(4)]
-    assert [answer.client_ids for answer in answers] == [watched.ids] * 3 + [()]
-    assert [answer.unchanged for answer in answers] == [False] * 3 + [True]
-    assert len(versions | {answer.data_version for answer in answers}) == 2
+    markers = [marker(watched.round()) for _ in range(4)]
+    told = [answer for one in markers[:3] for answer in one.brokers]
+    assert [answer.client_ids for answer in told] == [watched.ids] * 3
+    assert markers[3].brokers == ()
+    (confirmed,) = markers[3].unchanged_lists
+    assert {answer.data_version for answer in told} == {confirmed.data_version} != {before.data_version}
+    assert confirmed.listed_since == told[0].listed_since == markers[0].ts
 
 
 def test_a_list_in_another_order_is_the_same(watched: Watched) -> None:
     watched.ids = ("x", "y")
     watched.rest(4)
     watched.ids = ("y", "x")
-    assert broker(watched.round()).unchanged
+    assert is_confirmed(watched.round())
 
 
 def test_a_list_is_told_in_full_after_the_broker_did_not_answer(watched: Watched) -> None:
@@ -152,12 +171,66 @@ def test_a_client_that_comes_back_is_told_in_full(watched: Watched) -> None:
     assert kinds(watched.round()) >= {AssignmentReport, Heartbeat}
 
 
+def test_a_heartbeat_that_says_something_new_is_an_event_and_then_stands_in_markers(watched: Watched) -> None:
+    watched.address = "10.0.0.1:2"
+    rounds = [watched.round() for _ in range(14)]
+    events = [index for index, events in enumerate(rounds) if Heartbeat in kinds(events)]
+    (first, second) = [index for index, events in enumerate(rounds) if marker(events).heartbeats][:2]
+    assert (events, first, second) == ([0], 6, 12)
+    (repeated,) = marker(rounds[6]).heartbeats
+    (new,) = [event for event in rounds[0] if isinstance(event, Heartbeat)]
+    assert {name: getattr(new, name) for name in repeated.__struct_fields__} == {
+        name: getattr(repeated, name) for name in repeated.__struct_fields__
+    }
+
+
+def test_two_connections_under_one_id_are_always_told_by_events(watched: Watched) -> None:
+    connections = ConsumerConnection((Connection("x", "10.0.0.1:1"), Connection("x", "10.0.0.1:2")))
+    told = []
+    for _ in range(EVERY_MS // ROUND_MS + 14):
+        watched.group.begin_round(watched.ts)
+        common: dict[str, Any] = {"ts": watched.ts, "broker": "a", "group": "g", "code": 0}
+        watched.group.take(ConsumerListAnswer(**common, ids=("x", "x")))
+        told += watched.group.take(ConnectionsAnswer(**common, body=connections))
+        told += watched.group.end_round(watched.ts + 500)
+        watched.ts += ROUND_MS
+    assert sum(isinstance(event, Heartbeat) for event in told) >= 4
+    assert not any(event.heartbeats for event in told if isinstance(event, Round))
+
+
+def said(watched: Watched, field: str, rounds: int = 4) -> list[object]:
+    return [getattr(marker(watched.round()), field) for _ in range(rounds)]
+
+
+def test_subscriptions_that_have_changed_are_told_by_three_markers(watched: Watched) -> None:
+    watched.rest(2)  # what has not changed has had its turn
+    watched.subscribed = {"T": {}, "U": {}, "%RETRY%g": {}}
+    assert said(watched, "subscribed") == [("T", "U")] * 3 + [None]
+
+
+def test_subscriptions_are_told_again_when_events_name_another_topic(watched: Watched) -> None:
+    watched.rest(2)  # what has not changed has had its turn
+    watched.offsets_of = ("T", "U")
+    assert said(watched, "subscribed") == [("T",)] * 3 + [None]
+
+
+def test_a_disabled_group_is_told_by_every_marker_and_an_enabled_one_by_three(watched: Watched) -> None:
+    watched.settings = {"consume_enable": False, "orderly": True}
+    markers = [marker(watched.round()) for _ in range(20)]
+    assert {(one.consume_enable, one.orderly) for one in markers} == {(False, True)}
+    watched.settings = {"consume_enable": True, "orderly": False}
+    markers = [marker(watched.round()) for _ in range(4)]
+    assert [(one.consume_enable, one.orderly) for one in markers] == [(True, False)] * 3 + [(None, None)]
+
+
 def test_everything_is_told_in_full_where_something_was_lost(watched: Watched) -> None:
     watched.cluster.tell_all()
     events = watched.round()
     assert kinds(events) == {Round, AssignmentReport, Heartbeat}
     assert broker(events).client_ids == ("x",)
-    assert marker(events).reports == ()
+    told = marker(events)
+    assert (told.reports, told.heartbeats, told.unchanged_lists) == ((), (), ())
+    assert (told.consume_enable, told.orderly, told.subscribed) == (True, False, ("T",))
 
 
 def test_a_clock_that_is_set_back_changes_nothing(watched: Watched) -> None:

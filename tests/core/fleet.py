@@ -314,7 +314,7 @@ class Fleet:
             else self._answer(name, self._ts(at))
             for name in self.brokers
         )
-        given = {"brokers": answers, "started_ts": self._ts(at), **self.round_fields, **fields}
+        given = {"brokers": answers, **self.round_fields, **fields}
         if self.tells_changes:
             given["routes_changed_ts"] = self._routes_changed_ts
         return self.say(Round, at, **given)

@@ -1,6 +1,8 @@
 """A round that confirms what was told counts only where that is known; else who is confirmed is silent."""
 
+from collections.abc import Callable
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from schemas.events import (
     QueueOffsets,
     Round,
     TopicOffsets,
+    UnchangedList,
 )
 from streaming.core.intake.lost_events import reports_count_after
 from streaming.core.settings import Settings
@@ -20,6 +23,7 @@ from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, Report, new_state
 from streaming.core.step import take
 
+Confirmed = Callable[[int], BrokerAnswer | UnchangedList]
 T0 = 1_700_000_000_000
 OWNED = (
     OwnedQueues("T", "b", (OwnedQueue(0), OwnedQueue(1, dropped=True), OwnedQueue(2))),
@@ -49,17 +53,20 @@ class Told:
     def round(
         self,
         second: int,
-        *answers: BrokerAnswer,
+        *answers: BrokerAnswer | UnchangedList,
         reports: tuple[ConfirmedReport, ...] = (),
         offsets: tuple[TopicOffsets, ...] = (),
+        **fields: Any,
     ) -> None:
         ts = T0 + 1000 * second
+        answers = answers or (UnchangedList("a", 7),)
         take(
             self.group,
             Round(
-                schema=1, cluster="c", group="g", ts=ts, round=ts, seq=next(self._seq), started_ts=ts,
-                brokers=answers or (BrokerAnswer("a", True, data_version=7, unchanged=True),),
-                reports=reports, offsets=offsets,
+                schema=1, cluster="c", group="g", ts=ts, round=ts, seq=next(self._seq),
+                brokers=tuple(one for one in answers if isinstance(one, BrokerAnswer)),
+                unchanged_lists=tuple(one for one in answers if isinstance(one, UnchangedList)),
+                reports=reports, offsets=offsets, **fields,
             ),
         )  # fmt: skip
 
@@ -137,15 +144,28 @@ def test_a_report_from_before_the_clock_was_set_back_counts_once_it_is_confirmed
     assert told.newest.answered_ts == T0 + 1000 * (began + 19) > reports_count_after(state)
 
 
-def test_a_confirmed_list_is_an_answer(told: Told) -> None:
-    told.round(6)
+def in_full(version: int) -> BrokerAnswer:
+    return BrokerAnswer("a", True, data_version=version, unchanged=True)
+
+
+def in_short(version: int) -> UnchangedList:
+    return UnchangedList("a", version)
+
+
+BOTH_FORMS = pytest.mark.parametrize("confirmed", [in_full, in_short])
+
+
+@BOTH_FORMS
+def test_a_confirmed_list_is_an_answer(told: Told, confirmed: Confirmed) -> None:
+    told.round(6, confirmed(7))
     (broker,) = [one for one in told.group.state.brokers if one.name == "a"]
     assert (broker.answered_ts, broker.lost_ts, told.client.entries) == (T0 + 6_000, 0, [0, 1])
 
 
+@BOTH_FORMS
 @pytest.mark.parametrize("version", [8, 0])
-def test_a_list_that_is_confirmed_and_not_known_is_no_answer(told: Told, version: int) -> None:
-    told.round(6, BrokerAnswer("a", True, data_version=version, unchanged=True))
+def test_a_list_that_is_confirmed_and_not_known_is_no_answer(told: Told, version: int, confirmed: Confirmed) -> None:
+    told.round(6, confirmed(version))
     (broker,) = [one for one in told.group.state.brokers if one.name == "a"]
     assert (broker.answered_ts, broker.lost_ts) == (T0 + 1_000, T0 + 6_000)
     told.round(11, BrokerAnswer("a", True, ("x", "y"), data_version=version))
@@ -162,3 +182,22 @@ def test_offsets_in_a_round_count_like_events_of_their_own(told: Told) -> None:
         if one.progress_ts
     }
     assert seen == {0: (100, 3, 1), 2: (-1, 0, 0)}
+
+
+def test_a_confirmed_list_that_was_another_one_meanwhile_has_changed(told: Told) -> None:
+    told.round(6, UnchangedList("a", 7, T0 + 500))
+    (broker,) = [one for one in told.group.state.brokers if one.name == "a"]
+    before = broker.changed_ts
+    told.round(16, UnchangedList("a", 7, T0 + 11_000))
+    assert (before, broker.changed_ts) == (T0 + 1_000, T0 + 11_000)
+
+
+def test_what_a_marker_leaves_out_is_as_before(told: Told) -> None:
+    told.report(2, 7)
+    told.round(6, in_short(7), consume_enable=False, orderly=True, subscribed=("U",))
+    told.round(11, in_short(7))
+    state = told.group.state
+    assert (state.consume_enable, state.orderly) == (False, True)
+    assert [(topic.name, topic.unsubscribed_ts) for topic in state.topics] == [("T", T0 + 6_000)]
+    told.round(16, in_short(7), consume_enable=True, orderly=False, subscribed=("T",))
+    assert (state.consume_enable, state.orderly, state.topics[0].unsubscribed_ts) == (True, False, 0)

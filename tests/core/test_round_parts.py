@@ -7,12 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from schemas.events import AnyEvent, BrokerAnswer, NotAsked, Round, encode_event
+from schemas.events import AnyEvent, BrokerAnswer, ListedClient, NotAsked, Round, UnchangedList, encode_event
 from schemas.facts import AlertFact, EventsLostFact, Fact, GroupFact, MembershipFact
 from schemas.records import MAX_RECORD_BYTES
 from streaming.collector.translation.round_parts import in_parts
+from streaming.core.intake.round_parts import whole_rounds
 from streaming.core.settings import Settings
 from streaming.core.shard import fold
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import new_state
 from tests.core.fleet import T0, Fleet, record_of
 
 IDS = tuple(f"10.20.{number // 250}.{number % 250}@{number}#1234567890123" for number in range(6000))
@@ -20,7 +23,7 @@ IDS = tuple(f"10.20.{number // 250}.{number % 250}@{number}#1234567890123" for n
 
 def marker(lists: dict[str, tuple[str, ...]], ts: int = T0, seq: int = 7, **fields: Any) -> Round:
     answers = tuple(BrokerAnswer(name, answered=True, client_ids=ids) for name, ids in lists.items())
-    common = {"schema": 1, "cluster": "c", "group": "g", "source": "s", "round": ts, "started_ts": ts}
+    common = {"schema": 1, "cluster": "c", "group": "g", "source": "s", "round": ts}
     return Round(**common, ts=ts, seq=seq, brokers=answers, **fields)
 
 
@@ -58,7 +61,10 @@ def members(events: list[AnyEvent]) -> dict[str, list[str]]:
 )
 def test_a_round_of_a_large_group_is_told_in_parts_that_fit_and_taken_as_one(lists: dict[str, tuple[str, ...]]) -> None:
     asked, reasons = IDS[:1000], tuple(NotAsked(client_id, "backing off" * 9) for client_id in IDS[1000:2000])
-    whole = marker(lists, asked=asked, not_asked=reasons, pop_topics=("T",), routes_changed_ts=T0)
+    unchanged = tuple(UnchangedList(f"u{number}", 7, T0) for number in range(3))
+    heartbeats = tuple(ListedClient("a", one, ("1:1",), "GO", "1", "CLUSTERING", "PUSH") for one in IDS[:900])
+    told = {"asked": asked, "not_asked": reasons, "unchanged_lists": unchanged, "heartbeats": heartbeats}
+    whole = marker(lists, **told, pop_topics=("T",), routes_changed_ts=T0)
     assert len(encode_event(whole)) > MAX_RECORD_BYTES
     parts = split(whole)
     assert all(len(encode_event(part)) <= MAX_RECORD_BYTES for part in parts)
@@ -66,8 +72,9 @@ def test_a_round_of_a_large_group_is_told_in_parts_that_fit_and_taken_as_one(lis
         (7 + index, index, len(parts)) for index in range(len(parts))
     ]
     assert {part.pop_topics for part in parts} == {("T",)}
-    assert tuple(client_id for part in parts for client_id in part.asked) == asked
-    assert tuple(told for part in parts for told in part.not_asked) == reasons
+    group = Group(new_state("c", "g"), Settings())
+    (joined,) = [one for part in parts for one in whole_rounds(group, part, is_new=True)]
+    assert {field: getattr(joined, field) for field in told} == told
     assert members([*parts]) == {name: sorted(ids) for name, ids in lists.items()}
 
 

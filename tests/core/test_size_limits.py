@@ -42,7 +42,7 @@ class Taking:
 
     def round(self, at: int, *client_ids: str) -> list[Refused]:
         answer = BrokerAnswer("a", True, client_ids)
-        return self.take(Round, at, brokers=(answer,), started_ts=T0 + at * 1000)
+        return self.take(Round, at, brokers=(answer,))
 
     def route(self, at: int, read: int, topic: str = "T", brokers: int = 1) -> list[Refused]:
         return self.take(TopicRoute, at, topic=topic, brokers=tuple(
@@ -93,7 +93,7 @@ def test_lists_of_countless_clients_are_refused() -> None:
     ids = [f"{n:x}" for n in range(CLIENTS_AT_MOST + 1)]
     for part in range(0, len(ids), 8_000):
         answer = BrokerAnswer("a", True, tuple(ids[part : part + 8_000]), entries=len(ids))
-        refused = group.take(Round, 1, brokers=(answer,), started_ts=T0, part=part // 8_000, parts=3)
+        refused = group.take(Round, 1, brokers=(answer,), part=part // 8_000, parts=3)
     (why,) = refused
     assert why.why.reason == "too_many"
     assert group.round(5, "x") == []

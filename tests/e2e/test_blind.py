@@ -62,7 +62,7 @@ def _round(cluster: str, number: int) -> Round:
     now = now_ms()
     return Round(
         schema=SCHEMA_VERSION, cluster=cluster, group="g", ts=now, round=now, seq=number, source="e2e",
-        brokers=(BrokerAnswer(broker_name="b", answered=True),), started_ts=now,
+        brokers=(BrokerAnswer(broker_name="b", answered=True),),
     )  # fmt: skip
 
 

@@ -68,7 +68,7 @@ def test_route_that_is_too_large_is_named_and_the_group_is_not_healthy() -> None
 def test_lists_that_are_too_long_are_why_no_round_has_ended() -> None:
     one = fleet()
     ids = tuple(f"{n:x}" for n in range(CLIENTS_AT_MOST + 1))
-    one.say(Round, one.now, brokers=(BrokerAnswer("a", True, ids),), started_ts=one.now)
+    one.say(Round, one.now, brokers=(BrokerAnswer("a", True, ids),))
     seen = picture(one)
     assert seen.status == "unknown"
     assert seen.reason == f"{NO_ROUND}; the lists of its members: {len(ids)} clients of one group; " + (

@@ -52,6 +52,12 @@ FAULTS: list[tuple[str, tuple[str | int, ...], object]] = [
     ("round", ("brokers", 0, "client_ids", 1), ""),
     ("round", ("not_asked", 0, "reason"), ABSENT),
     ("round", ("consume_enable",), 1),
+    ("round", ("unchanged_lists", 0, 0), ""),
+    ("round", ("unchanged_lists", 0, 1), -1),
+    ("round", ("heartbeats", 0, 1), ""),
+    ("round", ("heartbeats", 0, 2), None),
+    ("round", ("heartbeats", 0, 5), "clustering"),
+    ("round", ("heartbeats", 0), ["broker-a", "10.0.0.1@7#1"]),
     ("forget", ("who",), "w" * 256),
     ("heartbeat", ("broker_name",), ABSENT),
     ("heartbeat", ("client_id",), ""),
@@ -189,7 +195,8 @@ def test_fields_that_older_producers_write_are_tolerated_by_both() -> None:
     for field, value in (("commit_offset", 12), ("locked", True), ("last_pull_ts", 9), ("last_consume_ts", 9)):
         report = _changed(report, ("owned", 0, "queues", 0, field), value)
     route = _changed(SAMPLES["topic_route"], ("order_topic_conf",), "broker-a:4")
-    for name, event in (("assignment_report", report), ("topic_route", route)):
+    marker = _changed(SAMPLES["round"], ("started_ts",), 1_699_999_999_000)
+    for name, event in (("assignment_report", report), ("topic_route", route), ("round", marker)):
         assert _validator(name).is_valid(event)
         assert _decoded(event) == _decoded(SAMPLES[name])
 
@@ -198,4 +205,4 @@ def test_descriptions_are_the_docstrings_words() -> None:
     definitions = SCHEMAS["events"]["$defs"]
     assert definitions["OwnedQueue"]["description"] == "One process queue of a client (`ProcessQueueInfo`)."
     assert "full snapshot of the moment `answered_ts`.\n" in definitions["AssignmentReport"]["description"]
-    assert definitions["Round"]["properties"]["started_ts"]["description"] == "epoch milliseconds, UTC"
+    assert definitions["Round"]["properties"]["ts"]["description"] == "epoch milliseconds, UTC"

@@ -124,12 +124,12 @@ def test_at_rest_the_proportion_is_the_collectors() -> None:
         assert Counter(type(event).__name__ for event in events) == {
             "Round": 60,
             "AssignmentReport": 20,
-            "Heartbeat": 40,
             "TopicRoute": 10,
         }
         markers = [event for event in events if isinstance(event, Round)]
         assert sum(len(marker.reports) for marker in markers) == 5 * 40 - 20, "every 30 s, but when told in full"
-        assert sum(not answer.unchanged for marker in markers for answer in marker.brokers) == 2 * 5
+        assert sum(len(marker.heartbeats) for marker in markers) == 40, "20 clients at two brokers"
+        assert sum(len(marker.brokers) for marker in markers) == 2 * 2
         assert 8 * 5 <= sum(len(marker.offsets) for marker in markers) <= 12 * 5, "two topics, two brokers, 20 to 25 s"
 
 

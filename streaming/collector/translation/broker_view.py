@@ -4,7 +4,7 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from schemas.events import BrokerAnswer, MessageModel
+from schemas.events import BrokerAnswer, MessageModel, UnchangedList
 from schemas.identity import is_retry_topic
 from streaming.collector.translation.alive_channels import AliveChannels, listed_twice
 from streaming.collector.translation.answers import (
@@ -20,7 +20,7 @@ from streaming.collector.translation.repetition import (
     HEARTBEATS_APART_MS,
     HEARTBEATS_WITHIN_MS,
     LIST_EVERY_MS,
-    LIST_WITHIN_MS,
+    MARKERS_WITHIN_MS,
     Told,
     data_version,
     is_due,
@@ -157,15 +157,17 @@ class BrokerView:
         sets = [topics for _, topics in self._subscribed]
         return set(sets) if len(set(sets)) < len(sets) else set()
 
-    def due(self, ts: int) -> Iterable[tuple[str, Profile]]:
-        """Listed clients that need a heartbeat event now: new or changed ones, and those whose turn it is."""
+    def due(self, ts: int) -> Iterable[tuple[str, Profile, bool]]:
+        """Listed clients whose heartbeat is to be told now, and whether it is news: new or changed ones, and those
+        whose turn it is.
+        """
         for client_id in dict.fromkeys(self.ids or ()):
             profile = self._profile(client_id)
             told, version = self._last_heartbeats.get(client_id), hash(profile)
             was_just_now = told is not None and told.version == version and ts - told.ts < HEARTBEATS_APART_MS
             if not was_just_now and is_due(client_id, told, version, ts, HEARTBEATS_WITHIN_MS):
                 self._last_heartbeats[client_id] = told_now(told, version, ts)
-                yield client_id, profile
+                yield client_id, profile, told is None or told.version != version
 
     def alive_twice(self) -> frozenset[str]:
         """Ids under which two connections are alive."""
@@ -176,7 +178,9 @@ class BrokerView:
         alive = self._alive.of(client_id, profile.addresses) if len(profile.addresses) > 1 else None
         return profile if alive is None else profile._replace(alive=alive)
 
-    def answer(self, answer: ConsumerListAnswer | None, marker_ts: int, may_confirm: bool) -> BrokerAnswer:
+    def answer(
+        self, answer: ConsumerListAnswer | None, marker_ts: int, may_confirm: bool
+    ) -> BrokerAnswer | UnchangedList:
         """Its line in the round's marker, which has the time ``marker_ts``.
 
         ``may_confirm`` false: with the whole list, even if it has not changed.
@@ -188,17 +192,13 @@ class BrokerView:
         if self._is_other:
             self._is_other, self._listed_since = False, marker_ts
         is_in_full = not may_confirm or is_due(
-            self.name, self._told, self._version, marker_ts, LIST_WITHIN_MS, LIST_EVERY_MS
+            self.name, self._told, self._version, marker_ts, MARKERS_WITHIN_MS, LIST_EVERY_MS
         )
-        if is_in_full:
-            self._told = told_now(self._told, self._version, marker_ts)
+        if not is_in_full:
+            return UnchangedList(self.name, self._version, self._listed_since)
+        self._told = told_now(self._told, self._version, marker_ts)
         return BrokerAnswer(
-            self.name,
-            answered=True,
-            client_ids=ids if is_in_full else (),
-            listed_since=self._listed_since,
-            data_version=self._version,
-            unchanged=not is_in_full,
+            self.name, answered=True, client_ids=ids, listed_since=self._listed_since, data_version=self._version
         )
 
     def tell_all(self) -> None:

@@ -11,14 +11,17 @@ from schemas.events import (
     SCHEMA_VERSION,
     AnyEvent,
     AssignmentReport,
+    BrokerAnswer,
     ConfirmedReport,
     ConsumeProgress,
     ConsumerChange,
     Heartbeat,
+    ListedClient,
     NotAsked,
     Round,
     TopicOffsets,
     TopicRoute,
+    UnchangedList,
 )
 from schemas.identity import retry_topic
 from streaming.collector.translation import reports
@@ -36,6 +39,7 @@ from streaming.collector.translation.broker_view import BrokerView, Profile, lis
 from streaming.collector.translation.repetition import REPORTS_WITHIN_MS, Told, is_due, told_now
 from streaming.collector.translation.round_parts import in_parts
 from streaming.collector.translation.routes import KnownRoute, Routes
+from streaming.collector.translation.told_settings import ToldSettings
 
 REPEAT_ROUTE_MS = 60_000
 KEEP_UNNAMED_TOPIC_MS = 3_600_000  # after nobody names it any more
@@ -66,9 +70,12 @@ class GroupTranslation:
         self._consume_enable: bool | None = None
         self._orderly: bool | None = None
         self._pop_topics: tuple[str, ...] = ()
+        self._told_settings = ToldSettings(group)
+        self._topics_told: set[str] = set()  # those that events named
         self._told_reports: dict[str, dict[int, Told]] = {}  # by client id and start of the instance
         self._confirmed: list[ConfirmedReport] = []
         self._offsets: list[TopicOffsets] = []
+        self._repeated: list[ListedClient] = []
         self._clear()
 
     def _clear(self) -> None:
@@ -147,10 +154,12 @@ class GroupTranslation:
         }
         for view in self.brokers.values():
             view.set_back(by_ms)
+        self._told_settings.set_back(by_ms)
 
     def tell_all(self) -> None:
         """Tell everything in full once more: something that was told is lost."""
         self._told_reports.clear()
+        self._told_settings.tell_all()
         self._emitted_routes = {topic: (route, 0) for topic, (route, _) in self._emitted_routes.items()}
         for view in self.brokers.values():
             view.tell_all()
@@ -210,7 +219,7 @@ class GroupTranslation:
         self._forget_topics()
         events += self._changed_routes()
         marker = self._marker(self._asked if asked is None else asked, not_asked or {}, is_look)
-        self._confirmed, self._offsets = [], []
+        self._confirmed, self._offsets, self._repeated = [], [], []
         events += in_parts(marker, self._next)
         self._clear()
         return events
@@ -253,7 +262,14 @@ class GroupTranslation:
         return self._heartbeats(view, answer.end_ts) if asked is not None and asked.code == SUCCESS else []
 
     def _heartbeats(self, view: BrokerView, ts: int) -> list[AnyEvent]:
-        return [self._heartbeat(view.name, client_id, profile, ts) for client_id, profile in view.due(ts)]
+        """Those that say something new. The round's marker repeats the others, if one connection is all they tell."""
+        events: list[AnyEvent] = []
+        for client_id, profile, is_news in view.due(ts):
+            if is_news or not self._confirms or len(profile.addresses) > 1:
+                events.append(self._heartbeat(view.name, client_id, profile, ts))
+            else:
+                self._repeated.append(_listed_client(view.name, client_id, profile))
+        return events
 
     def _heartbeat(self, broker_name: str, client_id: str, profile: Profile, ts: int) -> Heartbeat:
         return Heartbeat(
@@ -276,7 +292,9 @@ class GroupTranslation:
             return [AssignmentReport(**self._next(round_ts), **times, answered=False, reason=reason)]
         content = reports.content_of(answer)
         self._name(subscription.topic for subscription in content["subscriptions"])
-        self._name(queues.topic for queues in content["owned"])
+        owned = [queues.topic for queues in content["owned"]]
+        self._name(owned)
+        self._topics_told.update(owned)
         version = reports.version_of(content)
         if not self._is_to_tell(answer.client_id, content["start_ts"] or 0, version, answer.end_ts):
             busy = reports.busy_places(content["owned"])
@@ -300,6 +318,7 @@ class GroupTranslation:
         if answer.code != SUCCESS:
             return []
         tables = reports.progress(answer)
+        self._topics_told.update(topic for topic, _, _ in tables)
         if self._confirms and sum(len(queues) for _, _, queues in tables) <= OFFSETS_IN_A_MARKER:
             self._offsets += [
                 TopicOffsets(broker_name, topic, answer.end_ts, tuple(map(reports.with_lags, queues)))
@@ -331,6 +350,7 @@ class GroupTranslation:
             if emitted == route and ts - emitted_ts < REPEAT_ROUTE_MS:
                 continue
             self._emitted_routes[topic] = (route, ts)
+            self._topics_told.add(topic)
             if emitted != route:
                 self._routes_changed_ts = max(self._routes_changed_ts, ts)
             events.append(self._route(topic, route, ts))
@@ -350,26 +370,45 @@ class GroupTranslation:
     def _marker(self, asked: Iterable[str], not_asked: dict[str, str], is_look: bool) -> Round:
         confirmed = {report.client_id for report in self._confirmed}
         rivals = {topics for view in self.brokers.values() for topics in view.rival_subscriptions()}
+        answers = [
+            view.answer(self._lists.get(name), self._ended_ts, self._confirms)
+            for name, view in sorted(self.brokers.items())
+        ]
         return Round(
             **self._next(),
             ts=self._ended_ts,
-            started_ts=self.started_ts,
-            brokers=tuple(
-                view.answer(self._lists.get(name), self._ended_ts, self._confirms)
-                for name, view in sorted(self.brokers.items())
-            ),
+            brokers=tuple(answer for answer in answers if isinstance(answer, BrokerAnswer)),
+            unchanged_lists=tuple(answer for answer in answers if isinstance(answer, UnchangedList)),
             asked=tuple(client_id for client_id in asked if client_id not in confirmed),
             not_asked=tuple(NotAsked(client_id, reason) for client_id, reason in sorted(not_asked.items())),
-            consume_enable=self._consume_enable,
-            orderly=self._orderly,
+            **self._settings(),
             rival_subscriptions=tuple(sorted(rivals)),
             pop_topics=self._pop_topics,
             routes_changed_ts=self._routes_changed_ts,
-            subscribed=self._subscribed(),
             look=is_look,
             reports=tuple(self._confirmed),
             offsets=tuple(self._offsets),
+            heartbeats=tuple(self._repeated),
         )
+
+    def _settings(self) -> dict[str, Any]:
+        """What most markers leave out, as it holds until told otherwise.
+
+        A disabled or an orderly group is judged by other rules. So each marker says it: a reader that has just begun
+        must not judge it as any other group. ``subscribed`` is told again when events have named another topic: it says
+        of each topic that a reader knows whether it is subscribed to.
+        """
+        subscribed = self._subscribed()
+        if not self._confirms:
+            return {"consume_enable": self._consume_enable, "orderly": self._orderly, "subscribed": subscribed}
+        ts, told = self._ended_ts, self._told_settings
+        consume_enable = told.to_tell("consume_enable", self._consume_enable, ts)
+        orderly = told.to_tell("orderly", self._orderly, ts)
+        return {
+            "consume_enable": False if self._consume_enable is False else consume_enable,
+            "orderly": self._orderly or orderly,
+            "subscribed": told.to_tell("subscribed", subscribed, ts, len(self._topics_told)),
+        }
 
     def _subscribed(self) -> tuple[str, ...] | None:
         """By all brokers that list a member in this round; one of them that has not shown its table may know more."""
@@ -377,3 +416,15 @@ class GroupTranslation:
         shown = [view.subscribed(self.started_ts) for view in listing]
         topics = {topic for table in shown for topic in table or ()}
         return tuple(sorted(topics)) if topics and None not in shown else None
+
+
+def _listed_client(broker_name: str, client_id: str, profile: Profile) -> ListedClient:
+    return ListedClient(
+        broker_name,
+        client_id,
+        profile.addresses,
+        profile.language,
+        profile.version,
+        profile.message_model,
+        profile.consume_type,
+    )

@@ -8,9 +8,11 @@ from typing import NamedTuple
 from zlib import crc32
 
 EVERY_MS = 300_000
-LIST_EVERY_MS = 60_000  # membership is what everything rests on, so a list is told in full more often than all else
+# Where a list is not known, its broker counts as silent and the group as UNKNOWN. Five minutes of that are too long, so
+# a list is told more often than all else. EVERY_MS is a multiple of it: so each five minutes at rest are like the last.
+LIST_EVERY_MS = EVERY_MS // 2
 # After a change, for so long:
-LIST_WITHIN_MS = 12_000  # three markers
+MARKERS_WITHIN_MS = 12_000  # three markers
 REPORTS_WITHIN_MS = 45_000  # a client is asked every 30 s, sooner once more where its report disagrees with others
 HEARTBEATS_WITHIN_MS, HEARTBEATS_APART_MS = 65_000, 30_000
 VERSIONS = 2**16 - 1  # enough: a version is looked at only where all tellings of a change were lost

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import lru_cache
 
-from schemas.events import AssignmentReport, ConfirmedReport, Heartbeat, OwnedQueues, Subscription
+from schemas.events import AssignmentReport, ConfirmedReport, Heartbeat, ListedClient, OwnedQueues, Subscription
 from schemas.identity import with_host, without_host
 from streaming.core.intake.client_versions import named
 from streaming.core.intake.deploy_tracking import note_deploy_change
@@ -181,16 +181,32 @@ def take_heartbeat(group: Group, event: Heartbeat) -> None:
     """
     if event.round < group.state.round:
         return
-    index = group.broker(event.broker_name)
-    client = group.state.clients[group.client(event.client_id)]
+    client = _take_known(group, event, event.subscriptions, event.ts)
+    if event.alive is not None and event.alive > client.alive:
+        client.alive = event.alive
+        group.request_evaluation()
+
+
+def take_listed(group: Group, heartbeats: Iterable[ListedClient], ts: int) -> None:
+    """Heartbeats that a marker tells at ``ts``."""
+    for one in heartbeats:
+        _take_known(group, one, None, ts)
+
+
+def _take_known(
+    group: Group, seen: Heartbeat | ListedClient, subscriptions: tuple[Subscription, ...] | None, ts: int
+) -> Client:
+    index = group.broker(seen.broker_name)
+    client = group.state.clients[group.client(seen.client_id)]
     heartbeat = group.heartbeat(
-        _interned_heartbeat(event.language, event.version, event.message_model, event.consume_type, event.subscriptions)
+        _interned_heartbeat(seen.language, seen.version, seen.message_model, seen.consume_type, subscriptions)
     )
     if client.heartbeat != heartbeat:
         client.heartbeat = heartbeat
         client.note_change()
         group.request_evaluation()
-    _take_addresses(group, client, index, event)
+    _take_addresses(group, client, index, seen.addresses, ts)
+    return client
 
 
 @lru_cache(maxsize=4096)
@@ -205,17 +221,14 @@ def _interned_heartbeat(
     return HeartbeatProfile(language, named(version), message_model, consume_type, pairs)
 
 
-def _take_addresses(group: Group, client: Client, index: int, event: Heartbeat) -> None:
+def _take_addresses(group: Group, client: Client, index: int, given: Iterable[str], ts: int) -> None:
     client.addresses.extend([""] * (index + 1 - len(client.addresses)))
-    addresses = " ".join(sorted(without_host(address, event.client_id) for address in event.addresses))
+    addresses = " ".join(sorted(without_host(address, client.client_id) for address in given))
     if client.addresses[index] != addresses:
         client.addresses[index] = addresses
         client.note_change()
-        client.two_addresses_since_ts = event.ts if any(" " in known for known in client.addresses) else 0
+        client.two_addresses_since_ts = ts if any(" " in known for known in client.addresses) else 0
         client.alive = 0
-        group.request_evaluation()
-    if event.alive is not None and event.alive > client.alive:
-        client.alive = event.alive
         group.request_evaluation()
 
 

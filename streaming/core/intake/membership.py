@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from hashlib import blake2b
+from itertools import chain
 
-from schemas.events import BrokerAnswer, ConsumerChange, Round
+from schemas.events import BrokerAnswer, ConsumerChange, Round, UnchangedList
 from schemas.facts import MembershipFact
 from schemas.identity import host_of
 from streaming.core.intake.client_reports import addresses_of
@@ -57,13 +58,23 @@ def take_lists(group: Group, event: Round) -> None:
 def _known_answers(group: Group, event: Round) -> dict[int, BrokerAnswer]:
     """Answers by the index of their broker. A list that is confirmed and not known is no answer."""
     answers: dict[int, BrokerAnswer] = {}
-    for answer in event.brokers:
+    for answer in chain(event.brokers, map(_in_full, event.unchanged_lists)):
         if answer.answered:
             index = group.broker(answer.broker_name)
             broker = group.state.brokers[index]
             if not answer.unchanged or 0 != answer.data_version == broker.list_version:
                 answers[index] = answer
     return answers
+
+
+def _in_full(told: UnchangedList) -> BrokerAnswer:
+    return BrokerAnswer(
+        told.broker_name,
+        answered=True,
+        listed_since=told.listed_since,
+        data_version=told.data_version,
+        unchanged=True,
+    )
 
 
 def _ids_in(group: Group, index: int, answer: BrokerAnswer) -> tuple[str, ...]:

@@ -52,6 +52,8 @@ def _joined(parts: RoundParts) -> Round:
         not_asked=tuple(told for one in rounds for told in one.not_asked),
         reports=tuple(report for one in rounds for report in one.reports),
         offsets=tuple(offsets for one in rounds for offsets in one.offsets),
+        unchanged_lists=tuple(told for one in rounds for told in one.unchanged_lists),
+        heartbeats=tuple(heartbeat for one in rounds for heartbeat in one.heartbeats),
     )
 
 

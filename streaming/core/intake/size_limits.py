@@ -13,6 +13,7 @@ from schemas.events import (
     ConsumeProgress,
     ConsumerChange,
     Heartbeat,
+    ListedClient,
     OwnedQueues,
     Round,
     TopicOffsets,
@@ -43,8 +44,9 @@ def _too_many_in_round(group: Group, event: Round) -> str | None:
         clients = len({client_id for answer in event.brokers for client_id in answer.client_ids})
     return (
         _over(clients, CLIENTS_AT_MOST, "clients")
-        or _over(len(event.brokers), BROKERS_AT_MOST, "brokers")
+        or _over(len(event.brokers) + len(event.unchanged_lists), BROKERS_AT_MOST, "brokers")
         or (_too_many_named(group, event.offsets) if event.offsets else None)
+        or (_too_many_listed(group, event.heartbeats) if event.heartbeats else None)
     )
 
 
@@ -62,6 +64,15 @@ def _too_many_in_topics(group: Group, named: Sequence[OwnedQueues | ConsumeProgr
 
 def _too_many_clients(group: Group, event: AnyEvent) -> str | None:
     return _over(len(group.state.clients), 2 * CLIENTS_AT_MOST, "clients")
+
+
+def _too_many_listed(group: Group, heartbeats: Sequence[ListedClient]) -> str | None:
+    """Clients are looked up one by one only where there might be too many."""
+    known = len(group.state.clients)
+    if known + len(heartbeats) <= 2 * CLIENTS_AT_MOST:
+        return None
+    new = sum(group.known_client(client_id) is None for client_id in {one.client_id for one in heartbeats})
+    return _over(known + new, 2 * CLIENTS_AT_MOST, "clients")
 
 
 def _too_many_named(group: Group, named: Sequence[OwnedQueues | ConsumeProgress | TopicOffsets]) -> str | None:

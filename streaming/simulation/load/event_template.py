@@ -19,8 +19,7 @@ _NUMBER, _NAME = 888_888_888_888_888, "\N{SNOWMAN}"  # stand for a placeholder u
 _ENCODED_NUMBER, _ENCODED_NAME = str(_NUMBER).encode(), _NAME.encode()
 SEQ, TS = 0, 1  # the first two numbers: the event's seq, and when the segment began
 _TIMES = frozenset({
-    "ts", "round", "started_ts", "answered_ts", "consumed_ts", "listed_since",
-    "routes_changed_ts",
+    "ts", "round", "answered_ts", "consumed_ts", "listed_since", "routes_changed_ts",
 })  # fmt: skip
 _OFFSETS = frozenset({"broker_offset", "consumer_offset", "pull_offset"})
 
@@ -127,6 +126,10 @@ class _Walk:
             return [self._report(*one) for one in value]
         if key == "offsets":
             return [self._offsets(*one) for one in value]
+        if key == "unchanged_lists":
+            return [[broker_name, version, self._time(since)] for broker_name, version, since in value]
+        if key == "heartbeats":
+            return [self._heartbeat(*one) for one in value]
         if isinstance(value, list | tuple):
             return [self._value(key, one, fields) for one in value]
         if isinstance(value, str):
@@ -137,6 +140,11 @@ class _Walk:
     def _report(self, client_id: str, data_version: int, answered_ts: int, busy: list[int]) -> list[Any]:
         """A ``ConfirmedReport``. A data version is any number that its reports have too."""
         return [self._name(NameKind.CLIENT, client_id), data_version, self._time(answered_ts), busy]
+
+    def _heartbeat(self, broker_name: str, client_id: str, addresses: list[str], *profile: str | None) -> list[Any]:
+        """A ``ListedClient``."""
+        named = [broker_name, self._name(NameKind.CLIENT, client_id)]
+        return [*named, [self._name(NameKind.HOST, address) for address in addresses], *profile]
 
     def _offsets(self, broker_name: str, topic: str, ts: int, queues: list[list[int]]) -> list[Any]:
         """A ``TopicOffsets``."""

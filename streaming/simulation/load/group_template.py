@@ -101,7 +101,7 @@ def _introduction(
     template_of = partial(event_template, placeholders=placeholders, origin=first_minutes.origin)
     heartbeats = [template_of(event) for event in first if isinstance(event, Heartbeat)]
     routes = [template_of(event, later_ms=ROUTES_MS) for event in first if isinstance(event, TopicRoute)]
-    bare = structs.replace(first_minutes.marker, asked=(), not_asked=(), reports=(), offsets=())
+    bare = structs.replace(first_minutes.marker, asked=(), not_asked=(), reports=(), offsets=(), heartbeats=())
     last: dict[object, EventTemplate] = {}
     for minute in idle:
         for index, events in enumerate(minute.rounds):
