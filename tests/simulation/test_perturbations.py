@@ -353,8 +353,15 @@ def test_a_listener_that_hangs_is_told_though_the_clock_is_set_back() -> None:
     assert [page.is_true for page in run.pages] == [True]
 
 
+@pytest.mark.slow
 def test_who_owns_what_is_known_again_soon_after_the_clock_was_set_back() -> None:
     """Clients confirm what they said before, so queues without an owner are not taken for those of a slow listener."""
     run = incidents.play_numbered("99/perturbed", DEFAULT, True, 14)
     assert [page.kind for page in run.pages if not page.is_true] == []
     assert (Kind.ORPHANED, "LOCK_STUCK") in {(page.kind, page.cause) for page in run.pages}
+
+
+@pytest.mark.slow
+def test_a_fault_waits_until_the_clients_that_the_one_before_stopped_are_back() -> None:
+    run = incidents.play_numbered("41/perturbed", DEFAULT, True, 34)
+    assert run.faults == ("room_without_consumer", "same_client_id")

@@ -78,6 +78,8 @@ def _inject(group: SimulatedGroup, fault: Fault, random: Random, is_perturbed: b
     """At once, or shortly after what came before it."""
     long_s = LASTING_S if is_perturbed else fault.lasts_s
     group.fleet.run(random.randrange(1, 40))
+    while not group.clients:  # the fault before, or a deploy, is starting all of them again
+        group.fleet.run(1)
     lasts_s = random.randrange(*(SHORT_S if random.random() < IS_SHORT else long_s))
     from_ts = group.fleet.now
     undo = fault.inject(group)
