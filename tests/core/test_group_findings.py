@@ -286,6 +286,18 @@ def test_more_than_six_changes_in_five_minutes_are_a_storm() -> None:
     assert "z" in said(fleet.alert("REBALANCE_STORM", None))
 
 
+def test_a_client_that_was_restarted_twice_and_is_then_stopped_for_good_is_no_storm() -> None:
+    fleet = healthy(320, clients="stuvwxyz")
+    for _ in range(2):
+        fleet.leave("z")
+        fleet.run(15)
+        fleet.join("z")
+        fleet.run(60)
+    fleet.leave("u", "v", "z")
+    fleet.run(60)
+    assert ("", "REBALANCE_STORM") not in fleet.fired()
+
+
 def test_a_storm_is_over_when_five_minutes_have_passed() -> None:
     fleet = healthy(320)
     come_and_go(fleet, 5)

@@ -153,13 +153,10 @@ def rebalance_storm(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     """Some client leaves and joins again and again: more often than in a deploy, or more rarely but for hours."""
     state, timing = evidence.group.state, evidence.group.timing
     changes = [c for c in state.membership_changes if c.ts >= evidence.now - timing.storm_window_ms]
-    left_ids = Counter(change.client_id for change in changes if not change.joined)
-    left_hosts = Counter(host_of(change.client_id) for change in changes if not change.joined)
     members = [member.client.client_id for member in evidence.members.values()]
-    limit = TWO_RESTARTS + _deploys(left_ids, members)
-    flapping_clients = {client_id for client_id, times in left_ids.items() if times > limit}
-    limit = TWO_RESTARTS + _deploys(left_hosts, map(host_of, members))
-    flapping_clients |= {host for host in hosts_in_turn(changes) if left_hosts[host] > limit}
+    flapping_clients = _restarted_too_often([(c.client_id, c.joined) for c in changes], members)
+    by_host = [(host_of(c.client_id), c.joined) for c in changes]
+    flapping_clients |= _restarted_too_often(by_host, map(host_of, members)) & hosts_in_turn(changes)
     lasting = {
         one.who
         for one in state.flapping_clients
@@ -173,6 +170,18 @@ def rebalance_storm(evidence: GroupEvidence) -> Iterator[GroupFinding]:
         return
     observed = ClientsComeAndGo(names=tuple(sorted(names)[:NAMES_AT_MOST]), changes=number, within_ms=within_ms)
     yield GroupFinding(Kind.REBALANCE_STORM, "", observed, clients=_indices(evidence, names))
+
+
+def _restarted_too_often(changes: Iterable[tuple[str, bool]], members: Iterable[str]) -> set[str]:
+    """Who has left and come back more often than in a deploy. ``changes``: who, and whether it joined.
+
+    One that has left is not counted before it is back: it may have been stopped for good.
+    """
+    changed = Counter(changes)
+    left = Counter({name: times for (name, joined), times in changed.items() if not joined})
+    back = left & Counter({name: times for (name, joined), times in changed.items() if joined})
+    limit = TWO_RESTARTS + _deploys(left, members)
+    return {name for name, times in back.items() if times > limit}
 
 
 def _deploys(left: Counter[str], members: Iterable[str]) -> int:
