@@ -108,6 +108,18 @@ def test_a_deploy_is_not_forgotten_over_a_restart() -> None:
     assert fired_at(fleet) == []
 
 
+def test_a_second_process_under_an_id_is_no_restart_and_so_no_deploy() -> None:
+    """It answers before a list shows its connection, and until then looks like a restart under the id."""
+    fleet = old_ones(4)
+    fleet.of("old-3")[0].topics = NEW
+    fleet.run(20)
+    (second,) = fleet.join("old-0", topics=OLD)
+    fleet.report(second)
+    fleet.run(60)
+    assert ("", "INCONSISTENT_SUBSCRIPTION") in fleet.fired()
+    assert "waits_for_deploy" not in [reason for _, _, reason in fleet.alerts("INCONSISTENT_SUBSCRIPTION", None)]
+
+
 def test_a_listener_that_hangs_waits_for_no_deploy() -> None:
     """Its owner answers and has messages in hand: that follows from no difference between members."""
     fleet = old_ones(4)

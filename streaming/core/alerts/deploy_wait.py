@@ -17,7 +17,7 @@ def comes_of_members_that_differ(cause: str | None) -> bool:
 def is_rolling_deploy(evidence: GroupEvidence) -> bool:
     """Members join, others that were there before leave, and the deploy has neither stopped nor ended."""
     group, known = evidence.group, evidence.group.state.deploy
-    if known is None or not (known.joined and known.left):
+    if known is None or not (known.joined and (known.left or known.restarted)):
         return False
     patience = patience_ms(group, known)
     if _are_all_new(evidence, known.began_ts) or _run_alike(evidence, known.last_ts):

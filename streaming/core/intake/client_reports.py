@@ -6,7 +6,7 @@ from functools import lru_cache
 from schemas.events import AssignmentReport, ConfirmedReport, Heartbeat, ListedClient, OwnedQueues, Subscription
 from schemas.identity import with_host, without_host
 from streaming.core.intake.client_versions import named
-from streaming.core.intake.deploy_tracking import note_deploy_change
+from streaming.core.intake.deploy_tracking import note_quick_restart
 from streaming.core.intake.topic_routes import note_owned
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, HeartbeatProfile, Report, RunningProfile
@@ -25,7 +25,7 @@ def take_report(group: Group, event: AssignmentReport) -> None:
     if known is not None and known.answered_ts >= event.answered_ts:
         return
     if known is None and _was_restarted(client, start_ts):
-        note_deploy_change(group, joined=True, left_since=[client.since_ts])
+        note_quick_restart(group, client)
         _note_change_of_lists(group, client)
     owned, busy = _queue_indices(group, event.owned, event.answered_ts)
     running = group.running(_running(event))

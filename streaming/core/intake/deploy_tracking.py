@@ -1,13 +1,32 @@
 """Joins and leaves that follow one another, as in a rolling deploy, and the pace at which they do."""
 
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import DeployChanges
+from streaming.core.state.group_state import Client, DeployChanges
 
 STEPS_TO_KNOW_THE_PACE = 2
 
 
+def note_quick_restart(group: Group, client: Client) -> None:
+    """Another process answers under a member's id, and no list was without the id."""
+    known = _note_change(group, joined=True, left_since=[client.since_ts])
+    if client.since_ts < known.began_ts and client.client_id not in known.restarted:
+        known.restarted.append(client.client_id)
+
+
+def note_second_instance(group: Group, client_id: str) -> None:
+    """The id is listed twice: what looked like a restart was a second process, and the first runs on."""
+    known = group.state.deploy
+    if known is not None and client_id in known.restarted:
+        known.restarted.remove(client_id)
+
+
 def note_deploy_change(group: Group, joined: bool, left_since: list[int]) -> None:
-    """A member joined, left, or was restarted under its id. ``left_since``: since when each that left was a member."""
+    """Members joined or left. ``left_since``: since when each that left was a member."""
+    known = _note_change(group, joined, left_since)
+    known.left |= any(since_ts < known.began_ts for since_ts in left_since)
+
+
+def _note_change(group: Group, joined: bool, left_since: list[int]) -> DeployChanges:
     state, now = group.state, group.state.now
     known = state.deploy
     if known is None or _is_over(group, known, left_since):
@@ -15,10 +34,10 @@ def note_deploy_change(group: Group, joined: bool, left_since: list[int]) -> Non
     known.longest_ms = max(known.longest_ms, now - known.last_ts)
     known.last_ts = now
     known.joined |= joined
-    known.left |= any(since_ts < known.began_ts for since_ts in left_since)
     if left_since and (not known.steps or now - known.step_ts > group.timing.deploy_step_ms):
         known.step_ts = now
         known.steps += 1
+    return known
 
 
 def _is_over(group: Group, known: DeployChanges, left_since: list[int]) -> bool:

@@ -10,7 +10,7 @@ from schemas.facts import MembershipFact
 from schemas.identity import host_of
 from streaming.core.intake.client_reports import addresses_of
 from streaming.core.intake.consume_offsets import is_away, leave_out
-from streaming.core.intake.deploy_tracking import forget_finished_deploy, note_deploy_change
+from streaming.core.intake.deploy_tracking import forget_finished_deploy, note_deploy_change, note_second_instance
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, FlappingClient, GroupState, MembershipChange
 
@@ -183,6 +183,8 @@ def _replace_list(group: Group, index: int, listed: Counter[str], first_seen: bo
         _emit_change(group, index, client, before, entries, first_seen)
         if not entries:
             gone.add(client.client_id)
+        elif entries > 1:
+            note_second_instance(group, client.client_id)
     return gone
 
 

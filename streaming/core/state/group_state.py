@@ -214,6 +214,7 @@ class DeployChanges(Packed):
     joined: bool = False  # whether a client joined
     left: bool = False  # whether a client left that was a member before ``began_ts``
     mismatched: bool = False  # whether members were found to differ meanwhile
+    restarted: list[str] = field(default_factory=list)  # ids of members restarted so quickly that no list lacked them
 
 
 class Rebalance(Packed):
