@@ -1,4 +1,4 @@
-"""Which causes the judge takes for right, beside those that the fault names: what the truth says of these queues."""
+"""What the judge expects, by the truth: which causes are right beside those that the fault names, and what differs."""
 
 from dataclasses import replace
 
@@ -41,11 +41,14 @@ class Judged:
         windows = self.group.fleet.truth.windows
         return {window.queue for window in windows if window.kind is Kind.ORPHANED and window.to_ts is None}
 
+    def all_expected(self, pages: tuple[Page, ...] = ()) -> list[ExpectedPage]:
+        """What had to be found."""
+        deadlines = Deadlines(self.group, self.detector, self.active, SETTINGS.timing)
+        return ExpectedPages(self.group, self.active, deadlines, list(pages)).all()
+
     def expected(self, kind: Kind, pages: tuple[Page, ...] = ()) -> ExpectedPage:
         """What had to be found of this kind, first."""
-        deadlines = Deadlines(self.group, self.detector, self.active, SETTINGS.timing)
-        found = ExpectedPages(self.group, self.active, deadlines, list(pages)).all()
-        return next(one for one in found if one.kind is kind)
+        return next(one for one in self.all_expected(pages) if one.kind is kind)
 
 
 def page_of(kind: Kind, cause: str, expected: ExpectedPage) -> Page:
@@ -187,3 +190,24 @@ def test_that_rebalance_threads_hang_is_no_cause_of_what_is_found_of_the_group()
     judged.group.fleet.leave(judged.group.clients[1])
     judged.run(400)
     assert judged.expected(Kind.INCONSISTENT_SUBSCRIPTION).causes == ("SUBSCRIPTION_MISMATCH",)
+
+
+@pytest.mark.parametrize(("when", "left"), [("before", 2), ("after", 2), ("before", 1), ("after", 1)])
+def test_a_client_that_is_alone_differs_from_nobody(when: str, left: int) -> None:
+    judged = Judged()
+    if when == "before":
+        stop(judged, left)
+    judged.inject("different_filters")
+    judged.run(1)
+    if when == "after":
+        stop(judged, left)
+    judged.run(400)
+    expected = {one.kind for one in judged.all_expected()}
+    assert (Kind.INCONSISTENT_SUBSCRIPTION in expected) is (left == 1)
+
+
+def stop(judged: Judged, count: int) -> None:
+    """Some of those that subscribe as all did."""
+    group = judged.group
+    for client in [one for one in group.clients if one.client_id not in group.mismatched_clients][:count]:
+        group.fleet.leave(client)

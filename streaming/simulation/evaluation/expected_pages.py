@@ -1,7 +1,9 @@
 """What had to be found, and whether it was: read from the truth, never from the detector's rules."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 
 from schemas.facts import Cause, Kind
 from schemas.identity import MessageQueue
@@ -70,14 +72,23 @@ class ExpectedPages:
         return found
 
     def _lasted_until(self, kind: Kind, one: ActiveFault) -> int:
-        """Clients that are started again subscribe as all do: once no mismatched one is left, they are alike."""
+        """Clients that are started again subscribe as all do, and a client that is alone differs from nobody."""
         if kind is not Kind.INCONSISTENT_SUBSCRIPTION:
             return one.to_ts
-        mismatched, left = self._group.mismatched_clients, dict[str, int]()
-        for change in self._truth.changes:
-            if change.what == "left" and change.subject in mismatched and change.ts >= one.from_ts:
-                left.setdefault(change.subject, change.ts)
-        return min(one.to_ts, max(left.values())) if left.keys() == mismatched else one.to_ts
+        return min(one.to_ts, next(self._alike_since(one.from_ts), one.to_ts))
+
+    def _alike_since(self, from_ts: int) -> Iterator[int]:
+        """From ``from_ts`` on: when none of those that subscribe otherwise was left, or none but those."""
+        members, mismatched = Counter[str](), set(self._group.mismatched_clients)
+        changes = [change for change in self._truth.changes if change.what in ("joined", "left")]
+        for change, following in zip_longest(changes, changes[1:]):
+            members[change.subject] += 1 if change.what == "joined" else -1
+            if change.what == "left" and change.ts >= from_ts:
+                mismatched.discard(change.subject)
+            present = {client_id for client_id, processes in members.items() if processes > 0}
+            is_alike = not present & mismatched or present <= mismatched
+            if is_alike and (following is None or following.ts > from_ts):
+                yield max(change.ts, from_ts)
 
     def _new(self, kind: Kind, topic: str, from_ts: int, due_ts: int, active: list[ActiveFault]) -> ExpectedPage:
         causes = {cause.value for one in active for cause in one.fault.causes}
