@@ -298,6 +298,24 @@ def test_a_client_that_was_restarted_twice_and_is_then_stopped_for_good_is_no_st
     assert ("", "REBALANCE_STORM") not in fleet.fired()
 
 
+def start_again(fleet: Fleet, *names: str) -> None:
+    fleet.leave(*names)
+    fleet.run(10)
+    fleet.join(*names)
+    fleet.run(40)
+
+
+@pytest.mark.parametrize(("both", "is_storm"), [(1, False), (4, True)])
+def test_of_two_members_one_deploy_is_no_storm_and_two_that_crash_are(both: int, is_storm: bool) -> None:
+    """In both cases one of them is restarted twice by itself, within five minutes."""
+    fleet = healthy(320)
+    for _ in range(both):
+        start_again(fleet, "x", "y")
+    for _ in range(2):
+        start_again(fleet, "x")
+    assert (("", "REBALANCE_STORM") in fleet.fired()) is is_storm
+
+
 def test_a_storm_is_over_when_five_minutes_have_passed() -> None:
     fleet = healthy(320)
     come_and_go(fleet, 5)

@@ -185,9 +185,12 @@ def _restarted_too_often(changes: Iterable[tuple[str, bool]], members: Iterable[
 
 
 def _deploys(left: Counter[str], members: Iterable[str]) -> int:
-    """How often most members were restarted: at most twice, for a deploy and its rollback."""
+    """How often most members were restarted: at most twice, for a deploy and its rollback.
+
+    Of two members at most once, since both may be those that crash again and again.
+    """
     times = sorted(left[name] for name in {*left, *members})
-    return min(TWO_RESTARTS, times[(len(times) - 1) // 2]) if len(times) > 2 else 0
+    return min(len(times) - 1, TWO_RESTARTS, times[(len(times) - 1) // 2]) if times else 0
 
 
 def idle_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
