@@ -4,7 +4,7 @@ import pytest
 
 from schemas.events import ConsumeProgress, QueueProgress
 from schemas.facts import AlertFact
-from tests.core.fleet import Fleet, healthy, said
+from tests.core.fleet import Fleet, healthy, queues, said
 
 NO_OFFSETS = {"rate": 0, "progress_every": 0}
 
@@ -243,6 +243,20 @@ def test_a_queue_that_can_be_read_at_last_has_a_minute_too(progress_every: float
     fleet.balance()
     fleet.run(150)
     assert fleet.fired() == {("T", "UNREADABLE_QUEUES")}
+
+
+@pytest.mark.parametrize(("seconds", "fires"), [(55, False), (120, True)])
+def test_so_does_one_whose_owner_kept_it_while_it_could_not_be_read(seconds: float, fires: bool) -> None:
+    """The permission to read is given back: people have just mended it, and are called if it goes on standing still."""
+    fleet = healthy(200)
+    owner = next(one for one in fleet.instances if queues("a0")[0] in one.owned)
+    fleet.own(owner.client_id, " ".join(f"{q.broker_name}{q.queue_id}" for q in owner.owned if q.topic == "T"))
+    fleet.route(a=(4, 4, 2), b=4)
+    fleet.stick("a0-3")
+    fleet.run(250)
+    fleet.route(a=4, b=4)
+    fleet.run(seconds)
+    assert (("T", "STALLED") in fleet.firing()) is fires
 
 
 def test_slow_turns_into_stalled_when_its_owner_has_nothing_in_hand_any_more() -> None:
