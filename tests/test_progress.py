@@ -90,24 +90,28 @@ def on_a_terminal(*command: str) -> tuple[str, str]:
     return out, seen.decode()
 
 
-@pytest.fixture(scope="module")
-def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("fleet") / "events.jsonl"
+@pytest.mark.slow
+def test_simulate_tells_a_terminal_how_far_it_is_and_leaves_nothing_there(tmp_path: Path) -> None:
+    events = str(tmp_path / "events.jsonl")
+    made, shown = on_a_terminal("simulate", "--groups", "60", "--seconds", "900", "--faults", "all", "--to", events)
+    assert "kinds of groups simulated, " in shown
+    assert "of 60 groups" in made
+    assert_nothing_is_left(shown)
 
 
 @pytest.mark.slow
-def test_simulate_and_replay_tell_a_terminal_how_far_they_are_and_leave_nothing_there(events: Path) -> None:
-    order = ["--groups", "60", "--seconds", "900", "--faults", "all", "--to", str(events)]
-    made, shown = on_a_terminal("simulate", *order)
-    judged, shown_of_replay = on_a_terminal("replay", str(events), "--engine", "core")
+def test_replay_tells_a_terminal_how_far_it_is_and_leaves_nothing_there(tmp_path: Path) -> None:
+    events = str(tmp_path / "events.jsonl")
+    on_a_terminal("simulate", "--groups", "240", "--seconds", "900", "--to", events)
+    judged, shown = on_a_terminal("replay", events, "--engine", "core")
+    assert "events judged, " in shown
+    assert "240 groups" in judged
+    assert_nothing_is_left(shown)
 
-    assert "kinds of groups simulated, " in shown
-    assert "of 60 groups" in made
-    assert "events judged, " in shown_of_replay
-    assert "60 groups" in judged
-    for seen in (shown, shown_of_replay):
-        assert seen.endswith("\r\x1b[K")
-        assert "\n" not in seen
+
+def assert_nothing_is_left(shown: str) -> None:
+    assert shown.endswith("\r\x1b[K")
+    assert "\n" not in shown
 
 
 def test_a_short_replay_says_nothing_in_a_log() -> None:
