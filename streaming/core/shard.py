@@ -4,8 +4,9 @@ The blob is a map from ``cluster/group`` to the group's packed state and its clo
 silent for long is compacted (see ``retention``).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -93,22 +94,28 @@ def require_readable(blob: bytes) -> None:
 def fold(blob: bytes | None, records: Iterable[Record], settings: Settings) -> Folded:
     """Fold records into a shard's state. Raises StateVersionError for state of an unknown version."""
     work = _Fold(blob, settings)
-    for of_one_key in _by_key(records):
-        for record in of_one_key:
-            work.take(record)
-        work.close_groups()
+    key: bytes | None = None
+    for record in _by_key(records):
+        if record.key != key:
+            work.close_groups()
+            key = record.key
+        work.take(record)
+    work.close_groups()
     return work.finish()
 
 
-def _by_key(records: Iterable[Record]) -> Iterable[list[Record]]:
-    """Records of one key stay in their order. So a group is unpacked, used and packed while it is in the caches.
+def _by_key(records: Iterable[Record]) -> Iterator[Record]:
+    """Those of one key one after the other, so that a group is unpacked, used and packed while it is in the caches.
 
-    A group's records in Kafka have one key, and others are refused. Lines of files have none.
+    A group's records in Kafka have one key, and others are refused. Lines of files have none, and come as they are.
     """
-    by_key: dict[bytes | None, list[Record]] = {}
+    by_key: dict[bytes, list[Record]] = {}
     for record in records:
-        by_key.setdefault(record.key, []).append(record)
-    return by_key.values()
+        if record.key is None:
+            yield record
+        else:
+            by_key.setdefault(record.key, []).append(record)
+    yield from chain.from_iterable(by_key.values())
 
 
 class _Fold:
