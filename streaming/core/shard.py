@@ -107,11 +107,12 @@ def fold(blob: bytes | None, records: Iterable[Record], settings: Settings) -> F
 def _by_key(records: Iterable[Record]) -> Iterator[Record]:
     """Those of one key one after the other, so that a group is unpacked, used and packed while it is in the caches.
 
-    A group's records in Kafka have one key, and others are refused. Lines of files have none, and come as they are.
+    A group's records in Kafka have one key, and others are refused. Lines of files have none. These come as they are,
+    and so do seeds, which are before all others.
     """
     by_key: dict[bytes, list[Record]] = {}
     for record in records:
-        if record.key is None:
+        if record.key is None or record.topic == SEED_TOPIC:
             yield record
         else:
             by_key.setdefault(record.key, []).append(record)
