@@ -1,5 +1,6 @@
 """Settings and fixtures that several folders of tests share."""
 
+import logging
 from collections.abc import Iterator
 
 import hypothesis
@@ -17,3 +18,17 @@ def kafka() -> Iterator[LoopbackKafka]:
     """One real broker for the whole run; give each test a topic of its own."""
     with LoopbackKafka() as broker:
         yield broker
+
+
+@pytest.fixture(autouse=True)
+def _root_logger_as_before() -> Iterator[None]:
+    """A command of evenkeel logs to the standard error of its test, which is closed when the test ends.
+
+    Its handler would stay at the root logger, and print an error into the output of whatever test logs next.
+    """
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    yield
+    root.setLevel(level)
+    for handler in set(root.handlers).difference(handlers):
+        root.removeHandler(handler)
