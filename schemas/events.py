@@ -14,6 +14,8 @@ from msgspec import Meta, Struct
 
 SCHEMA_VERSION = 1
 PARTS_AT_MOST = 64  # of one round: some 100,000 names
+# Fields of a Round that are spread over its parts. All else stands in each part.
+SPREAD_OVER_PARTS = ("brokers", "unchanged_lists", "asked", "not_asked", "reports", "offsets", "heartbeats")
 
 Name = Annotated[str, Meta(min_length=1, max_length=1024)]
 Millis = Annotated[int, Meta(ge=0, le=253_402_300_799_999, description="epoch milliseconds, UTC")]
@@ -279,7 +281,8 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     first of its topic; 0: none was told yet. Where events got lost, it tells whether a changed route was among them.
     A producer that gives it also gives ``listed_since``; None: it gives neither.
     ``part`` of ``parts``: a round that is too long for one record (128 KB) is told in parts with one ``ts``, numbered
-    from 0. Lists, ``asked`` and ``not_asked`` are spread over them, all else stands in each. It counts as one marker.
+    from 0. ``brokers``, ``unchanged_lists``, ``asked``, ``not_asked``, ``reports``, ``offsets`` and ``heartbeats`` are
+    spread over them, all else stands in each. It counts as one marker.
     ``look``: the producer has just started and does not know which groups had members before; so it tells this of every
     group without members, and of one that has never been heard of it says nothing.
     ``brokers``: what each broker of the group answered, but for those that ``unchanged_lists`` names.

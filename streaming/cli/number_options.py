@@ -2,23 +2,24 @@
 
 from argparse import ArgumentTypeError
 from collections.abc import Callable
+from typing import TypeVar
+
+N = TypeVar("N", int, float)
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
-    def number(text: str) -> int:
-        found = int(text)
-        if not least <= found <= most:
-            raise ArgumentTypeError(f"a whole number from {least} to {most}")
-        return found
-
-    return number
+    return _within(int, least, most, f"a whole number from {least} to {most}")
 
 
 def between(least: float, most: float) -> Callable[[str], float]:
-    def number(text: str) -> float:
-        found = float(text)
+    return _within(float, least, most, f"from {least:g} to {most:g}")
+
+
+def _within(kind: Callable[[str], N], least: N, most: N, wanted: str) -> Callable[[str], N]:
+    def number(text: str) -> N:
+        found = kind(text)
         if not least <= found <= most:
-            raise ArgumentTypeError(f"from {least:g} to {most:g}")
+            raise ArgumentTypeError(wanted)
         return found
 
     return number

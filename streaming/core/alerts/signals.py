@@ -63,7 +63,7 @@ def _differ_since(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
     Or that waited for it beside this one, and fires by now.
     """
     of_the_same = [other for other in group.state.alerts if comes_of_members_that_differ(other.cause)]
-    waited = [o for o in of_the_same if o.phase in PENDING_PHASES or (o.fired_ts or 0) > alert.active_ts]
+    waited = [o for o in of_the_same if o.phase in PENDING_PHASES or o.fired_ts > alert.active_ts]
     return min(alert.active_ts, candidate.since_ts, *(other.active_ts for other in waited))
 
 

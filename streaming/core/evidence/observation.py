@@ -9,7 +9,6 @@ from streaming.core.evidence.stalls import InHand, held_by
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.finding_kinds import BY_OFFSETS
 from streaming.core.intake.consume_offsets import STARTED_AFRESH
-from streaming.core.intake.topic_routes import readable
 from streaming.core.state.group import Group
 from streaming.core.state.queue_state import Queue
 
@@ -108,8 +107,7 @@ def _restart_the_stall_timers(q: QueueEvidence, queue: Queue) -> None:
 def _is_back_in_the_route(q: QueueEvidence, queue: Queue) -> bool:
     """Whether it stands still since before the route had it: nobody could read it then, though its owner kept it."""
     still_since_ts = queue.unconsumed_since_ts or queue.progress_ts - queue.stalled_ms
-    had = dict(readable(q.topic.previous_hosts)).get(queue.broker, 0)
-    return queue.queue_id >= had and still_since_ts < q.topic.route_changed_ts
+    return not q.was_in_route and still_since_ts < q.topic.route_changed_ts
 
 
 def _is_taken_over(q: QueueEvidence, queue: Queue) -> bool:

@@ -3,6 +3,7 @@
 from schemas.facts import Kind
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.intake.consume_offsets import is_seen_to_move
+from streaming.core.intake.topic_routes import readable
 from streaming.core.state.group_state import FINDING_CODES
 from streaming.core.state.views import QueueView
 
@@ -41,6 +42,12 @@ class QueueEvidence:
     def found(self) -> Kind:
         """What was found of it the last time."""
         return FINDING_CODES[self.queue.finding]
+
+    @property
+    def was_in_route(self) -> bool:
+        """Whether the route before its last change had the queue, and it could be read."""
+        had = dict(readable(self.topic.previous_hosts)).get(self.queue.broker, 0)
+        return self.queue.queue_id < had
 
     @property
     def is_complete(self) -> bool:

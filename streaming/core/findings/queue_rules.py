@@ -26,7 +26,6 @@ from streaming.core.evidence.stalls import (
 from streaming.core.evidence.topic_evidence import NAME_SERVERS_DIFFER, TopicEvidence
 from streaming.core.finding_kinds import WRONG_OWNERS
 from streaming.core.findings.verdict import Verdict, proven, seen
-from streaming.core.intake.topic_routes import readable
 
 OTHER_ROUTE = Reason(ReasonKind.OTHER_ROUTE)
 NOT_IN_ROUTE = Reason(ReasonKind.NOT_IN_ROUTE)
@@ -191,8 +190,7 @@ def _may_be_behind(q: QueueEvidence) -> bool:
     A client took the queue long after it had left the route. A client with an old route would never have released it.
     """
     grace_ms, since_ts = q.topic.timing.grace_broker_ms, q.queue.mismatch_since_ts
-    had = dict(readable(q.topic.previous_hosts)).get(q.queue.broker, 0)
-    is_taken_again = q.queue.queue_id < had and since_ts > q.topic.route_changed_ts + grace_ms
+    is_taken_again = q.was_in_route and since_ts > q.topic.route_changed_ts + grace_ms
     return is_taken_again and q.topic.now - since_ts < grace_ms
 
 

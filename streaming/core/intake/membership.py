@@ -58,7 +58,7 @@ def take_lists(group: Group, event: Round) -> None:
 def _known_answers(group: Group, event: Round) -> dict[int, BrokerAnswer]:
     """Answers by the index of their broker. A list that is confirmed and not known is no answer."""
     answers: dict[int, BrokerAnswer] = {}
-    for answer in chain(event.brokers, map(_in_full, event.unchanged_lists)):
+    for answer in chain(event.brokers, map(_as_answer, event.unchanged_lists)):
         if answer.answered:
             index = group.broker(answer.broker_name)
             broker = group.state.brokers[index]
@@ -67,7 +67,7 @@ def _known_answers(group: Group, event: Round) -> dict[int, BrokerAnswer]:
     return answers
 
 
-def _in_full(told: UnchangedList) -> BrokerAnswer:
+def _as_answer(told: UnchangedList) -> BrokerAnswer:
     return BrokerAnswer(
         told.broker_name,
         answered=True,

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from schemas.events import BrokerAnswer, Round, decode_event, encode_event
+from schemas.events import SPREAD_OVER_PARTS, BrokerAnswer, Round, decode_event, encode_event
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import RoundParts
 
@@ -43,18 +43,9 @@ def _joined(parts: RoundParts) -> Round:
     for one in rounds:
         for answer in one.brokers:
             pieces.setdefault(answer.broker_name, []).append(answer)
-    return replace(
-        rounds[-1],
-        part=0,
-        parts=1,
-        brokers=tuple(map(_whole_list, pieces.values())),
-        asked=tuple(client_id for one in rounds for client_id in one.asked),
-        not_asked=tuple(told for one in rounds for told in one.not_asked),
-        reports=tuple(report for one in rounds for report in one.reports),
-        offsets=tuple(offsets for one in rounds for offsets in one.offsets),
-        unchanged_lists=tuple(told for one in rounds for told in one.unchanged_lists),
-        heartbeats=tuple(heartbeat for one in rounds for heartbeat in one.heartbeats),
-    )
+    spread = {name: tuple(item for one in rounds for item in getattr(one, name)) for name in SPREAD_OVER_PARTS}
+    spread["brokers"] = tuple(map(_whole_list, pieces.values()))
+    return replace(rounds[-1], part=0, parts=1, **spread)
 
 
 def _whole_list(pieces: list[BrokerAnswer]) -> BrokerAnswer:
