@@ -83,7 +83,11 @@ class ClientSchedule:
         self._began_ts: int | None = None
 
     def know(self, group: str, client_ids: Iterable[str], now: int) -> None:
-        """The group's members as they are listed now. One that has just joined is given time to settle in."""
+        """The group's members as they are listed now. One that has just joined is given time to settle in.
+
+        Clients that join together are spread over the period. One that joins alone is asked as soon as it may be: it
+        may be one that never stays for long.
+        """
         self._began_ts = now if self._began_ts is None else self._began_ts
         members = frozenset(client_ids)
         before = self._members.get(group)
@@ -91,9 +95,11 @@ class ClientSchedule:
         wait = self._policy.first_ask_ms if is_start else FIRST_ASK_AFTER_JOIN_MS
         for client_id in (before or frozenset()) - members:
             self._forget(group, client_id)
-        for client_id in members - (before or frozenset()):
+        joined = members - (before or frozenset())
+        is_alone = len(joined) == 1 and not is_start
+        for client_id in joined:
             client = self._clients.setdefault(client_id, _Client())
-            client.due_ts[group] = now + wait + self._phase(client_id, group, wait)
+            client.due_ts[group] = now + wait + (0 if is_alone else self._phase(client_id, group, wait))
         self._members[group] = members
 
     def forget_group(self, group: str) -> None:
