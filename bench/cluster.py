@@ -19,7 +19,7 @@ from typing import Any
 
 import psutil
 
-from bench.environment import Environment, Running, Trigger, Watch, tell
+from bench.environment import ALL_PROGRESS, Environment, Running, Trigger, tell
 from bench.feeder import Batch, Feeder
 from bench.results import Results, say
 from bench.tables import state_bytes
@@ -93,11 +93,10 @@ def _bench() -> Iterator[Bench]:
         settings = {"spark.master": cluster.master, "spark.executor.memory": EXECUTOR_MEMORY, **log_settings(log)}
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         settings["spark.sql.shuffle.partitions"] = str(WORKERS * CORES_OF_A_WORKER)
-        spark, watch = build_session("evenkeel-bench", settings), Watch()
-        spark.streams.addListener(watch)
+        spark = build_session("evenkeel-bench", settings | ALL_PROGRESS)
         try:
             with _timed_appends() as appends:
-                yield Bench(Environment(Path(name), kafka, spark, watch, others), workers, log, appends)
+                yield Bench(Environment(Path(name), kafka, spark, others), workers, log, appends)
         finally:
             spark.stop()
 
@@ -124,14 +123,13 @@ def _figures(bench: Bench, groups: int) -> dict[str, Any]:
     here.create_topic(topic)
     with Feeder(FleetSpec(groups), here.folder, start_ts) as feeder:
         here.others.add(feeder.pid)
-        introduced_s = _read(bench, topic, [feeder.introduce(groups)], INTRODUCED_A_TRIGGER)
+        introduced_s, _ = _read(bench, topic, [feeder.introduce(groups)], INTRODUCED_A_TRIGGER)
         warming, rounds = _rounds(feeder, groups)
     _read(bench, topic, [warming], groups)
-    began, before, appended = len(here.watch.triggers), bench.cpu(), len(bench.appends)
+    before, appended = bench.cpu(), len(bench.appends)
     since_ms = now_ms()
-    _read(bench, topic, rounds, groups)
+    _, triggers = _read(bench, topic, rounds, groups)
     spent = {name: seconds - before[name] for name, seconds in bench.cpu().items()}
-    triggers = here.watch.triggers[began:]
     full = [trigger for trigger in triggers if trigger.records > groups * 0.9]
     read = sum(trigger.records for trigger in triggers) / groups
     return {
@@ -153,8 +151,8 @@ def _rounds(feeder: Feeder, groups: int) -> tuple[Batch, list[Batch]]:
     return warming, [feeder.backlog(events) for _ in range(COUNTED)]
 
 
-def _read(bench: Bench, topic: str, batches: Sequence[Batch], a_trigger: int) -> float:
-    """Let the job read all of it; seconds from its start to its end."""
+def _read(bench: Bench, topic: str, batches: Sequence[Batch], a_trigger: int) -> tuple[float, list[Trigger]]:
+    """Let the job read all of it; seconds from its start to its end, and its triggers."""
     here = bench.here
     records = sum(batch.records for batch in batches)
     with ConsoleProducer(here.kafka.bootstrap_servers, topic, "lz4") as producer:
@@ -162,11 +160,12 @@ def _read(bench: Bench, topic: str, batches: Sequence[Batch], a_trigger: int) ->
             with batch.path.open("rb") as lines:
                 shutil.copyfileobj(lines, producer.pipe, 1 << 20)
             batch.path.unlink()
-    begun, began = len(here.watch.triggers), time.monotonic()
+    began = time.monotonic()
     with Running(here, here.plan(topic, source__max_offsets_per_trigger=a_trigger)) as job:
-        job.wait_for(records, begun)
-    tell(f"{topic}, {records} records", here.watch.triggers[begun:])
-    return time.monotonic() - began
+        job.wait_for(records)
+    took_s = time.monotonic() - began
+    tell(f"{topic}, {records} records", job.triggers)
+    return took_s, job.triggers
 
 
 def _of_triggers(triggers: Sequence[Trigger]) -> dict[str, Any]:

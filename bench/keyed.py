@@ -5,7 +5,7 @@ import time
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
-from bench.environment import PATIENCE_S, Environment, Trigger, tell
+from bench.environment import PATIENCE_S, Environment, Trigger, tell, triggers_of
 from streaming.spark.batches import Batches
 from streaming.spark.checkpoint import open_checkpoint
 from streaming.spark.facts import FactsTable
@@ -24,15 +24,14 @@ NOT_COUNTED = 2  # triggers: the first is cold, and in the first two the groups 
 def catch_up_keyed_by_group(environment: Environment, plan: Plan, triggers: int) -> list[Trigger]:
     """Read the topic from its beginning; the triggers that count."""
     query = _start(environment, plan)
-    seen = environment.watch.of.setdefault(QUERY, [])
     deadline = time.monotonic() + PATIENCE_S
     try:
-        while len(seen) < triggers + NOT_COUNTED:
+        while len(seen := triggers_of(query)) < triggers + NOT_COUNTED:
             if not query.isActive:
                 raise RuntimeError(f"the query keyed by group ended: {query.exception()}")
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{len(seen)} triggers in {PATIENCE_S} s")
-            time.sleep(0.05)
+            time.sleep(0.5)
     finally:
         query.stop()
     counted = seen[NOT_COUNTED : NOT_COUNTED + triggers]

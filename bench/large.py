@@ -58,12 +58,11 @@ def _steady(work: CatchUp, seconds: float) -> dict[str, float]:
     here = work.environment
     plan = here.plan(work.topic, job__trigger_seconds=STEADY_TRIGGER_S)
     with Running(here, plan) as job:
-        before = len(here.watch.triggers)
         work.feeder.begin_live(SETTLING_S + seconds, here.kafka.bootstrap_servers, work.topic)
         began = time.time() + SETTLING_S
         sent = work.feeder.end_live()
         job.check()
-    triggers = here.watch.triggers[before:]  # the one at work when time was up among them
+    triggers = job.triggers  # the one at work when time was up among them
     tell("steady", triggers)
     return {
         "busy_ratio": round(_busy_s(triggers, began, began + seconds) / seconds, 2),

@@ -40,7 +40,6 @@ def measure(results: Results, quick: bool) -> None:
 def _live(here: Environment, work: CatchUp, settling_s: float, seconds: float) -> float:
     """Run the job and the projections under the live stream; when counting began."""
     plan = here.plan(TOPIC)
-    before = len(here.watch.triggers)
     with Running(here, plan) as job:
         stop = Event()
         projections = Thread(target=keep_running, args=(projection_settings(here.config(TOPIC)), stop))
@@ -50,11 +49,11 @@ def _live(here: Environment, work: CatchUp, settling_s: float, seconds: float) -
             since_ms = (time.time() + settling_s) * 1000
             sent = work.feeder.end_live()
             work.loaded += sent.rounds
-            work.wait_for_all(job, before)
+            work.wait_for_all(job)
         finally:
             stop.set()
             projections.join()
-    tell("latency, the job", here.watch.triggers[before:])
+    tell("latency, the job", job.triggers)
     return since_ms
 
 

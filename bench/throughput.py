@@ -84,38 +84,35 @@ class CatchUp:
         if self._plain:
             self._plain.begin(batch.path)
         self.send([batch])
-        begun = len(self.environment.watch.triggers)
         with Running(self.environment, self.environment.plan(self.topic)) as job:
-            self.wait_for_all(job, begun)
-        tell(f"preloaded {groups} groups", self.environment.watch.triggers[begun:])
+            self.wait_for_all(job)
+        tell(f"preloaded {groups} groups", job.triggers)
         if self._plain:
             self._plain.finish()
         batch.path.unlink()
 
-    def wait_for_all(self, job: Running, begun: int) -> None:
-        """Until the job, whose first trigger has the number ``begun``, has read everything that was sent."""
-        job.wait_for(self.loaded - self._read, begun)
+    def wait_for_all(self, job: Running) -> None:
+        """Until the job has read everything that was sent."""
+        job.wait_for(self.loaded - self._read)
         self._read = self.loaded
 
     def warm(self, triggers: int, a_trigger: int) -> list[Batch]:
         """Small triggers in which Java and the workers become warm: that takes many calls, not many rounds."""
         batches = [self.feeder.backlog(a_trigger) for _ in range(triggers)]
         self.send(batches)
-        begun = len(self.environment.watch.triggers)
         with Running(self.environment, self._plan(a_trigger)) as job:
-            self.wait_for_all(job, begun)
-        tell(f"{self.topic}, warming", self.environment.watch.triggers[begun:])
+            self.wait_for_all(job)
+        tell(f"{self.topic}, warming", job.triggers)
         return batches
 
     def catch_up(self, a_trigger: int, triggers: int) -> Caught:
         """So many triggers that count, and what they cost."""
         self.send([self.feeder.backlog(a_trigger) for _ in range(STARTING + triggers)])
-        begun = len(self.environment.watch.triggers)
         with Running(self.environment, self._plan(a_trigger)) as job:
-            job.wait_for(a_trigger * STARTING, begun)
+            job.wait_for(a_trigger * STARTING)
             with Usage(self.environment.others) as usage:
-                self.wait_for_all(job, begun)
-        counted = self.environment.watch.triggers[begun + STARTING :]
+                self.wait_for_all(job)
+        counted = job.triggers[STARTING:]
         tell(f"{self.topic}, {a_trigger} rounds a trigger", counted)
         return Caught(counted, usage.peak_mb, *usage.cpu_s())
 

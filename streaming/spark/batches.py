@@ -51,6 +51,7 @@ class Batches:
         self._done = checkpoint.done()
         self._working = False
         self._took_ms = 0
+        self._is_report, self._is_fact = F.col("kind") == REPORT, F.col("kind") == FACT
 
     def write(self, batch: DataFrame, batch_id: int) -> None:
         """For ``foreachBatch``. The reports are collected in any case: where nothing is appended, nothing else would
@@ -59,7 +60,7 @@ class Batches:
         self._working = True
         batch.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            found = batch.where(F.col("kind") == REPORT).select("payload").collect()
+            found = batch.where(self._is_report).select("payload").collect()
             reports = [msgspec.json.decode(row.payload, type=ShardReport) for row in found]
             summary = BatchSummary(batch_id, self._took_ms, reports, self._loss(batch_id, reports))
             self._health.add(summary)
@@ -98,7 +99,7 @@ class Batches:
         health: list[Fact] = self._health.facts(self._now_ms())
         if not count and not health:
             return
-        rows = batch.where(F.col("kind") == FACT)
+        rows = batch.where(self._is_fact)
         if health:
             rows = rows.unionByName(rows_of(batch.sparkSession, health))
         self._table.append(rows, self._note(batch_id), 1 + count // ROWS_PER_FILE)

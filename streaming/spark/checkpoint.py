@@ -16,6 +16,7 @@ from streaming.core.shard import require_readable
 from streaming.core.state.packing import STATE_VERSION, require_version
 from streaming.errors import CheckpointError
 from streaming.spark.storage import Folder
+from streaming.spark.stored_state import blob_of
 
 SEED_FOLDER = "evenkeel/seed"
 _IDENTITY = "evenkeel/identity.json"
@@ -45,6 +46,7 @@ class Checkpoint:
     def __init__(self, folder: Folder, identity: Identity) -> None:
         self._folder = folder
         self.identity = identity
+        self._ends: dict[int, Offsets] = {}  # of the last batches that were asked for
 
     @property
     def uri(self) -> str:
@@ -55,7 +57,7 @@ class Checkpoint:
         if self.identity.state_version is None and self.done() >= 0:
             kept = spark.read.format("statestore").load(self.uri).select("value.groupState.blob").head()
             if kept is not None and kept.blob is not None:
-                require_readable(bytes(kept.blob))
+                require_readable(blob_of(bytes(kept.blob)))
         elif self.identity.state_version is not None:
             require_version(self.identity.state_version)
 
@@ -90,8 +92,15 @@ class Checkpoint:
         if batch_id < 0:
             first = (self._folder.read("sources/0/0") or self.identity.starting_offsets or "").splitlines()
             return _decode_offsets(first[-1] if first else "")
-        lines = (self._folder.read(f"offsets/{batch_id}") or "").splitlines()  # version, metadata, one line a source
-        return _decode_offsets(lines[2] if len(lines) > 2 else "")
+        if batch_id not in self._ends:
+            lines = (
+                self._folder.read(f"offsets/{batch_id}") or ""
+            ).splitlines()  # version, metadata, one line a source
+            if len(lines) < 3:
+                return {}
+            before = {n: offsets for n, offsets in self._ends.items() if n == batch_id - 1}
+            self._ends = before | {batch_id: _decode_offsets(lines[2])}
+        return self._ends[batch_id]
 
     def settings_of(self, batch_id: int) -> Settings | None:
         """The settings under which a batch was begun; None if none were kept."""

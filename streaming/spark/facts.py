@@ -1,6 +1,7 @@
 """The facts table: one append a batch, atomic, each with a note in Delta's log of which batch it was."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 from delta import DeltaTable
@@ -18,6 +19,7 @@ from streaming.tables.conflicts import retried
 
 NO_SHARD = -1  # of facts that the driver makes
 ROWS_PER_FILE = 200_000
+CODEGEN_KEY = "spark.sql.codegen.factoryMode"
 
 
 class CommitNote(Struct, frozen=True, kw_only=True):
@@ -57,7 +59,8 @@ class FactsTable:
         if once is not None:
             writer = writer.option("txnAppId", once[0]).option("txnVersion", once[1])
         writer = writer.option("userMetadata", msgspec.json.encode(note).decode())
-        retried(lambda: writer.save(self.path))
+        with _projections_interpreted(rows.sparkSession):
+            retried(lambda: writer.save(self.path))
 
     def _typed(self, rows: DataFrame, identity: str) -> DataFrame:
         if identity not in self._columns_of:
@@ -71,6 +74,19 @@ class FactsTable:
         history = DeltaTable.forPath(self._spark, self.path).history(1000).orderBy(F.desc("version"))
         ours = history.where("userMetadata LIKE '{\"identity\"%'").select("userMetadata").collect()
         return [msgspec.json.decode(row.userMetadata, type=CommitNote) for row in ours]
+
+
+@contextmanager
+def _projections_interpreted(spark: SparkSession) -> Iterator[None]:
+    """Otherwise each task writes the code of its projections anew. For the columns of ``facts`` that takes 50 ms and
+    more, and a batch has few rows.
+    """
+    before = spark.conf.get(CODEGEN_KEY)
+    spark.conf.set(CODEGEN_KEY, "NO_CODEGEN")
+    try:
+        yield
+    finally:
+        spark.conf.set(CODEGEN_KEY, str(before))
 
 
 def table_columns(identity: str) -> list[Column]:

@@ -14,6 +14,7 @@ from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
 from streaming.core.state.restore import SEED_TOPIC
 from streaming.spark.operator_output import OffsetRange, OutputRow, ShardReport, fact_row, report_row
+from streaming.spark.stored_state import blob_of, stored
 from streaming.spark.worker_tuning import tune_worker
 
 STATE_SCHEMA = "blob BINARY"  # one binary column: array-typed state fails on the second batch
@@ -25,10 +26,11 @@ def shard_operator(settings: Settings) -> Callable[[Any, Iterable[pd.DataFrame],
     def operate(key: Any, frames: Iterable[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
         tune_worker()
         shard, records = _arrived(frames)
-        folded = fold(state.get[0] if state.exists else None, records, settings)
-        state.update((folded.blob,))
+        folded = fold(blob_of(state.get[0]) if state.exists else None, records, settings)
+        kept = stored(folded.blob)
+        state.update((kept,))
         read = _offset_ranges(records)
-        report = ShardReport(shard, len(folded.blob), len(folded.facts), read, folded.cluster_counts)
+        report = ShardReport(shard, len(kept), len(folded.facts), read, folded.cluster_counts)
         rows = [*(fact_row(shard, fact) for fact in folded.facts), report_row(report)]
         yield pd.DataFrame(rows, columns=OutputRow._fields)
 

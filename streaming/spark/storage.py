@@ -12,6 +12,21 @@ from streaming.errors import AwayError, SetupError
 from streaming.spark.failure import root_of
 
 NO_FILE_SYSTEM = ("ClassNotFoundException", "UnsupportedFileSystemException")
+# Spark's own, as is the other: where Hadoop lacks its native library, as in pyspark, the other starts a process for
+# each look at a link, some 40 in a batch.
+MANAGER_KEY = "spark.sql.streaming.checkpointFileManagerClass"
+MANAGER_OF_LOCAL_FILES = "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
+
+
+def choose_file_manager(spark: SparkSession, uri: str) -> None:
+    """Choose how Spark writes the checkpoint in this folder, unless the user has said how."""
+    said = spark.conf.get(MANAGER_KEY, None)
+    if said not in (None, MANAGER_OF_LOCAL_FILES):
+        return
+    if Folder(spark, uri).is_local:
+        spark.conf.set(MANAGER_KEY, MANAGER_OF_LOCAL_FILES)
+    else:
+        spark.conf.unset(MANAGER_KEY)
 
 
 class Folder:
@@ -22,7 +37,11 @@ class Folder:
 
     def __init__(self, spark: SparkSession, uri: str) -> None:
         self.uri = uri.rstrip("/")
-        self._jvm: Any = spark._jvm
+        # Java is asked for a class by all parts of its name, and looks for each of them in hundreds of jars.
+        jvm: Any = spark._jvm
+        self._new_path: Any = jvm.org.apache.hadoop.fs.Path
+        self._io: Any = jvm.org.apache.commons.io.IOUtils
+        self._checkpoints: Any = jvm.org.apache.spark.sql.execution.streaming.CheckpointFileManager
         self._conf: Any = spark._jsparkSession.sessionState().newHadoopConf()
         try:
             self._files: Any = self._path("").getFileSystem(self._conf)
@@ -35,6 +54,10 @@ class Folder:
                 ) from None
             raise AwayError(f"{without_userinfo(uri)} cannot be opened: {why}") from None
 
+    @property
+    def is_local(self) -> bool:
+        return str(self._files.getScheme()) == "file"
+
     def read(self, name: str) -> str | None:
         """The file's text; None where there is none."""
         path = self._path(name)
@@ -43,17 +66,16 @@ class Folder:
                 return None
             stream = self._files.open(path)
             try:
-                return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+                return str(self._io.toString(stream, "UTF-8"))
             finally:
                 stream.close()
 
     def write(self, name: str, text: str) -> None:
         """Whole or not at all, as Spark writes its own offsets."""
         path = self._path(name)
-        checkpoints = self._jvm.org.apache.spark.sql.execution.streaming.CheckpointFileManager
         with self._away_said():
             self._files.mkdirs(path.getParent())
-            stream = checkpoints.create(path.getParent(), self._conf).createAtomic(path, True)
+            stream = self._checkpoints.create(path.getParent(), self._conf).createAtomic(path, True)
             try:
                 stream.write(text.encode())
             except BaseException:
@@ -82,4 +104,4 @@ class Folder:
             raise AwayError(f"{without_userinfo(self.uri)} cannot be used: {root_of(error.java_exception)}") from None
 
     def _path(self, name: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(f"{self.uri}/{name}" if name else self.uri)
+        return self._new_path(f"{self.uri}/{name}" if name else self.uri)

@@ -164,7 +164,7 @@ def test_client_that_joins_later_is_given_time_to_settle_in() -> None:
 
 @pytest.mark.parametrize("client_id", [f"d{n}" for n in range(20)])
 def test_client_that_joins_alone_is_asked_as_soon_as_it_has_settled_in(client_id: str) -> None:
-    """One that comes and goes would otherwise have gone each time before its turn, and nobody would know what it owns."""
+    """One that comes and goes would have gone each time before its turn, and nobody would know what it owns."""
     schedule = clients(Policy())
     joined = NOW + 60_000
     schedule.know("g", ("c", client_id), joined)

@@ -190,3 +190,15 @@ def test_a_producer_that_ends_before_its_time_is_an_error(kafka: LoopbackKafka, 
     producer._process.kill()
     with pytest.raises(PublishError, match=r"topic cut at .* ended with -9"):
         producer.send(next(fleet_of(template).rounds())._replace(events=[b"v" * 4_000_000]))
+
+
+@pytest.mark.kafka
+def test_options_that_java_says_it_has_picked_up_are_no_complaint(
+    kafka: LoopbackKafka, template: GroupTemplate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Images and hosts set them, and Java names them in a line of its own on standard error."""
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dsome.option=1")
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", "-Dsome.other=2")
+    kafka.create_topic("picked-up", 1)
+    with ConsoleProducer(kafka.bootstrap_servers, "picked-up") as producer:
+        producer.send(next(fleet_of(template).rounds()))

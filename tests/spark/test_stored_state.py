@@ -1,0 +1,70 @@
+"""What the state store keeps of a shard, and what older checkpoints hold."""
+
+import msgspec
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.core.settings import Settings
+from streaming.core.shard import Record, fold
+from streaming.spark.operator import shard_operator
+from streaming.spark.stored_state import blob_of, stored
+from tests.spark.pipeline import fleet, lines_of
+
+
+class FakeState:
+    """Spark's, of one key: what was stored last."""
+
+    def __init__(self, kept: bytes | None = None) -> None:
+        self.kept = kept
+
+    @property
+    def exists(self) -> bool:
+        return self.kept is not None
+
+    @property
+    def get(self) -> tuple[bytes | None]:
+        return (self.kept,)
+
+    def update(self, row: tuple[bytes]) -> None:
+        (self.kept,) = row
+
+
+@pytest.fixture(scope="module")
+def records() -> list[Record]:
+    lines = lines_of(fleet().events)
+    return [Record(None, line, len(line), None, None, "f", 0, n) for n, line in enumerate(lines)]
+
+
+def operated(state: FakeState, records: list[Record]) -> list[list[object]]:
+    """The rows that one call gives."""
+    frame = pd.DataFrame(records, columns=Record._fields).assign(shard=0)
+    return [
+        list(row) for out in shard_operator(Settings())(None, [frame], state) for row in out.itertuples(index=False)
+    ]
+
+
+@given(st.dictionaries(st.text(), st.binary(max_size=2_000)))
+def test_a_blob_comes_back_as_it_was(groups: dict[str, bytes]) -> None:
+    blob = msgspec.msgpack.encode(groups)
+    assert blob_of(stored(blob)) == blob
+    assert blob_of(bytearray(stored(blob))) == blob, "Spark gives a bytearray"
+
+
+def test_it_takes_less(records: list[Record]) -> None:
+    blob = fold(None, records, Settings()).blob
+    assert len(stored(blob)) < 0.6 * len(blob)
+
+
+def test_state_that_is_not_compressed_goes_on(records: list[Record]) -> None:
+    """Checkpoints from before hold such."""
+    half = len(records) // 2
+    old, new = FakeState(fold(None, records[:half], Settings()).blob), FakeState()
+    operated(new, records[:half])
+    assert old.kept != new.kept
+    facts = operated(old, records[half:])[:-1]
+    assert facts == operated(new, records[half:])[:-1]
+    assert facts
+    assert old.kept == new.kept
+    assert blob_of(new.kept or b"") == fold(None, records, Settings()).blob
