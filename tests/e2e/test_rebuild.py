@@ -19,7 +19,9 @@ def test_projections_made_again_from_compacted_days_are_the_live_ones(
 ) -> None:
     names = ("b_kill9", "d_sameid", "e_subscriptions")
     send(kafka, topic, with_bad_ones(recorded("e2e", now_ms(), days=3, names=names)))
-    job = make_job(values={"source": {"max_offsets_per_trigger": 250}, "job": {"maintenance": False}})
+    job = make_job(
+        values={"source": {"max_offsets_per_trigger": 250}, "job": {"maintenance": False, "health_seconds": 3}}
+    )
     job.finish(end_offsets(kafka, topic))
     live = {table.name: tables.projection(job.tables, table.name) for table in PROJECTIONS}
     assert [name for name, rows in live.items() if not rows] == []

@@ -27,7 +27,7 @@ def test_a_stop_in_the_middle_of_work_is_quick_and_the_next_start_goes_on(
     kafka: LoopbackKafka, topic: str, make_job: MakeJob
 ) -> None:
     records = recorded("e2e", now_ms(), names=("b_kill9", "e_subscriptions"))
-    job = make_job(values={"source": {"max_offsets_per_trigger": 20}})
+    job = make_job(values={"source": {"max_offsets_per_trigger": 5}})
     send(kafka, topic, records)
     offsets = end_offsets(kafka, topic)
     job.start()
