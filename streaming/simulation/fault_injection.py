@@ -99,7 +99,8 @@ def different_topics(group: SimulatedGroup) -> Undo:
 
 
 def different_filters(group: SimulatedGroup) -> Undo:
-    victim = group.pick()
+    """A process that is stopped subscribes to nothing new."""
+    victim = group.random.choice([client for client in group.clients if not client.is_paused] or group.clients)
     victim.subscribe({TOPIC: "TagA || TagB"})
     group.mismatched_clients.add(victim.client_id)
     return lambda: victim.subscribe({TOPIC: "*"})

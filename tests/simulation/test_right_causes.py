@@ -211,3 +211,13 @@ def stop(judged: Judged, count: int) -> None:
     group = judged.group
     for client in [one for one in group.clients if one.client_id not in group.mismatched_clients][:count]:
         group.fleet.leave(client)
+
+
+def test_a_process_that_is_stopped_subscribes_to_nothing_new() -> None:
+    """Nobody could know of it: what it tells brokers waits until it goes on."""
+    judged = Judged()
+    paused = judged.group.clients[:-1]
+    for client in paused:
+        client.pause()
+    judged.inject("different_filters")
+    assert judged.group.mismatched_clients == {judged.group.clients[-1].client_id}
