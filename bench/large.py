@@ -14,7 +14,7 @@ from streaming.wall_clock import now_ms
 GROUPS = 10_000
 STEADY_TRIGGER_S = 5
 SETTLING_S = 30  # not counted
-WARMING = 60  # triggers that do not count
+WARMING = 120  # triggers that do not count
 TURNS = 3  # of each half: they alternate, so that neither has the colder Java
 TRIGGERS = 4  # of a turn
 
