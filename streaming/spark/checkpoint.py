@@ -93,10 +93,8 @@ class Checkpoint:
             first = (self._folder.read("sources/0/0") or self.identity.starting_offsets or "").splitlines()
             return _decode_offsets(first[-1] if first else "")
         if batch_id not in self._ends:
-            lines = (
-                self._folder.read(f"offsets/{batch_id}") or ""
-            ).splitlines()  # version, metadata, one line a source
-            if len(lines) < 3:
+            lines = (self._folder.read(f"offsets/{batch_id}") or "").splitlines()
+            if len(lines) < 3:  # the version, metadata, and one line a source
                 return {}
             before = {n: offsets for n, offsets in self._ends.items() if n == batch_id - 1}
             self._ends = before | {batch_id: _decode_offsets(lines[2])}

@@ -12,8 +12,8 @@ from streaming.errors import AwayError, SetupError
 from streaming.spark.failure import root_of
 
 NO_FILE_SYSTEM = ("ClassNotFoundException", "UnsupportedFileSystemException")
-# Spark's own, as is the other: where Hadoop lacks its native library, as in pyspark, the other starts a process for
-# each look at a link, some 40 in a batch.
+# How Spark writes a local checkpoint. Its default asks Hadoop about links, and Hadoop starts a process for each
+# question where it lacks its native library, as in pyspark: some 40 in a batch. This one asks nothing about links.
 MANAGER_KEY = "spark.sql.streaming.checkpointFileManagerClass"
 MANAGER_OF_LOCAL_FILES = "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
 
