@@ -163,12 +163,29 @@ def test_client_that_joins_later_is_given_time_to_settle_in() -> None:
 
 
 @pytest.mark.parametrize("client_id", [f"d{n}" for n in range(20)])
-def test_client_that_joins_alone_is_asked_as_soon_as_it_has_settled_in(client_id: str) -> None:
+def test_client_that_left_before_its_turn_is_asked_early_when_it_is_back(client_id: str) -> None:
     """One that comes and goes would have gone each time before its turn, and nobody would know what it owns."""
-    schedule = clients(Policy())
-    joined = NOW + 60_000
+    schedule, joined = clients(Policy()), NOW + 60_000
     schedule.know("g", ("c", client_id), joined)
-    assert client_id in schedule.choose("g", joined + FIRST_ASK_AFTER_JOIN_MS).ask
+    schedule.know("g", ("c",), joined + FIRST_ASK_AFTER_JOIN_MS)
+    schedule.know("g", ("c", client_id), joined + 20_000)
+    assert client_id in schedule.choose("g", joined + 20_000 + FIRST_ASK_AFTER_JOIN_MS).ask
+
+
+@pytest.mark.parametrize(("asked", "away_ms"), [(True, 20_000), (False, client_schedule.BACK_WITHIN_MS)])
+def test_client_that_was_asked_before_it_left_or_left_long_ago_waits_for_its_turn(asked: bool, away_ms: int) -> None:
+    """In a deploy each client would be asked once more otherwise."""
+    ids = tuple(f"d{n}" for n in range(20))
+    schedule, joined = clients(Policy()), NOW + 60_000
+    schedule.know("g", ("c", *ids), joined)
+    if asked:
+        for client_id in schedule.choose("g", joined + 60_000).ask:
+            schedule.answered("g", client_id, joined + 60_000, 5, "")
+    schedule.know("g", ("c",), joined + 61_000)
+    back = joined + 61_000 + away_ms
+    schedule.know("g", ("c", *ids), back)
+    early = schedule.choose("g", back + FIRST_ASK_AFTER_JOIN_MS).ask
+    assert len(set(ids).intersection(early)) < len(ids) / 2
 
 
 def test_first_requests_are_spread_over_the_period() -> None:

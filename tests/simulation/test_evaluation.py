@@ -150,11 +150,11 @@ def test_where_rebalance_hangs_what_else_has_changed_is_a_right_name_too() -> No
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_two_owners_need_not_be_found_while_members_change_as_often_as_they_are_asked() -> None:
-    """Nor is a page false that tells of them."""
+    """Nor is a page false that says what was so until a moment ago."""
     run = play_incident("1/978", FAULT_NAMED["old_route"], DEFAULT)
-    assert {one.kind for one in run.expected} == {Kind.ORPHANED, Kind.REBALANCE_STORM}
+    assert Kind.DUPLICATED not in {one.kind for one in run.expected}
     assert all(page.is_true for page in run.pages)
-    assert Kind.DUPLICATED in {page.kind for page in run.pages}
+    assert {Kind.DUPLICATED, Kind.MISPLACED} <= {page.kind for page in run.pages}
 
 
 def test_an_evaluation_that_is_interrupted_tells_what_was_played(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,7 @@ GRPC_CLIENT = "a gRPC client: its proxy answers for it"
 STILL_BUSY = "the last request is still on its way"
 OTHER_GROUP = "asked for another group a moment ago"
 BACKING_OFF = "backing off after "
+BACK_WITHIN_MS = 600_000
 STEPS = 3  # more doublings than this change nothing
 
 
@@ -80,26 +81,30 @@ class ClientSchedule:
         self._members: dict[str, frozenset[str]] = {}
         self._held: set[str] = set()
         self._at_rest: set[str] = set()
+        self._left_unasked: dict[tuple[str, str], int] = {}  # (group, client id) -> when it left before its first turn
         self._began_ts: int | None = None
 
     def know(self, group: str, client_ids: Iterable[str], now: int) -> None:
         """The group's members as they are listed now. One that has just joined is given time to settle in.
 
-        Clients that join together are spread over the period. One that joins alone is asked as soon as it may be: it
-        may be one that never stays for long.
+        First requests are spread over the period. A client that left lately before its turn is asked as soon as it may
+        be when it is back: it may be one that never stays for long.
         """
         self._began_ts = now if self._began_ts is None else self._began_ts
         members = frozenset(client_ids)
         before = self._members.get(group)
         is_start = before is None and now - self._began_ts < FIRST_ASK_AFTER_JOIN_MS
         wait = self._policy.first_ask_ms if is_start else FIRST_ASK_AFTER_JOIN_MS
-        for client_id in (before or frozenset()) - members:
+        left = (before or frozenset()) - members
+        if left:
+            self._note_left(group, left, now)
+        for client_id in left:
             self._forget(group, client_id)
-        joined = members - (before or frozenset())
-        is_alone = len(joined) == 1 and not is_start
-        for client_id in joined:
+        for client_id in members - (before or frozenset()):
             client = self._clients.setdefault(client_id, _Client())
-            client.due_ts[group] = now + wait + (0 if is_alone else self._phase(client_id, group, wait))
+            left_ts = self._left_unasked.pop((group, client_id), None)
+            is_back = left_ts is not None and now - left_ts < BACK_WITHIN_MS
+            client.due_ts[group] = now + wait + (0 if is_back else self._phase(client_id, group, wait))
         self._members[group] = members
 
     def forget_group(self, group: str) -> None:
@@ -198,6 +203,11 @@ class ClientSchedule:
     def _phase(self, client_id: str, group: str, wait: int) -> int:
         period = self._policy.running_info_ms
         return self._policy.phase(f"{client_id} {group}", period - wait if period > wait else period)
+
+    def _note_left(self, group: str, client_ids: Iterable[str], now: int) -> None:
+        lately = {who: ts for who, ts in self._left_unasked.items() if now - ts < BACK_WITHIN_MS}
+        unasked = [client_id for client_id in client_ids if group not in self._clients[client_id].chosen_ts]
+        self._left_unasked = lately | {(group, client_id): now for client_id in unasked}
 
     def _forget(self, group: str, client_id: str) -> None:
         client = self._clients.get(client_id)
