@@ -28,7 +28,6 @@ from streaming.spark.operator_output import OUTPUT_SCHEMA
 from streaming.spark.session import DETECTION_POOL, scheduler_pool
 from streaming.spark.shard_keys import shard_keys, with_shard_keys
 from streaming.spark.sources import FileSource, KafkaSource, Source, name_of, read_source
-from streaming.spark.storage import choose_file_manager
 from streaming.wall_clock import now_ms
 
 QUERY_NAME = "detection"
@@ -149,7 +148,6 @@ def _prepare(spark: SparkSession, plan: Plan, counts: JobCounts) -> _Job:
         Brokers(spark, plan.source).require_topic()
     table = FactsTable(spark, plan.tables)
     checkpoint = open_checkpoint(spark, plan.checkpoint, name_of(plan.source), plan.shards, table.count())
-    choose_file_manager(spark, checkpoint.uri)
     checkpoint.require_readable_state(spark)
     table.create()
     spark.conf.set("spark.sql.shuffle.partitions", checkpoint.identity.state_partitions)

@@ -12,21 +12,6 @@ from streaming.errors import AwayError, SetupError
 from streaming.spark.failure import root_of
 
 NO_FILE_SYSTEM = ("ClassNotFoundException", "UnsupportedFileSystemException")
-# How Spark writes a local checkpoint. Its default asks Hadoop about links, and Hadoop starts a process for each
-# question where it lacks its native library, as in pyspark: some 40 in a batch. This one asks nothing about links.
-MANAGER_KEY = "spark.sql.streaming.checkpointFileManagerClass"
-MANAGER_OF_LOCAL_FILES = "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
-
-
-def choose_file_manager(spark: SparkSession, uri: str) -> None:
-    """Choose how Spark writes the checkpoint in this folder, unless the user has said how."""
-    said = spark.conf.get(MANAGER_KEY, None)
-    if said not in (None, MANAGER_OF_LOCAL_FILES):
-        return
-    if Folder(spark, uri).is_local:
-        spark.conf.set(MANAGER_KEY, MANAGER_OF_LOCAL_FILES)
-    else:
-        spark.conf.unset(MANAGER_KEY)
 
 
 class Folder:
@@ -53,10 +38,6 @@ class Folder:
                     f"as spark.jars.packages ({why})"
                 ) from None
             raise AwayError(f"{without_userinfo(uri)} cannot be opened: {why}") from None
-
-    @property
-    def is_local(self) -> bool:
-        return str(self._files.getScheme()) == "file"
 
     def read(self, name: str) -> str | None:
         """The file's text; None where there is none."""
