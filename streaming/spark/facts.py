@@ -78,8 +78,9 @@ class FactsTable:
 
 @contextmanager
 def _projections_interpreted(spark: SparkSession) -> Iterator[None]:
-    """Otherwise each task writes the code of its projections anew. For the columns of ``facts`` that takes 50 ms and
-    more, and a batch has few rows.
+    """Interpret projections instead of compiling them. Each task of each batch would generate their code again.
+
+    For the columns of ``facts`` that takes 50 ms and more, and a batch has few rows.
     """
     before = spark.conf.get(CODEGEN_KEY)
     spark.conf.set(CODEGEN_KEY, "NO_CODEGEN")
