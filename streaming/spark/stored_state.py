@@ -6,6 +6,8 @@ compress a blob and to unpack it again costs 2 ms, and 30 % of it is left.
 
 import pyarrow as pa
 
+from streaming.errors import StateVersionError
+
 _ZSTD = pa.Codec("zstd", 1)
 _SIZE_BYTES = 8
 _FRAME = bytes.fromhex("28b52ffd")  # how what Zstandard makes begins (RFC 8878)
@@ -18,9 +20,19 @@ def stored(blob: bytes) -> bytes:
 
 
 def blob_of(kept: bytes) -> bytes:
-    """The blob again. Older checkpoints hold blobs that are not compressed: these come back as they are."""
+    """The blob again. Older checkpoints hold blobs that are not compressed: these come back as they are.
+
+    Raises StateVersionError for one that cannot be unpacked.
+    """
     if kept[_SIZE_BYTES : _SIZE_BYTES + len(_FRAME)] != _FRAME:
         return kept
     size = int.from_bytes(kept[:_SIZE_BYTES], "big")
-    blob: bytes = _ZSTD.decompress(memoryview(kept)[_SIZE_BYTES:], size, asbytes=True)
+    try:
+        blob: bytes = _ZSTD.decompress(memoryview(kept)[_SIZE_BYTES:], size, asbytes=True)
+    except (OSError, MemoryError) as error:  # Arrow's word for damaged bytes, and what a damaged size leads to
+        why = str(error) or "its size is wrong"
+        raise StateVersionError(
+            f"the checkpoint holds state that is damaged ({why}): run 'evenkeel reseed' to begin a new checkpoint that "
+            f"keeps the open alerts"
+        ) from error
     return blob

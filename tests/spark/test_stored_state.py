@@ -1,5 +1,7 @@
 """What the state store keeps of a shard, and what older checkpoints hold."""
 
+from collections.abc import Callable
+
 import msgspec
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
+from streaming.errors import StateVersionError
 from streaming.spark.operator import shard_operator
 from streaming.spark.stored_state import blob_of, stored
 from tests.spark.pipeline import fleet, lines_of
@@ -50,6 +53,21 @@ def test_a_blob_comes_back_as_it_was(groups: dict[str, bytes]) -> None:
     blob = msgspec.msgpack.encode(groups)
     assert blob_of(stored(blob)) == blob
     assert blob_of(bytearray(stored(blob))) == blob, "Spark gives a bytearray"
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        lambda kept: kept[:-5],
+        lambda kept: kept[:12],
+        lambda kept: (10**12).to_bytes(8, "big") + kept[8:],
+        lambda kept: (5).to_bytes(8, "big") + kept[8:],
+    ],
+    ids=["its end is missing", "only its beginning is there", "a size that is too large", "a size that is too small"],
+)
+def test_damaged_state_is_refused(damaged: Callable[[bytes], bytes]) -> None:
+    with pytest.raises(StateVersionError, match=r"state that is damaged \(.+\): run 'evenkeel reseed'"):
+        blob_of(damaged(stored(b"group" * 1_000)))
 
 
 def test_it_takes_less(records: list[Record]) -> None:
