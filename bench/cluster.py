@@ -32,7 +32,7 @@ from streaming.wall_clock import now_ms
 from tests.spark_cluster import SparkCluster, Worker
 from tests.spark_events import events, executors_with_state, log_settings
 
-GROUPS = (1_000, 10_000)  # 100,000 take about an hour: python -m bench.cluster 100000
+GROUPS = (1_000, 10_000)  # 100,000 take a quarter of an hour: python -m bench.cluster 100000
 WORKERS, CORES_OF_A_WORKER = 2, 1
 EXECUTOR_MEMORY, WORKER_MEMORY = "2g", "2500m"
 COUNTED = 5
