@@ -6,8 +6,10 @@ from string import Formatter
 
 import pytest
 
+from schemas.facts import Kind
+from streaming.core.finding_kinds import KINDS, RIGHT, Scope
 from streaming.explain.reasons import WHY
-from streaming.web.words import WORDS, preferred
+from streaming.web.words import WORDS, preferred, words_in
 from streaming.web.words.chinese import CHINESE, STEPS
 from streaming.web.words.english import ENGLISH
 
@@ -23,6 +25,7 @@ BUILT = (
     "sight_",
     "plan_",
     "doubt_",
+    "finding_",
 )  # of these the second part is a value
 
 
@@ -50,6 +53,18 @@ def test_every_step_of_an_alert_is_said_in_chinese() -> None:
 def test_chinese_is_chinese() -> None:
     same = [key for key in ENGLISH if ENGLISH[key] == CHINESE[key]]
     assert same == []
+
+
+@pytest.mark.parametrize("language", sorted(WORDS))
+@pytest.mark.parametrize("kind", sorted({*Kind} - RIGHT))
+def test_what_is_found_of_a_group_is_said_in_plain_words(kind: Kind, language: str) -> None:
+    said = words_in(language).finding(kind, 3)
+    assert kind not in said
+    assert ("3" in said) is (KINDS[kind].scope is Scope.QUEUE), "of topics and groups the number is not that of queues"
+
+
+def test_a_finding_of_another_version_stands_for_itself() -> None:
+    assert words_in("en").finding("NEW_KIND", 3) == "NEW_KIND"
 
 
 @pytest.mark.parametrize(

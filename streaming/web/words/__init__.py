@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from schemas.reasons import ReasonDetails
+from streaming.core.finding_kinds import Scope, row_of
 from streaming.explain.reasons import why_of
 from streaming.notices.language import Language
 from streaming.notices.page_text import LANGUAGES
@@ -22,6 +23,12 @@ class Words(NamedTuple):
     def __call__(self, key: str, **values: object) -> str:
         """A sentence with its values. Raises KeyError for one that there is not."""
         return self.own[key].format(**values) if values else self.own[key]
+
+    def finding(self, kind: str, number: int) -> str:
+        """What the group's status counts of a kind: so many queues, or topics, or the group itself."""
+        own, row = self.own.get(f"finding_{kind}"), row_of(kind)
+        queues = number if row is not None and row.scope is Scope.QUEUE else 0
+        return own.format(queues=self.of_pages.queues(queues)) if own else self.of_pages.kind(kind, queues)
 
     def step(self, reason: str) -> str:
         """Why an alert took a step in its life."""
