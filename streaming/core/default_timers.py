@@ -8,6 +8,7 @@ class FixedTiming(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     # How long something must last to be judged
     hold_no_members_ms: int = 120_000  # a group may be restarted as a whole
+    unclaimed_ms: int = 180_000  # each member is asked four times at least
     stall_non_reporting_ms: int = 300_000  # a client that pulls actively, or that pops, may pause for so long
     unresponsive_client_ms: int = 65_000  # a client that did not answer is asked again after 40 s
     persist_offsets_ms: int = 5_000  # MQClientInstance, persistConsumerOffsetInterval

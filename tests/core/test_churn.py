@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.facts import AlertFact
+from schemas.facts import AlertFact, QueueFact
 from tests.core.fleet import T0, Fleet, healthy, said
 
 HOUR = 3600
@@ -65,6 +65,46 @@ def test_a_queue_that_is_nobodys_all_along_is_told_while_another_client_flaps(pe
     assert 0 < min(told.values()) < 60 + 280
     for kind in told:
         assert {(q.broker_name, q.queue_id) for q in fleet.alert(kind).queues} == {("b", 3)}
+
+
+@pytest.mark.parametrize("period", [20, 40])
+def test_it_is_told_after_three_minutes_if_nothing_waits_in_it(period: float) -> None:
+    fleet = healthy(clients=TWO, rate=0)
+    fleet.own("10.0.0.1@1", "a0-3")
+    fleet.own("10.0.0.2@1", "b0-2")
+    flap(fleet, period, 600, same_id=True, owns="")
+    assert 60 + 180 < first_fired(fleet)["ORPHANED"] < 60 + 180 + 60
+    assert {(q.broker_name, q.queue_id) for q in fleet.alert("ORPHANED").queues} == {("b", 3)}
+
+
+def findings_of_b3(fleet: Fleet) -> set[str]:
+    facts = (fact.payload for fact in fleet.told(QueueFact))
+    return {fact.finding for fact in facts if (fact.broker_name, fact.queue_id) == ("b", 3)}
+
+
+def test_it_is_not_told_if_a_report_has_it_now_and_then() -> None:
+    fleet = healthy(clients=TWO, rate=0)
+    fleet.own("10.0.0.1@1", "a0-3")
+    for _ in range(5):
+        fleet.own("10.0.0.2@1", "b0-2")
+        flap(fleet, 20, 140, same_id=True, owns="")
+        fleet.own("10.0.0.2@1", "b0-3")
+        flap(fleet, 20, 20, same_id=True, owns="")
+    assert "SETTLING" in findings_of_b3(fleet)
+    assert "ORPHANED" not in findings_of_b3(fleet)
+
+
+def test_it_is_not_told_if_its_offsets_move() -> None:
+    """Somebody consumes it whom no broker lists."""
+    fleet = healthy(clients=TWO)
+    fleet.own("10.0.0.1@1", "a0-3")
+    fleet.own("10.0.0.2@1", "b0-2")
+    (unlisted,) = fleet.join("10.0.0.3@1", brokers=())
+    unlisted.answers = False
+    fleet.own("10.0.0.3@1", "b3")
+    flap(fleet, 20, 600, same_id=True, owns="")
+    assert fleet.finding("b3").finding == "SETTLING"
+    assert "ORPHANED" not in findings_of_b3(fleet)
 
 
 def test_a_deploy_of_hosts_that_keep_their_address_is_no_storm() -> None:

@@ -57,7 +57,15 @@ class QueueEvidence:
         """
         if self.topic.is_complete:
             return True
-        return self.is_lifted and self.topic.is_fresh and not is_seen_to_move(self.topic.group, self.queue)
+        if not (self.is_lifted and self.topic.is_fresh):
+            return False
+        return self._is_long_unclaimed or not is_seen_to_move(self.topic.group, self.queue)
+
+    @property
+    def _is_long_unclaimed(self) -> bool:
+        """Whether no report has named an owner for so long that the queue does not just change hands each time."""
+        since_ts = self.queue.unclaimed_since_ts
+        return since_ts > 0 and self.topic.now - since_ts > self.topic.timing.unclaimed_ms
 
     @property
     def looks_right(self) -> bool:

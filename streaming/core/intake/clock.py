@@ -149,7 +149,7 @@ def _set_client_back(client: Client, ts: int) -> None:
 def _set_queue_back(queue: Queue, ts: int, moved: Moved) -> None:
     _set_offsets_back(queue, moved)
     queue.idle_since_ts = 0
-    queue.mismatch_since_ts = queue.evidence_ts = queue.proven = 0
+    queue.mismatch_since_ts = queue.unclaimed_since_ts = queue.evidence_ts = queue.proven = 0
     queue.two_owners_since_ts = queue.newest_owner_report_ts = queue.unexplained_reports = 0
     queue.unhealthy_since_ts = min(queue.unhealthy_since_ts, ts)
     published_ts = min(queue.since_ts + queue.publish_delay_ms, ts)

@@ -62,6 +62,8 @@ def _observe(group: Group, queue: Queue, progress: QueueProgress | QueueOffsets,
     )
     if queue.progress_ts and progress.consumer_offset > queue.broker_offset - queue.consumer_lag:
         _note_commit(group, queue)
+    if moved and queue.anomaly is not None:
+        queue.unclaimed_since_ts = 0
     before, waited, stood_ms = queue.stalled_ms, queue.pull_lag > 0, _unconsumed_ms(queue)
     is_undecided = is_away(broker, ts, group.timing)
     _note_standing(group, queue, progress, ts)

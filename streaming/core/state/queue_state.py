@@ -32,6 +32,7 @@ class QueueAnomaly(Packed):
     unexplained_reports: int = 0
     unconsumed_since_ts: int = 0  # since when the consumer offset has been seen not to move while messages wait
     severity: int = 0  # index in SEVERITY_CODES of what its newest fact says
+    unclaimed_since_ts: int = 0  # since when no member's newest report has it, and its offsets have not moved
 
 
 _NO_ANOMALY = QueueAnomaly()
@@ -96,3 +97,4 @@ class Queue(Packed):
     unexplained_reports = _OfAnomaly(0)
     unconsumed_since_ts = _OfAnomaly(0)
     severity = _OfAnomaly(0)
+    unclaimed_since_ts = _OfAnomaly(0)
