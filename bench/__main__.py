@@ -12,7 +12,7 @@ from bench.stages import STAGES, run_stages, stage_named
 def main() -> int:
     names = [stage.name for stage in STAGES]
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure what evenkeel costs.")
-    parser.add_argument("--quick", action="store_true", help="shorter runs: coarser figures in under 4 minutes")
+    parser.add_argument("--quick", action="store_true", help="shorter runs: coarser figures in under 5 minutes")
     parser.add_argument("--only", action="append", choices=names, metavar="NAME", help=f"one of {', '.join(names)}")
     parser.add_argument("--stage", choices=names, help=argparse.SUPPRESS)
     parser.add_argument("--result", type=Path, help=argparse.SUPPRESS)
