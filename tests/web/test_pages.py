@@ -47,6 +47,10 @@ def test_a_group_says_which_queue_since_when_why_and_what_to_do(app: Starlette) 
     assert "x (2 instances)" in said or "(2 instances)" in said
 
 
+def test_what_is_found_of_a_group_is_said_in_words(app: Starlette) -> None:
+    assert "3 queues consumed twice · 3 queues consumed by nobody" in text_of(ask(app, ORDERS))
+
+
 def test_one_cause_is_explained_once(app: Starlette, watch: Watch) -> None:
     kinds = {one.fact.kind for one in watch.known.open_alerts(("prod", "orders"))}
     assert len(kinds) > 1
