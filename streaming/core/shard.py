@@ -22,7 +22,7 @@ from streaming.core.retention import can_be_compacted, compacted, silent_before
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
-from streaming.core.state.packing import pack, unpack
+from streaming.core.state.packing import RESEED, pack, unpack
 from streaming.core.state.restore import SEED_TOPIC, restore
 from streaming.core.step import Origin, Refused, take
 from streaming.errors import StateVersionError
@@ -78,10 +78,7 @@ def _unpack(blob: bytes) -> dict[str, _Kept]:
     try:
         return _decode(blob)
     except msgspec.MsgspecError as error:
-        raise StateVersionError(
-            "the checkpoint holds state that this evenkeel cannot read: run 'evenkeel reseed' to begin a new "
-            "checkpoint that keeps the open alerts"
-        ) from error
+        raise StateVersionError(f"the checkpoint holds state that this evenkeel cannot read: {RESEED}") from error
 
 
 def require_readable(blob: bytes) -> None:

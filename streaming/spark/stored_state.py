@@ -6,6 +6,7 @@ compress a blob and to unpack it again costs 2 ms, and 30 % of it is left.
 
 import pyarrow as pa
 
+from streaming.core.state.packing import RESEED
 from streaming.errors import StateVersionError
 
 _ZSTD = pa.Codec("zstd", 1)
@@ -31,8 +32,5 @@ def blob_of(kept: bytes) -> bytes:
         blob: bytes = _ZSTD.decompress(memoryview(kept)[_SIZE_BYTES:], size, asbytes=True)
     except (OSError, MemoryError) as error:  # Arrow's word for damaged bytes, and what a damaged size leads to
         why = str(error) or "its size is wrong"
-        raise StateVersionError(
-            f"the checkpoint holds state that is damaged ({why}): run 'evenkeel reseed' to begin a new checkpoint that "
-            f"keeps the open alerts"
-        ) from error
+        raise StateVersionError(f"the checkpoint holds state that is damaged ({why}): {RESEED}") from error
     return blob

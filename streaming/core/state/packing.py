@@ -16,6 +16,8 @@ from streaming.errors import StateVersionError
 
 STATE_VERSION = 3
 OLDEST_READABLE = 3
+# What helps where state is refused.
+RESEED = "run 'evenkeel reseed' to begin a new checkpoint that keeps the open alerts"
 
 # Version -> what makes a state of that version, as decoded lists, one of the next version.
 MIGRATIONS: dict[int, Callable[[list[Any]], list[Any]]] = {}
@@ -56,7 +58,4 @@ def _unreadable(what: str) -> StateVersionError:
     reads = f"version {STATE_VERSION:02x}"
     if OLDEST_READABLE < STATE_VERSION:
         reads = f"versions {OLDEST_READABLE:02x} to {STATE_VERSION:02x}"
-    return StateVersionError(
-        f"the checkpoint holds group state {what}, this evenkeel reads {reads}: "
-        f"run 'evenkeel reseed' to begin a new checkpoint that keeps the open alerts"
-    )
+    return StateVersionError(f"the checkpoint holds group state {what}, this evenkeel reads {reads}: {RESEED}")
