@@ -74,12 +74,13 @@ def _observe_queue(topic: TopicEvidence, index: int, queue: Queue) -> QueueEvide
 
 
 def _note_mismatch(q: QueueEvidence, queue: Queue) -> None:
-    """Notes since when the queue looks wrong without enough evidence, because settling must end."""
-    if not (q.looks_right or q.topic.is_complete or not q.topic.is_fresh):
-        queue.mismatch_since_ts = queue.mismatch_since_ts or q.topic.now
-        queue.unclaimed_since_ts = 0 if q.newest else queue.unclaimed_since_ts or q.topic.now
-    elif queue.anomaly is not None:
-        queue.mismatch_since_ts = queue.unclaimed_since_ts = 0
+    """Notes since when the queue looks wrong without enough evidence, and nobody's, because settling must end."""
+    if q.looks_right or q.topic.is_complete or not q.topic.is_fresh:
+        if queue.anomaly is not None:
+            queue.mismatch_since_ts = queue.unclaimed_since_ts = 0
+        return
+    queue.mismatch_since_ts = queue.mismatch_since_ts or q.topic.now
+    queue.unclaimed_since_ts = 0 if q.newest else queue.unclaimed_since_ts or q.topic.now
 
 
 def _note_idle_owner(q: QueueEvidence, queue: Queue, is_still: bool) -> None:
