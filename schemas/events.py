@@ -56,8 +56,8 @@ class Heartbeat(Event, tag="heartbeat", frozen=True, kw_only=True, omit_defaults
     ``observed``: ``listed`` when a poll saw it in the broker's list (when it last sent a heartbeat is then
     not known), ``heartbeat`` when someone saw the heartbeat itself. ``addresses``: one per channel; two
     channels under one client id are two entries. ``version`` is one of ``MQVersion``: its name, or its ordinal.
-    ``alive``: how many of these channels have sent heartbeats since the producer first saw all of them; a dead channel
-    sends none. It is left out (null) where that is not known.
+    ``alive``: how many of these channels have sent a heartbeat within the last 31 s, or since the producer saw all of
+    them first; a dead channel sends none. It is left out (null) where that is not known.
     """
 
     broker_name: Name

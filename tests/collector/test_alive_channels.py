@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from streaming.collector.probing.heartbeat_schedule import HEARTBEAT_MS, TRIES_AT_MOST, HeartbeatSchedule
+from streaming.collector.probing.heartbeat_schedule import TRIES_AT_MOST, HeartbeatSchedule
 from streaming.collector.probing.last_heartbeats import COUNTS_MS, LastHeartbeats
-from streaming.collector.translation.alive_channels import AliveChannels
+from streaming.collector.translation.alive_channels import HEARTBEAT_MS, AliveChannels
 from streaming.collector.translation.answers import ChannelHeartbeat
 from streaming.collector.wire.client import Reply
 from streaming.collector.wire.frames import Frame
@@ -25,7 +25,8 @@ def answer(**heartbeats: int) -> list[ChannelHeartbeat]:
         ("both have sent another", [{"a": 1, "b": 9}, {"a": 31, "b": 39}], 2),
         ("one is dead", [{"a": 1, "b": 9}, {"a": 1, "b": 39}], 1),
         ("and stays dead", [{"a": 1, "b": 9}, {"a": 1, "b": 39}, {"a": 1, "b": 69}], 1),
-        ("each has, one after the other", [{"a": 1, "b": 9}, {"a": 1, "b": 39}, {"a": 40, "b": 39}], 2),
+        ("one stops", [{"a": 1, "b": 9}, {"a": 31, "b": 39}, {"a": 31, "b": 69}], 1),
+        ("one goes on after a pause", [{"a": 1, "b": 9}, {"a": 1, "b": 39}, {"a": 61, "b": 69}], 2),
         ("heartbeats from before the second was there do not count", [{"a": 1}, {"a": 31, "b": 31}], None),
         ("a third begins again", [{"a": 1, "b": 9}, {"a": 31, "b": 39}, {"a": 31, "b": 39, "x": 40}], None),
         ("another address begins again", [{"a": 1, "b": 9}, {"a": 31, "x": 39}], None),
@@ -36,15 +37,23 @@ def test_a_connection_is_alive_that_sent_a_heartbeat_since_all_were_there(
     name: str, answers: list[dict[str, int]], alive: int | None
 ) -> None:
     channels = AliveChannels()
-    for heartbeats in answers:
-        channels.take(answer(**heartbeats))
+    for number, heartbeats in enumerate(answers):
+        channels.take(answer(**heartbeats), number * HEARTBEAT_MS)
     assert channels.of("c", answers[-1]) == alive, name
+
+
+def test_a_client_that_runs_may_have_sent_no_heartbeat_for_less_than_31_s() -> None:
+    channels, said = AliveChannels(), []
+    for ts, a, b in [(40, 11, 39), (60, 41, 39), (75, 71, 69), (85, 71, 69), (106, 71, 99), (112, 71, 99)]:
+        channels.take(answer(a=a, b=b), ts * 1_000)
+        said.append(channels.of("c", "ab"))
+    assert said == [None, 1, 2, 2, 1, 1]
 
 
 def test_other_connections_than_those_of_the_list_say_nothing() -> None:
     channels = AliveChannels()
     for ts in (1, 31):
-        channels.take(answer(a=ts, b=ts))
+        channels.take(answer(a=ts, b=ts), ts * 1_000)
     assert channels.of("c", ("a", "b")) == 2
     assert channels.of("c", ("a", "z")) is None
     channels.keep_only(())

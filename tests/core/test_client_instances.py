@@ -99,6 +99,25 @@ def test_two_connections_that_send_heartbeats_prove_two_instances(number: int, i
         assert fleet.alert("DUPLICATED").cause == "SAME_CLIENT_ID"
 
 
+def test_an_instance_that_sends_no_more_heartbeats_owns_nothing() -> None:
+    """Both shared the id, so the share of the second place is still nobody's; but nothing is consumed twice."""
+    fleet = Fleet(**WITHOUT_MESSAGES)
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.join("x")
+    asked_always_through_one_broker(fleet)
+    fleet.run(35)
+    alive(fleet, 2)
+    alive(fleet, 1)
+    fleet.run(45)
+    assert fleet.firing() == {("T", "ORPHANED")}
+    assert fleet.alert("ORPHANED").cause == "SAME_CLIENT_ID"
+    assert fleet.finding("a0").owners == ("x",)
+    alive(fleet, 2)
+    fleet.run(45)
+    assert fleet.firing() == {("T", "DUPLICATED"), ("T", "ORPHANED")}
+
+
 def test_that_two_connections_were_alive_says_nothing_of_others() -> None:
     fleet = Fleet(**WITHOUT_MESSAGES)
     fleet.join("x", "y")

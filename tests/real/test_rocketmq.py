@@ -5,10 +5,10 @@ import time
 import psutil
 import pytest
 
-from streaming.collector.probing.heartbeat_schedule import HEARTBEAT_MS
-from streaming.collector.translation.alive_channels import AliveChannels
+from streaming.collector.translation.alive_channels import HEARTBEAT_MS, AliveChannels
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.bodies import Asked
+from streaming.wall_clock import now_ms
 from tests.real import asking
 from tests.real.asking import ask
 from tests.real.rocketmq import LoopbackRocketMQ
@@ -62,7 +62,7 @@ def test_a_broker_tells_which_connections_of_an_id_send_heartbeats(rocketmq: Loo
         time.sleep(wait_s)
         said = bodies.last_heartbeats(ask(address, requests.producers()))
         for client_id in ("127.0.0.1@twice", "127.0.0.1@once"):
-            channels.take(said[client_id])
+            channels.take(said[client_id], now_ms())
     assert connected is not None
     addresses: dict[str, list[str]] = {}
     for one in connected.connection_set or ():

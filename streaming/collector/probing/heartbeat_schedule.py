@@ -5,9 +5,8 @@ At once, and again when each client must have sent another heartbeat.
 
 from collections.abc import Iterable, Mapping
 
-from streaming.collector.translation.alive_channels import listed_twice
+from streaming.collector.translation.alive_channels import HEARTBEAT_MS, listed_twice
 
-HEARTBEAT_MS = 31_000  # MQClientInstance sends heartbeats every 30 s (heartbeatBrokerInterval)
 TRIES_AT_MOST = 6  # a dead connection is dropped after 130 s
 
 

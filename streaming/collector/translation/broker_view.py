@@ -110,7 +110,7 @@ class BrokerView:
             self._note_subscriptions(answer.ts, answer.body.subscription_table or {})
 
     def take_heartbeats(self, answer: HeartbeatsAnswer) -> None:
-        self._alive.take(answer.channels)
+        self._alive.take(answer.channels, answer.ts)
 
     def _take_profiles(self, body: ConsumerConnection) -> None:
         """From one answer to the next they are mostly the same."""

@@ -51,7 +51,8 @@ class MemberEvidence:
         self.reports: list[Report] = fresh[: 1 if only_one_is_heard else self.entries]
         lacking = len(self.reports) < self.entries and not (counts_twice and self.reports)
         self.as_of = 0 if lacking or not self.reports else min(r.answered_ts for r in self.reports)
-        self.weight = self.entries if counts_twice and len(self.reports) == 1 else 1  # both compute the same share
+        both_own = counts_twice and len(self.reports) == 1 and not client.stopped  # both compute the same share
+        self.weight = self.entries if both_own else 1
         self.running: RunningProfile | None = state.running_profiles[fresh[0].running] if fresh else None
         self.heartbeat: HeartbeatProfile | None = group.heartbeat_of(client)
         self.exclusion = why_excluded(client.client_id, self.running, self.heartbeat)

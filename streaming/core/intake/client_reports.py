@@ -182,8 +182,9 @@ def take_heartbeat(group: Group, event: Heartbeat) -> None:
     if event.round < group.state.round:
         return
     client = _take_known(group, event, event.subscriptions, event.ts)
-    if event.alive is not None and event.alive > client.alive:
-        client.alive = event.alive
+    if event.alive is not None and event.alive != client.alive - client.stopped:
+        client.alive = max(client.alive, event.alive)
+        client.stopped = client.alive - event.alive
         group.request_evaluation()
 
 
@@ -228,7 +229,7 @@ def _take_addresses(group: Group, client: Client, index: int, given: Iterable[st
         client.addresses[index] = addresses
         client.note_change()
         client.two_addresses_since_ts = ts if any(" " in known for known in client.addresses) else 0
-        client.alive = 0
+        client.alive = client.stopped = 0
         group.request_evaluation()
 
 

@@ -295,7 +295,8 @@ def _note_joins_and_leaves(group: Group, present_before: set[int]) -> None:
             left_since += [] if listed else [client.since_ts]
             client.since_ts = state.now
         if not listed:
-            client.two_addresses_since_ts = client.unanswered_since_ts = client.alive = 0
+            client.two_addresses_since_ts = client.unanswered_since_ts = 0
+            client.alive = client.stopped = 0
             client.addresses = []
     is_first_round = state.now <= state.first_round_ts  # who is listed then had joined before
     if (joined or left_since) and not is_first_round:

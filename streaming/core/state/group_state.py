@@ -142,7 +142,8 @@ class Client(Packed):
     unanswered_since_ts: int = 0  # since when it has not answered when asked; 0: it answers
     reports: list[Report] = field(default_factory=list)  # one for each instance, the newest answer first
     emitted: int = NOT_EMITTED
-    alive: int = 0  # how many of its present connections to one broker are known to have sent heartbeats lately
+    alive: int = 0  # how many of its present connections to one broker have sent heartbeats at the same time, at most
+    stopped: int = 0  # how many of those no longer send any
 
     def note_change(self) -> None:
         """The last member fact no longer holds."""
