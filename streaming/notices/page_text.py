@@ -83,7 +83,7 @@ def write(
 def _cut_to(text: Text, most_bytes: int) -> Text:
     """Whole lines from the beginning: the title, whose it is, what is wrong."""
     kept: list[str] = []
-    left = most_bytes - len(text.title.encode()) - len(MORE_LEFT_OUT.encode())
+    left = most_bytes - len(text.title.encode()) - len(f"\n{MORE_LEFT_OUT}".encode())
     for row in text.body.split("\n"):
         left -= len(row.encode()) + 1
         if left < 0:
