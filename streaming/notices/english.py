@@ -79,8 +79,8 @@ ENGLISH = Language(
         "CONFIG_MISSES_QUEUE": Advice(
             "queue not configured",
             "queues are shared out by configuration, and no member's list names these",
-            "name the queues in some member's list",
-            "roll back the last change of the lists, if it dropped these queues",
+            "name the queues in some member's list: no other member takes them over",
+            "start the client again whose list has them, or roll back the lists if their last change dropped them",
         ),
         "NO_READ_PERM": Advice(
             "no read permission",

@@ -226,6 +226,22 @@ def test_config_misses_queue() -> None:
     fleet.join("x", strategy=ByConfig(tuple(queues("a0-3 b0-2"))))
     fleet.run(90)
     assert firing(fleet) == {("T", "ORPHANED"): ("CONFIG_MISSES_QUEUE", [("b", 3)])}
+    assert said(fleet.alert("ORPHANED")) == "no member's configured list names these queues"
+
+
+def test_config_misses_the_queues_of_a_client_that_has_left() -> None:
+    """No other member may take them over: the evidence names the client that had them."""
+    fleet = Fleet(rate=0)
+    fleet.join("x", strategy=ByConfig(tuple(queues("a0-3 b0-2"))))
+    (gone,) = fleet.join("y", strategy=ByConfig(tuple(queues("b3"))))
+    fleet.run(90)
+    assert firing(fleet) == {}
+    fleet.drop(gone)
+    fleet.run(90)
+    assert firing(fleet) == {("T", "ORPHANED"): ("CONFIG_MISSES_QUEUE", [("b", 3)])}
+    alert = fleet.alert("ORPHANED")
+    assert said(alert) == "y has left, its queues are not taken over"
+    assert [client.client_id for client in alert.clients] == ["y"]
 
 
 def test_route_lag_a_client_does_not_take_up_new_queues() -> None:

@@ -168,6 +168,11 @@ def _of_settings() -> dict[str, Notice]:
             alert("ORPHANED", "CONFIG_MISSES_QUEUE", o.NotConfigured(members=3),
                   queues=queues(3, expected=()), **WAITS),
         ),
+        "configured_client_gone": notice(
+            alert("ORPHANED", "CONFIG_MISSES_QUEUE", o.MemberGone(clients=some(C)),
+                  queues=queues(4, 5, expected=()), clients=(client(C, 9),),
+                  changes=(AlertChange(SINCE - 26_000, "left", C),), **WAITS),
+        ),
         "NO_READ_PERM": notice(
             alert("UNREADABLE_QUEUES", "NO_READ_PERM", unreadable("NO_READ_PERM", 0, 1), severity="warning",
                   queues=queues(0, 1, expected=None), **WAITS),

@@ -69,6 +69,12 @@ def test_page_fits_the_bytes_that_a_channel_takes_and_says_what_it_leaves_out(
         assert any(row in left_out or row.endswith("…") for row in text.body.split("\n"))
 
 
+def test_page_is_cut_to_any_number_of_bytes() -> None:
+    for most_bytes in range(300, 700):
+        text = write(INCIDENTS["SAME_CLIENT_ID"], "zh", NOW, LINK, most_bytes)
+        assert len("\n".join(text).encode()) <= most_bytes
+
+
 def test_page_that_is_cut_keeps_its_command_and_link_whole_as_long_as_it_can() -> None:
     for language in LANGUAGES:
         text = write(INCIDENTS["SAME_CLIENT_ID"], language, NOW, LINK, 1_200)

@@ -1,7 +1,7 @@
 """ROOM_WITHOUT_CONSUMER and CONFIG_MISSES_QUEUE: strategies that give some queues to no member."""
 
 from schemas.facts import Cause
-from schemas.observed import NotConfigured, RoomWithoutConsumer
+from schemas.observed import MemberGone, NotConfigured, RoomWithoutConsumer
 from streaming.core.allocation import ByConfig, ByMachineRoom, class_of_strategy, simple_class_name
 from streaming.core.causes.explanation import Explanation, explanation
 from streaming.core.evidence.topic_evidence import TopicEvidence
@@ -33,8 +33,10 @@ def _is_consumed(topic: TopicEvidence, queue: int) -> bool:
 
 
 def config_misses_queue(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
-    """By configuration: no member's list names the queue."""
+    """By configuration: no member's list names the queue. It was in the list of a client that has left, or in none."""
     if not _goes_by(topic, ByConfig.name):
         return None
     missed = {queue for queue in queues if not topic.owners(queue)}
-    return explanation(Cause.CONFIG_MISSES_QUEUE, missed, NotConfigured(members=len(topic.members)))
+    gone = {owner for queue in missed for owner in topic.queue(queue).last_stable_owners} - topic.members.keys()
+    observed = MemberGone(clients=topic.clients(gone)) if gone else NotConfigured(members=len(topic.members))
+    return explanation(Cause.CONFIG_MISSES_QUEUE, missed, observed, gone)

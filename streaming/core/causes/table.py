@@ -92,7 +92,7 @@ CAUSES: dict[Cause, CauseRow] = {
     Cause.MEMBER_GONE: CauseRow((MemberGone,), NextStep.CLIENT_THREADS),
     Cause.LOCK_STUCK: CauseRow((NotLocked,), NextStep.CLIENT),
     Cause.ROOM_WITHOUT_CONSUMER: CauseRow((RoomWithoutConsumer,), NextStep.CONNECTIONS),
-    Cause.CONFIG_MISSES_QUEUE: CauseRow((NotConfigured,), NextStep.EXPLAIN),
+    Cause.CONFIG_MISSES_QUEUE: CauseRow((NotConfigured, MemberGone), NextStep.EXPLAIN),
     Cause.NO_READ_PERM: CauseRow((Unreadable,), NextStep.ROUTE),  # it shows each broker's permission and address
     Cause.READ_LT_WRITE: CauseRow((Unreadable,), NextStep.ROUTE),
     Cause.UNEXPLAINED: CauseRow((Unexplained,), NextStep.EXPLAIN),
