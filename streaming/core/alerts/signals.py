@@ -41,10 +41,22 @@ def with_candidate(group: Group, alert: Alert, candidate: AlertCandidate) -> Sai
     """The evidence supports the alert. It may fire once that is ripe, or has come again while lists differ."""
     if alert.phase not in PENDING_PHASES:
         return Said(Signal.FOUND)
-    if not candidate.is_ripe and not alert.right_since_ts:
+    if not candidate.is_ripe and not _has_come_again(group, alert):
         return Said(Signal.FOUND)
     held_back = _what_holds_back(group, alert, candidate)
     return Said(Signal.RIPE) if held_back is None else Said(Signal.HELD_BACK, held_back)
+
+
+def _has_come_again(group: Group, alert: Alert) -> bool:
+    """After it looked right for a while. That is as good as holding for long enough.
+
+    But reports from before and after a queue changed hands may look as if nobody owned it. So it must hold if every
+    member has said meanwhile that all is right, and people have been called for the same already.
+    """
+    state, since_ts = group.state, alert.right_since_ts
+    if not since_ts or state.now - since_ts < group.timing.report_max_age_ms:
+        return since_ts > 0
+    return not any(o.fired_ts and (o.topic, o.cause) == (alert.topic, alert.cause) for o in state.alerts)
 
 
 def _what_holds_back(group: Group, alert: Alert, candidate: AlertCandidate) -> AlertReason | None:
