@@ -190,7 +190,9 @@ class Collector:
     def _ask_heartbeats(self, broker_name: str, client_ids: frozenset[str]) -> None:
         before = self._group.alive_twice(broker_name)
         self._take(answers.heartbeats(self._fleet.brokers[broker_name], self._fleet.group, client_ids, self._now()))
-        if self._group.alive_twice(broker_name) - before:
+        alive = self._group.alive_twice(broker_name)
+        self._heartbeats.answered(alive)
+        if alive - before:
             self._follow_ups.second_instance_alive(self._fleet.now)
 
     # --- running info

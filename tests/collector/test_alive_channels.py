@@ -78,6 +78,19 @@ def test_a_broker_is_asked_at_once_and_after_each_heartbeat_until_a_dead_connect
     assert asked({"x": TWICE, "y": TWICE}, range(0, 600, 5)) == [every * n for n in range(TRIES_AT_MOST)]
 
 
+def test_it_is_asked_as_often_again_when_a_connection_stops_or_goes_on() -> None:
+    schedule, lists = HeartbeatSchedule(), {"x": TWICE}
+    assert len(asked(lists, range(0, 600, 5), schedule)) == TRIES_AT_MOST
+    for began, alive, times in [
+        (1_000, frozenset[str](), 0),
+        (2_000, frozenset({"c"}), TRIES_AT_MOST - 1),
+        (3_000, frozenset({"c"}), 0),
+        (4_000, frozenset[str](), TRIES_AT_MOST - 1),
+    ]:
+        schedule.answered(alive)
+        assert len(asked(lists, range(began, began + 600, 5), schedule)) == times
+
+
 def test_one_broker_is_enough_and_another_id_begins_again() -> None:
     schedule = HeartbeatSchedule()
     schedule.listed({"y": TWICE, "z": TWICE})

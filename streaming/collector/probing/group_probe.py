@@ -173,7 +173,9 @@ class GroupProbe:
         )
         before = self._group.alive_twice(broker)
         self._take(answer)
-        if self._group.alive_twice(broker) - before:
+        alive = self._group.alive_twice(broker)
+        self._heartbeats.answered(alive)
+        if alive - before:
             self._follow_ups.second_instance_alive(self._view.clock.steady_ms())
 
     async def _ask_offsets(self) -> None:

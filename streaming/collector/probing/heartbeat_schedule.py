@@ -1,6 +1,6 @@
 """When a broker is asked which connections of a client id that it lists twice have sent heartbeats.
 
-At once, and again when each client must have sent another heartbeat.
+At once, and again when each client must have sent another heartbeat: until that is settled.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,6 +18,7 @@ class HeartbeatSchedule:
         self._broker = ""
         self._asked_ts = 0
         self._tries = 0
+        self._alive: frozenset[str] = frozenset()
 
     def listed(self, lists: Mapping[str, Iterable[str]]) -> None:
         """The members that brokers list, by broker, of those that answer."""
@@ -35,3 +36,11 @@ class HeartbeatSchedule:
         self._asked_ts = now
         self._tries += 1
         return self._broker, self._twice[self._broker]
+
+    def answered(self, alive: frozenset[str]) -> None:
+        """Under which of the ids two connections are alive. If that changes, it is asked as often again.
+
+        So a connection that has stopped is either dropped meanwhile, or seen to go on.
+        """
+        if alive != self._alive:
+            self._alive, self._tries = alive, 1
