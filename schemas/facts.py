@@ -116,8 +116,8 @@ class QueueFact(Payload, frozen=True, kw_only=True):
 
 
 class AlertQueue(Struct, frozen=True):
-    """A queue of an alert, as in ``QueueFact``. ``waiting``: messages not consumed, by the broker's offsets; None: no
-    offsets are known.
+    """A queue of an alert, as in ``QueueFact``. ``waiting``: messages not consumed, by the broker's offsets, which were
+    read at ``read_ts``; None: no offsets are known. Older facts have no ``read_ts``.
     """
 
     broker_name: str
@@ -125,6 +125,7 @@ class AlertQueue(Struct, frozen=True):
     owners: tuple[str, ...] = ()
     expected: tuple[str, ...] | None = None
     waiting: int | None = None
+    read_ts: int | None = None
 
 
 class AlertClient(Struct, frozen=True):
@@ -157,13 +158,18 @@ class AlertChange(Struct, frozen=True):
 
 
 class AlertFact(Payload, frozen=True, kw_only=True):
-    """An alert changed its state, or the queues, cause or severity of an open alert changed. ``reason`` says which.
+    """An alert changed its state, or the queues, cause or severity of an open alert changed, or how much waits in them.
+
+    ``reason`` says which.
 
     ``active_ts``: when it became pending; ``fired_ts``: when it began to fire; ``resolved_ts``: when it was resolved.
     ``since_ts``: since when the first of its queues has had the finding. ``stale``: evidence that could resolve it is
     missing. ``clients`` (at most 20) and ``changes`` (at most 10, the newest last) are what a page shows. ``waiting``:
-    messages not consumed in its queues, by the brokers' offsets; the oldest of them was stored after ``oldest_ts``.
-    ``observed`` is the evidence; ``evidence`` is the same as an English sentence in facts of evenkeel 0.1, else empty.
+    messages not consumed in its queues, by the brokers' offsets, the oldest of which were read at ``read_ts``. The
+    oldest of these messages was stored after ``oldest_ts``. ``observed`` is the evidence, of ``seen_ts``, when it last
+    supported the alert; ``evidence`` is the same as an English sentence in facts of evenkeel 0.1, else empty.
+    ``kept_open``: the reason why it is open though its queues have looked right since ``right_since_ts``. Older facts
+    have none of ``read_ts``, ``seen_ts``, ``kept_open`` and ``right_since_ts``.
     """
 
     fact: ClassVar[str] = "alert"
@@ -185,6 +191,10 @@ class AlertFact(Payload, frozen=True, kw_only=True):
     waiting: int | None = None
     oldest_ts: int | None = None
     observed: Observed | None = None
+    read_ts: int | None = None
+    seen_ts: int | None = None
+    kept_open: str | None = None
+    right_since_ts: int | None = None
 
 
 class MembershipFact(Payload, frozen=True, kw_only=True):

@@ -144,8 +144,9 @@ ALERTS = Table(
         Column(
             "queues",
             "ARRAY<STRUCT<broker_name:STRING,queue_id:INT,actual_owners:ARRAY<STRING>,expected_owners:ARRAY<STRING>,"
-            "waiting:BIGINT>>",
-            "message queues that the alert is about; waiting: number of messages not consumed, null: not known",
+            "waiting:BIGINT,read_time:TIMESTAMP>>",
+            "message queues that the alert is about; waiting: number of messages not consumed, by offsets that were"
+            " read at read_time; null: not known",
         ),
         Column(
             "clients",
@@ -160,8 +161,20 @@ ALERTS = Table(
             " route_changed, broker_lost or broker_returned; subject: a client id, a topic or a broker's name",
         ),
         Column("waiting", "BIGINT", "number of messages not consumed in its queues; null: not known"),
+        Column(
+            "read_time",
+            "TIMESTAMP",
+            "when the oldest of the offsets behind waiting were read; null: not known, or a row of an older evenkeel",
+        ),
         Column("oldest_time", "TIMESTAMP", "the oldest message not consumed was stored after this; null: not known"),
         Column("since_time", "TIMESTAMP", "since when the first of its queues has had the finding"),
+        Column("seen_time", "TIMESTAMP", "when evidence last supported it; null in rows of an older evenkeel"),
+        Column(
+            "kept_open",
+            "STRING",
+            "the reason why it is open though its queues have looked right since right_since_time; null: they do not",
+        ),
+        Column("right_since_time", "TIMESTAMP", "since when its queues have looked right; null: they do not"),
         Column("active_time", "TIMESTAMP", "when the alert became pending"),
         Column("fired_time", "TIMESTAMP", "when the alert began to fire; null: it has not fired"),
         Column("resolved_time", "TIMESTAMP", "when the alert was resolved; null: it is open"),

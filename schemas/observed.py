@@ -2,7 +2,7 @@
 
 The detector fills these in and writes no sentences; ``streaming.notices`` makes sentences of them, in English and
 Chinese. An alert carries one :class:`Observed`, in which every kind of evidence has a field and most fields are null.
-SQL reads ``observed.member_gone.clients.client_ids``. Durations are milliseconds, as of the time of the fact.
+SQL reads ``observed.member_gone.clients.client_ids``. Durations are milliseconds, as of the fact's ``seen_ts``.
 """
 
 from collections.abc import Iterable

@@ -5,6 +5,7 @@ from schemas.reasons import ReasonKind
 from streaming.core.alerts.deploy_wait import note_mismatch
 from streaming.core.alerts.lifecycle import update_alerts
 from streaming.core.alerts.phases import PENDING_PHASES
+from streaming.core.alerts.waiting import may_have_news
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.observation import observe
 from streaming.core.finding_kinds import RIGHT
@@ -26,7 +27,7 @@ def evaluate(group: Group, before: int) -> None:
     If the evaluation raises, a fact says so, the group is UNKNOWN until it succeeds again, and other groups go on.
     """
     state = group.state
-    if state.now < state.evaluation_due_ts and not _is_evidence_too_old(group):
+    if state.now < state.evaluation_due_ts and not _is_evidence_too_old(group) and not may_have_news(group):
         return
     try:
         _evaluate(group, before)

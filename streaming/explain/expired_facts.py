@@ -109,6 +109,7 @@ _FIELD_OF = {
     "expected_owners": "expected",
     "start_times": "start_ts",
     "answered_time": "answered_ts",
+    "read_time": "read_ts",
     "change_time": "ts",
 }
 _IF_NULL: dict[str, Any] = {"owners": [], "queues": [], "counts": [], "evidence": "", "since_ts": 0, "active_ts": 0}
@@ -121,6 +122,9 @@ ALERT_ROWS = Source(
         "resolved_ts": "resolved_time",
         "since_ts": "since_time",
         "oldest_ts": "oldest_time",
+        "read_ts": "read_time",
+        "seen_ts": "seen_time",
+        "right_since_ts": "right_since_time",
     },
 )
 STATUS_ROWS = Source(GROUP_STATUS, GroupFact, {"counts": "finding_counts"})

@@ -16,6 +16,7 @@ WHY: dict[str, str] = {
     AlertReason.QUEUES_CHANGED: "the same alert with other queues, so no new page",
     AlertReason.CAUSE_CHANGED: "the same alert with another cause, so no new page",
     AlertReason.SEVERITY_CHANGED: "the same alert with another severity",
+    AlertReason.WAITING_CHANGED: "the same alert with another number of messages that wait",
     AlertReason.EVIDENCE_LOST: "what would decide it is not known now, which never resolves an alert",
     AlertReason.EVIDENCE_BACK: "it is seen again, and still found",
     AlertReason.COMES_AND_GOES: (

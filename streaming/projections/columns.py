@@ -147,6 +147,7 @@ def _alert_queue(queue: dict[str, Any], kind: str) -> dict[str, Any]:
         "actual_owners": owners if owners or kind in NOBODY.to_pylist() else None,
         "expected_owners": queue["expected"],
         "waiting": queue["waiting"],
+        "read_time": _micros(queue["read_ts"]),
     }
 
 
@@ -194,8 +195,10 @@ SOURCES: dict[str, Source] = {
     "alerts": Source(
         (AlertFact,),
         _fields("alert", "kind", "fingerprint", "state", "severity", "cause", "observed", "reason", "stale", "waiting")
+        | _fields("alert", "kept_open")
         | _times("alert", active_time="active_ts", fired_time="fired_ts", resolved_time="resolved_ts")
-        | _times("alert", since_time="since_ts", oldest_time="oldest_ts")
+        | _times("alert", since_time="since_ts", oldest_time="oldest_ts", read_time="read_ts", seen_time="seen_ts")
+        | _times("alert", right_since_time="right_since_ts")
         | {"evidence": _filled("alert.evidence"), "queues": _structs("queues", "queues", _alert_queue)}
         | {"clients": _structs("clients", "clients", _alert_client)}
         | {"changes": _structs("changes", "changes", _alert_change)},

@@ -32,7 +32,7 @@ from schemas.events import (
 )
 from schemas.facts import AlertFact, Fact, GroupFact, Payload, QueueFact
 from schemas.identity import MessageQueue
-from streaming.core.alerts.phases import STATES, Phase
+from streaming.core.alerts.phases import STATES, AlertReason, Phase
 from streaming.core.allocation import AllocationError, Averagely, Strategy, sort_client_ids, sort_queues
 from streaming.core.settings import Settings
 from streaming.core.shard import Record
@@ -459,11 +459,13 @@ class Fleet:
         return {queue: payload.finding for queue, payload in sorted(newest.items()) if payload.present}
 
     def alerts(self, kind: str | None = None, topic: str | None = None) -> list[tuple[float, str, str]]:
-        """(second, state, reason) of every alert fact."""
+        """(second, state, reason) of every alert fact that says more than a new number of messages."""
         return [
             ((fact.ts - T0) / 1000, fact.payload.state, fact.payload.reason)
             for fact in self.told(AlertFact)
-            if kind in (None, fact.payload.kind) and topic in (None, fact.topic)
+            if kind in (None, fact.payload.kind)
+            and topic in (None, fact.topic)
+            and fact.payload.reason != AlertReason.WAITING_CHANGED
         ]
 
     def alert(self, kind: str, topic: str | None = "T") -> AlertFact:

@@ -1,18 +1,17 @@
-"""What an alert fact says beside its finding: its clients, the changes shortly before, the messages that wait."""
+"""What an alert fact says beside its finding: its queues, its clients, the changes shortly before."""
 
 from collections import Counter
 from collections.abc import Iterable
 
-from schemas.facts import AlertChange, AlertClient, AlertQueue, Kind
+from schemas.facts import AlertChange, AlertClient, AlertQueue
 from schemas.identity import is_retry_topic
-from schemas.observed import counted
+from streaming.core.alerts.waiting import waiting_in
 from streaming.core.evidence.group_evidence import GroupEvidence, shown
 from streaming.core.findings.verdict import Verdict
 from streaming.core.intake.client_reports import addresses_of
 from streaming.core.intake.membership import is_listed
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert, Client, HeartbeatProfile, RunningProfile
-from streaming.core.state.queue_state import Queue
 
 CLIENTS_AT_MOST = 20
 CHANGES_AT_MOST = 10
@@ -31,24 +30,8 @@ def _queue(evidence: GroupEvidence, index: int, verdict: Verdict | None) -> Aler
     queue = group.message_queue(index)
     owners = () if verdict is None else group.client_ids(verdict.owners)
     expected = None if verdict is None or verdict.expected is None else group.client_ids(verdict.expected)
-    waiting = _waiting(evidence, group.state.queues[index])
-    return AlertQueue(queue.broker_name, queue.queue_id, owners, expected, waiting)
-
-
-def _waiting(evidence: GroupEvidence, queue: Queue) -> int | None:
-    """Broadcasting clients keep their offsets to themselves."""
-    if not queue.progress_ts or not evidence.commits_to_brokers:
-        return None
-    return counted(max(0, queue.consumer_lag))
-
-
-def waiting_of(evidence: GroupEvidence, alert: Alert) -> tuple[int | None, int | None]:
-    """Messages not consumed, and after when the oldest of them came; each None where it is not known."""
-    every = evidence.group.state.queues
-    queues = every if alert.kind == Kind.NO_MEMBERS else [every[index] for index in alert.queues]
-    known = [waiting for queue in queues if (waiting := _waiting(evidence, queue)) is not None]
-    dated = [queue.consumed_ts for queue in queues if queue.consumed_ts]
-    return (counted(sum(known)) if known else None), min(dated, default=None)
+    waiting = waiting_in(evidence, group.state.queues[index])
+    return AlertQueue(queue.broker_name, queue.queue_id, owners, expected, waiting.messages, waiting.read_ts)
 
 
 def clients_of(

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from schemas.facts import AlertFact, AlertState
 from schemas.observed import Observed, observed
 from streaming.core.alerts.candidates import AlertCandidate, candidates_of_group, candidates_of_queues
-from streaming.core.alerts.details import changes_of, clients_of, queues_of, waiting_of
+from streaming.core.alerts.details import changes_of, clients_of, queues_of
 from streaming.core.alerts.flapping import comes_and_goes, note_end, times_before
 from streaming.core.alerts.phases import STATES, AlertReason, Phase, Signal, after
 from streaming.core.alerts.signals import Judged, Said, is_undecided, with_candidate, without_candidate
+from streaming.core.alerts.waiting import has_news, note_told, waiting_of
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import BY_OFFSETS, WRONG_OWNERS
 from streaming.core.findings.group_finding import GroupFinding
@@ -50,6 +51,9 @@ def update_alerts(
     for (topic, kind), candidate in candidates.items():
         if (topic, kind) not in known:
             _begin(group, topic, kind, candidate, at)
+    for alert in group.state.alerts:
+        if has_news(group, alert, waiting_of(evidence, alert)):
+            _emit(group, alert, AlertReason.WAITING_CHANGED, at)
 
 
 def end_forgotten(group: Group, who: str) -> None:
@@ -131,6 +135,7 @@ def _move(group: Group, alert: Alert, said: Said, at: Judged) -> None:
         return
     alert.phase = transition.to.value
     reason = transition.reason or said.reason
+    alert.kept_open = reason.value if reason is not None and transition.to is Phase.KEPT_OPEN else ""
     if reason is AlertReason.HELD_LONG_ENOUGH:
         alert.fired_ts = group.state.now
         alert.times = 1 + times_before(group, alert)
@@ -152,7 +157,8 @@ def _observed(alert: Alert) -> Observed:
 def _emit(group: Group, alert: Alert, reason: AlertReason, at: Judged, was_stale: bool = False) -> None:
     """``was_stale``: the alert was stale before it ended; its last fact then says so, too."""
     state, phase = group.state, Phase(alert.phase)
-    waiting, oldest_ts = waiting_of(at.evidence, alert)
+    waiting = waiting_of(at.evidence, alert)
+    note_told(group, alert, waiting)
     is_resolved = STATES[phase] is AlertState.RESOLVED
     group.emit(
         AlertFact(
@@ -171,8 +177,12 @@ def _emit(group: Group, alert: Alert, reason: AlertReason, at: Judged, was_stale
             since_ts=alert.since_ts,
             clients=clients_of(group, alert, at.verdicts, alert.clients),
             changes=changes_of(group, alert),
-            waiting=waiting,
-            oldest_ts=oldest_ts,
+            waiting=waiting.messages,
+            oldest_ts=waiting.oldest_ts,
+            read_ts=waiting.read_ts,
+            seen_ts=alert.seen_ts or None,
+            kept_open=alert.kept_open or None,
+            right_since_ts=alert.right_since_ts or None,
         ),
         alert.topic or None,
     )

@@ -46,6 +46,7 @@ class AlertReason(Word):
     QUEUES_CHANGED = "queues_changed"
     CAUSE_CHANGED = "cause_changed"
     SEVERITY_CHANGED = "severity_changed"
+    WAITING_CHANGED = "waiting_changed"
     EVIDENCE_LOST = "evidence_lost"
     EVIDENCE_BACK = "evidence_back"
     COMES_AND_GOES = "comes_and_goes"

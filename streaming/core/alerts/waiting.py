@@ -1,0 +1,78 @@
+"""How many messages wait in an alert's queues, read when, and whether an open alert must say so anew."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from schemas.facts import Kind
+from schemas.observed import counted
+from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import Alert
+from streaming.core.state.queue_state import Queue
+
+NOT_KNOWN = -1
+CHANGED_SHARE = 0.1  # of the number that the newest fact says
+
+
+class Waiting(NamedTuple):
+    """``messages`` that are not consumed, by offsets of which the oldest were read at ``read_ts``.
+
+    The oldest message was stored after ``oldest_ts``. None: not known. Times are epoch ms.
+    """
+
+    messages: int | None
+    read_ts: int | None
+    oldest_ts: int | None
+
+
+def waiting_in(evidence: GroupEvidence, queue: Queue) -> Waiting:
+    """Broadcasting clients keep their offsets to themselves."""
+    if not queue.progress_ts or not evidence.commits_to_brokers:
+        return Waiting(None, None, None)
+    return Waiting(counted(max(0, queue.consumer_lag)), queue.progress_ts, queue.consumed_ts or None)
+
+
+def waiting_of(evidence: GroupEvidence, alert: Alert) -> Waiting:
+    """Of all queues of the alert."""
+    known = [waiting_in(evidence, queue) for queue in _queues(evidence.group, alert)]
+    messages = [one.messages for one in known if one.messages is not None]
+    return Waiting(
+        counted(sum(messages)) if messages else None,
+        min((one.read_ts for one in known if one.read_ts is not None), default=None),
+        min((one.oldest_ts for one in known if one.oldest_ts is not None), default=None),
+    )
+
+
+def note_told(group: Group, alert: Alert, waiting: Waiting) -> None:
+    """A fact of the alert says this now."""
+    alert.told_ts = group.state.now
+    alert.told_waiting = NOT_KNOWN if waiting.messages is None else waiting.messages
+
+
+def has_news(group: Group, alert: Alert, waiting: Waiting) -> bool:
+    """Whether an open alert must say anew what waits: the number has changed, or what was said of it is old."""
+    return waiting.messages is not None and _may_have_news(group, alert, waiting.messages)
+
+
+def may_have_news(group: Group) -> bool:
+    """Whether that may be so of an alert. Then a group at rest is evaluated, though all else is as it was."""
+    return any(
+        _may_have_news(group, alert, sum(max(0, queue.consumer_lag) for queue in _queues(group, alert)))
+        for alert in group.state.alerts
+        if group.state.now - alert.told_ts >= group.timing.tell_waiting_ms
+    )
+
+
+def _may_have_news(group: Group, alert: Alert, messages: int) -> bool:
+    silent_ms = group.state.now - alert.told_ts
+    if silent_ms < group.timing.tell_waiting_ms:
+        return False
+    if not any(queue.progress_ts > alert.told_ts for queue in _queues(group, alert)):
+        return False  # no offsets have been read since
+    has_changed = abs(messages - alert.told_waiting) > CHANGED_SHARE * max(0, alert.told_waiting)
+    return has_changed or silent_ms >= group.timing.repeat_waiting_ms
+
+
+def _queues(group: Group, alert: Alert) -> Iterable[Queue]:
+    every = group.state.queues
+    return every if alert.kind == Kind.NO_MEMBERS else [every[index] for index in alert.queues]
