@@ -15,7 +15,7 @@ from streaming.snapshots.group_lines import ALERT_STYLES, NOT_JUDGED, finding_ti
 from streaming.snapshots.lines import DEEPER, INDENT, Line, paragraph, without_control_characters
 from streaming.wording.lists import joined
 from streaming.wording.names import cut
-from streaming.wording.numbers import counted
+from streaming.wording.numbers import age, counted
 from streaming.wording.times import moment
 
 
@@ -75,8 +75,19 @@ def _alerts(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
         title = finding_title(alert.kind, alert.topic, alert.queues)
         yield from paragraph(f"{state} {alert.severity}: {title}", width, "", ALERT_STYLES.get(alert.state, ""))
         evidence = in_english(alert.observed, when.clock) if alert.observed else alert.evidence
-        yield from paragraph(joined(alert.cause, evidence), width, INDENT, "")
+        yield from paragraph(joined(alert.cause, f"at {when.clock(alert.seen_ts)}: {evidence}"), width, INDENT, "")
+        yield from paragraph(_waiting(alert, when), width, INDENT, "")
         yield from _steps(alert, when, width)
+
+
+def _waiting(alert: ExplainedAlert, when: Moment) -> str:
+    """How much waits in its queues, as of when it was read."""
+    if not alert.waiting or alert.read_ts is None:
+        return ""
+    oldest = ""
+    if alert.oldest_ts is not None:
+        oldest = f", the oldest since {when.clock(alert.oldest_ts)} ({age(alert.read_ts - alert.oldest_ts)} by then)"
+    return f"at {when.clock(alert.read_ts)}: {counted(alert.waiting, 'message')} waiting in its queues{oldest}"
 
 
 def _steps(alert: ExplainedAlert, when: Moment, width: int) -> Iterator[Line]:

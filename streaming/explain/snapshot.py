@@ -45,7 +45,12 @@ class AlertStep(Struct, frozen=True):
 
 
 class ExplainedAlert(Struct, frozen=True):
-    """One that is open, or was within the last hour; ``transitions`` since it was found, oldest first."""
+    """One that is open, or was within the last hour; ``transitions`` since it was found, oldest first.
+
+    ``evidence`` and ``observed`` are as of ``seen_ts``, ``waiting`` is as of ``read_ts``: messages that are not
+    consumed, of which the oldest was stored after ``oldest_ts``; None: not known. Facts that only say anew how much
+    waits are no transitions.
+    """
 
     fingerprint: str
     topic: str | None
@@ -58,6 +63,10 @@ class ExplainedAlert(Struct, frozen=True):
     stale: bool
     queues: tuple[QueueName, ...]
     transitions: tuple[AlertStep, ...]
+    seen_ts: int
+    waiting: int | None
+    read_ts: int | None
+    oldest_ts: int | None
 
 
 class UnalertedQueues(Struct, frozen=True):

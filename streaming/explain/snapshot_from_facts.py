@@ -186,7 +186,12 @@ def _alert(life: list[tuple[Fact, AlertFact]]) -> ExplainedAlert:
         tuple(
             AlertStep(f.ts, t.state, t.reason, why_of(t.reason), t.severity, t.cause, len(t.queues), t.stale)
             for f, t in life
+            if t.reason != AlertReason.WAITING_CHANGED
         ),
+        fact.ts if alert.seen_ts is None else alert.seen_ts,
+        alert.waiting,
+        None if alert.waiting is None else alert.read_ts or fact.ts,
+        alert.oldest_ts,
     )
 
 

@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import tzinfo
 
-from schemas.facts import AlertClient, AlertQueue, AlertState, Cause, Kind, Severity
+from schemas.facts import AlertClient, AlertQueue, AlertState, Cause, Kind
 from streaming.core.alerts.phases import AlertReason
+from streaming.notices.affected import queues_by_kind, seen_ts, waiting_in
 from streaming.notices.evidence import evidence_of
 from streaming.notices.language import Language
 from streaming.notices.notice import OpenAlert
@@ -19,7 +20,6 @@ NAMES_AT_MOST = 3
 RANGES_WIDTH = 120
 EVIDENCE_WIDTH = 1000
 KINDS_AT_MOST = 3
-WORST_FIRST = [severity.value for severity in Severity]
 
 
 def shown(name: str) -> str:
@@ -30,22 +30,10 @@ def shown(name: str) -> str:
     return cut_middle(text, NAME_WIDTH)
 
 
-def worst_first(alerts: Iterable[OpenAlert]) -> list[OpenAlert]:
-    return sorted(
-        alerts, key=lambda a: (_rank(a.fact.severity), -len(a.fact.queues), a.group, a.topic or "", a.fact.kind)
-    )
-
-
-def _rank(severity: str) -> int:
-    return WORST_FIRST.index(severity) if severity in WORST_FIRST else len(WORST_FIRST)
-
-
 def what_is_wrong(alerts: Sequence[OpenAlert], words: Language) -> str:
-    """``4 queues consumed twice, 2 queues consumed by nobody``: each kind once, the worst first."""
-    kinds: Counter[str] = Counter()
-    for alert in worst_first(alerts):
-        kinds[alert.fact.kind] += len(alert.fact.queues)
-    return words.comma.join(words.kind(shown(kind), queues) for kind, queues in list(kinds.items())[:KINDS_AT_MOST])
+    """``4 queues consumed twice, 2 queues consumed by nobody``: each kind and each queue once, the worst first."""
+    kinds = list(queues_by_kind(alerts).items())[:KINDS_AT_MOST]
+    return words.comma.join(words.kind(shown(kind), queues) for kind, queues in kinds)
 
 
 def alert_line(alert: OpenAlert, words: Language, now: int) -> str:
@@ -59,13 +47,17 @@ def alert_line(alert: OpenAlert, words: Language, now: int) -> str:
 
 def stale_words(alert: OpenAlert, words: Language, now: int) -> str:
     """That what would decide it is not known now, or why it stays open though it is right for now; mostly empty."""
+    fact = alert.fact
+    if fact.state == AlertState.RESOLVED:
+        return ""
     kept_open = {
         AlertReason.COMES_AND_GOES.value: words.at_rest,
         AlertReason.LISTS_DIFFER.value: words.lists_differ,
     }
-    template = kept_open.get(alert.fact.reason) or (words.stale if alert.fact.stale else "")
-    is_open = alert.fact.state != AlertState.RESOLVED
-    return template.format(since=clock(alert.ts, now), age=words.lasting(now - alert.ts)) if is_open else ""
+    template, since_ts = kept_open.get(fact.kept_open or fact.reason, ""), fact.right_since_ts or alert.ts
+    if not template and fact.stale:
+        template, since_ts = words.stale, seen_ts(alert)
+    return template.format(since=clock(since_ts, now), age=words.lasting(now - since_ts))
 
 
 def queue_lines(queues: Iterable[AlertQueue], kind: str, words: Language) -> Iterator[str]:
@@ -118,19 +110,23 @@ def about(names: Iterable[str | None], words: Language, docs: str) -> str | None
 
 def evidence_line(alert: OpenAlert, words: Language, now: int) -> str:
     said = evidence_of(alert.fact, words.evidence, lambda ts: clock(ts, now))
-    return words.evidence_line.format(evidence=cut(plain(said), EVIDENCE_WIDTH))
+    return words.evidence_line.format(evidence=cut(plain(said), EVIDENCE_WIDTH), time=clock(seen_ts(alert), now))
 
 
 def waiting_line(alerts: Sequence[OpenAlert], words: Language, now: int) -> str | None:
-    """How many messages wait in the queues of the alerts; None where it is not known, or none do."""
-    known = [alert.fact.waiting for alert in alerts if alert.fact.waiting is not None]
-    dated = [alert.fact.oldest_ts for alert in alerts if alert.fact.oldest_ts is not None and alert.fact.waiting]
-    if not sum(known):
+    """How many messages wait in the queues of the alerts, and when that was read; the age of the oldest is as of then.
+
+    None where it is not known, or none do.
+    """
+    waiting = waiting_in(alerts)
+    if waiting is None or not waiting.messages:
         return None
     oldest = ""
-    if dated:
-        oldest = words.oldest.format(since=clock(min(dated), now), age=words.lasting(now - min(dated)))
-    return words.waiting_line.format(messages=words.messages(sum(known)), oldest=oldest)
+    if waiting.oldest_ts is not None:
+        age = words.lasting(waiting.read_ts - waiting.oldest_ts)
+        oldest = words.oldest.format(since=clock(waiting.oldest_ts, now), age=age)
+    messages, time = words.messages(waiting.messages), clock(waiting.read_ts, now)
+    return words.waiting_line.format(messages=messages, time=time, oldest=oldest)
 
 
 def client_lines(alerts: Sequence[OpenAlert], words: Language, now: int) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from schemas.facts import Kind
+from streaming.notices.affected import worst_first
 from streaming.notices.chinese import CHINESE
 from streaming.notices.commands import Command, inspect_command, next_command, silence_command
 from streaming.notices.english import ENGLISH
@@ -33,7 +34,6 @@ from streaming.notices.page_parts import (
     since,
     waiting_line,
     what_is_wrong,
-    worst_first,
 )
 from streaming.wording.names import cut, plain
 from streaming.wording.times import clock

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from schemas.facts import AlertFact, Fact, Kind
+from streaming.core.alerts.phases import AlertReason
 from streaming.notices.evidence_english import english_evidence
 from streaming.wording.lists import grouped
 from streaming.wording.names import named
@@ -19,8 +20,12 @@ class AlertTransition(NamedTuple):
 
 
 def transitions(facts: Iterable[Fact]) -> list[AlertTransition]:
-    """Those among facts, in the order of their times."""
-    found = [AlertTransition(fact, fact.payload) for fact in facts if isinstance(fact.payload, AlertFact)]
+    """Those among facts, in the order of their times; that more or less waits is none."""
+    found = [
+        AlertTransition(fact, fact.payload)
+        for fact in facts
+        if isinstance(fact.payload, AlertFact) and fact.payload.reason != AlertReason.WAITING_CHANGED
+    ]
     return sorted(found, key=lambda t: (t.fact.ts, t.fact.cluster, t.fact.group, t.fact.seq))
 
 

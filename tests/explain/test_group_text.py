@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from schemas.facts import Fact
+from schemas.observed import Stall, observed
 from schemas.reasons import ReasonDetails
 from streaming.cli import main
 from streaming.explain.group_text import lines_of
@@ -127,3 +128,23 @@ def test_the_command_prints_a_page_or_json(tmp_path: Path, capsys: pytest.Captur
     assert "the newest fact is of" in capsys.readouterr().out
     assert main(["explain", group, "--tables", str(tmp_path), "--at", "1999-12-31T00:00:00Z"]) == 2
     assert "nothing was known" in capsys.readouterr().err
+
+
+def test_a_number_that_was_read_long_ago_has_the_time_of_its_reading() -> None:
+    g = Teller()
+    waits = {"waiting": 268, "read_ts": T0 + 20_000, "oldest_ts": T0 - 40_000, "seen_ts": T0 + 15_000}
+    stall = observed(Stall(waiting=268, stalled_ms=60_000, by_pull_offset=True))
+    g.alert(21, "firing", "held_long_enough", observed=stall, **waits)
+    shown = " ".join(page(g.facts, T0 + 1_160_000).split())
+    assert "at 16:58:18: 268 messages wait, none pulled for 60 s" in shown
+    assert "at 16:58:23: 268 messages waiting in its queues, the oldest since 16:57:23 (60 s by then)" in shown
+
+
+def test_news_of_how_much_waits_are_no_step_of_an_alert() -> None:
+    g = Teller()
+    g.alert(0, "pending", "found")
+    g.alert(5, "firing", "held_long_enough", waiting=268, read_ts=T0)
+    g.alert(65, "firing", "waiting_changed", waiting=3_525, read_ts=T0 + 60_000)
+    (alert,) = snapshot_of(g.facts).alerts
+    assert [step.reason for step in alert.transitions] == ["found", "held_long_enough"]
+    assert (alert.waiting, alert.read_ts) == (3_525, T0 + 60_000)

@@ -11,14 +11,14 @@ from streaming.notices import MonitorTrouble, Notice, OpenAlert
 
 SINCE = 1_763_744_283_000  # 2025-11-21 16:58:03 UTC
 NOW = SINCE + 300_000
-WAITS: dict[str, Any] = {"waiting": 12_345, "oldest_ts": SINCE - 60_000}
+WAITS: dict[str, Any] = {"waiting": 12_345, "read_ts": SINCE + 20_000, "oldest_ts": SINCE - 60_000}
 A, B, C = "10.0.0.5@4711#88123", "10.0.0.6@4712#99321", "10.0.0.7@4713#11987"
 
 
 def queues(
     *ids: int, broker: str = "broker-a", owners: tuple[str, ...] = (), expected: tuple[str, ...] | None = (A,)
 ) -> tuple[AlertQueue, ...]:
-    return tuple(AlertQueue(broker, queue_id, owners, expected, 25) for queue_id in ids)
+    return tuple(AlertQueue(broker, queue_id, owners, expected) for queue_id in ids)
 
 
 def client(client_id: str, port: int, **said: Any) -> AlertClient:
@@ -37,6 +37,7 @@ def alert(kind: str, cause: str | None, *parts: o.Part, group: str = "orders", *
     known: dict[str, Any] = {
         "fingerprint": f"{group}/{topic}/{kind}", "state": "firing", "severity": "critical", "queues": (),
         "reason": "held_long_enough", "active_ts": SINCE + 20_000, "fired_ts": SINCE + 25_000, "since_ts": SINCE,
+        "seen_ts": SINCE + 25_000,
     }  # fmt: skip
     fact = AlertFact(kind=kind, cause=cause, observed=o.observed(*parts), **{**known, **more})
     return OpenAlert("prod", group, topic, SINCE + 25_000, 17, fact)
@@ -200,7 +201,7 @@ def _by_cause() -> dict[str, Notice]:
 
 def _by_kind() -> dict[str, Notice]:
     turns = ("joined", "left")
-    waits: dict[str, Any] = {"waiting": 980, "oldest_ts": SINCE - 60_000}
+    waits: dict[str, Any] = {"waiting": 980, "read_ts": SINCE + 20_000, "oldest_ts": SINCE - 60_000}
     return {
         "SLOW_CONSUMER": notice(
             alert("SLOW_CONSUMER", None, o.Unconsumed(unconsumed_ms=95_000), severity="warning",

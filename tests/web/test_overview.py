@@ -3,6 +3,7 @@
 import pytest
 
 from schemas.facts import AlertFact, AlertQueue, Fact, GroupFact
+from streaming.notices.affected import Waiting
 from streaming.web.views.known import Known
 from streaming.web.views.overview import ROWS_A_PAGE, RankedGroups, Wanted
 from tests.web.made_tables import health_of
@@ -18,11 +19,18 @@ def status(group: str, word: str, seq: int = 0, ts: int = NOW, cluster: str = "c
 
 
 def alert(
-    group: str, state: str, severity: str, queues: int, seq: int = 1, kind: str = "ORPHANED", **more: int
+    group: str,
+    state: str,
+    severity: str,
+    queues: int,
+    seq: int = 1,
+    kind: str = "ORPHANED",
+    each: int | None = None,
+    **more: int,
 ) -> Fact:
     payload = AlertFact(
         fingerprint=f"{group}-{kind}", state=state, severity=severity, kind=kind, cause="MEMBER_GONE", reason="found",
-        queues=tuple(AlertQueue("a", number) for number in range(queues)), active_ts=NOW - 60_000, **more,
+        queues=tuple(AlertQueue("a", number, waiting=each) for number in range(queues)), active_ts=NOW - 60_000, **more,
     )  # fmt: skip
     return Fact(seq, "c", group, "T", NOW, payload)
 
@@ -95,11 +103,35 @@ def test_since_when_and_how_much_waits() -> None:
         alert("g", "firing", "warning", 1, 4, kind="MISPLACED", waiting=5),
     ]  # fmt: skip
     (row,) = RankedGroups(known(*facts), NOW).overview(Wanted(), NOW).rows
-    assert (row.since_ts, row.longer, row.lag) == (NOW - 60_000, False, 7)
+    assert (row.since_ts, row.longer, row.lag) == (NOW - 60_000, False, Waiting(7, NOW, None))
     (row,) = RankedGroups(known(*facts[:3]), NOW).overview(Wanted(), NOW).rows
     assert (row.since_ts, row.longer, row.lag) == (NOW - 300_000, False, None)
     (row,) = RankedGroups(known(*facts[1:3]), NOW).overview(Wanted(), NOW).rows
     assert (row.since_ts, row.longer) == (NOW - 300_000, True)
+
+
+def test_numbers_of_now_come_before_numbers_that_were_read_long_ago() -> None:
+    def waits(group: str, seq: int, messages: int, read_ts: int) -> Fact:
+        return alert(group, "firing", "critical", 1, seq, waiting=messages, read_ts=read_ts)
+
+    facts = [
+        waits("grows", 1, 268, NOW - 1_140_000), waits("grows", 2, 3_525, NOW - 20_000),
+        waits("old", 1, 9_000, NOW - 1_140_000), waits("other", 1, 300, NOW - 30_000),
+        alert("unknown", "firing", "critical", 1),
+    ]  # fmt: skip
+    assert names(facts, sort="lag") == ["grows", "other", "old", "unknown"]
+    row = RankedGroups(known(*facts), NOW).overview(Wanted(sort="lag"), NOW).rows[0]
+    assert (row.lag, row.lag_is_old) == (Waiting(3_525, NOW - 20_000, None), False)
+
+
+def test_messages_of_a_queue_that_two_alerts_name_are_counted_once() -> None:
+    both = [
+        alert("g", "firing", "critical", 4, seq, kind=kind, waiting=40, each=10)
+        for seq, kind in ((1, "ORPHANED"), (2, "STALLED"))
+    ]
+    row = RankedGroups(known(*both), NOW).overview(Wanted(), NOW).rows[0]
+    assert row.lag is not None
+    assert row.lag.messages == 40
 
 
 def test_what_is_not_seen_any_more_is_said_to_be_old() -> None:

@@ -51,6 +51,22 @@ def test_what_is_found_of_a_group_is_said_in_words(app: Starlette) -> None:
     assert "3 queues consumed twice · 3 queues consumed by nobody" in text_of(ask(app, ORDERS))
 
 
+@pytest.mark.parametrize(("language", "said"), [("en", r"at \d\d:\d\d:\d\d"), ("zh", r"\d\d:\d\d:\d\d 时")])
+def test_every_number_of_messages_and_all_evidence_has_the_time_at_which_it_was_read(
+    app: Starlette, watch: Watch, language: str, said: str
+) -> None:
+    alert = the_alert(watch, "ORPHANED")
+    assert alert.fact.waiting
+    number = f"{alert.fact.waiting:,}"
+    overview = text_of(ask(app, "/", headers={"Accept-Language": language}))
+    assert re.search(rf"{number} {said}", overview)
+    group = text_of(ask(app, ORDERS, headers={"Accept-Language": language}))
+    evidence = {"en": r"is used by 2 instances", "zh": "被 2 个实例使用"}[language]
+    assert re.search(rf"{evidence}[^·]*? {said}", group)
+    waiting = re.findall(said, group)
+    assert len(waiting) >= 3, "of the alert, its evidence and its queues"
+
+
 def test_one_cause_is_explained_once(app: Starlette, watch: Watch) -> None:
     kinds = {one.fact.kind for one in watch.known.open_alerts(("prod", "orders"))}
     assert len(kinds) > 1

@@ -110,13 +110,15 @@ class AlertPage:
 
 
 def steps(facts: list[Fact], fingerprint: str) -> list[Step]:
-    """The newest life of the alert, the newest step first."""
+    """The newest life of the alert, the newest step first; that more or less waits is no step of it."""
     life: list[Step] = []
     for fact in facts:
         alert = fact.payload
         if isinstance(alert, AlertFact) and alert.fingerprint == fingerprint:
             if alert.reason == AlertReason.FOUND:
                 life = []
+            if alert.reason == AlertReason.WAITING_CHANGED:
+                continue
             life.append(Step(fact.ts, alert.state, alert.reason, len(alert.queues)))
     return life[::-1]
 

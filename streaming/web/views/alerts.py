@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from schemas.facts import AlertState
 from streaming.notices import OpenAlert, Site
+from streaming.notices.affected import seen_ts, worst_first
 from streaming.notices.commands import next_command
 from streaming.notices.evidence import evidence_of
 from streaming.notices.language import Language
@@ -16,7 +17,6 @@ from streaming.notices.page_parts import (
     queue_lines,
     stale_words,
     waiting_line,
-    worst_first,
 )
 from streaming.web.views.known import is_firing
 from streaming.wording.times import clock
@@ -27,7 +27,8 @@ MOST_LINES = 100
 class AlertView(NamedTuple):
     """``note``: that it is stale, or why it stays open though it is right for now. ``host``: where to type the command.
 
-    ``ended_ts`` None: it is open. ``ending``: why it was closed without being seen to be right.
+    ``ended_ts`` None: it is open. ``ending``: why it was closed without being seen to be right. ``seen_ts``: when the
+    evidence was seen.
     """
 
     fingerprint: str
@@ -48,6 +49,7 @@ class AlertView(NamedTuple):
     brief: str
     why: str
     evidence: str
+    seen_ts: int
     do: str
     now: str
     command: str
@@ -83,6 +85,7 @@ def alert_view(alert: OpenAlert, words: Language, now: int, site: Site) -> Alert
         brief=words.advice(fact.cause).brief if fact.cause else "",
         why=words.advice(fact.cause).sentence if fact.cause else "",
         evidence=evidence_of(fact, words.evidence, lambda ts: clock(ts, now)),
+        seen_ts=seen_ts(alert),
         do=do,
         now=for_now,
         command=command.text,

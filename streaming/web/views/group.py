@@ -10,6 +10,7 @@ from streaming.explain.doubts import Doubt, doubt_of
 from streaming.explain.snapshot import ExplainedGroup, ExplainedQueue, MonitorStatus, UnalertedQueues
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.notices import OpenAlert, Site
+from streaming.notices.affected import read_ts
 from streaming.notices.language import Language
 from streaming.web.views.alerts import AlertView, alert_view, in_order
 from streaming.web.views.known import KnownGroup, is_open
@@ -33,7 +34,7 @@ class MemberRow(NamedTuple):
 
 
 class QueueRow(NamedTuple):
-    """Queues of a topic that are alike. ``waiting``: messages in them, None: not known."""
+    """Queues of a topic that are alike. ``waiting``: messages in them, read at ``read_ts``; None: not known."""
 
     topic: str
     queues: str
@@ -46,6 +47,7 @@ class QueueRow(NamedTuple):
     since_ts: int
     reason: str
     waiting: int | None
+    read_ts: int
 
 
 class UnalertedRow(NamedTuple):
@@ -187,10 +189,11 @@ def _member_rows(group: ExplainedGroup) -> tuple[MemberRow, ...]:
 def _queue_rows(group: ExplainedGroup, alerts: Iterable[OpenAlert], words: Language, now: int) -> list[QueueRow]:
     """What is wrong comes first."""
     waiting = {
-        (alert.topic, queue.broker_name, queue.queue_id): queue.waiting
-        for alert in alerts
+        (alert.topic, queue.broker_name, queue.queue_id): (queue.waiting, queue.read_ts or read_ts(alert))
+        for alert in sorted(alerts, key=lambda alert: alert.seq)
         if is_open(alert)
         for queue in alert.fact.queues
+        if queue.waiting is not None
     }
     rows = [
         _queue_row(those, [waiting.get((queue.topic, *queue.name)) for queue in those], words, now)
@@ -206,9 +209,11 @@ def _what_is_alike(queue: ExplainedQueue) -> tuple[object, ...]:
     return queue.topic, queue.finding, queue.cause, queue.owners, queue.expected, queue.reason, since
 
 
-def _queue_row(queues: Sequence[ExplainedQueue], waiting: Iterable[int | None], words: Language, now: int) -> QueueRow:
+def _queue_row(
+    queues: Sequence[ExplainedQueue], waiting: Iterable[tuple[int, int] | None], words: Language, now: int
+) -> QueueRow:
     first = queues[0]
-    known = [number for number in waiting if number is not None]
+    known = [one for one in waiting if one is not None]
     return QueueRow(
         topic=first.topic,
         queues=ranges(queue.name for queue in queues),
@@ -220,7 +225,8 @@ def _queue_row(queues: Sequence[ExplainedQueue], waiting: Iterable[int | None], 
         expected=first.expected,
         since_ts=max(queue.since_ts for queue in queues),
         reason=_said(first, words, now),
-        waiting=sum(known) if known else None,
+        waiting=sum(number for number, _ in known) if known else None,
+        read_ts=min((ts for _, ts in known), default=0),
     )
 
 

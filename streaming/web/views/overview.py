@@ -5,9 +5,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from schemas.facts import GroupFact, Severity
+from streaming.core.default_timers import FixedTiming
 from streaming.core.finding_kinds import Meaning, Scope, row_of
 from streaming.explain.doubts import is_unseen
 from streaming.notices import OpenAlert
+from streaming.notices.affected import QueueKey, Waiting, queue_keys, waiting_in
 from streaming.web.views.alerts import in_order
 from streaming.web.views.known import GroupName, Known, KnownGroup, is_firing, of_groups
 
@@ -15,6 +17,8 @@ ROWS_A_PAGE = 50
 STATES = ("firing", "findings", "unknown", "settling", "empty", "excluded", "healthy")
 SORTS = ("worst", "name", "since", "lag", "members")
 LONGEST_SEARCH = 255
+# An open alert says at least so often how much waits, as long as offsets are read; they are read once a minute or more.
+LAG_IS_OLD_MS = FixedTiming().repeat_waiting_ms + 120_000
 
 
 class Wanted(NamedTuple):
@@ -29,7 +33,10 @@ class Wanted(NamedTuple):
 
 
 class OverviewRow(NamedTuple):
-    """``alerts``: the open ones, the worst first. ``lag``: messages that wait in their queues, None: not known."""
+    """``alerts``: the open ones, the worst first. ``lag``: what waits in their queues; None: not known.
+
+    ``lag_is_old``: it was read so long ago that it says nothing of now.
+    """
 
     known: KnownGroup
     state: str
@@ -38,7 +45,8 @@ class OverviewRow(NamedTuple):
     findings: tuple[tuple[str, int], ...]
     since_ts: int
     longer: bool
-    lag: int | None
+    lag: Waiting | None
+    lag_is_old: bool
     is_old: bool
 
 
@@ -69,8 +77,8 @@ class RankedGroups:
     def __init__(self, known: Known, now: int) -> None:
         blind = {line.name for line in cluster_lines(known, now) if line.is_blind}
         alerts = of_groups(known)
-        rows = [_row(group, alerts.get(name, []), group.cluster in blind) for name, group in known.groups.items()]
-        rows += [_unknown_row(name, those) for name, those in alerts.items() if name not in known.groups]
+        rows = [_row(group, alerts.get(name, []), group.cluster in blind, now) for name, group in known.groups.items()]
+        rows += [_unknown_row(name, those, now) for name, those in alerts.items() if name not in known.groups]
         self._rows = sorted(rows, key=_rank)
         self._states = Counter(row.state for row in self._rows)
         self._known = known
@@ -116,10 +124,11 @@ def _weight(kind: str) -> int:
     return order[row.severity]
 
 
-def _row(group: KnownGroup, alerts: Iterable[OpenAlert], is_old: bool) -> OverviewRow:
+def _row(group: KnownGroup, alerts: Iterable[OpenAlert], is_old: bool, now: int) -> OverviewRow:
     ranked = tuple(in_order(alerts))
     firing = [alert for alert in ranked if is_firing(alert)]
     begun = [alert.fact.since_ts or alert.fact.active_ts for alert in firing]
+    lag = waiting_in(ranked)
     return OverviewRow(
         known=group,
         state="firing" if firing else _state(group.status.status),
@@ -128,32 +137,35 @@ def _row(group: KnownGroup, alerts: Iterable[OpenAlert], is_old: bool) -> Overvi
         findings=findings_of(group.status.counts),
         since_ts=min(begun, default=group.since_ts),
         longer=group.longer and not firing,
-        lag=_lag(ranked),
+        lag=lag,
+        lag_is_old=lag is not None and now - lag.read_ts > LAG_IS_OLD_MS,
         is_old=is_old,
     )
 
 
-def _unknown_row(name: GroupName, alerts: Sequence[OpenAlert]) -> OverviewRow:
+def _unknown_row(name: GroupName, alerts: Sequence[OpenAlert], now: int) -> OverviewRow:
     """A group of which an alert is open, but no status is known."""
     nothing = GroupFact(
         status="unknown", members=0, queues=0, counts={}, brokers_covered=0, brokers_known=0, members_reporting=0
     )
     newest = max(alert.ts for alert in alerts)
-    return _row(KnownGroup(*name, -1, newest, newest, True, nothing), alerts, False)
+    return _row(KnownGroup(*name, -1, newest, newest, True, nothing), alerts, False, now)
 
 
 def _state(status: str) -> str:
     return status if status in STATES else "unknown"
 
 
-def _lag(alerts: Iterable[OpenAlert]) -> int | None:
-    known = [alert.fact.waiting for alert in alerts if alert.fact.waiting is not None]
-    return max(known) if known else None
+def _most_waiting(row: OverviewRow) -> tuple[bool, int]:
+    """Numbers of now come first, and where none is known last."""
+    if row.lag is None:
+        return True, 1
+    return row.lag_is_old or row.is_old, -row.lag.messages
 
 
 def _rank(row: OverviewRow) -> tuple[object, ...]:
     severity = 0 if row.severity == Severity.CRITICAL else 1
-    queues = sum(len(alert.fact.queues) for alert in row.alerts)
+    queues = len(set[QueueKey]().union(*map(queue_keys, row.alerts)))
     wrong = row.findings[0] if row.findings else ("", 0)
     return STATES.index(row.state), severity, not row.alerts, -queues, _weight(wrong[0]), -wrong[1], row.known.name
 
@@ -171,6 +183,6 @@ def _is_wanted(row: OverviewRow, wanted: Wanted) -> bool:
 _KEYS = {
     "name": lambda row: (row.known.group.casefold(), row.known.cluster),
     "since": lambda row: -row.since_ts,
-    "lag": lambda row: -(row.lag if row.lag is not None else -1),
+    "lag": _most_waiting,
     "members": lambda row: -row.known.status.members,
 }

@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from schemas.facts import AlertFact, AlertState, Fact, GroupFact, MembershipFact, RebalanceFact
+from streaming.core.alerts.phases import AlertReason
 from streaming.explain.doubts import is_unseen
 
 MINUTES = (30, 180, 720, 1440)
@@ -106,7 +107,7 @@ def _alerts(facts: Iterable[Fact], scale: _Scale) -> Iterator[tuple[str, tuple[B
     """A lane for each alert that was open meanwhile; the newest ones."""
     lives: dict[str, list[tuple[int, AlertFact]]] = {}
     for fact in facts:
-        if isinstance(fact.payload, AlertFact):
+        if isinstance(fact.payload, AlertFact) and fact.payload.reason != AlertReason.WAITING_CHANGED:
             lives.setdefault(fact.payload.fingerprint, []).append((fact.ts, fact.payload))
     lanes = [(life[-1][1].kind, tuple(_of_life(life, scale))) for life in lives.values()]
     yield from [lane for lane in lanes if lane[1]][-MOST_ALERTS:]

@@ -1,0 +1,98 @@
+"""What alerts are about: each queue once, though several findings may name it, and what waits in them."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from schemas.facts import Kind, Severity
+from streaming.notices.notice import OpenAlert
+
+WORST_FIRST = [severity.value for severity in Severity]
+_KINDS = [kind.value for kind in Kind]  # in the order in which findings are decided
+
+QueueKey = tuple[str, str, str, str, int]  # cluster, group, topic, broker name, queue id
+
+
+class Waiting(NamedTuple):
+    """``messages`` that are not consumed, by offsets of which the oldest were read at ``read_ts``.
+
+    The oldest of these messages was stored after ``oldest_ts``; None: not known. Times are epoch ms.
+    """
+
+    messages: int
+    read_ts: int
+    oldest_ts: int | None
+
+
+def rank(severity: str) -> int:
+    """0 for the worst."""
+    return WORST_FIRST.index(severity) if severity in WORST_FIRST else len(WORST_FIRST)
+
+
+def worst_first(alerts: Iterable[OpenAlert]) -> list[OpenAlert]:
+    return sorted(
+        alerts, key=lambda a: (rank(a.fact.severity), -len(a.fact.queues), a.group, a.topic or "", a.fact.kind)
+    )
+
+
+def queue_keys(alert: OpenAlert) -> set[QueueKey]:
+    return {(alert.cluster, alert.group, alert.topic or "", q.broker_name, q.queue_id) for q in alert.fact.queues}
+
+
+def queues_by_kind(alerts: Sequence[OpenAlert]) -> dict[str, int]:
+    """How many queues each kind of finding has, the worst kind first. A queue counts for its worst finding alone.
+
+    Of two findings of one severity the one that is decided first is the worse. A kind of which every queue counts for
+    another one is left out; a kind that is about no queues has 0.
+    """
+    in_order = sorted(alerts, key=lambda alert: (rank(alert.fact.severity), _place(alert.fact.kind)))
+    seen: set[QueueKey] = set()
+    numbers: dict[str, int] = {}
+    for alert in in_order:
+        new = queue_keys(alert) - seen
+        seen |= new
+        if new or not alert.fact.queues:
+            numbers[alert.fact.kind] = numbers.get(alert.fact.kind, 0) + len(new)
+    shown = dict.fromkeys(alert.fact.kind for alert in worst_first(alerts) if alert.fact.kind in numbers)
+    return {kind: numbers[kind] for kind in shown}
+
+
+def _place(kind: str) -> int:
+    return _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
+
+
+def waiting_in(alerts: Iterable[OpenAlert]) -> Waiting | None:
+    """The messages in all queues of the alerts, each queue once; None where of no queue it is known."""
+    by_group: dict[tuple[str, str], list[OpenAlert]] = {}
+    for alert in alerts:
+        by_group.setdefault((alert.cluster, alert.group), []).append(alert)
+    known = [found for those in by_group.values() if (found := _waiting_of_group(those)) is not None]
+    if not known:
+        return None
+    dated = [one.oldest_ts for one in known if one.oldest_ts is not None]
+    return Waiting(sum(one.messages for one in known), min(one.read_ts for one in known), min(dated, default=None))
+
+
+def _waiting_of_group(alerts: Sequence[OpenAlert]) -> Waiting | None:
+    """An alert may count more queues than it lists: one about the whole group counts them all."""
+    known = [alert for alert in alerts if alert.fact.waiting is not None]
+    if not known:
+        return None
+    in_queues = {
+        (alert.topic, queue.broker_name, queue.queue_id): queue.waiting
+        for alert in sorted(alerts, key=lambda alert: alert.seq)
+        for queue in alert.fact.queues
+        if queue.waiting is not None
+    }
+    messages = max(sum(in_queues.values()), *(alert.fact.waiting or 0 for alert in known))
+    dated = [alert.fact.oldest_ts for alert in known if alert.fact.oldest_ts is not None and alert.fact.waiting]
+    return Waiting(messages, min(map(read_ts, known)), min(dated, default=None))
+
+
+def read_ts(alert: OpenAlert) -> int:
+    """When the offsets behind ``waiting`` were read. An older fact does not say it; they are no newer than the fact."""
+    return alert.ts if alert.fact.read_ts is None else alert.fact.read_ts
+
+
+def seen_ts(alert: OpenAlert) -> int:
+    """When the evidence was seen. An older fact does not say it; it is no newer than the fact."""
+    return alert.ts if alert.fact.seen_ts is None else alert.fact.seen_ts
