@@ -22,6 +22,7 @@ Millis = Annotated[int, Meta(ge=0, le=253_402_300_799_999, description="epoch mi
 Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Offset = Annotated[int, Meta(ge=-1, le=2**63 - 1)]
 Lag = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+SQL92 = "SQL92"  # Subscription.expression_type
 MessageModel = Literal["CLUSTERING", "BROADCASTING"]
 
 
@@ -44,10 +45,14 @@ class Event(Struct, tag_field="event", kw_only=True, frozen=True, omit_defaults=
 
 
 class Subscription(Struct, frozen=True, omit_defaults=True, gc=False):
-    """One topic that a client subscribes to, with its filter; ``expression`` is None where only the topic is known."""
+    """One topic that a client subscribes to, with its filter; ``expression`` is None where only the topic is known.
+
+    ``expression_type`` SQL92: the filter is an expression in SQL; any other: it names tags (``ExpressionType``).
+    """
 
     topic: Name
     expression: str | None = None
+    expression_type: str | None = None
 
 
 class Heartbeat(Event, tag="heartbeat", frozen=True, kw_only=True, omit_defaults=True, gc=False):

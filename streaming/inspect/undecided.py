@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from schemas.facts import Cause, Kind
 from schemas.identity import is_retry_topic
 from streaming.core.alerts.candidates import candidates_of_queues
+from streaming.core.causes.explanation import Found
 from streaming.core.causes.table import EXPLAINED, explain
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import WRONG
@@ -103,10 +104,12 @@ def _unclear(findings: TopicFindings, kind: Kind, indices: list[int], why: str) 
 
 def _cause(findings: TopicFindings, kind: Kind, indices: list[int]) -> tuple[str | None, str]:
     """A cause is named only where one fits: what looks wrong for a moment needs none."""
-    found = explain(findings.evidence, kind, frozenset(indices)) if kind in EXPLAINED else None
-    if found is None or found.cause is Cause.UNEXPLAINED:
+    if kind not in EXPLAINED:
         return None, ""
-    return found.cause.value, in_english(found.observed, moment)
+    why = explain(findings.evidence, Found(kind, frozenset(indices)), findings.right(kind))
+    if why is None or why.cause is Cause.UNEXPLAINED:
+        return None, ""
+    return why.cause.value, in_english(why.observed, moment)
 
 
 def of_coverage(observed: ObservedGroup, evidence: GroupEvidence) -> Iterator[Undecided]:

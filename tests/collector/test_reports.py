@@ -73,6 +73,12 @@ def test_subscriptions_come_with_or_without_their_filter() -> None:
     assert reports.subscriptions(answer) == (Subscription("T", "a || b"), Subscription("U"))
 
 
+@pytest.mark.parametrize(("told", "kept"), [("TAG", None), ("", None), (None, None), ("SQL92", "SQL92")])
+def test_a_filter_in_sql_says_so(told: str | None, kept: str | None) -> None:
+    answer = running_info(subscriptions=(SubscriptionData("T", "a > 1", told),))
+    assert reports.subscriptions(answer) == (Subscription("T", "a > 1", kept),)
+
+
 def test_progress_of_an_old_broker_lacks_the_pull_offset() -> None:
     rows = (
         OffsetRow("T", 1, "a", 7, 5),

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from schemas.events import Subscription
-from schemas.facts import AlertFact
+from schemas.facts import AlertFact, Kind
 from streaming.core.allocation import AveragelyByCircle, ByConfig, ByMachineRoom
+from streaming.core.causes.explanation import Found
 from streaming.core.causes.member_lists import view_divergence
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.observation import observe
@@ -501,4 +502,63 @@ def test_lists_that_differ_only_since_one_of_them_changed_are_no_divergence() ->
         fleet.run(seconds)
         of_group = GroupEvidence(Group(fleet.state, fleet.settings))
         topic = next(one.topic for one in observe(of_group.group, of_group) if one.topic.name == "T")
-        assert (view_divergence(topic, frozenset({0})) is not None) is is_one
+        assert (view_divergence(topic, Found(Kind.ORPHANED, frozenset({0}))) is not None) is is_one
+
+
+# --- a dead connection: which queues nobody takes because of it can be computed. It goes by itself, so nobody is paged
+
+
+def stalled(fleet: Fleet) -> tuple[str | None, list[tuple[str, int]]]:
+    """Cause and queues of what stands still."""
+    alert = fleet.alert("STALLED")
+    return alert.cause, [(queue.broker_name, queue.queue_id) for queue in alert.queues]
+
+
+def test_a_dead_connection_is_named_though_the_last_owner_of_these_queues_has_just_left() -> None:
+    """x0 had the queues that the second entry of x gets by now, and all others have changed hands as they should."""
+    fleet = Fleet()
+    fleet.join("x", "x0", "y")
+    fleet.run(60)
+    fleet.leave("x0")
+    fleet.ghost("x")
+    fleet.run(100)
+    assert stalled(fleet) == ("STALE_CONNECTION", [("a", 3), ("b", 0), ("b", 1)])
+    assert fleet.fired() == set()
+
+
+def test_a_dead_connection_is_named_though_the_route_has_just_changed() -> None:
+    """All clients go by the new route: each owns queues that only this one gives it."""
+    fleet = Fleet({"T": {"a": 4, "b": 1}})
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.route("T", a=4, b=6)
+    fleet.run(90)
+    fleet.ghost("x")
+    fleet.run(100)
+    assert stalled(fleet) == ("STALE_CONNECTION", [("b", 0), ("b", 1), ("b", 2)])
+    assert fleet.fired() == set()
+
+
+def test_who_has_left_is_named_beside_a_dead_connection_that_other_queues_would_suffer_from() -> None:
+    fleet = Fleet()
+    fleet.join("x", "y", "z")
+    fleet.run(60)
+    for one in fleet.instances:
+        one.is_pinned = True
+    fleet.leave("z")
+    fleet.ghost("x")
+    fleet.run(100)
+    assert stalled(fleet) == ("MEMBER_GONE", [("b", 2), ("b", 3)])
+
+
+def test_lists_that_name_the_same_members_do_not_differ_because_one_names_a_dead_connection() -> None:
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.ghost("x").brokers = ("b",)
+    for one in fleet.instances:
+        one.asks = "b"
+    fleet.balance()
+    fleet.run(100)
+    assert stalled(fleet) == ("STALE_CONNECTION", [("a", 3), ("b", 0), ("b", 1)])
+    assert fleet.fired() == set()

@@ -25,6 +25,10 @@ def group_findings(fleet: Fleet) -> set[tuple[str, str]]:
         ({"T": "*", "U": "*"}, {"T": "*"}, True),
         ({"T": "*", "%RETRY%g": "*"}, {"T": "*"}, False),
         ({"T": "a || b"}, {"T": "a || b"}, False),
+        ({"T": "a || b"}, {"T": "b||a"}, False),
+        ({"T": "a || b || a"}, {"T": "  b  ||a|| "}, False),
+        ({"T": "*"}, {"T": ""}, False),
+        ({"T": "a || b"}, {"T": "a"}, True),
     ],
 )
 def test_members_must_subscribe_to_the_same_topics_with_the_same_filters(
@@ -63,6 +67,32 @@ def test_a_filter_that_one_member_does_not_say_is_not_compared() -> None:
     fleet.join("y", report={"subscriptions": (Subscription("T"),)})
     fleet.run(60)
     assert group_findings(fleet) == set()
+
+
+def test_the_order_in_which_a_jvm_names_tags_is_not_shown() -> None:
+    fleet = Fleet()
+    fleet.join("x", topics={"T": "paid||open"})
+    fleet.join("y", topics={"T": "*"})
+    fleet.run(60)
+    assert said(fleet.alert("INCONSISTENT_SUBSCRIPTION", None)) == "x: T (open || paid); y: T"
+
+
+def test_a_producer_may_say_that_a_filter_is_one_of_tags() -> None:
+    fleet = Fleet()
+    fleet.join("x", report={"subscriptions": (Subscription("T", "a||b", "TAG"),)})
+    fleet.join("y", report={"subscriptions": (Subscription("T", "b || a"),)})
+    fleet.run(60)
+    assert group_findings(fleet) == set()
+
+
+def test_filters_in_sql_are_compared_as_text() -> None:
+    fleet = Fleet()
+    fleet.join("x", report={"subscriptions": (Subscription("T", "k = 'b' || k = 'a'", "SQL92"),)})
+    fleet.join("y", report={"subscriptions": (Subscription("T", "k = 'a' || k = 'b'", "SQL92"),)})
+    fleet.run(60)
+    assert (
+        said(fleet.alert("INCONSISTENT_SUBSCRIPTION", None)) == "x: T (k = 'b' || k = 'a'); y: T (k = 'a' || k = 'b')"
+    )
 
 
 def test_members_that_have_not_reported_are_not_compared() -> None:

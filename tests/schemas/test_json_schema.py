@@ -191,7 +191,6 @@ def test_fields_that_older_producers_write_are_tolerated_by_both() -> None:
     """They were in earlier versions of the events, and recordings hold them."""
     report = _changed(SAMPLES["assignment_report"], ("asked_through",), "broker-a")
     report = _changed(report, ("version",), "V5_3_3")
-    report = _changed(report, ("subscriptions", 0, "expression_type"), "TAG")
     for field, value in (("commit_offset", 12), ("locked", True), ("last_pull_ts", 9), ("last_consume_ts", 9)):
         report = _changed(report, ("owned", 0, "queues", 0, field), value)
     route = _changed(SAMPLES["topic_route"], ("order_topic_conf",), "broker-a:4")

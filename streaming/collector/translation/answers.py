@@ -145,6 +145,7 @@ class ProcessQueue(Struct, frozen=True, omit_defaults=True, rename="camel"):
 class SubscriptionData(Struct, frozen=True, omit_defaults=True, rename="camel"):
     topic: str
     sub_string: str | None = None
+    expression_type: str | None = None
 
 
 class RunningInfoAnswer(Brokered, tag="running_info", frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from schemas.events import (
+    SQL92,
     MessageModel,
     OwnedQueue,
     OwnedQueues,
@@ -68,7 +69,7 @@ def subscriptions(answer: RunningInfoAnswer) -> tuple[Subscription, ...]:
 def _subscription(one: str | SubscriptionData) -> Subscription:
     if isinstance(one, str):
         return Subscription(one)
-    return Subscription(one.topic, one.sub_string)
+    return Subscription(one.topic, one.sub_string, SQL92 if one.expression_type == SQL92 else None)
 
 
 def content_of(answer: RunningInfoAnswer) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """SAME_CLIENT_ID and STALE_CONNECTION: a client id is listed twice."""
 
-from schemas.facts import Cause
+from collections.abc import Iterable
+
+from schemas.facts import Cause, Kind
 from schemas.observed import ListedTwice, SameClientId
-from streaming.core.causes.explanation import Explanation, explanation
+from streaming.core.causes.explanation import Explanation, Found, explanation
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.intake.client_reports import addresses_of
@@ -14,12 +16,18 @@ def _listed_twice(topic: TopicEvidence, proven: bool) -> list[MemberEvidence]:
     return [m for m in topic.members.values() if m.entries > 1 and m.second_instance_proven is proven]
 
 
-def same_client_id(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+def same_client_id(topic: TopicEvidence, found: Found) -> Explanation | None:
     """Two instances use one client id: both take the share of its first entry, and no client that of its second."""
     duplicates = _listed_twice(topic, proven=True)
     if not duplicates:
         return None
-    return explanation(Cause.SAME_CLIENT_ID, queues, same_id(duplicates[0]), (one.index for one in duplicates))
+    indices, expected = {one.index for one in duplicates}, topic.expected
+    of_both, explained, predicted = frozenset[int](), found.queues, frozenset[int]()
+    if expected is not None:
+        of_both = frozenset(queue for queue, owners in expected.items() if indices & set(owners))
+        explained = found.queues & (of_both | topic.of_second_entries)
+        predicted = of_both if found.kind is Kind.DUPLICATED else topic.of_second_entries
+    return explanation(Cause.SAME_CLIENT_ID, explained, same_id(duplicates[0]), indices, predicted)
 
 
 def same_id(member: MemberEvidence) -> SameClientId:
@@ -32,29 +40,41 @@ def same_id(member: MemberEvidence) -> SameClientId:
     )
 
 
-def stale_connection(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+def stale_connection(topic: TopicEvidence, found: Found) -> Explanation | None:
     """A client id is listed twice, but a second instance is not proven: most likely a connection that has died.
 
-    All members share out a list that has the id twice, and no client takes the share of its second entry. Queues of
-    other members do not stand still because of it.
+    All members share out a list that has the id twice, and no client takes the share of its second entry. While other
+    brokers list it once, what these two lists give to different members may have two owners.
     """
     doubled = _listed_twice(topic, proven=False)
     if not doubled:
         return None
-    first, indices = doubled[0], {one.index for one in doubled}
-    expected = topic.expected
-    explained = queues if expected is None else {q for q in queues if not expected.get(q) or indices & set(expected[q])}
+    if found.kind in (Kind.ORPHANED, Kind.STALLED):
+        return _stale(topic, doubled, found.queues & topic.of_second_entries, topic.of_second_entries)
+    return _stale(topic, doubled, found.queues & topic.moved_by_second_entries)
+
+
+def _stale(
+    topic: TopicEvidence, doubled: list[MemberEvidence], explained: Iterable[int], predicted: Iterable[int] = ()
+) -> Explanation:
+    first = doubled[0]
     observed = ListedTwice(
         client_id=first.client.client_id,
         entries=first.entries,
         addresses=addresses_of(first.client)[:ADDRESSES_AT_MOST],
         gone_within_ms=topic.timing.second_address_proof_ms,
     )
-    return explanation(Cause.STALE_CONNECTION, explained, observed, indices)
+    return explanation(Cause.STALE_CONNECTION, explained, observed, (one.index for one in doubled), predicted)
 
 
-def unproven_instance(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
-    """Only the report of a second instance is missing, and there may be none."""
-    is_all = topic.waits_for_a_second_instance and topic.route_known and not topic.uncovered
-    found = stale_connection(topic, queues) if is_all else None
-    return None if found is None else explanation(found.cause, queues, found.observed, found.clients)
+def listed_twice(topic: TopicEvidence, found: Found) -> Explanation | None:
+    """The same, where it is not known what members share out, or where only the report of a second instance is missing.
+
+    There may be none.
+    """
+    doubled = _listed_twice(topic, proven=False)
+    if found.kind is Kind.UNKNOWN:
+        is_all = topic.waits_for_a_second_instance and topic.route_known and not topic.uncovered
+    else:
+        is_all = topic.shares_by_list is None
+    return _stale(topic, doubled, found.queues) if doubled and is_all else None

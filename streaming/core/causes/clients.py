@@ -2,13 +2,13 @@
 
 from schemas.facts import Cause
 from schemas.observed import ClientsStuck, MemberGone, NotAnswering, NotLocked, OwnersDoNotReport
-from streaming.core.causes.explanation import Explanation, explanation
+from streaming.core.causes.explanation import Explanation, Found, explanation
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.intake.consume_offsets import is_seen_to_move
 
 
-def client_silent(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+def client_silent(topic: TopicEvidence, found: Found) -> Explanation | None:
     """The owner has answered before, is still listed, and has not answered for as long as a stall takes.
 
     Not if its id is listed twice: brokers then may forward the request to a dead connection, which says nothing of it.
@@ -16,29 +16,30 @@ def client_silent(topic: TopicEvidence, queues: frozenset[int]) -> Explanation |
     latest = topic.now - topic.timing.stall_ms
     asked = [member for member in topic.members.values() if member.client.unanswered_since_ts and member.entries == 1]
     silent = {member.index for member in asked if 0 < _answered_ts(member) <= latest}
-    explained = {q for q in queues if silent & set(topic.owners(q))}
+    explained = {q for q in found.queues if silent & set(topic.owners(q))}
     if not explained:
         return None
     owners = {index for q in explained for index in topic.owners(q)} & silent
     since = min(_answered_ts(topic.members[index]) for index in owners)
     observed = NotAnswering(clients=topic.clients(owners), silent_ms=topic.now - since)
-    return explanation(Cause.CLIENT_STALLED, explained, observed, owners)
+    predicted = (q for q in topic.queues if len(having := set(topic.owners(q))) > 0 and having <= owners)
+    return explanation(Cause.CLIENT_STALLED, explained, observed, owners, predicted)
 
 
 def _answered_ts(member: MemberEvidence) -> int:
     return max((report.answered_ts for report in member.reports), default=0)
 
 
-def client_stuck(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+def client_stuck(topic: TopicEvidence, found: Found) -> Explanation | None:
     """The owner answers, and all of its queues stand still while others move."""
     at_work = _at_work(topic)
-    return _stuck(topic, {q: _owners_while_still(topic, q) - at_work for q in queues})
+    return _stuck(topic, {q: _owners_while_still(topic, q) - at_work for q in found.queues})
 
 
-def cut_off_from_broker(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+def cut_off_from_broker(topic: TopicEvidence, found: Found) -> Explanation | None:
     """All of the owner's queues on one broker stand still, while its others move."""
-    brokers = {q: topic.queue(q).broker for q in queues}
-    idle = {q: {m for m in _owners_while_still(topic, q) if (m, brokers[q]) not in topic.at_work} for q in queues}
+    brokers = {q: topic.queue(q).broker for q in found.queues}
+    idle = {q: {m for m in _owners_while_still(topic, q) if (m, brokers[q]) not in topic.at_work} for q in brokers}
     return _stuck(topic, idle, _brokers_of(topic, idle))
 
 
@@ -70,14 +71,15 @@ def _stuck(topic: TopicEvidence, idle: dict[int, set[int]], broker_names: tuple[
     return explanation(Cause.CLIENT_STALLED, explained, observed, stuck)
 
 
-def expected_owner_cut_off(topic: TopicEvidence, queues: frozenset[int]) -> Explanation:
+def expected_owner_cut_off(topic: TopicEvidence, found: Found) -> Explanation:
     """The member that should own the queue pulls from none of its queues on the same broker, though messages wait.
 
     Where a member cannot reach a broker it takes over no further queue there: it cannot ask for the group's offset
     (RebalancePushImpl.computePullFromWhereWithException).
     """
     idle = {
-        q: {one for one in _expected(topic, q) if _pulls_nothing(topic, one, topic.queue(q).broker)} for q in queues
+        q: {one for one in _expected(topic, q) if _pulls_nothing(topic, one, topic.queue(q).broker)}
+        for q in found.queues
     }
     at_work = _at_work(topic)
     is_one_broker = all(owners & at_work for owners in idle.values() if owners)
@@ -95,26 +97,29 @@ def _pulls_nothing(topic: TopicEvidence, member: int, broker: int) -> bool:
     return waiting and not any(is_seen_to_move(topic.group, topic.queue(q)) for q in owned)
 
 
-def owner_does_not_report(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+def owner_does_not_report(topic: TopicEvidence, found: Found) -> Explanation | None:
     """No client reports to own the queue, and the member that should own it pulls actively and reports no queues."""
-    owners = topic.left_to_non_reporting(queues, excluded=False)
+    owners = topic.left_to_non_reporting(found.queues, excluded=False)
     named = {index for indices in owners.values() for index in indices}
     return explanation(Cause.CLIENT_STALLED, owners, OwnersDoNotReport(clients=topic.clients(named)), named)
 
 
-def lock_stuck(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+def lock_stuck(topic: TopicEvidence, found: Found) -> Explanation | None:
     """Orderly: the member that should own the queue could not lock it at the broker."""
     expected = topic.expected
     if not topic.of_group.orderly or expected is None:
         return None
-    explained = {q for q in queues if set(expected.get(q, ())) - set(topic.owners(q))}
+    explained = {q for q in found.queues if set(expected.get(q, ())) - set(topic.owners(q))}
     owners = {index for q in explained for index in expected[q]}
     return explanation(Cause.LOCK_STUCK, explained, NotLocked(clients=topic.clients(owners)), owners)
 
 
-def member_gone(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
-    """Its last owner has left the list, and no member has taken it over."""
+def member_gone(topic: TopicEvidence, found: Found) -> Explanation | None:
+    """Its last owner has left the list, and the member that should take it over has not, nor any queue like it."""
     gone = topic.of_group.left_lately - topic.members.keys()
-    explained = {q for q in queues if gone & set(topic.queue(q).last_stable_owners)}
+    left = {q for q in topic.queues if gone & set(topic.queue(q).last_stable_owners)}
+    explained = found.queues & left
     owners = gone & {index for q in explained for index in topic.queue(q).last_stable_owners}
-    return explanation(Cause.MEMBER_GONE, explained, MemberGone(clients=topic.clients(owners)), owners)
+    take_over = {index for q in left for index in topic.owners(q)}
+    predicted = {q for q in left if (heirs := set(_expected(topic, q))) and not heirs & take_over}
+    return explanation(Cause.MEMBER_GONE, explained, MemberGone(clients=topic.clients(owners)), owners, predicted)

@@ -3,7 +3,7 @@
 from schemas.facts import Cause
 from schemas.observed import MemberGone, NotConfigured, RoomWithoutConsumer
 from streaming.core.allocation import ByConfig, ByMachineRoom, class_of_strategy, simple_class_name
-from streaming.core.causes.explanation import Explanation, explanation
+from streaming.core.causes.explanation import Explanation, Found, explanation
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.intake.consume_offsets import is_seen_to_move
 
@@ -14,13 +14,13 @@ def _goes_by(topic: TopicEvidence, name: str) -> bool:
     return topic.rule.strategy == name or classes == {class_of_strategy(name)}
 
 
-def room_without_consumer(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+def room_without_consumer(topic: TopicEvidence, found: Found) -> Explanation | None:
     """By machine room: a room's queues go to clients configured for that room, and there is none."""
     if not _goes_by(topic, ByMachineRoom.name):
         return None
     consumed = {topic.queue(queue).broker for queue in topic.queues if _is_consumed(topic, queue)}
-    without = {topic.queue(queue).broker for queue in queues} - consumed
-    explained = {queue for queue in queues if topic.queue(queue).broker in without}
+    without = {topic.queue(queue).broker for queue in found.queues} - consumed
+    explained = {queue for queue in found.queues if topic.queue(queue).broker in without}
     observed = RoomWithoutConsumer(broker_names=tuple(sorted(map(topic.broker_name, without))))
     return explanation(Cause.ROOM_WITHOUT_CONSUMER, explained, observed)
 
@@ -32,11 +32,11 @@ def _is_consumed(topic: TopicEvidence, queue: int) -> bool:
     return bool(topic.owners(queue)) and is_seen_to_move(topic.group, topic.queue(queue))
 
 
-def config_misses_queue(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+def config_misses_queue(topic: TopicEvidence, found: Found) -> Explanation | None:
     """By configuration: no member's list names the queue. It was in the list of a client that has left, or in none."""
     if not _goes_by(topic, ByConfig.name):
         return None
-    missed = {queue for queue in queues if not topic.owners(queue)}
+    missed = {queue for queue in found.queues if not topic.owners(queue)}
     gone = {owner for queue in missed for owner in topic.queue(queue).last_stable_owners} - topic.members.keys()
     observed = MemberGone(clients=topic.clients(gone)) if gone else NotConfigured(members=len(topic.members))
     return explanation(Cause.CONFIG_MISSES_QUEUE, missed, observed, gone)

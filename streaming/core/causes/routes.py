@@ -1,26 +1,27 @@
 """ROUTE_LAG: members go by different routes."""
 
-from schemas.facts import Cause
+from schemas.facts import Cause, Kind
 from schemas.observed import BrokerQueues, OldRoute, RouteAtNameServers, RoutesDiffer
-from streaming.core.causes.explanation import Explanation, explanation
+from streaming.core.causes.explanation import Explanation, Found, explanation
 from streaming.core.evidence.expected_owners import NotKnown
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.intake.topic_routes import readable
 from streaming.core.state.group_state import HostedQueues
 
 NAME_SERVERS_AT_MOST = 3
+OWNERS = {Kind.ORPHANED: 0, Kind.STALLED: 0, Kind.DUPLICATED: 2}  # how many a queue with the finding has
 
 
-def name_servers_differ(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+def name_servers_differ(topic: TopicEvidence, found: Found) -> Explanation | None:
     """Clients that ask different name servers share out different routes."""
     if not topic.copies:
         return None
-    doubtful = frozenset(q for q in queues if topic.is_doubtful(topic.queue(q)))
+    doubtful = frozenset(q for q in found.queues if topic.is_doubtful(topic.queue(q)))
     copies = tuple(
         RouteAtNameServers(tuple(copy.name_servers[:NAME_SERVERS_AT_MOST]), _sizes(topic, copy.hosts))
         for copy in topic.copies
     )
-    explained = doubtful | _shared_out_otherwise(topic, queues - doubtful)
+    explained = doubtful | _shared_out_otherwise(topic, found.queues - doubtful)
     return explanation(Cause.ROUTE_LAG, explained, RoutesDiffer(copies=copies))
 
 
@@ -38,32 +39,52 @@ def _shared_out_otherwise(topic: TopicEvidence, queues: frozenset[int]) -> froze
     return frozenset(q for q, name in names.items() if len({tuple(share.get(name, ())) for share in shares}) > 1)
 
 
-def route_lag(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+def route_lag(topic: TopicEvidence, found: Found) -> Explanation | None:
     """The queue is new, or the route before gave it to another member, and some member still uses that route."""
     changed_ms = topic.now - topic.route_changed_ts
     if not topic.route_changed_ts or changed_ms > topic.timing.new_route_ms:
         return None
     if not topic.previous_hosts:  # the topic is new, or had no queues: there is no old route
         return None
-    before = readable(topic.previous_hosts)
-    known = dict(before)
-    new = frozenset(q for q in queues if topic.queue(q).queue_id >= known.get(topic.queue(q).broker, 0))
-    explained = new | _of_another_before(topic, queues - new, before)
-    return explanation(Cause.ROUTE_LAG, explained, OldRoute(changed_ms=changed_ms))
+    before, observed = readable(topic.previous_hosts), OldRoute(changed_ms=changed_ms)
+    then = _shares_before(topic, before)
+    if topic.expected is None or then is None:
+        known = dict(before)
+        new = (q for q in found.queues if topic.queue(q).queue_id >= known.get(topic.queue(q).broker, 0))
+        return explanation(Cause.ROUTE_LAG, new, observed)
+    lagging = _lagging(topic, topic.expected, then)
+    explained, predicted = set(), set()
+    for queue, owners in topic.expected.items():
+        now, earlier = set(owners), set(then.get(queue, ()))
+        if lagging & _to_blame(found.kind, now, earlier) and set(topic.owners(queue)) <= now | earlier:
+            explained.add(queue)
+            if len(now - lagging | earlier & lagging) == OWNERS.get(found.kind):
+                predicted.add(queue)
+    return explanation(Cause.ROUTE_LAG, explained & found.queues, observed, predicted=predicted)
 
 
-def _of_another_before(topic: TopicEvidence, queues: frozenset[int], before: list[tuple[int, int]]) -> set[int]:
-    """Queues whose owner should have changed with the route, and that only the old and the new owner own."""
-    if topic.expected is None or topic.broadcasts:
-        return set()
+def _shares_before(topic: TopicEvidence, before: list[tuple[int, int]]) -> dict[int, list[int]] | None:
+    """Index of each queue -> who should own it by the old route; None where it is not known."""
+    if topic.broadcasts:
+        return None
     try:
         shares = topic.share_out(before)
     except NotKnown:
-        return set()
-    explained = set()
-    for index in queues:
-        queue, now = topic.queue(index), set(topic.expected.get(index, ()))
-        then = set(shares[queue.broker, queue.queue_id])
-        if then != now and set(topic.owners(index)) <= then | now:
-            explained.add(index)
-    return explained
+        return None
+    names = {queue: (topic.queue(queue).broker, topic.queue(queue).queue_id) for queue in topic.queues}
+    return {queue: shares.get(name, []) for queue, name in names.items()}
+
+
+def _lagging(topic: TopicEvidence, now: dict[int, list[int]], then: dict[int, list[int]]) -> set[int]:
+    """Members that may still share out the old route: they own nothing that only the new one gives them."""
+    follow = {
+        member for queue in topic.queues for member in set(topic.owners(queue)) & set(now[queue]) - set(then[queue])
+    }
+    return topic.members.keys() - follow
+
+
+def _to_blame(kind: Kind, now: set[int], earlier: set[int]) -> set[int]:
+    """Of those that should own a queue now, or by the old route: who brings about the finding if it lags behind."""
+    if OWNERS.get(kind) == 0:
+        return now - earlier
+    return earlier - now if kind is Kind.DUPLICATED else now ^ earlier

@@ -3,11 +3,11 @@
 from schemas.facts import Cause
 from schemas.observed import OwnersBalanceOtherwise, SdkMembers, SdksDiffer, StrategiesDiffer, StrategyMembers
 from streaming.core.allocation import simple_class_name
-from streaming.core.causes.explanation import Explanation, explanation
+from streaming.core.causes.explanation import Explanation, Found, explanation
 from streaming.core.evidence.topic_evidence import TopicEvidence
 
 
-def strategy_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+def strategy_mismatch(topic: TopicEvidence, found: Found) -> Explanation | None:
     """Members report different strategies. One that does not name its own is not known to differ."""
     by_class: dict[str, list[int]] = {}
     for member in topic.members.values():
@@ -18,11 +18,11 @@ def strategy_mismatch(topic: TopicEvidence, queues: frozenset[int]) -> Explanati
     rarest_first = sorted(by_class.items(), key=lambda item: (len(item[1]), item[0]))
     members = tuple(StrategyMembers(name, topic.clients(indices)) for name, indices in rarest_first)
     few = min(by_class.values(), key=len)
-    explained = {queue for queue in queues if len(topic.owners(queue)) != 1}
+    explained = {queue for queue in found.queues if len(topic.owners(queue)) != 1}
     return explanation(Cause.STRATEGY_MISMATCH, explained, StrategiesDiffer(members=members), few)
 
 
-def sdks_differ(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+def sdks_differ(topic: TopicEvidence, found: Found) -> Explanation | None:
     """All members of one SDK own what the strategy gives them, and none of another SDK does: it sorts differently.
 
     Members that own nothing do not count.
@@ -40,7 +40,7 @@ def sdks_differ(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | N
         return None
     members = tuple(SdkMembers(language, topic.clients(indices)) for language, indices in sorted(odd.items()))
     named = (index for indices in odd.values() for index in indices)
-    return explanation(Cause.STRATEGY_MISMATCH, queues, SdksDiffer(members=members), named)
+    return explanation(Cause.STRATEGY_MISMATCH, found.queues, SdksDiffer(members=members), named)
 
 
 def _own_other_than_expected(topic: TopicEvidence, expected: dict[int, list[int]]) -> set[int]:
@@ -48,9 +48,9 @@ def _own_other_than_expected(topic: TopicEvidence, expected: dict[int, list[int]
     return {index for queue in topic.queues for index in set(topic.owners(queue)) ^ set(expected.get(queue, ()))}
 
 
-def owner_of_another_kind(topic: TopicEvidence, queues: frozenset[int]) -> Explanation | None:
+def owner_of_another_kind(topic: TopicEvidence, found: Found) -> Explanation | None:
     """The others leave the queue to a member that does not share out as they do."""
-    owners = topic.left_to_non_reporting(queues, excluded=True)
+    owners = topic.left_to_non_reporting(found.queues, excluded=True)
     named = {index for indices in owners.values() for index in indices}
     observed = OwnersBalanceOtherwise(
         clients=topic.clients(named),

@@ -32,7 +32,7 @@ from schemas.observed import (
     Unexplained,
     Unreadable,
 )
-from streaming.core.causes.client_ids import same_client_id, stale_connection, unproven_instance
+from streaming.core.causes.client_ids import listed_twice, same_client_id, stale_connection
 from streaming.core.causes.clients import (
     client_silent,
     client_stuck,
@@ -42,7 +42,7 @@ from streaming.core.causes.clients import (
     member_gone,
     owner_does_not_report,
 )
-from streaming.core.causes.explanation import Explanation, explanation
+from streaming.core.causes.explanation import Explanation, Found, explanation
 from streaming.core.causes.fixed_shares import config_misses_queue, room_without_consumer
 from streaming.core.causes.member_lists import view_divergence
 from streaming.core.causes.routes import name_servers_differ, route_lag
@@ -98,10 +98,10 @@ CAUSES: dict[Cause, CauseRow] = {
     Cause.UNEXPLAINED: CauseRow((Unexplained,), NextStep.EXPLAIN),
 }
 
-Rule = Callable[[TopicEvidence, frozenset[int]], Explanation | None]
+Rule = Callable[[TopicEvidence, Found], Explanation | None]
 _DUPLICATED, _ORPHANED, _STALLED, _MISPLACED = Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.MISPLACED
 
-# In this order: first what makes other causes appear, last what is only a symptom.
+# Of causes that fit equally well the first is named: first what makes other causes appear, last what is only a symptom.
 RULES: tuple[tuple[Rule, frozenset[Kind]], ...] = (
     (same_client_id, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED})),
     (client_silent, frozenset({_STALLED})),
@@ -111,6 +111,7 @@ RULES: tuple[tuple[Rule, frozenset[Kind]], ...] = (
     (owner_does_not_report, frozenset({_STALLED})),
     (owner_of_another_kind, frozenset({_STALLED})),
     (strategy_mismatch, frozenset({_DUPLICATED, _ORPHANED, _STALLED})),
+    (stale_connection, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED})),
     (name_servers_differ, frozenset({_DUPLICATED, _ORPHANED, _STALLED})),
     (view_divergence, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED})),
     (room_without_consumer, frozenset({_ORPHANED, _STALLED})),
@@ -119,31 +120,29 @@ RULES: tuple[tuple[Rule, frozenset[Kind]], ...] = (
     (lock_stuck, frozenset({_ORPHANED, _STALLED})),
     (member_gone, frozenset({_ORPHANED, _STALLED})),
     (sdks_differ, frozenset({_DUPLICATED, _ORPHANED, _STALLED})),
-    (stale_connection, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED})),
+    (listed_twice, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED, Kind.UNKNOWN})),
     (cut_off_from_broker, frozenset({_STALLED})),
     (expected_owner_cut_off, frozenset({_ORPHANED})),
-    (unproven_instance, frozenset({Kind.UNKNOWN})),
 )
 EXPLAINED: frozenset[Kind] = frozenset().union(*(kinds for _, kinds in RULES))
 _RULES_OF = {kind: tuple(rule for rule, kinds in RULES if kind in kinds) for kind in EXPLAINED}
 
 
-def explain(topic: TopicEvidence, kind: Kind, queues: frozenset[int]) -> Explanation | None:
-    """The cause of one kind of finding on these queues of a topic; None where the finding needs none.
+def explain(topic: TopicEvidence, found: Found, right: frozenset[int]) -> Explanation | None:
+    """The cause of one kind of finding on queues of a topic; None where the finding needs none.
 
-    The first rule that explains all of the queues names it; else the first that explains any; else it is UNEXPLAINED.
+    Of all rules the one that explains most of the queues names it; of several, the one that predicts the finding of
+    fewest queues that are ``right``; then the first. Where none explains any, it is UNEXPLAINED.
     """
-    partial = None
-    for rule in _RULES_OF[kind]:
-        found = rule(topic, queues)
-        if found is None or not found.queues:
-            continue
-        if found.queues >= queues:
-            return found
-        partial = partial or found
-    if kind is Kind.UNKNOWN:
-        return None
-    return partial or explanation(Cause.UNEXPLAINED, queues, _who_has_reported(topic))
+    explained = (rule(topic, found) for rule in _RULES_OF[found.kind])
+    named = min(
+        (one for one in explained if one is not None and one.queues),
+        key=lambda one: (len(found.queues - one.queues), len(right & one.predicted)),
+        default=None,
+    )
+    if named is None and found.kind is not Kind.UNKNOWN:
+        return explanation(Cause.UNEXPLAINED, found.queues, _who_has_reported(topic))
+    return named
 
 
 def _who_has_reported(topic: TopicEvidence) -> Unexplained:

@@ -356,6 +356,53 @@ class TopicEvidence:
             return why.reason
 
     @cached_property
+    def shares_by_list(self) -> list[dict[int, list[int]]] | None:
+        """What members compute from each of the lists that brokers give: index of each queue -> who should own it.
+
+        One where all brokers list the same. None where it is not known.
+        """
+        if self.expected is not None:
+            return [self.expected]
+        if self.uncovered or self.copies:
+            return None
+        try:
+            return [self._allocated(ids=ids) for ids in dict.fromkeys(map(self._ids_listed_by, self.hosts))]
+        except NotKnown:
+            return None
+
+    def _ids_listed_by(self, broker: int) -> tuple[str, ...]:
+        """In order, an id as often as the broker lists it."""
+        members = self.members.values()
+        return tuple(sorted(m.client.client_id for m in members for _ in range(entries_at(m.client, broker))))
+
+    @cached_property
+    def _shares_of_single_ids(self) -> dict[int, list[int]]:
+        """What they would compute if each id were listed once."""
+        return self._allocated(ids=tuple(sorted(member.client.client_id for member in self.members.values())))
+
+    @cached_property
+    def of_second_entries(self) -> frozenset[int]:
+        """Queues that the strategy gives to the second entry of an id that is listed twice: no client takes them."""
+        return frozenset(
+            q
+            for shares in self._shares_with_double_ids
+            for q, those in shares.items()
+            if not those and self._shares_of_single_ids[q]
+        )
+
+    @cached_property
+    def moved_by_second_entries(self) -> frozenset[int]:
+        """Queues that the strategy would give to another member if each id were listed once."""
+        alone = self._shares_of_single_ids if self._shares_with_double_ids else {}
+        return frozenset(
+            q for shares in self._shares_with_double_ids for q, those in shares.items() if set(those) != set(alone[q])
+        )
+
+    @property
+    def _shares_with_double_ids(self) -> list[dict[int, list[int]]]:
+        return self.shares_by_list or [] if self._listed_twice and not self.broadcasts else []
+
+    @cached_property
     def expected_as_named(self) -> dict[int, list[int]] | None:
         """The same. Members that do not name their strategy are assumed to use that of the others."""
         if self.expected is not None or self.views_differ:
@@ -365,22 +412,29 @@ class TopicEvidence:
         except NotKnown:
             return None
 
-    def _allocated(self, classes: frozenset[str | None] | None = None) -> dict[int, list[int]]:
-        shares = self.share_out(self.readable, classes)
+    def _allocated(
+        self, classes: frozenset[str | None] | None = None, ids: tuple[str, ...] | None = None
+    ) -> dict[int, list[int]]:
+        shares = self.share_out(self.readable, classes, ids)
         keys = [(broker, queue_id) for broker, count in self.readable for queue_id in range(count)]
         return {queue: shares[key] for queue, key in zip(self.queues, keys, strict=True)}
 
     def share_out(
-        self, readable: list[tuple[int, int]], classes: frozenset[str | None] | None = None
+        self,
+        readable: list[tuple[int, int]],
+        classes: frozenset[str | None] | None = None,
+        ids: tuple[str, ...] | None = None,
     ) -> dict[tuple[int, int], list[int]]:
         """(index of the broker, queue id) -> who should own it, if these were the readable queues. Raises NotKnown.
 
-        ``classes``: strategies to use instead of those that the reports name.
+        ``classes``: strategies to use instead of those that the reports name. ``ids``: a list of members, in order, to
+        use instead of one that has each id as often as any broker lists it.
         """
         state, group = self.group.state, self.group
         key = strategy_key(group.rule, self.of_group.classes if classes is None else classes)
         hosts = tuple((state.brokers[broker].name, count) for broker, count in readable)
-        ids = tuple(sorted(m.client.client_id for m in self.members.values() for _ in range(m.entries)))
+        if ids is None:
+            ids = tuple(sorted(m.client.client_id for m in self.members.values() for _ in range(m.entries)))
         index_of = {member.client.client_id: index for index, member in self.members.items()}
         owners = expected_owners(key, self.topic.name, hosts, ids)
         return {

@@ -2,13 +2,15 @@
 
 from schemas.facts import Kind, Severity
 from schemas.reasons import Reason
-from streaming.core.causes.explanation import Explanation
+from streaming.core.causes.explanation import Explanation, Found
 from streaming.core.causes.table import EXPLAINED, explain
 from streaming.core.evidence.observation import TopicObservation
 from streaming.core.evidence.topic_evidence import TopicEvidence
+from streaming.core.finding_kinds import BY_OFFSETS, RIGHT
 from streaming.core.findings.broadcasting import judge_broadcasting
 from streaming.core.findings.queue_rules import judge, judge_outside_route
 from streaming.core.findings.verdict import Verdict
+from streaming.core.intake.consume_offsets import is_seen_to_move
 
 Verdicts = dict[int, Verdict]  # index of the queue -> what was found
 
@@ -25,11 +27,19 @@ class TopicFindings:
         self.why: dict[Kind, Explanation] = {}
         for kind in {verdict.kind for verdict in verdicts.values()} & EXPLAINED:
             queues = frozenset(index for index, verdict in verdicts.items() if verdict.kind is kind)
-            why = explain(evidence, kind, queues)
+            why = explain(evidence, Found(kind, queues), self.right(kind))
             if why is None:
                 continue
             self.why[kind] = why
             self.causes.update(dict.fromkeys(queues, why.cause.value))
+
+    def right(self, kind: Kind) -> frozenset[int]:
+        """Queues of which it is known that they do not have the finding. Where no message waits, none stands still."""
+        right = (index for index, verdict in self.verdicts.items() if verdict.kind in RIGHT)
+        if kind not in BY_OFFSETS:
+            return frozenset(right)
+        queues = self.evidence.group.state.queues
+        return frozenset(i for i in right if queues[i].pull_lag > 0 and is_seen_to_move(self.evidence.group, queues[i]))
 
 
 def judge_topics(observations: list[TopicObservation]) -> list[TopicFindings]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import lru_cache
 
-from schemas.events import AssignmentReport, ConfirmedReport, Heartbeat, ListedClient, OwnedQueues, Subscription
+from schemas.events import SQL92, AssignmentReport, ConfirmedReport, Heartbeat, ListedClient, OwnedQueues, Subscription
 from schemas.identity import with_host, without_host
 from streaming.core.intake.client_versions import named
 from streaming.core.intake.deploy_tracking import note_quick_restart
@@ -12,6 +12,7 @@ from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, HeartbeatProfile, Report, RunningProfile
 
 INSTANCES_KEPT = 2
+ALL_TAGS = "*"  # SubscriptionData.SUB_ALL
 
 
 def take_report(group: Group, event: AssignmentReport) -> None:
@@ -171,7 +172,20 @@ def _interned_running(
 
 
 def _pairs(subscriptions: tuple[Subscription, ...]) -> tuple[tuple[str, str | None], ...]:
-    return tuple(sorted(((s.topic, s.expression) for s in subscriptions), key=lambda pair: (pair[0], pair[1] or "")))
+    return tuple(sorted(((s.topic, _filter(s)) for s in subscriptions), key=lambda pair: (pair[0], pair[1] or "")))
+
+
+def _filter(subscription: Subscription) -> str | None:
+    """The filter in a form that is the same for all that mean the same; None where it is not known.
+
+    A filter of tags is a set of tags (FilterAPI.buildSubscriptionData), and none is all. Java's own sets have another
+    order in each JVM. Of SQL only the text is known.
+    """
+    expression = subscription.expression
+    if expression is None or subscription.expression_type == SQL92:
+        return expression
+    tags = sorted({tag.strip() for tag in expression.split("||")} - {""})
+    return " || ".join(tags) or ALL_TAGS
 
 
 def take_heartbeat(group: Group, event: Heartbeat) -> None:
