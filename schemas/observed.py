@@ -10,6 +10,7 @@ from functools import cache
 from typing import get_args, get_type_hints
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 CLIENTS_AT_MOST = 20
 MOST_MESSAGES = 2**63 - 1
@@ -342,6 +343,11 @@ def observed(*parts: Part | None) -> Observed:
     """The parts that are not None, each in its field."""
     by_type = fields_by_type()
     return Observed(**{by_type[type(part)]: part for part in parts if part is not None})  # type: ignore[arg-type]
+
+
+def with_part(evidence: Observed, part: Part) -> Observed:
+    """The same, with ``part`` in its field."""
+    return replace(evidence, **{fields_by_type()[type(part)]: part})
 
 
 def parts_of(evidence: Observed) -> list[Part]:

@@ -127,7 +127,7 @@ def _is_changing(group: Group, found: list[TopicFindings]) -> bool:
     return (
         not kinds <= RIGHT
         or state.rebalance is not None
-        or any(alert.phase in PENDING_PHASES or alert.seen_ts < state.now for alert in state.alerts)
+        or any(a.phase in PENDING_PHASES or a.seen_ts < state.now or a.next_cause_since_ts for a in state.alerts)
         or any(finding.since_ts == state.now for finding in state.group_findings)
         or bool(state.empty_since)
         or any(state.brokers[index].lost_ts for index in hosting_brokers(state))

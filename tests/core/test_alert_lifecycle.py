@@ -90,9 +90,59 @@ def test_a_cause_that_changes_is_told() -> None:
     fleet.run(80)
     assert fleet.alert("STALLED").cause == "UNEXPLAINED"
     fleet.of("x")[0].answers = False
-    fleet.run(80)
-    assert fleet.alert("STALLED").cause == "CLIENT_STALLED"
+    fleet.run(140)
+    alert = fleet.alert("STALLED")
+    assert alert.cause == "CLIENT_STALLED"
+    assert "x is listed but has not answered for" in said(alert)
     assert reasons(fleet, "STALLED")[-1] == ("firing", "cause_changed")
+
+
+def stuck_and_dropped() -> Fleet:
+    """x is stopped, which is told. Then brokers drop it."""
+    fleet = healthy(clients=("x", "y", "z"))
+    fleet.pause("x")
+    fleet.run(110)
+    assert fleet.alert("STALLED").cause == "CLIENT_STALLED"
+    for one in fleet.instances:
+        one.is_pinned = True
+    fleet.leave("x")
+    return fleet
+
+
+def causes(fleet: Fleet, kind: str) -> list[tuple[str | None, bool, bool]]:
+    """Of each fact of the alert its cause, and whether it shows that of a client that is stuck, or has left."""
+    alerts = [fact.payload for fact in fleet.told(AlertFact) if fact.payload.kind == kind]
+    return [(a.cause, a.observed.not_answering is not None, a.observed.member_gone is not None) for a in alerts]
+
+
+def test_a_cause_is_not_replaced_by_what_ends_the_finding() -> None:
+    """The stuck client has just left the list, and nobody has its queues yet: that is not why they stood still."""
+    fleet = stuck_and_dropped()
+    fleet.run(20)
+    for one in fleet.instances:
+        one.is_pinned = False
+    fleet.balance()
+    fleet.run(40)
+    assert fleet.firing() == set()
+    assert set(causes(fleet, "STALLED")) == {("CLIENT_STALLED", True, False)}
+
+
+def test_a_cause_is_replaced_once_another_has_held_for_longer_than_a_rebalance_takes() -> None:
+    fleet = stuck_and_dropped()
+    fleet.run(40)
+    assert causes(fleet, "STALLED")[-1] == ("CLIENT_STALLED", True, False)
+    fleet.run(40)
+    assert causes(fleet, "STALLED")[-1] == ("MEMBER_GONE", False, True)
+
+
+def test_a_cause_is_not_replaced_while_some_of_its_queues_are_right_already() -> None:
+    """One queue after the other comes right, each time with another cause of the rest."""
+    fleet = stuck_and_dropped()
+    for owned in ("a2-3", "a1-3", "a0-3"):
+        fleet.run(45)
+        fleet.own("y", owned)
+    fleet.run(60)
+    assert {cause for cause, _, _ in causes(fleet, "STALLED")} == {"CLIENT_STALLED"}
 
 
 def test_a_severity_that_changes_is_told() -> None:

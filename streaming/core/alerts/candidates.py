@@ -3,9 +3,8 @@
 from msgspec import Struct
 
 from schemas.facts import Kind, Severity
-from schemas.observed import Observed, observed
+from schemas.observed import Part
 from streaming.core.alerts.deploy_wait import is_rolling_deploy, waits_for_deploy
-from streaming.core.causes.explanation import Explanation
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.stalls import is_not_pulled, stall_of
 from streaming.core.finding_kinds import ALERTING, ALERTING_OF_QUEUES, BY_OFFSETS, KINDS, fires_after_ms
@@ -18,13 +17,15 @@ from streaming.core.state.group import Group
 class AlertCandidate(Struct, frozen=True):
     """What the present evidence says of one alert. ``is_ripe``: it has held long enough to fire.
 
-    ``waits_for_deploy``: it may be brought about by a rolling deploy that is under way. ``clients`` are those that the
-    cause names, ``since_ts`` is since when the first of the queues has been so.
+    ``waits_for_deploy``: it may be brought about by a rolling deploy that is under way. ``of_finding`` shows the
+    finding, ``of_cause`` the cause. ``clients`` are those that the cause names, ``since_ts`` is since when the first of
+    the queues has been so.
     """
 
     severity: Severity
     cause: str | None
-    observed: Observed
+    of_finding: Part | None
+    of_cause: Part | None
     queues: tuple[int, ...]
     is_ripe: bool
     waits_for_deploy: bool
@@ -59,7 +60,8 @@ def _candidate(group: Group, findings: TopicFindings, kind: Kind, queues: list[i
     return AlertCandidate(
         severity=Severity.CRITICAL if is_critical else verdicts[0].severity,
         cause=None if cause is None else cause.value,
-        observed=_observed(findings, kind, queues, why),
+        of_finding=_of_finding(findings, kind, queues, has_cause=why is not None),
+        of_cause=None if why is None else why.observed,
         queues=tuple(sorted(queues, key=group.message_queue)),
         is_ripe=any(_is_ripe(group, index, findings) for index in queues),
         waits_for_deploy=may_wait and waits_for_deploy(findings.evidence.of_group, cause),
@@ -68,13 +70,13 @@ def _candidate(group: Group, findings: TopicFindings, kind: Kind, queues: list[i
     )
 
 
-def _observed(findings: TopicFindings, kind: Kind, queues: list[int], why: Explanation | None) -> Observed:
-    """What shows the cause, and of a stall how much waits. Without a cause: what shows the finding."""
-    of_cause = None if why is None else why.observed
+def _of_finding(findings: TopicFindings, kind: Kind, queues: list[int], has_cause: bool) -> Part | None:
+    """Of a stall how much waits. What shows another finding says no more than what shows its cause."""
     if kind is Kind.STALLED:
-        return observed(stall_of(findings.evidence, queues), of_cause)
-    of_queue = next((v.observed for index in queues if (v := findings.verdicts[index]).observed is not None), None)
-    return observed(of_cause or of_queue)
+        return stall_of(findings.evidence, queues)
+    if has_cause:
+        return None
+    return next((v.observed for index in queues if (v := findings.verdicts[index]).observed is not None), None)
 
 
 def _is_left_to_non_reporting(findings: TopicFindings, queues: list[int]) -> bool:
@@ -117,7 +119,8 @@ def candidates_of_group(
         candidates[found.topic, found.kind.value] = AlertCandidate(
             severity=severity_of(evidence, found.kind),
             cause=None if found.cause is None else found.cause.value,
-            observed=observed(found.observed),
+            of_finding=found.observed if found.cause is None else None,
+            of_cause=None if found.cause is None else found.observed,
             queues=found.queues,
             is_ripe=group.state.now - found.since_ts >= hold_ms,
             waits_for_deploy=found.kind is Kind.INCONSISTENT_SUBSCRIPTION and is_rolling_deploy(evidence),

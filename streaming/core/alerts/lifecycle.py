@@ -4,18 +4,20 @@ There is one alert per (topic, kind) of a group. Its queues may change while it 
 ``signals`` says what the evidence says. Missing evidence never resolves an alert: the alert becomes stale.
 """
 
+from collections.abc import Iterable
 from hashlib import blake2b
 
 from msgspec.structs import replace
 
 from schemas.facts import AlertFact, AlertState
-from schemas.observed import Observed, observed
+from schemas.observed import Observed, observed, with_part
 from streaming.core.alerts.candidates import AlertCandidate, candidates_of_group, candidates_of_queues
 from streaming.core.alerts.details import changes_of, clients_of, queues_of
 from streaming.core.alerts.flapping import comes_and_goes, note_end, times_before
-from streaming.core.alerts.phases import STATES, AlertReason, Phase, Signal, after
+from streaming.core.alerts.phases import PENDING_PHASES, STATES, AlertReason, Phase, Signal, after
 from streaming.core.alerts.signals import Judged, Said, is_undecided, with_candidate, without_candidate
 from streaming.core.alerts.waiting import has_news, note_told, waiting_of
+from streaming.core.causes.explanation import Explanation
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import BY_OFFSETS, WRONG_OWNERS
 from streaming.core.findings.group_finding import GroupFinding
@@ -66,7 +68,7 @@ def end_forgotten(group: Group, who: str) -> None:
 
 def _begin(group: Group, topic: str, kind: str, candidate: AlertCandidate, at: Judged) -> None:
     alert = Alert(topic, kind, Phase.PENDING.value, candidate.severity.value, group.state.now)
-    _adopt(alert, candidate, list(candidate.queues), group.state.now)
+    _adopt(alert, candidate, list(candidate.queues), at)
     group.state.alerts.append(alert)
     _emit(group, alert, AlertReason.FOUND, at)
     _move(group, alert, with_candidate(group, alert, candidate), at)
@@ -78,51 +80,92 @@ def _go_on(group: Group, alert: Alert, candidate: AlertCandidate, at: Judged) ->
     supported = set(candidate.queues)
     undecided = [p for p in alert.queues if p not in supported and is_undecided(group, alert, p, at)]
     queues = sorted([*candidate.queues, *undecided], key=group.message_queue)
-    changed = _what_changed(alert, candidate, queues)
-    _adopt(alert, candidate, queues, group.state.now)
+    before = alert.severity, alert.queues, alert.cause
+    _adopt(alert, candidate, queues, at)
+    changed = _what_changed(alert, *before)
     transition = after(Phase(alert.phase), said.signal)
     if changed is not None and (transition is None or transition.reason is None):
         _emit(group, alert, changed, at)
     _move(group, alert, said, at)
 
 
-def _adopt(alert: Alert, candidate: AlertCandidate, queues: list[int], now: int) -> None:
+def _adopt(alert: Alert, candidate: AlertCandidate, queues: list[int], at: Judged) -> None:
+    if _takes_cause(alert, candidate.cause, candidate.queues, at):
+        alert.cause = candidate.cause
+        alert.observed = observed(candidate.of_finding, candidate.of_cause)
+        alert.clients = list(candidate.clients)
+    elif candidate.of_finding is not None:
+        alert.observed = with_part(alert.observed, candidate.of_finding)
     alert.severity = candidate.severity.value
-    alert.cause = candidate.cause
-    alert.observed = candidate.observed
     alert.queues = queues
-    alert.clients = list(candidate.clients)
     alert.since_ts = min(alert.since_ts or candidate.since_ts, candidate.since_ts)
-    alert.seen_ts = now
+    alert.seen_ts = at.evidence.now
     alert.right_since_ts = 0
 
 
-def _what_changed(alert: Alert, candidate: AlertCandidate, queues: list[int]) -> AlertReason | None:
-    if alert.severity != candidate.severity.value:
+def _takes_cause(alert: Alert, cause: str | None, queues: Iterable[int], at: Judged) -> bool:
+    """Whether the cause that is found now is to be that of the alert. ``queues``: those that it was found with.
+
+    While an alert fires, another cause must have been found in each round for longer than a rebalance takes, with all
+    of the alert's queues. What ends a fault looks like another fault for a moment: a stuck client has left the list,
+    and some of its queues have been taken over already.
+    """
+    now = at.evidence.now
+    if alert.phase in PENDING_PHASES or cause == alert.cause:
+        alert.next_cause, alert.next_cause_since_ts = None, 0
+        return True
+    is_another = not alert.next_cause_since_ts or alert.next_cause != cause
+    if is_another or not set(alert.queues) <= set(queues):
+        alert.next_cause, alert.next_cause_since_ts = cause, now
+    if now - alert.next_cause_since_ts < _longest_rebalance_ms(at.evidence):
+        return False
+    alert.next_cause, alert.next_cause_since_ts = None, 0
+    return True
+
+
+def _longest_rebalance_ms(evidence: GroupEvidence) -> int:
+    """Until a queue is taken over from a member that has left, and its offsets, which are read each 20 s, show it."""
+    timing = evidence.group.timing
+    extra_ms = timing.grace_orderly_extra_ms if evidence.orderly else 0
+    return timing.grace_membership_ms + extra_ms + timing.hold_warning_ms
+
+
+def _what_changed(alert: Alert, severity: str, queues: list[int], cause: str | None) -> AlertReason | None:
+    """Against what it was before."""
+    if alert.severity != severity:
         return AlertReason.SEVERITY_CHANGED
     if alert.queues != queues:
         return AlertReason.QUEUES_CHANGED
-    return AlertReason.CAUSE_CHANGED if alert.cause != candidate.cause else None
+    return AlertReason.CAUSE_CHANGED if alert.cause != cause else None
 
 
 def _go_on_without_candidate(group: Group, alert: Alert, at: Judged) -> None:
     said = without_candidate(group, alert, at)
-    if said.signal in (Signal.UNDECIDED, Signal.SEEN_TO_STALL):
+    is_open = said.signal in (Signal.UNDECIDED, Signal.SEEN_TO_STALL)
+    why = _found_otherwise(alert, at) if is_open else None
+    if is_open:
         alert.right_since_ts = 0
-        _follow_cause(group, alert, at)
     elif said.signal not in (Signal.NOT_JUDGED, Signal.OVER):
         alert.right_since_ts = alert.right_since_ts or group.state.now
+    if why is None:
+        alert.next_cause, alert.next_cause_since_ts = None, 0
+    else:
+        _follow_cause(group, alert, why, at)
     _move(group, alert, said, at)
 
 
-def _follow_cause(group: Group, alert: Alert, at: Judged) -> None:
-    """If a stall's queues are now found to have no owner, or two, the cause of that is the cause of the stall."""
+def _found_otherwise(alert: Alert, at: Judged) -> Explanation | None:
+    """Of a stall of which all queues are now found to have no owner, or two: the cause of that, which is its own."""
     if alert.kind not in BY_OFFSETS:
-        return
+        return None
     kinds = {at.verdicts[index].kind for index in alert.queues if index in at.verdicts}
     known = [why for kind in kinds & WRONG_OWNERS if (why := at.why.get((alert.topic, kind))) is not None]
-    if len(kinds) == len(known) == 1 and known[0].cause != alert.cause:
-        why = known[0]
+    return known[0] if len(kinds) == len(known) == 1 else None
+
+
+def _follow_cause(group: Group, alert: Alert, why: Explanation, at: Judged) -> None:
+    before = alert.cause
+    if _takes_cause(alert, why.cause.value, alert.queues, at) and why.cause.value != before:
         alert.cause, alert.observed, alert.clients = why.cause.value, observed(why.observed), sorted(why.clients)
         _emit(group, alert, AlertReason.CAUSE_CHANGED, at)
 

@@ -171,6 +171,8 @@ class Alert(Packed):
     told_ts: int = 0  # when its newest fact was emitted
     told_waiting: int = -1  # how many messages wait in its queues by that fact; -1: not known
     kept_open: str = ""  # streaming.core.alerts.phases.AlertReason why it is KEPT_OPEN; empty: it is not
+    next_cause: str | None = None  # what has been found instead of ``cause`` since ``next_cause_since_ts``
+    next_cause_since_ts: int = 0  # 0: ``cause`` is what was found last
 
 
 class EndedAlert(Packed):
