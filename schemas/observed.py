@@ -156,6 +156,13 @@ class NotSubscribed(Part, frozen=True, kw_only=True):
     topic: str
 
 
+class MessageModelsDiffer(Part, frozen=True, kw_only=True):
+    """Members that report to be BROADCASTING, and all others."""
+
+    broadcasting: Clients
+    clustering: Clients
+
+
 class StrategyMembers(Struct, frozen=True):
     """Members that report the same strategy class."""
 
@@ -318,6 +325,7 @@ class Observed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     unexplained: Unexplained | None = None
     fired_times: int | None = None
     forgotten_by: str | None = None
+    message_models_differ: MessageModelsDiffer | None = None
 
 
 def counted(number: int) -> int:

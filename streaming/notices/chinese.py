@@ -45,6 +45,12 @@ CHINESE = Language(
             "让所有成员使用相同的分配策略（AllocateMessageQueueStrategy），同一消费组只用一种 SDK",
             "停掉策略不同的成员，或回滚引入它们的发布",
         ),
+        "MESSAGE_MODEL_MISMATCH": Advice(
+            "消息模式不一致",
+            "广播模式（BROADCASTING）的客户端消费集群模式（CLUSTERING）消费组的所有队列，且只在本地保存位点",
+            "同一消费组的消息模式必须一致：模式不同的客户端请使用单独的消费组",
+            "停掉消息模式不同的客户端，或回滚引入它们的发布",
+        ),
         "VIEW_DIVERGENCE": Advice(
             "各 Broker 的成员列表不一致",
             "该 Topic 所在的各个 Broker 返回的成员列表不同，客户端因此算出不同的分配结果",

@@ -45,6 +45,12 @@ ENGLISH = Language(
             "configure the same allocate strategy in all members, and use one SDK in a group",
             "stop the members that differ, or roll back the deploy that brought them",
         ),
+        "MESSAGE_MODEL_MISMATCH": Advice(
+            "mixed message models",
+            "a BROADCASTING client consumes every queue of a CLUSTERING group, and keeps its offsets to itself",
+            "one group, one message model: give the clients that differ a group of their own",
+            "stop the clients that differ, or roll back the deploy that brought them",
+        ),
         "VIEW_DIVERGENCE": Advice(
             "brokers list different members",
             "brokers of the topic list different members, so that clients compute different shares",

@@ -103,6 +103,9 @@ CHINESE_EVIDENCE = Sentences(
         o.OwnersBalanceOtherwise: lambda it, _: (
             f"其他成员把它们留给 {_names(it.clients)}，而它不按同样的方式分配（{', '.join(it.exclusions)}）"
         ),
+        o.MessageModelsDiffer: lambda it, _: (
+            f"BROADCASTING：{_names(it.broadcasting)}；CLUSTERING：{_names(it.clustering)}"
+        ),
         o.MemberListsDiffer: lambda it, _: "；".join(map(_list, it.lists)),
         o.RoomWithoutConsumer: lambda it, _: f"没有成员消费 {', '.join(it.broker_names)} 所在机房的队列",
         o.NotConfigured: lambda it, _: "没有任何成员的配置包含这些队列",

@@ -131,6 +131,9 @@ ENGLISH_EVIDENCE = Sentences(
         o.StrategiesDiffer: lambda it, _: "; ".join(f"{one.strategy}: {_names(one.clients)}" for one in it.members),
         o.SdksDiffer: _sdks_differ,
         o.OwnersBalanceOtherwise: _owners_balance_otherwise,
+        o.MessageModelsDiffer: lambda it, _: (
+            f"BROADCASTING: {_names(it.broadcasting)}; CLUSTERING: {_names(it.clustering)}"
+        ),
         o.MemberListsDiffer: lambda it, _: "; ".join(
             f"{one.broker_name} lists {_names(one.clients) or 'nobody'}" for one in it.lists
         ),

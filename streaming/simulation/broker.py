@@ -11,6 +11,7 @@ from streaming.core.state.group_state import PERM_READ
 from streaming.simulation.message_queue import MessageLog
 from streaming.simulation.process_queue import Progress
 
+BROADCASTING = "BROADCASTING"
 CHANNEL_EXPIRED_MS = 120_000  # ConsumerManager.CHANNEL_EXPIRED_TIMEOUT
 SCAN_MS = 10_000  # ClientHousekeepingService
 LOCK_EXPIRED_MS = 60_000  # RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME
@@ -118,7 +119,6 @@ class Broker:
         self.topics: dict[str, QueueData] = {}
         self.logs: dict[MessageQueue, MessageLog] = {}
         self.groups: dict[str, ConsumerGroupInfo] = {}
-        self.broadcasting: set[str] = set()
         self._notify, self._pulls_changed, self._members_changed = notify, pulls_changed, members_changed
         self._progress: dict[tuple[str, MessageQueue], Progress] = {}
         self._locks: dict[tuple[str, MessageQueue], tuple[str, int]] = {}
@@ -218,8 +218,8 @@ class Broker:
 
     def _notify_group(self, name: str) -> None:
         group = self.groups.get(name)
-        if group is None or name in self.broadcasting:
-            return
+        if group is None or group.last is None or group.last.message_model == BROADCASTING:
+            return  # ConsumerManager.isBroadcastMode: the group's model is that of its last heartbeat
         for channel in group.channels:
             self._notify(channel.client)
 

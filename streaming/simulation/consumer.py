@@ -253,8 +253,11 @@ class Consumer:
         """Whose offsets count: the group's, or, broadcasting, its own, which begin at the end."""
         if not self.config.broadcasting:
             return of_group
-        offset = log.max_offset(self._now)
-        return self._local_offsets.setdefault(log.queue, Progress(log, offset, consumed=offset))
+        if log.queue not in self._local_offsets:
+            offset = log.max_offset(self._now)
+            self._local_offsets[log.queue] = own = Progress(log, offset, consumed=offset, of_group=of_group)
+            of_group.of_single_clients.append(own)
+        return self._local_offsets[log.queue]
 
     def catch_up(self) -> None:
         """Take account of all that it has consumed up to now."""
@@ -277,6 +280,12 @@ class Consumer:
         self.routes = {name: route for name, route in self.routes.items() if name in self.topics}
         self.poll_routes()
         self.send_heartbeats()
+
+    @property
+    def subscribes_to(self) -> frozenset[tuple[str, frozenset[str]]]:
+        """What it wants of which topic: a filter is a set of tags."""
+        wanted = ((topic, text) for topic, text in self.topics.items() if topic != retry_topic(self.group))
+        return frozenset((topic, frozenset(tag.strip() for tag in text.split("||"))) for topic, text in wanted)
 
     def set_speed(self, speed: int) -> None:
         """From now on its own code takes so many messages a second of one queue; 0: it is stuck."""

@@ -256,5 +256,11 @@ def _join_tool(group: SimulatedGroup) -> Consumer:
     return tool
 
 
+def broadcasting_client(group: SimulatedGroup) -> Undo:
+    """A tool that wants to see all messages joins under the group's name with ``MessageModel.BROADCASTING``."""
+    tool = group.start(config=replace(group.config, broadcasting=True))
+    return lambda: _gone(group, tool)
+
+
 CHANGE_TOPIC = (config_misses_queue, old_route, queues_taken_away, no_read_permission, fewer_to_read)
 HANG_REBALANCE = (not_taken_over, clings)

@@ -158,5 +158,13 @@ MORE_FAULTS: tuple[Fault, ...] = (  # they are played where there are perturbati
         excludes_others=True,
         tolerated=(Kind.INCONSISTENT_SUBSCRIPTION,),
     ),
+    Fault(
+        "broadcasting_client",
+        (Cause.MESSAGE_MODEL_MISMATCH,),
+        inject.broadcasting_client,
+        PLAIN,
+        excludes_others=True,
+        tolerated=(Kind.STALLED, Kind.SLOW_CONSUMER),  # of its share, in which the group's offset stands still
+    ),
 )
 ANY_FAULT_NAMED = FAULT_NAMED | {fault.name: fault for fault in MORE_FAULTS}

@@ -152,7 +152,7 @@ class Fleet:
         """A client came, went, or subscribes to other topics: a topic may have got its first, or lost its last."""
         self._subscriber_counts.clear()
         running = [client for client in self.clients if client.is_running]
-        self.truth.observe_subscriptions(len({frozenset(client.topics.items()) for client in running}) < 2)
+        self.truth.observe_subscriptions(len({client.subscribes_to for client in running}) < 2)
         subscribed = {topic for client in running for topic in client.topics}
         if subscribed != self._subscribed:
             self._subscribed = subscribed
@@ -171,9 +171,6 @@ class Fleet:
         random = Random(f"{self.seed}/{client_id}/{len(self.clients)}")
         races = Random(f"{self.seed}/{client_id}/{self.now}")
         client = Consumer(self, self.group, client_id, config, random, races)
-        if config.broadcasting:
-            for broker in self.brokers.values():
-                broker.broadcasting.add(self.group)
         self.clients.append(client)
         self.truth.change("joined", client_id)
         client.start()

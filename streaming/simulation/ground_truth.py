@@ -74,11 +74,11 @@ class GroundTruth:
 
     def observe(self, progress: Progress) -> None:
         """Something about the queue or who holds it has changed: a window may begin or end."""
-        queue = progress.log.queue
+        queue, progress = progress.log.queue, progress.of_group or progress
         if is_retry_topic(queue.topic):
             return
         now, kind, window = self._now(), self._kind(progress), self._open.get(queue)
-        owners = tuple(sorted(holder.client.client_id for holder in progress.holders))
+        owners = tuple(sorted(holder.client.client_id for holder in progress.all_holders))
         self.held.append(Ownership(now, queue, owners))
         if window is not None and window.kind is kind:
             return
@@ -94,16 +94,18 @@ class GroundTruth:
             self.observe(queue.progress)
 
     def _kind(self, progress: Progress) -> Kind | None:
-        holders = progress.holders
+        holders, everywhere = progress.holders, len(progress.all_holders) - len(progress.holders)
         in_route = self._in_route(progress.log.queue)
         if not in_route:
-            return Kind.PHANTOM if holders and in_route is False else None
+            return Kind.PHANTOM if progress.all_holders and in_route is False else None
         if not self._subscribers(progress.log.queue.topic):
             return None
-        if not holders:
+        if not holders and not everywhere:
             return Kind.ORPHANED
-        if sum(not holder.client.is_paused for holder in holders) > 1:
+        if everywhere + sum(not holder.client.is_paused for holder in holders) > 1:
             return Kind.DUPLICATED
+        if not holders:
+            return None  # who broadcasts consumes it
         end = progress.log.max_offset(self._now())
         if not any(holder.pulls for holder in holders):
             is_left = progress.log.rate or end > max(holder.pulled for holder in holders)

@@ -15,7 +15,10 @@ PULL_TAKES_MS = 50
 
 @dataclass(slots=True, eq=False)
 class Progress:
-    """A group in one queue (``ConsumerOffsetManager``). ``consumed`` is the furthest that anybody has come."""
+    """A group in one queue (``ConsumerOffsetManager``). ``consumed`` is the furthest that anybody has come.
+
+    ``of_group``: that of the group, where this one is a broadcasting client's own; ``of_single_clients`` are these.
+    """
 
     log: MessageLog
     committed: int = -1  # -1: the group has never committed
@@ -24,6 +27,13 @@ class Progress:
     holders: list[ProcessQueue] = field(default_factory=list)
     repeats: Repeats = field(default_factory=Repeats)
     went_back: list[WentBack] = field(default_factory=list)
+    of_group: Progress | None = None
+    of_single_clients: list[Progress] = field(default_factory=list)
+
+    @property
+    def all_holders(self) -> list[ProcessQueue]:
+        """Of the group, broadcasting clients included."""
+        return [*self.holders, *(holder for one in self.of_single_clients for holder in one.holders)]
 
     def start_offset(self) -> int:
         """Where a client begins that gets the queue now; a queue that is new to the group is read from 0."""
@@ -109,7 +119,7 @@ class ProcessQueue:
         if self.pulls:
             top = min(self.progress.log.max_offset(now), after + PULL_THRESHOLD)
             self.pulled = max(self.pulled, top, after) if now >= self._pulls_from else self.pulled
-            self.progress.pulled = self.pulled
+            (self.progress.of_group or self.progress).pulled = self.pulled  # PullMessageProcessor.tryCommitOffset
         self.offset, self._last_ts = after, now
         if after > before:
             self.progress.take(self._begun_at, before, after)

@@ -82,6 +82,7 @@ class SimulatedGroup:
         self.write(TOPIC, shape.rate)
         self.began_ts = self.warm_ts = self.fleet.now
         self.sdk_of: Callable[[str], Sdk] | None = None  # by client id, where they differ
+        self.filter_of: Callable[[str], str] | None = None  # by client id, where clients write their filter differently
         self.mismatched_clients: set[str] = set()  # clients that subscribe to something else
         self._started = 0
 
@@ -125,7 +126,11 @@ class SimulatedGroup:
         number = self._started
         made = f"10.{number >> 8}.{number & 255}.{self.random.randrange(1, 255)}@{self.random.randrange(1, 65_536)}"
         name, given = client_id or made, config or self._own_config()
-        client = self.fleet.join(name, replace(given, sdk=self.sdk_of(name)) if self.sdk_of is not None else given)
+        if self.sdk_of is not None:
+            given = replace(given, sdk=self.sdk_of(name))
+        if self.filter_of is not None:
+            given = replace(given, topics=tuple((t, self.filter_of(name) if f == "*" else f) for t, f in given.topics))
+        client = self.fleet.join(name, given)
         if self.random.random() < 0.2:
             client.clock_offset_ms = self.random.randrange(-600_000, 600_000)
         return client

@@ -562,3 +562,57 @@ def test_lists_that_name_the_same_members_do_not_differ_because_one_names_a_dead
     fleet.run(100)
     assert stalled(fleet) == ("STALE_CONNECTION", [("a", 3), ("b", 0), ("b", 1)])
     assert fleet.fired() == set()
+
+
+# --- a BROADCASTING client in a CLUSTERING group
+
+
+def with_a_broadcaster(*client_ids: str, broadcaster: str, **fields: Any) -> Fleet:
+    """The broadcaster takes every queue; the others share them out among all."""
+    fleet = Fleet(**fields)
+    for client_id in client_ids:
+        fleet.join(client_id, report={"message_model": "CLUSTERING"})
+    (one,) = fleet.of(broadcaster)
+    one.report = {"message_model": "BROADCASTING"}
+    fleet.own(broadcaster, "a0-3 b0-3")
+    return fleet
+
+
+@pytest.mark.parametrize("broadcaster", ["x", "y", "z"])
+def test_a_broadcasting_client_in_a_clustering_group_is_named_whoever_is_the_oldest(broadcaster: str) -> None:
+    fleet = with_a_broadcaster("x", "y", "z", broadcaster=broadcaster).run(90)
+    shares = {"x": "a0 a1 a2", "y": "a3 b0 b1", "z": "b2 b3"}
+    of_others = " ".join(share for client_id, share in shares.items() if client_id != broadcaster).split()
+    twice = [(name[0], int(name[1:])) for name in of_others]
+    assert firing(fleet) == {("T", "DUPLICATED"): ("MESSAGE_MODEL_MISMATCH", twice)}
+    alert = fleet.alert("DUPLICATED")
+    assert alert.clients[0].client_id == broadcaster
+    assert said(alert).startswith(f"BROADCASTING: {broadcaster}; CLUSTERING: ")
+    for name in shares[broadcaster].split():
+        assert fleet.finding(name).finding == "MATCH"
+
+
+def test_the_offsets_of_a_broadcasting_client_stand_still_without_its_being_stuck() -> None:
+    """It keeps them to itself, and older brokers do not tell what it pulls."""
+    fleet = with_a_broadcaster("x", "y", broadcaster="x")
+    fleet.reports_pull_offsets = False
+    fleet.run(60)
+    fleet.stick("a0-3")
+    fleet.run(100)
+    queues_of_x = [("a", 0), ("a", 1), ("a", 2), ("a", 3)]
+    assert firing(fleet)["T", "STALLED"] == ("MESSAGE_MODEL_MISMATCH", queues_of_x)
+
+
+def test_that_nothing_is_consumed_for_long_is_the_broadcasting_clients_too() -> None:
+    fleet = with_a_broadcaster("x", "y", broadcaster="x").run(60)
+    fleet.hang("a0-3")
+    fleet.of("x")[0].busy = 10
+    fleet.run(500)
+    assert firing(fleet)["T", "SLOW_CONSUMER"][0] == "MESSAGE_MODEL_MISMATCH"
+
+
+def test_a_group_in_which_all_are_broadcasting_has_no_mismatch() -> None:
+    fleet = with_a_broadcaster("x", "y", broadcaster="x")
+    fleet.of("y")[0].report = {"message_model": "BROADCASTING"}
+    fleet.own("y", "a0-3 b0-3")
+    assert firing(fleet.run(90)) == {}

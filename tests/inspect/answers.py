@@ -31,6 +31,7 @@ class Said(NamedTuple):
     holds: frozenset[Queue]  # with messages in hand
     strategy: str | None
     subscribes: frozenset[str]
+    model: str | None
 
 
 class Offsets(NamedTuple):
@@ -131,6 +132,7 @@ class Answers:
             frozenset(key for key, q in keys.items() if q.cached_msg_count),
             line.strategy,
             frozenset(s if isinstance(s, str) else s.topic for s in line.subscriptions or ()),
+            line.message_model,
         )
         others = [one for one in self.said.get(line.client_id, []) if one.start != start]
         self.said[line.client_id] = [said, *others][:4]

@@ -117,6 +117,12 @@ def _of_members_that_differ() -> dict[str, Notice]:
                   clients=(client(A, 8, strategy="AllocateMessageQueueAveragely"),
                            client(B, 7, strategy=f"org.apache.rocketmq.client.consumer.rebalance.{circle}"))),
         ),
+        "MESSAGE_MODEL_MISMATCH": notice(
+            alert("DUPLICATED", "MESSAGE_MODEL_MISMATCH",
+                  o.MessageModelsDiffer(broadcasting=some(A), clustering=some(B)),
+                  queues=queues(0, owners=(A, B), expected=(B,)),
+                  clients=(client(A, 8), client(B, 7))),
+        ),
     }  # fmt: skip
 
 

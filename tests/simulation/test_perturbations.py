@@ -198,6 +198,27 @@ def test_clients_of_one_address_stop_together() -> None:
     assert len(played.group.clients) == 3
 
 
+def test_filters_are_written_in_another_way_by_each_client_and_are_alike() -> None:
+    played = Played("filters_in_another_order", 60)
+    said = {report.subscriptions for report in played.of(AssignmentReport)}
+    assert len({one.expression for those in said for one in those if one.topic == TOPIC}) > 1
+    assert played.group.fleet.truth.subscription_mismatches == []
+    assert played.detector.fired() == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_dead_connection_beside_a_change_pages_nobody(seed: int) -> None:
+    played = Played("half_open_after_a_change", 600, seed=f"half-open/{seed}")
+    twice = [
+        marker
+        for marker in played.of(Round)
+        for broker in marker.brokers
+        if len(set(broker.client_ids)) < len(broker.client_ids)
+    ]
+    assert twice
+    assert played.detector.fired() == []
+
+
 # --- drawing
 
 
@@ -208,7 +229,8 @@ def test_each_is_drawn_and_the_same_seed_draws_the_same() -> None:
         names = {one.name for run in drawn for one in run}
         fitting = {one.name for one in PERTURBATIONS if (one.when_healthy if is_healthy else one.in_incidents)}
         assert names == fitting
-        assert all(1 <= len({one.family for one in run}) == len(run) <= 3 for run in drawn)
+        against = [[one for one in run if one.weight] for run in drawn]
+        assert all(1 <= len({one.family for one in run}) == len(run) <= 3 for run in against)
 
 
 def test_what_does_not_fit_is_not_drawn() -> None:
@@ -243,6 +265,16 @@ def test_a_fault_leaves_queues_unconsumed_and_is_mended(fault: object) -> None:
     undo()
     group.fleet.run(120)
     assert all(window.to_ts is not None for window in group.fleet.truth.windows)
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_broadcasting_client_in_a_clustering_group_is_told(number: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(incidents, "draw", lambda *_, **__: [])
+        run = play_incident(f"model/{number}", ANY_FAULT_NAMED["broadcasting_client"], DEFAULT, is_perturbed=True)
+    assert [page for page in run.pages if not page.is_true] == []
+    assert {page.cause for page in run.pages} <= {"MESSAGE_MODEL_MISMATCH"}
+    assert [one for one in run.expected if one.found is None] == []
 
 
 # --- the judge of what lasts
@@ -331,6 +363,11 @@ def test_a_page_of_a_perturbed_healthy_group_is_false_unless_it_lasted(monkeypat
     assert Report(perturbed=Report(healthy=[run])).as_json()["perturbed"]["all"]["healthy_pages"] == len(run.pages)
 
 
+def perturbed(seed: str, fault: str) -> Run:
+    """As ``evaluate`` plays it, whichever faults there are beside it."""
+    return play_incident(seed, ANY_FAULT_NAMED[fault], DEFAULT, is_perturbed=True)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [4, 6])
 def test_deploys_long_after_others_page_nobody(number: int) -> None:
@@ -339,14 +376,24 @@ def test_deploys_long_after_others_page_nobody(number: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [39, 64, 87, 94, 123, 144])
-def test_queues_that_were_nobodys_are_no_slow_consumer_once_they_are_taken_over(number: int) -> None:
-    run = incidents.play_numbered("1/perturbed", Settings(), True, number)
+@pytest.mark.parametrize(
+    ("number", "fault"),
+    [
+        (39, "not_taken_over"),
+        (64, "clings"),
+        (87, "not_taken_over"),
+        (94, "pull_tool"),
+        (123, "machine_lost"),
+        (144, "same_client_id"),
+    ],
+)
+def test_queues_that_were_nobodys_are_no_slow_consumer_once_they_are_taken_over(number: int, fault: str) -> None:
+    run = perturbed(f"1/perturbed/{number}", fault)
     assert [page.kind for page in run.pages if page.kind == Kind.SLOW_CONSUMER] == []
 
 
 def test_a_listener_that_hangs_is_told_though_the_clock_is_set_back() -> None:
-    run = incidents.play_numbered("99/perturbed", DEFAULT, True, 77)
+    run = perturbed("99/perturbed/77", "stuck_code")
     assert [(one.kind, one.found is not None, one.is_late) for one in run.lasting] == [
         (Kind.SLOW_CONSUMER, True, False)
     ]
@@ -356,12 +403,12 @@ def test_a_listener_that_hangs_is_told_though_the_clock_is_set_back() -> None:
 @pytest.mark.slow
 def test_who_owns_what_is_known_again_soon_after_the_clock_was_set_back() -> None:
     """Clients confirm what they said before, so queues without an owner are not taken for those of a slow listener."""
-    run = incidents.play_numbered("99/perturbed", DEFAULT, True, 14)
+    run = perturbed("99/perturbed/14", "lock_stuck")
     assert [page.kind for page in run.pages if not page.is_true] == []
     assert (Kind.ORPHANED, "LOCK_STUCK") in {(page.kind, page.cause) for page in run.pages}
 
 
 @pytest.mark.slow
 def test_a_fault_waits_until_the_clients_that_the_one_before_stopped_are_back() -> None:
-    run = incidents.play_numbered("41/perturbed", DEFAULT, True, 34)
+    run = perturbed("41/perturbed/34", "room_without_consumer")
     assert run.faults == ("room_without_consumer", "same_client_id")

@@ -14,6 +14,7 @@ from schemas.observed import (
     ListedTwice,
     MemberGone,
     MemberListsDiffer,
+    MessageModelsDiffer,
     NotAnswering,
     NotConfigured,
     NotLocked,
@@ -45,6 +46,7 @@ from streaming.core.causes.clients import (
 from streaming.core.causes.explanation import Explanation, Found, explanation
 from streaming.core.causes.fixed_shares import config_misses_queue, room_without_consumer
 from streaming.core.causes.member_lists import view_divergence
+from streaming.core.causes.message_models import message_model_mismatch
 from streaming.core.causes.routes import name_servers_differ, route_lag
 from streaming.core.causes.strategies import owner_of_another_kind, sdks_differ, strategy_mismatch
 from streaming.core.causes.subscriptions import pulls_refused, subscription_mismatch
@@ -86,6 +88,7 @@ CAUSES: dict[Cause, CauseRow] = {
     Cause.STRATEGY_MISMATCH: CauseRow(
         (StrategiesDiffer, SdksDiffer, OwnersBalanceOtherwise), NextStep.EXPLAIN, members_differ=True
     ),
+    Cause.MESSAGE_MODEL_MISMATCH: CauseRow((MessageModelsDiffer,), NextStep.STATUS, members_differ=True),
     Cause.VIEW_DIVERGENCE: CauseRow((MemberListsDiffer,), NextStep.INSPECT),  # it asks every broker for its list
     Cause.ROUTE_LAG: CauseRow((RoutesDiffer, OldRoute), NextStep.ROUTE),
     Cause.CLIENT_STALLED: CauseRow((NotAnswering, ClientsStuck, OwnersDoNotReport), NextStep.THREADS),
@@ -104,6 +107,7 @@ _DUPLICATED, _ORPHANED, _STALLED, _MISPLACED = Kind.DUPLICATED, Kind.ORPHANED, K
 # Of causes that fit equally well the first is named: first what makes other causes appear, last what is only a symptom.
 RULES: tuple[tuple[Rule, frozenset[Kind]], ...] = (
     (same_client_id, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED})),
+    (message_model_mismatch, frozenset({_DUPLICATED, _STALLED, Kind.SLOW_CONSUMER})),
     (client_silent, frozenset({_STALLED})),
     (subscription_mismatch, frozenset({_ORPHANED})),
     (pulls_refused, frozenset({_STALLED})),
@@ -124,6 +128,7 @@ RULES: tuple[tuple[Rule, frozenset[Kind]], ...] = (
     (cut_off_from_broker, frozenset({_STALLED})),
     (expected_owner_cut_off, frozenset({_ORPHANED})),
 )
+NEEDS_NONE = frozenset({Kind.UNKNOWN, Kind.SLOW_CONSUMER})
 EXPLAINED: frozenset[Kind] = frozenset().union(*(kinds for _, kinds in RULES))
 _RULES_OF = {kind: tuple(rule for rule, kinds in RULES if kind in kinds) for kind in EXPLAINED}
 
@@ -140,7 +145,7 @@ def explain(topic: TopicEvidence, found: Found, right: frozenset[int]) -> Explan
         key=lambda one: (len(found.queues - one.queues), len(right & one.predicted)),
         default=None,
     )
-    if named is None and found.kind is not Kind.UNKNOWN:
+    if named is None and found.kind not in NEEDS_NONE:
         return explanation(Cause.UNEXPLAINED, found.queues, _who_has_reported(topic))
     return named
 

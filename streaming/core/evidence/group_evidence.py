@@ -81,15 +81,23 @@ class GroupEvidence:
     def message_model(self) -> str | None:
         """CLUSTERING or BROADCASTING, by the newest reports, else by heartbeats; None where nothing says.
 
-        Go names it in heartbeats only. A group whose offsets brokers see to move does not broadcast.
+        CLUSTERING if any member is: it shares queues out, whatever the others do. Go names it in heartbeats only, and a
+        broker shows that of the group's last heartbeat (ConsumerGroupInfo.updateChannel). A group whose offsets brokers
+        see to move does not broadcast.
         """
-        for member in self.balancing:
-            if member.running is not None and member.running.message_model is not None:
-                return member.running.message_model
-        for member in self.members.values():
-            if member.heartbeat is not None and member.heartbeat.message_model is not None:
-                return member.heartbeat.message_model
+        reported = {member.running.message_model for member in self.balancing if member.running is not None}
+        listed = {member.heartbeat.message_model for member in self.members.values() if member.heartbeat is not None}
+        for models in (reported, listed):
+            if models - {None}:
+                return CLUSTERING if CLUSTERING in models else BROADCASTING
         return CLUSTERING if any(topic.is_committed for topic in self.group.state.topics) else None
+
+    @cached_property
+    def broadcasting(self) -> frozenset[int]:
+        """Members that report to be BROADCASTING."""
+        return frozenset(
+            m.index for m in self.balancing if m.running is not None and m.running.message_model == BROADCASTING
+        )
 
     @cached_property
     def consumes(self) -> str | None:

@@ -15,7 +15,7 @@ from streaming.simulation.simulated_group import SimulatedGroup
 
 LONGEST_GRACE_MS = 240_000
 SILENT_FOR_MS = 300_000
-MISMATCHES = {Cause.SUBSCRIPTION_MISMATCH, Cause.STRATEGY_MISMATCH}
+MISMATCHES = {Cause.SUBSCRIPTION_MISMATCH, Cause.STRATEGY_MISMATCH, Cause.MESSAGE_MODEL_MISMATCH}
 DEAD_IS_LISTED_MS = 130_000
 FINDING_MS = {  # until a page may be expected: RocketMQ's and the collector's intervals, and how long it must hold
     Kind.INCONSISTENT_SUBSCRIPTION: 100_000,

@@ -67,12 +67,13 @@ class _PageTruth:
         if page.kind in (Kind.MISPLACED, Kind.NO_MEMBERS):
             confirmed = (ts for kind, ts in self._detector.confirmed if kind == page.kind.value)
             return any(page.fired_ts - LOOKS_BACK_MS <= ts <= page.fired_ts for ts in confirmed)
-        if page.kind not in TRUE_IF:
-            return any(
-                ((page.kind, page.topic) in one.fault.group_findings or page.kind in _also_true(one.fault))
-                and one.from_ts <= page.fired_ts <= one.to_ts + LOOKS_BACK_MS
-                for one in self._active
-            )
+        is_of_a_fault = any(
+            ((page.kind, page.topic) in one.fault.group_findings or page.kind in _also_true(one.fault))
+            and one.from_ts <= page.fired_ts <= one.to_ts + LOOKS_BACK_MS
+            for one in self._active
+        )
+        if is_of_a_fault or page.kind not in TRUE_IF:
+            return is_of_a_fault
         kinds, end = TRUE_IF[page.kind], self._fleet.now
         if page.kind is Kind.ORPHANED and self._deadlines.is_long_silent(page.fired_ts, page.fired_ts):
             kinds |= {Kind.STALLED}  # a client that is stopped, and no longer listed, owns nothing

@@ -11,9 +11,11 @@ from streaming.simulation.evaluation.perturbations import (
     batch_consumers,
     client_sdks,
     collectors,
+    connections,
     event_delivery,
     member_lists,
     name_servers,
+    subscription_order,
 )
 from streaming.simulation.evaluation.perturbations import deploys_and_crashes as deploys
 from streaming.simulation.evaluation.perturbations.context import PerturbationContext
@@ -25,7 +27,11 @@ MORE_THAN_ONE = (0.6, 0.3, 0.1)  # how many runs have one, two, three
 
 @dataclass(frozen=True)
 class Perturbation:
-    """``weight``: how often it is drawn, as against the others. ``family``: no two of one family come together."""
+    """``weight``: how often it is drawn, as against the others. ``family``: no two of one family come together.
+
+    ``share``: it is not drawn against the others, but comes beside them in so many runs, by dice of its own. So the
+    runs without it are what they were before there was such a perturbation.
+    """
 
     name: str
     family: str
@@ -36,6 +42,7 @@ class Perturbation:
     least_brokers: int = 1
     most_clients: int = MOST_CLIENTS
     may_be_listed: bool = True  # also where each client's queues are written down (CONFIG)
+    share: float = 0.0
 
 
 PERTURBATIONS = (
@@ -57,11 +64,23 @@ PERTURBATIONS = (
     Perturbation("batches", "work", batch_consumers.batches, in_incidents=False),
     Perturbation("crash_loop", "crash loop", deploys.crash_loop, 3, when_healthy=False, may_be_listed=False),
     Perturbation("shut_down_together", "together", deploys.shut_down_together, may_be_listed=False),
+    Perturbation(
+        "filters_in_another_order", "filters", subscription_order.another_order, 0, in_incidents=False, share=0.1
+    ),
+    Perturbation(
+        "half_open_after_a_change",
+        "connections",
+        connections.half_open_after_a_change,
+        0,
+        in_incidents=False,
+        may_be_listed=False,
+        share=0.1,
+    ),
 )
 
 
 def draw(seed: str, shape: Shape, is_healthy: bool) -> list[Perturbation]:
-    """One to three."""
+    """One to three, and those that come beside them."""
     random = Random(f"{seed}/perturbations")
     fitting = [
         one
@@ -75,7 +94,7 @@ def draw(seed: str, shape: Shape, is_healthy: bool) -> list[Perturbation]:
         families = {one.family for one in drawn}
         left = [one for one in fitting if one.family not in families]
         drawn += random.choices(left, [one.weight for one in left])
-    return drawn
+    return drawn + [one for one in fitting if Random(f"{seed}/{one.name}/drawn").random() < one.share]
 
 
 def fit(shape: Shape, drawn: list[Perturbation]) -> Shape:
