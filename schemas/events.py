@@ -121,7 +121,7 @@ class TopicRoute(Event, tag="topic_route", frozen=True, kw_only=True, omit_defau
 
 
 class OwnedQueue(Struct, frozen=True, omit_defaults=True, gc=False):
-    """One process queue of a client (``ProcessQueueInfo``)."""
+    """One process queue of a client (``ProcessQueueInfo``). ``cached_msg_count``: messages pulled and not consumed."""
 
     queue_id: Annotated[int, Meta(ge=-1, le=2**31 - 1)]
     cached_msg_count: Count = 0

@@ -9,7 +9,7 @@ class FixedTiming(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     # How long something must last to be judged
     hold_no_members_ms: int = 120_000  # a group may be restarted as a whole
     unclaimed_ms: int = 180_000  # each member is asked four times at least
-    stall_non_reporting_ms: int = 300_000  # a client that pulls actively, or that pops, may pause for so long
+    told_at_latest_ms: int = 600_000  # a queue in which messages wait and of which nothing is consumed
     unresponsive_client_ms: int = 65_000  # a client that did not answer is asked again after 40 s
     persist_offsets_ms: int = 5_000  # MQClientInstance, persistConsumerOffsetInterval
     unsubscribed_after_ms: int = 120_000  # heartbeats come every 30 s
@@ -34,6 +34,7 @@ class FixedTiming(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     keep_left_client_ms: int = 900_000
     keep_unused_topic_ms: int = 3_600_000  # brokers too: a group may use a new topic each day
     keep_route_copy_ms: int = 600_000
+    keep_step_ms: int = 3_600_000  # how long a queue's offset took to move on: the next step may take as long
     clocks_differ_ms: int = 3_600_000  # between groups of one cluster, at most: so no state is dropped too early
 
 

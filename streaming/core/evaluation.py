@@ -3,7 +3,7 @@
 from schemas.facts import EvaluationFailedFact, GroupFact, Kind
 from schemas.reasons import ReasonKind
 from streaming.core.alerts.deploy_wait import note_mismatch
-from streaming.core.alerts.lifecycle import update_alerts
+from streaming.core.alerts.lifecycle import is_any_undecided, update_alerts
 from streaming.core.alerts.phases import PENDING_PHASES
 from streaming.core.alerts.waiting import may_have_news
 from streaming.core.evidence.group_evidence import GroupEvidence
@@ -48,7 +48,7 @@ def _evaluate(group: Group, before: int) -> None:
     group.state.group_findings = lasting_group_findings(evidence, group_findings)
     update_rebalance(group, evidence, found, before)
     emit_member_facts(group, evidence)
-    emit_group_status(group, evidence, found, group_findings)
+    emit_group_status(group, evidence, found, group_findings, is_any_undecided(group))
     group.state.evaluation_due_ts = _due(group, evidence, found)
     group.state.evidence_lasts_until_ts = 0
     forget_what_is_gone(group)

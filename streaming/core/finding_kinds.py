@@ -110,6 +110,7 @@ BY_REPORTS = _kinds(lambda row: row.basis is Basis.REPORTS)
 DECIDED_BY_REPORTS = BY_REPORTS - UNDECIDED
 NOT_RIGHT_BY_REPORTS = BY_REPORTS - RIGHT
 WRONG = _kinds(lambda row: row.meaning is Meaning.WRONG)
+WHATEVER_MEMBERS_RUN = frozenset({Kind.UNREADABLE_QUEUES, Kind.NO_MEMBERS, Kind.REBALANCE_STORM})  # of a group
 WRONG_OWNERS = _kinds(lambda row: row.wrong_owners)
 
 

@@ -26,7 +26,10 @@ class GroupStatus(Word):
 
 
 class StatusEvidence(NamedTuple):
-    """What the status depends on. ``empty``: no broker lists a member. ``undecided``: it is too early to judge."""
+    """What the status depends on. ``empty``: no broker lists a member. ``undecided``: it is too early to judge.
+
+    ``excluded``: the owners of its queues are not judged. What offsets show counts all the same.
+    """
 
     excluded: bool
     empty: bool
@@ -38,7 +41,7 @@ class StatusEvidence(NamedTuple):
 def group_status(evidence: StatusEvidence) -> GroupStatus:
     """The first status that applies. A group is healthy only if everything was judged."""
     if evidence.excluded:
-        return GroupStatus.EXCLUDED
+        return GroupStatus.FINDINGS if evidence.wrong else GroupStatus.EXCLUDED
     if evidence.empty:
         return GroupStatus.EMPTY
     if evidence.wrong:
@@ -49,15 +52,22 @@ def group_status(evidence: StatusEvidence) -> GroupStatus:
 
 
 def emit_group_status(
-    group: Group, evidence: GroupEvidence, found: list[TopicFindings], group_findings: list[GroupFinding]
+    group: Group,
+    evidence: GroupEvidence,
+    found: list[TopicFindings],
+    group_findings: list[GroupFinding],
+    is_alert_undecided: bool,
 ) -> None:
-    """One fact when the status, or what it counts, has changed, and one an hour while it has not."""
+    """One fact when the status, or what it counts, has changed, and one an hour while it has not.
+
+    ``is_alert_undecided``: an alert fires that nothing has shown to be over.
+    """
     state = group.state
     counts = Counter(verdict.kind.value for findings in found for verdict in findings.verdicts.values())
     kinds = Counter(finding.kind.value for finding in group_findings)
     reason = _reason(evidence, found)
     fact = GroupFact(
-        status=group_status(_status_evidence(evidence, found, counts, group_findings)).value,
+        status=group_status(_status_evidence(evidence, found, counts, group_findings, is_alert_undecided)).value,
         members=sum(member.entries for member in evidence.members.values()),
         queues=sum(counts.values()),
         counts=dict(sorted((counts + kinds).items())),
@@ -81,7 +91,11 @@ def _digest(reason: Reason) -> str:
 
 
 def _status_evidence(
-    evidence: GroupEvidence, found: list[TopicFindings], counts: Counter[str], group_findings: list[GroupFinding]
+    evidence: GroupEvidence,
+    found: list[TopicFindings],
+    counts: Counter[str],
+    group_findings: list[GroupFinding],
+    is_alert_undecided: bool,
 ) -> StatusEvidence:
     return StatusEvidence(
         excluded=evidence.exclusion is not None,
@@ -89,7 +103,7 @@ def _status_evidence(
         wrong=bool(WRONG & set(map(Kind, counts)))
         or any(finding.kind is not Kind.IDLE_MEMBERS for finding in group_findings),
         unknown=bool(evidence.uncovered) or not counts or any(_is_unknown(findings) for findings in found),
-        undecided=bool(counts[Kind.SETTLING.value] or counts[Kind.UNKNOWN.value]),
+        undecided=is_alert_undecided or bool(counts[Kind.SETTLING.value] or counts[Kind.UNKNOWN.value]),
     )
 
 

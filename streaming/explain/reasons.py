@@ -33,7 +33,6 @@ WHY: dict[str, str] = {
     AlertReason.WAITS_FOR_PROOF: (
         "a client id is listed twice: a dead connection goes by itself, a second instance does not"
     ),
-    AlertReason.TOLD_ALREADY: "a firing alert says already that these queues have no owner, or two",
 }
 UNALERTED = {
     Kind.UNKNOWN: "evidence is missing, and what is not known never alarms",

@@ -235,9 +235,16 @@ class Consumer:
     def _process_queue_infos(self) -> tuple[ProcessQueueInfo, ...]:
         """``mqTable``: what is dropped but still held stands in it too."""
         self.catch_up()
-        return tuple(
-            ProcessQueueInfo(*queue.progress.log.queue, cached_msg_count=queue.cached_msg_count, droped=queue.dropped)
-            for queue in self.rebalance.process_queues()
+        return tuple(self._process_queue_info(queue) for queue in self.rebalance.process_queues())
+
+    def _process_queue_info(self, queue: ProcessQueue) -> ProcessQueueInfo:
+        """Orderly code works on one message at a time (consumeMessageBatchMaxSize), which is counted apart."""
+        in_work = min(1, queue.cached_msg_count) if self.orderly else 0
+        return ProcessQueueInfo(
+            *queue.progress.log.queue,
+            cached_msg_count=queue.cached_msg_count - in_work,
+            droped=queue.dropped,
+            transaction_msg_count=in_work or None,
         )
 
     # --- what it owns

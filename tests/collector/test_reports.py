@@ -68,6 +68,14 @@ def test_owned_queues_are_grouped_and_in_order_and_misspelt_dropped_is_read() ->
     assert not found[1].queues[0].dropped
 
 
+def test_messages_that_an_orderly_client_works_on_are_in_hand() -> None:
+    """ProcessQueue.takeMessages moves them out of what cachedMsgCount counts."""
+    raw = '[{"topic":"T","brokerName":"a","queueId":0,"locked":true,"cachedMsgCount":0,"transactionMsgCount":2}]'
+    (found,) = reports.owned_queues(msgspec.json.decode(raw, type=tuple[ProcessQueue, ...]))
+    assert found.queues == (OwnedQueue(0, cached_msg_count=2),)
+    assert reports.busy_places([found]) == (0,)
+
+
 def test_subscriptions_come_with_or_without_their_filter() -> None:
     answer = running_info(subscriptions=("U", SubscriptionData("T", "a || b")))
     assert reports.subscriptions(answer) == (Subscription("T", "a || b"), Subscription("U"))

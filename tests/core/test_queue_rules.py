@@ -210,9 +210,22 @@ def test_a_configured_group_is_excluded() -> None:
 )
 def test_a_client_behind_a_proxy_is_told_by_its_id(client_id: str, is_proxy: bool) -> None:
     fleet = Fleet()
-    fleet.join(client_id)
+    fleet.join(client_id, answers=False)
     fleet.run(60)
     assert (fleet.status().status == "excluded") is is_proxy
+
+
+@pytest.mark.parametrize("client_id", ["host@1@2024@blue", "orders-7d9f@1@0@2hs8xkq31c"])
+def test_what_a_client_reports_counts_more_than_what_its_id_looks_like(client_id: str) -> None:
+    """A Java client whose instance name and unit were set by hand. A gRPC client reports nothing of this."""
+    fleet = Fleet()
+    fleet.join(client_id)
+    fleet.run(60)
+    assert fleet.status().status == "healthy"
+    silent = Fleet()
+    silent.join(client_id, report={"strategy": None, "subscriptions": (), "owned": ()})
+    silent.run(60)
+    assert silent.status().status == "excluded"
 
 
 def test_a_report_that_names_no_subscription_does_not_say_to_what_its_client_subscribes() -> None:

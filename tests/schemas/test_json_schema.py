@@ -202,6 +202,9 @@ def test_fields_that_older_producers_write_are_tolerated_by_both() -> None:
 
 def test_descriptions_are_the_docstrings_words() -> None:
     definitions = SCHEMAS["events"]["$defs"]
-    assert definitions["OwnedQueue"]["description"] == "One process queue of a client (`ProcessQueueInfo`)."
+    assert (
+        definitions["OwnedQueue"]["description"]
+        == "One process queue of a client (`ProcessQueueInfo`). `cached_msg_count`: messages pulled and not consumed."
+    )
     assert "full snapshot of the moment `answered_ts`.\n" in definitions["AssignmentReport"]["description"]
     assert definitions["Round"]["properties"]["ts"]["description"] == "epoch milliseconds, UTC"

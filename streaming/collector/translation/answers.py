@@ -140,6 +140,7 @@ class ProcessQueue(Struct, frozen=True, omit_defaults=True, rename="camel"):
     queue_id: int
     cached_msg_count: int | None = None
     droped: bool = False
+    transaction_msg_count: int | None = None
 
 
 class SubscriptionData(Struct, frozen=True, omit_defaults=True, rename="camel"):

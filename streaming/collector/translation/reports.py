@@ -126,9 +126,11 @@ def owned_queues(table: tuple[ProcessQueue, ...] | None) -> tuple[OwnedQueues, .
 
 
 def _owned_queue(queue: ProcessQueue) -> OwnedQueue:
+    """An orderly client counts the messages that it works on apart (``ProcessQueue.consumingMsgOrderlyTreeMap``)."""
+    in_hand = max(0, queue.cached_msg_count or 0) + max(0, queue.transaction_msg_count or 0)
     return OwnedQueue(
         queue_id=queue.queue_id,
-        cached_msg_count=min(max(0, queue.cached_msg_count or 0), LARGEST_COUNT),
+        cached_msg_count=min(in_hand, LARGEST_COUNT),
         dropped=queue.droped,
     )
 

@@ -6,7 +6,7 @@ from schemas.facts import Kind, Severity
 from schemas.observed import Part
 from streaming.core.alerts.deploy_wait import is_rolling_deploy, waits_for_deploy
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.evidence.stalls import is_not_pulled, stall_of
+from streaming.core.evidence.stalls import is_not_pulled, is_overdue, stall_of
 from streaming.core.finding_kinds import ALERTING, ALERTING_OF_QUEUES, BY_OFFSETS, KINDS, fires_after_ms
 from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.group_findings import severity_of
@@ -17,6 +17,7 @@ from streaming.core.state.group import Group
 class AlertCandidate(Struct, frozen=True):
     """What the present evidence says of one alert. ``is_ripe``: it has held long enough to fire.
 
+    ``is_overdue``: messages wait in one of its queues for so long that it fires whatever else goes on.
     ``waits_for_deploy``: it may be brought about by a rolling deploy that is under way. ``of_finding`` shows the
     finding, ``of_cause`` the cause. ``clients`` are those that the cause names, ``since_ts`` is since when the first of
     the queues has been so.
@@ -28,6 +29,7 @@ class AlertCandidate(Struct, frozen=True):
     of_cause: Part | None
     queues: tuple[int, ...]
     is_ripe: bool
+    is_overdue: bool
     waits_for_deploy: bool
     clients: tuple[int, ...]
     since_ts: int
@@ -64,6 +66,7 @@ def _candidate(group: Group, findings: TopicFindings, kind: Kind, queues: list[i
         of_cause=None if why is None else why.observed,
         queues=tuple(sorted(queues, key=group.message_queue)),
         is_ripe=any(_is_ripe(group, index, findings) for index in queues),
+        is_overdue=kind is not Kind.MISPLACED and any(_is_overdue(group, index, findings) for index in queues),
         waits_for_deploy=may_wait and waits_for_deploy(findings.evidence.of_group, cause),
         clients=() if why is None else tuple(sorted(why.clients)),
         since_ts=min(_since(group, kind, index) for index in queues),
@@ -86,9 +89,11 @@ def _is_left_to_non_reporting(findings: TopicFindings, queues: list[int]) -> boo
 
 def _since(group: Group, kind: Kind, index: int) -> int:
     queue = group.state.queues[index]
-    if kind is Kind.SLOW_CONSUMER:
+    if kind is Kind.STALLED and queue.stalled_ms > 0:
+        return queue.progress_ts - queue.stalled_ms
+    if kind in BY_OFFSETS:
         return queue.unconsumed_since_ts or queue.since_ts
-    return queue.progress_ts - queue.stalled_ms if kind is Kind.STALLED else queue.unhealthy_since_ts or queue.since_ts
+    return queue.unhealthy_since_ts or queue.since_ts
 
 
 def _is_ripe(group: Group, index: int, findings: TopicFindings) -> bool:
@@ -108,6 +113,10 @@ def _is_ripe(group: Group, index: int, findings: TopicFindings) -> bool:
     return group.state.now - queue.since_ts >= hold_ms and verdict.oldest_ts >= queue.evidence_ts
 
 
+def _is_overdue(group: Group, index: int, findings: TopicFindings) -> bool:
+    return is_overdue(findings.evidence.of_group, group.state.queues[index])
+
+
 def candidates_of_group(
     group: Group, evidence: GroupEvidence, of_group: list[GroupFinding]
 ) -> dict[tuple[str, str], AlertCandidate]:
@@ -123,6 +132,7 @@ def candidates_of_group(
             of_cause=None if found.cause is None else found.observed,
             queues=found.queues,
             is_ripe=group.state.now - found.since_ts >= hold_ms,
+            is_overdue=found.kind is Kind.NO_MEMBERS and any(is_overdue(evidence, q) for q in group.state.queues),
             waits_for_deploy=found.kind is Kind.INCONSISTENT_SUBSCRIPTION and is_rolling_deploy(evidence),
             clients=found.clients,
             since_ts=found.since_ts,

@@ -58,6 +58,12 @@ def update_alerts(
             _emit(group, alert, AlertReason.WAITING_CHANGED, at)
 
 
+def is_any_undecided(group: Group) -> bool:
+    """Whether an alert fires that nothing supports now, and that nothing has shown to be over."""
+    undecided = (Phase.FIRING.value, Phase.STALE.value)
+    return any(alert.phase in undecided and alert.seen_ts < group.state.now for alert in group.state.alerts)
+
+
 def end_forgotten(group: Group, who: str) -> None:
     """An operator says that the group is retired: all its alerts end."""
     at = Judged(GroupEvidence(group), {}, {})

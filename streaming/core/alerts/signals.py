@@ -9,16 +9,15 @@ from streaming.core.alerts.deploy_wait import comes_of_members_that_differ
 from streaming.core.alerts.flapping import comes_and_goes
 from streaming.core.alerts.phases import PENDING_PHASES, AlertReason, Signal
 from streaming.core.causes.explanation import Explanation
-from streaming.core.evidence.exclusions import STANDS
+from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.finding_kinds import ALERTING_OF_QUEUES, BY_OFFSETS, DECIDED_BY_REPORTS, KINDS, WRONG_OWNERS
+from streaming.core.finding_kinds import ALERTING_OF_QUEUES, BY_OFFSETS, DECIDED_BY_REPORTS, KINDS, WHATEVER_MEMBERS_RUN
 from streaming.core.findings.verdict import Verdict
 from streaming.core.intake.consume_offsets import is_seen_lately, is_seen_to_be_consumed, is_seen_to_move
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert
 
 UNTIL_PROVEN = BY_OFFSETS | {Kind.MISPLACED}
-SAYS_MORE_THAN_STALLED = WRONG_OWNERS - {Kind.MISPLACED}
 
 
 class Judged(NamedTuple):
@@ -38,9 +37,14 @@ class Said(NamedTuple):
 
 
 def with_candidate(group: Group, alert: Alert, candidate: AlertCandidate) -> Said:
-    """The evidence supports the alert. It may fire once that is ripe, or has come again while lists differ."""
+    """The evidence supports the alert. It may fire once that is ripe, or has come again while lists differ.
+
+    What has waited for ten minutes waits for nothing else.
+    """
     if alert.phase not in PENDING_PHASES:
         return Said(Signal.FOUND)
+    if candidate.is_overdue:
+        return Said(Signal.RIPE)
     if not candidate.is_ripe and not _has_come_again(group, alert):
         return Said(Signal.FOUND)
     held_back = _what_holds_back(group, alert, candidate)
@@ -64,9 +68,7 @@ def _what_holds_back(group: Group, alert: Alert, candidate: AlertCandidate) -> A
     differ_ms = group.state.now - _differ_since(group, alert, candidate)
     if candidate.waits_for_deploy and differ_ms < group.timing.deploy_wait_ms:
         return AlertReason.WAITS_FOR_DEPLOY
-    if _may_be_over_by_itself(group, alert, candidate):
-        return AlertReason.WAITS_FOR_PROOF
-    return AlertReason.TOLD_ALREADY if _is_told_already(group, alert, candidate) else None
+    return AlertReason.WAITS_FOR_PROOF if _may_be_over_by_itself(group, alert, candidate) else None
 
 
 def _differ_since(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
@@ -85,14 +87,6 @@ def _may_be_over_by_itself(group: Group, alert: Alert, candidate: AlertCandidate
     return is_unproven and group.state.now - alert.active_ts < group.timing.second_address_proof_ms
 
 
-def _is_told_already(group: Group, alert: Alert, candidate: AlertCandidate) -> bool:
-    """Whether queues that stand still are in a firing alert that says more: that nobody owns them, or two do."""
-    if alert.kind not in BY_OFFSETS:
-        return False
-    of_topic = [a for a in group.state.alerts if a.topic == alert.topic and a.kind in SAYS_MORE_THAN_STALLED]
-    return set(candidate.queues) <= {index for other in of_topic if other.fired_ts for index in other.queues}
-
-
 def without_candidate(group: Group, alert: Alert, at: Judged) -> Said:
     """Nothing supports the alert now: is it over, or is the evidence lost?"""
     if _is_gone(group, alert, at):
@@ -100,7 +94,7 @@ def without_candidate(group: Group, alert: Alert, at: Judged) -> Said:
     exclusion = _why_excluded(alert, at)
     if exclusion is not None and _excluded_for(group, alert) >= _excluded_after_ms(group, alert, exclusion):
         return Said(Signal.OVER, AlertReason.EXCLUDED)
-    if exclusion in STANDS:
+    if exclusion in PERMANENT_EXCLUSIONS:
         return Said(Signal.NOT_JUDGED)
     if _is_open(group, alert, at):
         return Said(Signal.SEEN_TO_STALL if _stands_still(group, alert) else Signal.UNDECIDED)
@@ -108,7 +102,7 @@ def without_candidate(group: Group, alert: Alert, at: Judged) -> Said:
 
 
 def _excluded_after_ms(group: Group, alert: Alert, exclusion: ReasonKind) -> int:
-    return _resolves_after_ms(group, alert) if exclusion in STANDS else group.timing.gone_after_ms
+    return _resolves_after_ms(group, alert) if exclusion in PERMANENT_EXCLUSIONS else group.timing.gone_after_ms
 
 
 def _looks_right(group: Group, alert: Alert, at: Judged) -> Said:
@@ -152,11 +146,16 @@ def _is_gone(group: Group, alert: Alert, at: Judged) -> bool:
 def _why_excluded(alert: Alert, at: Judged) -> ReasonKind | None:
     """Why evenkeel judges nothing any more that the alert is about. That it is not judged does not say it is right."""
     if alert.kind not in ALERTING_OF_QUEUES:
-        return None if alert.kind == Kind.NO_MEMBERS else at.evidence.exclusion
+        return _why_group_is_excluded(Kind(alert.kind), at.evidence)
     verdicts = [at.verdicts[index] for index in alert.queues if index in at.verdicts]
     is_excluded = bool(verdicts) and all(verdict.kind is Kind.EXCLUDED for verdict in verdicts)
     why = verdicts[0].reason if is_excluded else None
     return None if why is None else why.kind
+
+
+def _why_group_is_excluded(kind: Kind, evidence: GroupEvidence) -> ReasonKind | None:
+    is_judged = kind in WHATEVER_MEMBERS_RUN and evidence.exclusion is not ReasonKind.CONFIGURED
+    return None if is_judged else evidence.exclusion
 
 
 def _excluded_for(group: Group, alert: Alert) -> int:

@@ -1,4 +1,7 @@
-"""What evenkeel does not judge: members that do not compute their queues themselves, and groups of only these."""
+"""Whose queues evenkeel does not judge: members that do not compute them themselves, and groups of only these.
+
+Offsets are judged all the same: that messages wait and nobody consumes them needs no owner.
+"""
 
 import re
 
@@ -8,7 +11,7 @@ from streaming.core.state.group_state import HeartbeatProfile, RunningProfile
 PULLS, PUSHES = "CONSUME_ACTIVELY", "CONSUME_PASSIVELY"  # ConsumeType of pull and of push consumers
 
 # These exclusions hold no matter which members come and go.
-STANDS = frozenset({ReasonKind.CONFIGURED, ReasonKind.STATIC_TOPIC, ReasonKind.NOT_SUBSCRIBED})
+PERMANENT_EXCLUSIONS = frozenset({ReasonKind.CONFIGURED, ReasonKind.STATIC_TOPIC, ReasonKind.NOT_SUBSCRIBED})
 
 # host@process@index@time in base 36 (that of C# has capitals); of the C++ SDK host@process#index_milliseconds
 _GRPC_CLIENT_ID = re.compile(r"[^@]+@[0-9]+(@[0-9]+@[0-9a-zA-Z]+|#[0-9]+_[0-9]{13})")
@@ -17,8 +20,9 @@ _GRPC_CLIENT_ID = re.compile(r"[^@]+@[0-9]+(@[0-9]+@[0-9a-zA-Z]+|#[0-9]+_[0-9]{1
 def why_excluded(
     client_id: str, running: RunningProfile | None, heartbeat: HeartbeatProfile | None
 ) -> ReasonKind | None:
-    """Why evenkeel does not judge a member. Brokers list it like any other, so other members leave it a share.
+    """Why evenkeel does not judge what a member owns. Brokers list it like others, so other members leave it a share.
 
+    What a report says counts more than what an id looks like: a gRPC client's says nothing of how it consumes.
     RebalanceImpl.rebalanceByTopic shares out among all ids of MQClientInstance.findConsumerIdList, whatever they run.
     """
     if running is not None and running.pops:
@@ -27,7 +31,8 @@ def why_excluded(
         return ReasonKind.BROKER_ALLOCATED
     if running is not None and not running.subscriptions and _pulls_only(running, heartbeat):
         return ReasonKind.LITE_ASSIGN
-    return ReasonKind.PROXY_CLIENT if is_proxy_client(client_id) else None
+    is_known = running is not None and bool(running.subscriptions or running.strategy or running.consume_type)
+    return ReasonKind.PROXY_CLIENT if not is_known and is_proxy_client(client_id) else None
 
 
 def _pulls_only(running: RunningProfile, heartbeat: HeartbeatProfile | None) -> bool:

@@ -2,6 +2,7 @@
 
 from functools import cached_property
 
+from schemas.identity import is_retry_topic
 from schemas.reasons import ReasonKind
 from streaming.core.evidence.exclusions import PUSHES
 from streaming.core.evidence.member_evidence import MemberEvidence
@@ -128,7 +129,10 @@ class GroupEvidence:
 
     @cached_property
     def _not_shown(self) -> set[str]:
-        return {topic.name for topic in self.group.state.topics if topic.unsubscribed_ts}
+        """Where brokers show no topic at all, those who subscribed may all have died: that is no intent."""
+        topics = [topic for topic in self.group.state.topics if not is_retry_topic(topic.name)]
+        not_shown = {topic.name for topic in topics if topic.unsubscribed_ts}
+        return not_shown if len(not_shown) < len(topics) else set()
 
     def subscriptions(self, member: MemberEvidence) -> Subscriptions | None:
         """What a member subscribes to; None where it is not known. A report that names nothing does not say."""

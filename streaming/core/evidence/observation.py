@@ -5,10 +5,10 @@ from typing import NamedTuple
 from schemas.facts import Cause, Kind
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.queue_evidence import QueueEvidence
-from streaming.core.evidence.stalls import InHand, held_by
+from streaming.core.evidence.stalls import InHand, held_by_reports, is_overdue
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.finding_kinds import BY_OFFSETS
-from streaming.core.intake.consume_offsets import STARTED_AFRESH
+from streaming.core.intake.consume_offsets import restart_clocks
 from streaming.core.state.group import Group
 from streaming.core.state.queue_state import Queue
 
@@ -16,8 +16,8 @@ from streaming.core.state.queue_state import Queue
 class TopicObservation(NamedTuple):
     """A topic with its queues: those in its route, and those that have an owner but are not in the route.
 
-    ``held``: indices of all queues of the topic that some client reports to own. ``routed`` and ``outside`` are empty
-    where no queue is judged by itself.
+    ``held``: indices of all queues of the topic that some client reports to own. Where one finding holds for all
+    queues, ``routed`` has only those that are overdue all the same, and ``outside`` is empty.
     """
 
     topic: TopicEvidence
@@ -39,10 +39,12 @@ def observe(group: Group, evidence: GroupEvidence) -> list[TopicObservation]:
 
 
 def _observe_topic(group: Group, topic: TopicEvidence, held: set[int]) -> TopicObservation:
-    _note_members(topic)
-    if topic.finding_of_all is not None:
-        return TopicObservation(topic, frozenset(held))
     queues = group.state.queues
+    _note_members(topic)
+    _note_intent(topic, queues)
+    if topic.finding_of_all is not None:
+        overdue = tuple(QueueEvidence(topic, i) for i in topic.last_known_queues if _is_overdue(topic, queues[i]))
+        return TopicObservation(topic, frozenset(held), overdue)
     routed = tuple(_observe_queue(topic, index, queues[index]) for index in topic.queues)
     outside = tuple(_observe_outside(topic, index, queues[index]) for index in sorted(held.difference(topic.queues)))
     return TopicObservation(topic, frozenset(held), routed, outside)
@@ -52,9 +54,22 @@ def _note_members(topic: TopicEvidence) -> None:
     if not topic.members:
         if not topic.uncovered:
             topic.topic.has_members_since_ts = 0
-            topic.topic.is_committed = False
     elif not topic.topic.has_members_since_ts:
         topic.topic.has_members_since_ts = topic.now
+
+
+def _is_overdue(topic: TopicEvidence, queue: Queue) -> bool:
+    """Also where nothing is known of owners. Of a group without members its own finding tells."""
+    return bool(topic.of_group.members) and not topic.is_unwanted and is_overdue(topic.of_group, queue)
+
+
+def _note_intent(topic: TopicEvidence, queues: list[Queue]) -> None:
+    """The clocks of a topic's queues start again when the group is to consume it again."""
+    if topic.topic.is_unwanted and not topic.is_unwanted:
+        for queue in queues:
+            if queue.topic == topic.index:
+                restart_clocks(queue, topic.now)
+    topic.topic.is_unwanted = topic.is_unwanted
 
 
 def _observe_outside(topic: TopicEvidence, index: int, queue: Queue) -> QueueEvidence:
@@ -69,7 +84,7 @@ def _observe_queue(topic: TopicEvidence, index: int, queue: Queue) -> QueueEvide
     if is_still or queue.anomaly is not None:
         _note_idle_owner(evidence, queue, is_still)
     if is_still:
-        _restart_the_stall_timers(evidence, queue)
+        _note_who_is_to_consume(evidence, queue)
     return evidence
 
 
@@ -85,24 +100,29 @@ def _note_mismatch(q: QueueEvidence, queue: Queue) -> None:
 
 def _note_idle_owner(q: QueueEvidence, queue: Queue, is_still: bool) -> None:
     """Notes since when the owner of a queue that stands still has had no messages of it in hand."""
-    if not is_still or held_by(q.topic, q.index, q.newest) is not InHand.NOTHING:
+    if not is_still or held_by_reports(q.topic, q.index, q.newest) is not InHand.NOTHING:
         queue.idle_since_ts = 0
     elif not queue.idle_since_ts:
         reports = (report for owner in q.newest for report in q.topic.members[owner].reports)
         queue.idle_since_ts = max((report.answered_ts for report in reports), default=0)
 
 
-def _restart_the_stall_timers(q: QueueEvidence, queue: Queue) -> None:
-    """Restarts the stall timer when a queue gains an owner or a route, or when another client takes it over.
+def _note_who_is_to_consume(q: QueueEvidence, queue: Queue) -> None:
+    """The clocks start again when the group begins to be able to read a queue.
 
-    Also while name servers differ on the topic, or differed just now, unless the queue is known to stand still.
+    Also when a queue that people were called for gets another owner. What is told sooner also waits for an owner that
+    has just taken the queue over, or does not know it yet because name servers differ.
     """
-    is_new = queue.publish_delay_ms < 0 or (q.topic.is_converging and q.found not in BY_OFFSETS)
-    starts_afresh = is_new or _is_back_in_the_route(q, queue) or _is_taken_over(q, queue)
-    if queue.stalled_ms > 0 and starts_afresh:
-        queue.stalled_ms = STARTED_AFRESH
-    if queue.unconsumed_since_ts and (starts_afresh or (q.newest and not queue.owners)):
-        queue.unconsumed_since_ts = q.topic.now
+    is_taken_over = _is_taken_over(q, queue)
+    if queue.publish_delay_ms < 0 or _is_back_in_the_route(q, queue) or (is_taken_over and _is_told(q)):
+        restart_clocks(queue, q.topic.now)
+    if is_taken_over or (q.topic.is_converging and q.found not in BY_OFFSETS):
+        queue.owner_since_ts = q.topic.now
+
+
+def _is_told(q: QueueEvidence) -> bool:
+    """Whether an alert that has fired names the queue."""
+    return any(alert.fired_ts and q.index in alert.queues for alert in q.topic.group.state.alerts)
 
 
 def _is_back_in_the_route(q: QueueEvidence, queue: Queue) -> bool:
@@ -112,13 +132,14 @@ def _is_back_in_the_route(q: QueueEvidence, queue: Queue) -> bool:
 
 
 def _is_taken_over(q: QueueEvidence, queue: Queue) -> bool:
-    """Whether a new owner takes it over that did not cause the stall: from none, a dead connection, a stuck owner."""
+    """Whether a new owner takes it over that did not cause the stall: from none, a dead connection, another client."""
     if (
         q.found is Kind.STALLED
         and queue.cause == Cause.STALE_CONNECTION
         and not q.topic.is_share_of_an_id_twice(q.index)
     ):
         return True
-    if q.found is Kind.STALLED:
-        return not set(q.newest) <= set(queue.owners)
-    return q.found is Kind.ORPHANED and bool(q.newest or q.topic.now < q.topic.ready_ts)
+    if q.found is Kind.ORPHANED:
+        return bool(q.newest or q.topic.now < q.topic.ready_ts)
+    before = {*queue.owners, *queue.last_stable_owners}
+    return bool(before) and not before.issuperset(q.newest)

@@ -6,15 +6,13 @@ from enum import Enum
 from schemas.facts import Kind
 from schemas.observed import Stall, counted
 from streaming.core.evidence.exclusions import PULLS
-from streaming.core.evidence.group_evidence import BROADCASTING
+from streaming.core.evidence.group_evidence import BROADCASTING, GroupEvidence
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.finding_kinds import BY_OFFSETS
 from streaming.core.intake.consume_offsets import is_seen_lately
 from streaming.core.state.group_state import FINDING_CODES
 from streaming.core.state.views import QueueView
-
-FEW = 100  # messages, of 1,000 that a client caches of a queue
 
 
 class InHand(Enum):
@@ -25,24 +23,49 @@ class InHand(Enum):
     NOT_KNOWN = "not known"
 
 
-def is_not_pulled(topic: TopicEvidence, index: int) -> bool:
-    """Messages wait to be pulled, and neither offset has moved for long enough, without a gap between readings.
+# --- the ten minutes
 
-    Members that do not report what they own pull when they like, and may keep their offsets elsewhere.
+
+def is_overdue(evidence: GroupEvidence, queue: QueueView) -> bool:
+    """Messages have waited for ten minutes, and the group's offset has not moved: this is told whatever else goes on.
+
+    Other rules may tell sooner, or say more. They never delay this one.
     """
+    if not queue.unconsumed_since_ts or queue.consumer_lag <= 0 or evidence.consume_enable is False:
+        return False
+    waited_ms = queue.progress_ts - queue.unconsumed_since_ts
+    return waited_ms > evidence.group.timing.told_at_latest_ms and is_to_be_consumed(evidence, queue)
+
+
+def is_to_be_consumed(evidence: GroupEvidence, queue: QueueView) -> bool:
+    """Whether the queue's offsets can show whether the group consumes it, and it is to consume it.
+
+    Broadcasting clients keep their offsets to themselves, and clients that pull actively may: then no offset of the
+    topic ever moves. Of a topic that the group no longer subscribes to it never does, either. An offset of 0 may be
+    none: a client that pulls actively commits nothing before it has got a message.
+    """
+    topic = evidence.group.state.topics[queue.topic]
+    if evidence.message_model in (None, BROADCASTING) or not evidence.may_subscribe(topic.name):
+        return False
+    if evidence.consumes == PULLS and not (topic.is_committed and queue.broker_offset > queue.uncommitted_end):
+        return False
+    return is_seen_lately(evidence.group, queue)
+
+
+# --- sooner
+
+
+def is_not_pulled(topic: TopicEvidence, index: int) -> bool:
+    """Messages wait to be pulled, and neither offset has moved for long enough, without a gap between readings."""
     queue = topic.queue(index)
-    enough_ms = topic.timing.stall_ms + _orderly_extra(topic, queue, queue.progress_ts - queue.stalled_ms)
     if queue.stalled_ms <= 0 or queue.pull_lag <= 0 or not _counts(topic, queue):
         return False
-    if topic.is_left_to_non_reporting(index):
-        if not topic.topic.is_committed:
-            return False
-        enough_ms = max(enough_ms, topic.timing.stall_non_reporting_ms)
-    return min(queue.stalled_ms, _has_members_for_ms(topic, queue)) >= enough_ms
+    enough_ms = topic.timing.stall_ms + _orderly_extra(topic, queue, queue.progress_ts - queue.stalled_ms)
+    return min(queue.stalled_ms, _has_an_owner_for_ms(topic, queue)) >= enough_ms
 
 
-def is_not_consumed(topic: TopicEvidence, queue: QueueView) -> bool:
-    """Messages wait, and the group's offset has not moved for longer than a batch takes.
+def is_not_consumed(topic: TopicEvidence, queue: QueueView, least_ms: int) -> bool:
+    """Messages wait, and the group's offset has not moved for ``least_ms``, nor for clearly longer than lately.
 
     A batch that a rebalance interrupts begins again with another owner. So if anything has changed meanwhile, the time
     is half as long again. A client that pulls actively stores its offset when it likes, so its pull offset must stand
@@ -50,24 +73,20 @@ def is_not_consumed(topic: TopicEvidence, queue: QueueView) -> bool:
     """
     if not queue.unconsumed_since_ts or queue.consumer_lag <= 0 or not _counts(topic, queue):
         return False
-    enough_ms = topic.timing.consume_stall_ms
+    enough_ms = max(least_ms, queue.longest_step_ms * 3 // 2)
     if topic.of_group.consumes == PULLS and queue.stalled_ms < enough_ms:
         return False
     enough_ms += enough_ms // 2 if topic.change_ts > queue.unconsumed_since_ts else 0
     returned_ts = topic.broker(queue.broker).returned_ts
     stands_ms = queue.progress_ts - max(queue.unconsumed_since_ts, returned_ts)
     extra_ms = _orderly_extra(topic, queue, queue.unconsumed_since_ts)
-    return min(stands_ms, _has_members_for_ms(topic, queue)) >= enough_ms + extra_ms
+    return min(stands_ms, _has_an_owner_for_ms(topic, queue)) >= enough_ms + extra_ms
 
 
 def _counts(topic: TopicEvidence, queue: QueueView) -> bool:
     """Whether the queue's offsets can show a stall of the group as it is now."""
-    if topic.of_group.message_model in (None, BROADCASTING):
-        return False  # broadcasting clients keep their offsets to themselves
-    if not topic.of_group.may_subscribe(topic.topic.name):
-        return False  # the offsets of a topic that the group no longer consumes never move
-    is_seen = queue.broker not in topic.uncovered and is_seen_lately(topic.group, queue)
-    return is_seen and not _may_wait_for_its_broker(topic, queue)
+    is_covered = queue.broker not in topic.uncovered and not _may_wait_for_its_broker(topic, queue)
+    return is_covered and is_to_be_consumed(topic.of_group, queue)
 
 
 def _may_wait_for_its_broker(topic: TopicEvidence, queue: QueueView) -> bool:
@@ -76,8 +95,10 @@ def _may_wait_for_its_broker(topic: TopicEvidence, queue: QueueView) -> bool:
     return returned_ts > 0 and queue.progress_ts - returned_ts < topic.timing.grace_broker_ms
 
 
-def _has_members_for_ms(topic: TopicEvidence, queue: QueueView) -> int:
-    return queue.progress_ts - topic.topic.has_members_since_ts if topic.topic.has_members_since_ts else 0
+def _has_an_owner_for_ms(topic: TopicEvidence, queue: QueueView) -> int:
+    """For how long the present owner, or some member, may have been expected to consume the queue."""
+    since_ts = topic.topic.has_members_since_ts
+    return queue.progress_ts - max(since_ts, queue.owner_since_ts) if since_ts else 0
 
 
 def _orderly_extra(topic: TopicEvidence, queue: QueueView, still_since_ts: int) -> int:
@@ -90,57 +111,74 @@ def _orderly_extra(topic: TopicEvidence, queue: QueueView, still_since_ts: int) 
     return 0 if is_settled or not topic.of_group.orderly else topic.timing.grace_orderly_extra_ms
 
 
-def held_by(topic: TopicEvidence, index: int, owners: list[int]) -> InHand:
-    """By the last report of each owner until it is too old; then by whether the owner still answers.
+# --- in hand
 
-    One request that timed out says nothing. If no owner is known, a member that has never reported may have messages of
-    the queue. A member that has only just joined counts only if no other member has reported either.
+
+def held_by(topic: TopicEvidence, index: int, owners: list[int]) -> InHand:
+    """By the last report of each owner, while the owner answers. Else by the broker, if it knows what was pulled.
+
+    A member that does not report what it owns may pull when it likes.
     """
-    if not owners:
-        joined_before = topic.now - topic.timing.report_max_age_ms
-        non_reporting = [member for member in topic.members.values() if not member.reports or member.is_non_reporting]
-        has_non_reporting = any(member.client.since_ts <= joined_before for member in non_reporting)
-        nobody_speaks = len(non_reporting) == len(topic.members) > 0
-        return InHand.NOT_KNOWN if has_non_reporting or nobody_speaks else InHand.NOTHING
-    of_each = {_held_by_one(topic, index, topic.members[owner]) for owner in owners}
-    return next(what for what in (InHand.SOME, InHand.NOT_KNOWN, InHand.NOTHING) if what in of_each)
+    if topic.is_left_to_non_reporting(index):
+        return InHand.NOT_KNOWN
+    reported = held_by_reports(topic, index, owners)
+    return _held_by_pulls(topic, topic.queue(index)) if reported is InHand.NOT_KNOWN else reported
+
+
+def held_by_reports(topic: TopicEvidence, index: int, owners: list[int]) -> InHand:
+    """If no owner is known, a member that has never reported may have messages of the queue.
+
+    A member that has only just joined counts only if no other member has reported either.
+    """
+    if owners:
+        of_each = {_held_by_one(topic, index, topic.members[owner]) for owner in owners}
+        return next(what for what in (InHand.SOME, InHand.NOT_KNOWN, InHand.NOTHING) if what in of_each)
+    joined_before = topic.now - topic.timing.report_max_age_ms
+    non_reporting = [member for member in topic.members.values() if not member.reports or member.is_non_reporting]
+    has_non_reporting = any(member.client.since_ts <= joined_before for member in non_reporting)
+    nobody_speaks = len(non_reporting) == len(topic.members) > 0
+    return InHand.NOT_KNOWN if has_non_reporting or nobody_speaks else InHand.NOTHING
 
 
 def _held_by_one(topic: TopicEvidence, index: int, owner: MemberEvidence) -> InHand:
+    """One request that timed out says nothing; after two it is not known what has become of the messages."""
     oldest = topic.now - topic.timing.report_max_age_ms
     fresh = [report for report in owner.reports if report.answered_ts >= oldest]
-    if not fresh:
-        return InHand.NOTHING if owner.client.unanswered_since_ts else InHand.NOT_KNOWN
-    if not any(index in report.busy for report in fresh):
-        return InHand.NOTHING
-    return InHand.NOTHING if _has_stopped(topic, topic.queue(index), owner) else InHand.SOME
+    if not fresh or _is_silent(topic, owner):
+        return InHand.NOT_KNOWN
+    return InHand.SOME if any(index in report.busy for report in fresh) else InHand.NOTHING
 
 
-def _has_stopped(topic: TopicEvidence, queue: QueueView, owner: MemberEvidence) -> bool:
-    """Whether a client that did not answer two requests had room for more messages and still pulled none.
+def _is_silent(topic: TopicEvidence, member: MemberEvidence) -> bool:
+    """Whether it has answered before, and not two requests that followed."""
+    answered_ts = max((report.answered_ts for report in member.reports), default=topic.now)
+    return member.client.unanswered_since_ts > 0 and topic.now - answered_ts >= topic.timing.unresponsive_client_ms
 
-    Listeners and pulls have different threads: with a slow listener pulls go on until the cache is full
-    (DefaultMQPushConsumer.pullThresholdForQueue, 1,000 messages).
+
+def are_silent(topic: TopicEvidence, owners: list[int]) -> bool:
+    """Whether there are owners, and none of them answers any more."""
+    return bool(owners) and all(_is_silent(topic, topic.members[owner]) for owner in owners)
+
+
+def _held_by_pulls(topic: TopicEvidence, queue: QueueView) -> InHand:
+    """By a broker that knows what was pulled: all of it is consumed, or a client went on to pull without consuming.
+
+    The second counts only if nothing has changed since: else others pulled it. What was pulled right before the group
+    stopped may be in nobody's hand.
     """
-    answered_ts = max(report.answered_ts for report in owner.reports)
-    is_silent = owner.client.unanswered_since_ts > 0 and topic.now - answered_ts >= topic.timing.unresponsive_client_ms
-    is_told = topic.broker(queue.broker).reports_pull_offsets and has_room_for_more(topic, queue)
-    return is_silent and is_told and queue.stalled_ms > 0 and queue.pull_lag > 0
-
-
-def has_room_for_more(topic: TopicEvidence, queue: QueueView) -> bool:
-    """Whether its owner would go on pulling, because it has few messages in hand by the broker's offsets."""
-    return not topic.broker(queue.broker).reports_pull_offsets or queue.consumer_lag - queue.pull_lag < FEW
-
-
-def are_all_pulled_consumed(topic: TopicEvidence, queue: QueueView) -> bool:
-    """Whether no client can have messages in hand, by a broker that knows what was pulled."""
-    return topic.broker(queue.broker).reports_pull_offsets and queue.pull_lag == queue.consumer_lag
+    if not topic.broker(queue.broker).reports_pull_offsets:
+        return InHand.NOT_KNOWN
+    if queue.pull_lag == queue.consumer_lag:
+        return InHand.NOTHING
+    pulled_ts = queue.progress_ts - max(0, queue.stalled_ms)
+    went_on_ms = pulled_ts - queue.unconsumed_since_ts if queue.unconsumed_since_ts else 0
+    goes_on = went_on_ms >= topic.timing.stall_ms and topic.change_ts < pulled_ts
+    return InHand.SOME if goes_on else InHand.NOT_KNOWN
 
 
 def has_just_finished(topic: TopicEvidence, queue: QueueView) -> bool:
     """Whether the owner may have stored newer offsets than the ones that were read last."""
-    if FINDING_CODES[queue.finding] is not Kind.SLOW_CONSUMER and are_all_pulled_consumed(topic, queue):
+    if FINDING_CODES[queue.finding] is not Kind.SLOW_CONSUMER and _held_by_pulls(topic, queue) is InHand.NOTHING:
         return False
     return queue.progress_ts < queue.idle_since_ts + topic.timing.persist_offsets_ms
 
@@ -148,8 +186,14 @@ def has_just_finished(topic: TopicEvidence, queue: QueueView) -> bool:
 def stall_of(topic: TopicEvidence, queues: Iterable[int]) -> Stall:
     """How many messages wait in queues that stand still, and for how long the first has."""
     stalled = [topic.queue(index) for index in queues]
+    pulled = all(topic.broker(queue.broker).reports_pull_offsets for queue in stalled)
     return Stall(
         waiting=counted(sum(queue.pull_lag for queue in stalled)),
-        stalled_ms=max(queue.stalled_ms for queue in stalled),
-        by_pull_offset=all(topic.broker(queue.broker).reports_pull_offsets for queue in stalled),
+        stalled_ms=max(_stands_ms(queue) for queue in stalled),
+        by_pull_offset=pulled and all(queue.stalled_ms > 0 for queue in stalled),
     )
+
+
+def _stands_ms(queue: QueueView) -> int:
+    """By both offsets; where it is not known since when nothing was pulled, by the group's."""
+    return queue.stalled_ms if queue.stalled_ms > 0 else queue.progress_ts - queue.unconsumed_since_ts

@@ -7,6 +7,7 @@ from schemas import observed
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
 from schemas.reasons import Reason, ReasonDetails, ReasonKind
+from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
 from streaming.core.evidence.expected_owners import NotKnown, expected_owners, strategy_key
 from streaming.core.evidence.group_evidence import BROADCASTING, GroupEvidence
 from streaming.core.intake.consume_offsets import is_seen_to_move
@@ -304,6 +305,11 @@ class TopicEvidence:
         if (everybody_told or self._is_given_up) and self.members and not self.of_group.subscribed.get(self.topic.name):
             return ReasonKind.NOT_SUBSCRIBED
         return None
+
+    @property
+    def is_unwanted(self) -> bool:
+        """Whether the group does not consume it, as it is configured or as its members intend."""
+        return self.of_group.consume_enable is False or self.exclusion in PERMANENT_EXCLUSIONS
 
     @cached_property
     def finding_of_all(self) -> tuple[Kind, Reason] | None:

@@ -1,7 +1,7 @@
 """Findings about a topic or the whole group: one small rule for each."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
@@ -20,16 +20,17 @@ from schemas.observed import (
     clients,
     counted,
 )
+from schemas.reasons import ReasonKind
 from streaming.core.evidence.group_evidence import CLUSTERING, GroupEvidence, Subscriptions, shown
-from streaming.core.finding_kinds import KINDS
+from streaming.core.finding_kinds import KINDS, WHATEVER_MEMBERS_RUN
 from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.unreported_members import member_lists_differ, shared_client_id
-from streaming.core.intake.membership import hosts_in_turn
-from streaming.core.state.group_state import HostedQueues, KeptFinding
+from streaming.core.intake.membership import process_names
+from streaming.core.state.group_state import HostedQueues, KeptFinding, MembershipChange
 from streaming.core.state.queue_state import Queue
 
 NAMES_AT_MOST = 3
-TWO_RESTARTS = 2  # within the window: a crash and its mending, or a deploy and the next
+RESTARTS_AT_MOST = 2  # within the window: a deploy and its rollback
 
 
 def inconsistent_subscription(evidence: GroupEvidence) -> Iterator[GroupFinding]:
@@ -150,13 +151,10 @@ def _indices(evidence: GroupEvidence, names: set[str]) -> tuple[int, ...]:
 
 
 def rebalance_storm(evidence: GroupEvidence) -> Iterator[GroupFinding]:
-    """Some client leaves and joins again and again: more often than in a deploy, or more rarely but for hours."""
+    """Some process is started again and again: more often than for a deploy and its rollback, or for hours."""
     state, timing = evidence.group.state, evidence.group.timing
     changes = [c for c in state.membership_changes if c.ts >= evidence.now - timing.storm_window_ms]
-    members = [member.client.client_id for member in evidence.members.values()]
-    flapping_clients = _restarted_too_often([(c.client_id, c.joined) for c in changes], members)
-    by_host = [(host_of(c.client_id), c.joined) for c in changes]
-    flapping_clients |= _restarted_too_often(by_host, map(host_of, members)) & hosts_in_turn(changes)
+    flapping_clients = _restarted_too_often(changes)
     lasting = {
         one.who
         for one in state.flapping_clients
@@ -172,25 +170,15 @@ def rebalance_storm(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     yield GroupFinding(Kind.REBALANCE_STORM, "", observed, clients=_indices(evidence, names))
 
 
-def _restarted_too_often(changes: Iterable[tuple[str, bool]], members: Iterable[str]) -> set[str]:
-    """Who has left and come back more often than in a deploy. ``changes``: who, and whether it joined.
+def _restarted_too_often(changes: list[MembershipChange]) -> set[str]:
+    """Processes that have left and come back more often than for a deploy and its rollback.
 
     One that has left is not counted before it is back: it may have been stopped for good.
     """
-    changed = Counter(changes)
-    left = Counter({name: times for (name, joined), times in changed.items() if not joined})
-    back = left & Counter({name: times for (name, joined), times in changed.items() if joined})
-    limit = TWO_RESTARTS + _deploys(left, members)
-    return {name for name, times in back.items() if times > limit}
-
-
-def _deploys(left: Counter[str], members: Iterable[str]) -> int:
-    """How often most members were restarted: at most twice, for a deploy and its rollback.
-
-    Of two members at most once, since both may be those that crash again and again.
-    """
-    times = sorted(left[name] for name in {*left, *members})
-    return min(len(times) - 1, TWO_RESTARTS, times[(len(times) - 1) // 2]) if times else 0
+    name_of = process_names(changes)
+    left = Counter(name_of[change.client_id] for change in changes if not change.joined)
+    back = Counter(name_of[change.client_id] for change in changes if change.joined)
+    return {name for name, times in (left & back).items() if times > RESTARTS_AT_MOST}
 
 
 def idle_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
@@ -230,14 +218,15 @@ def lasting_group_findings(evidence: GroupEvidence, found: list[GroupFinding]) -
 
 
 def find_group_findings(evidence: GroupEvidence) -> list[GroupFinding]:
-    """What holds now, each with the time since when."""
-    if evidence.exclusion is not None:
+    """What holds now, each with the time since when. Of members that are all excluded only lists and offsets tell."""
+    if evidence.exclusion is ReasonKind.CONFIGURED:
         return []
     since = {(held.kind, held.topic): held.since_ts for held in evidence.group.state.group_findings}
     return [
         replace(found, since_ts=since.get((found.kind.value, found.topic), evidence.now))
         for rule in RULES
         for found in rule(evidence)
+        if evidence.exclusion is None or found.kind in WHATEVER_MEMBERS_RUN
     ]
 
 

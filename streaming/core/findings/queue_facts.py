@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from schemas.facts import Interval, Kind, QueueFact, Severity
 from schemas.reasons import Reason, ReasonKind
-from streaming.core.evidence.exclusions import STANDS
+from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
 from streaming.core.finding_kinds import NOT_RIGHT_BY_REPORTS
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.two_owners import note_two_owners
@@ -96,7 +96,7 @@ def _unhealthy_since(group: Group, queue: Queue, verdict: Verdict) -> int:
 
 
 def _stands(verdict: Verdict) -> bool:
-    return verdict.reason is not None and verdict.reason.kind in STANDS
+    return verdict.reason is not None and verdict.reason.kind in PERMANENT_EXCLUSIONS
 
 
 def _ended(group: Group, queue: Queue) -> Interval | None:

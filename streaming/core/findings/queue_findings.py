@@ -8,7 +8,7 @@ from streaming.core.evidence.observation import TopicObservation
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.finding_kinds import BY_OFFSETS, RIGHT
 from streaming.core.findings.broadcasting import judge_broadcasting
-from streaming.core.findings.queue_rules import judge, judge_outside_route
+from streaming.core.findings.queue_rules import judge, judge_by_offsets, judge_outside_route
 from streaming.core.findings.verdict import Verdict
 from streaming.core.intake.consume_offsets import is_seen_to_move
 
@@ -50,7 +50,9 @@ def judge_topics(observations: list[TopicObservation]) -> list[TopicFindings]:
 def _judge_topic(observation: TopicObservation) -> Verdicts:
     topic = observation.topic
     if topic.finding_of_all is not None:
-        return _all(observation, *topic.finding_of_all)
+        overdue = {q.index: judge_by_offsets(q) for q in observation.routed}
+        judged = {index: verdict for index, verdict in overdue.items() if verdict is not None}
+        return _all(observation, *topic.finding_of_all) | judged
     rule = judge_broadcasting if topic.broadcasts else judge
     verdicts = {q.index: rule(q) for q in observation.routed}
     outside = {q.index: judge_outside_route(q) for q in observation.outside}

@@ -1,8 +1,8 @@
 """What is wrong with a queue, if anything: one small rule for each kind, and the order in which they are tried.
 
 First comes what reports prove. Then comes what offsets alone prove, because a queue that has an owner may still not be
-consumed. Then comes what cannot be known, or not yet; then what does no harm now; then MATCH. Queues that evenkeel does
-not judge never come here. A rule reads evidence and changes nothing.
+consumed. Then comes what cannot be known, or not yet; then what does no harm now; then MATCH. Of queues
+whose owners evenkeel does not judge only offsets tell. A rule reads evidence and changes nothing.
 """
 
 from collections.abc import Callable
@@ -15,17 +15,19 @@ from schemas.reasons import Reason, ReasonDetails, ReasonKind
 from streaming.core.evidence.queue_evidence import QueueEvidence
 from streaming.core.evidence.stalls import (
     InHand,
-    are_all_pulled_consumed,
+    are_silent,
     has_just_finished,
-    has_room_for_more,
     held_by,
+    held_by_reports,
     is_not_consumed,
     is_not_pulled,
+    is_overdue,
     stall_of,
 )
 from streaming.core.evidence.topic_evidence import NAME_SERVERS_DIFFER, TopicEvidence
 from streaming.core.finding_kinds import WRONG_OWNERS
 from streaming.core.findings.verdict import Verdict, proven, seen
+from streaming.core.state.views import QueueView
 
 OTHER_ROUTE = Reason(ReasonKind.OTHER_ROUTE)
 NOT_IN_ROUTE = Reason(ReasonKind.NOT_IN_ROUTE)
@@ -58,38 +60,53 @@ def orphaned(q: QueueEvidence) -> Verdict | None:
 
 
 def stalled(q: QueueEvidence) -> Verdict | None:
-    """The queue stands still, and no client has messages of it in hand.
+    """The queue stands still, and no client is known to have messages of it in hand.
 
-    An owner that has just finished its messages will have moved on when offsets are read next. If neither reports nor
-    offsets can tell a stall from a long batch, evenkeel waits for longer than any batch takes.
+    It is critical if it is proven that none has, or if its owner no longer answers, either. An owner that has just
+    finished its messages will have moved on when offsets are read next.
     """
     topic, queue = q.topic, q.queue
-    if topic.of_group.consume_enable is False or not is_not_pulled(topic, q.index):
+    if topic.of_group.consume_enable is False or queue.stalled_ms == 0 or has_just_finished(topic, queue):
         return None
-    in_hand = held_by(topic, q.index, q.newest)
-    if in_hand is InHand.SOME or has_just_finished(topic, queue):
+    in_hand, is_silent = held_by(topic, q.index, q.newest), are_silent(topic, q.newest)
+    if in_hand is InHand.SOME:
         return None
-    was_proven = q.found is Kind.STALLED  # and nothing has moved since
-    may_be_held = in_hand is InHand.NOT_KNOWN and not was_proven and not are_all_pulled_consumed(topic, queue)
-    if may_be_held and not (is_not_consumed(topic, queue) and has_room_for_more(topic, queue)):
+    is_early = is_not_pulled(topic, q.index) and (in_hand is InHand.NOTHING or _stands_longer_than_a_step(q, is_silent))
+    if not is_early and not is_overdue(topic.of_group, queue):
         return None
-    has_reports = not may_be_held and any(member.reports for member in topic.members.values())
-    severity = Severity.CRITICAL if has_reports else Severity.WARNING
+    is_proven = in_hand is InHand.NOTHING and any(member.reports for member in topic.members.values())
+    severity = Severity.CRITICAL if is_proven or (is_early and is_silent) else Severity.WARNING
     return seen(q, Kind.STALLED, observed=stall_of(topic, [q.index]), severity=severity)
+
+
+def _stands_longer_than_a_step(q: QueueEvidence, is_silent: bool) -> bool:
+    """Whether the group's offset stands for longer than its steps have taken lately, though messages may be in hand.
+
+    Who does not answer any more has stopped, if the queue does not move either. Others may only have a long batch.
+    Members that do not report what they own may keep their offsets elsewhere.
+    """
+    topic, timing = q.topic, q.topic.timing
+    if topic.is_left_to_non_reporting(q.index) and not topic.topic.is_committed:
+        return False
+    return is_not_consumed(topic, q.queue, timing.stall_ms if is_silent else timing.consume_stall_ms)
 
 
 def slow_consumer(q: QueueEvidence) -> Verdict | None:
     """A client has messages in hand and consumes none for long: its listener is slow or stuck, the balance is right."""
     topic, queue = q.topic, q.queue
-    if topic.of_group.consume_enable is False or not is_not_consumed(topic, queue):
+    if topic.of_group.consume_enable is False or not _is_long_unconsumed(topic, queue):
         return None
-    in_hand, unconsumed_ms = held_by(topic, q.index, q.newest), queue.progress_ts - queue.unconsumed_since_ts
-    if in_hand is InHand.SOME or (in_hand is InHand.NOTHING and has_just_finished(topic, queue)):
-        return seen(q, Kind.SLOW_CONSUMER, observed=Unconsumed(unconsumed_ms=unconsumed_ms))
-    if in_hand is InHand.NOT_KNOWN and queue.pull_lag < queue.consumer_lag:
-        pulled = queue.consumer_lag - queue.pull_lag
-        return seen(q, Kind.SLOW_CONSUMER, observed=Unconsumed(unconsumed_ms=unconsumed_ms, pulled=counted(pulled)))
-    return None
+    reported = held_by_reports(topic, q.index, q.newest)
+    observed = Unconsumed(unconsumed_ms=queue.progress_ts - queue.unconsumed_since_ts)
+    if reported is InHand.NOT_KNOWN and held_by(topic, q.index, q.newest) is InHand.SOME:
+        observed = replace(observed, pulled=counted(queue.consumer_lag - queue.pull_lag))
+    elif reported is not InHand.SOME and not (reported is InHand.NOTHING and has_just_finished(topic, queue)):
+        return None
+    return seen(q, Kind.SLOW_CONSUMER, observed=observed)
+
+
+def _is_long_unconsumed(topic: TopicEvidence, queue: QueueView) -> bool:
+    return is_not_consumed(topic, queue, topic.timing.consume_stall_ms) or is_overdue(topic.of_group, queue)
 
 
 def consume_disabled(q: QueueEvidence) -> Verdict | None:
@@ -160,9 +177,14 @@ def judge(q: QueueEvidence) -> Verdict:
     by_reports = first(PROVEN_BY_REPORTS, q)
     if by_reports is not None:
         return unless_a_broker_is_silent(q, by_reports)
-    by_offsets = first(PROVEN_BY_OFFSETS, q)
+    by_offsets = judge_by_offsets(q)
     rest = unless_a_broker_is_silent(q, first(THE_REST, q) or match(q))
     return rest if by_offsets is None else replace(by_offsets, by_reports=rest.kind)
+
+
+def judge_by_offsets(q: QueueEvidence) -> Verdict | None:
+    """What offsets alone prove, whatever is known of owners."""
+    return first(PROVEN_BY_OFFSETS, q)
 
 
 def unless_a_broker_is_silent(q: QueueEvidence, verdict: Verdict) -> Verdict:

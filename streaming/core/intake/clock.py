@@ -80,6 +80,8 @@ def start(state: GroupState, ts: int, timing: Timing) -> None:
 def advance(state: GroupState, ts: int, timing: Timing) -> None:
     """Move the clock to ``ts``."""
     if state.now and ts > state.now:
+        if not state.interval:
+            state.evaluation_due_ts = 0  # from now on it is known which reports are older than a client's listing
         state.interval = min(ts - state.now, timing.longest_round_interval_ms)
     state.now = ts
     state.markers_behind = []
@@ -148,7 +150,8 @@ def _set_client_back(client: Client, ts: int) -> None:
 
 def _set_queue_back(queue: Queue, ts: int, moved: Moved) -> None:
     _set_offsets_back(queue, moved)
-    queue.idle_since_ts = 0
+    queue.idle_since_ts = queue.owner_since_ts = 0
+    queue.longest_step_ts = min(queue.longest_step_ts, ts)
     queue.mismatch_since_ts = queue.unclaimed_since_ts = queue.evidence_ts = queue.proven = 0
     queue.two_owners_since_ts = queue.newest_owner_report_ts = queue.unexplained_reports = 0
     queue.unhealthy_since_ts = min(queue.unhealthy_since_ts, ts)

@@ -1,9 +1,15 @@
-"""Offsets: how far the group has pulled and consumed each queue, and for how long neither has moved."""
+"""Offsets: how far the group has pulled and consumed each queue, and for how long neither has moved.
+
+Each queue has two clocks. ``unconsumed_since_ts``: messages wait, and the group's offset has not moved. Only movement
+and what the group intends start it again; it does not run while the queue's broker is away. ``stalled_ms``: neither
+offset has moved, without a gap between readings. It tells sooner.
+"""
 
 from schemas.events import ConsumeProgress, QueueOffsets, QueueProgress, TopicOffsets
+from schemas.facts import Kind
 from streaming.core.default_timers import Timing
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import Broker
+from streaming.core.state.group_state import FINDING_CODES, Broker
 from streaming.core.state.queue_state import Queue
 from streaming.core.state.views import QueueView
 
@@ -66,6 +72,7 @@ def _observe(group: Group, queue: Queue, progress: QueueProgress | QueueOffsets,
         queue.unclaimed_since_ts = 0
     before, waited, stood_ms = queue.stalled_ms, queue.pull_lag > 0, _unconsumed_ms(queue)
     is_undecided = is_away(broker, ts, group.timing)
+    _note_uncommitted(queue, progress)
     _note_standing(group, queue, progress, ts)
     if moved or pull_lag <= 0:
         queue.stalled_ms = 0
@@ -79,7 +86,7 @@ def _observe(group: Group, queue: Queue, progress: QueueProgress | QueueOffsets,
     queue.broker_offset, queue.consumer_lag, queue.pull_lag = progress.broker_offset, consumer_lag, pull_lag
     queue.progress_ts = ts
     if queue.anomaly is not None and queue.stalled_ms <= 0 and not queue.unconsumed_since_ts:
-        queue.idle_since_ts = 0
+        queue.idle_since_ts = queue.owner_since_ts = 0
     broker.reports_pull_offsets = broker.reports_pull_offsets or progress.pull_offset >= 0
     stands_for_long = max(stood_ms, _unconsumed_ms(queue)) >= group.timing.consume_stall_ms
     if is_unread or stands_for_long or max(before, queue.stalled_ms) >= group.timing.stall_ms:
@@ -95,16 +102,55 @@ def _note_commit(group: Group, queue: Queue) -> None:
         group.request_evaluation()
 
 
+def _note_uncommitted(queue: Queue, progress: QueueProgress | QueueOffsets) -> None:
+    """An offset of 0 may be none: brokers say 0 where the group has never committed (AdminBrokerProcessor, 208)."""
+    if progress.consumer_offset > 0:
+        if queue.anomaly is not None:
+            queue.uncommitted_end = 0
+    elif not queue.progress_ts and not progress.consumer_offset:
+        queue.uncommitted_end = progress.broker_offset
+
+
 def _note_standing(group: Group, queue: Queue, progress: QueueProgress | QueueOffsets, ts: int) -> None:
     """The same offset twice, with messages beyond it both times: nothing was consumed meanwhile, whatever was lost."""
     has_consumed = queue.broker_offset - queue.consumer_lag != progress.consumer_offset
     if queue.consumer_lag <= 0 or progress.broker_offset <= progress.consumer_offset or has_consumed:
         if queue.anomaly is not None:
+            _note_step(group, queue, ts)
             queue.unconsumed_since_ts = 0
-    elif ts - queue.progress_ts > group.timing.progress_max_gap_ms:
-        queue.unconsumed_since_ts = ts
     elif not queue.unconsumed_since_ts:
-        queue.unconsumed_since_ts = queue.progress_ts
+        queue.unconsumed_since_ts = queue.progress_ts if _is_without_a_gap(group, queue, ts) else ts
+    elif not _is_without_a_gap(group, queue, ts):
+        queue.unconsumed_since_ts += ts - queue.progress_ts  # a clock may have jumped ahead
+
+
+def _is_without_a_gap(group: Group, queue: Queue, ts: int) -> bool:
+    return ts - queue.progress_ts <= group.timing.progress_max_gap_ms
+
+
+def _note_step(group: Group, queue: Queue, ts: int) -> None:
+    """Keeps the longest step lately: the next may take as long. A stall that is over was none."""
+    if queue.longest_step_ts and ts - queue.longest_step_ts > group.timing.keep_step_ms:
+        queue.longest_step_ms = queue.longest_step_ts = 0
+    step_ms = ts - queue.unconsumed_since_ts if queue.unconsumed_since_ts else 0
+    is_step = step_ms > group.timing.stall_ms and FINDING_CODES[queue.finding] is not Kind.STALLED
+    if is_step and step_ms >= queue.longest_step_ms:
+        queue.longest_step_ms, queue.longest_step_ts = step_ms, ts
+
+
+def restart_clocks(queue: Queue, now: int) -> None:
+    """From now on the group is to consume the queue, as it was not before."""
+    if queue.unconsumed_since_ts:
+        queue.unconsumed_since_ts = now
+    if queue.stalled_ms > 0:
+        queue.stalled_ms = STARTED_AFRESH
+
+
+def stop_clock_while_away(group: Group, index: int, ms: int) -> None:
+    """The broker was away for ``ms``: nobody could consume its queues."""
+    for queue in group.state.queues:
+        if queue.broker == index and queue.unconsumed_since_ts:
+            queue.unconsumed_since_ts = min(queue.unconsumed_since_ts + ms, group.state.now)
 
 
 def _unconsumed_ms(queue: Queue) -> int:

@@ -9,7 +9,7 @@ from schemas.events import BrokerAnswer, ConsumerChange, Round, UnchangedList
 from schemas.facts import MembershipFact
 from schemas.identity import host_of
 from streaming.core.intake.client_reports import addresses_of
-from streaming.core.intake.consume_offsets import is_away, leave_out
+from streaming.core.intake.consume_offsets import is_away, leave_out, stop_clock_while_away
 from streaming.core.intake.deploy_tracking import forget_finished_deploy, note_deploy_change, note_second_instance
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, FlappingClient, GroupState, MembershipChange
@@ -101,6 +101,7 @@ def _note_who_is_back(group: Group, answers: Mapping[int, BrokerAnswer]) -> None
         if not broker.lost_ts:
             continue
         if is_away(broker, state.now, group.timing):
+            stop_clock_while_away(group, index, state.now - broker.lost_ts)
             if _is_whole(group, index, _ids_in(group, index, answer), steady) and not _left_a_route(state, index):
                 leave_out(group, index, state.now - broker.answered_ts - group.timing.view_max_age_ms)
             else:
@@ -231,15 +232,16 @@ def hosting_brokers(state: GroupState) -> set[int]:
     return {hosted.broker for topic in state.topics for hosted in topic.hosts}
 
 
-def hosts_in_turn(changes: Iterable[MembershipChange]) -> set[str]:
-    """Hosts whose members came one after the other, never two of them at once: one process that is started again.
+def process_names(changes: Iterable[MembershipChange]) -> dict[str, str]:
+    """Client id -> the name of its process: its host, for a process that is started again mostly has a new id.
 
-    Members that did not change do not matter: of many containers with the same address one may restart again and
-    again. A host with several members at once that have all left does not count.
+    If several members of a host were there at once, each has its own id for a name. Members that did not change do not
+    matter: of many containers with the same address one may restart again and again.
     """
     here: dict[str, set[str]] = {}
     crowded: set[str] = set()
-    for change in sorted(changes, key=lambda change: (change.ts, change.joined)):
+    in_order = sorted(changes, key=lambda change: (change.ts, change.joined))
+    for change in in_order:
         host = host_of(change.client_id)
         if host not in here:
             here[host] = {change.client_id} if change.joined else set()
@@ -251,16 +253,17 @@ def hosts_in_turn(changes: Iterable[MembershipChange]) -> set[str]:
             crowded.add(host)  # it had been there all along, beside the others
         if len(here[host]) > 1:
             crowded.add(host)
-    return here.keys() - crowded
+    ids = {change.client_id for change in in_order}
+    return {one: one if host_of(one) in crowded else host_of(one) for one in ids}
 
 
 def _note_flapping_clients(group: Group, left: set[str]) -> None:
-    """Notes clients that leave, be it only one broker's list, again and again, never more than half an hour apart."""
+    """Notes processes that leave, be it only one broker's list, again and again, never more than half an hour apart."""
     state = group.state
     members = Counter(host_of(client.client_id) for client in state.clients if is_listed(client))
-    alone = {host for host in hosts_in_turn(state.membership_changes) if members[host] <= 1}
+    name_of = process_names(state.membership_changes)
     known = {one.who: one for one in state.flapping_clients}
-    for name in sorted({_name(client_id, alone) for client_id in left}):
+    for name in sorted({_name(client_id, name_of, members) for client_id in left}):
         one = known.get(name)
         if one is None:
             state.flapping_clients.append(FlappingClient(name, state.now, state.now))
@@ -269,9 +272,9 @@ def _note_flapping_clients(group: Group, left: set[str]) -> None:
             one.times += 1
 
 
-def _name(client_id: str, alone: set[str]) -> str:
-    host = host_of(client_id)
-    return host if host in alone else client_id
+def _name(client_id: str, name_of: Mapping[str, str], members: Counter[str]) -> str:
+    is_alone = members[host_of(client_id)] <= 1
+    return name_of.get(client_id, client_id) if is_alone else client_id
 
 
 def _forget_stable_clients(group: Group) -> None:

@@ -90,8 +90,9 @@ class Topic(Packed):
     copies: RouteCopies | None = None  # None: name servers have given the same route lately
     all_asked: bool = False  # whether all name servers are asked for the route, or only one of them
     unsubscribed_ts: int = 0  # since when no broker shows a subscription to it; 0: one does, or it is not known
-    is_committed: bool = False  # whether some consumer offset has been seen to move since the topic has members
+    is_committed: bool = False  # whether some consumer offset has been seen to move
     unreported: int = 0  # TopicEvidence.unreported when its queues' facts were emitted last
+    is_unwanted: bool = False  # whether the group does not consume it, as it is configured or as its members intend
 
 
 class HeartbeatProfile(PackedValue, frozen=True):

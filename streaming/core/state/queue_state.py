@@ -30,9 +30,13 @@ class QueueAnomaly(Packed):
     newest_owner_report_ts: int = 0  # time of the newest of these reports
     # How often one of them has reported it after another, less the number of changes of members and routes since then.
     unexplained_reports: int = 0
-    unconsumed_since_ts: int = 0  # since when the consumer offset has been seen not to move while messages wait
+    unconsumed_since_ts: int = 0  # since when messages wait and the group's offset has not moved
     severity: int = 0  # index in SEVERITY_CODES of what its newest fact says
     unclaimed_since_ts: int = 0  # since when no member's newest report has it, and its offsets have not moved
+    longest_step_ms: int = 0  # the longest time lately in which the group's offset stood still and then moved on
+    longest_step_ts: int = 0  # when that ended
+    owner_since_ts: int = 0  # since when its owner may be expected to consume it, while it stands still
+    uncommitted_end: int = 0  # the end of the queue when it was read first, while the group's offset reads 0
 
 
 _NO_ANOMALY = QueueAnomaly()
@@ -98,3 +102,7 @@ class Queue(Packed):
     unconsumed_since_ts = _OfAnomaly(0)
     severity = _OfAnomaly(0)
     unclaimed_since_ts = _OfAnomaly(0)
+    longest_step_ms = _OfAnomaly(0)
+    longest_step_ts = _OfAnomaly(0)
+    owner_since_ts = _OfAnomaly(0)
+    uncommitted_end = _OfAnomaly(0)

@@ -50,7 +50,7 @@ class ExpectedPages:
             expected.causes = tuple(sorted({*expected.causes, *self._of_what_is_done(windows, due_ts, active)}))
             kinds = {window.kind} | self._also_seen_as(window.kind, window.from_ts, due_ts)
             queues = {one.queue for one in windows}
-            expected.found = self._find(kinds, expected, queues) or self._told_already(expected, queues)
+            expected.found = self._find(kinds, expected, queues)
             return [expected]
         return []
 
@@ -132,20 +132,6 @@ class ExpectedPages:
         for page in self._pages:
             is_of_it = page.kind in kinds and page.topic == expected.topic and (not queues or queues & page.queues)
             if is_of_it and page.fired_ts <= expected.due_ts and page.resolved_ts >= expected.from_ts:
-                return page
-        return None
-
-    def _told_already(self, expected: ExpectedPage, queues: set[MessageQueue]) -> Page | None:
-        """A page that says more of a queue that stands still: that nobody owns it, or two do. It names the right cause.
-
-        It was open when the queue began to stand still, and still is: people have been called for this already.
-        """
-        if expected.kind is not Kind.STALLED:
-            return None
-        for page in self._pages:
-            says_more = page.kind in (Kind.ORPHANED, Kind.DUPLICATED) and page.topic == expected.topic
-            is_open = page.fired_ts <= expected.from_ts and page.resolved_ts >= expected.due_ts
-            if says_more and is_open and queues & page.queues and page.cause_at(expected.due_ts) in expected.causes:
                 return page
         return None
 

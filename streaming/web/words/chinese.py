@@ -241,5 +241,4 @@ STEPS: dict[str, str] = {
     "excluded": "evenkeel 不再判定它，这不表示它正常",
     "waits_for_deploy": "已持续足够久，但成员正在更换：等待发布结束",
     "waits_for_proof": "客户端 ID 被列出两次：断掉的连接会自行消失，第二个实例不会",
-    "told_already": "已有触发的告警说明了这些队列",
 }
