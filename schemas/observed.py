@@ -91,10 +91,17 @@ class QueueName(Struct, frozen=True):
 
 
 class UnreadableQueues(Struct, frozen=True):
-    """Queues that nobody can read, for one cause."""
+    """Queues that nobody can read, for one cause.
+
+    ``waiting`` messages of the group wait in them, by offsets of which the oldest was read at ``read_ts``; null: not
+    known. ``at_least``: of some queue it is only known how many have arrived since it was first read.
+    """
 
     cause: str
     queues: tuple[QueueName, ...]
+    waiting: int | None = None
+    read_ts: int | None = None
+    at_least: bool = False
 
 
 class Unreadable(Part, frozen=True, kw_only=True):

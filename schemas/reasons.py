@@ -23,6 +23,7 @@ class ReasonKind(Word):
     BROKER_ALLOCATED = "BROKER_ALLOCATED"
     LITE_ASSIGN = "LITE_ASSIGN"
     PROXY_CLIENT = "PROXY_CLIENT"
+    UNREADABLE = "UNREADABLE"
 
     NO_ANSWER = "NO_ANSWER"
     ROUTE_NOT_KNOWN = "ROUTE_NOT_KNOWN"
@@ -65,6 +66,7 @@ EXCLUSIONS = frozenset(
         ReasonKind.BROKER_ALLOCATED,
         ReasonKind.LITE_ASSIGN,
         ReasonKind.PROXY_CLIENT,
+        ReasonKind.UNREADABLE,
     }
 )
 KINDS = frozenset(kind.value for kind in ReasonKind)

@@ -8,7 +8,8 @@ from streaming.core.default_timers import Timing
 from streaming.core.intake.membership import hosting_brokers, is_listed
 from streaming.core.member_facts import absent_member
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import NOT_EMITTED, Client, GroupState
+from streaming.core.state.group_state import NOT_EMITTED, Client, GroupState, left_the_route
+from streaming.core.state.queue_state import Queue
 
 
 def silent_before(cluster_ts: int, timing: Timing) -> int:
@@ -105,7 +106,7 @@ def forget_absent_clients(group: Group) -> None:
 
 
 def forget_what_is_gone(group: Group) -> None:
-    """Drop clients that left long ago, and queues that are in no route, with no owner, in no alert."""
+    """Drop clients that left long ago, and queues that left the route long ago, with no owner, in no alert."""
     state = group.state
     gone = {index for index, client in enumerate(state.clients) if _is_gone(group, client)}
     held = {queue for index, c in enumerate(state.clients) if index not in gone for r in c.reports for queue in r.owned}
@@ -121,6 +122,7 @@ def forget_what_is_gone(group: Group) -> None:
         index
         for index, q in enumerate(state.queues)
         if index not in held and q.publish_delay_ms < 0 and (q.topic, q.broker, q.queue_id) not in routed
+        if not _may_hold_messages(group, q)
     }
     topics = group.abandoned - {queue.topic for index, queue in enumerate(state.queues) if index not in stray}
     brokers = _abandoned_brokers(group, topics, stray)
@@ -130,6 +132,15 @@ def forget_what_is_gone(group: Group) -> None:
         group.drop_topics_and_brokers(topics, brokers)
         group.request_evaluation()  # the group's status counts its brokers
     group.abandoned = set()
+
+
+def _may_hold_messages(group: Group, queue: Queue) -> bool:
+    """Whether messages are left in a queue that left the route, or its offsets may still show that."""
+    if not left_the_route(queue) or queue.topic in group.abandoned:
+        return False
+    timing = group.timing
+    kept_ms = timing.gone_after_ms if queue.consumer_lag > 0 else timing.progress_max_gap_ms
+    return group.state.now - queue.since_ts <= kept_ms
 
 
 def _is_gone(group: Group, client: Client) -> bool:

@@ -99,6 +99,12 @@ CHINESE = Language(
             "readQueueNums 小于 writeQueueNums，多出的队列写得进却没有人读",
             "用 mqadmin updateTopic 调大 readQueueNums（-r 与 -w 要同时给出），除非正在缩容",
         ),
+        "LEFT_ROUTE": Advice(
+            "离开路由时仍有消息",
+            "Topic 已经没有这些队列，而其中还有消费组未消费的消息",
+            "若还需要这些消息，先把队列加回来（mqadmin updateTopic，或重新启动该 Broker），消费完再去掉；"
+            "否则无需处理：只通知一次，一小时后自动关闭",
+        ),
         "UNEXPLAINED": Advice(
             "原因不明",
             "不符合任何已知原因",

@@ -99,6 +99,12 @@ ENGLISH = Language(
             "readQueueNums is smaller than writeQueueNums, and nobody reads what is written beyond it",
             "raise readQueueNums with mqadmin updateTopic (-r and -w together), unless the topic is being made smaller",
         ),
+        "LEFT_ROUTE": Advice(
+            "left the route with messages",
+            "the topic has these queues no more, and messages that the group has not consumed are left in them",
+            "if they are wanted, give the topic those queues back (mqadmin updateTopic, or start the broker again)"
+            " until they are consumed; else do nothing: this is told once, and ends after an hour",
+        ),
         "UNEXPLAINED": Advice(
             "cause unknown",
             "none of the known causes fits",

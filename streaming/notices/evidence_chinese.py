@@ -60,6 +60,12 @@ def _copy(copy: o.RouteAtNameServers) -> str:
     return f"{', '.join(copy.name_servers) or '其中一个'}：{sizes or '没有队列'}"
 
 
+def _waiting(one: o.UnreadableQueues, clock: Clock) -> str:
+    if one.waiting is None or one.read_ts is None:
+        return ""
+    return f"（{'至少 ' if one.at_least else ''}{one.waiting} 条消息，读取于 {clock(one.read_ts)}）"
+
+
 def _clients_stuck(it: o.ClientsStuck, _: Clock) -> str:
     if not it.broker_names:
         return f"{_names(it.clients)} 的所有队列都停滞"
@@ -88,7 +94,9 @@ CHINESE_EVIDENCE = Sentences(
             f"{_names(one.clients)}：{', '.join(one.subscriptions)}" for one in it.members
         ),
         o.SubscriptionsInTurn: _subscriptions_in_turn,
-        o.Unreadable: lambda it, _: "；".join(f"{one.cause}：{queue_names(one.queues)}" for one in it.causes),
+        o.Unreadable: lambda it, clock: "；".join(
+            f"{one.cause}：{queue_names(one.queues)}{_waiting(one, clock)}" for one in it.causes
+        ),
         o.NoMemberListed: _no_member_listed,
         o.ClientsComeAndGo: _clients_come_and_go,
         o.MoreMembersThanQueues: lambda it, _: f"{it.members} 个成员分配 {it.queues} 个队列",

@@ -40,8 +40,15 @@ def _subscriptions_in_turn(it: o.SubscriptionsInTurn, _: Clock) -> str:
     return f"brokers show in turn: {sets}: while they lack {it.refused_topic}, they refuse its pulls"
 
 
-def _unreadable(it: o.Unreadable, _: Clock) -> str:
-    return "; ".join(f"{one.cause}: {queue_names(one.queues)}" for one in it.causes)
+def _unreadable(it: o.Unreadable, clock: Clock) -> str:
+    return "; ".join(f"{one.cause}: {queue_names(one.queues)}{_waiting(one, clock)}" for one in it.causes)
+
+
+def _waiting(one: o.UnreadableQueues, clock: Clock) -> str:
+    if one.waiting is None or one.read_ts is None:
+        return ""
+    messages = "message" if one.waiting == 1 else "messages"
+    return f" ({'at least ' if one.at_least else ''}{one.waiting} {messages}, read at {clock(one.read_ts)})"
 
 
 def queue_names(queues: tuple[o.QueueName, ...]) -> str:

@@ -34,6 +34,7 @@ CHINESE_REASONS: ReasonSentences = {
     ReasonKind.BROKER_ALLOCATED: lambda *_: "有成员的 clientRebalance=false：由 Broker 分配队列",
     ReasonKind.LITE_ASSIGN: lambda *_: "拉取消费者只消费手工指定给它的队列",
     ReasonKind.PROXY_CLIENT: lambda *_: "gRPC 客户端：由它的 Proxy 分配队列",
+    ReasonKind.UNREADABLE: lambda *_: "没有客户端能读这个队列：没有读权限，或超出 readQueueNums",
     ReasonKind.NO_ANSWER: lambda it, _: f"{_brokers(it)} 没有应答",
     ReasonKind.ROUTE_NOT_KNOWN: lambda *_: "Topic 的路由未知",
     ReasonKind.NAME_SERVERS_DIFFER: lambda *_: "各 NameServer 上的路由不一致",

@@ -35,6 +35,7 @@ ENGLISH_REASONS: ReasonSentences = {
     ReasonKind.BROKER_ALLOCATED: lambda *_: "a member has clientRebalance=false: the broker shares out the queues",
     ReasonKind.LITE_ASSIGN: lambda *_: "a pull consumer takes what it is assigned by hand",
     ReasonKind.PROXY_CLIENT: lambda *_: "a gRPC client: its proxy shares out the queues",
+    ReasonKind.UNREADABLE: lambda *_: "no client can read the queue: no read permission, or beyond readQueueNums",
     ReasonKind.NO_ANSWER: lambda it, _: f"no answer from {_brokers(it)}",
     ReasonKind.ROUTE_NOT_KNOWN: lambda *_: "the topic's route is not known",
     ReasonKind.NAME_SERVERS_DIFFER: lambda *_: "name servers differ on the route",

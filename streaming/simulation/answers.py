@@ -1,7 +1,8 @@
 """What simulated brokers and name servers answer to a collector, in the types of the real answers."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
+from schemas.identity import MessageQueue
 from streaming.collector.translation.answers import (
     CONSUMER_NOT_ONLINE,
     SUCCESS,
@@ -69,6 +70,24 @@ def consume_stats(broker: Broker, group: str, now: int, ts: int, topic: str | No
         for progress in progresses
     ]
     return ConsumeStatsAnswer(ts=ts, broker=broker.name, code=SUCCESS, topic=topic, table=tuple(rows))
+
+
+def offsets_one_by_one(
+    broker: Broker, group: str, now: int, ts: int, queues: Iterable[tuple[str, int]]
+) -> ConsumeStatsAnswer:
+    """30 and 14, for (topic, queue id): also where the queue cannot be read.
+
+    Where the group has no offset, it would begin at 0: messages are young here (``queryConsumerOffset``).
+    """
+    if not broker.is_up:
+        return ConsumeStatsAnswer(ts=ts, broker=broker.name)
+    rows = []
+    for topic, queue_id in queues:
+        progress = broker.progress(group, MessageQueue(topic, broker.name, queue_id), now)
+        progress.catch_up(now)
+        newest, committed = progress.log.max_offset(now), max(0, progress.committed)
+        rows.append(OffsetRow(topic, queue_id, broker.name, newest, committed))
+    return ConsumeStatsAnswer(ts=ts, broker=broker.name, code=SUCCESS, table=tuple(rows))
 
 
 def _offset_row(progress: Progress, tells_pull_offsets: bool, now: int) -> OffsetRow:

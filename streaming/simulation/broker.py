@@ -145,13 +145,13 @@ class Broker:
         return [progress for (name, _), progress in self._progress.items() if name == group]
 
     def progresses_by_topic(self, group: str, now: int) -> dict[str, list[Progress]]:
-        """Of the queues that the topics have, in order, as they are now."""
+        """Of the queues below ``readQueueNums`` (``getConsumeStats``), in order, as they are now."""
         found: dict[str, list[Progress]] = {}
         for progress in self.progresses(group):
             progress.catch_up(now)
             queue = progress.log.queue
             data = self.topics.get(queue.topic)
-            if data is not None and queue.queue_id < _queue_count(data):
+            if data is not None and queue.queue_id < data.read_queue_nums:
                 found.setdefault(queue.topic, []).append(progress)
         for progresses in found.values():
             progresses.sort(key=lambda progress: progress.log.queue.queue_id)

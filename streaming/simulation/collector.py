@@ -15,6 +15,7 @@ from streaming.collector.probing.heartbeat_schedule import HeartbeatSchedule
 from streaming.collector.probing.lists import confirmed
 from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import KEEP_WATCHING_MS, NO_ANSWER, Policy
+from streaming.collector.probing.queues_beyond_read import QueuesBeyondRead
 from streaming.collector.probing.route_schedule import RouteSchedule
 from streaming.collector.probing.unread_queues import REASON, UnreadQueues
 from streaming.collector.translation.answers import (
@@ -61,6 +62,7 @@ class Collector:
         self._translation = ClusterTranslation(cluster, source)
         self._group = self._translation.group(fleet.group)
         self._clients, self._offsets, self._unread = ClientSchedule(policy), OffsetSchedule(policy), UnreadQueues()
+        self._beyond_read = QueuesBeyondRead()
         self._routes = RouteSchedule(policy)
         self._follow_ups = FollowUps(policy.timing)
         self._asked_through = AskedThrough()
@@ -148,6 +150,7 @@ class Collector:
         self._unread.hosted(hosted, now)
         self._follow_ups.listed(self._members)
         self._follow_ups.routed(self._known_routes())
+        self._beyond_read.routed(self._known_routes(), now)
         for name in self._offsets.choose(group, frozenset(self._members if self._had_members else ()), now):
             clock.after(self._random.randrange(60), self._ask_offsets, self._fleet.brokers[name])
         self._heartbeats.listed(self._members)
@@ -254,6 +257,9 @@ class Collector:
         hosted = {topic for name, topic in self._read_queue_nums() if name == broker.name}
         for topic in sorted(hosted - committed - {retry_topic(group)}):
             self._take(answers.consume_stats(broker, group, now, self._now(), topic))
+        due = self._beyond_read.due(broker.name, stats.table or (), now)
+        if due:
+            self._take(answers.offsets_one_by_one(broker, group, now, self._now(), due))
 
     def _learn_routes(self, topics: Iterable[str]) -> None:
         now = self._fleet.now

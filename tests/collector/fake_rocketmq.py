@@ -14,6 +14,7 @@ import msgspec
 
 STORED_TS = 1_700_000_000_000  # of the message consumed last, in every queue
 Queue = tuple[str, str, int]  # topic, broker name, queue id
+OFFSET = -1  # instead of a code: the body is an offset, which stands in the header of a successful answer
 
 
 @dataclass
@@ -84,7 +85,9 @@ class FakeCluster:
     broker_names: tuple[str, ...] = ("broker-a", "broker-b")
     queues: dict[str, int] = field(default_factory=lambda: {"T": 4})
     groups: dict[str, FakeGroup] = field(default_factory=dict)
+    write_queues: dict[str, int] = field(default_factory=dict)  # of topics that have more of them than to read
     offsets: dict[Queue, tuple[int, int, int]] = field(default_factory=dict)
+    unknown_offsets: set[Queue] = field(default_factory=set)  # of the group, by 14
     popping: dict[str, list[str]] = field(default_factory=dict)  # topic -> groups
     required_key: str | None = None
     nodes: "dict[str, FakeNode]" = field(default_factory=dict)
@@ -116,7 +119,13 @@ class FakeCluster:
         return {
             "brokerDatas": [],
             "queueDatas": [
-                {"brokerName": name, "perm": 6, "readQueueNums": number, "writeQueueNums": number, "topicSysFlag": 0}
+                {
+                    "brokerName": name,
+                    "perm": 6,
+                    "readQueueNums": number,
+                    "writeQueueNums": self.write_queues.get(topic, number),
+                    "topicSysFlag": 0,
+                }
                 for name, number in hosts.items()
             ],
         }
@@ -198,6 +207,16 @@ class FakeCluster:
                 stored = STORED_TS if consumer else 0
                 rows.append((queue, f'{{{offsets},"lastTimestamp":{stored}}}'))
         return 0, f'{{"consumeTps":0.0,"offsetTable":{_by_queue(rows)}}}'.encode()
+
+    def _14(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
+        queue = (fields["topic"], node.name, int(fields["queueId"]))
+        if queue in self.unknown_offsets:
+            return 22, b""
+        return OFFSET, str(self.offsets.get(queue, (0, 0, 0))[1]).encode()
+
+    def _30(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
+        queue = (fields["topic"], node.name, int(fields["queueId"]))
+        return OFFSET, str(self.offsets.get(queue, (0, 0, 0))[0]).encode()
 
     async def _307(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
         client_id = fields["clientId"]
@@ -323,8 +342,11 @@ class _Session(asyncio.Protocol):
 
 def response(opaque: int, code: int = 0, body: bytes = b"") -> bytes:
     """As a broker writes it: other fields than ours, in another order."""
-    header = b'{"code":%d,"extFields":{},"flag":1,"language":"JAVA","opaque":%d,"remark":"not set","version":479}'
-    written = header % (code, opaque)
+    fields = b""
+    if code == OFFSET:
+        code, fields, body = 0, b'"offset":"%s"' % body, b""
+    header = b'{"code":%d,"extFields":{%s},"flag":1,"language":"JAVA","opaque":%d,"remark":"not set","version":479}'
+    written = header % (code, fields, opaque)
     length = 4 + len(written) + len(body)
     return length.to_bytes(4, "big") + b"\0" + len(written).to_bytes(3, "big") + written + body
 

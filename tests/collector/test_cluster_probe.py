@@ -392,6 +392,54 @@ def test_offsets_of_a_group_that_lost_its_members_are_still_told() -> None:
     play(scene)
 
 
+def test_queues_that_consume_stats_do_not_name_are_asked_one_by_one() -> None:
+    """Of a topic with fewer read than write queues, only a broker's memory is asked: 14 and 30."""
+    fake = two_clients()
+    fake.queues["T"], fake.write_queues["T"] = 2, 4
+    fake.offsets = {("T", "broker-a", 2): (6_044, 0, 0), ("T", "broker-b", 3): (100, 60, 60)}
+    fake.unknown_offsets = {("T", "broker-a", 3)}
+
+    async def scene(told: Told) -> None:
+        await told.round()
+        found = {
+            (p.broker_name, q.queue_id): (q.broker_offset, q.consumer_offset)
+            for p in told.of(ConsumeProgress)
+            for q in p.queues
+            if p.topic == "T" and q.queue_id > 1
+        }
+        assert found == {
+            ("broker-a", 2): (6_044, 0),
+            ("broker-a", 3): (0, -1),
+            ("broker-b", 2): (0, 0),
+            ("broker-b", 3): (100, 60),
+        }
+        await told.round()
+        for node in fake.nodes.values():
+            assert (node.requests[14], node.requests[30]) == (2, 2)  # at the offsets' interval
+
+    play(scene, fake)
+
+
+def test_queues_that_left_the_route_are_asked_one_by_one_too() -> None:
+    async def scene(told: Told) -> None:
+        await told.round()
+        assert all(node.requests[14] == 0 for node in told.fake.nodes.values())
+        told.fake.queues["T"] = 3
+        told.fake.offsets["T", "broker-a", 3] = (50, 20, 20)
+        told.view.offsets.forget_group("g")  # or they would be asked again in 20 s only
+        told.view.routing.answered("T", 0, is_known=False)  # or its route in 10 s only
+        await told.round()
+        told.view.offsets.forget_group("g")
+        await told.round()
+        left = [
+            q for p in told.of(ConsumeProgress) for q in p.queues if q.queue_id == 3 and p.broker_name == "broker-a"
+        ]
+        assert [(q.broker_offset, q.consumer_offset) for q in left] == [(50, 20)]
+        assert {topic: lag.messages for _, topic, lag in told.view.lags.by_topic()}["T"] >= 30
+
+    play(scene)
+
+
 def test_clients_of_a_group_with_new_queues_are_let_be() -> None:
     """A client with one processor would drop out of its group over the answer."""
 

@@ -36,7 +36,7 @@ def test_frames_are_the_same_however_they_are_cut(sent: list[tuple[int, bytes]],
     reader = FrameReader()
     pieces = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
     read = [frame for piece in pieces for frame in reader.feed(piece, 100)]
-    assert read == [Frame(0, opaque, True, None, body) for opaque, body in sent]
+    assert read == [Frame(0, opaque, True, None, body, {}) for opaque, body in sent]
 
 
 def test_request_of_the_other_side_is_told_from_an_answer() -> None:

@@ -125,6 +125,8 @@ class Fleet:
         self.forgetful: set[str] = set()  # brokers that know no members
         self.stuck: set[MessageQueue] = set()
         self.hung: set[MessageQueue] = set()
+        self.asked_one_by_one: set[MessageQueue] = set()  # though the route has them no more
+        self.without_offset: set[MessageQueue] = set()  # queues of which brokers know no offset of the group
         self.reports_pull_offsets = True  # brokers of the 4.x line do not
         self.static_topics: set[str] = set()
         self.round_fields: dict[str, Any] = {}
@@ -428,9 +430,11 @@ class Fleet:
             numbers = self.routes.get(queue.topic, {}).get(queue.broker_name, (0, 0, 0))
             if queue.broker_name in self.down | self.no_offsets:
                 continue
-            if queue.queue_id < max(numbers[:2]):
+            if queue.queue_id < max(numbers[:2]) or queue in self.asked_one_by_one:
                 pulled = max(o.pulled, o.consumer) if self.reports_pull_offsets else -1
                 progress = QueueProgress(queue.queue_id, o.broker, o.consumer, pulled, o.consumed_ts)
+                if queue in self.without_offset:
+                    progress = QueueProgress(queue.queue_id, o.broker, -1, -1)
                 by_host.setdefault((queue.topic, queue.broker_name), []).append(progress)
         for (topic, broker), progress in by_host.items():
             self.say(ConsumeProgress, at, topic=topic, broker_name=broker, queues=tuple(progress))

@@ -191,7 +191,7 @@ def test_extreme_offsets_say_no_more_than_a_table_can_hold() -> None:
     fleet.run(60)
     fleet.stick()
     for offsets in fleet.offsets.values():
-        offsets.broker, offsets.consumer = 2**63 - 1, -1
+        offsets.broker, offsets.consumer = 2**63 - 1, 0
     fleet.run(100)
     alert = fleet.alert("STALLED")
     assert alert.waiting == 2**63 - 1

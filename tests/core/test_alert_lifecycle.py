@@ -374,7 +374,7 @@ def test_every_reason_is_told_by_some_test_of_this_folder() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("away", "after"), [(300, []), (HOUR + 300, [("resolved", "right_again")])])
+@pytest.mark.parametrize(("away", "after"), [(300, []), (HOUR + 300, [("resolved", "gone")])])
 def test_an_alert_outlives_the_route_s_loss_of_a_broker_that_is_down(away: float, after: list[tuple[str, str]]) -> None:
     """Name servers drop it after two minutes; what was wrong there is not known to be right for that."""
     fleet = healthy(**QUIET)

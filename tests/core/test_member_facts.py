@@ -167,7 +167,7 @@ def test_a_client_that_reports_but_is_never_listed_is_forgotten_too() -> None:
 def test_a_queue_that_is_in_no_route_and_no_alert_is_forgotten() -> None:
     fleet = joined("x", "y").run(60)
     fleet.route("T", a=4, b=2)
-    fleet.run(200)
+    fleet.run(300)
     assert len(fleet.state.queues) == 6
 
 

@@ -65,7 +65,8 @@ def resolved(one: Notice, reason: str = "right_again") -> Notice:
 
 def unreadable(cause: str, *queue_ids: int) -> o.Unreadable:
     queues = tuple(o.QueueName("broker-a", queue_id) for queue_id in queue_ids)
-    return o.Unreadable(causes=(o.UnreadableQueues(cause, queues),))
+    numbers = {"waiting": 6_044, "read_ts": SINCE, "at_least": cause == "READ_LT_WRITE"}
+    return o.Unreadable(causes=(o.UnreadableQueues(cause, queues, **numbers),))
 
 
 def _of_client_ids() -> dict[str, Notice]:
@@ -187,6 +188,10 @@ def _of_settings() -> dict[str, Notice]:
         "READ_LT_WRITE": notice(
             alert("UNREADABLE_QUEUES", "READ_LT_WRITE", unreadable("READ_LT_WRITE", 6, 7), severity="warning",
                   queues=queues(6, 7, expected=None), **WAITS),
+        ),
+        "LEFT_ROUTE": notice(
+            alert("UNREADABLE_QUEUES", "LEFT_ROUTE", unreadable("LEFT_ROUTE", 4, 5), severity="warning",
+                  queues=queues(4, 5, expected=None), **WAITS),
         ),
     }  # fmt: skip
 

@@ -54,11 +54,20 @@ def members_of(broker_address: str, group: str, credentials: Credentials | None 
     return tuple(sorted(answer.ids or ()))
 
 
-def set_queues(broker_address: str, topic: str, queues: int, credentials: Credentials | None = None) -> None:
-    """Create a topic on a broker, or change how many queues it has there."""
+def set_queues(
+    broker_address: str,
+    topic: str,
+    queues: int,
+    credentials: Credentials | None = None,
+    *,
+    to_read: int | None = None,
+    perm: int = 6,
+) -> None:
+    """Create a topic on a broker, or change how many queues it has there. ``to_read``: how many of them, if not all."""
+    readable = queues if to_read is None else to_read
     fields = {
-        "topic": topic, "defaultTopic": topic, "readQueueNums": str(queues), "writeQueueNums": str(queues),
-        "perm": "6", "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false",
+        "topic": topic, "defaultTopic": topic, "readQueueNums": str(readable), "writeQueueNums": str(queues),
+        "perm": str(perm), "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false",
     }  # fmt: skip
     reply = ask(broker_address, Request(UPDATE_AND_CREATE_TOPIC, fields), credentials)  # type: ignore[arg-type]
     assert reply.frame is not None, reply.error

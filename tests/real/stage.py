@@ -6,6 +6,7 @@ from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 from streaming.wall_clock import now_ms
+from tests.real import asking
 from tests.real.rocketmq import Client, Consumer, GoConsumer, LoopbackRocketMQ
 
 Topics = Mapping[str, Mapping[str, int]]
@@ -61,6 +62,12 @@ class Part:
     def grow(self, topic: str, queues: Mapping[str, int]) -> None:
         self.cluster.create_topic(topic, queues)
         self.note(f"{topic} has {dict(queues)} queues")
+
+    def change(self, topic: str, broker: str, queues: int, *, to_read: int | None = None, perm: int = 6) -> None:
+        """``updateTopic`` on one broker; of its queues, so many can be read."""
+        address = self.cluster.brokers[broker].address
+        asking.set_queues(address, topic, queues, self.cluster.credentials, to_read=to_read, perm=perm)
+        self.note(f"{topic} on {broker}: {queues if to_read is None else to_read} of {queues} to read, perm {perm}")
 
     def kill_broker(self, name: str) -> None:
         self.cluster.brokers[name].kill()

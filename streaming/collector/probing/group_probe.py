@@ -1,8 +1,9 @@
 """One round of one group: its members from every broker, then offsets and running infos, then the marker."""
 
 import asyncio
+import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from schemas.identity import retry_topic
 from streaming.collector.probing.asked_through import AskedThrough, broker_of
@@ -13,6 +14,7 @@ from streaming.collector.probing.lists import confirmed, is_about_client
 from streaming.collector.probing.memory import Remembered
 from streaming.collector.probing.not_asked import NO_BROKER, NotAsked, reason_of
 from streaming.collector.probing.policy import KEEP_WATCHING_MS, NO_ANSWER, RUNNING_INFO_TIMEOUT_MS, SLOW_ANSWER_MS
+from streaming.collector.probing.queues_beyond_read import QueuesBeyondRead
 from streaming.collector.probing.request_load import Footprint
 from streaming.collector.probing.unread_queues import REASON, UnreadQueues
 from streaming.collector.translation.answers import (
@@ -22,6 +24,7 @@ from streaming.collector.translation.answers import (
     ConsumerListAnswer,
     GroupAnswer,
     Meta,
+    OffsetRow,
     RoundEnd,
     RunningInfoAnswer,
 )
@@ -31,6 +34,7 @@ from streaming.collector.translation.routes import KnownRoute
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.bodies import Asked
 from streaming.collector.wire.client import JUST_NOW, Lane, Reply
+from streaming.collector.wire.requests import Request
 from streaming.core.evidence.exclusions import is_proxy_client
 
 BROADCASTING = "BROADCASTING"
@@ -49,6 +53,7 @@ class GroupProbe:
         self._members: dict[str, tuple[str, ...]] = {}
         self._message_model: str | None = None
         self._unread = UnreadQueues()
+        self._beyond_read = QueuesBeyondRead()
         self._follow_ups = FollowUps(view.policy.timing)
         self._asked_through = AskedThrough()
         self._heartbeats = HeartbeatSchedule()
@@ -118,6 +123,7 @@ class GroupProbe:
         self._unread.hosted(hosted, self._view.clock.steady_ms())
         self._follow_ups.listed(self._members)
         self._follow_ups.routed(self._known_routes())
+        self._beyond_read.routed(self._known_routes(), self._view.clock.steady_ms())
         offsets = asyncio.ensure_future(self._ask_offsets())
         await asyncio.wait([offsets], timeout=SLOW_ANSWER_MS / 1000)  # they say whether clients may be asked
         await asyncio.gather(offsets, self._ask_heartbeats(), self._ask_clients(listed))
@@ -197,8 +203,9 @@ class GroupProbe:
         self._view.offsets.answered(self.name, broker, reply.steady_ms, answer.table)
         if answer.code != SUCCESS:
             return
-        self._view.lags.answered(self.name, broker, answer.table or ())
-        committed = {row.topic for row in answer.table or ()}
+        named = answer.table or ()
+        committed = {row.topic for row in named}
+        self._view.lags.answered(self.name, broker, (*named, *self._beyond_read.known(broker)))
         self._unread.stored(broker, committed)
         if self._view.policy.backlogs and not any(self._members.values()):
             self._group.know((), committed)
@@ -206,6 +213,29 @@ class GroupProbe:
         for topic in sorted(self._hosted_by(broker) - committed - {retry_topic(self.name)}):
             reply = await self._view.ask(broker, requests.consume_stats(self.name, topic), Lane.TABLES)
             self._take(bodies.consume_stats(reply, asked, topic))
+        await self._ask_beyond_read(broker, named)
+
+    async def _ask_beyond_read(self, broker: str, named: Collection[OffsetRow]) -> None:
+        """The queues that consume stats do not name, one by one. A broker answers that from its memory."""
+        due = self._beyond_read.due(broker, named, self._view.clock.steady_ms())
+        if not due:
+            return
+        began = time.perf_counter()
+        consumed = await self._ask_all(broker, [requests.consumer_offset(self.name, *queue) for queue in due])
+        ends = await self._ask_all(broker, [requests.max_offset(*queue) for queue in due])
+        rows = [
+            OffsetRow(topic, queue_id, broker, newest, bodies.offset(consumer))
+            for (topic, queue_id), consumer, end in zip(due, consumed, ends, strict=True)
+            if (newest := bodies.offset(end)) is not None
+        ]
+        self._beyond_read.answered(broker, rows)
+        self._view.lags.answered(self.name, broker, (*named, *self._beyond_read.known(broker)))
+        if rows:
+            took_ms, whom = (time.perf_counter() - began) * 1000, Asked(self._view.cluster, broker, self.name)
+            self._take(bodies.offsets_one_by_one(consumed[0], whom, rows, took_ms))
+
+    async def _ask_all(self, broker: str, asked: Iterable[Request]) -> list[Reply]:
+        return await asyncio.gather(*(self._view.ask(broker, request, Lane.TABLES) for request in asked))
 
     def _hosted_by(self, broker: str) -> set[str]:
         return {topic for name, topic in self._read_queue_nums() if name == broker}

@@ -182,7 +182,11 @@ class OffsetRow(Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 class ConsumeStatsAnswer(Brokered, tag="consume_stats", frozen=True, kw_only=True, omit_defaults=True):
-    """208, GET_CONSUME_STATS: the group's offsets on one broker."""
+    """208, GET_CONSUME_STATS: the group's offsets on one broker.
+
+    Or 30, GET_MAX_OFFSET, and 14, QUERY_CONSUMER_OFFSET, of the queues that 208 does not name. There
+    ``consumer_offset`` None says that the broker does not know where the group would go on.
+    """
 
     topic: str | None = None
     table: tuple[OffsetRow, ...] | None = None

@@ -27,10 +27,16 @@ class KnownRoute(NamedTuple):
 
     def read_queue_nums(self) -> dict[str, int]:
         """By broker, the most that any copy has."""
-        numbers: dict[str, int] = {}
+        return {broker: read for broker, (read, _) in self.queue_nums().items()}
+
+    def queue_nums(self) -> dict[str, tuple[int, int]]:
+        """By broker, how many queues can be read, and how many can be read or written: the most that any copy has."""
+        numbers: dict[str, tuple[int, int]] = {}
         for queues in (self.queues, *(other.brokers for other in self.others or ())):
             for one in queues:
-                numbers[one.broker_name] = max(one.read_queue_nums, numbers.get(one.broker_name, 0))
+                read, most = numbers.get(one.broker_name, (0, 0))
+                most = max(one.read_queue_nums, one.write_queue_nums, most)
+                numbers[one.broker_name] = max(one.read_queue_nums, read), most
         return numbers
 
 

@@ -27,6 +27,7 @@ from streaming.collector.wire.fastjson import FastJsonError, loads
 
 T = TypeVar("T")
 MASTER_ID = "0"
+DIGITS_OF_A_LONG = 18
 NO_QUEUES, NO_QUEUES_MENDED = b'{"mqTable":},', b'{"mqTable":{},'  # as librocketmq writes that a client owns none
 INNER_PRODUCER = "CLIENT_INNER_PRODUCER"  # MixAll.CLIENT_INNER_PRODUCER_GROUP
 
@@ -112,6 +113,20 @@ def running_info(reply: Reply, asked: Asked, client_id: str) -> RunningInfoAnswe
 def consume_stats(reply: Reply, asked: Asked, topic: str | None = None) -> ConsumeStatsAnswer:
     table, error = _read(reply, _offsets)
     return ConsumeStatsAnswer(**asked.common(reply, error), topic=topic, table=table)
+
+
+def offset(reply: Reply) -> int | None:
+    """What ``extFields`` of an answer to 14 or 30 say; None: there is no such offset, or no answer."""
+    if reply.frame is None or reply.frame.code != SUCCESS or not isinstance(reply.frame.ext_fields, dict):
+        return None
+    text = str(reply.frame.ext_fields.get("offset", ""))
+    return int(text) if text.isdecimal() and len(text) <= DIGITS_OF_A_LONG else None
+
+
+def offsets_one_by_one(first: Reply, asked: Asked, rows: Iterable[OffsetRow], took_ms: float) -> ConsumeStatsAnswer:
+    """The same as an answer to 208, of queues asked one by one. ``first`` was asked first, the last came later."""
+    answer = ConsumeStatsAnswer(**asked.common(first, None), table=tuple(rows))
+    return msgspec.structs.replace(answer, dur_ms=took_ms, code=SUCCESS, refusal=None)
 
 
 def broker_addresses(reply: Reply) -> tuple[dict[str, str] | None, str | None]:

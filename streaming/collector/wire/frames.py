@@ -5,9 +5,10 @@ numbers are big-endian. A request's ``opaque`` comes back in its answer.
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from streaming.errors import CollectorError
 
@@ -29,6 +30,7 @@ class Frame(Struct, frozen=True):
     is_response: bool
     remark: str | None
     body: bytes
+    ext_fields: Any = None  # what short answers say: texts by name
 
 
 class _Header(Struct):
@@ -36,6 +38,7 @@ class _Header(Struct):
     opaque: int
     flag: int = 0
     remark: str | None = None
+    ext_fields: Any = field(name="extFields", default=None)
 
 
 _decode_header = msgspec.json.Decoder(_Header).decode
@@ -92,4 +95,5 @@ def _decode(frame: bytes) -> Frame:
         header = _decode_header(frame[4 : 4 + header_length])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FrameError(f"an unreadable header: {error}") from None
-    return Frame(header.code, header.opaque, bool(header.flag & IS_RESPONSE), header.remark, frame[4 + header_length :])
+    is_response = bool(header.flag & IS_RESPONSE)
+    return Frame(header.code, header.opaque, is_response, header.remark, frame[4 + header_length :], header.ext_fields)

@@ -7,6 +7,8 @@ from typing import NamedTuple
 class Code(IntEnum):
     """``RequestCode``."""
 
+    QUERY_CONSUMER_OFFSET = 14
+    GET_MAX_OFFSET = 30
     GET_CONSUMER_LIST_BY_GROUP = 38
     GET_ROUTEINFO_BY_TOPIC = 105
     GET_BROKER_CLUSTER_INFO = 106
@@ -62,6 +64,16 @@ def connections(group: str) -> Request:
 def consume_stats(group: str, topic: str = "") -> Request:
     """Without a topic: of all topics for which the group has ever committed an offset on the broker."""
     return Request(Code.GET_CONSUME_STATS, {"consumerGroup": group, "topic": topic})
+
+
+def consumer_offset(group: str, topic: str, queue_id: int) -> Request:
+    """Where the group would go on in one queue, whether or not it can be read. From the broker's memory."""
+    return Request(Code.QUERY_CONSUMER_OFFSET, {"consumerGroup": group, "topic": topic, "queueId": str(queue_id)})
+
+
+def max_offset(topic: str, queue_id: int) -> Request:
+    """The end of one queue, whether or not it can be read. From the broker's memory."""
+    return Request(Code.GET_MAX_OFFSET, {"topic": topic, "queueId": str(queue_id)})
 
 
 def producers() -> Request:

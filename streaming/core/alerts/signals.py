@@ -15,7 +15,7 @@ from streaming.core.finding_kinds import ALERTING_OF_QUEUES, BY_OFFSETS, DECIDED
 from streaming.core.findings.verdict import Verdict
 from streaming.core.intake.consume_offsets import is_seen_lately, is_seen_to_be_consumed, is_seen_to_move
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import Alert
+from streaming.core.state.group_state import Alert, left_the_route
 
 UNTIL_PROVEN = BY_OFFSETS | {Kind.MISPLACED}
 
@@ -135,12 +135,22 @@ def _comes_of_lists_that_differ(alert: Alert, at: Judged) -> bool:
 def _is_gone(group: Group, alert: Alert, at: Judged) -> bool:
     """Absent from every covered broker for so long that nobody waits for it any more."""
     state = group.state
+    if alert.queues and all(_is_long_gone(group, index, at) for index in alert.queues):
+        return True
     is_absent = not at.evidence.members and not at.evidence.uncovered  # also where the route is not known any more
     if alert.kind in ALERTING_OF_QUEUES and alert.queues:
         is_absent |= all(p in at.verdicts and at.verdicts[p].kind is Kind.NO_MEMBERS for p in alert.queues)
     needs_no_member = alert.kind in (Kind.NO_MEMBERS, Kind.UNREADABLE_QUEUES)  # seen as long as the group is empty
     since = state.empty_since if needs_no_member else max(state.empty_since, alert.seen_ts)
     return is_absent and state.now - since >= group.timing.gone_after_ms
+
+
+def _is_long_gone(group: Group, index: int, at: Judged) -> bool:
+    """Whether the queue left the route so long ago, or its broker is down for so long, that nobody waits for it."""
+    queue = group.state.queues[index]
+    left_ts = queue.since_ts if left_the_route(queue) else group.state.now
+    since_ts = group.state.brokers[queue.broker].lost_ts or left_ts
+    return index not in at.verdicts and group.state.now - since_ts >= group.timing.gone_after_ms
 
 
 def _why_excluded(alert: Alert, at: Judged) -> ReasonKind | None:
@@ -175,17 +185,21 @@ def _is_open(group: Group, alert: Alert, at: Judged) -> bool:
         return not at.evidence.members or not all(heard)
     if alert.kind == Kind.INCONSISTENT_SUBSCRIPTION:  # it rests on what brokers show, not on reports
         return not at.evidence.members or bool(at.evidence.uncovered)
-    return bool(at.evidence.uncovered)
+    return bool(at.evidence.uncovered) or any(is_undecided(group, alert, index, at) for index in alert.queues)
 
 
 def is_undecided(group: Group, alert: Alert, index: int, at: Judged) -> bool:
     """Whether the evidence at hand does not say that the queue has left the alert's finding."""
     verdict = at.verdicts.get(index)
-    if verdict is None:
+    if verdict is None or alert.kind not in ALERTING_OF_QUEUES or _cannot_be_read(verdict):
         return _is_lost_with_its_broker(group, index)
     if alert.kind in BY_OFFSETS:
         return verdict.kind not in BY_OFFSETS and not _is_seen_to_go_on(group, alert, index)
     return (verdict.by_reports or verdict.kind) not in DECIDED_BY_REPORTS
+
+
+def _cannot_be_read(verdict: Verdict) -> bool:
+    return verdict.reason is not None and verdict.reason.kind is ReasonKind.UNREADABLE
 
 
 def _is_seen_to_go_on(group: Group, alert: Alert, index: int) -> bool:

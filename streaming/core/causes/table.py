@@ -98,6 +98,7 @@ CAUSES: dict[Cause, CauseRow] = {
     Cause.CONFIG_MISSES_QUEUE: CauseRow((NotConfigured, MemberGone), NextStep.EXPLAIN),
     Cause.NO_READ_PERM: CauseRow((Unreadable,), NextStep.ROUTE),  # it shows each broker's permission and address
     Cause.READ_LT_WRITE: CauseRow((Unreadable,), NextStep.ROUTE),
+    Cause.LEFT_ROUTE: CauseRow((Unreadable,), NextStep.ROUTE),
     Cause.UNEXPLAINED: CauseRow((Unexplained,), NextStep.EXPLAIN),
 }
 

@@ -11,7 +11,9 @@ from streaming.core.state.group_state import HeartbeatProfile, RunningProfile
 PULLS, PUSHES = "CONSUME_ACTIVELY", "CONSUME_PASSIVELY"  # ConsumeType of pull and of push consumers
 
 # These exclusions hold no matter which members come and go.
-PERMANENT_EXCLUSIONS = frozenset({ReasonKind.CONFIGURED, ReasonKind.STATIC_TOPIC, ReasonKind.NOT_SUBSCRIBED})
+PERMANENT_EXCLUSIONS = frozenset(
+    {ReasonKind.CONFIGURED, ReasonKind.STATIC_TOPIC, ReasonKind.NOT_SUBSCRIBED, ReasonKind.UNREADABLE}
+)
 
 # host@process@index@time in base 36 (that of C# has capitals); of the C++ SDK host@process#index_milliseconds
 _GRPC_CLIENT_ID = re.compile(r"[^@]+@[0-9]+(@[0-9]+@[0-9a-zA-Z]+|#[0-9]+_[0-9]{13})")

@@ -66,6 +66,12 @@ class GroupEvidence:
         return frozenset(index for index, client in enumerate(self.group.state.clients) if client.client_id in left)
 
     @property
+    def has_left_lately(self) -> bool:
+        """Whether the last member left so lately that the group is expected to come back."""
+        empty_since = self.group.state.empty_since
+        return empty_since > 0 and self.now - empty_since <= self.group.timing.gone_after_ms
+
+    @property
     def commits_to_brokers(self) -> bool:
         """Whether brokers know the group's offsets; broadcasting clients keep theirs to themselves."""
         return self.message_model != BROADCASTING

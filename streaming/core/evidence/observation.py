@@ -46,7 +46,8 @@ def _observe_topic(group: Group, topic: TopicEvidence, held: set[int]) -> TopicO
         overdue = tuple(QueueEvidence(topic, i) for i in topic.last_known_queues if _is_overdue(topic, queues[i]))
         return TopicObservation(topic, frozenset(held), overdue)
     routed = tuple(_observe_queue(topic, index, queues[index]) for index in topic.queues)
-    outside = tuple(_observe_outside(topic, index, queues[index]) for index in sorted(held.difference(topic.queues)))
+    stray = sorted(held.difference(topic.queues, topic.unreadable))
+    outside = tuple(_observe_outside(topic, index, queues[index]) for index in stray)
     return TopicObservation(topic, frozenset(held), routed, outside)
 
 

@@ -336,6 +336,21 @@ class TopicEvidence:
         return readable(self.topic.hosts)
 
     @cached_property
+    def unreadable(self) -> frozenset[int]:
+        """Indices of the known queues that the route has and that no client can read. Nobody should own them."""
+        hosts = {h.broker: h for h in self.topic.hosts if h.write > h.read or not h.is_readable}
+        if not hosts or self.topic.is_static:
+            return frozenset()
+        return frozenset(
+            index
+            for index, queue in enumerate(self.group.state.queues)
+            if queue.topic == self.index
+            and (host := hosts.get(queue.broker)) is not None
+            and host.has(queue.broker, queue.queue_id)
+            and not host.lets_read(queue.broker, queue.queue_id)
+        )
+
+    @cached_property
     def expected(self) -> dict[int, list[int]] | None:
         """Index of each queue -> indices of the members that should own it; None where that is not known."""
         return None if isinstance(self._expectation, Reason) else self._expectation

@@ -11,12 +11,9 @@ from schemas.observed import (
     ClientsComeAndGo,
     MoreMembersThanQueues,
     NoMemberListed,
-    QueueName,
     SubscriptionMembers,
     SubscriptionsDiffer,
     SubscriptionsInTurn,
-    Unreadable,
-    UnreadableQueues,
     clients,
     counted,
 )
@@ -24,9 +21,10 @@ from schemas.reasons import ReasonKind
 from streaming.core.evidence.group_evidence import CLUSTERING, GroupEvidence, Subscriptions, shown
 from streaming.core.finding_kinds import KINDS, WHATEVER_MEMBERS_RUN
 from streaming.core.findings.group_finding import GroupFinding
+from streaming.core.findings.unreadable_queues import unreadable_queues
 from streaming.core.findings.unreported_members import member_lists_differ, shared_client_id
 from streaming.core.intake.membership import process_names
-from streaming.core.state.group_state import HostedQueues, KeptFinding, MembershipChange
+from streaming.core.state.group_state import KeptFinding, MembershipChange
 from streaming.core.state.queue_state import Queue
 
 NAMES_AT_MOST = 3
@@ -76,42 +74,6 @@ def _comparable(evidence: GroupEvidence) -> dict[int, Subscriptions]:
     }
 
 
-def unreadable_queues(evidence: GroupEvidence) -> Iterator[GroupFinding]:
-    """Messages arrive in queues that no client can read: no read permission, or fewer read than write queues."""
-    state = evidence.group.state
-    if not evidence.members and not evidence.uncovered and not _left_lately(evidence):
-        return  # there is nobody who would read them
-    judged = [(index, topic) for index, topic in enumerate(state.topics) if not topic.is_static]
-    hosts = {(index, hosted.broker): hosted for index, topic in judged for hosted in topic.hosts}
-    by_topic: dict[int, dict[Cause, list[int]]] = {}
-    for index, queue in enumerate(state.queues):
-        hosted = hosts.get((queue.topic, queue.broker)) if queue.consumer_lag > 0 else None
-        cause = None if hosted is None else _why_unreadable(hosted, queue.queue_id)
-        if cause is not None:
-            by_topic.setdefault(queue.topic, {}).setdefault(cause, []).append(index)
-    for topic, by_cause in sorted(by_topic.items()):
-        name = state.topics[topic].name
-        if evidence.may_subscribe(name):
-            observed = Unreadable(
-                causes=tuple(UnreadableQueues(cause, _named(evidence, by_cause[cause])) for cause in sorted(by_cause))
-            )
-            queues = sorted((i for those in by_cause.values() for i in those), key=evidence.group.message_queue)
-            yield GroupFinding(Kind.UNREADABLE_QUEUES, name, observed, min(by_cause), tuple(queues))
-
-
-def _why_unreadable(hosted: HostedQueues, queue_id: int) -> Cause | None:
-    if queue_id >= hosted.write:
-        return None
-    if not hosted.is_readable:
-        return Cause.NO_READ_PERM
-    return Cause.READ_LT_WRITE if queue_id >= hosted.read else None
-
-
-def _named(evidence: GroupEvidence, indices: list[int]) -> tuple[QueueName, ...]:
-    queues = sorted(map(evidence.group.message_queue, indices))
-    return tuple(QueueName(queue.broker_name, queue.queue_id) for queue in queues)
-
-
 def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     """Every broker answered, and none lists a member, though there were some and messages wait.
 
@@ -122,7 +84,7 @@ def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
         return
     known = [queue for queue in state.queues if queue.progress_ts]
     waiting = sum(queue.consumer_lag for queue in known if queue.consumer_lag > 0)
-    if evidence.group.rule.always_on or (waiting and _left_lately(evidence)):
+    if evidence.group.rule.always_on or (waiting and evidence.has_left_lately):
         left = {change.client_id for change in state.membership_changes if not change.joined}
         at_least = bool(known) and any(_lacks_offsets(evidence, queue) for queue in state.queues)
         observed = NoMemberListed(waiting=counted(waiting) if known else None, at_least=at_least)
@@ -137,12 +99,6 @@ def _is_consumed(evidence: GroupEvidence) -> bool:
 def _lacks_offsets(evidence: GroupEvidence, queue: Queue) -> bool:
     """Whether a queue's offsets are not known. A retry topic may have none, if no message was ever retried."""
     return not queue.progress_ts and not is_retry_topic(evidence.group.state.topics[queue.topic].name)
-
-
-def _left_lately(evidence: GroupEvidence) -> bool:
-    """Whether the last member left so lately that the group is expected to come back."""
-    empty_since = evidence.group.state.empty_since
-    return empty_since > 0 and evidence.now - empty_since <= evidence.group.timing.gone_after_ms
 
 
 def _indices(evidence: GroupEvidence, names: set[str]) -> tuple[int, ...]:
@@ -209,12 +165,14 @@ RULES: tuple[Rule, ...] = (
 def lasting_group_findings(evidence: GroupEvidence, found: list[GroupFinding]) -> list[KeptFinding]:
     """What is kept for the next round: what holds, and what held before and cannot be decided now.
 
-    So NO_MEMBERS keeps its begin while a broker does not answer now and then.
+    So NO_MEMBERS keeps its begin while a broker does not answer now and then, and UNREADABLE_QUEUES too.
     """
+    state = evidence.group.state
     held = [KeptFinding(one.topic, one.kind.value, one.since_ts) for one in found]
-    if evidence.uncovered and not evidence.members:
-        held += [one for one in evidence.group.state.group_findings if one.kind == Kind.NO_MEMBERS]
-    return held
+    undecided = {Kind.NO_MEMBERS.value} if evidence.uncovered and not evidence.members else set()
+    if any(broker.lost_ts for broker in state.brokers):
+        undecided |= {Kind.UNREADABLE_QUEUES.value} - {one.kind.value for one in found}
+    return held + [one for one in state.group_findings if one.kind in undecided]
 
 
 def find_group_findings(evidence: GroupEvidence) -> list[GroupFinding]:

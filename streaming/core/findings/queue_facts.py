@@ -130,7 +130,7 @@ def _queue_fact(group: Group, queue: Queue, verdict: Verdict, ended: Interval | 
 
 
 def _drop_vanished(group: Group, found: list[TopicFindings]) -> None:
-    """Queues that left the route and have no owner: emits one fact for each, and drops those that are in no alert."""
+    """Queues that left the route and have no owner: emits one fact for each, and keeps since when it is so."""
     judged = {index for findings in found for index in findings.verdicts}
     unknown_route = {f.evidence.index for f in found if not f.evidence.route_known}
     for index, queue in enumerate(group.state.queues):
@@ -140,5 +140,6 @@ def _drop_vanished(group: Group, found: list[TopicFindings]) -> None:
         ended, queue.severity = _ended(group, queue), 0
         fact = replace(_queue_fact(group, queue, verdict, ended), present=False)
         queue.publish_delay_ms, queue.finding = -1, FINDING_CODES.index(Kind.MATCH)
+        queue.since_ts = group.state.now
         queue.owners, queue.expected, queue.anomaly = [], None, None
         group.emit(fact, group.state.topics[queue.topic].name)

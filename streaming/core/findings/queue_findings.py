@@ -1,7 +1,7 @@
 """The finding of every queue in this round, and its cause. Pure: it reads what was observed, and changes nothing."""
 
 from schemas.facts import Kind, Severity
-from schemas.reasons import Reason
+from schemas.reasons import Reason, ReasonKind
 from streaming.core.causes.explanation import Explanation, Found
 from streaming.core.causes.table import EXPLAINED, explain
 from streaming.core.evidence.observation import TopicObservation
@@ -12,6 +12,7 @@ from streaming.core.findings.queue_rules import judge, judge_by_offsets, judge_o
 from streaming.core.findings.verdict import Verdict
 from streaming.core.intake.consume_offsets import is_seen_to_move
 
+UNREADABLE = Reason(ReasonKind.UNREADABLE)
 Verdicts = dict[int, Verdict]  # index of the queue -> what was found
 
 
@@ -49,14 +50,15 @@ def judge_topics(observations: list[TopicObservation]) -> list[TopicFindings]:
 
 def _judge_topic(observation: TopicObservation) -> Verdicts:
     topic = observation.topic
+    unreadable = {i: Verdict(Kind.EXCLUDED, Severity.NONE, UNREADABLE, topic.owners(i), None) for i in topic.unreadable}
     if topic.finding_of_all is not None:
         overdue = {q.index: judge_by_offsets(q) for q in observation.routed}
         judged = {index: verdict for index, verdict in overdue.items() if verdict is not None}
-        return _all(observation, *topic.finding_of_all) | judged
+        return _all(observation, *topic.finding_of_all) | unreadable | judged
     rule = judge_broadcasting if topic.broadcasts else judge
     verdicts = {q.index: rule(q) for q in observation.routed}
     outside = {q.index: judge_outside_route(q) for q in observation.outside}
-    return verdicts | {index: verdict for index, verdict in outside.items() if verdict is not None}
+    return verdicts | unreadable | {index: verdict for index, verdict in outside.items() if verdict is not None}
 
 
 def _all(observation: TopicObservation, kind: Kind, reason: Reason) -> Verdicts:

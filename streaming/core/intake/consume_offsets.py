@@ -26,6 +26,10 @@ def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
         queue = group.state.queues[group.queue(topic, index, progress.queue_id)]
         if event.ts <= queue.progress_ts:
             continue
+        if progress.consumer_offset < 0:
+            progress = _counted_from_what_is_known(queue, progress, event.ts)
+        elif queue.counted_since_ts:
+            queue.counted_since_ts = 0
         if is_unlisted and _has_consumed(group, queue, progress):
             group.state.consumed_unlisted_ts = event.ts
         if isinstance(progress, QueueOffsets) and knows_pull_and_commit and _goes_on(group, queue, progress, event.ts):
@@ -34,10 +38,30 @@ def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
             _observe(group, queue, progress, event.ts, broker)
 
 
+def _counted_from_what_is_known(queue: Queue, seen: QueueProgress | QueueOffsets, ts: int) -> QueueProgress:
+    """The broker knows no offset of the group in a queue that nobody can read, so what it was last is still true.
+
+    If it never was known, what is counted is what arrives from now on.
+    """
+    if queue.progress_ts:
+        consumed = queue.broker_offset - queue.consumer_lag
+    else:
+        consumed, queue.counted_since_ts = seen.broker_offset, ts
+    return QueueProgress(seen.queue_id, seen.broker_offset, consumed, consumed)
+
+
 def _has_consumed(group: Group, queue: Queue, seen: QueueProgress | QueueOffsets) -> bool:
     """Whether the consumer offset moved on since the last reading, which came after the last member had left."""
     was_read_since = queue.progress_ts > group.state.empty_since
-    return was_read_since and seen.consumer_offset > queue.broker_offset - queue.consumer_lag
+    return was_read_since and _is_progress(queue, seen)
+
+
+def _is_progress(queue: Queue, seen: QueueProgress | QueueOffsets) -> bool:
+    """Whether the group has come further. An offset beyond the end is of messages that the broker does not have.
+
+    It is that of another life of the queue (a broker whose store was lost), or was set by hand: nothing was consumed.
+    """
+    return queue.broker_offset - queue.consumer_lag < seen.consumer_offset <= seen.broker_offset
 
 
 def _goes_on(group: Group, queue: Queue, seen: QueueOffsets, ts: int) -> bool:
@@ -66,7 +90,8 @@ def _observe(group: Group, queue: Queue, progress: QueueProgress | QueueOffsets,
         queue.broker_offset - queue.pull_lag != pulled
         or queue.broker_offset - queue.consumer_lag != progress.consumer_offset
     )
-    if queue.progress_ts and progress.consumer_offset > queue.broker_offset - queue.consumer_lag:
+    moved = moved and consumer_lag >= 0
+    if queue.progress_ts and _is_progress(queue, progress):
         _note_commit(group, queue)
     if moved and queue.anomaly is not None:
         queue.unclaimed_since_ts = 0
@@ -82,7 +107,9 @@ def _observe(group: Group, queue: Queue, progress: QueueProgress | QueueOffsets,
         queue.stalled_ms = max(0, before) + ts - queue.progress_ts
     else:
         queue.stalled_ms = STARTED_AFRESH
-    is_unread = _begins_or_ends_to_wait_unread(group, queue, consumer_lag)
+    begins_or_ends_to_wait = (consumer_lag > 0) != (queue.consumer_lag > 0)
+    goes_on_waiting = consumer_lag > 0 and not moved
+    is_unread = (begins_or_ends_to_wait or goes_on_waiting) and not _can_be_read(group, queue)
     queue.broker_offset, queue.consumer_lag, queue.pull_lag = progress.broker_offset, consumer_lag, pull_lag
     queue.progress_ts = ts
     if queue.anomaly is not None and queue.stalled_ms <= 0 and not queue.unconsumed_since_ts:
@@ -170,11 +197,9 @@ def _note_the_oldest(group: Group, queue: Queue, progress: QueueProgress | Queue
         queue.consumed_ts = 0
 
 
-def _begins_or_ends_to_wait_unread(group: Group, queue: Queue, consumer_lag: int) -> bool:
-    if (consumer_lag > 0) == (queue.consumer_lag > 0):
-        return False
+def _can_be_read(group: Group, queue: Queue) -> bool:
     hosts = group.state.topics[queue.topic].hosts
-    return not any(h.broker == queue.broker and h.is_readable and queue.queue_id < h.read for h in hosts)
+    return any(host.lets_read(queue.broker, queue.queue_id) for host in hosts)
 
 
 def is_away(broker: Broker, ts: int, timing: Timing) -> bool:
@@ -213,10 +238,17 @@ def is_seen_lately(group: Group, queue: QueueView) -> bool:
 
 
 def is_seen_to_move(group: Group, queue: QueueView) -> bool:
-    """Whether the newest offsets show that the queue moves, or that nothing waits in it."""
-    return is_seen_lately(group, queue) and (queue.stalled_ms == 0 or queue.pull_lag <= 0)
+    """Whether the newest offsets show that the queue moves, or that nothing waits in it.
+
+    An offset beyond the end shows neither.
+    """
+    is_known = is_seen_lately(group, queue) and queue.consumer_lag >= 0
+    return is_known and (queue.stalled_ms == 0 or queue.pull_lag <= 0)
 
 
 def is_seen_to_be_consumed(group: Group, queue: QueueView) -> bool:
-    """Whether the newest offsets show that the group consumes the queue, or that nothing waits in it."""
-    return is_seen_lately(group, queue) and not queue.unconsumed_since_ts
+    """Whether the newest offsets show that the group consumes the queue, or that nothing waits in it.
+
+    An offset beyond the end shows neither.
+    """
+    return is_seen_lately(group, queue) and queue.consumer_lag >= 0 and not queue.unconsumed_since_ts

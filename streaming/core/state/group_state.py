@@ -11,7 +11,7 @@ from schemas.facts import Kind, Severity
 from schemas.observed import Observed
 from streaming.core.state.queue_state import Packed, PackedValue, Queue
 
-PERM_READ = 4  # org.apache.rocketmq.common.constant.PermName.PERM_READ
+PERM_READ, PERM_WRITE = 4, 2  # org.apache.rocketmq.common.constant.PermName
 
 SEVERITY_CODES: tuple[Severity, ...] = (Severity.NONE, Severity.CRITICAL, Severity.WARNING, Severity.INFO)
 FINDING_CODES: tuple[Kind, ...] = (
@@ -56,6 +56,19 @@ class HostedQueues(PackedValue, frozen=True):
     def is_readable(self) -> bool:
         """Whether the broker lets clients read the topic."""
         return bool(self.perm & PERM_READ)
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the broker lets producers write to the topic."""
+        return bool(self.perm & PERM_WRITE)
+
+    def has(self, broker: int, queue_id: int) -> bool:
+        """Whether this is the broker and has the queue, be it only for producers."""
+        return self.broker == broker and queue_id < max(self.read, self.write)
+
+    def lets_read(self, broker: int, queue_id: int) -> bool:
+        """Whether this is the broker and lets clients read the queue."""
+        return self.broker == broker and queue_id < self.read and self.is_readable
 
 
 class RouteCopy(Packed):
@@ -310,6 +323,11 @@ class GroupState(Packed):
     status_ts: int = 0  # when the newest group fact was emitted
     evidence_lasts_until_ts: int = 0  # no report or route is too old before; 0: that is not known since the evaluation
     consumed_unlisted_ts: int = 0  # when the group's offset was last seen to move while no broker listed a member
+
+
+def left_the_route(queue: Queue) -> bool:
+    """Whether its newest fact says that it left the route, at ``since_ts``."""
+    return queue.publish_delay_ms < 0 and FINDING_CODES[queue.finding] is Kind.MATCH
 
 
 def new_state(cluster: str, group: str) -> GroupState:

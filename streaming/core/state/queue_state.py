@@ -37,6 +37,7 @@ class QueueAnomaly(Packed):
     longest_step_ts: int = 0  # when that ended
     owner_since_ts: int = 0  # since when its owner may be expected to consume it, while it stands still
     uncommitted_end: int = 0  # the end of the queue when it was read first, while the group's offset reads 0
+    counted_since_ts: int = 0  # since when arrivals are counted, as the group's offset is not known; 0: it is
 
 
 _NO_ANOMALY = QueueAnomaly()
@@ -106,3 +107,4 @@ class Queue(Packed):
     longest_step_ts = _OfAnomaly(0)
     owner_since_ts = _OfAnomaly(0)
     uncommitted_end = _OfAnomaly(0)
+    counted_since_ts = _OfAnomaly(0)
