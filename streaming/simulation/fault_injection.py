@@ -12,6 +12,7 @@ from streaming.simulation.consumer import Consumer
 from streaming.simulation.simulated_group import OTHER_TOPIC, ROOMS, TOPIC, SimulatedGroup
 
 Undo = Callable[[], object]
+SHRUNK_AFTER_MS = 25_000  # no queue is STALLED by then
 LOW_RATES = range(1, 5)  # messages a second of each queue
 TOOL = "0.0.0.0@tool"
 
@@ -194,6 +195,36 @@ def fewer_to_read(group: SimulatedGroup) -> Undo:
     return lambda: group.fleet.put_topic(TOPIC, {name: group.shape.queues})
 
 
+def no_read_permission_anywhere(group: SimulatedGroup) -> Undo:
+    """On every broker: then no queue is left to share out, and clients keep what they had."""
+    queues = group.shape.queues
+    group.fleet.put_topic(TOPIC, dict.fromkeys(group.brokers, (queues, queues, 2)))
+    return lambda: group.put_topic(queues)
+
+
+def fewer_to_read_and_a_broker_lost(group: SimulatedGroup) -> Undo:
+    """Fewer queues to read on all brokers, and one of them dies a while later."""
+    queues, fleet, lost = group.shape.queues, group.fleet, group.random.choice(group.brokers)
+    fleet.put_topic(TOPIC, dict.fromkeys(group.brokers, (queues - 1, queues, 6)))
+    fleet.clock.after(group.random.randrange(90_000, 200_000), fleet.stop_broker, lost)
+
+    def undo() -> None:
+        if not fleet.brokers[lost].is_up:
+            fleet.start_broker(lost)
+        group.put_topic(queues)
+
+    return undo
+
+
+def shrunk_with_messages(group: SimulatedGroup) -> Undo:
+    """Listeners hang for a while, and the topic loses queues with all that came meanwhile."""
+    recover = _hang_listeners(group, *group.clients)
+    queues, clock = group.shape.queues, group.fleet.clock
+    clock.after(SHRUNK_AFTER_MS, group.put_topic, queues - 1)
+    clock.after(SHRUNK_AFTER_MS + 5_000, recover)
+    return lambda: group.put_topic(queues)
+
+
 def all_gone(group: SimulatedGroup) -> Undo:
     ids = [client.client_id for client in group.clients]
     for client in list(group.clients):
@@ -262,5 +293,14 @@ def broadcasting_client(group: SimulatedGroup) -> Undo:
     return lambda: _gone(group, tool)
 
 
-CHANGE_TOPIC = (config_misses_queue, old_route, queues_taken_away, no_read_permission, fewer_to_read)
+CHANGE_TOPIC = (
+    config_misses_queue,
+    old_route,
+    queues_taken_away,
+    no_read_permission,
+    fewer_to_read,
+    no_read_permission_anywhere,
+    fewer_to_read_and_a_broker_lost,
+    shrunk_with_messages,
+)
 HANG_REBALANCE = (not_taken_over, clings)

@@ -148,6 +148,32 @@ FAULTS: tuple[Fault, ...] = (
 FAULT_NAMED = {fault.name: fault for fault in FAULTS}
 MORE_FAULTS: tuple[Fault, ...] = (  # they are played where there are perturbations, and beside no other
     Fault("stuck_at_a_low_rate", (), inject.stuck_at_a_low_rate, {"orderly": False}, excludes_others=True),
+    Fault(
+        "shrunk_with_messages",
+        (Cause.LEFT_ROUTE,),
+        inject.shrunk_with_messages,
+        PLAIN,
+        group_findings=((Kind.UNREADABLE_QUEUES, TOPIC),),
+        extra_ms=inject.SHRUNK_AFTER_MS + 60_000,  # until clients have released the queues
+        excludes_others=True,
+    ),
+    Fault(
+        "no_read_permission_anywhere",
+        (Cause.NO_READ_PERM,),
+        inject.no_read_permission_anywhere,
+        PLAIN,
+        group_findings=((Kind.UNREADABLE_QUEUES, TOPIC),),
+        excludes_others=True,
+    ),
+    Fault(
+        "fewer_to_read_and_a_broker_lost",
+        (Cause.READ_LT_WRITE,),
+        inject.fewer_to_read_and_a_broker_lost,
+        PLAIN,
+        least_brokers=2,
+        group_findings=((Kind.UNREADABLE_QUEUES, TOPIC),),
+        excludes_others=True,
+    ),
     Fault("pull_tool", (), inject.pull_tool, PLAIN, hides_clients=True, excludes_others=True),
     Fault(
         "lite_assign",

@@ -77,7 +77,7 @@ def test_what_arrives_beyond_the_readable_queues_is_counted_of_each(played: Play
     """Two messages a second in each of the four queues."""
     outcome = played.of("fewer")
     firing = only(outcome)
-    assert (firing.queues, firing.causes) == ("broker-a 2-3 broker-b 2-3", ("READ_LT_WRITE",))
+    assert (firing.queues, firing.causes) == ("broker-a 2-3, broker-b 2-3", ("READ_LT_WRITE",))
     assert CHANGED_S < firing.fired_s < CHANGED_S + 100
     (found,) = numbers(outcome)
     assert found.waiting is not None
@@ -91,7 +91,7 @@ def test_it_is_not_over_because_a_broker_is_lost(played: Played) -> None:
     assert firing.resolved_s is None
 
 
-@pytest.mark.parametrize(("group", "queues"), [("perm", "broker-a 0-3 broker-c 0-3"), ("partly", "broker-a 0-3")])
+@pytest.mark.parametrize(("group", "queues"), [("perm", "broker-a 0-3, broker-c 0-3"), ("partly", "broker-a 0-3")])
 def test_read_permission_that_was_removed_is_one_fault(group: str, queues: str, played: Played) -> None:
     firing = only(played.of(group))
     assert (firing.queues, firing.causes) == (queues, ("NO_READ_PERM",))

@@ -77,6 +77,7 @@ class Doing(Struct, forbid_unknown_fields=True):
     down: tuple[str, ...] = ()
     up: tuple[str, ...] = ()
     stick: str | None = None  # queues of T that nobody consumes from now on
+    beyond: str = ""  # queues of T that brokers are asked for though they are not in the route
     consume_enable: bool | None = None
     lose: int = 0  # events on their way
     outage: float = 0  # of the collector, in seconds
@@ -194,6 +195,7 @@ def _tell(fleet: Fleet, doing: Doing) -> None:
     for client_id, count in doing.busy.items():
         for one in fleet.of(client_id):
             one.busy = count
+    fleet.asked_one_by_one |= set(queues(doing.beyond))
     if doing.consume_enable is not None:
         fleet.round_fields["consume_enable"] = doing.consume_enable
     fleet.down = (fleet.down | set(doing.down)) - set(doing.up)

@@ -7,7 +7,7 @@ from typing import TypeVar
 import pytest
 
 from schemas.events import AnyEvent, AssignmentReport, ConsumerChange, Heartbeat, Round
-from schemas.facts import Kind
+from schemas.facts import AlertFact, Kind
 from schemas.identity import MessageQueue
 from streaming.core.findings import queue_rules as findings
 from streaming.core.settings import Settings
@@ -253,7 +253,7 @@ def test_half_of_a_group_runs_another_sdk_the_same_after_a_restart() -> None:
 # --- faults that come with them alone
 
 
-@pytest.mark.parametrize("fault", MORE_FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", [f for f in MORE_FAULTS if not f.group_findings], ids=lambda fault: fault.name)
 def test_a_fault_leaves_queues_unconsumed_and_is_mended(fault: object) -> None:
     group = SimulatedGroup(SHAPE, "odd")
     group.warm_up()
@@ -412,3 +412,31 @@ def test_who_owns_what_is_known_again_soon_after_the_clock_was_set_back() -> Non
 def test_a_fault_waits_until_the_clients_that_the_one_before_stopped_are_back() -> None:
     run = perturbed("41/perturbed/34", "room_without_consumer")
     assert run.faults == ("room_without_consumer", "same_client_id")
+
+
+# --- queues that nobody can read
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("no_read_permission_anywhere", "NO_READ_PERM"),
+        ("fewer_to_read_and_a_broker_lost", "READ_LT_WRITE"),
+        ("shrunk_with_messages", "LEFT_ROUTE"),
+    ],
+)
+def test_what_nobody_can_read_is_one_page(name: str, cause: str) -> None:
+    """While it lasts, and though a broker is lost. It is no PHANTOM, and is not over for that."""
+    group = SimulatedGroup(SHAPE, "unreadable")
+    detector = Detector(group.fleet, DEFAULT, lambda _: None)
+    group.warm_up()
+    ANY_FAULT_NAMED[name].inject(group)
+    group.fleet.run(600)
+    alerts = [fact.payload for fact in detector.facts if isinstance(fact.payload, AlertFact) and fact.payload.fired_ts]
+    assert {(alert.kind, alert.cause, alert.fired_ts) for alert in alerts} == {
+        ("UNREADABLE_QUEUES", cause, alerts[0].fired_ts)
+    }
+    assert {alert.state for alert in alerts} == {"firing"}
+    unreadable = alerts[0].observed.unreadable
+    assert unreadable is not None
+    assert all(one.waiting and one.read_ts and not one.at_least for one in unreadable.causes)

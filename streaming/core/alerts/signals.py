@@ -191,8 +191,10 @@ def _is_open(group: Group, alert: Alert, at: Judged) -> bool:
 def is_undecided(group: Group, alert: Alert, index: int, at: Judged) -> bool:
     """Whether the evidence at hand does not say that the queue has left the alert's finding."""
     verdict = at.verdicts.get(index)
-    if verdict is None or alert.kind not in ALERTING_OF_QUEUES or _cannot_be_read(verdict):
+    if verdict is None or _cannot_be_read(verdict):
         return _is_lost_with_its_broker(group, index)
+    if alert.kind not in ALERTING_OF_QUEUES:  # UNREADABLE_QUEUES: over once what waited is consumed
+        return verdict.kind is not Kind.EXCLUDED and not is_seen_to_move(group, group.state.queues[index])
     if alert.kind in BY_OFFSETS:
         return verdict.kind not in BY_OFFSETS and not _is_seen_to_go_on(group, alert, index)
     return (verdict.by_reports or verdict.kind) not in DECIDED_BY_REPORTS

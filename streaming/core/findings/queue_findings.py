@@ -36,7 +36,8 @@ class TopicFindings:
 
     def right(self, kind: Kind) -> frozenset[int]:
         """Queues of which it is known that they do not have the finding. Where no message waits, none stands still."""
-        right = (index for index, verdict in self.verdicts.items() if verdict.kind in RIGHT)
+        judged = ((index, verdict) for index, verdict in self.verdicts.items() if verdict.reason is not UNREADABLE)
+        right = (index for index, verdict in judged if verdict.kind in RIGHT)
         if kind not in BY_OFFSETS:
             return frozenset(right)
         queues = self.evidence.group.state.queues

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from schemas.facts import AlertFact, AlertState, Fact, Kind
+from schemas.facts import AlertFact, AlertState, Cause, Fact, Kind
 from schemas.identity import MessageQueue, is_retry_topic
 from streaming.simulation.evaluation.deadlines import Deadlines
 from streaming.simulation.evaluation.detector import Detector
@@ -67,6 +67,8 @@ class _PageTruth:
         if page.kind in (Kind.MISPLACED, Kind.NO_MEMBERS):
             confirmed = (ts for kind, ts in self._detector.confirmed if kind == page.kind.value)
             return any(page.fired_ts - LOOKS_BACK_MS <= ts <= page.fired_ts for ts in confirmed)
+        if page.cause == Cause.LEFT_ROUTE and any(map(self._has_left_with_messages, page.queues)):
+            return True
         is_of_a_fault = any(
             ((page.kind, page.topic) in one.fault.group_findings or page.kind in _also_true(one.fault))
             and one.from_ts <= page.fired_ts <= one.to_ts + LOOKS_BACK_MS
@@ -85,3 +87,10 @@ class _PageTruth:
             and window.lasted_until(end) - window.from_ts >= SEEN_FROM_MS
             for window in self._fleet.truth.windows
         )
+
+    def _has_left_with_messages(self, queue: MessageQueue) -> bool:
+        """Whether the topic has the queue no more, and messages are left in it (at the end of the run too)."""
+        broker, now = self._fleet.brokers[queue.broker_name], self._fleet.now
+        data, progress = broker.topics.get(queue.topic), broker.progress(self._fleet.group, queue, self._fleet.now)
+        has_left = data is None or queue.queue_id >= max(data.read_queue_nums, data.write_queue_nums)
+        return has_left and progress.log.max_offset(now) > max(0, progress.committed)
