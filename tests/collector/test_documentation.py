@@ -13,11 +13,13 @@ from streaming.collector.probing.policy import (
     FIRST_ASK_AFTER_JOIN_MS,
     FOLLOW_UPS_A_MINUTE,
     GROUPS_MS,
+    KEEP_WATCHING_MS,
     LOOK_MS,
     RETRY_ROUTE_MS,
     TABLES_TIMEOUT_MS,
     Policy,
 )
+from streaming.collector.probing.queues_beyond_read import ASKED_AT_ONCE
 from streaming.collector.wire.client import Lane
 from streaming.collector.wire.requests import Code
 
@@ -55,6 +57,8 @@ def test_numbers_are_those_of_the_code() -> None:
         assert f"{ms // 1000} s" in said
     assert f"At most {Lane.CLIENTS.value} requests are with one broker" in TEXT
     assert client_schedule.SLOW_ANSWER_MS == 1_000
+    assert f"left the route in the last {KEEP_WATCHING_MS // 60_000} minutes" in TEXT
+    assert f"{ASKED_AT_ONCE} queues of a group at most each time" in TEXT
     assert FOLLOW_UPS_A_MINUTE == TRIES_AT_MOST == 4
     assert "gets\nfour of them a minute at most" in TEXT
     assert "four brokers were tried" in TEXT

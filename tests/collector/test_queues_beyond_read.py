@@ -74,3 +74,11 @@ def test_what_was_answered_is_known_until_it_is_not_asked_for_any_more() -> None
     queues.routed({"T": route(("a", 4, 4))}, 1)
     queues.due("a", [], 1)
     assert queues.known("a") == []
+
+
+def test_what_it_costs_is_bounded() -> None:
+    queues = QueuesBeyondRead()
+    queues.routed({"T": route(("a", 2, 4), ("b", 1, 1_024))}, 0)
+    queues.due("a", [], 0)
+    queues.due("b", [], 0)
+    assert [queues.number_on(broker) for broker in ("a", "b", "c")] == [2, ASKED_AT_ONCE, 0]

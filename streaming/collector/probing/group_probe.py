@@ -80,6 +80,7 @@ class GroupProbe:
             asked_through={c: broker for c, broker in through.items() if broker and not is_proxy_client(c)},
             has_offsets=self._message_model != BROADCASTING,
             topics=tuple(self.topics),
+            beyond_read={broker: self._beyond_read.number_on(broker) for broker in self._group.brokers},
         )
 
     def recall(self, remembered: Remembered) -> None:

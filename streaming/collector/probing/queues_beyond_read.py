@@ -68,6 +68,10 @@ class QueuesBeyondRead:
         hosted = self._hosted.get(place, Hosted(0, 0))
         return range(hosted.read, max(self._had[place]))
 
+    def number_on(self, broker: str) -> int:
+        """How many are asked each time that the group's offsets are due on the broker."""
+        return min(ASKED_AT_ONCE, sum(len(asked) for place, asked in self._asked_ts.items() if place[0] == broker))
+
     def answered(self, broker: str, rows: Iterable[OffsetRow]) -> None:
         for row in rows:
             self._rows.setdefault((broker, row.topic), {})[row.queue_id] = row

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from schemas.identity import is_retry_topic
 from streaming.collector.probing.policy import CLIENT_PAUSE_MS, GROUPS_MS, LOOK_MS, RETRY_ROUTE_MS, Policy
 
+REQUESTS_A_QUEUE = 2  # 14 and 30
 Kinds = defaultdict[str, float]
 
 
@@ -17,6 +18,7 @@ class Footprint(NamedTuple):
     asked_through: Mapping[str, str]
     has_offsets: bool
     topics: tuple[str, ...]
+    beyond_read: Mapping[str, int] = {}  # how many queues are asked one by one on a broker, each time that offsets are
 
 
 class Load(NamedTuple):
@@ -50,7 +52,7 @@ def _add_lists(rates: Mapping[str, Kinds], group: Footprint, policy: Policy) -> 
         rates[name]["lists"] += 1000 / policy.interval_ms
         rates[name]["connections"] += 1000 / policy.interval_ms
         if group.has_offsets:
-            rates[name]["offsets"] += 1000 / policy.offsets_ms
+            rates[name]["offsets"] += (1 + REQUESTS_A_QUEUE * group.beyond_read.get(name, 0)) * 1000 / policy.offsets_ms
 
 
 def _add_running_infos(rates: Mapping[str, Kinds], clients: Kinds, group: Footprint, policy: Policy) -> None:
