@@ -7,7 +7,7 @@ from schemas.observed import QueueName, Unreadable, UnreadableQueues, counted
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.intake.topic_routes import is_known
-from streaming.core.state.group_state import Topic, left_the_route
+from streaming.core.state.group_state import HostedQueues, Topic, left_the_route
 from streaming.core.state.queue_state import Queue
 
 CAUSES = (Cause.NO_READ_PERM, Cause.READ_LT_WRITE, Cause.LEFT_ROUTE)  # the first is named as the alert's
@@ -18,9 +18,13 @@ def unreadable_queues(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     state = evidence.group.state
     if not evidence.members and not evidence.uncovered and not evidence.has_left_lately:
         return  # there is nobody who would read them
+    hosts = {(index, host.broker): host for index, topic in enumerate(state.topics) for host in topic.hosts}
     by_topic: dict[int, dict[Cause, list[int]]] = {}
     for index, queue in enumerate(state.queues):
-        if queue.consumer_lag > 0 and (cause := _why(evidence, state.topics[queue.topic], queue)) is not None:
+        if queue.consumer_lag <= 0:
+            continue
+        cause = _why(evidence, queue, hosts.get((queue.topic, queue.broker)))
+        if cause is not None:
             by_topic.setdefault(queue.topic, {}).setdefault(cause, []).append(index)
     for topic, by_cause in sorted(by_topic.items()):
         name = state.topics[topic].name
@@ -31,11 +35,12 @@ def unreadable_queues(evidence: GroupEvidence) -> Iterator[GroupFinding]:
             yield GroupFinding(Kind.UNREADABLE_QUEUES, name, observed, causes[0], tuple(queues))
 
 
-def _why(evidence: GroupEvidence, topic: Topic, queue: Queue) -> Cause | None:
+def _why(evidence: GroupEvidence, queue: Queue, hosted: HostedQueues | None) -> Cause | None:
+    """``hosted``: what the queue's broker has of its topic; None: nothing."""
+    topic = evidence.group.state.topics[queue.topic]
     if topic.is_static:
         return None
-    hosted = next((host for host in topic.hosts if host.has(queue.broker, queue.queue_id)), None)
-    if hosted is None:
+    if hosted is None or not hosted.has(queue.broker, queue.queue_id):
         return Cause.LEFT_ROUTE if _is_left_with_messages(evidence, topic, queue) else None
     if not hosted.is_readable:
         return Cause.NO_READ_PERM
