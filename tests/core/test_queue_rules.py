@@ -275,7 +275,21 @@ def broadcasting() -> Fleet:
 def test_broadcasting_everybody_owns_every_queue() -> None:
     fleet = broadcasting().run(60)
     assert set(fleet.findings().values()) == {"MATCH"}
-    assert fleet.finding("a0").owners == fleet.finding("a0").expected == ("x", "y")
+    assert fleet.finding("a0").owners == ("x", "y")
+
+
+def test_broadcasting_nobody_is_expected_to_own_a_queue_alone() -> None:
+    """Nothing is shared out, and a list of all members in each fact would say the same for every queue."""
+    fact = broadcasting().run(60).finding("a0")
+    assert (fact.expected, fact.reason) == (None, None)
+
+
+def test_broadcasting_the_alert_names_the_members_that_lack_the_queue() -> None:
+    fleet = broadcasting()
+    fleet.own("y", "a1-3 b0-3")
+    alert = fleet.run(60).alert("ORPHANED")
+    assert alert.observed.not_consumed_by is not None
+    assert alert.observed.not_consumed_by.clients.client_ids == ("y",)
 
 
 def test_broadcasting_a_queue_is_orphaned_for_the_member_that_lacks_it() -> None:

@@ -62,7 +62,7 @@ def _candidate(group: Group, findings: TopicFindings, kind: Kind, queues: list[i
     return AlertCandidate(
         severity=Severity.CRITICAL if is_critical else verdicts[0].severity,
         cause=None if cause is None else cause.value,
-        of_finding=_of_finding(findings, kind, queues, has_cause=why is not None),
+        of_finding=_of_finding(findings, kind, queues),
         of_cause=None if why is None else why.observed,
         queues=tuple(sorted(queues, key=group.message_queue)),
         is_ripe=any(_is_ripe(group, index, findings) for index in queues),
@@ -73,12 +73,10 @@ def _candidate(group: Group, findings: TopicFindings, kind: Kind, queues: list[i
     )
 
 
-def _of_finding(findings: TopicFindings, kind: Kind, queues: list[int], has_cause: bool) -> Part | None:
-    """Of a stall how much waits. What shows another finding says no more than what shows its cause."""
+def _of_finding(findings: TopicFindings, kind: Kind, queues: list[int]) -> Part | None:
+    """Of a stall how much waits in all of its queues; else what shows the finding of the first that has such evidence."""
     if kind is Kind.STALLED:
         return stall_of(findings.evidence, queues)
-    if has_cause:
-        return None
     return next((v.observed for index in queues if (v := findings.verdicts[index]).observed is not None), None)
 
 

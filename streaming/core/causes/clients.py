@@ -5,7 +5,6 @@ from schemas.observed import ClientsStuck, MemberGone, NotAnswering, NotLocked, 
 from streaming.core.causes.explanation import Explanation, Found, explanation
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.evidence.topic_evidence import TopicEvidence
-from streaming.core.intake.consume_offsets import is_seen_to_move
 
 
 def client_silent(topic: TopicEvidence, found: Found) -> Explanation | None:
@@ -77,10 +76,8 @@ def expected_owner_cut_off(topic: TopicEvidence, found: Found) -> Explanation:
     Where a member cannot reach a broker it takes over no further queue there: it cannot ask for the group's offset
     (RebalancePushImpl.computePullFromWhereWithException).
     """
-    idle = {
-        q: {one for one in _expected(topic, q) if _pulls_nothing(topic, one, topic.queue(q).broker)}
-        for q in found.queues
-    }
+    nothing = topic.pulls_nothing
+    idle = {q: {one for one in _expected(topic, q) if (one, topic.queue(q).broker) in nothing} for q in found.queues}
     at_work = _at_work(topic)
     is_one_broker = all(owners & at_work for owners in idle.values() if owners)
     return _stuck(topic, idle, _brokers_of(topic, idle) if is_one_broker else ())
@@ -88,13 +85,6 @@ def expected_owner_cut_off(topic: TopicEvidence, found: Found) -> Explanation:
 
 def _expected(topic: TopicEvidence, queue: int) -> list[int]:
     return [] if topic.expected is None else topic.expected.get(queue, [])
-
-
-def _pulls_nothing(topic: TopicEvidence, member: int, broker: int) -> bool:
-    """Whether messages wait in some queue that the member owns on the broker, and none of those queues moves."""
-    owned = [q for q in topic.queues if topic.queue(q).broker == broker and member in topic.owners(q)]
-    waiting = any(topic.queue(q).stalled_ms > 0 and topic.queue(q).pull_lag > 0 for q in owned)
-    return waiting and not any(is_seen_to_move(topic.group, topic.queue(q)) for q in owned)
 
 
 def owner_does_not_report(topic: TopicEvidence, found: Found) -> Explanation | None:

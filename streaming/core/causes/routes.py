@@ -65,8 +65,6 @@ def route_lag(topic: TopicEvidence, found: Found) -> Explanation | None:
 
 def _shares_before(topic: TopicEvidence, before: list[tuple[int, int]]) -> dict[int, list[int]] | None:
     """Index of each queue -> who should own it by the old route; None where it is not known."""
-    if topic.broadcasts:
-        return None
     try:
         shares = topic.share_out(before)
     except NotKnown:

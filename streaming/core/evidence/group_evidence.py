@@ -5,6 +5,7 @@ from functools import cached_property
 from schemas.identity import is_retry_topic
 from schemas.reasons import ReasonKind
 from streaming.core.evidence.exclusions import PUSHES
+from streaming.core.evidence.listed_members import ListedMembers
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.intake.membership import hosting_brokers, is_listed
 from streaming.core.state.group import Group
@@ -34,11 +35,19 @@ class GroupEvidence:
         self.balancing = [member for member in self.members.values() if member.exclusion is None]
         self.classes = frozenset(m.running.strategy for m in self.balancing if m.running is not None)
         self.named_classes = self.classes - {None}  # Go, for one, names none
+        self._listed: dict[tuple[int, ...], ListedMembers] = {}
         self.holders: dict[int, list[tuple[MemberEvidence, int]]] = {}  # queue -> who says so, and when
         for member in self.members.values():
             for report in member.reports:
                 for queue in report.owned if report.answered_ts > member.listed_since_ts else ():
                     self.holders.setdefault(queue, []).extend([(member, report.answered_ts)] * member.weight)
+
+    def listed_by(self, hosts: tuple[int, ...]) -> ListedMembers:
+        """The members that these brokers list. Most topics of a group are on the same brokers."""
+        if hosts not in self._listed:
+            covered = tuple(broker for broker in hosts if broker not in self.uncovered)
+            self._listed[hosts] = ListedMembers(self.members, hosts, covered)
+        return self._listed[hosts]
 
     @property
     def rival_subscriptions(self) -> list[tuple[str, ...]]:
@@ -119,11 +128,19 @@ class GroupEvidence:
     @cached_property
     def subscribed(self) -> dict[str, set[int]]:
         """Topic -> indices of the members known to subscribe to it."""
-        topics: dict[str, set[int]] = {}
+        alike: dict[Subscriptions, list[int]] = {}
         for member in self.members.values():
-            for topic, _ in self.subscriptions(member) or ():
-                topics.setdefault(topic, set()).add(member.index)
+            alike.setdefault(self.subscriptions(member) or (), []).append(member.index)
+        topics: dict[str, set[int]] = {}
+        for subscription, indices in alike.items():
+            for topic, _ in subscription:
+                topics.setdefault(topic, set()).update(indices)
         return topics
+
+    @cached_property
+    def untold(self) -> frozenset[int]:
+        """Indices of the members of which it is not known what they subscribe to."""
+        return frozenset(index for index, member in self.members.items() if self.subscriptions(member) is None)
 
     def may_subscribe(self, topic: str) -> bool:
         """Whether a member is known to subscribe to the topic, or no subscription of the group is known.

@@ -3,7 +3,6 @@
 from schemas.facts import Kind
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.intake.consume_offsets import is_seen_to_move
-from streaming.core.intake.topic_routes import readable
 from streaming.core.state.group_state import FINDING_CODES
 from streaming.core.state.views import QueueView
 
@@ -46,8 +45,7 @@ class QueueEvidence:
     @property
     def was_in_route(self) -> bool:
         """Whether the route before its last change had the queue, and it could be read."""
-        had = dict(readable(self.topic.previous_hosts)).get(self.queue.broker, 0)
-        return self.queue.queue_id < had
+        return self.queue.queue_id < self.topic.readable_before.get(self.queue.broker, 0)
 
     @property
     def is_complete(self) -> bool:
@@ -69,23 +67,17 @@ class QueueEvidence:
 
     @property
     def looks_right(self) -> bool:
-        """Whether the newest reports, counting or not, show the expected owner, or one owner if that is not known."""
+        """Whether the newest reports, counting or not, show the expected owner, or one owner if that is not known.
+
+        Broadcasting: whether every member that says what it owns owns the queue.
+        """
         if self.topic.broadcasts:
-            return not self.lacking
+            return self.topic.listed.reporting.keys() <= set(self.newest)
         return len(self.newest) == 1 and (self.expected is None or self.newest == self.expected)
 
     @property
-    def lacking(self) -> set[int]:
-        """Broadcasting: members that say what they own, and do not own the queue by their newest reports."""
-        return self.reporting - set(self.newest)
-
-    @property
-    def reporting(self) -> set[int]:
-        return {index for index, member in self.topic.members.items() if not member.is_non_reporting}
-
-    @property
     def is_expected_and_single(self) -> bool:
-        return len(self.newest) == 1 and self.newest == self.expected and not self.topic.broadcasts
+        return len(self.newest) == 1 and self.newest == self.expected
 
     @property
     def may_follow_a_newer_route(self) -> bool:

@@ -126,18 +126,11 @@ def held_by(topic: TopicEvidence, index: int, owners: list[int]) -> InHand:
 
 
 def held_by_reports(topic: TopicEvidence, index: int, owners: list[int]) -> InHand:
-    """If no owner is known, a member that has never reported may have messages of the queue.
-
-    A member that has only just joined counts only if no other member has reported either.
-    """
+    """If no owner is known, a member that has never reported may have messages of the queue."""
     if owners:
         of_each = {_held_by_one(topic, index, topic.members[owner]) for owner in owners}
         return next(what for what in (InHand.SOME, InHand.NOT_KNOWN, InHand.NOTHING) if what in of_each)
-    joined_before = topic.now - topic.timing.report_max_age_ms
-    non_reporting = [member for member in topic.members.values() if not member.reports or member.is_non_reporting]
-    has_non_reporting = any(member.client.since_ts <= joined_before for member in non_reporting)
-    nobody_speaks = len(non_reporting) == len(topic.members) > 0
-    return InHand.NOT_KNOWN if has_non_reporting or nobody_speaks else InHand.NOTHING
+    return InHand.NOT_KNOWN if topic.may_own_unsaid else InHand.NOTHING
 
 
 def _held_by_one(topic: TopicEvidence, index: int, owner: MemberEvidence) -> InHand:

@@ -43,12 +43,9 @@ class TopicEvidence:
         self.hosts = [hosted.broker for hosted in topic.hosts]
         self.uncovered = [broker for broker in self.hosts if broker in of_group.uncovered]
         self.silent = [b for b in self.hosts if state.brokers[b].lost_ts and b not in of_group.uncovered]
-        self.members = {
-            index: member
-            for index, member in of_group.members.items()
-            if any(entries_at(member.client, broker) for broker in self.hosts)
-        }
-        self.non_reporting = [member for member in self.members.values() if member.is_non_reporting]
+        self.listed = of_group.listed_by(tuple(self.hosts))
+        self.members = self.listed.members
+        self.non_reporting = self.listed.non_reporting
         self._time_the_evidence()
 
     def queue(self, index: int) -> QueueView:
@@ -91,6 +88,11 @@ class TopicEvidence:
         """The route before the last change; empty: none is known."""
         return self.topic.previous_hosts
 
+    @cached_property
+    def readable_before(self) -> dict[int, int]:
+        """Index of a broker -> how many of its queues could be read by the route before the last change."""
+        return dict(readable(self.previous_hosts))
+
     def listed_by(self, broker: int) -> list[int]:
         """Members that the broker lists."""
         return [member.index for member in self.members.values() if entries_at(member.client, broker)]
@@ -111,6 +113,13 @@ class TopicEvidence:
             for owner in self.owners(index)
             if queue.progress_ts >= not_before or owner in queue.last_stable_owners
         )
+
+    @cached_property
+    def pulls_nothing(self) -> frozenset[tuple[int, int]]:
+        """(member, broker): messages wait in some queue that the member owns on the broker, and none of those moves."""
+        owned = [(owner, self.group.state.queues[index]) for index in self.queues for owner in self.owners(index)]
+        waiting = {(owner, q.broker) for owner, q in owned if q.stalled_ms > 0 and q.pull_lag > 0}
+        return frozenset(waiting - {(owner, q.broker) for owner, q in owned if is_seen_to_move(self.group, q)})
 
     def left_to_non_reporting(self, queues: Iterable[int], excluded: bool) -> dict[int, set[int]]:
         """Queue -> members that should own it and do not say what they own, of queues that nobody says to own.
@@ -148,7 +157,7 @@ class TopicEvidence:
         self._graces = [(ts, grace + extra) for ts, grace in waits if ts]
         self.ready_ts = max((ts + grace for ts, grace in self._graces), default=extra)
         self.shared_out_ts = self.ready_ts - extra  # by then queues have changed hands; locks may still be waited for
-        self.reports_as_of = min((m.as_of for m in self.members.values() if not m.is_non_reporting), default=0)
+        self.reports_as_of = self.listed.reports_as_of
         self.is_fresh = self.reports_as_of > 0 and self.now - self.reports_as_of <= timing.report_max_age_ms
         self.is_complete = self.is_fresh and self.reports_as_of >= self.ready_ts
         self.is_since_change = self.is_fresh and self.reports_as_of > self.change_ts
@@ -194,7 +203,7 @@ class TopicEvidence:
 
         False where every name server has given the known route.
         """
-        if self.topic.all_asked or self.broadcasts or not self.is_fresh or self.expected is None:
+        if self.topic.all_asked or not self.is_fresh or self.expected is None:
             return False
         owned = {
             (queue.broker, queue.queue_id): sorted(
@@ -203,8 +212,8 @@ class TopicEvidence:
             for index, holders in self.of_group.holders.items()
             if (queue := self.group.state.queues[index]).topic == self.index
         }
-        route = [(broker, 1 + max(i for b, i in owned if b == broker)) for broker in sorted({b for b, _ in owned})]
-        if not route or route in (sorted(self.readable), sorted(readable(self.topic.previous_hosts))):
+        route = sorted(dict(sorted((broker, queue_id + 1) for broker, queue_id in owned)).items())
+        if not route or route in (sorted(self.readable), sorted(self.readable_before.items())):
             return False
         try:
             return {key: sorted(owners) for key, owners in self.share_out(route).items()} == owned
@@ -217,13 +226,10 @@ class TopicEvidence:
         oldest = self.now - self.group.timing.grace_broker_ms
         return any(0 < oldest < self.group.state.brokers[index].returned_ts for index in self.hosts)
 
-    @cached_property
+    @property
     def views_differ(self) -> bool:
         """Whether brokers that host the topic list different members."""
-        covered = [broker for broker in self.hosts if broker not in self.of_group.uncovered]
-        return any(
-            len({entries_at(member.client, broker) for broker in covered}) > 1 for member in self.members.values()
-        )
+        return self.listed.views_differ
 
     @cached_property
     def no_report_since_change(self) -> Reason:
@@ -241,6 +247,11 @@ class TopicEvidence:
 
     def _first_of(self, indices: list[int]) -> observed.Clients:
         return observed.clients(self.client_ids(indices), _NAMED_CLIENTS)
+
+    @cached_property
+    def may_own_unsaid(self) -> bool:
+        """Whether a queue that nobody reports may be a member's that has not said what it owns, and not just joined."""
+        return self.listed.may_own_unsaid(self.now - self.timing.report_max_age_ms)
 
     @property
     def unreported(self) -> int:
@@ -269,15 +280,11 @@ class TopicEvidence:
         names = (name,) if name else ()
         return Reason(kind, ReasonDetails(broker_names=names, changed_ts=ts, counts_from_ts=self.ready_ts))
 
-    @cached_property
-    def _listed_twice(self) -> set[int]:
-        """Members that a broker lists more than once."""
-        return {member.index for member in self.members.values() if member.entries > 1}
-
     def is_share_of_an_id_twice(self, queue: int) -> bool:
         """Whether the strategy gives the queue to an id that is listed twice, or, because of that id, to no member."""
         expected = None if self.expected is None else self.expected.get(queue)
-        return bool(self._listed_twice) and (not expected or not self._listed_twice.isdisjoint(expected))
+        twice = self.listed.listed_twice
+        return bool(twice) and (not expected or not twice.isdisjoint(expected))
 
     @cached_property
     def waits_for_a_second_instance(self) -> bool:
@@ -301,9 +308,9 @@ class TopicEvidence:
             return ReasonKind.STATIC_TOPIC
         if self.topic.name in self.group.state.pop_topics and not self.of_group.is_balanced_by_clients:
             return ReasonKind.POP
-        everybody_told = all(self.of_group.subscriptions(m) is not None for m in self.members.values())
-        if (everybody_told or self._is_given_up) and self.members and not self.of_group.subscribed.get(self.topic.name):
-            return ReasonKind.NOT_SUBSCRIBED
+        if self.members and not self.of_group.subscribed.get(self.topic.name):
+            everybody_told = self.of_group.untold.isdisjoint(self.members)
+            return ReasonKind.NOT_SUBSCRIBED if everybody_told or self._is_given_up else None
         return None
 
     @property
@@ -352,21 +359,23 @@ class TopicEvidence:
 
     @cached_property
     def expected(self) -> dict[int, list[int]] | None:
-        """Index of each queue -> indices of the members that should own it; None where that is not known."""
-        return None if isinstance(self._expectation, Reason) else self._expectation
+        """Index of each queue -> indices of the members that should own it.
+
+        None where that is not known, and in broadcasting: nothing is shared out, every member consumes every queue.
+        """
+        return self._expectation if isinstance(self._expectation, dict) else None
 
     @property
     def why_not_expected(self) -> Reason | None:
-        """Why the expected owners are not known; None: they are."""
+        """Why the expected owners are not known; None: they are, or the group broadcasts."""
         return self._expectation if isinstance(self._expectation, Reason) else None
 
     @cached_property
-    def _expectation(self) -> dict[int, list[int]] | Reason:
+    def _expectation(self) -> dict[int, list[int]] | Reason | None:
         if self.uncovered:
             return Reason(ReasonKind.BROKERS_NOT_COVERED)
         if self.broadcasts:
-            everybody = sorted(self.members)
-            return dict.fromkeys(self.queues, everybody)
+            return None
         if any(self._in_every_copy[broker] < count for broker, count in self.readable if self.copies):
             return NAME_SERVERS_DIFFER
         if self.views_differ:
@@ -426,7 +435,7 @@ class TopicEvidence:
     @cached_property
     def expected_as_named(self) -> dict[int, list[int]] | None:
         """The same. Members that do not name their strategy are assumed to use that of the others."""
-        if self.expected is not None or self.views_differ:
+        if self.expected is not None or self.views_differ or self.broadcasts:
             return self.expected
         try:
             return self._allocated(self.of_group.named_classes)
@@ -454,10 +463,8 @@ class TopicEvidence:
         state, group = self.group.state, self.group
         key = strategy_key(group.rule, self.of_group.classes if classes is None else classes)
         hosts = tuple((state.brokers[broker].name, count) for broker, count in readable)
-        if ids is None:
-            ids = tuple(sorted(m.client.client_id for m in self.members.values() for _ in range(m.entries)))
-        index_of = {member.client.client_id: index for index, member in self.members.items()}
-        owners = expected_owners(key, self.topic.name, hosts, ids)
+        index_of = self.listed.index_of
+        owners = expected_owners(key, self.topic.name, hosts, self.listed.ids if ids is None else ids)
         return {
             (broker, queue_id): [index_of[owner] for owner in owners.get((name, queue_id), ())]
             for (broker, count), (name, _) in zip(readable, hosts, strict=True)

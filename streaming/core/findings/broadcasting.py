@@ -5,7 +5,7 @@ Nothing is shared out, so a queue cannot be owned twice or by the wrong member. 
 """
 
 from schemas.facts import Kind
-from schemas.observed import NotConsumedBy
+from schemas.observed import CLIENTS_AT_MOST, Clients, NotConsumedBy
 from streaming.core.evidence.queue_evidence import QueueEvidence
 from streaming.core.findings.queue_rules import Rule, can_be_orphaned, first, match, unknown, unless_a_broker_is_silent
 from streaming.core.findings.verdict import Verdict, proven, seen
@@ -13,10 +13,14 @@ from streaming.core.findings.verdict import Verdict, proven, seen
 
 def lacking(q: QueueEvidence) -> Verdict | None:
     """ORPHANED for some: members that say what they own, and do not own the queue."""
-    without = q.reporting - set(q.counting)
-    if not without or not can_be_orphaned(q):
+    if not can_be_orphaned(q):
         return None
-    return proven(q, Kind.ORPHANED, without, NotConsumedBy(clients=q.topic.clients(without)))
+    owners = set(q.counting)
+    without = [client_id for index, client_id in q.topic.listed.reporting.items() if index not in owners]
+    if not without:
+        return None
+    observed = NotConsumedBy(clients=Clients(tuple(without[:CLIENTS_AT_MOST]), len(without)))
+    return proven(q, Kind.ORPHANED, q.topic.listed.answered_by_all, observed)
 
 
 def settling(q: QueueEvidence) -> Verdict | None:

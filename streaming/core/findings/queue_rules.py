@@ -41,7 +41,7 @@ def duplicated(q: QueueEvidence) -> Verdict | None:
         return None
     since = q.recent if q.says_twice_for_long else max(q.recent, topic.ready_ts)
     owners = topic.proven_owners(q.index, since)
-    return proven(q, Kind.DUPLICATED, owners, owners=owners) if len(owners) > 1 else None
+    return proven(q, Kind.DUPLICATED, topic.listed.answered(owners), owners=owners) if len(owners) > 1 else None
 
 
 def can_be_orphaned(q: QueueEvidence) -> bool:
@@ -56,7 +56,7 @@ def orphaned(q: QueueEvidence) -> Verdict | None:
         return None
     if q.queue.last_stable_owners and q.may_follow_a_newer_route:
         return None
-    return proven(q, Kind.ORPHANED, q.topic.members)
+    return proven(q, Kind.ORPHANED, q.topic.listed.answered_by_all)
 
 
 def stalled(q: QueueEvidence) -> Verdict | None:
@@ -155,7 +155,7 @@ def misplaced(q: QueueEvidence) -> Verdict | None:
     """
     if q.expected is None or set(q.counting) == set(q.expected) or not q.is_complete:
         return None
-    return proven(q, Kind.MISPLACED, q.topic.members)
+    return proven(q, Kind.MISPLACED, q.topic.listed.answered_by_all)
 
 
 def match(q: QueueEvidence) -> Verdict:
@@ -228,5 +228,5 @@ def judge_outside_route(q: QueueEvidence) -> Verdict | None:
     if q.counting and is_confirmed and (q.may_follow_a_newer_route or _may_be_behind(q)):
         return seen(q, Kind.SETTLING, OTHER_ROUTE)
     if q.counting and is_confirmed and not q.topic.uncovered:
-        return proven(q, Kind.PHANTOM, q.counting, NotInRoute(confirmed_ts=confirmed_ts))
+        return proven(q, Kind.PHANTOM, q.topic.listed.answered(q.counting), NotInRoute(confirmed_ts=confirmed_ts))
     return seen(q, Kind.SETTLING, NOT_IN_ROUTE)

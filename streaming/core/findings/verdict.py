@@ -1,12 +1,11 @@
 """What a rule says of a queue."""
 
-from collections.abc import Iterable
-
 from msgspec import Struct
 
 from schemas.facts import Kind, Severity
 from schemas.observed import Part
 from schemas.reasons import Reason
+from streaming.core.evidence.listed_members import Span
 from streaming.core.evidence.queue_evidence import QueueEvidence
 from streaming.core.finding_kinds import KINDS
 
@@ -41,11 +40,8 @@ def seen(
 
 
 def proven(
-    q: QueueEvidence, kind: Kind, members: Iterable[int], observed: Part | None = None, owners: list[int] | None = None
+    q: QueueEvidence, kind: Kind, reports: Span, observed: Part | None = None, owners: list[int] | None = None
 ) -> Verdict:
-    """A verdict that rests on reports of ``members`` that count."""
-    involved = [q.topic.members[index] for index in members]
-    newest = max(report.answered_ts for member in involved for report in member.reports)
-    oldest = min(member.as_of or newest for member in involved)
+    """A verdict that rests on ``reports`` that count."""
     owned = q.counting if owners is None else owners
-    return Verdict(kind, KINDS[kind].severity, None, owned, q.expected, oldest, newest, observed=observed)
+    return Verdict(kind, KINDS[kind].severity, None, owned, q.expected, *reports, observed=observed)
