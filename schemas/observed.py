@@ -111,10 +111,16 @@ class Unreadable(Part, frozen=True, kw_only=True):
 
 
 class NoMemberListed(Part, frozen=True, kw_only=True):
-    """No broker lists a member. ``waiting`` messages wait; null: not known; ``at_least``: not known of every queue."""
+    """No broker lists a member. ``waiting`` messages wait; null: not known; ``at_least``: not known of every queue.
+
+    ``away_before_ms``: how long it had none before, at most, and came back each time; null: it is not known to do so.
+    ``allowed_ms``: how long it may have none by configuration; null: this says nothing.
+    """
 
     waiting: int | None
     at_least: bool
+    away_before_ms: int | None = None
+    allowed_ms: int | None = None
 
 
 class ClientsComeAndGo(Part, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from streaming.collector.output.kafka import KafkaOutput, make_producer
 from streaming.collector.probing.policy import Policy
 from streaming.collector.wire.acl import Credentials
 from streaming.config import Collector, Config, producer_arguments, server_list
+from streaming.core.intake.pauses import longest_empty_ms
 from streaming.errors import CollectorError
 
 REPORT_EMPTY_LONGER_MS = 600_000
@@ -43,7 +44,7 @@ def policy_of(config: Config, cluster: str) -> Policy:
         include=tuple(collector.include),
         exclude=tuple(collector.exclude),
         is_always_on=is_always_on,
-        report_empty_ms=settings.timing.gone_after_ms + REPORT_EMPTY_LONGER_MS,
+        report_empty_ms=longest_empty_ms(settings) + REPORT_EMPTY_LONGER_MS,
         timing=settings.timing,
     )
 

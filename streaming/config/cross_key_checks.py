@@ -194,6 +194,9 @@ def _group_rule(number: int, rule: Rule) -> Iterator[Broken]:
         yield Broken(((*here, "cluster"),), rule.cluster, "a pattern without /, since no cluster's name has one")
     if rule.excluded and rule.always_on:
         yield Broken(((*here, "always_on"), (*here, "excluded")), True, "false where excluded is true")
+    if rule.always_on and rule.may_be_empty_seconds is not None:
+        both = ((*here, "always_on"), (*here, "may_be_empty_seconds"))
+        yield Broken(both, True, "false where may_be_empty_seconds is given")
     given = [key for key in PARAM_KEYS if getattr(rule, key) is not None]
     if rule.strategy is None:
         for key in given:

@@ -131,6 +131,7 @@ class Rule(Section):
     orderly: bool | None = None
     excluded: bool = False
     always_on: bool = False
+    may_be_empty_seconds: float | None = Field(None, ge=60, le=604_800, allow_inf_nan=False)
 
     def params(self) -> dict[str, object]:
         """The strategy's parameters, in the form that ``strategy_named`` takes."""
@@ -145,6 +146,7 @@ class Rule(Section):
             orderly=self.orderly,
             excluded=self.excluded,
             always_on=self.always_on,
+            may_be_empty_ms=round((self.may_be_empty_seconds or 0) * 1_000),
         )
 
 

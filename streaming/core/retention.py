@@ -101,7 +101,7 @@ def forget_absent_clients(group: Group) -> None:
         [],
         [],
     )
-    state.empty_since, state.deploy = 0, None
+    state.empty_since, state.deploy, state.past_pauses = 0, None, []
     group.drop_clients_and_queues(absent, set())
 
 

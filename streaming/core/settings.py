@@ -21,6 +21,7 @@ class GroupRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     orderly: bool | None = None
     excluded: bool = False
     always_on: bool = False
+    may_be_empty_ms: int = 0  # how long the group may have no members, on purpose; 0: as it has been before
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

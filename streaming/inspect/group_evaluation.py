@@ -7,6 +7,7 @@ from schemas.identity import is_retry_topic
 from streaming.core.alerts.candidates import candidates_of_queues
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.observation import observe
+from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.group_findings import find_group_findings, severity_of
 from streaming.core.findings.queue_findings import TopicFindings, judge_topics
 from streaming.core.group_status import GroupStatus, StatusEvidence, group_status
@@ -35,8 +36,11 @@ def snapshot_of(observed: ObservedGroup) -> InspectedGroup:
 def _evaluate(observed: ObservedGroup) -> InspectedGroup:
     group, evidence = observed.group, GroupEvidence(observed.group)
     found = judge_topics(observe(group, evidence))
-    findings = (*_of_group(evidence), *(finding for topic in found for finding in _of_topic(topic)))
-    open_questions = tuple(_undecided(observed, evidence, found, findings))
+    of_group = find_group_findings(evidence)
+    held = [one for one in of_group if not undecided.is_too_young(evidence, one)]
+    findings = (*_of_group(evidence, held), *(finding for topic in found for finding in _of_topic(topic)))
+    too_young = [one for one in of_group if one not in held]
+    open_questions = tuple(_undecided(observed, evidence, found, too_young))
     rows = [row for topic in found for row in queues.rows_of(topic, observed.offsets)]
     all_members = members.rows_of(observed, evidence, rows)
     return InspectedGroup(
@@ -77,23 +81,25 @@ def _is_empty(observed: ObservedGroup, evidence: GroupEvidence) -> bool:
 
 
 def _undecided(
-    observed: ObservedGroup, evidence: GroupEvidence, found: list[TopicFindings], findings: tuple[Finding, ...]
+    observed: ObservedGroup, evidence: GroupEvidence, found: list[TopicFindings], too_young: list[GroupFinding]
 ) -> Iterator[Undecided]:
     if evidence.exclusion is not None:
         return
     yield from undecided.of_coverage(observed, evidence)
+    yield from (undecided.of_group_finding(evidence, one) for one in too_young)
     if _is_empty(observed, evidence):
-        if not any(one.kind == Kind.NO_MEMBERS.value for one in findings):
+        if not evidence.group.state.group_findings:
             yield from undecided.of_empty(observed, evidence)
         return
     yield from undecided.of_unknown_brokers(observed, found)
     for topic in found:
         yield from undecided.of_topic(topic)
+        yield from stalling.falls_behind(topic, observed.offsets)
     yield from stalling.without_offsets(observed, found)
 
 
-def _of_group(evidence: GroupEvidence) -> Iterator[Finding]:
-    for one in find_group_findings(evidence):
+def _of_group(evidence: GroupEvidence, held: list[GroupFinding]) -> Iterator[Finding]:
+    for one in held:
         yield Finding(
             kind=one.kind.value,
             severity=severity_of(evidence, one.kind).value,

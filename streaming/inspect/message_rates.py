@@ -14,11 +14,15 @@ Key = tuple[str, str, int]  # topic, broker name, queue id
 
 
 class Flow(NamedTuple):
-    """None: not known. ``out`` is by what was consumed: clients pull up to 1,000 messages ahead."""
+    """None: not known. ``out`` is by what was consumed: clients pull up to 1,000 messages ahead.
+
+    ``over_ms``: the time between the two readings that the rates are made of.
+    """
 
     in_per_s: float | None = None
     out_per_s: float | None = None
     lag: int | None = None
+    over_ms: int = 0
 
 
 class Waiting(NamedTuple):
@@ -62,6 +66,7 @@ class OffsetHistory:
             _rate(last.offsets.broker_offset - first.offsets.broker_offset, took_ms),
             _rate(last.offsets.consumer_offset - first.offsets.consumer_offset, took_ms),
             _lag(last.offsets),
+            took_ms,
         )
 
     def waiting(self, now: int) -> Waiting:

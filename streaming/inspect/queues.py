@@ -18,7 +18,7 @@ from streaming.wording.times import moment
 
 PERM_WRITE = 2  # org.apache.rocketmq.common.constant.PermName.PERM_WRITE
 HOT = 2.0  # times the mean of the topic's queues
-STANDS_FROM_MS = 10_000  # consumers store their offsets every 5 s
+STANDS_FROM_MS = 5_500  # consumers store their offsets every 5 s
 BUSY_PER_S = 1.0  # with fewer messages than that nothing is hot
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from streaming.collector.probing.policy import LOOK_MS, Policy
 
 INTERVAL_MS = 2_000
-OFFSETS_MS = 3_000  # at least two answers, some seconds apart, in every look
+OFFSETS_MS = 1_500  # in each round: the first and the last answer of a look are further apart than two commits
 TIMEOUT_MS = 2_000  # who does not answer for so long is silent: there is no time to wait
 IDLE_OFFSETS_MS = 10_000  # a page must not tell lags that are older
 BACKLOGS = 100  # for each of a group's queues a broker reads its disk

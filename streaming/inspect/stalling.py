@@ -8,6 +8,7 @@ from schemas.identity import is_retry_topic
 from streaming.core.default_timers import Timing
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.state.queue_state import Queue as QueueInState
+from streaming.inspect.message_rates import Flow, OffsetHistory
 from streaming.inspect.observed_groups import ObservedGroup
 from streaming.inspect.queues import STANDS_FROM_MS, flow_of, names_of, stands_ms
 from streaming.inspect.snapshot import Undecided
@@ -67,6 +68,32 @@ def _undecided(findings: TopicFindings, stall: _Stall, indices: list[int]) -> Un
         f"{longest_ms // 1000} s; {stall.kind.value}: judged after {judged_after_ms // 1000} s",
         judged_in_s=max(1, -(-(judged_after_ms - longest_ms) // 1000)),
     )
+
+
+def falls_behind(findings: TopicFindings, offsets: OffsetHistory) -> Iterator[Undecided]:
+    """Queues of which much less is consumed than arrives: a burst, or a listener that is too slow for good."""
+    flows = {index: flow_of(findings.evidence, index, offsets) for index in _owned(findings)}
+    queues = findings.evidence.group.state.queues
+    behind = {
+        q: flow for q, flow in flows.items() if _is_behind(flow) and not any(s.lasts_ms(queues[q]) for s in _STALLS)
+    }
+    if behind:
+        arrive, leave = (round(sum(one[n] or 0 for one in behind.values()), 1) for n in (0, 1))
+        waiting = sum(one.lag or 0 for one in behind.values())
+        yield Undecided(
+            kind=Kind.SLOW_CONSUMER.value,
+            topic=findings.evidence.topic.name,
+            queues=names_of(findings, list(behind)),
+            evidence=f"{waiting} messages wait; {arrive}/s arrive and {leave}/s are consumed: "
+            "a short look cannot tell a burst from listeners that are too slow",
+        )
+
+
+def _is_behind(flow: Flow) -> bool:
+    """Whether less than half is consumed, and more waits than what arrives between a few commits."""
+    if flow.in_per_s is None or flow.out_per_s is None or flow.over_ms < STANDS_FROM_MS:
+        return False
+    return flow.out_per_s < flow.in_per_s / 2 and (flow.lag or 0) * 1_000 > 2 * STANDS_FROM_MS * flow.in_per_s
 
 
 def without_offsets(observed: ObservedGroup, found: list[TopicFindings]) -> Iterator[Undecided]:

@@ -9,7 +9,8 @@ from streaming.core.alerts.candidates import candidates_of_queues
 from streaming.core.causes.explanation import Found
 from streaming.core.causes.table import EXPLAINED, explain
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.finding_kinds import WRONG
+from streaming.core.finding_kinds import KINDS, WRONG, fires_after_ms
+from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import Verdict
 from streaming.inspect.observed_groups import ObservedGroup
@@ -58,6 +59,35 @@ def of_empty(observed: ObservedGroup, evidence: GroupEvidence) -> Iterator[Undec
         "since when it has no members is not known: one that was retired looks the same",
     ]
     yield Undecided(kind=Kind.NO_MEMBERS.value, evidence="; ".join(filter(None, parts)))
+
+
+def is_too_young(evidence: GroupEvidence, found: GroupFinding) -> bool:
+    """Whether it has not held for as long as an alert needs, of a kind that a group may show for a while and be well.
+
+    Not if the group is expected to have members at any time. What others say is true as soon as it is seen.
+    """
+    if KINDS[found.kind].fires_after is None or evidence.group.rule.always_on:
+        return False
+    return _held_for_ms(evidence, found) > 0
+
+
+def _held_for_ms(evidence: GroupEvidence, found: GroupFinding) -> int:
+    """How much longer it must hold."""
+    timing = evidence.group.timing
+    return fires_after_ms(found.kind, KINDS[found.kind].severity, timing) - (evidence.now - found.since_ts)
+
+
+def of_group_finding(evidence: GroupEvidence, found: GroupFinding) -> Undecided:
+    """What holds now, and may be over soon by itself."""
+    left_ms = _held_for_ms(evidence, found)
+    return Undecided(
+        kind=found.kind.value,
+        topic=found.topic or None,
+        queues=tuple(evidence.group.message_queue(index)[1:] for index in found.queues),
+        cause=None if found.cause is None else found.cause.value,
+        evidence=in_english(found.observed, moment),
+        judged_in_s=-(-left_ms // 1000),
+    )
 
 
 def of_topic(findings: TopicFindings) -> Iterator[Undecided]:

@@ -28,8 +28,18 @@ def _subscriptions_in_turn(it: o.SubscriptionsInTurn, _: Clock) -> str:
 
 def _no_member_listed(it: o.NoMemberListed, _: Clock) -> str:
     if it.waiting is None:
-        return "没有任何 Broker 列出成员；积压的消息数未知"
-    return f"没有任何 Broker 列出成员；{'至少' if it.at_least else ''}积压 {it.waiting} 条消息"
+        what = "没有任何 Broker 列出成员；积压的消息数未知"
+    else:
+        what = f"没有任何 Broker 列出成员；{'至少' if it.at_least else ''}积压 {it.waiting} 条消息"
+    if it.allowed_ms is not None:
+        return f"{what}；配置允许没有成员的时间为 {_minutes(it.allowed_ms)} 分钟，现已超过"
+    if it.away_before_ms is not None:
+        return f"{what}；以前最多 {_minutes(it.away_before_ms)} 分钟没有成员，每次都会恢复"
+    return what
+
+
+def _minutes(ms: int) -> int:
+    return -(-ms // 60_000)
 
 
 def _clients_come_and_go(it: o.ClientsComeAndGo, _: Clock) -> str:

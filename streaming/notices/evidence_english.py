@@ -57,8 +57,18 @@ def queue_names(queues: tuple[o.QueueName, ...]) -> str:
 
 def _no_member_listed(it: o.NoMemberListed, _: Clock) -> str:
     if it.waiting is None:
-        return "no broker lists a member; how many messages wait is not known"
-    return f"no broker lists a member; {'at least ' if it.at_least else ''}{it.waiting} messages wait"
+        what = "no broker lists a member; how many messages wait is not known"
+    else:
+        what = f"no broker lists a member; {'at least ' if it.at_least else ''}{it.waiting} messages wait"
+    if it.allowed_ms is not None:
+        return f"{what}; by configuration it may have none for {_minutes(it.allowed_ms)} minutes, and that is over"
+    if it.away_before_ms is not None:
+        return f"{what}; before, it had none for at most {_minutes(it.away_before_ms)} minutes, and came back each time"
+    return what
+
+
+def _minutes(ms: int) -> int:
+    return -(-ms // 60_000)
 
 
 def _clients_come_and_go(it: o.ClientsComeAndGo, _: Clock) -> str:

@@ -142,6 +142,11 @@ def test_unknown_key_names_what_may_be_meant(text: str, expected: str, tmp_path:
             "groups[0].always_on",
             "false where excluded is true",
         ),
+        (
+            "[[groups]]\nalways_on = true\nmay_be_empty_seconds = 4200",
+            "groups[0].always_on",
+            "false where may_be_empty_seconds is given",
+        ),
         ("[[groups]]\nvirtual_node_count = 3", "groups[0].virtual_node_count", "only beside strategy"),
         (
             "[[groups]]\n[[groups]]\ngroup = 'x'",

@@ -3,9 +3,10 @@
 import pytest
 
 from schemas.events import Subscription
-from schemas.facts import GroupFact
+from schemas.facts import AlertFact, GroupFact
+from streaming.core.intake.pauses import expected_back_by
 from streaming.core.settings import GroupRule, Settings
-from tests.core.fleet import Fleet, healthy, said
+from tests.core.fleet import T0, Fleet, healthy, said
 
 ALWAYS_ON = Settings(groups=(GroupRule(group="g", always_on=True),))
 
@@ -293,6 +294,112 @@ def consume_some(fleet: Fleet) -> None:
     """A little of each queue, by nobody that is listed."""
     for offsets in fleet.offsets.values():
         offsets.consumer = offsets.pulled = offsets.broker - 5
+
+
+def test_what_waits_in_a_topic_that_the_group_gave_up_is_not_missed() -> None:
+    fleet = Fleet({"T": {"a": 4}, "U": {"a": 4}})
+    fleet.round_fields = {"subscribed": ("T", "U")}
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.round_fields = {"subscribed": ("T",)}
+    fleet.stick("a0-3", "U")
+    fleet.run(200)
+    for queue, offsets in fleet.offsets.items():
+        if queue.topic == "T":
+            offsets.consumer = offsets.pulled = offsets.broker
+    fleet.rate = 0
+    fleet.run(20)
+    fleet.round_fields = {}
+    fleet.leave("x", "y")
+    fleet.run(300)
+    assert ("", "NO_MEMBERS") not in fleet.fired()
+
+
+# --- groups that have no members for a while on purpose
+
+
+def hourly(runs: int, *, up: float = 300, down: float = 3300, settings: Settings | None = None) -> Fleet:
+    """A group that runs for so long, again and again; its last run has just ended."""
+    fleet = Fleet(settings=settings)
+    for turn in range(runs):
+        if turn:
+            fleet.idle(down)
+        fleet.join("x", "y")
+        fleet.run(up)
+        fleet.leave("x", "y")
+    return fleet
+
+
+def no_members_at(fleet: Fleet, since: float) -> list[float]:
+    told = ("held_long_enough", "came_back")
+    return [ts - since for ts, _, reason in fleet.alerts("NO_MEMBERS") if reason in told and ts > since]
+
+
+def test_a_group_that_comes_back_each_hour_is_missed_three_times_and_not_again() -> None:
+    fleet = hourly(4)
+    assert len(no_members_at(fleet, 0)) == 3
+    left = fleet.now
+    fleet.idle(3300)
+    fleet.join("x", "y")
+    fleet.run(300)
+    assert no_members_at(fleet, left) == []
+
+
+def test_a_group_that_does_not_come_back_when_it_is_due_is_missed_though_an_hour_has_passed() -> None:
+    fleet = hourly(4)
+    left = fleet.now
+    fleet.idle(2 * 3600)
+    (after,) = no_members_at(fleet, left)
+    assert 3300 * 1.25 <= after <= 3300 * 1.25 + 60
+    alert = [alert for alert in fleet.told(AlertFact) if alert.payload.kind == "NO_MEMBERS"][-1].payload
+    assert alert.observed.no_member_listed is not None
+    assert alert.observed.no_member_listed.away_before_ms == pytest.approx(3_300_000, abs=30_000)
+    assert ("", "NO_MEMBERS") in fleet.firing()
+    fleet.idle(3600)
+    assert fleet.alerts("NO_MEMBERS")[-1][1:] == ("resolved", "gone")
+
+
+def test_a_group_that_may_be_empty_by_configuration_is_missed_once_that_is_over() -> None:
+    fleet = hourly(1, settings=Settings(groups=(GroupRule(group="g", may_be_empty_ms=4_200_000),)))
+    left = fleet.now
+    fleet.idle(4_150)
+    assert no_members_at(fleet, left) == []
+    fleet.idle(100)
+    assert len(no_members_at(fleet, left)) == 1
+    alert = fleet.alert("NO_MEMBERS", None)
+    assert alert.observed.no_member_listed is not None
+    assert alert.observed.no_member_listed.allowed_ms == 4_200_000
+
+
+@pytest.mark.parametrize(("up", "down", "consumes"), [(40, 60, False), (200, 200, False), (40, 200, True)])
+def test_clients_that_restart_in_a_loop_are_no_schedule(up: float, down: float, consumes: bool) -> None:
+    fleet = Fleet()
+    for _ in range(8):
+        fleet.join("x", "y")
+        fleet.stick("" if consumes else "a0-3 b0-3")
+        fleet.run(up)
+        fleet.leave("x", "y")
+        fleet.run(down)
+    left = fleet.now - down
+    fleet.run(200)
+    assert expected_back_by(fleet.group) == pytest.approx(T0 + 1_000 * (left + 120), abs=10_000)
+
+
+def test_outages_that_last_differently_are_no_schedule() -> None:
+    fleet = Fleet()
+    for down in (600, 3000, 300, 2400):
+        fleet.join("x", "y")
+        fleet.run(300)
+        fleet.leave("x", "y")
+        fleet.idle(down)
+    assert len(no_members_at(fleet, 0)) == 4
+
+
+def test_a_group_that_is_always_on_is_missed_though_it_has_come_back_before() -> None:
+    fleet = hourly(4, settings=ALWAYS_ON)
+    left = fleet.now
+    fleet.run(200)
+    assert len(no_members_at(fleet, left)) == 1
 
 
 # --- REBALANCE_STORM

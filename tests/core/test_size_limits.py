@@ -16,7 +16,7 @@ from schemas.events import (
     encode_event,
 )
 from schemas.records import MAX_RECORD_BYTES
-from streaming.core.intake.size_limits import CLIENTS_AT_MOST, KNOWN_QUEUES_AT_MOST, QUEUES_AT_MOST
+from streaming.core.intake.size_limits import CLIENTS_AT_MOST, KNOWN_QUEUES_AT_MOST, OWNED_AT_MOST, QUEUES_AT_MOST
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
@@ -85,6 +85,18 @@ def test_reports_and_offsets_of_queues_that_nobody_has_do_not_fill_the_state_whi
     assert refused >= 30
     assert len(group.group.state.queues) <= KNOWN_QUEUES_AT_MOST
     assert len(pack(group.group.state)) < 4_000_000
+
+
+@pytest.mark.timeout(60)
+def test_reports_of_many_clients_that_own_everything_are_bounded_together() -> None:
+    group = Taking()
+    group.route(0, 4_096)
+    owned = (OwnedQueues("T", "a", tuple(map(OwnedQueue, range(4_096)))),)
+    told = {"answered": True, "answered_ts": T0, "owned": owned}
+    refused = [one for n in range(70) for one in group.take(AssignmentReport, client_id=f"c{n}", **told)]
+    assert len(refused) == 70 - OWNED_AT_MOST // 4_096
+    assert refused[0].why.reason == "too_many"
+    assert group.take(AssignmentReport, 1, client_id="c0", **told) == []
 
 
 @pytest.mark.timeout(60)

@@ -355,6 +355,53 @@ def test_group_that_was_asked_for_is_expected_to_have_members() -> None:
     assert (seen.status, [f.kind for f in seen.findings]) == ("findings", ["NO_MEMBERS"])
 
 
+def test_a_look_does_not_miss_a_group_whose_last_client_has_just_left() -> None:
+    """It may be a restart of all: an alert waits for two minutes."""
+    one = looked_at(two())
+    one.leave(*(instance.client_id for instance in one.instances))
+    seen = picture(one.run(4))
+    assert (seen.status, [f.kind for f in seen.findings]) == ("empty", [])
+    (question,) = [q for q in seen.undecided if q.kind == "NO_MEMBERS"]
+    assert question.judged_in_s is not None
+    assert 110 <= question.judged_in_s <= 120
+    assert [f.kind for f in picture(one.run(130)).findings] == ["NO_MEMBERS"]
+
+
+def test_a_look_of_eight_seconds_does_not_call_a_hang_healthy() -> None:
+    """Begun a minute after it: messages are pulled and arrive, and those of the client that hangs are not consumed."""
+    one = two()
+    one.run(60)
+    one.hang("a0 a1")
+    one.run(60)
+    seen = picture(looked_at(_unseen(one), 8))
+    assert seen.status != "healthy"
+    assert ("SLOW_CONSUMER", (("a", 0), ("a", 1))) in questions(seen)
+
+
+def _unseen(one: Fleet) -> Fleet:
+    """What came before the look is not known to it."""
+    one.events.clear()
+    one.route(a=4, b=4)
+    return one
+
+
+def test_a_look_does_not_call_healthy_what_falls_behind() -> None:
+    """Each round a little is consumed of every queue, and eight messages arrive."""
+    one = two()
+    one.run(60)
+    one.stick()
+    one.run(20)
+    looked_at(_unseen(one), 0)
+    for _ in range(4):
+        for offsets in one.offsets.values():
+            offsets.consumer, offsets.pulled = offsets.consumer + 1, offsets.pulled + 1
+        one.round()
+    seen = picture(one)
+    assert seen.status == "settling"
+    (question,) = [q for q in seen.undecided if q.kind == "SLOW_CONSUMER"]
+    assert "32.0/s arrive and 4.0/s are consumed" in question.evidence
+
+
 def test_broadcasting_group_owes_no_offsets() -> None:
     one = fleet()
     one.progress_every = 0

@@ -74,7 +74,7 @@ def _candidate(group: Group, findings: TopicFindings, kind: Kind, queues: list[i
 
 
 def _of_finding(findings: TopicFindings, kind: Kind, queues: list[int]) -> Part | None:
-    """Of a stall how much waits in all of its queues; else what shows the finding of the first that has such evidence."""
+    """Of a stall how much waits in all of its queues; of others what shows the finding of one of its queues."""
     if kind is Kind.STALLED:
         return stall_of(findings.evidence, queues)
     return next((v.observed for index in queues if (v := findings.verdicts[index]).observed is not None), None)

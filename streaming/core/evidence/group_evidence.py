@@ -8,6 +8,7 @@ from streaming.core.evidence.exclusions import PUSHES
 from streaming.core.evidence.listed_members import ListedMembers
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.intake.membership import hosting_brokers, is_listed
+from streaming.core.intake.pauses import missed_since_ts
 from streaming.core.state.group import Group
 
 CLUSTERING, BROADCASTING = "CLUSTERING", "BROADCASTING"
@@ -77,8 +78,8 @@ class GroupEvidence:
     @property
     def has_left_lately(self) -> bool:
         """Whether the last member left so lately that the group is expected to come back."""
-        empty_since = self.group.state.empty_since
-        return empty_since > 0 and self.now - empty_since <= self.group.timing.gone_after_ms
+        since_ts = missed_since_ts(self.group)
+        return since_ts > 0 and self.now - since_ts <= self.group.timing.gone_after_ms
 
     @property
     def commits_to_brokers(self) -> bool:

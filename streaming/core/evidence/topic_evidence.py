@@ -310,7 +310,7 @@ class TopicEvidence:
             return ReasonKind.POP
         if self.members and not self.of_group.subscribed.get(self.topic.name):
             everybody_told = self.of_group.untold.isdisjoint(self.members)
-            return ReasonKind.NOT_SUBSCRIBED if everybody_told or self._is_given_up else None
+            return ReasonKind.NOT_SUBSCRIBED if everybody_told or self.group.has_given_up(self.topic) else None
         return None
 
     @property
@@ -330,12 +330,6 @@ class TopicEvidence:
         if self.now < self.ready_ts:
             return Kind.SETTLING, Reason(ReasonKind.NO_MEMBER_YET)
         return Kind.NO_MEMBERS, Reason(ReasonKind.NO_CONSUMER)
-
-    @property
-    def _is_given_up(self) -> bool:
-        """Whether no heartbeat has named the topic for so long that every subscriber would have sent several."""
-        since_ts = self.topic.unsubscribed_ts
-        return since_ts > 0 and self.now - since_ts >= self.timing.unsubscribed_after_ms
 
     @cached_property
     def readable(self) -> list[tuple[int, int]]:
@@ -389,11 +383,11 @@ class TopicEvidence:
     def shares_by_list(self) -> list[dict[int, list[int]]] | None:
         """What members compute from each of the lists that brokers give: index of each queue -> who should own it.
 
-        One where all brokers list the same. None where it is not known.
+        One where all brokers list the same. None where it is not known, and in broadcasting.
         """
         if self.expected is not None:
             return [self.expected]
-        if self.uncovered or self.copies:
+        if self.uncovered or self.copies or self.broadcasts:
             return None
         try:
             return [self._allocated(ids=ids) for ids in dict.fromkeys(map(self._ids_listed_by, self.hosts))]
@@ -430,7 +424,7 @@ class TopicEvidence:
 
     @property
     def _shares_with_double_ids(self) -> list[dict[int, list[int]]]:
-        return self.shares_by_list or [] if self._listed_twice and not self.broadcasts else []
+        return self.shares_by_list or [] if self.listed.listed_twice else []
 
     @cached_property
     def expected_as_named(self) -> dict[int, list[int]] | None:

@@ -24,6 +24,7 @@ from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.unreadable_queues import unreadable_queues
 from streaming.core.findings.unreported_members import member_lists_differ, shared_client_id
 from streaming.core.intake.membership import process_names
+from streaming.core.intake.pauses import away_before_ms, missed_since_ts
 from streaming.core.state.group_state import KeptFinding, MembershipChange
 from streaming.core.state.queue_state import Queue
 
@@ -75,19 +76,28 @@ def _comparable(evidence: GroupEvidence) -> dict[int, Subscriptions]:
 
 
 def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
-    """Every broker answered, and none lists a member, though there were some and messages wait.
+    """Every broker answered, and none lists a member, though there were some, they are missed, and messages wait.
 
-    If offsets move all the same, somebody consumes whom brokers do not list: clients of a proxy in cluster mode.
+    What waits in topics that the group gave up before does not count. If offsets move all the same, somebody consumes
+    whom brokers do not list: clients of a proxy in cluster mode.
     """
     state = evidence.group.state
     if evidence.members or evidence.uncovered or not state.brokers or _is_consumed(evidence):
         return
-    known = [queue for queue in state.queues if queue.progress_ts]
+    queues = evidence.group.subscribed_queues()
+    known = [queue for queue in queues if queue.progress_ts]
     waiting = sum(queue.consumer_lag for queue in known if queue.consumer_lag > 0)
-    if evidence.group.rule.always_on or (waiting and evidence.has_left_lately):
+    is_missed = evidence.has_left_lately and evidence.now >= missed_since_ts(evidence.group)
+    if evidence.group.rule.always_on or (waiting and is_missed):
         left = {change.client_id for change in state.membership_changes if not change.joined}
-        at_least = bool(known) and any(_lacks_offsets(evidence, queue) for queue in state.queues)
-        observed = NoMemberListed(waiting=counted(waiting) if known else None, at_least=at_least)
+        at_least = bool(known) and any(_lacks_offsets(evidence, queue) for queue in queues)
+        allowed_ms = evidence.group.rule.may_be_empty_ms or None
+        observed = NoMemberListed(
+            waiting=counted(waiting) if known else None,
+            at_least=at_least,
+            away_before_ms=None if allowed_ms else away_before_ms(evidence.group) or None,
+            allowed_ms=allowed_ms,
+        )
         yield GroupFinding(Kind.NO_MEMBERS, "", observed, clients=_indices(evidence, left))
 
 

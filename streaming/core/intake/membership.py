@@ -11,6 +11,7 @@ from schemas.identity import host_of
 from streaming.core.intake.client_reports import addresses_of
 from streaming.core.intake.consume_offsets import is_away, leave_out, stop_clock_while_away
 from streaming.core.intake.deploy_tracking import forget_finished_deploy, note_deploy_change, note_second_instance
+from streaming.core.intake.pauses import note_first_joined, note_last_left
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, FlappingClient, GroupState, MembershipChange
 
@@ -305,6 +306,9 @@ def _note_joins_and_leaves(group: Group, present_before: set[int]) -> None:
     if (joined or left_since) and not is_first_round:
         note_deploy_change(group, joined, left_since)
     if any(is_listed(client) for client in state.clients):
+        if state.empty_since:
+            note_first_joined(group)
         state.empty_since = 0
     elif present_before:
         state.empty_since = state.now
+        note_last_left(group)

@@ -29,6 +29,7 @@ KNOWN_QUEUES_AT_MOST = 2 * QUEUES_AT_MOST  # those that reports and offsets name
 TOPICS_AT_MOST = 1_024
 BROKERS_AT_MOST = 1_024
 CLIENTS_AT_MOST = 16_384
+OWNED_AT_MOST = 262_144  # in the reports of all clients together: broadcasting, each client owns every queue
 
 
 def too_much(group: Group, event: AnyEvent) -> Rejected | None:
@@ -51,7 +52,16 @@ def _too_many_in_round(group: Group, event: Round) -> str | None:
 
 
 def _too_many_by_report(group: Group, event: AssignmentReport) -> str | None:
-    return _too_many_in_topics(group, event.owned) or _too_many_clients(group, event)
+    return _too_many_in_topics(group, event.owned) or _too_many_clients(group, event) or _too_many_owned(group, event)
+
+
+def _too_many_owned(group: Group, event: AssignmentReport) -> str | None:
+    """Reports are counted one by one only where there might be too many."""
+    state, named = group.state, sum(len(one.queues) for one in event.owned)
+    if named * (1 + len(state.clients)) <= OWNED_AT_MOST and len(state.queues) * len(state.clients) <= OWNED_AT_MOST:
+        return None
+    others = (client for client in state.clients if client.client_id != event.client_id)
+    return _over(named + sum(len(r.owned) for client in others for r in client.reports), OWNED_AT_MOST, "owned queues")
 
 
 def _too_many_by_offsets(group: Group, event: ConsumeProgress) -> str | None:

@@ -139,6 +139,19 @@ class Group:
         hosts = self.state.topics[topic].hosts
         return [self.queue(topic, host.broker, i) for host in hosts if host.is_readable for i in range(host.read)]
 
+    def has_given_up(self, topic: Topic) -> bool:
+        """Whether no heartbeat has named the topic for so long that every subscriber would have sent several.
+
+        Without members there are no heartbeats: then the group did so before the last member left.
+        """
+        until_ts = self.state.empty_since or self.state.now
+        return 0 < topic.unsubscribed_ts <= until_ts - self.timing.unsubscribed_after_ms
+
+    def subscribed_queues(self) -> list[Queue]:
+        """Those of the topics that the group has not given up."""
+        given_up = {index for index, topic in enumerate(self.state.topics) if self.has_given_up(topic)}
+        return [queue for queue in self.state.queues if queue.topic not in given_up]
+
     def client_ids(self, indices: Iterable[int]) -> tuple[str, ...]:
         clients = self.state.clients
         return tuple(sorted(clients[index].client_id for index in indices))

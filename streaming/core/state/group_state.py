@@ -323,6 +323,8 @@ class GroupState(Packed):
     status_ts: int = 0  # when the newest group fact was emitted
     evidence_lasts_until_ts: int = 0  # no report or route is too old before; 0: that is not known since the evaluation
     consumed_unlisted_ts: int = 0  # when the group's offset was last seen to move while no broker listed a member
+    past_pauses: list[int] = field(default_factory=list)  # ms that it last had no members after runs; newest last
+    pause_counts: bool = False  # whether the present time without members follows a run in which it consumed
 
 
 def left_the_route(queue: Queue) -> bool:

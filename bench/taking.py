@@ -1,0 +1,122 @@
+"""One group that takes records of the largest size, and the longest that a record of each kind took."""
+
+import gc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
+from time import process_time  # other processes may be at work meanwhile
+
+from schemas.codec import decode_record
+from schemas.events import (
+    AnyEvent,
+    AssignmentReport,
+    BrokerAnswer,
+    NotAsked,
+    OwnedQueues,
+    Round,
+    RouteQueues,
+    Subscription,
+    TopicRoute,
+    encode_event,
+)
+from schemas.quarantine import Rejected
+from schemas.records import MAX_RECORD_BYTES
+from streaming.core.settings import Settings
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import new_state
+from streaming.core.state.packing import pack, unpack
+from streaming.core.step import take
+
+T0 = 1_790_000_000_000
+ROUND_MS = 15_000
+NAMES_IN_A_PART = 4_000
+AIM_S = 1.0
+LOOP = 5_000_000
+
+
+def plain_loop_s() -> float:
+    """What a loop of five million additions takes now: how fast the machine is while the other figures are measured."""
+    began, total = process_time(), 0
+    for number in range(LOOP):
+        total += number & 7
+    return round(process_time() - began, 3)
+
+
+class Taking:
+    """One group, and the longest that a record of each kind took."""
+
+    def __init__(self, strategy: str) -> None:
+        self.group = Group(new_state("c", "g"), Settings())
+        self.strategy = strategy
+        self.now = T0
+        self.longest_s: dict[str, float] = {}
+        self.refused = 0
+        self._seq = count()
+
+    def play(self, shape: "Callable[[Taking], Iterable[AnyEvent]]", turns: int) -> dict[str, float]:
+        gc.collect()
+        for _ in range(turns):
+            self.now += ROUND_MS
+            for event in shape(self):
+                self._take(encode_event(event))
+        began = process_time()
+        packed = pack(self.group.state)
+        Group(unpack(packed), Settings())
+        kept_s = process_time() - began
+        state = self.group.state
+        return {
+            **{f"{kind}_s": round(s, 3) for kind, s in sorted(self.longest_s.items())},
+            "aim_s": AIM_S,
+            "plain_loop_s": plain_loop_s(),
+            "pack_and_unpack_s": round(kept_s, 3),
+            "state_mb": round(len(packed) / 1e6, 1),
+            "clients": len(state.clients),
+            "queues": len(state.queues),
+            "refused": self.refused,
+        }
+
+    def _take(self, value: bytes) -> None:
+        assert len(value) <= MAX_RECORD_BYTES, len(value)
+        began = process_time()
+        (event,) = decode_record(None, value, len(value), None)
+        assert not isinstance(event, Rejected), event
+        self.refused += len(take(self.group, event))
+        took_s = process_time() - began
+        self.group.facts.clear()
+        kind = type(event).__name__
+        self.longest_s[kind] = max(took_s, self.longest_s.get(kind, 0))
+
+    def say(self, kind: type, **fields: object) -> AnyEvent:
+        named = {"cluster": "c", "group": "g", "ts": self.now, "round": self.now, "seq": next(self._seq)}
+        event: AnyEvent = kind(**{"schema": 1, **named, **fields})
+        return event
+
+    def routes(self, topics: int, brokers: int, queues: int) -> Iterator[AnyEvent]:
+        for topic in range(topics):
+            hosts = tuple(RouteQueues(f"b{n}", queues, queues, 6) for n in range(brokers))
+            yield self.say(TopicRoute, topic=f"T{topic}", brokers=hosts)
+
+    def reports(self, clients: Sequence[str], owned: dict[int, list[OwnedQueues]]) -> Iterator[AnyEvent]:
+        subscriptions = (Subscription("T0", "*"),)
+        for place, client_id in enumerate(clients):
+            yield self.say(
+                AssignmentReport, client_id=client_id, answered=True, answered_ts=self.now, start_ts=T0,
+                message_model="CLUSTERING", strategy=self.strategy, subscriptions=subscriptions,
+                owned=tuple(owned.get(place, ())),
+            )  # fmt: skip
+
+    def lists(self, clients: Sequence[str], brokers: int, asked: bool = False) -> Iterator[AnyEvent]:
+        """A round, in parts if it is long; every broker lists the same."""
+        pieces = [
+            BrokerAnswer(f"b{broker}", True, tuple(clients[at : at + NAMES_IN_A_PART]), entries=len(clients))
+            for broker in range(brokers)
+            for at in range(0, len(clients), NAMES_IN_A_PART)
+        ]
+        named = sum(len(piece.client_ids) for piece in pieces)
+        in_a_part = max(1, len(pieces) * NAMES_IN_A_PART // max(named, NAMES_IN_A_PART))
+        parts = [pieces[at : at + in_a_part] for at in range(0, len(pieces), in_a_part)]
+        not_asked = tuple(NotAsked(one, "busy") for one in clients[:1_000]) if asked else ()
+        for part, answers in enumerate(parts):
+            yield self.say(
+                Round, brokers=tuple(answers), part=part, parts=len(parts),
+                not_asked=not_asked if part == 0 else (),
+            )  # fmt: skip

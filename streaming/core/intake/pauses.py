@@ -1,0 +1,67 @@
+"""Groups that have no members for a while on purpose, as a job that runs for five minutes in each hour.
+
+This is configured (``may_be_empty``), or learned from the group's own past: it has been without members several times,
+each time for about as long, and came back. A run counts if the group consumed in it, so clients that crash as soon as
+they start teach nothing. If such a group is not back when it is due, that is told.
+"""
+
+from streaming.core.settings import Settings
+from streaming.core.state.group import Group
+
+PAUSES_KEPT = 3  # as many must be alike: an outage and the next one seldom last equally long
+ALIKE = 2  # times the shortest, at most
+LATE = 4  # a group is missed when it has been away for a quarter longer than ever before
+
+
+def note_last_left(group: Group) -> None:
+    """The last member has left. The pause that begins counts if the group consumed, and was there for long enough."""
+    state = group.state
+    since_ts = [topic.has_members_since_ts for topic in state.topics if topic.has_members_since_ts]
+    has_consumed = any(topic.is_committed for topic in state.topics)
+    is_long = bool(since_ts) and state.now - min(since_ts) >= group.timing.hold_no_members_ms
+    state.pause_counts = has_consumed and is_long
+
+
+def note_first_joined(group: Group) -> None:
+    """A member has joined a group that had none, and whose last member left at ``empty_since``.
+
+    A longer pause than ``gone_after_ms`` is not learned: such a group counts as retired.
+    """
+    state, timing = group.state, group.timing
+    pause_ms = state.now - state.empty_since
+    if state.pause_counts and timing.hold_no_members_ms <= pause_ms <= timing.gone_after_ms:
+        state.past_pauses = [*state.past_pauses, pause_ms][-PAUSES_KEPT:]
+    state.pause_counts = False
+
+
+def away_before_ms(group: Group) -> int:
+    """For how long the group has been without members at most, where it comes back by itself; 0: not known of it."""
+    pauses = group.state.past_pauses
+    is_regular = len(pauses) == PAUSES_KEPT and max(pauses) <= ALIKE * min(pauses)
+    return max(pauses) if is_regular else 0
+
+
+def missed_since_ts(group: Group) -> int:
+    """From when on the group is missed, epoch ms, so that ``hold_no_members_ms`` begins; 0: it has not become empty.
+
+    A group that is always on, or of which nothing is known, is missed as soon as its last member has left.
+    """
+    state, rule = group.state, group.rule
+    if not state.empty_since or rule.always_on:
+        return state.empty_since
+    before_ms = away_before_ms(group)
+    may_be_ms = rule.may_be_empty_ms or before_ms + before_ms // LATE
+    return state.empty_since + max(0, may_be_ms - group.timing.hold_no_members_ms)
+
+
+def expected_back_by(group: Group) -> int:
+    """Until when, epoch ms, nobody need be told that the group has no members; 0: it has not become empty."""
+    since_ts = missed_since_ts(group)
+    return since_ts and since_ts + group.timing.hold_no_members_ms
+
+
+def longest_empty_ms(settings: Settings) -> int:
+    """How long after its last member left a group may still have to be told, or its alert be ended."""
+    gone_after_ms = settings.timing.gone_after_ms
+    learned_ms = gone_after_ms + gone_after_ms // LATE
+    return gone_after_ms + max([learned_ms, *(rule.may_be_empty_ms for rule in settings.groups)])
