@@ -84,6 +84,7 @@ class SimulatedGroup:
         self.sdk_of: Callable[[str], Sdk] | None = None  # by client id, where they differ
         self.filter_of: Callable[[str], str] | None = None  # by client id, where clients write their filter differently
         self.mismatched_clients: set[str] = set()  # clients that subscribe to something else
+        self.away_ms = 0  # for how long it may have no members before anybody need be told; 0: as any other group
         self._started = 0
 
     def _broker_name(self, number: int) -> str:

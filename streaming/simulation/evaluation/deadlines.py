@@ -51,6 +51,8 @@ class Deadlines:
     def of_finding(self, kind: Kind, fault: ActiveFault) -> int:
         """Of a finding about a topic or the group."""
         due_ts = fault.from_ts + FINDING_MS[kind] + fault.fault.extra_ms
+        if kind is Kind.NO_MEMBERS:
+            return due_ts + max(0, self._group.away_ms - self._timing.hold_no_members_ms)
         if kind is not Kind.INCONSISTENT_SUBSCRIPTION:
             return due_ts
         return self._after_a_deploy(fault.from_ts, self._after_reports_of_mismatched(fault.from_ts, due_ts))

@@ -15,6 +15,7 @@ from streaming.simulation.evaluation.perturbations import (
     event_delivery,
     member_lists,
     name_servers,
+    scheduled_runs,
     subscription_order,
 )
 from streaming.simulation.evaluation.perturbations import deploys_and_crashes as deploys
@@ -43,6 +44,7 @@ class Perturbation:
     most_clients: int = MOST_CLIENTS
     may_be_listed: bool = True  # also where each client's queues are written down (CONFIG)
     share: float = 0.0
+    comes_alone: bool = False  # with no other
 
 
 PERTURBATIONS = (
@@ -76,6 +78,16 @@ PERTURBATIONS = (
         may_be_listed=False,
         share=0.1,
     ),
+    Perturbation(
+        "runs_now_and_then",
+        "runs",
+        scheduled_runs.runs_now_and_then,
+        0,
+        most_clients=40,
+        may_be_listed=False,
+        share=0.05,
+        comes_alone=True,
+    ),
 )
 
 
@@ -94,7 +106,8 @@ def draw(seed: str, shape: Shape, is_healthy: bool) -> list[Perturbation]:
         families = {one.family for one in drawn}
         left = [one for one in fitting if one.family not in families]
         drawn += random.choices(left, [one.weight for one in left])
-    return drawn + [one for one in fitting if Random(f"{seed}/{one.name}/drawn").random() < one.share]
+    drawn += [one for one in fitting if Random(f"{seed}/{one.name}/drawn").random() < one.share]
+    return [one for one in drawn if one.comes_alone] or drawn
 
 
 def fit(shape: Shape, drawn: list[Perturbation]) -> Shape:
