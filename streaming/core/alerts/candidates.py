@@ -11,6 +11,7 @@ from streaming.core.finding_kinds import ALERTING, ALERTING_OF_QUEUES, BY_OFFSET
 from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.group_findings import severity_of
 from streaming.core.findings.queue_findings import TopicFindings
+from streaming.core.intake.pauses import expected_back_by
 from streaming.core.state.group import Group
 
 
@@ -111,6 +112,12 @@ def _is_ripe(group: Group, index: int, findings: TopicFindings) -> bool:
     return group.state.now - queue.since_ts >= hold_ms and verdict.oldest_ts >= queue.evidence_ts
 
 
+def _is_group_overdue(evidence: GroupEvidence) -> bool:
+    """Not before the group is due back, where it has no members for a while on purpose."""
+    is_due = evidence.now >= expected_back_by(evidence.group)
+    return is_due and any(is_overdue(evidence, queue) for queue in evidence.group.subscribed_queues())
+
+
 def _is_overdue(group: Group, index: int, findings: TopicFindings) -> bool:
     return is_overdue(findings.evidence.of_group, group.state.queues[index])
 
@@ -130,7 +137,7 @@ def candidates_of_group(
             of_cause=None if found.cause is None else found.observed,
             queues=found.queues,
             is_ripe=group.state.now - found.since_ts >= hold_ms,
-            is_overdue=found.kind is Kind.NO_MEMBERS and any(is_overdue(evidence, q) for q in group.state.queues),
+            is_overdue=found.kind is Kind.NO_MEMBERS and _is_group_overdue(evidence),
             waits_for_deploy=found.kind is Kind.INCONSISTENT_SUBSCRIPTION and is_rolling_deploy(evidence),
             clients=found.clients,
             since_ts=found.since_ts,
