@@ -332,14 +332,22 @@ class QuarantineFact(Payload, frozen=True, kw_only=True):
     source_offset: int | None
 
 
+FAILED = "failed"  # HealthFact.status of the last words of a job that ends with an error
+
+
 class HealthFact(Payload, frozen=True, kw_only=True):
     """How evenkeel itself works, for each cluster about every 15 s. Where none comes, ``monitor_blind`` is paged.
 
-    ``status``: ok, idle (nothing arrived), late, or data_lost (Kafka dropped records before they were read). Numbers of
-    rounds, events, quarantined records and broker answers that were missing are since the health fact before, and so is
-    ``events_per_s``. ``groups``: the most groups of which one micro-batch had events. ``lag_ms``: the job's clock minus
-    the newest round's time; None: no round has come. ``batch_ms``: how long the micro-batch took. ``state_bytes``: size
-    of the job's state.
+    ``status``: ok, idle (nothing arrived), late, data_lost (Kafka dropped records before they were read), or failed
+    (the job ends with the error ``detail``). Numbers of rounds, events, quarantined records and broker answers that
+    were missing are since the health fact before, and so is ``events_per_s``. ``groups``: the most groups of which one
+    micro-batch had events. ``lag_ms``: the job's clock minus the newest round's time; None: no round has come.
+    ``batch_ms``: how long the micro-batch took that ended at ``batch_ended_ts``; ``working_ms``: for how long the next
+    one has been made, None: none is. ``state_bytes``: size of the job's state.
+
+    Of Kafka, which is asked every few seconds: ``kafka_ts``: when it last answered, and ``kafka_error``: what came
+    instead at the last question. Then ``unread`` records were beyond those that the job is done with, and since
+    ``quiet_since_ts`` no record was seen to come. None: not known, not Kafka, or an older fact.
     """
 
     fact: ClassVar[str] = "health"
@@ -356,6 +364,12 @@ class HealthFact(Payload, frozen=True, kw_only=True):
     state_bytes: int
     records_lost: int = 0
     detail: str | None = None
+    batch_ended_ts: int | None = None
+    working_ms: int | None = None
+    kafka_ts: int | None = None
+    kafka_error: str | None = None
+    unread: int | None = None
+    quiet_since_ts: int | None = None
 
 
 PAYLOADS: tuple[type[Payload], ...] = (

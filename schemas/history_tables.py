@@ -251,7 +251,12 @@ MONITOR_HEALTH = Table(
     comment="How evenkeel itself works: one row per cluster about every 15 s. A gap means that evenkeel did not watch.",
     columns=(
         CLUSTER,
-        Column("status", "STRING", "ok, idle (nothing arrived), late, or data_lost (Kafka dropped unread records)"),
+        Column(
+            "status",
+            "STRING",
+            "ok, idle (nothing arrived), late, data_lost (Kafka dropped unread records) or failed (the job ended with"
+            " an error)",
+        ),
         Column("batch_id", "BIGINT", "number of the detection job's micro-batch"),
         Column("consumer_groups", "BIGINT", "the most groups of which one micro-batch had events since the row before"),
         Column("rounds", "BIGINT", "number of collection rounds read since the row before"),
@@ -260,7 +265,15 @@ MONITOR_HEALTH = Table(
         Column("brokers_unanswered", "BIGINT", "number of broker answers that were missing in those rounds"),
         Column("lag_ms", "BIGINT", "how far the newest round is behind the job's clock, in milliseconds"),
         Column("events_per_s", "DOUBLE", "events read per second since the row before"),
-        Column("batch_ms", "BIGINT", "how long the micro-batch took, in milliseconds"),
+        Column("batch_ms", "BIGINT", "how long the newest micro-batch that has ended took, in milliseconds"),
+        Column("batch_ended_time", "TIMESTAMP", "when that ended; null: none has since the job started"),
+        Column("working_ms", "BIGINT", "for how long the next one has been made, in milliseconds; null: none is"),
+        Column("kafka_time", "TIMESTAMP", "when Kafka last said where its topic ends; null: it has not"),
+        Column("kafka_error", "STRING", "why it did not when it was asked last; null: it did"),
+        Column(
+            "unread", "BIGINT", "number of records in Kafka beyond those that the job is done with; null: not known"
+        ),
+        Column("quiet_since_time", "TIMESTAMP", "since when no record was seen to come to Kafka; null: not known"),
         Column("state_bytes", "BIGINT", "size of the job's state, in bytes"),
         Column("records_lost", "BIGINT", "number of records that Kafka dropped before they were read"),
         Column("detail", "STRING", "further explanation of the status; null: none"),

@@ -41,7 +41,8 @@ class Trouble(NamedTuple):
 class Language(Struct, frozen=True, kw_only=True):
     """``kinds``: what is wrong, with ``{queues}``; ``causes``: why; ``do`` and ``now``: of kinds that have no cause.
 
-    ``unseen``: why evenkeel does not see, some with ``{detail}``.
+    ``unseen``: why evenkeel does not see; ``seen``: what that rests on; ``trouble_text`` has the values of both.
+    ``checks``: what to check for it, where that is not the same for every trouble of its kind.
     """
 
     severities: dict[str, str]
@@ -57,6 +58,7 @@ class Language(Struct, frozen=True, kw_only=True):
 
     queues: Noun
     messages: Noun
+    records: Noun
     groups: Noun
     instances: Noun
     more_queues: Noun
@@ -70,6 +72,8 @@ class Language(Struct, frozen=True, kw_only=True):
     evidence: Sentences
     reasons: ReasonSentences
     unseen: dict[str, str]
+    seen: dict[str, str]
+    checks: dict[str, tuple[str, ...]]
     comma: str
     semicolon: str
     title: str

@@ -21,11 +21,32 @@ class OpenAlert(Struct, frozen=True):
     fact: AlertFact
 
 
+class TroubleEvidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is seen of evenkeel while it does not see, as of ``heard_ts``, when the job last wrote a health fact.
+
+    All but the first three are that fact's. ``error``: with which the job ended at ``error_ts``, or why the facts have
+    not been readable since then. Times are epoch ms; None: not known.
+    """
+
+    heard_ts: int | None = None
+    error_ts: int | None = None
+    error: str = ""
+    newest_round_ts: int | None = None
+    batch_ms: int | None = None
+    batch_ended_ts: int | None = None
+    working_ms: int | None = None
+    kafka_ts: int | None = None
+    kafka_error: str | None = None
+    unread: int | None = None
+    quiet_since_ts: int | None = None
+
+
 class MonitorTrouble(Struct, frozen=True):
     """evenkeel itself does not see: no facts arrive (``monitor_blind``), or late ones only (``monitor_late``).
 
     Or it does not see one ``group``, whose events are refused (``group_blind``). Or nothing is wrong (``test``).
     ``why`` is a key of ``Language.unseen``, whose sentence may name ``detail``; without it ``detail`` is said as it is.
+    ``evidence`` is what ``why`` rests on.
     Of a group whose events are refused, ``detail`` is a kind of reason, with ``reason_details``.
     A late job that then tells nothing, or the other way round, is one trouble: ``began_as`` and ``began_ts`` are its
     first kind and ``since_ts``, where it is of another kind now.
@@ -40,6 +61,7 @@ class MonitorTrouble(Struct, frozen=True):
     began_ts: int = 0
     why: str = ""
     reason_details: ReasonDetails | None = None
+    evidence: TroubleEvidence | None = None
 
     @property
     def began(self) -> tuple[str, int]:

@@ -4,9 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from schemas.facts import Kind
 from streaming.notices.affected import worst_first
-from streaming.notices.chinese import CHINESE
 from streaming.notices.commands import Command, inspect_command, next_command, silence_command
-from streaming.notices.english import ENGLISH
 from streaming.notices.fitting import (
     LINES_AT_MOST,
     LINES_WHEN_OVER,
@@ -19,6 +17,7 @@ from streaming.notices.fitting import (
     uncut,
 )
 from streaming.notices.language import Language
+from streaming.notices.languages import LANGUAGES
 from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert, Site, Text
 from streaming.notices.page_parts import (
     about,
@@ -35,10 +34,10 @@ from streaming.notices.page_parts import (
     waiting_line,
     what_is_wrong,
 )
-from streaming.wording.names import cut, plain
+from streaming.notices.trouble_text import trouble_sentences
+from streaming.wording.names import cut
 from streaming.wording.times import clock
 
-LANGUAGES = {"en": ENGLISH, "zh": CHINESE}
 ALERTS_AT_MOST = 3
 CAUSES_AT_MOST = 2
 TITLE_WIDTH = 200
@@ -238,22 +237,17 @@ class _Page:
             return said.over.format(age=self.words.lasting(self.now - trouble.since_ts))
         return said.title.format(since=clock(trouble.since_ts, self.now))
 
-    def _detail(self, trouble: MonitorTrouble) -> str:
-        detail = self.words.reason(trouble.detail, trouble.reason_details, lambda ts: clock(ts, self.now))
-        return self.words.unseen.get(trouble.why, "{detail}").format(detail=plain(detail))
-
     def _trouble(self, trouble: MonitorTrouble) -> Iterator[Section]:
         words, said = self.words, self.words.trouble(trouble.kind)
         cluster, group, when = self._cluster(), shown(trouble.group), self._when()
         whose = words.group_line.format(group=group, cluster=cluster, when=when) if group else None
         yield line(whose or words.cluster_only.format(cluster=cluster, when=when))
-        detail = self._detail(trouble)
-        if detail:
-            yield line(detail)
+        for sentence in list(trouble_sentences(trouble, words, self.now))[: 1 if self.is_over else None]:
+            yield line(sentence)
         if self.is_over:
             return
         yield line(said.meaning)
-        for check in said.checks:
+        for check in words.checks.get(trouble.why, said.checks):
             yield line(words.check_line.format(what=check))
         if trouble.kind == "test":
             return

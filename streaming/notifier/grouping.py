@@ -7,12 +7,12 @@ from hashlib import blake2b
 from msgspec.structs import replace
 
 from streaming.notices import OpenAlert
-from streaming.notifier.pages import Page, PageSettings, SinkView, ongoing_subjects, subject_name, subjects
+from streaming.notifier.pages import Page, PageSettings, SinkView, causes_of, ongoing_subjects, subject_name, subjects
 
 
 def update_pages(pages: Iterable[Page], view: SinkView, now: int, settings: PageSettings) -> list[Page]:
     """The open pages with the newest facts, and new pages for alerts that are in none. Ended pages are kept."""
-    current = [_with_newest_facts(page, view) for page in pages]
+    current = [_with_newest_facts(page, view, now) for page in pages]
     held = {name for page in current for name in subjects(page)}
     unassigned = [view.firing[name] for name in view.wanted if name in view.firing and name not in held]
     current, unassigned = _join_open_pages(current, unassigned, view, now, settings)
@@ -28,12 +28,14 @@ def update_pages(pages: Iterable[Page], view: SinkView, now: int, settings: Page
     return current
 
 
-def _with_newest_facts(page: Page, view: SinkView) -> Page:
+def _with_newest_facts(page: Page, view: SinkView, now: int) -> Page:
     """An alert that ended long ago keeps its last known fact."""
     if page.trouble is not None:
-        return replace(page, trouble=view.troubles.get(subject_name(page.trouble), page.trouble))
-    newest = [view.firing.get(name) or view.ended.get(name) for name in subjects(page)]
-    return replace(page, alerts=tuple(new or old for new, old in zip(newest, page.alerts, strict=True)))
+        page = replace(page, trouble=view.troubles.get(subject_name(page.trouble), page.trouble))
+    else:
+        newest = [view.firing.get(name) or view.ended.get(name) for name in subjects(page)]
+        page = replace(page, alerts=tuple(new or old for new, old in zip(newest, page.alerts, strict=True)))
+    return replace(page, causes_since={cause: page.causes_since.get(cause, now) for cause in sorted(causes_of(page))})
 
 
 def _join_open_pages(

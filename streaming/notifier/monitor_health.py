@@ -3,11 +3,15 @@
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from streaming.notices import MonitorTrouble
+from msgspec.structs import replace
+
+from streaming.notices import MonitorTrouble, TroubleEvidence
 from streaming.notifier.open_alerts import ClusterHealth, RefusedGroup
 
 FORGET_CLUSTER_MS = 7 * 86_400_000  # as the job does
 GROUP_BLIND_MS = 120_000
+KAFKA_ASKED_MS = 20_000  # the job asks it every 5 s, and gives it 10 s to answer
+LONG_BATCH_MS = 10_000  # batches take a second or two where the job keeps up
 STARTING_MS = 90_000  # Spark starts and makes its first batch: until then no trouble is reported
 
 
@@ -27,21 +31,86 @@ def watched_clusters(configured: Iterable[str], health: Mapping[str, ClusterHeal
     return sorted(recent | set(configured)) or [""]
 
 
+class FactsRead(NamedTuple):
+    """Whether the notifier can read the facts: when it last could, and why it cannot now; None: it can."""
+
+    ts: int
+    error: str | None = None
+
+
 def cluster_trouble(
-    cluster: str, health: ClusterHealth | None, now: int, limits: MonitorLimits
+    cluster: str, health: ClusterHealth | None, now: int, limits: MonitorLimits, read: FactsRead | None = None
 ) -> MonitorTrouble | None:
-    """Blind: no health fact, or none that counts a round. Late: rounds come, but old ones."""
-    if health is None:
-        return MonitorTrouble("monitor_blind", cluster, now, why="nothing_yet")
-    if now - health.health_ts > limits.blind_ms:
-        return MonitorTrouble("monitor_blind", cluster, health.health_ts, why="job_silent")
+    """Blind: no health fact, or none that counts a round. Late: rounds come, but old ones.
+
+    What is wrong is said as far as the evidence tells it apart: whether the job writes, whether it is behind what Kafka
+    holds, whether Kafka answers it, and whether anything new comes there.
+    """
+    evidence = _evidence(health)
+    if health is None or now - health.health_ts > limits.blind_ms:
+        since = health.health_ts if health is not None and health.health_ts else now
+        if read is not None and read.error is not None and now - read.ts > limits.blind_ms:
+            evidence = replace(evidence, error_ts=read.ts, error=read.error)
+            return MonitorTrouble("monitor_blind", cluster, since, why="facts_unreadable", evidence=evidence)
+        return MonitorTrouble("monitor_blind", cluster, since, why=_why_silent(health), evidence=evidence)
     if health.rounds_ts is None or now - health.rounds_ts > limits.blind_ms:
         since = health.newest_round_ts or health.rounds_ts or health.health_ts
-        return MonitorTrouble("monitor_blind", cluster, since, why="no_rounds")
+        why = _why_no_rounds(evidence, limits)
+        return MonitorTrouble("monitor_blind", cluster, since, why=why, evidence=evidence)
     if health.newest_round_ts is not None and now - health.newest_round_ts > limits.late_ms:
-        behind = (now - health.newest_round_ts) // 1000
-        return MonitorTrouble("monitor_late", cluster, health.newest_round_ts, str(behind), why="reads_old")
+        why = "sent_late" if evidence.unread == 0 and evidence.working_ms is None else "reads_old"
+        return MonitorTrouble("monitor_late", cluster, health.newest_round_ts, why=why, evidence=evidence)
     return None
+
+
+def _evidence(health: ClusterHealth | None) -> TroubleEvidence:
+    if health is None:
+        return TroubleEvidence()
+    newest = health.newest
+    seen = TroubleEvidence(
+        heard_ts=health.health_ts or None,
+        error_ts=health.failed_ts,
+        error=health.failure,
+        newest_round_ts=health.newest_round_ts,
+    )
+    if newest is None:
+        return seen
+    return replace(
+        seen,
+        batch_ms=newest.batch_ms,
+        batch_ended_ts=newest.batch_ended_ts,
+        working_ms=newest.working_ms,
+        kafka_ts=newest.kafka_ts,
+        kafka_error=newest.kafka_error,
+        unread=newest.unread,
+        quiet_since_ts=newest.quiet_since_ts,
+    )
+
+
+def _why_silent(health: ClusterHealth | None) -> str:
+    if health is not None and health.failed_ts is not None:
+        return "job_failed"
+    return "job_silent" if health is not None and health.health_ts else "nothing_yet"
+
+
+def _why_no_rounds(seen: TroubleEvidence, limits: MonitorLimits) -> str:
+    """The job writes. Has it not read the rounds, are there none in Kafka, or does Kafka not say?
+
+    Where the job's machine has no time, Kafka's answer comes too late as well. So a Kafka that does not answer is named
+    alone only if batches were short before.
+    """
+    heard_ts = seen.heard_ts or 0
+    is_slow = seen.batch_ended_ts is not None and (seen.batch_ms or 0) >= LONG_BATCH_MS
+    if seen.kafka_error is not None:
+        return "slow_or_kafka" if is_slow else "kafka_silent"
+    is_asked_now = heard_ts - (seen.kafka_ts or 0) <= KAFKA_ASKED_MS
+    if seen.unread is None or seen.quiet_since_ts is None or not is_asked_now:
+        return "job_slow" if is_slow or (seen.working_ms or 0) >= LONG_BATCH_MS else "no_rounds"
+    if seen.unread and (is_slow or (seen.working_ms or 0) >= LONG_BATCH_MS):
+        return "job_slow"
+    if seen.unread:
+        return "no_rounds"
+    return "nothing_sent" if heard_ts - seen.quiet_since_ts >= limits.blind_ms // 2 else "none_of_it_sent"
 
 
 def group_troubles(

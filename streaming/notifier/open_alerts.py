@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from schemas.facts import AlertFact, AlertState, Fact, GroupFact, HealthFact
+from schemas.facts import FAILED, AlertFact, AlertState, Fact, GroupFact, HealthFact
 from schemas.identity import group_key
 from schemas.reasons import ReasonDetails
 from streaming.notices import MonitorTrouble, OpenAlert
@@ -16,12 +17,16 @@ KEEP_ENDED_MS = 86_400_000  # a sink that was away can still be told how an inci
 class ClusterHealth(Struct, frozen=True, rename={"health_ts": "heard_ts", "rounds_ts": "covering_ts"}):
     """By the job's clock, epoch ms. ``rounds_ts``: of the newest health fact that counts a round.
 
-    In files the fields keep the names that earlier versions wrote.
+    ``newest``: that of ``health_ts``. ``failed_ts`` and ``failure``: when the job ended with which error, if it has
+    written nothing since. In files the fields keep the names that earlier versions wrote.
     """
 
     health_ts: int
     rounds_ts: int | None = None
     newest_round_ts: int | None = None
+    newest: HealthFact | None = None
+    failed_ts: int | None = None
+    failure: str = ""
 
 
 class RefusedGroup(Struct, frozen=True):
@@ -103,8 +108,12 @@ class OpenAlerts(Struct):
         known = self.health.get(fact.cluster, ClusterHealth(0))
         if fact.ts < known.health_ts:
             return
+        if payload.status == FAILED:
+            self.health[fact.cluster] = replace(known, failed_ts=fact.ts, failure=payload.detail or "")
+            return
         self.health[fact.cluster] = ClusterHealth(
             health_ts=fact.ts,
             rounds_ts=fact.ts if payload.rounds else known.rounds_ts,
             newest_round_ts=known.newest_round_ts if payload.lag_ms is None else fact.ts - payload.lag_ms,
+            newest=payload,
         )

@@ -2,6 +2,11 @@
 
 A page is compared with the alerts that fire now, not with their changes. So it does not matter how facts were cut into
 polls, or how long the notifier was away. A page keeps its key and its alerts from its start until its end was sent.
+
+It is sent again for what nobody was told of yet: it is worse than ever before, or it affects what no notice of it has
+named, or it has had another cause for a while. What was told once is not told again because it comes back, a finding
+besides on the same queues is none, and queues that leave, evidence and numbers only show when it is sent for another
+reason.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -13,7 +18,9 @@ from msgspec.structs import replace
 from schemas.facts import Severity
 from schemas.word import Word
 from streaming.notices import MonitorTrouble, Notice, OpenAlert
+from streaming.notices.affected import queue_keys
 
+MOST_DOUBLINGS = 6  # of the time between two notices of one page: an hour, where it begins with a minute
 _RANK = {severity.value: rank for rank, severity in enumerate(Severity)}  # critical first
 
 
@@ -29,8 +36,9 @@ class SendReason(Word):
 class PageSettings(NamedTuple):
     """``wait_ms`` after an alert fires, its page waits for others of the same group and cause.
 
-    More than ``storm_groups`` groups of one cluster within ``storm_ms`` share one page. A page that grows is sent again
-    at most every ``update_ms``; all pages are sent again every ``resend_ms``, if that is given.
+    More than ``storm_groups`` groups of one cluster within ``storm_ms`` share one page. A page that has changed is sent
+    again after ``update_ms`` at the earliest, then after twice that, and so on; another cause must have held for
+    ``update_ms``. A page that gets worse is sent at once. All are sent again every ``resend_ms``, if that is given.
     """
 
     wait_ms: int = 10_000
@@ -41,18 +49,26 @@ class PageSettings(NamedTuple):
 
 
 class LastSent(Struct, frozen=True):
-    """What a sink was last sent of a page, and when. ``trouble``: the kind of evenkeel's own trouble, if it is one."""
+    """What a sink was sent of a page, and when last. ``trouble``: the kind of evenkeel's own trouble, if it is one.
+
+    ``severity``: the worst that it was sent; ``affected`` and ``causes``: all that it was told of; ``updates``: how
+    often it was sent again because of a change. None: written by an older evenkeel, which did not keep it.
+    """
 
     at: int
     subjects: tuple[str, ...]
     severity: str
     trouble: str = ""
+    affected: frozenset[str] | None = None
+    causes: frozenset[str] | None = None
+    updates: int = 0
 
 
 class Page(Struct, frozen=True, kw_only=True):
     """``group`` is None for a storm and for evenkeel's own trouble; ``joined_ts``: when the last alert joined it.
 
-    ``tried``: it may have reached the sink, so its end is sent in any case.
+    ``tried``: it may have reached the sink, so its end is sent in any case. ``causes_since``: since when its alerts, or
+    the trouble, have had each of the causes that they have now.
     """
 
     key: str
@@ -65,6 +81,7 @@ class Page(Struct, frozen=True, kw_only=True):
     joined_ts: int
     tried: bool = False
     sent: LastSent | None = None
+    causes_since: dict[str, int] = {}
 
 
 class SinkView(NamedTuple):
@@ -118,11 +135,41 @@ def due_notices(pages: Iterable[Page], view: SinkView, now: int, settings: PageS
         if why is not None:
             notice = notice_of(page, view)
             trying = replace(page, tried=True)
-            kind = notice.trouble.kind if notice.trouble is not None else ""
-            sent = LastSent(now, ongoing_subjects(page, view), notice.severity, kind)
-            after = None if why is SendReason.ENDED else replace(trying, sent=sent)
+            after = None if why is SendReason.ENDED else replace(trying, sent=_sent(page, view, notice, why, now))
             found.append(DueNotice(why, notice, trying, after))
     return sorted(found, key=lambda one: (one.notice.trouble is None, _RANK[one.notice.severity], one.notice.since_ts))
+
+
+def _sent(page: Page, view: SinkView, notice: Notice, why: SendReason, now: int) -> LastSent:
+    """What the sink knows of the page once it has taken the notice."""
+    before = page.sent or LastSent(now, (), notice.severity)
+    return LastSent(
+        at=now,
+        subjects=ongoing_subjects(page, view),
+        severity=min(before.severity, notice.severity, key=_RANK.__getitem__),
+        trouble=notice.trouble.kind if notice.trouble is not None else "",
+        affected=(before.affected or frozenset()) | affected(notice.alerts),
+        causes=(before.causes or frozenset()) | causes_of(notice),
+        updates=before.updates + (why is SendReason.CHANGED),
+    )
+
+
+def affected(alerts: Iterable[OpenAlert]) -> frozenset[str]:
+    """What alerts are about: each queue, and of an alert that names none its kind."""
+    return frozenset(name for alert in alerts for name in _affected(alert))
+
+
+def _affected(alert: OpenAlert) -> Iterable[str]:
+    if not alert.fact.queues:
+        return ("\n".join((alert.cluster, alert.group, alert.topic or "", alert.fact.kind)),)
+    return ("\n".join(map(str, key)) for key in queue_keys(alert))
+
+
+def causes_of(it: Notice | Page) -> frozenset[str]:
+    """Why the alerts fire, or why evenkeel does not see."""
+    if it.trouble is not None:
+        return frozenset({it.trouble.why} - {""})
+    return frozenset(alert.fact.cause for alert in it.alerts if alert.fact.cause)
 
 
 def ended_unsent(page: Page, view: SinkView) -> bool:
@@ -172,10 +219,23 @@ def _why(page: Page, view: SinkView, now: int, settings: PageSettings) -> SendRe
         return SendReason.CHANGED
     if wanted and page.trouble is not None and trouble_changed(page.trouble, page.sent, now, settings):
         return SendReason.CHANGED
-    if set(wanted) - set(page.sent.subjects) and now - page.sent.at >= settings.update_ms:
+    is_time = now - page.sent.at >= settings.update_ms << min(page.sent.updates, MOST_DOUBLINGS)
+    if is_time and _tells_more(page, page.sent, view, wanted, now, settings):
         return SendReason.CHANGED
     is_old = settings.resend_ms is not None and now - page.sent.at >= settings.resend_ms
     return SendReason.REPEATED if is_old else None
+
+
+def _tells_more(
+    page: Page, sent: LastSent, view: SinkView, wanted: Iterable[str], now: int, settings: PageSettings
+) -> bool:
+    """Whether what is wanted names something that no notice of the page has named."""
+    alerts = [view.firing[name] for name in wanted if name in view.firing]
+    if sent.affected is None or sent.causes is None:  # of an older evenkeel: what it told is not known any more
+        return bool({subject_name(alert) for alert in alerts} - set(sent.subjects))
+    present = {page.trouble.why} if page.trouble is not None and wanted else {alert.fact.cause for alert in alerts}
+    held = {cause for cause, since in page.causes_since.items() if now - since >= settings.update_ms}
+    return bool(affected(alerts) - sent.affected) or bool((held & present) - sent.causes)
 
 
 def trouble_changed(trouble: MonitorTrouble, sent: LastSent, now: int, settings: PageSettings) -> bool:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from streaming.notices import MonitorTrouble, OpenAlert
 from streaming.notifier.monitor_health import (
+    FactsRead,
     MonitorLimits,
     cluster_trouble,
     group_troubles,
@@ -35,15 +36,18 @@ def current_state(
     limits: MonitorLimits,
     started_ts: int,
     now: int,
+    read: FactsRead | None = None,
 ) -> CurrentState:
     """``configured``: clusters of which health facts must come; ``started_ts``: when this notifier started, epoch ms.
 
-    A trouble that was there before keeps its start. A late job that becomes blind, or a blind one that becomes late, is
-    still the same trouble: nobody may be told in between that all is well.
+    A trouble that was there before keeps its start, and says what is seen of it now. A late job that becomes blind, or
+    a blind one that becomes late, is still the same trouble: nobody may be told in between that all is well.
     """
     health = known.health
     clusters = {*watched_clusters(configured, health, now), *(alert.cluster for alert in known.alerts.values())}
-    found = [trouble for name in sorted(clusters) if (trouble := cluster_trouble(name, health.get(name), now, limits))]
+    found = [
+        trouble for name in sorted(clusters) if (trouble := cluster_trouble(name, health.get(name), now, limits, read))
+    ]
     unseen = {trouble.cluster for trouble in found}
     reported_groups = {(trouble.cluster, trouble.group) for trouble in known.troubles if trouble.group}
     found += group_troubles(known.refused.values(), unseen, reported_groups, now)
@@ -54,8 +58,11 @@ def current_state(
         is_reported = may_be_reported(trouble, started_ts, now)
         if earlier is None:
             troubles += [trouble] if is_reported else []
-        elif trouble.kind == earlier.kind or not is_reported:
+        elif not is_reported:
             troubles.append(earlier)
+        elif trouble.kind == earlier.kind:
+            began_as, began_ts = earlier.began_as, earlier.began_ts
+            troubles.append(replace(trouble, since_ts=earlier.since_ts, began_as=began_as, began_ts=began_ts))
         else:
             began_as, began_ts = earlier.began
             troubles.append(replace(trouble, began_as=began_as, began_ts=began_ts))

@@ -8,12 +8,11 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import NamedTuple
 
-from streaming.notices import Notice, Site, Text, write
-from streaming.notices.reasons_english import reason_in_english
+from streaming.notices import Notice, Site, Text, trouble_said, write
 from streaming.notifier.exposed import NotifierCounts, NotifierStatus
 from streaming.notifier.facts_follower import FactsFollower
 from streaming.notifier.heartbeat import Heartbeat
-from streaming.notifier.monitor_health import STARTING_MS, MonitorLimits
+from streaming.notifier.monitor_health import STARTING_MS, FactsRead, MonitorLimits
 from streaming.notifier.notifications_table import Delivery, NotificationsTable
 from streaming.notifier.pages import PageSettings
 from streaming.notifier.retries import RetryPolicy
@@ -24,7 +23,6 @@ from streaming.notifier.sink_worker import SinkWorker, WorkerSettings
 from streaming.notifier.state_files import POSITION, Position, StateInUse, load, locked_folder, private_folder, save
 from streaming.sinks import Sink
 from streaming.wall_clock import now_ms
-from streaming.wording.times import moment
 
 log = logging.getLogger(__name__)
 
@@ -121,6 +119,7 @@ class _Notifier:
         self._started_ts = settings.now_ms()
         self._state: CurrentState | None = None
         self._unsaved: str | None = None
+        self._read_error: str | None = None
         self._read_ts = self._saved_ts = self._logged_ts = 0
         self._has_changed = False
         self._lock = Lock()
@@ -154,10 +153,12 @@ class _Notifier:
         with self._lock:
             self._position.open_alerts.forget(now)
             known = self._position.open_alerts.copy()
-        state = current_state(known, self._silences.all(), settings.clusters, settings.limits, self._started_ts, now)
-        for trouble in set(state.troubles) - set(known.troubles):
-            detail = reason_in_english(trouble.detail, trouble.reason_details, moment)
-            log.error("%s %s: %s", trouble.kind, trouble.cluster, detail)
+        silences, read = self._silences.all(), FactsRead(self._read_ts or self._started_ts, self._read_error)
+        state = current_state(known, silences, settings.clusters, settings.limits, self._started_ts, now, read)
+        before = {(one.kind, one.cluster, one.group, one.why) for one in known.troubles}
+        for trouble in state.troubles:
+            if (trouble.kind, trouble.cluster, trouble.group, trouble.why) not in before:
+                log.error("%s %s: %s", trouble.kind, trouble.cluster, trouble_said(trouble, "en", now))
         with self._lock:
             self._has_changed |= state.troubles != known.troubles
             self._position.open_alerts.troubles = state.troubles
@@ -187,8 +188,10 @@ class _Notifier:
             began = time.thread_time()
             try:
                 self._read_new_facts()
+                self._read_error = None
             except Exception as error:
                 now = self._settings.now_ms()
+                self._read_error = str(error).split("\n", 1)[0] or type(error).__name__
                 if now - self._logged_ts >= REMIND_MS:
                     self._logged_ts = now
                     log.error("the facts cannot be read: %s", str(error).split("\n", 1)[0])

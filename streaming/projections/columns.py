@@ -219,7 +219,9 @@ SOURCES: dict[str, Source] = {
         (HealthFact,),
         _fields("health", "status", "batch_id", "rounds", "events", "quarantined", "brokers_unanswered", "lag_ms")
         | _fields("health", "events_per_s", "batch_ms", "state_bytes", "records_lost", "detail")
-        | _fields("health", consumer_groups="groups"),
+        | _fields("health", "working_ms", "kafka_error", "unread", consumer_groups="groups")
+        | _times("health", batch_ended_time="batch_ended_ts", kafka_time="kafka_ts")
+        | _times("health", quiet_since_time="quiet_since_ts"),
     ),
     "monitor_faults": Source(
         (EvaluationFailedFact, EventsLostFact),

@@ -13,8 +13,9 @@ from pyspark.sql import functions as F
 from schemas.facts import Fact
 from streaming.spark.checkpoint import Checkpoint
 from streaming.spark.facts import ROWS_PER_FILE, CommitNote, FactsTable, rows_of
-from streaming.spark.health import BatchSummary, Health
+from streaming.spark.health import BatchSummary, Health, Sight
 from streaming.spark.job_counts import JobCounts
+from streaming.spark.kafka_watch import KafkaWatch
 from streaming.spark.lost_records import Loss, LossFinder
 from streaming.spark.operator_output import FACT, REPORT, ShardReport
 from streaming.spark.session import DETECTION_POOL, scheduler_pool
@@ -27,7 +28,8 @@ HEARTBEAT_PATIENCE_MS = 1_000  # a batch that comes a little late carries the he
 class Batches:
     """Writes batches, and health facts while there are none. ``losses``: None where the source can't lose records.
 
-    ``appended``: the newest batch whose facts are there already, though it may not be committed.
+    ``appended``: the newest batch whose facts are there already, though it may not be committed. ``kafka``: what Kafka
+    says of the topic's end, None where the source is not Kafka.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Batches:
         appended: int,
         now_ms: Callable[[], int],
         counts: JobCounts,
+        kafka: KafkaWatch | None = None,
     ) -> None:
         self._counts = counts
         self._table = table
@@ -49,7 +52,8 @@ class Batches:
         self._now_ms = now_ms
         self._identity = checkpoint.identity.identity
         self._done = checkpoint.done()
-        self._working = False
+        self._began_ts: int | None = None
+        self._kafka = kafka
         self._took_ms = 0
         self._is_report, self._is_fact = F.col("kind") == REPORT, F.col("kind") == FACT
 
@@ -57,7 +61,7 @@ class Batches:
         """For ``foreachBatch``. The reports are collected in any case: where nothing is appended, nothing else would
         compute the batch, but the state must go on to the next version all the same."""
         began = time.monotonic()
-        self._working = True
+        self._began_ts = self._now_ms()
         batch.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             found = batch.where(self._is_report).select("payload").collect()
@@ -68,10 +72,11 @@ class Batches:
             self._append(batch, batch_id, sum(report.facts for report in reports))
         finally:
             batch.unpersist()
-            self._working = False
+            self._began_ts = None
             took_s = time.monotonic() - began
             self._took_ms = round(took_s * 1000)
             self._counts.ended(took_s, self._now_ms())
+            self._health.ended(self._took_ms, self._now_ms())
         self._done = batch_id
 
     def report_loss_at_start(self, spark: SparkSession) -> None:
@@ -81,14 +86,14 @@ class Batches:
             loss = self._losses.at_start(position)
             self._health.add_loss(loss)
             self._counts.lost(loss.records)
-            facts = self._health.facts(self._now_ms())
+            facts = self._health.facts(self._now_ms(), self._sight())
             if facts:
                 once = (f"{self._identity}-start", self._checkpoint.next_batch())
                 self._table.append(rows_of(spark, facts), self._note(self._done), once=once)
 
     def beat(self, spark: SparkSession) -> None:
         """A health fact of its own, if no batch has brought one in time."""
-        facts = self._health.facts(self._now_ms(), HEARTBEAT_PATIENCE_MS, self._working)
+        facts = self._health.facts(self._now_ms(), self._sight(), HEARTBEAT_PATIENCE_MS)
         if facts:
             self._table.append(rows_of(spark, facts), self._note(self._done))
             self._counts.appended(self._now_ms())
@@ -96,7 +101,7 @@ class Batches:
     def _append(self, batch: DataFrame, batch_id: int, count: int) -> None:
         if batch_id <= self._appended:  # it was cut short between append and commit
             return
-        health: list[Fact] = self._health.facts(self._now_ms())
+        health: list[Fact] = self._health.facts(self._now_ms(), self._sight())
         if not count and not health:
             return
         rows = batch.where(self._is_fact)
@@ -110,6 +115,13 @@ class Batches:
             return Loss()
         start, end = self._checkpoint.end_offsets(batch_id - 1), self._checkpoint.end_offsets(batch_id)
         return self._losses.in_batch(start, end, [one for report in reports for one in report.read])
+
+    def _sight(self) -> Sight:
+        began_ts = self._began_ts  # the batches' thread may change it meanwhile
+        working_ms = None if began_ts is None else max(0, self._now_ms() - began_ts)
+        if self._kafka is None:
+            return Sight(working_ms)
+        return Sight(working_ms, self._kafka.seen, self._kafka.seen.unread(self._checkpoint.end_offsets(self._done)))
 
     def _note(self, batch_id: int) -> CommitNote:
         offsets = self._checkpoint.end_offsets(batch_id)

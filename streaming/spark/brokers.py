@@ -49,6 +49,19 @@ class Brokers:
             first = consumer.beginningOffsets(wanted)
             return {(str(one.topic()), int(one.partition())): int(first.get(one)) for one in wanted}
 
+    def ends(self, within_s: float) -> dict[tuple[str, int], int]:
+        """The offset after the newest record of each partition of the topic.
+
+        Raises AwayError where no answer comes in time.
+        """
+        within = self._jvm.java.time.Duration.ofMillis(round(within_s * 1000))
+        with self._consumer() as consumer:
+            wanted = self._jvm.java.util.ArrayList()
+            for found in consumer.partitionsFor(self._source.topic, within):
+                wanted.add(self._jvm.org.apache.kafka.common.TopicPartition(self._source.topic, found.partition()))
+            ends = consumer.endOffsets(wanted, within)
+            return {(str(one.topic()), int(one.partition())): int(ends.get(one)) for one in wanted}
+
     @contextmanager
     def _consumer(self) -> Iterator[Any]:
         properties = self._jvm.java.util.Properties()

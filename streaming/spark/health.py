@@ -4,14 +4,27 @@ from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import NamedTuple
 
-from schemas.facts import Fact, HealthFact
+from schemas.facts import FAILED, Fact, HealthFact
 from streaming.core.shard import ClusterCounts
+from streaming.spark.kafka_watch import KafkaSeen
 from streaming.spark.lost_records import Loss
 from streaming.spark.operator_output import ShardReport
 
 LATE_MS = 60_000
 FORGET_CLUSTER_MS = 7 * 86_400_000
 NOBODY = ""  # the cluster of a health fact while no cluster is known
+
+
+class Sight(NamedTuple):
+    """What is known of the job's own work beside its batches, at one moment.
+
+    ``working_ms``: for how long a batch has been made, None: none is; ``unread``: records in Kafka that it is not done
+    with, None: not known.
+    """
+
+    working_ms: int | None = None
+    kafka: KafkaSeen = KafkaSeen()
+    unread: int | None = None
 
 
 class BatchSummary(NamedTuple):
@@ -37,6 +50,7 @@ class Health:
         self._sums: dict[str, ClusterCounts] = {}
         self._state_bytes: dict[int, int] = {}
         self._batch_id, self._batch_ms = -1, 0
+        self._batch_ended_ts: int | None = None
         self._loss = Loss()
         self._lock = Lock()
 
@@ -49,16 +63,21 @@ class Health:
                     self._take(counts)
         self.add_loss(account.loss)
 
+    def ended(self, took_ms: int, now_ms: int) -> None:
+        """A batch has ended."""
+        with self._lock:
+            self._batch_ms, self._batch_ended_ts = took_ms, now_ms
+
     def add_loss(self, loss: Loss) -> None:
         if loss.records:
             with self._lock:
                 details = [detail for detail in (self._loss.detail, loss.detail) if detail]
                 self._loss = Loss(self._loss.records + loss.records, "; ".join(details))
 
-    def facts(self, now_ms: int, patience_ms: float = 0, working: bool = True) -> list[Fact]:
-        """What is due: nothing before the time, but for a loss.
+    def facts(self, now_ms: int, sight: Sight, patience_ms: float = 0) -> list[Fact]:
+        """What is due: nothing before the time, but for a loss. ``patience_ms``: how long past the time to wait.
 
-        ``patience_ms``: how long past the time to wait; ``working``: a batch is being made, so that a lag is lateness.
+        While a batch is being made a lag is lateness.
         """
         with self._lock:
             due = self._every_ms is not None and now_ms >= self._written_ms + self._every_ms + patience_ms
@@ -67,7 +86,7 @@ class Health:
             self._forget(now_ms)
             self._seq = max(now_ms, self._seq + 1)
             found = [
-                Fact(self._seq, name, "", None, now_ms, self._fact(name, now_ms, working))
+                Fact(self._seq, name, "", None, now_ms, self._fact(name, now_ms, sight))
                 for name in self.newest or (NOBODY,)
             ]
             self._written_ms, self._sums, self._loss = now_ms, {}, Loss()
@@ -87,13 +106,13 @@ class Health:
         for name in gone:
             del self.newest[name]
 
-    def _fact(self, cluster: str, now_ms: int, working: bool) -> HealthFact:
+    def _fact(self, cluster: str, now_ms: int, sight: Sight) -> HealthFact:
         total = self._sums.get(cluster) or ClusterCounts(cluster)
         newest = self.newest.get(cluster) or None
         lag_ms = None if newest is None else now_ms - newest
         seconds = max(1.0, (now_ms - self._written_ms) / 1000)
         return HealthFact(
-            status=self._status(total, lag_ms, working),
+            status=self._status(total, lag_ms, sight.working_ms is not None),
             batch_id=self._batch_id,
             groups=total.groups,
             rounds=total.rounds,
@@ -106,6 +125,12 @@ class Health:
             state_bytes=sum(self._state_bytes.values()),
             records_lost=self._loss.records,
             detail=self._loss.detail,
+            batch_ended_ts=self._batch_ended_ts,
+            working_ms=sight.working_ms,
+            kafka_ts=sight.kafka.answered_ts,
+            kafka_error=sight.kafka.error,
+            unread=sight.unread,
+            quiet_since_ts=sight.kafka.quiet_since_ts,
         )
 
     def _status(self, total: ClusterCounts, lag_ms: int | None, working: bool) -> str:
@@ -114,6 +139,28 @@ class Health:
         if not total.events and (lag_ms is None or not working):
             return "idle"  # also while the first batch is being made: nothing is known to be well yet
         return "late" if lag_ms is not None and lag_ms > LATE_MS else "ok"
+
+
+def failure_facts(newest: Mapping[str, int], error: str, now_ms: int) -> list[Fact]:
+    """The job's last words, where it ends with an error. ``newest``: each known cluster's newest round."""
+    return [Fact(now_ms, name, "", None, now_ms, _failure(ts, error, now_ms)) for name, ts in newest.items()]
+
+
+def _failure(newest_ts: int, error: str, now_ms: int) -> HealthFact:
+    return HealthFact(
+        status=FAILED,
+        batch_id=-1,
+        groups=0,
+        rounds=0,
+        events=0,
+        quarantined=0,
+        brokers_unanswered=0,
+        lag_ms=now_ms - newest_ts if newest_ts else None,
+        events_per_s=0.0,
+        batch_ms=0,
+        state_bytes=0,
+        detail=error,
+    )
 
 
 def counts_by_cluster(reports: Iterable[ShardReport]) -> Iterable[ClusterCounts]:

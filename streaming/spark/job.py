@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Event
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -18,10 +19,11 @@ from streaming.errors import MonitorError
 from streaming.spark.batches import Batches, start_heartbeat
 from streaming.spark.brokers import Brokers
 from streaming.spark.checkpoint import SEED_FOLDER, Checkpoint, open_checkpoint
-from streaming.spark.facts import FactsTable
+from streaming.spark.facts import FactsTable, rows_of
 from streaming.spark.failure import explained, root_of
-from streaming.spark.health import Health
+from streaming.spark.health import Health, failure_facts
 from streaming.spark.job_counts import JobCounts
+from streaming.spark.kafka_watch import ANSWER_WITHIN_S, KafkaWatch
 from streaming.spark.lost_records import LossFinder
 from streaming.spark.operator import STATE_SCHEMA, shard_operator
 from streaming.spark.operator_output import OUTPUT_SCHEMA
@@ -81,12 +83,14 @@ def run(
     counts: JobCounts | None = None,
 ) -> None:
     """Run until ``stop`` is set. ``counts`` follows the batches. Raises MonitorError when the query fails."""
-    with _detection(spark, plan, counts or JobCounts()) as job:
+    with _last_words(spark, plan), _detection(spark, plan, counts or JobCounts()) as job:
         if stop.is_set():
             return
         interval = f"{round(plan.trigger_seconds * 1000)} milliseconds"
         query = job.writer(plan.settings).trigger(processingTime=interval).start()
         heartbeat = start_heartbeat(spark, job.batches, stop)
+        if job.kafka is not None:
+            job.kafka.start(stop)
         started()
         try:
             _watch(query, stop)
@@ -104,8 +108,11 @@ def run_to_end(spark: SparkSession, plan: Plan) -> None:
 class _Job:
     """A plan and its checkpoint, ready for queries."""
 
-    def __init__(self, spark: SparkSession, plan: Plan, checkpoint: Checkpoint, batches: Batches) -> None:
+    def __init__(
+        self, spark: SparkSession, plan: Plan, checkpoint: Checkpoint, batches: Batches, kafka: KafkaWatch | None
+    ) -> None:
         self.batches = batches
+        self.kafka = kafka
         self.checkpoint = checkpoint
         self._rows = _keyed(spark, plan, checkpoint)
 
@@ -154,10 +161,34 @@ def _prepare(spark: SparkSession, plan: Plan, counts: JobCounts) -> _Job:
     notes = table.notes()
     appended = max((n.batch_id for n in notes if n.identity == checkpoint.identity.identity), default=-1)
     health = Health(plan.health_seconds, notes[0].newest if notes else {}, now_ms())
-    losses = LossFinder(Brokers(spark, plan.source).earliest) if isinstance(plan.source, KafkaSource) else None
-    batches = Batches(table, checkpoint, health, losses, appended, now_ms, counts)
+    brokers = Brokers(spark, plan.source) if isinstance(plan.source, KafkaSource) else None
+    losses = None if brokers is None else LossFinder(brokers.earliest)
+    kafka = None if brokers is None else KafkaWatch(partial(brokers.ends, ANSWER_WITHIN_S), now_ms)
+    batches = Batches(table, checkpoint, health, losses, appended, now_ms, counts, kafka)
     batches.report_loss_at_start(spark)
-    return _Job(spark, plan, checkpoint, batches)
+    return _Job(spark, plan, checkpoint, batches, kafka)
+
+
+@contextmanager
+def _last_words(spark: SparkSession, plan: Plan) -> Iterator[None]:
+    """A job that ends with an error says so in the facts: without that nobody could tell it from one that is killed."""
+    try:
+        yield
+    except MonitorError as error:
+        if plan.health_seconds is not None:
+            _tell_failure(spark, plan, str(error).split("\n", 1)[0])
+        raise
+
+
+def _tell_failure(spark: SparkSession, plan: Plan, error: str) -> None:
+    try:
+        table = FactsTable(spark, plan.tables)
+        notes = table.notes()
+        if notes:
+            with scheduler_pool(spark, DETECTION_POOL):
+                table.append(rows_of(spark, failure_facts(notes[0].newest, error, now_ms())), notes[0])
+    except Exception as failure:  # Java may be gone, or the tables away: then their own silence must do
+        log.debug("the facts cannot say that the job has failed: %s", failure)
 
 
 def _keyed(spark: SparkSession, plan: Plan, checkpoint: Checkpoint) -> DataFrame:

@@ -26,7 +26,7 @@ class LossFinder:
 
     def at_start(self, position: Offsets) -> Loss:
         """What is gone already when the next record to be read is at ``position``."""
-        wanted = {partition: offset for partition, offset in _flat(position).items() if offset >= 0}
+        wanted = {partition: offset for partition, offset in flat(position).items() if offset >= 0}
         first = self._earliest(wanted)
         self._reported = {
             partition: first[partition] for partition in wanted if first.get(partition, 0) > wanted[partition]
@@ -40,7 +40,7 @@ class LossFinder:
         where Kafka's first record has moved past the batch's start were records dropped. A partition that goes
         backwards belongs to a topic that was deleted and made again: what it held is gone.
         """
-        begins, ends, read = _flat(start), _flat(end), _records(ranges)
+        begins, ends, read = flat(start), flat(end), _records(ranges)
         begin = {partition: max(begins.get(partition, 0), self._reported.get(partition, 0)) for partition in ends}
         missing = {partition: ends[partition] - begin[partition] - read.get(partition, 0) for partition in ends}
         suspects = [partition for partition, records in missing.items() if records > 0]
@@ -70,5 +70,6 @@ def _records(ranges: Iterable[OffsetRange]) -> dict[Partition, int]:
     return read
 
 
-def _flat(offsets: Offsets) -> dict[Partition, int]:
+def flat(offsets: Offsets) -> dict[Partition, int]:
+    """By partition."""
     return {(topic, int(number)): offset for topic, numbers in offsets.items() for number, offset in numbers.items()}

@@ -43,6 +43,15 @@ class Told:
     def blind(self) -> set[str]:
         return {cluster for kind, cluster in self.open() if kind == "monitor_blind"}
 
+    def why(self, cluster: str) -> tuple[str, str]:
+        """What the newest notice of a cluster's trouble names as its reason, and its text."""
+        said = [said for said in self.notices() if said["trouble"] and said["cluster"] == cluster]
+        return said[-1]["trouble"]["why"], said[-1]["body"]
+
+    def newest_why(self) -> set[str]:
+        """What is named of each trouble that is open."""
+        return {self.why(cluster)[0] for _, cluster in self.open()}
+
     def of_group(self, group: str) -> list[tuple[str, str]]:
         """(status, key) of what was told of a group."""
         return [(said["status"], said["key"]) for said in self.notices() if said["groups"] == [group]]

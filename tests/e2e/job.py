@@ -146,6 +146,10 @@ class Job:
         (pid,) = [pid for pid in processes(self._process.pid) if psutil.Process(pid).name() == "java"]
         return pid
 
+    def workers(self) -> list[int]:
+        """The process ids of the Python workers of its JVM."""
+        return [child.pid for child in psutil.Process(self.java()).children(recursive=True) if "python" in child.name()]
+
     def is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 

@@ -1,8 +1,10 @@
 """Silence is not health: whatever stops on the way from RocketMQ to a page, somebody is told within a minute."""
 
+import os
+import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
 
@@ -83,6 +85,20 @@ def job(broker: LoopbackKafka, tmp_path: Path) -> Iterator[Job]:
     job.close()
 
 
+@contextmanager
+def starved(job: Job) -> Iterator[None]:
+    """Its Python workers get no processor, as on a machine that is busy with something else: the batch takes long."""
+    workers = job.workers()
+    for pid in workers:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in workers:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+
 def test_whatever_stops_is_told_within_a_minute(broker: LoopbackKafka, job: Job, tmp_path: Path) -> None:
     """The collector pauses while Kafka is down: kafka-python leaves sockets open whenever it fails to connect."""
     with Server() as server:
@@ -96,12 +112,25 @@ def test_whatever_stops_is_told_within_a_minute(broker: LoopbackKafka, job: Job,
             with Collector(broker.bootstrap_servers) as collector:
                 collector.covers.remove("c3")
                 until(lambda: told.blind() == {"c3"}, STARTING_S + WITHIN_S, "one dead cluster of five is told")
+                assert told.why("c3")[0] == "none_of_it_sent"
                 collector.covers.clear()
                 until(lambda: told.blind() == set(CLUSTERS), WITHIN_S, "the collector's end is told")
+                assert {told.why(cluster)[0] for cluster in CLUSTERS if cluster != "c3"} == {"nothing_sent"}
                 collector.covers.update(CLUSTERS)
+                until(lambda: not told.open(), PATIENCE_S, "all is well again")
+                with starved(job):
+                    until(lambda: told.blind() == set(CLUSTERS), WITHIN_S, "that the job is too slow is told")
+                    whys = {told.why(cluster) for cluster in CLUSTERS}
+                    assert {why for why, _ in whys} == {"job_slow"}
+                    assert all("it had worked on the present batch for" in body for _, body in whys)
+                    assert all("waited for it in Kafka" in body for _, body in whys)
                 until(lambda: not told.open(), PATIENCE_S, "all is well again")
             broker.stop()
             until(lambda: told.blind() == set(CLUSTERS), WITHIN_S, "Kafka's end is told")
+            for cluster in CLUSTERS:
+                why, body = told.why(cluster)
+                assert why == "kafka_silent", body
+                assert "Kafka has not answered it since" in body
             broker.start()
             if not job.is_running():
                 job.start()
@@ -109,6 +138,11 @@ def test_whatever_stops_is_told_within_a_minute(broker: LoopbackKafka, job: Job,
                 until(lambda: not told.open(), PATIENCE_S, "all is well again")
                 job.kill()
                 until(lambda: told.blind() == set(CLUSTERS), WITHIN_S, "the job's end is told")
+                assert {told.why(cluster)[0] for cluster in CLUSTERS} == {"job_silent"}
+            broker.stop()
+            job.start()
+            until(lambda: not job.is_running(), PATIENCE_S, "a job that Kafka does not answer has ended")
+            until(lambda: told.newest_why() == {"job_failed"}, PATIENCE_S, "its error is told")
         finally:
             notifier.terminate()
             assert notifier.wait(PATIENCE_S) == 0

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from schemas import observed as o
 from schemas.facts import AlertChange, AlertClient, AlertFact, AlertQueue, Severity
 from schemas.reasons import ReasonDetails
-from streaming.notices import MonitorTrouble, Notice, OpenAlert
+from streaming.notices import MonitorTrouble, Notice, OpenAlert, TroubleEvidence
 
 SINCE = 1_763_744_283_000  # 2025-11-21 16:58:03 UTC
 NOW = SINCE + 300_000
@@ -264,8 +264,12 @@ def _lives() -> dict[str, Notice]:
               changes=(AlertChange(SINCE - 9_000, "broker_lost", "broker-b"),))
         for n in range(37)
     ]  # fmt: skip
-    blind = MonitorTrouble("monitor_blind", "prod", SINCE, why="job_silent")
-    late = MonitorTrouble("monitor_late", "prod", SINCE, "140", why="reads_old")
+    seen = TroubleEvidence(
+        heard_ts=NOW - 5_000, newest_round_ts=NOW - 145_000, batch_ms=31_000, batch_ended_ts=NOW - 30_000,
+        working_ms=25_000, kafka_ts=NOW - 6_000, unread=480, quiet_since_ts=NOW - 6_000,
+    )  # fmt: skip
+    blind = MonitorTrouble("monitor_blind", "prod", SINCE, why="job_slow", evidence=seen)
+    late = MonitorTrouble("monitor_late", "prod", SINCE, why="reads_old", evidence=seen)
     why_refused = ReasonDetails(refused_as="too_long", error="131073 bytes; the limit is 131072")
     refused = MonitorTrouble(
         "group_blind", "prod", SINCE, "EVENTS_REFUSED", "orders", why="events_refused", reason_details=why_refused

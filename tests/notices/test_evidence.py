@@ -14,7 +14,7 @@ from streaming.notices.evidence import Sentences, evidence_of, said
 from streaming.notices.evidence_chinese import CHINESE_EVIDENCE
 from streaming.notices.evidence_english import ENGLISH_EVIDENCE
 from streaming.notices.language import Language
-from streaming.notices.page_text import LANGUAGES
+from streaming.notices.languages import LANGUAGES
 from tests.notices.incidents import INCIDENTS
 
 EIGHT, NINETEEN, ONE, TWO = (o.clients(["x", "y", "z"][:n] + [f"z{i}" for i in range(n - 3)]) for n in (8, 19, 1, 2))

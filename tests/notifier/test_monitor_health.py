@@ -1,10 +1,15 @@
 """Silence is not health: when evenkeel itself is accused, and what waits meanwhile."""
 
+from typing import Any
+
 import pytest
+from msgspec.structs import replace
 
 from schemas.facts import Fact, GroupFact
-from streaming.notices.page_text import LANGUAGES
-from streaming.notifier.monitor_health import STARTING_MS, MonitorLimits, cluster_trouble
+from streaming.notices import trouble_said
+from streaming.notices.languages import LANGUAGES
+from streaming.notices.trouble_text import EVIDENCE
+from streaming.notifier.monitor_health import STARTING_MS, FactsRead, MonitorLimits, cluster_trouble
 from streaming.notifier.open_alerts import ClusterHealth
 from streaming.notifier.routes import Route
 from streaming.notifier.silences import Silence
@@ -242,19 +247,83 @@ def test_a_group_that_cannot_be_seen_is_not_seen_again_because_its_whole_cluster
     assert told_of_groups(sink)[1:] == [("firing", (), "monitor_blind"), ("resolved", (), "monitor_blind")]
 
 
+QUICK: dict[str, Any] = {
+    "batch_ms": 400, "batch_ended_ts": NOW - 900, "kafka_ts": NOW - 2 * S, "unread": 0, "quiet_since_ts": NOW - 2 * S,
+}  # fmt: skip
+SLOW = {**QUICK, "batch_ms": 31 * S, "working_ms": 14 * S, "unread": 480}
+NO_ANSWER = {"kafka_ts": NOW - 40 * S, "kafka_error": "Kafka at k does not answer: TimeoutException"}
+
+
+def blind(rounds: int | None = NOW - 60 * S, **seen: Any) -> ClusterHealth:
+    """The job has just written a health fact; the newest that counts a round was a minute before."""
+    fact = replace(health(at=0, rounds=0, lag=60).payload, **seen)
+    return ClusterHealth(NOW, rounds, NOW - 60 * S, fact)
+
+
 @pytest.mark.parametrize(
-    "known",
+    ("known", "why", "in_english", "in_chinese"),
     [
-        None,
-        ClusterHealth(health_ts=NOW - 100_000, rounds_ts=NOW, newest_round_ts=NOW),
-        ClusterHealth(health_ts=NOW, rounds_ts=None, newest_round_ts=None),
-        ClusterHealth(health_ts=NOW, rounds_ts=NOW, newest_round_ts=NOW - 140_000),
+        (None, "nothing_yet", "reported nothing", "尚未报告"),
+        (ClusterHealth(NOW - 100 * S), "job_silent", "written nothing since 22:11:40", "自 22:11:40 起没有任何输出"),
+        (
+            ClusterHealth(NOW - 100 * S, failed_ts=NOW - 90 * S, failure="Kafka at k does not answer: Timeout"),
+            "job_failed", "ended with an error at 22:11:50: Kafka at k does not answer: Timeout", "因错误退出",
+        ),
+        (blind(), "no_rounds", "is not known", "尚不清楚"),
+        (blind(**SLOW), "job_slow", "its last batch ended at 22:13:19 and took 31 s", "耗时 31 秒"),
+        (blind(working_ms=26 * S, batch_ms=1), "job_slow", "worked on the present batch for 26 s", "已处理 26 秒"),
+        (blind(**{**QUICK, **NO_ANSWER}), "kafka_silent", "Kafka has not answered it since 22:12:40", "没有应答"),
+        (blind(**{**SLOW, **NO_ANSWER}), "slow_or_kafka", "which of the two is not known", "无法确定是哪一个"),
+        (
+            blind(**{**QUICK, "quiet_since_ts": NOW - 58 * S}),
+            "nothing_sent", "the newest record came to Kafka at about 22:12:22", "约在 22:12:22 到达",
+        ),
+        (blind(**QUICK), "none_of_it_sent", "none of them is a round of this cluster", "没有该集群的轮次"),
+        (blind(**{**QUICK, "kafka_ts": NOW - 21 * S}), "no_rounds", "is not known", "尚不清楚"),
+        (blind(**{**QUICK, "unread": 9}), "no_rounds", "9 records waited", "还有 9 条记录"),
+        (blind(NOW, **SLOW) , "reads_old", "of 2 min before", "2 分钟前的数据"),
+        (blind(NOW, **QUICK), "sent_late", "the newest round was 2 min old", "最新的轮次已是 2 分钟前"),
     ],
-)
-def test_each_trouble_is_told_in_every_language(known: ClusterHealth | None) -> None:
+)  # fmt: skip
+def test_what_is_wrong_is_told_apart_by_what_is_seen(
+    known: ClusterHealth | None, why: str, in_english: str, in_chinese: str
+) -> None:
+    if why in ("reads_old", "sent_late") and known is not None:
+        known = replace(known, newest_round_ts=NOW - 140 * S)
     trouble = cluster_trouble("prod", known, NOW, LIMITS)
     assert trouble is not None
-    assert all(trouble.why in language.unseen for language in LANGUAGES.values())
+    assert trouble.why == why
+    assert in_english in trouble_said(trouble, "en", NOW)
+    assert in_chinese in trouble_said(trouble, "zh", NOW)
+
+
+def test_facts_that_the_notifier_cannot_read_are_no_fault_of_the_job() -> None:
+    known = ClusterHealth(NOW - 100 * S)
+    trouble = cluster_trouble("prod", known, NOW, LIMITS, FactsRead(NOW - 99 * S, "permission denied"))
+    assert trouble is not None
+    assert trouble.why == "facts_unreadable"
+    assert "since 22:11:41: permission denied" in trouble_said(trouble, "en", NOW)
+    read_again = cluster_trouble("prod", known, NOW, LIMITS, FactsRead(NOW - S, None))
+    assert read_again is not None
+    assert read_again.why == "job_silent"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_reason_has_its_sentence_and_what_to_check(language: str) -> None:
+    words = LANGUAGES[language]
+    told = set(words.unseen)
+    assert set(EVIDENCE) < told
+    assert set(words.checks) | {"nothing_yet", "reads_old", "events_refused"} == told
+
+
+def test_a_trouble_says_what_is_seen_now_and_keeps_its_beginning() -> None:
+    sink = watching()
+    sink.poll(0, [health(at=0)])
+    sink.poll(40)
+    sink.poll(41, [health(at=41, rounds=0, lag=41)])
+    (trouble,) = sink.open_alerts.troubles
+    assert (trouble.why, trouble.since_ts) == ("no_rounds", NOW)
+    assert len({notice.key for notice in sink.told}) == 1
 
 
 def of_group(group: str = "g", *, at: int, since: int | None, seq: int) -> Fact:

@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from schemas.facts import Fact
+from schemas.facts import AlertQueue, Fact
 from streaming.notifier.pages import DueNotice, PageSettings, SendReason, subject_name
 from streaming.notifier.routes import Route
 from streaming.notifier.silences import Silence
+from tests.core.fleet import Fleet
 from tests.notifier.facts import NOW, S, alert
 from tests.notifier.receiver import Receiver
 
@@ -89,6 +91,98 @@ def test_page_that_grows_is_told_again_but_not_at_every_turn() -> None:
     (grown,) = sink.poll(60)
     assert (grown.why, len(grown.notice.alerts)) == (SendReason.CHANGED, 2)
     assert sink.poll(600) == []
+
+
+def queues(*ids: int, broker: str = "b") -> tuple[AlertQueue, ...]:
+    return tuple(AlertQueue(broker, one) for one in ids)
+
+
+def test_what_is_told_already_is_not_told_again_because_it_changes() -> None:
+    """A broker goes away and comes back: other findings on the same queues, queues that leave and return, evidence."""
+    sink = Receiver()
+    changes: list[dict[str, Any]] = [
+        {"kind": "STALLED", "queues": queues(0, 1, 2, 3)},
+        {"kind": "ORPHANED", "queues": queues(0, 1)},
+        {"kind": "STALLED", "queues": queues(0, 1), "reason": "queues_changed"},
+        {"kind": "STALLED", "queues": queues(0, 1, 2, 3), "reason": "queues_changed"},
+        {"kind": "STALLED", "queues": queues(0, 1, 2, 3), "reason": "evidence_lost", "stale": True},
+        {"kind": "STALLED", "queues": queues(0, 1, 2, 3), "reason": "evidence_back"},
+        {"kind": "STALLED", "queues": queues(0, 1, 2, 3), "reason": "waiting_changed", "waiting": 3_525},
+        {"kind": "ORPHANED", "queues": queues(0, 1), "state": "resolved", "fired": 100},
+        {"kind": "ORPHANED", "queues": queues(0, 1)},
+        {"kind": "DUPLICATED", "queues": queues(2)},
+        {"kind": "STALLED", "queues": queues(0, 1, 2, 3), "severity": "warning"},
+        {"kind": "STALLED", "queues": queues(0, 1, 2, 3), "severity": "critical"},
+    ]
+    for number, change in enumerate(changes):
+        fired = change.pop("fired", 0 if change["kind"] == "STALLED" else None)
+        sink.poll(100 * number, [alert(at=100 * number, seq=number + 1, fired=fired, **change)])
+    sink.poll(5_000)
+    assert [notice.status for notice in sink.told] == ["firing"]
+
+
+def test_a_queue_that_no_notice_has_named_is_told_once() -> None:
+    sink = Receiver()
+    sink.poll(0, [alert(queues=queues(0))])
+    (grown,) = sink.poll(100, [alert(at=100, fired=0, seq=2, queues=queues(0, 1), reason="queues_changed")])
+    assert grown.why is SendReason.CHANGED
+    for number, those in enumerate([queues(0), queues(1), queues(0, 1)]):
+        assert sink.poll(300 * (number + 2), [alert(at=300, fired=0, seq=number + 3, queues=those)]) == []
+
+
+def test_a_page_that_goes_on_growing_is_told_more_and_more_rarely() -> None:
+    sink = Receiver()
+    for minute in range(60):
+        facts = [alert(at=60 * minute, fired=0, seq=minute + 1, queues=queues(*range(minute + 1)))]
+        sink.poll(60 * minute, facts)
+    assert len(sink.told) == 6
+    assert len(sink.told[-1].alerts[0].fact.queues) > 25
+
+
+def test_another_cause_is_told_once_it_has_held() -> None:
+    sink = Receiver()
+    sink.poll(0, [alert()])
+    sink.poll(100, [alert(cause="SAME_CLIENT_ID", at=100, fired=0, seq=2)])
+    sink.poll(130, [alert(cause="MEMBER_GONE", at=130, fired=0, seq=3)])
+    assert sink.poll(189) == []
+    (told,) = sink.poll(190)
+    assert (told.why, told.notice.cause) == (SendReason.CHANGED, "MEMBER_GONE")
+    for number, cause in enumerate(["UNEXPLAINED", "MEMBER_GONE"]):
+        sink.poll(400 + 200 * number, [alert(cause=cause, at=400 + 200 * number, fired=0, seq=4 + number)])
+        assert sink.poll(590 + 200 * number) == [], "it was told before"
+
+
+def test_what_an_older_notifier_sent_is_not_sent_again_after_an_upgrade() -> None:
+    sink = Receiver()
+    sink.poll(0, [alert()])
+    sent = sink.pages[0].sent
+    assert sent is not None
+    sink.pages = [replace(sink.pages[0], sent=replace(sent, affected=None, causes=None), causes_since={})]
+    sink.restart()
+    assert sink.poll(1_000) == []
+    (grown,) = sink.poll(2_000, [alert(topic="u", at=2_000, seq=2)])
+    assert grown.why is SendReason.CHANGED
+
+
+def test_a_broker_that_goes_away_and_comes_back_is_one_page_sent_once_or_twice() -> None:
+    """By what the core finds of it."""
+    fleet = Fleet({"T": {"a": 4, "b": 4}, "U": {"a": 4, "b": 4}})
+    fleet.join("x", "y")
+    fleet.run(120)
+    fleet.own("y", "")
+    fleet.own("y", "", topic="U")
+    fleet.run(120)
+    for _ in range(3):
+        fleet.down = {"b"}
+        fleet.run(200)
+        fleet.restart_brokers("b")
+        fleet.run(200)
+    sink, facts = Receiver(), sorted(fleet.facts, key=lambda fact: fact.ts)
+    for fact in facts:
+        sink.poll((fact.ts - NOW) / S, [fact])
+    keys = [notice.key for notice in sink.told if notice.status == "firing"]
+    assert keys
+    assert max(keys.count(key) for key in keys) <= 2
 
 
 def test_page_that_gets_worse_is_told_at_once() -> None:

@@ -7,7 +7,16 @@ from schemas.history_tables import ALERTS, GROUP_STATUS, MONITOR_HEALTH
 from streaming.explain.expired_facts import ALERT_ROWS, STATUS_ROWS, Source, read_source, source_facts
 from streaming.tables.query import is_one_of, millis, selection_of, text
 
-HEALTH_ROWS = Source(MONITOR_HEALTH, HealthFact, {"groups": "consumer_groups"})
+HEALTH_ROWS = Source(
+    MONITOR_HEALTH,
+    HealthFact,
+    {
+        "groups": "consumer_groups",
+        "batch_ended_ts": "batch_ended_time",
+        "kafka_ts": "kafka_time",
+        "quiet_since_ts": "quiet_since_time",
+    },
+)
 NAMES_AT_ONCE = 500
 _NEWEST_HEALTH = (
     "SELECT cluster, max(ts) AS ts FROM rows WHERE date >= (SELECT max(date) FROM rows) - INTERVAL '1 day' "

@@ -6,7 +6,7 @@ from schemas.reasons import ReasonDetails
 from streaming.core.finding_kinds import Scope, row_of
 from streaming.explain.reasons import why_of
 from streaming.notices.language import Language
-from streaming.notices.page_text import LANGUAGES
+from streaming.notices.languages import LANGUAGES
 from streaming.web.words.chinese import CHINESE, STEPS
 from streaming.web.words.english import ENGLISH
 from streaming.wording.times import clock

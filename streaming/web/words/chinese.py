@@ -185,6 +185,7 @@ CHINESE: dict[str, str] = {
     "sight_idle": "没有数据",
     "sight_late": "延迟",
     "sight_data_lost": "记录丢失",
+    "sight_failed": "因错误退出",
     "sight_blind": "看不见",
     "refused_groups": "事件被拒收的消费者组",
     "sinks": "通知",

@@ -185,6 +185,7 @@ ENGLISH: dict[str, str] = {
     "sight_idle": "nothing arrives",
     "sight_late": "late",
     "sight_data_lost": "records lost",
+    "sight_failed": "ended with an error",
     "sight_blind": "sees nothing",
     "refused_groups": "Groups whose events are refused",
     "sinks": "Pages",

@@ -1,0 +1,6 @@
+"""The languages in which people are told, by their codes."""
+
+from streaming.notices.chinese import CHINESE
+from streaming.notices.english import ENGLISH
+
+LANGUAGES = {"en": ENGLISH, "zh": CHINESE}
