@@ -39,13 +39,14 @@ class FactsRead(NamedTuple):
 
 
 def cluster_trouble(
-    cluster: str, health: ClusterHealth | None, now: int, limits: MonitorLimits, read: FactsRead | None = None
+    cluster: str, known: Mapping[str, ClusterHealth], now: int, limits: MonitorLimits, read: FactsRead | None = None
 ) -> MonitorTrouble | None:
     """Blind: no health fact, or none that counts a round. Late: rounds come, but old ones.
 
     What is wrong is said as far as the evidence tells it apart: whether the job writes, whether it is behind what Kafka
     holds, whether Kafka answers it, and whether anything new comes there.
     """
+    health = known.get(cluster) or _of_the_job(known)
     evidence = _evidence(health)
     if health is None or now - health.health_ts > limits.blind_ms:
         since = health.health_ts if health is not None and health.health_ts else now
@@ -58,9 +59,15 @@ def cluster_trouble(
         why = _why_no_rounds(evidence, limits)
         return MonitorTrouble("monitor_blind", cluster, since, why=why, evidence=evidence)
     if health.newest_round_ts is not None and now - health.newest_round_ts > limits.late_ms:
-        why = "sent_late" if evidence.unread == 0 and evidence.working_ms is None else "reads_old"
+        why = "sent_late" if _keeps_up(evidence) else "reads_old"
         return MonitorTrouble("monitor_late", cluster, health.newest_round_ts, why=why, evidence=evidence)
     return None
+
+
+def _of_the_job(known: Mapping[str, ClusterHealth]) -> ClusterHealth | None:
+    """Of a cluster of which no round has come: what the newest health fact of any says of the job and Kafka."""
+    newest = max(known.values(), key=lambda health: health.health_ts, default=None)
+    return None if newest is None else replace(newest, rounds_ts=None, newest_round_ts=None)
 
 
 def _evidence(health: ClusterHealth | None) -> TroubleEvidence:
@@ -97,20 +104,33 @@ def _why_no_rounds(seen: TroubleEvidence, limits: MonitorLimits) -> str:
     """The job writes. Has it not read the rounds, are there none in Kafka, or does Kafka not say?
 
     Where the job's machine has no time, Kafka's answer comes too late as well. So a Kafka that does not answer is named
-    alone only if batches were short before.
+    alone only if no batch took long while it did.
     """
     heard_ts = seen.heard_ts or 0
-    is_slow = seen.batch_ended_ts is not None and (seen.batch_ms or 0) >= LONG_BATCH_MS
-    if seen.kafka_error is not None:
-        return "slow_or_kafka" if is_slow else "kafka_silent"
-    is_asked_now = heard_ts - (seen.kafka_ts or 0) <= KAFKA_ASKED_MS
-    if seen.unread is None or seen.quiet_since_ts is None or not is_asked_now:
-        return "job_slow" if is_slow or (seen.working_ms or 0) >= LONG_BATCH_MS else "no_rounds"
-    if seen.unread and (is_slow or (seen.working_ms or 0) >= LONG_BATCH_MS):
-        return "job_slow"
-    if seen.unread:
-        return "no_rounds"
+    if seen.kafka_error is not None or (seen.kafka_ts is not None and heard_ts - seen.kafka_ts > KAFKA_ASKED_MS):
+        return "slow_or_kafka" if _was_slow_by_itself(seen) else "kafka_silent"
+    if seen.unread is None or seen.quiet_since_ts is None:
+        return "job_slow" if _is_slow(seen) else "no_rounds"
+    if not _keeps_up(seen):
+        return "job_slow" if _is_slow(seen) else "no_rounds"
     return "nothing_sent" if heard_ts - seen.quiet_since_ts >= limits.blind_ms // 2 else "none_of_it_sent"
+
+
+def _was_slow_by_itself(seen: TroubleEvidence) -> bool:
+    """Whether the last batch had taken long by the time of Kafka's last answer. A later one may have waited for it."""
+    ended_ts, answered_ts = seen.batch_ended_ts or 0, seen.kafka_ts or 0
+    return min(ended_ts, answered_ts) - (ended_ts - (seen.batch_ms or 0)) >= LONG_BATCH_MS
+
+
+def _is_slow(seen: TroubleEvidence) -> bool:
+    was_slow = seen.batch_ended_ts is not None and (seen.batch_ms or 0) >= LONG_BATCH_MS
+    return was_slow or (seen.working_ms or 0) >= LONG_BATCH_MS
+
+
+def _keeps_up(seen: TroubleEvidence) -> bool:
+    """Whether all that Kafka holds is read, but for what has come since a short batch that has just ended."""
+    has_just_read = (seen.heard_ts or 0) - (seen.batch_ended_ts or 0) < LONG_BATCH_MS
+    return seen.unread == 0 or (seen.unread is not None and has_just_read and not _is_slow(seen))
 
 
 def group_troubles(

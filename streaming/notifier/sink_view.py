@@ -45,9 +45,7 @@ def current_state(
     """
     health = known.health
     clusters = {*watched_clusters(configured, health, now), *(alert.cluster for alert in known.alerts.values())}
-    found = [
-        trouble for name in sorted(clusters) if (trouble := cluster_trouble(name, health.get(name), now, limits, read))
-    ]
+    found = [trouble for name in sorted(clusters) if (trouble := cluster_trouble(name, health, now, limits, read))]
     unseen = {trouble.cluster for trouble in found}
     reported_groups = {(trouble.cluster, trouble.group) for trouble in known.troubles if trouble.group}
     found += group_troubles(known.refused.values(), unseen, reported_groups, now)

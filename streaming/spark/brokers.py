@@ -74,7 +74,7 @@ class Brokers:
             try:
                 yield consumer
             finally:
-                consumer.close()
+                consumer.close(self._jvm.java.time.Duration.ofSeconds(1))
         except Py4JJavaError as error:
             servers, root = self._settings.get("bootstrap.servers"), root_of(error.java_exception)
             if root.startswith("ConfigException"):

@@ -79,7 +79,13 @@ def broker(tmp_path: Path) -> Iterator[LoopbackKafka]:
 @pytest.fixture
 def job(broker: LoopbackKafka, tmp_path: Path) -> Iterator[Job]:
     state = {"alerts": str(tmp_path / "alerts.toml"), "state": str(tmp_path / "state")}
-    values = {**QUICK, "notify": state, "collector.clusters": dict.fromkeys(CLUSTERS, "127.0.0.1:1")}
+    # Health facts find a free processor while a batch is held up: it has two tasks.
+    values = {
+        **QUICK,
+        "spark": {"master": "local[4,4]"},
+        "notify": state,
+        "collector.clusters": dict.fromkeys(CLUSTERS, "127.0.0.1:1"),
+    }
     job = Job(tmp_path / "job", broker.bootstrap_servers, TOPIC, values)
     yield job
     job.close()
@@ -130,7 +136,7 @@ def test_whatever_stops_is_told_within_a_minute(broker: LoopbackKafka, job: Job,
             for cluster in CLUSTERS:
                 why, body = told.why(cluster)
                 assert why == "kafka_silent", body
-                assert "Kafka has not answered it since" in body
+                assert "Kafka has not answered it since" in body or "Kafka last answered it at" in body
             broker.start()
             if not job.is_running():
                 job.start()

@@ -273,14 +273,25 @@ def blind(rounds: int | None = NOW - 60 * S, **seen: Any) -> ClusterHealth:
         (blind(**SLOW), "job_slow", "its last batch ended at 22:13:19 and took 31 s", "耗时 31 秒"),
         (blind(working_ms=26 * S, batch_ms=1), "job_slow", "worked on the present batch for 26 s", "已处理 26 秒"),
         (blind(**{**QUICK, **NO_ANSWER}), "kafka_silent", "Kafka has not answered it since 22:12:40", "没有应答"),
-        (blind(**{**SLOW, **NO_ANSWER}), "slow_or_kafka", "which of the two is not known", "无法确定是哪一个"),
+        (
+            blind(**{**SLOW, **NO_ANSWER, "batch_ended_ts": NOW - 35 * S}),
+            "slow_or_kafka", "which of the two is not known", "无法确定是哪一个",
+        ),
+        (blind(**{**SLOW, **NO_ANSWER}), "kafka_silent", "Kafka has not answered it since 22:12:40", "没有应答"),
         (
             blind(**{**QUICK, "quiet_since_ts": NOW - 58 * S}),
             "nothing_sent", "the newest record came to Kafka at about 22:12:22", "约在 22:12:22 到达",
         ),
         (blind(**QUICK), "none_of_it_sent", "none of them is a round of this cluster", "没有该集群的轮次"),
-        (blind(**{**QUICK, "kafka_ts": NOW - 21 * S}), "no_rounds", "is not known", "尚不清楚"),
-        (blind(**{**QUICK, "unread": 9}), "no_rounds", "9 records waited", "还有 9 条记录"),
+        (
+            blind(**{**QUICK, "kafka_ts": NOW - 21 * S}),
+            "kafka_silent", "Kafka last answered it at 22:12:59", "最近一次应答在",
+        ),
+        (blind(**{**QUICK, "unread": 9}), "none_of_it_sent", "9 records waited", "还有 9 条记录"),
+        (
+            blind(**{**QUICK, "unread": 9, "batch_ended_ts": NOW - 12 * S}),
+            "no_rounds", "9 records waited", "还有 9 条记录",
+        ),
         (blind(NOW, **SLOW) , "reads_old", "of 2 min before", "2 分钟前的数据"),
         (blind(NOW, **QUICK), "sent_late", "the newest round was 2 min old", "最新的轮次已是 2 分钟前"),
     ],
@@ -290,20 +301,29 @@ def test_what_is_wrong_is_told_apart_by_what_is_seen(
 ) -> None:
     if why in ("reads_old", "sent_late") and known is not None:
         known = replace(known, newest_round_ts=NOW - 140 * S)
-    trouble = cluster_trouble("prod", known, NOW, LIMITS)
+    trouble = cluster_trouble("prod", {"prod": known} if known else {}, NOW, LIMITS)
     assert trouble is not None
     assert trouble.why == why
     assert in_english in trouble_said(trouble, "en", NOW)
     assert in_chinese in trouble_said(trouble, "zh", NOW)
 
 
+def test_of_a_cluster_of_which_no_round_ever_came_the_job_is_not_accused() -> None:
+    trouble = cluster_trouble("new", {"prod": blind(NOW, **QUICK)}, NOW, LIMITS)
+    assert trouble is not None
+    assert trouble.why == "none_of_it_sent"
+    assert "newest round" not in trouble_said(trouble, "en", NOW)
+
+
 def test_facts_that_the_notifier_cannot_read_are_no_fault_of_the_job() -> None:
     known = ClusterHealth(NOW - 100 * S)
-    trouble = cluster_trouble("prod", known, NOW, LIMITS, FactsRead(NOW - 99 * S, "permission denied"))
+    trouble = cluster_trouble(
+        "prod", {"prod": known} if known else {}, NOW, LIMITS, FactsRead(NOW - 99 * S, "permission denied")
+    )
     assert trouble is not None
     assert trouble.why == "facts_unreadable"
     assert "since 22:11:41: permission denied" in trouble_said(trouble, "en", NOW)
-    read_again = cluster_trouble("prod", known, NOW, LIMITS, FactsRead(NOW - S, None))
+    read_again = cluster_trouble("prod", {"prod": known} if known else {}, NOW, LIMITS, FactsRead(NOW - S, None))
     assert read_again is not None
     assert read_again.why == "job_silent"
 
