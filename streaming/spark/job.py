@@ -185,6 +185,7 @@ def _tell_failure(spark: SparkSession, plan: Plan, error: str) -> None:
         table = FactsTable(spark, plan.tables)
         notes = table.notes()
         if notes:
+            table.create()  # an older evenkeel may have made it, without some of today's columns
             with scheduler_pool(spark, DETECTION_POOL):
                 table.append(rows_of(spark, failure_facts(notes[0].newest, error, now_ms())), notes[0])
     except Exception as failure:  # Java may be gone, or the tables away: then their own silence must do
