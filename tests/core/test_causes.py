@@ -526,6 +526,17 @@ def test_a_dead_connection_is_named_though_the_last_owner_of_these_queues_has_ju
     assert fleet.fired() == set()
 
 
+def test_a_dead_connection_is_waited_for_where_shares_are_not_known() -> None:
+    fleet = Fleet()
+    fleet.join("x", "x0", "y", report={"strategy": "com.acme.Mine"})
+    fleet.run(60)
+    fleet.leave("x0")
+    fleet.ghost("x")
+    fleet.run(100)
+    assert stalled(fleet)[0] == "STALE_CONNECTION"
+    assert fleet.fired() == set()
+
+
 def test_a_dead_connection_is_named_though_the_route_has_just_changed() -> None:
     """All clients go by the new route: each owns queues that only this one gives it."""
     fleet = Fleet({"T": {"a": 4, "b": 1}})

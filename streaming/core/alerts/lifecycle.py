@@ -9,15 +9,16 @@ from hashlib import blake2b
 
 from msgspec.structs import replace
 
-from schemas.facts import AlertFact, AlertState
+from schemas.facts import AlertFact, AlertState, Cause
 from schemas.observed import Observed, observed, with_part
 from streaming.core.alerts.candidates import AlertCandidate, candidates_of_group, candidates_of_queues
 from streaming.core.alerts.details import changes_of, clients_of, queues_of
 from streaming.core.alerts.flapping import comes_and_goes, note_end, times_before
-from streaming.core.alerts.phases import PENDING_PHASES, STATES, AlertReason, Phase, Signal, after
+from streaming.core.alerts.phases import STATES, AlertReason, Phase, Signal, after
 from streaming.core.alerts.signals import Judged, Said, is_undecided, with_candidate, without_candidate
 from streaming.core.alerts.waiting import has_news, note_told, waiting_of
 from streaming.core.causes.explanation import Explanation
+from streaming.core.causes.table import CAUSES
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import BY_OFFSETS, WRONG_OWNERS
 from streaming.core.findings.group_finding import GroupFinding
@@ -74,6 +75,7 @@ def end_forgotten(group: Group, who: str) -> None:
 
 def _begin(group: Group, topic: str, kind: str, candidate: AlertCandidate, at: Judged) -> None:
     alert = Alert(topic, kind, Phase.PENDING.value, candidate.severity.value, group.state.now)
+    _adopt_cause(alert, candidate, at)
     _adopt(alert, candidate, list(candidate.queues), at)
     group.state.alerts.append(alert)
     _emit(group, alert, AlertReason.FOUND, at)
@@ -82,11 +84,12 @@ def _begin(group: Group, topic: str, kind: str, candidate: AlertCandidate, at: J
 
 def _go_on(group: Group, alert: Alert, candidate: AlertCandidate, at: Judged) -> None:
     """The evidence supports the alert. Queues that cannot be decided now stay in it."""
+    before = alert.severity, alert.queues, alert.cause
+    _adopt_cause(alert, candidate, at)
     said = with_candidate(group, alert, candidate)
     supported = set(candidate.queues)
     undecided = [p for p in alert.queues if p not in supported and is_undecided(group, alert, p, at)]
     queues = sorted([*candidate.queues, *undecided], key=group.message_queue)
-    before = alert.severity, alert.queues, alert.cause
     _adopt(alert, candidate, queues, at)
     changed = _what_changed(alert, *before)
     transition = after(Phase(alert.phase), said.signal)
@@ -95,13 +98,16 @@ def _go_on(group: Group, alert: Alert, candidate: AlertCandidate, at: Judged) ->
     _move(group, alert, said, at)
 
 
-def _adopt(alert: Alert, candidate: AlertCandidate, queues: list[int], at: Judged) -> None:
+def _adopt_cause(alert: Alert, candidate: AlertCandidate, at: Judged) -> None:
     if _takes_cause(alert, candidate.cause, candidate.queues, at):
         alert.cause = candidate.cause
         alert.observed = observed(candidate.of_finding, candidate.of_cause)
         alert.clients = list(candidate.clients)
     elif candidate.of_finding is not None:
         alert.observed = with_part(alert.observed, candidate.of_finding)
+
+
+def _adopt(alert: Alert, candidate: AlertCandidate, queues: list[int], at: Judged) -> None:
     alert.severity = candidate.severity.value
     alert.queues = queues
     alert.since_ts = min(alert.since_ts or candidate.since_ts, candidate.since_ts)
@@ -112,12 +118,13 @@ def _adopt(alert: Alert, candidate: AlertCandidate, queues: list[int], at: Judge
 def _takes_cause(alert: Alert, cause: str | None, queues: Iterable[int], at: Judged) -> bool:
     """Whether the cause that is found now is to be that of the alert. ``queues``: those that it was found with.
 
-    While an alert fires, another cause must have been found in each round for longer than a rebalance takes, with all
-    of the alert's queues. What ends a fault looks like another fault for a moment: a stuck client has left the list,
-    and some of its queues have been taken over already.
+    Once an alert fires or is held back, another cause must have been found in each round for longer than a rebalance
+    takes, with all of the alert's queues; unless it is proven by itself. What ends a fault looks like another fault for
+    a moment: a stuck client has left the list, a dead connection only one of two lists.
     """
     now = at.evidence.now
-    if alert.phase in PENDING_PHASES or cause == alert.cause:
+    is_proven = cause is not None and CAUSES[Cause(cause)].is_independent
+    if alert.phase == Phase.PENDING or cause == alert.cause or is_proven:
         alert.next_cause, alert.next_cause_since_ts = None, 0
         return True
     is_another = not alert.next_cause_since_ts or alert.next_cause != cause

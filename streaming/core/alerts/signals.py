@@ -68,7 +68,7 @@ def _what_holds_back(group: Group, alert: Alert, candidate: AlertCandidate) -> A
     differ_ms = group.state.now - _differ_since(group, alert, candidate)
     if candidate.waits_for_deploy and differ_ms < group.timing.deploy_wait_ms:
         return AlertReason.WAITS_FOR_DEPLOY
-    return AlertReason.WAITS_FOR_PROOF if _may_be_over_by_itself(group, alert, candidate) else None
+    return AlertReason.WAITS_FOR_PROOF if _may_be_over_by_itself(group, alert) else None
 
 
 def _differ_since(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
@@ -81,9 +81,9 @@ def _differ_since(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
     return min(alert.active_ts, candidate.since_ts, *(other.active_ts for other in waited))
 
 
-def _may_be_over_by_itself(group: Group, alert: Alert, candidate: AlertCandidate) -> bool:
+def _may_be_over_by_itself(group: Group, alert: Alert) -> bool:
     """An id is listed twice. A dead connection goes by itself; what does not is a second instance, and then proven."""
-    is_unproven = candidate.cause == Cause.STALE_CONNECTION and alert.kind in UNTIL_PROVEN
+    is_unproven = alert.cause == Cause.STALE_CONNECTION and alert.kind in UNTIL_PROVEN
     return is_unproven and group.state.now - alert.active_ts < group.timing.second_address_proof_ms
 
 

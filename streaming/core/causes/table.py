@@ -121,11 +121,11 @@ RULES: tuple[tuple[Rule, frozenset[Kind]], ...] = (
     (view_divergence, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED})),
     (room_without_consumer, frozenset({_ORPHANED, _STALLED})),
     (config_misses_queue, frozenset({_ORPHANED, _STALLED})),
+    (listed_twice, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED, Kind.UNKNOWN})),
     (route_lag, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED})),
     (lock_stuck, frozenset({_ORPHANED, _STALLED})),
     (member_gone, frozenset({_ORPHANED, _STALLED})),
     (sdks_differ, frozenset({_DUPLICATED, _ORPHANED, _STALLED})),
-    (listed_twice, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED, Kind.UNKNOWN})),
     (cut_off_from_broker, frozenset({_STALLED})),
     (expected_owner_cut_off, frozenset({_ORPHANED})),
 )
