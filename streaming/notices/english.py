@@ -51,6 +51,12 @@ ENGLISH = Language(
             "one group, one message model: give the clients that differ a group of their own",
             "stop the clients that differ, or roll back the deploy that brought them",
         ),
+        "RESTART_LOOP": Advice(
+            "clients restart again and again",
+            "each of these clients is started again before it has consumed anything of these queues",
+            "look at why they end: out of memory, a failing health check, an error at their start",
+            "roll back the deploy that brought it, or stop the restarts until the cause is known",
+        ),
         "VIEW_DIVERGENCE": Advice(
             "brokers list different members",
             "brokers of the topic list different members, so that clients compute different shares",

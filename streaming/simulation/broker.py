@@ -116,6 +116,7 @@ class Broker:
         self.name = name
         self.is_up = True
         self.answers_lists = self.answers_connections = self.tells_pull_offsets = True
+        self.consume_enable = True  # SubscriptionGroupConfig.consumeEnable of the group
         self.topics: dict[str, QueueData] = {}
         self.logs: dict[MessageQueue, MessageLog] = {}
         self.groups: dict[str, ConsumerGroupInfo] = {}
@@ -224,10 +225,12 @@ class Broker:
             self._notify(channel.client)
 
     def accepts_pull(self, group: str, queue: MessageQueue, version: int) -> bool:
-        """Whether the queue can be read, and its topic stands in the table, not older than the puller's.
+        """Whether the group may consume, the queue can be read, and its topic stands in the table, not older.
 
-        Else SUBSCRIPTION_NOT_EXIST, or SUBSCRIPTION_NOT_LATEST.
+        Else NO_PERMISSION, SUBSCRIPTION_NOT_EXIST, or SUBSCRIPTION_NOT_LATEST (``version`` is the puller's).
         """
+        if not self.consume_enable:
+            return False
         known, data = self.groups.get(group), self.topics.get(queue.topic)
         can_be_read = data is not None and data.perm & PERM_READ and queue.queue_id < data.read_queue_nums
         return bool(can_be_read) and known is not None and known.subscriptions.get(queue.topic, -1) >= version

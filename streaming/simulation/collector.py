@@ -272,6 +272,10 @@ class Collector:
         if self._members:
             broker = next(iter(self._members))
             answer = SubscriptionGroupAnswer(
-                ts=self._now(), broker=broker, code=SUCCESS, consume_enable=True, orderly=False
+                ts=self._now(),
+                broker=broker,
+                code=SUCCESS,
+                consume_enable=self._fleet.brokers[broker].consume_enable,
+                orderly=False,
             )
             self._take(answer)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from streaming.core.allocation import AveragelyByCircle, ConsistentHash
-from streaming.simulation.client_config import PULL
+from streaming.simulation.client_config import MUTE, PULL
 from streaming.simulation.consumer import Consumer
 from streaming.simulation.simulated_group import OTHER_TOPIC, ROOMS, TOPIC, SimulatedGroup
 
@@ -15,6 +15,7 @@ Undo = Callable[[], object]
 SHRUNK_AFTER_MS = 25_000  # no queue is STALLED by then
 LOW_RATES = range(1, 5)  # messages a second of each queue
 TOOL = "0.0.0.0@tool"
+BEHIND_A_PROXY = "orders-7d9f@1@0@2hs8xkq31c"
 
 
 def _restarted(group: SimulatedGroup, *clients: Consumer) -> None:
@@ -254,7 +255,62 @@ def flapping(group: SimulatedGroup) -> Undo:
     return undo
 
 
+def restart_loop(group: SimulatedGroup) -> Undo:
+    """All clients crash some time after each start, before they have consumed anything, and are started again.
+
+    A container that is out of memory, or whose database is away, is started again in this way for hours.
+    """
+    random, clock, going = group.random, group.fleet.clock, [True]
+    up_ms, down_ms = random.randrange(15_000, 115_000), random.randrange(5_000, 115_000)
+    keeps_ids = random.random() < 0.5
+    configs = [(client.client_id, replace(group.config_of(client), speed=0)) for client in group.clients]
+
+    def down() -> None:
+        if not going[0]:
+            return
+        for client in list(group.clients):
+            group.fleet.kill(client)
+        clock.after(down_ms, up)
+
+    def up() -> None:
+        if not going[0]:
+            return
+        for client_id, config in configs:
+            group.start(client_id if keeps_ids else None, config)
+        clock.after(up_ms, down)
+
+    def undo() -> None:
+        going[0] = False
+        for client in list(group.clients):
+            group.fleet.kill(client)
+        for client_id, config in configs:
+            group.start(client_id, replace(config, speed=group.config.speed))
+
+    down()
+    return undo
+
+
 # Members that are listed and do not consume as the others do.
+
+
+def only_a_tool_stays(group: SimulatedGroup) -> Undo:
+    """All consumers die. A client that was assigned queues by hand, or that is behind a proxy, stays listed."""
+    if group.random.random() < 0.5:
+        undo = lite_assign(group)
+    else:
+        tool = group.fleet.join(BEHIND_A_PROXY, replace(group.config, sdk=MUTE))
+        tool.rebalance.is_stuck = True
+        undo = partial(_gone, group, tool)
+    ids = [client.client_id for client in group.clients if client.client_id not in (TOOL, BEHIND_A_PROXY)]
+    for client in [client for client in group.clients if client.client_id in ids]:
+        group.fleet.kill(client)
+
+    def back() -> None:
+        undo()
+        for client_id in ids:
+            group.start(client_id)
+
+    return back
 
 
 def stuck_at_a_low_rate(group: SimulatedGroup) -> Undo:

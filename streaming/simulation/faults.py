@@ -25,6 +25,7 @@ class Fault:
     ``tolerated``: findings about the group that are true meanwhile, and need not be told. ``shown_by_lists``: the same,
     and the only ones that lists and connections prove where no client answers.
     ``causes_of_two``: right names for it where a queue has two owners, beside ``causes``.
+    ``consumes_nothing``: the group consumes nothing of its topic meanwhile, whoever is there.
     ``lasts_s``: for how long, from and below.
     """
 
@@ -41,6 +42,7 @@ class Fault:
     causes_of_two: tuple[Cause, ...] = ()
     tolerated: tuple[Kind, ...] = ()
     shown_by_lists: tuple[Kind, ...] = ()
+    consumes_nothing: bool = False
     lasts_s: tuple[int, int] = (240, 480)
 
     def fits(self, shape: Shape) -> bool:
@@ -58,6 +60,7 @@ class Fault:
         return self.inject in inject.HANG_REBALANCE
 
 
+OF_WAITING = (Kind.STALLED, Kind.SLOW_CONSUMER, Kind.ORPHANED)
 PLAIN = {"strategy": "AVG", "orderly": False}
 LONGER_S = (840, 1_080)  # longer than a batch takes, and than a deploy may rest between two of its steps
 TWIN_MS = 165_000  # a second address proves a second instance after 155 s; until then one broker asks one instance
@@ -175,6 +178,23 @@ MORE_FAULTS: tuple[Fault, ...] = (  # they are played where there are perturbati
         excludes_others=True,
     ),
     Fault("pull_tool", (), inject.pull_tool, PLAIN, hides_clients=True, excludes_others=True),
+    Fault(
+        "restart_loop",
+        (Cause.RESTART_LOOP,),
+        inject.restart_loop,
+        excludes_others=True,
+        consumes_nothing=True,
+        tolerated=(Kind.REBALANCE_STORM, Kind.STALLED, Kind.SLOW_CONSUMER),
+    ),
+    Fault(
+        "only_a_tool_stays",
+        (),
+        inject.only_a_tool_stays,
+        PLAIN,
+        excludes_others=True,
+        consumes_nothing=True,
+        tolerated=(Kind.INCONSISTENT_SUBSCRIPTION, Kind.STALLED, Kind.SLOW_CONSUMER),
+    ),
     Fault(
         "lite_assign",
         (),

@@ -234,6 +234,12 @@ class Fleet:
                 delay = self.random.randrange(PULL_AGAIN_MS) if holder.is_refused else 0
                 self.clock.after(delay, self.check_pull, holder)
 
+    def set_consume_enable(self, may_consume: bool) -> None:
+        """An operator forbids the group to consume, or allows it again (``mqadmin updateSubGroup -c``)."""
+        for broker in self.brokers.values():
+            broker.consume_enable = may_consume
+            self._check_all_pulls(broker)
+
     def disconnect(self, client: Consumer, broker_name: str) -> None:
         """From now on the client cannot reach the broker; the broker keeps its connection until it expires."""
         client.catch_up()

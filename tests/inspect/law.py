@@ -200,6 +200,7 @@ def cause(named: str | None, answers: Answers) -> Iterator[str]:
         "SUBSCRIPTION_MISMATCH": len({one.subscribes for one in said}) > 1 or bool(answers.connected),
         "STRATEGY_MISMATCH": len({_class(one.strategy) for one in said}) > 1 or bool(answers.profiled),
         "MESSAGE_MODEL_MISMATCH": len({one.model for one in said}) > 1,
+        "RESTART_LOOP": False,  # a look sees no client leave three times
         "VIEW_DIVERGENCE": len({tuple(sorted(listed.items())) for listed in answers.lists.values()}) > 1,
         "CLIENT_STALLED": bool(answers.silent_since) or bool(answers.offsets),
         "MEMBER_GONE": bool(set(answers.said) - answers.members()),

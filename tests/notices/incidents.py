@@ -118,6 +118,13 @@ def _of_members_that_differ() -> dict[str, Notice]:
                   clients=(client(A, 8, strategy="AllocateMessageQueueAveragely"),
                            client(B, 7, strategy=f"org.apache.rocketmq.client.consumer.rebalance.{circle}"))),
         ),
+        "RESTART_LOOP": notice(
+            alert("STALLED", "RESTART_LOOP",
+                  o.Stall(waiting=9_240, stalled_ms=620_000, by_pull_offset=True),
+                  o.ClientsComeAndGo(names=("10.0.0.1", "10.0.0.2"), changes=None, within_ms=640_000),
+                  queues=queues(0, owners=(A,), expected=(A,)),
+                  clients=(client(A, 8), client(B, 7))),
+        ),
         "MESSAGE_MODEL_MISMATCH": notice(
             alert("DUPLICATED", "MESSAGE_MODEL_MISMATCH",
                   o.MessageModelsDiffer(broadcasting=some(A), clustering=some(B)),

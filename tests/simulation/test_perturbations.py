@@ -7,20 +7,22 @@ from typing import TypeVar
 import pytest
 
 from schemas.events import AnyEvent, AssignmentReport, ConsumerChange, Heartbeat, Round
-from schemas.facts import AlertFact, Kind
+from schemas.facts import AlertFact, Fact, Kind, QueueFact
 from schemas.identity import MessageQueue
 from streaming.core.findings import queue_rules as findings
 from streaming.core.settings import Settings
 from streaming.simulation.evaluation import healthy_operations, incidents, lasting_faults
+from streaming.simulation.evaluation.deadlines import Deadlines
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.healthy_operations import play_healthy
 from streaming.simulation.evaluation.incidents import Run, play_incident
 from streaming.simulation.evaluation.lasting_faults import LASTING_MS, LastingFaults
+from streaming.simulation.evaluation.pages import read_pages
 from streaming.simulation.evaluation.perturbations import catalog, client_sdks, deploys_and_crashes
 from streaming.simulation.evaluation.perturbations.catalog import PERTURBATIONS, draw, fit
 from streaming.simulation.evaluation.report import Report
-from streaming.simulation.evaluation.results import Page
-from streaming.simulation.faults import ANY_FAULT_NAMED, FAULT_NAMED, MORE_FAULTS
+from streaming.simulation.evaluation.results import ActiveFault, Page
+from streaming.simulation.faults import ANY_FAULT_NAMED, FAULT_NAMED, MORE_FAULTS, OF_WAITING, Fault
 from streaming.simulation.ground_truth import Window
 from streaming.simulation.simulated_group import TOPIC, Shape, SimulatedGroup
 
@@ -264,7 +266,10 @@ def test_half_of_a_group_runs_another_sdk_the_same_after_a_restart() -> None:
 # --- faults that come with them alone
 
 
-@pytest.mark.parametrize("fault", [f for f in MORE_FAULTS if not f.group_findings], ids=lambda fault: fault.name)
+OF_QUEUES_ALONE = [fault for fault in MORE_FAULTS if not (fault.group_findings or fault.consumes_nothing)]
+
+
+@pytest.mark.parametrize("fault", OF_QUEUES_ALONE, ids=lambda fault: fault.name)
 def test_a_fault_leaves_queues_unconsumed_and_is_mended(fault: object) -> None:
     group = SimulatedGroup(SHAPE, "odd")
     group.warm_up()
@@ -276,6 +281,41 @@ def test_a_fault_leaves_queues_unconsumed_and_is_mended(fault: object) -> None:
     undo()
     group.fleet.run(120)
     assert all(window.to_ts is not None for window in group.fleet.truth.windows)
+
+
+@pytest.mark.parametrize("fault", [f for f in MORE_FAULTS if f.consumes_nothing], ids=lambda fault: fault.name)
+@pytest.mark.parametrize("seed", ["a", "b", "c"])
+def test_a_group_that_consumes_nothing_is_told_within_ten_minutes_and_a_reading(fault: Fault, seed: str) -> None:
+    group = SimulatedGroup(SHAPE, f"nothing/{fault.name}/{seed}")
+    detector = Detector(group.fleet, DEFAULT)
+    group.warm_up()
+    began_ts = group.fleet.now
+    undo = fault.inject(group)
+    group.fleet.run(700)
+    active = [ActiveFault(fault, began_ts, group.fleet.now)]
+    pages = read_pages(detector, group.fleet, active, Deadlines(group, detector, active, DEFAULT.timing))
+    (unread,) = [one for one in LastingFaults(group, active, []).expected(pages) if one.faults == (fault.name,)][-1:]
+    assert unread.found is not None
+    assert unread.found.fired_ts <= unread.due_ts
+    assert all(page.is_true for page in pages)
+    undo()
+    group.fleet.run(400)
+    open_alerts = {
+        fact.payload.fingerprint: fact.payload.state for fact in detector.facts if _is_alert_of_waiting(fact)
+    }
+    assert "firing" not in open_alerts.values()
+
+
+def _is_alert_of_waiting(fact: Fact) -> bool:
+    return isinstance(fact.payload, AlertFact) and fact.payload.kind in (*OF_WAITING, Kind.NO_MEMBERS)
+
+
+@pytest.mark.parametrize("seed", ["a", "b", "c"])
+def test_maintenance_pages_nobody(seed: str) -> None:
+    played = Played("maintenance", 2_300, seed)
+    assert played.detector.fired() == []
+    told = {fact.payload.finding for fact in played.detector.facts if isinstance(fact.payload, QueueFact)}
+    assert "CONSUME_DISABLED" in told
 
 
 @pytest.mark.parametrize("number", range(4))

@@ -113,9 +113,20 @@ def _is_ripe(group: Group, index: int, findings: TopicFindings) -> bool:
 
 
 def _is_group_overdue(evidence: GroupEvidence) -> bool:
-    """Not before the group is due back, where it has no members for a while on purpose."""
-    is_due = evidence.now >= expected_back_by(evidence.group)
-    return is_due and any(is_overdue(evidence, queue) for queue in evidence.group.subscribed_queues())
+    """Whether people have not been called yet for a queue that has stood still for ten minutes.
+
+    Not before the group is due back, where it has no members for a while on purpose.
+    """
+    state, told = evidence.group.state, dict[int, int]()
+    for alert in state.alerts:
+        if Kind(alert.kind) in BY_OFFSETS:
+            told |= dict.fromkeys(alert.queues, alert.fired_ts)
+    told_ts = max((ended.ended_ts for ended in state.ended_alerts if ended.kind == Kind.NO_MEMBERS), default=0)
+    is_new = any(
+        is_overdue(evidence, queue) and max(told_ts, told.get(index, 0)) < queue.unconsumed_since_ts
+        for index, queue in enumerate(state.queues)
+    )
+    return is_new and evidence.now >= expected_back_by(evidence.group)
 
 
 def _is_overdue(group: Group, index: int, findings: TopicFindings) -> bool:

@@ -1,10 +1,31 @@
-"""CLIENT_STALLED, LOCK_STUCK and MEMBER_GONE: what single clients do, or no longer do."""
+"""CLIENT_STALLED, RESTART_LOOP, LOCK_STUCK and MEMBER_GONE: what single clients do, or no longer do."""
 
 from schemas.facts import Cause
-from schemas.observed import ClientsStuck, MemberGone, NotAnswering, NotLocked, OwnersDoNotReport
+from schemas.observed import ClientsComeAndGo, ClientsStuck, MemberGone, NotAnswering, NotLocked, OwnersDoNotReport
 from streaming.core.causes.explanation import Explanation, Found, explanation
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.evidence.topic_evidence import TopicEvidence
+
+NAMES_AT_MOST = 3
+
+
+def restart_loop(topic: TopicEvidence, found: Found) -> Explanation | None:
+    """All who should consume the queue are started again and again, and have consumed nothing of it meanwhile."""
+    restarting = topic.of_group.restarting
+    if not restarting:
+        return None
+    explained = {q for q in found.queues if (those := _who_should_consume(topic, q)) and those <= restarting.keys()}
+    clients = {index for q in explained for index in _who_should_consume(topic, q)}
+    names = sorted({restarting[index].who for index in clients})
+    since_ts = min((restarting[index].since_ts for index in clients), default=topic.now)
+    observed = ClientsComeAndGo(names=tuple(names[:NAMES_AT_MOST]), changes=None, within_ms=topic.now - since_ts)
+    return explanation(Cause.RESTART_LOOP, explained, observed, clients)
+
+
+def _who_should_consume(topic: TopicEvidence, queue: int) -> set[int]:
+    """Who owns the queue, else who should, else, where that is not known, all members."""
+    owners = topic.owners(queue) or ([] if topic.expected is None else topic.expected.get(queue, []))
+    return set(owners or topic.members)
 
 
 def client_silent(topic: TopicEvidence, found: Found) -> Explanation | None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from schemas.facts import Cause, Kind
 from schemas.observed import (
+    ClientsComeAndGo,
     ClientsStuck,
     ListedTwice,
     MemberGone,
@@ -42,6 +43,7 @@ from streaming.core.causes.clients import (
     lock_stuck,
     member_gone,
     owner_does_not_report,
+    restart_loop,
 )
 from streaming.core.causes.explanation import Explanation, Found, explanation
 from streaming.core.causes.fixed_shares import config_misses_queue, room_without_consumer
@@ -89,6 +91,7 @@ CAUSES: dict[Cause, CauseRow] = {
         (StrategiesDiffer, SdksDiffer, OwnersBalanceOtherwise), NextStep.EXPLAIN, members_differ=True
     ),
     Cause.MESSAGE_MODEL_MISMATCH: CauseRow((MessageModelsDiffer,), NextStep.STATUS, members_differ=True),
+    Cause.RESTART_LOOP: CauseRow((ClientsComeAndGo,), NextStep.CONNECTIONS),
     Cause.VIEW_DIVERGENCE: CauseRow((MemberListsDiffer,), NextStep.INSPECT),  # it asks every broker for its list
     Cause.ROUTE_LAG: CauseRow((RoutesDiffer, OldRoute), NextStep.ROUTE),
     Cause.CLIENT_STALLED: CauseRow((NotAnswering, ClientsStuck, OwnersDoNotReport), NextStep.THREADS),
@@ -109,6 +112,7 @@ _DUPLICATED, _ORPHANED, _STALLED, _MISPLACED = Kind.DUPLICATED, Kind.ORPHANED, K
 RULES: tuple[tuple[Rule, frozenset[Kind]], ...] = (
     (same_client_id, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED})),
     (message_model_mismatch, frozenset({_DUPLICATED, _STALLED, Kind.SLOW_CONSUMER})),
+    (restart_loop, frozenset({_STALLED, Kind.SLOW_CONSUMER})),
     (client_silent, frozenset({_STALLED})),
     (subscription_mismatch, frozenset({_ORPHANED})),
     (pulls_refused, frozenset({_STALLED})),

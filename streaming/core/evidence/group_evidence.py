@@ -2,7 +2,7 @@
 
 from functools import cached_property
 
-from schemas.identity import is_retry_topic
+from schemas.identity import host_of, is_retry_topic
 from schemas.reasons import ReasonKind
 from streaming.core.evidence.exclusions import PUSHES
 from streaming.core.evidence.listed_members import ListedMembers
@@ -10,8 +10,10 @@ from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.intake.membership import hosting_brokers, is_listed
 from streaming.core.intake.pauses import missed_since_ts
 from streaming.core.state.group import Group
+from streaming.core.state.group_state import FlappingClient
 
 CLUSTERING, BROADCASTING = "CLUSTERING", "BROADCASTING"
+RESTARTS_AT_MOST = 2  # of a process, for a deploy and its rollback
 Subscriptions = tuple[tuple[str, str | None], ...]
 
 
@@ -74,6 +76,16 @@ class GroupEvidence:
         """Clients that have left and are still remembered; some may have come back."""
         left = {change.client_id for change in self.group.state.membership_changes if not change.joined}
         return frozenset(index for index, client in enumerate(self.group.state.clients) if client.client_id in left)
+
+    @cached_property
+    def restarting(self) -> dict[int, FlappingClient]:
+        """Members whose process has left more often than a deploy and its rollback make it, and lately again."""
+        state, oldest = self.group.state, self.now - self.group.timing.changes_before_alert_ms
+        lately = [one for one in state.flapping_clients if one.times > RESTARTS_AT_MOST and one.last_ts >= oldest]
+        known = {one.who: one for one in lately}
+        ids = {index: member.client.client_id for index, member in self.members.items()}
+        names = {index: known.get(one) or known.get(host_of(one)) for index, one in ids.items()}
+        return {index: one for index, one in names.items() if one is not None}
 
     @property
     def has_left_lately(self) -> bool:

@@ -13,7 +13,7 @@ from streaming.core.evidence.group_evidence import BROADCASTING, GroupEvidence
 from streaming.core.intake.consume_offsets import is_seen_to_move
 from streaming.core.intake.membership import entries_at
 from streaming.core.intake.topic_routes import is_known, readable, standing
-from streaming.core.state.group_state import HostedQueues, RouteCopy, Topic
+from streaming.core.state.group_state import Alert, HostedQueues, RouteCopy, Topic
 from streaming.core.state.views import BrokerView, QueueView
 
 NAME_SERVERS_DIFFER = Reason(ReasonKind.NAME_SERVERS_DIFFER)
@@ -78,6 +78,11 @@ class TopicEvidence:
     def last_expected(self, queue: int) -> list[int] | None:
         """The expected owners of the queue when it was judged last."""
         return self.group.state.queues[queue].expected
+
+    @cached_property
+    def fired_alerts(self) -> list[Alert]:
+        """Alerts of the topic that people were called for, and that are open."""
+        return [alert for alert in self.group.state.alerts if alert.fired_ts and alert.topic == self.name]
 
     @property
     def route_changed_ts(self) -> int:

@@ -18,7 +18,7 @@ from schemas.observed import (
     counted,
 )
 from schemas.reasons import ReasonKind
-from streaming.core.evidence.group_evidence import CLUSTERING, GroupEvidence, Subscriptions, shown
+from streaming.core.evidence.group_evidence import CLUSTERING, RESTARTS_AT_MOST, GroupEvidence, Subscriptions, shown
 from streaming.core.finding_kinds import KINDS, WHATEVER_MEMBERS_RUN
 from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.unreadable_queues import unreadable_queues
@@ -29,7 +29,6 @@ from streaming.core.state.group_state import KeptFinding, MembershipChange
 from streaming.core.state.queue_state import Queue
 
 NAMES_AT_MOST = 3
-RESTARTS_AT_MOST = 2  # within the window: a deploy and its rollback
 
 
 def inconsistent_subscription(evidence: GroupEvidence) -> Iterator[GroupFinding]:

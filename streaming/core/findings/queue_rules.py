@@ -97,7 +97,7 @@ def slow_consumer(q: QueueEvidence) -> Verdict | None:
     if topic.of_group.consume_enable is False or not _is_long_unconsumed(topic, queue):
         return None
     reported = held_by_reports(topic, q.index, q.newest)
-    observed = Unconsumed(unconsumed_ms=queue.progress_ts - queue.unconsumed_since_ts)
+    observed = _unconsumed(q)
     if reported is InHand.NOT_KNOWN and held_by(topic, q.index, q.newest) is InHand.SOME:
         observed = replace(observed, pulled=counted(queue.consumer_lag - queue.pull_lag))
     elif reported is not InHand.SOME and not (reported is InHand.NOTHING and has_just_finished(topic, queue)):
@@ -183,8 +183,20 @@ def judge(q: QueueEvidence) -> Verdict:
 
 
 def judge_by_offsets(q: QueueEvidence) -> Verdict | None:
-    """What offsets alone prove, whatever is known of owners."""
-    return first(PROVEN_BY_OFFSETS, q)
+    """What offsets alone prove, whatever is known of owners.
+
+    What people were called for keeps its kind until the queue moves, once ten minutes are over. In clients that restart
+    all the time it looks slow and stalled by turns.
+    """
+    verdict, told = first(PROVEN_BY_OFFSETS, q), q.told_as
+    if verdict is None or told is None or told is verdict.kind or not is_overdue(q.topic.of_group, q.queue):
+        return verdict
+    observed = stall_of(q.topic, [q.index]) if told is Kind.STALLED else _unconsumed(q)
+    return seen(q, told, observed=observed, severity=Severity.WARNING)
+
+
+def _unconsumed(q: QueueEvidence) -> Unconsumed:
+    return Unconsumed(unconsumed_ms=q.queue.progress_ts - q.queue.unconsumed_since_ts)
 
 
 def unless_a_broker_is_silent(q: QueueEvidence, verdict: Verdict) -> Verdict:

@@ -1,7 +1,7 @@
 """Offsets: how far the group has pulled and consumed each queue, and for how long neither has moved.
 
 Each queue has two clocks. ``unconsumed_since_ts``: messages wait, and the group's offset has not moved. Only movement
-and what the group intends start it again; it does not run while the queue's broker is away. ``stalled_ms``: neither
+and what the group intends start it again; it does not run while no offsets are read. ``stalled_ms``: neither
 offset has moved, without a gap between readings. It tells sooner.
 """
 
@@ -102,7 +102,7 @@ def _observe(group: Group, queue: Queue, progress: QueueProgress | QueueOffsets,
     if moved or pull_lag <= 0:
         queue.stalled_ms = 0
     elif is_undecided and waited:
-        ts = queue.progress_ts  # the stall timer neither runs nor begins before the broker's list is back
+        queue.stalled_ms = before or STARTED_AFRESH  # this timer does not run before the broker's list is back
     elif not is_undecided and _seen_without_a_gap(group, queue, ts, broker, waited):
         queue.stalled_ms = max(0, before) + ts - queue.progress_ts
     else:
@@ -171,13 +171,6 @@ def restart_clocks(queue: Queue, now: int) -> None:
         queue.unconsumed_since_ts = now
     if queue.stalled_ms > 0:
         queue.stalled_ms = STARTED_AFRESH
-
-
-def stop_clock_while_away(group: Group, index: int, ms: int) -> None:
-    """The broker was away for ``ms``: nobody could consume its queues."""
-    for queue in group.state.queues:
-        if queue.broker == index and queue.unconsumed_since_ts:
-            queue.unconsumed_since_ts = min(queue.unconsumed_since_ts + ms, group.state.now)
 
 
 def _unconsumed_ms(queue: Queue) -> int:

@@ -9,7 +9,7 @@ from schemas.events import BrokerAnswer, ConsumerChange, Round, UnchangedList
 from schemas.facts import MembershipFact
 from schemas.identity import host_of
 from streaming.core.intake.client_reports import addresses_of
-from streaming.core.intake.consume_offsets import is_away, leave_out, stop_clock_while_away
+from streaming.core.intake.consume_offsets import is_away, leave_out
 from streaming.core.intake.deploy_tracking import forget_finished_deploy, note_deploy_change, note_second_instance
 from streaming.core.intake.pauses import note_first_joined, note_last_left
 from streaming.core.state.group import Group
@@ -102,7 +102,6 @@ def _note_who_is_back(group: Group, answers: Mapping[int, BrokerAnswer]) -> None
         if not broker.lost_ts:
             continue
         if is_away(broker, state.now, group.timing):
-            stop_clock_while_away(group, index, state.now - broker.lost_ts)
             if _is_whole(group, index, _ids_in(group, index, answer), steady) and not _left_a_route(state, index):
                 leave_out(group, index, state.now - broker.answered_ts - group.timing.view_max_age_ms)
             else:

@@ -11,10 +11,12 @@ from schemas.identity import MessageQueue
 from streaming.simulation.client_config import PULL
 from streaming.simulation.evaluation.pages import OF_QUEUES, TRUE_IF
 from streaming.simulation.evaluation.results import ActiveFault, ExpectedPage, KnownFinding, Page
+from streaming.simulation.faults import OF_WAITING
 from streaming.simulation.ground_truth import FleetChange, Window
-from streaming.simulation.simulated_group import SimulatedGroup
+from streaming.simulation.simulated_group import TOPIC, SimulatedGroup
 
 LASTING_MS = 600_000
+UNREAD_MS = LASTING_MS + 40_000  # offsets are read every 30 s at least, and judged with the next round
 FINDING_SEEN_AS = {Kind.UNREADABLE_QUEUES: {Kind.UNREADABLE_QUEUES, Kind.STALLED}}
 TOGETHER_MS = 60_000  # queues of one topic that change hands stay one fault
 
@@ -41,7 +43,16 @@ class LastingFaults:
             for kind, topic in one.fault.group_findings:
                 if one.to_ts - one.from_ts >= LASTING_MS and self._is_undisturbed(kind, one.from_ts):
                     found.append(self._new(kind, topic, (one.from_ts, one.to_ts), set(), pages))
+        unread = [one for one in self._active if one.fault.consumes_nothing and one.to_ts - one.from_ts >= UNREAD_MS]
+        found += [self._unread(one, pages) for one in unread]
         return found + [self._new(Kind.SHARED_CLIENT_ID, "", span, set(), pages) for span in self._shared_ids()]
+
+    def _unread(self, one: ActiveFault, pages: list[Page]) -> ExpectedPage:
+        """Messages wait, and nothing is consumed for ten minutes: that is told, as whatever, at the next reading."""
+        expected = ExpectedPage(Kind.STALLED, TOPIC, one.from_ts, one.from_ts + UNREAD_MS, (one.fault.name,), ())
+        of_waiting = (page for page in pages if page.kind in (*OF_WAITING, Kind.NO_MEMBERS))
+        expected.found = next((page for page in of_waiting if one.from_ts <= page.fired_ts <= one.to_ts), None)
+        return expected
 
     def _shared_ids(self) -> Iterator[tuple[int, int]]:
         """When two clients that lived used one id for ten minutes, in a group of which no client answers.
