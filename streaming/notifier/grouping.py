@@ -7,7 +7,16 @@ from hashlib import blake2b
 from msgspec.structs import replace
 
 from streaming.notices import OpenAlert
-from streaming.notifier.pages import Page, PageSettings, SinkView, causes_of, ongoing_subjects, subject_name, subjects
+from streaming.notifier.pages import (
+    Page,
+    PageSettings,
+    SinkView,
+    affected,
+    causes_of,
+    ongoing_subjects,
+    subject_name,
+    subjects,
+)
 
 
 def update_pages(pages: Iterable[Page], view: SinkView, now: int, settings: PageSettings) -> list[Page]:
@@ -41,7 +50,10 @@ def _with_newest_facts(page: Page, view: SinkView, now: int) -> Page:
 def _join_open_pages(
     pages: list[Page], unassigned: list[OpenAlert], view: SinkView, now: int, settings: PageSettings
 ) -> tuple[list[Page], list[OpenAlert]]:
-    """Add each alert to the open page of its group and cause, else to the storm of its cluster."""
+    """Add each alert to the open page of its group and cause, else to one that names its queues, else to the storm.
+
+    People were called for these queues already: that they also stand still, say, is news of the same page.
+    """
     index_of: dict[tuple[str, str | None, str | None], int] = {}
     for index, page in enumerate(pages):
         names = ongoing_subjects(page, view)
@@ -53,6 +65,7 @@ def _join_open_pages(
     current, left = list(pages), []
     for alert in unassigned:
         fitting = index_of.get((alert.cluster, alert.group, alert.fact.cause))
+        fitting = _page_with_its_queues(current, alert, view) if fitting is None else fitting
         joined = index_of.get((alert.cluster, None, None)) if fitting is None else fitting
         if joined is None:
             left.append(alert)
@@ -60,6 +73,15 @@ def _join_open_pages(
             page = current[joined]
             current[joined] = replace(page, alerts=(*page.alerts, alert), joined_ts=now)
     return current, left
+
+
+def _page_with_its_queues(pages: list[Page], alert: OpenAlert, view: SinkView) -> int | None:
+    """The index of an open page of the alert's group that names all of its queues; None: there is none."""
+    if not alert.fact.queues:
+        return None
+    named = affected([alert])
+    of_group = (i for i, page in enumerate(pages) if (page.cluster, page.group) == (alert.cluster, alert.group))
+    return next((i for i in of_group if ongoing_subjects(pages[i], view) and named <= affected(pages[i].alerts)), None)
 
 
 def _new_pages(

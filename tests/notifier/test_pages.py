@@ -352,3 +352,14 @@ def test_what_outlives_all_polls_failures_and_restarts_is_open_under_one_key(
     assert {name for name, keys in holds.items() if keys & still_open} >= firing
     assert all(len(holds[name] & still_open) == 1 for name in firing)
     assert all(any(holds[name] & {key} for name in firing) for key in still_open), "what is over is closed"
+
+
+def test_further_alert_on_queues_that_a_page_names_joins_it_and_is_not_sent_apart() -> None:
+    """People were called for these queues already: that they also stand still has another cause, and no other key."""
+    sink = Receiver()
+    sink.poll(0, [alert(queues=(AlertQueue("b", 0), AlertQueue("b", 1)))])
+    sink.poll(70, [alert(kind="STALLED", cause="CLIENT_STALLED", at=70, seq=2, queues=(AlertQueue("b", 1),))])
+    assert len({notice.key for notice in sink.told}) == 1
+    sink.poll(90, [alert(kind="SLOW_CONSUMER", cause=None, at=90, seq=3, queues=(AlertQueue("b", 2),))])
+    sink.poll(200)
+    assert len({notice.key for notice in sink.told}) == 2, "another queue is another page"
