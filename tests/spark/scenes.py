@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from schemas.facts import Fact
 from streaming.core.shard import ClusterCounts
-from streaming.spark.health import BatchSummary, Health
+from streaming.spark.health import BatchSummary, Health, Sight
 from streaming.spark.lost_records import Loss
 from streaming.spark.operator_output import ShardReport
 from tests.core import fleet as fleets
@@ -38,7 +38,7 @@ def watch(
             [] if is_dead else [ClusterCounts(cluster, events=30, rounds=3, groups=1, newest_round_ts=newest)]
         )
         health.add(BatchSummary(at // BEAT_MS, 400, [ShardReport(0, 5000, 0, [], cluster_counts)], Loss()))
-        facts += health.facts(at, working=not is_dead)
+        facts += health.facts(at, Sight(None if is_dead else 400))
     return facts
 
 
