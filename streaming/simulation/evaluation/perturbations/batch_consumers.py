@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from streaming.simulation.consumer import Consumer
 from streaming.simulation.evaluation.perturbations.context import PerturbationContext
 
 BATCH_S = (20, 180)
 IN_HAND = 900  # a batch takes all that comes meanwhile: with more, its listener would be too slow for the queue
 REST_S = (5, 30)
+SILENT_FROM_S = (200, 1_200)
 
 
 def batches(context: PerturbationContext) -> None:
@@ -36,3 +39,14 @@ def batches(context: PerturbationContext) -> None:
         clock.after(20_000, look)
 
     look()
+
+
+def batches_of_silent_clients(context: PerturbationContext) -> None:
+    """The same, and at some time all clients that run then stop answering for their running info, and go on to work."""
+    batches(context)
+    context.group.fleet.clock.after(context.delay_ms(SILENT_FROM_S), _fall_silent, context)
+
+
+def _fall_silent(context: PerturbationContext) -> None:
+    for client in context.group.clients:
+        client.config = replace(client.config, sdk=replace(client.config.sdk, answers=False))

@@ -67,6 +67,14 @@ PERTURBATIONS = (
     Perturbation("batches", "work", batch_consumers.batches, in_incidents=False),
     Perturbation("crash_loop", "crash loop", deploys.crash_loop, 3, when_healthy=False, may_be_listed=False),
     Perturbation("shut_down_together", "together", deploys.shut_down_together, may_be_listed=False),
+    Perturbation(
+        "batches_of_silent_clients",
+        "work",
+        batch_consumers.batches_of_silent_clients,
+        0,
+        in_incidents=False,
+        share=0.1,
+    ),
     Perturbation("maintenance", "settings", group_settings.maintenance, 0, in_incidents=False, share=0.1),
     Perturbation(
         "filters_in_another_order", "filters", subscription_order.another_order, 0, in_incidents=False, share=0.1
