@@ -43,7 +43,16 @@ def restart_loop(fleet: Fleet, names: str, up: float, down: float, seconds: floa
 
 @pytest.mark.parametrize(
     ("names", "up", "down"),
-    [("xy", 40, 60), ("x", 50, 100), ("xyz", 20, 60), ("xy", 90, 5), ("x", 15, 100), ("xyz", 115, 115), ("xy", 10, 20)],
+    [
+        ("x", 20, 100),
+        ("xy", 40, 60),
+        ("x", 50, 100),
+        ("xyz", 20, 60),
+        ("xy", 90, 5),
+        ("x", 15, 100),
+        ("xyz", 115, 115),
+        ("xy", 10, 20),
+    ],
 )
 @pytest.mark.parametrize("reports_pull_offsets", [True, False])
 def test_clients_that_restart_in_a_loop_and_consume_nothing(

@@ -11,7 +11,7 @@ from streaming.core.finding_kinds import ALERTING, ALERTING_OF_QUEUES, BY_OFFSET
 from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.group_findings import severity_of
 from streaming.core.findings.queue_findings import TopicFindings
-from streaming.core.intake.pauses import expected_back_by
+from streaming.core.intake.pauses import expected_back_by, missed_since_ts
 from streaming.core.state.group import Group
 
 
@@ -126,7 +126,8 @@ def _is_group_overdue(evidence: GroupEvidence) -> bool:
         is_overdue(evidence, queue) and max(told_ts, told.get(index, 0)) < queue.unconsumed_since_ts
         for index, queue in enumerate(state.queues)
     )
-    return is_new and evidence.now >= expected_back_by(evidence.group)
+    is_away_on_purpose = missed_since_ts(evidence.group) > state.empty_since
+    return is_new and (not is_away_on_purpose or evidence.now >= expected_back_by(evidence.group))
 
 
 def _is_overdue(group: Group, index: int, findings: TopicFindings) -> bool:
