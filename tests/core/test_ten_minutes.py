@@ -67,6 +67,9 @@ def test_clients_that_restart_in_a_loop_and_consume_nothing(
     restart_loop(fleet, names, up, down, FLOOR + READING + down)
     assert first_told(fleet, began) <= FLOOR + READING + down
     assert fleet.status().status != "healthy"
+    restart_loop(fleet, names, up, down, FLOOR)
+    told = [alert.severity for f in fleet.told(AlertFact) if (alert := f.payload).kind in ("STALLED", "SLOW_CONSUMER")]
+    assert sorted(told, key=("warning", "critical").index) == told, "it gets worse at most once"
 
 
 def test_one_that_restarts_while_the_others_consume_leaves_its_queues_unread() -> None:

@@ -4,7 +4,7 @@ from schemas.facts import Kind
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.finding_kinds import BY_OFFSETS
 from streaming.core.intake.consume_offsets import is_seen_to_move
-from streaming.core.state.group_state import FINDING_CODES
+from streaming.core.state.group_state import FINDING_CODES, Alert
 from streaming.core.state.views import QueueView
 
 MORE_THAN_CHANGES = 3  # reports in turn: changes that were still under way when counting began
@@ -44,12 +44,12 @@ class QueueEvidence:
         return FINDING_CODES[self.queue.finding]
 
     @property
-    def told_as(self) -> Kind | None:
-        """The kind of the alert that has fired because the queue stands still, since it began to do so; None: none."""
+    def told(self) -> Alert | None:
+        """The alert that has fired because the queue stands still, since it began to do so; None: none."""
         since_ts = self.queue.unconsumed_since_ts
         naming_it = (alert for alert in self.topic.fired_alerts if self.index in alert.queues)
-        kinds = (Kind(alert.kind) for alert in naming_it if alert.fired_ts > since_ts > 0)
-        return next((kind for kind in kinds if kind in BY_OFFSETS), None)
+        since_then = (alert for alert in naming_it if alert.fired_ts > since_ts > 0)
+        return next((alert for alert in since_then if Kind(alert.kind) in BY_OFFSETS), None)
 
     @property
     def was_in_route(self) -> bool:

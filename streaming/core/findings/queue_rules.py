@@ -185,14 +185,17 @@ def judge(q: QueueEvidence) -> Verdict:
 def judge_by_offsets(q: QueueEvidence) -> Verdict | None:
     """What offsets alone prove, whatever is known of owners.
 
-    What people were called for keeps its kind until the queue moves, once ten minutes are over. In clients that restart
-    all the time it looks slow and stalled by turns.
+    What people were called for keeps its kind until the queue moves, once ten minutes are over, and what was critical
+    stays so. Of clients that restart all the time it looks slow and stalled by turns, proven and not.
     """
-    verdict, told = first(PROVEN_BY_OFFSETS, q), q.told_as
-    if verdict is None or told is None or told is verdict.kind or not is_overdue(q.topic.of_group, q.queue):
+    verdict, told = first(PROVEN_BY_OFFSETS, q), q.told
+    if verdict is None or told is None or not is_overdue(q.topic.of_group, q.queue):
         return verdict
-    observed = stall_of(q.topic, [q.index]) if told is Kind.STALLED else _unconsumed(q)
-    return seen(q, told, observed=observed, severity=Severity.WARNING)
+    if told.kind == Kind.SLOW_CONSUMER:
+        return seen(q, Kind.SLOW_CONSUMER, observed=_unconsumed(q))
+    is_critical = Severity.CRITICAL.value in (told.severity, verdict.severity.value)
+    severity = Severity.CRITICAL if is_critical else Severity.WARNING
+    return seen(q, Kind.STALLED, observed=stall_of(q.topic, [q.index]), severity=severity)
 
 
 def _unconsumed(q: QueueEvidence) -> Unconsumed:
