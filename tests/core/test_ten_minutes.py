@@ -320,8 +320,21 @@ def test_no_alert_becomes_more_severe_because_a_round_has_passed(reports_pull_of
     assert "severity_changed" not in {reason for _, _, reason in fleet.alerts()}
 
 
+def test_a_listener_that_hung_once_is_told_as_soon_the_next_time() -> None:
+    fleet = healthy(100)
+    told = []
+    for _ in range(2):
+        fleet.hang()
+        began = fleet.now
+        fleet.run(500)
+        told.append(first_told(fleet, began))
+        fleet.hang("")
+        fleet.run(300)
+    assert max(told) < 350
+
+
 def test_a_batch_as_long_as_those_before_is_no_slow_consumer() -> None:
-    """Reports of six minutes each, one after the other: the first is told, the others are known by then."""
+    """Batches of six minutes each, one after the other: two are told, the others are known by then."""
     fleet = healthy(100)
     for turn in range(5):
         fleet.hang()
@@ -330,7 +343,7 @@ def test_a_batch_as_long_as_those_before_is_no_slow_consumer() -> None:
         fleet.run(30)
         if turn == 0:
             assert fleet.fired() == {("T", "SLOW_CONSUMER")}
-    assert [reason for _, _, reason in fleet.alerts("SLOW_CONSUMER")].count("held_long_enough") == 1
+    assert [reason for _, _, reason in fleet.alerts("SLOW_CONSUMER")].count("held_long_enough") == 2
     fleet.hang("a0")
     fleet.run(FLOOR + READING)
     assert fleet.firing() == {("T", "SLOW_CONSUMER")}

@@ -53,7 +53,7 @@ def _status(picture: InspectedGroup, answers: Answers) -> Iterator[str]:
     said = {_class(one.strategy) for them in answers.said.values() for one in them}
     if picture.strategies and not set(map(_class, picture.strategies)) <= said:
         yield f"strategies {picture.strategies} that nobody reported"
-    if picture.message_model and not (answers.said or answers.connected):
+    if picture.message_model and not (answers.said or answers.connected or answers.offsets):
         yield "a message model that nobody told"
     if picture.reason in ("POP",) and not answers.pops:
         yield "POP, which nobody said"

@@ -89,7 +89,14 @@ def test_alerts_health_and_faults_keep_what_the_facts_say(finished: Path) -> Non
     alert = one(finished, "alerts", date=date(2026, 3, 1), state="firing")
     lost = one(finished, "monitor_faults", date=date(2026, 3, 1), fault="events_lost")
     assert alert["queues"] == [
-        {"broker_name": "broker-a", "queue_id": 0, "actual_owners": [], "expected_owners": ["a"], "waiting": 7}
+        {
+            "broker_name": "broker-a",
+            "queue_id": 0,
+            "actual_owners": [],
+            "expected_owners": ["a"],
+            "waiting": 7,
+            "read_time": None,
+        }
     ]
     (client,), (change,) = alert["clients"], alert["changes"]
     assert (client["client_id"], client["brokers"]) == ("a", ["broker-a"])

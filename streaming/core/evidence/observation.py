@@ -111,11 +111,12 @@ def _note_idle_owner(q: QueueEvidence, queue: Queue, is_still: bool) -> None:
 def _note_who_is_to_consume(q: QueueEvidence, queue: Queue) -> None:
     """The clocks start again when the group begins to be able to read a queue.
 
-    Also when a queue that people were called for gets another owner. What is told sooner also waits for an owner that
-    has just taken the queue over, or does not know it yet because name servers differ.
+    Also when a queue that people were called for gets an owner, or another one. What is told sooner also waits for an
+    owner that has just taken the queue over, or does not know it yet because name servers differ.
     """
     is_taken_over = _is_taken_over(q, queue)
-    if queue.publish_delay_ms < 0 or _is_back_in_the_route(q, queue) or (is_taken_over and _is_told(q)):
+    gets_an_owner = is_taken_over or bool(q.newest and not queue.owners)
+    if queue.publish_delay_ms < 0 or _is_back_in_the_route(q, queue) or (gets_an_owner and _is_told(q)):
         restart_clocks(queue, q.topic.now)
     if is_taken_over or (q.topic.is_converging and q.found not in BY_OFFSETS):
         queue.owner_since_ts = q.topic.now

@@ -45,11 +45,9 @@ class QueueEvidence:
 
     @property
     def told(self) -> Alert | None:
-        """The alert that has fired because the queue stands still, since it began to do so; None: none."""
-        since_ts = self.queue.unconsumed_since_ts
+        """The open alert that has fired because the queue stands still; None: there is none."""
         naming_it = (alert for alert in self.topic.fired_alerts if self.index in alert.queues)
-        since_then = (alert for alert in naming_it if alert.fired_ts > since_ts > 0)
-        return next((alert for alert in since_then if Kind(alert.kind) in BY_OFFSETS), None)
+        return next((alert for alert in naming_it if Kind(alert.kind) in BY_OFFSETS), None)
 
     @property
     def was_in_route(self) -> bool:

@@ -156,13 +156,15 @@ def _is_without_a_gap(group: Group, queue: Queue, ts: int) -> bool:
 
 
 def _note_step(group: Group, queue: Queue, ts: int) -> None:
-    """Keeps the longest step lately: the next may take as long. A stall that is over was none."""
+    """Keeps for how long the offset stood still twice lately: it may again. Once may be a fault, and a stall is one."""
     if queue.longest_step_ts and ts - queue.longest_step_ts > group.timing.keep_step_ms:
-        queue.longest_step_ms = queue.longest_step_ts = 0
+        queue.longest_step_ms = queue.longest_once_ms = queue.longest_step_ts = 0
     step_ms = ts - queue.unconsumed_since_ts if queue.unconsumed_since_ts else 0
-    is_step = step_ms > group.timing.stall_ms and FINDING_CODES[queue.finding] is not Kind.STALLED
-    if is_step and step_ms >= queue.longest_step_ms:
-        queue.longest_step_ms, queue.longest_step_ts = step_ms, ts
+    if step_ms <= group.timing.stall_ms or FINDING_CODES[queue.finding] is Kind.STALLED:
+        return
+    queue.longest_step_ms = max(queue.longest_step_ms, min(step_ms, queue.longest_once_ms))
+    queue.longest_once_ms = max(queue.longest_once_ms, step_ms)
+    queue.longest_step_ts = ts
 
 
 def restart_clocks(queue: Queue, now: int) -> None:

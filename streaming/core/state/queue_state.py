@@ -33,8 +33,9 @@ class QueueAnomaly(Packed):
     unconsumed_since_ts: int = 0  # since when messages wait and the group's offset has not moved
     severity: int = 0  # index in SEVERITY_CODES of what its newest fact says
     unclaimed_since_ts: int = 0  # since when no member's newest report has it, and its offsets have not moved
-    longest_step_ms: int = 0  # the longest time lately in which the group's offset stood still and then moved on
-    longest_step_ts: int = 0  # when that ended
+    longest_step_ms: int = 0  # the longest time that the group's offset stood still for twice lately, and moved on
+    longest_step_ts: int = 0  # when it last stood still for long
+    longest_once_ms: int = 0  # the longest time that it stood still for once lately
     owner_since_ts: int = 0  # since when its owner may be expected to consume it, while it stands still
     uncommitted_end: int = 0  # the end of the queue when it was read first, while the group's offset reads 0
     counted_since_ts: int = 0  # since when arrivals are counted, as the group's offset is not known; 0: it is
@@ -105,6 +106,7 @@ class Queue(Packed):
     unclaimed_since_ts = _OfAnomaly(0)
     longest_step_ms = _OfAnomaly(0)
     longest_step_ts = _OfAnomaly(0)
+    longest_once_ms = _OfAnomaly(0)
     owner_since_ts = _OfAnomaly(0)
     uncommitted_end = _OfAnomaly(0)
     counted_since_ts = _OfAnomaly(0)
