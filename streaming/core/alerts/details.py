@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from heapq import nlargest
 
 from schemas.facts import AlertChange, AlertClient, AlertQueue
 from schemas.identity import is_retry_topic
@@ -78,8 +79,8 @@ def changes_of(group: Group, alert: Alert) -> tuple[AlertChange, ...]:
     active_ts = min(alert.active_ts, group.state.now)  # a clock may have been set back since
     since = active_ts - group.timing.changes_before_alert_ms
     changes = {*_of_clients(group), *_of_routes(group, alert), *_of_brokers(group, alert)}
-    in_order = sorted(change for change in changes if change[0] >= since)
-    return tuple(AlertChange(*change) for change in in_order[-CHANGES_AT_MOST:])
+    newest = nlargest(CHANGES_AT_MOST, (change for change in changes if change[0] >= since))
+    return tuple(AlertChange(*change) for change in reversed(newest))
 
 
 _Change = tuple[int, str, str]

@@ -124,7 +124,7 @@ def _note_who_is_to_consume(q: QueueEvidence, queue: Queue) -> None:
 
 def _is_told(q: QueueEvidence) -> bool:
     """Whether an alert that has fired names the queue."""
-    return any(q.index in alert.queues for alert in q.topic.fired_alerts)
+    return q.index in q.topic.fired_alerts
 
 
 def _is_back_in_the_route(q: QueueEvidence, queue: Queue) -> bool:

@@ -46,7 +46,7 @@ class QueueEvidence:
     @property
     def told(self) -> Alert | None:
         """The open alert that has fired because the queue stands still; None: there is none."""
-        naming_it = (alert for alert in self.topic.fired_alerts if self.index in alert.queues)
+        naming_it = self.topic.fired_alerts.get(self.index, ())
         return next((alert for alert in naming_it if Kind(alert.kind) in BY_OFFSETS), None)
 
     @property

@@ -80,9 +80,14 @@ class TopicEvidence:
         return self.group.state.queues[queue].expected
 
     @cached_property
-    def fired_alerts(self) -> list[Alert]:
-        """Alerts of the topic that people were called for, and that are open."""
-        return [alert for alert in self.group.state.alerts if alert.fired_ts and alert.topic == self.name]
+    def fired_alerts(self) -> dict[int, list[Alert]]:
+        """Index of a queue -> alerts that name it, that people were called for, and that are open."""
+        naming: dict[int, list[Alert]] = {}
+        for alert in self.group.state.alerts:
+            if alert.fired_ts and alert.topic == self.name:
+                for queue in alert.queues:
+                    naming.setdefault(queue, []).append(alert)
+        return naming
 
     @property
     def route_changed_ts(self) -> int:
