@@ -348,3 +348,37 @@ def test_a_batch_as_long_as_those_before_is_no_slow_consumer() -> None:
     fleet.run(FLOOR + READING)
     assert fleet.firing() == {("T", "SLOW_CONSUMER")}
     assert "held messages for 600 s" in said(fleet.alert("SLOW_CONSUMER"))
+
+
+def test_members_that_are_back_have_time_to_consume_what_has_waited() -> None:
+    """People were called because nobody was there."""
+    fleet = healthy(200)
+    fleet.leave("x", "y")
+    fleet.run(900)
+    assert fleet.firing() == {("", "NO_MEMBERS")}
+    fleet.stick()
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.stick("")
+    fleet.run(60)
+    assert fleet.fired() == {("", "NO_MEMBERS")}
+    assert fleet.firing() == set()
+
+
+def test_members_that_are_back_and_consume_nothing_are_told() -> None:
+    fleet = healthy(200)
+    fleet.leave("x", "y")
+    fleet.run(900)
+    fleet.stick()
+    fleet.join("x", "y")
+    fleet.run(120)
+    assert fleet.firing() == {("T", "STALLED")}
+
+
+def test_a_group_that_restarts_in_a_loop_and_was_told_as_empty_stays_told() -> None:
+    fleet = healthy(200, clients="x")
+    fleet.stick()
+    restart_loop(fleet, "x", 50, 100, 3_000)
+    fired = [ts for ts, _, reason in fleet.alerts("NO_MEMBERS") if reason == "held_long_enough"]
+    assert len(fired) == 1
+    assert fleet.firing()
