@@ -382,3 +382,32 @@ def test_a_group_that_restarts_in_a_loop_and_was_told_as_empty_stays_told() -> N
     fired = [ts for ts, _, reason in fleet.alerts("NO_MEMBERS") if reason == "held_long_enough"]
     assert len(fired) == 1
     assert fleet.firing()
+
+
+def test_a_queue_that_is_owned_now_and_then_and_never_consumed_is_told_beside_an_alert_that_says_something_else() -> (
+    None
+):
+    """It was consumed twice a while ago: that alert is kept open, and says nothing of messages that wait."""
+    fleet = healthy(200, clients="xyz")
+    for one in fleet.instances:
+        one.is_pinned = True
+    (x,), (y,) = fleet.of("x"), fleet.of("y")
+    of_x, of_y = set(x.owned), set(y.owned)
+    for _ in range(4):
+        y.owned = of_y | of_x
+        fleet.run(60)
+        y.owned = of_y
+        fleet.run(60)
+    assert ("T", "DUPLICATED") in fleet.firing()
+    fleet.stuck = of_x
+    began = fleet.now
+    for _ in range(16):
+        x.owned = set()
+        fleet.run(5)
+        fleet.join("w", brokers=("b",), is_pinned=True)
+        fleet.run(10)
+        x.owned = set(of_x)
+        fleet.run(15)
+        fleet.leave("w")
+        fleet.run(10)
+    assert first_told(fleet, began) <= FLOOR + READING

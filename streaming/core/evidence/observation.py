@@ -12,6 +12,8 @@ from streaming.core.intake.consume_offsets import restart_clocks
 from streaming.core.state.group import Group
 from streaming.core.state.queue_state import Queue
 
+NOT_CONSUMED = BY_OFFSETS | {Kind.ORPHANED}
+
 
 class TopicObservation(NamedTuple):
     """A topic with its queues: those in its route, and those that have an owner but are not in the route.
@@ -123,8 +125,9 @@ def _note_who_is_to_consume(q: QueueEvidence, queue: Queue) -> None:
 
 
 def _is_told(q: QueueEvidence) -> bool:
-    """Whether an alert that has fired names the queue."""
-    return q.index in q.topic.fired_alerts
+    """Whether people were called because nobody consumes the queue, and that was found since the clock began."""
+    since_ts, naming_it = q.queue.unconsumed_since_ts, q.topic.fired_alerts.get(q.index, ())
+    return any(Kind(alert.kind) in NOT_CONSUMED and alert.seen_ts > since_ts for alert in naming_it)
 
 
 def _is_back_in_the_route(q: QueueEvidence, queue: Queue) -> bool:
