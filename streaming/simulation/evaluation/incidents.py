@@ -43,6 +43,7 @@ def play_incident(
         others = [other for other in FAULTS if other is not fault and _fits(other, shape)]
         faults += random.sample([other for other in others if not (fault.changes_topic and other.changes_topic)], 1)
     drawn = draw(seed, shape, is_healthy=False) if is_perturbed else []
+    drawn = [one for one in drawn if not (fault.consumes_nothing and one.starts_clients)]
     shape = fit(shape, drawn)
     group = SimulatedGroup(shape, seed, group_name)
     loses = 0.03 if random.random() < LOSES_REPORTS else 0.0

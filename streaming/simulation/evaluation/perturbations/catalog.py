@@ -45,6 +45,7 @@ class Perturbation:
     most_clients: int = MOST_CLIENTS
     may_be_listed: bool = True  # also where each client's queues are written down (CONFIG)
     share: float = 0.0
+    starts_clients: bool = False  # as all are configured: they consume what others do not
     comes_alone: bool = False  # with no other
 
 
@@ -53,7 +54,9 @@ PERTURBATIONS = (
     Perturbation("alternating_name_servers", "name servers", name_servers.alternating),
     Perturbation("list_lacks_someone", "lists", member_lists.lack_someone, least_brokers=2),
     Perturbation("list_times_out", "lists", member_lists.time_out),
-    Perturbation("slow_deploy", "deploy", deploys.slow_deploy, 3, may_be_listed=False, most_clients=12),
+    Perturbation(
+        "slow_deploy", "deploy", deploys.slow_deploy, 3, may_be_listed=False, most_clients=12, starts_clients=True
+    ),
     Perturbation("mute_sdk", "sdk", client_sdks.mute),
     Perturbation("foreign_sdk", "sdk", client_sdks.foreign),
     Perturbation("pull_consumers", "sdk", client_sdks.pull_consumers),
@@ -65,8 +68,12 @@ PERTURBATIONS = (
     Perturbation("events_reordered", "events", event_delivery.reordered),
     Perturbation("clock_set_back", "clock", event_delivery.clock_set_back),
     Perturbation("batches", "work", batch_consumers.batches, in_incidents=False),
-    Perturbation("crash_loop", "crash loop", deploys.crash_loop, 3, when_healthy=False, may_be_listed=False),
-    Perturbation("shut_down_together", "together", deploys.shut_down_together, may_be_listed=False),
+    Perturbation(
+        "crash_loop", "crash loop", deploys.crash_loop, 3, when_healthy=False, may_be_listed=False, starts_clients=True
+    ),
+    Perturbation(
+        "shut_down_together", "together", deploys.shut_down_together, may_be_listed=False, starts_clients=True
+    ),
     Perturbation(
         "batches_of_silent_clients",
         "work",
@@ -97,6 +104,7 @@ PERTURBATIONS = (
         may_be_listed=False,
         share=0.05,
         comes_alone=True,
+        starts_clients=True,
     ),
 )
 
