@@ -13,7 +13,7 @@ from streaming.core.state.group import Group
 from streaming.core.state.group_state import FlappingClient
 
 CLUSTERING, BROADCASTING = "CLUSTERING", "BROADCASTING"
-RESTARTS_AT_MOST = 2  # of a process, for a deploy and its rollback
+RESTARTS_OF_A_DEPLOY = 2  # of a process, with its rollback
 Subscriptions = tuple[tuple[str, str | None], ...]
 
 
@@ -81,7 +81,7 @@ class GroupEvidence:
     def restarting(self) -> dict[int, FlappingClient]:
         """Members whose process has left more often than a deploy and its rollback make it, and lately again."""
         state, oldest = self.group.state, self.now - self.group.timing.changes_before_alert_ms
-        lately = [one for one in state.flapping_clients if one.times > RESTARTS_AT_MOST and one.last_ts >= oldest]
+        lately = [one for one in state.flapping_clients if one.times > RESTARTS_OF_A_DEPLOY and one.last_ts >= oldest]
         known = {one.who: one for one in lately}
         ids = {index: member.client.client_id for index, member in self.members.items()}
         names = {index: known.get(one) or known.get(host_of(one)) for index, one in ids.items()}

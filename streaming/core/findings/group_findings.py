@@ -18,7 +18,7 @@ from schemas.observed import (
     counted,
 )
 from schemas.reasons import ReasonKind
-from streaming.core.evidence.group_evidence import CLUSTERING, RESTARTS_AT_MOST, GroupEvidence, Subscriptions, shown
+from streaming.core.evidence.group_evidence import CLUSTERING, RESTARTS_OF_A_DEPLOY, GroupEvidence, Subscriptions, shown
 from streaming.core.finding_kinds import KINDS, WHATEVER_MEMBERS_RUN
 from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.unreadable_queues import unreadable_queues
@@ -116,7 +116,7 @@ def _indices(evidence: GroupEvidence, names: set[str]) -> tuple[int, ...]:
 
 
 def rebalance_storm(evidence: GroupEvidence) -> Iterator[GroupFinding]:
-    """Some process is started again and again: more often than for a deploy and its rollback, or for hours."""
+    """Some process is started again and again: more often than for a crash, a deploy and its rollback, or for hours."""
     state, timing = evidence.group.state, evidence.group.timing
     changes = [c for c in state.membership_changes if c.ts >= evidence.now - timing.storm_window_ms]
     flapping_clients = _restarted_too_often(changes)
@@ -136,14 +136,14 @@ def rebalance_storm(evidence: GroupEvidence) -> Iterator[GroupFinding]:
 
 
 def _restarted_too_often(changes: list[MembershipChange]) -> set[str]:
-    """Processes that have left and come back more often than for a deploy and its rollback.
+    """Processes that have left and come back more often than for a crash, a deploy and its rollback.
 
     One that has left is not counted before it is back: it may have been stopped for good.
     """
     name_of = process_names(changes)
     left = Counter(name_of[change.client_id] for change in changes if not change.joined)
     back = Counter(name_of[change.client_id] for change in changes if change.joined)
-    return {name for name, times in (left & back).items() if times > RESTARTS_AT_MOST}
+    return {name for name, times in (left & back).items() if times > 1 + RESTARTS_OF_A_DEPLOY}
 
 
 def idle_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
