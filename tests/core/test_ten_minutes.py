@@ -214,18 +214,25 @@ def test_a_group_of_such_members_that_consumes_is_no_fault() -> None:
 # --- an alert answers for another only while it is found
 
 
-def test_a_stopped_client_is_told_beside_queues_that_are_owned_twice_now_and_then() -> None:
+def owned_twice_now_and_then() -> Fleet:
+    """y has owned what is x's, four times for a minute."""
     fleet = healthy(200, clients="xyz")
     for one in fleet.instances:
         one.is_pinned = True
     (x,), (y,) = fleet.of("x"), fleet.of("y")
-    of_x, of_y = set(x.owned), set(y.owned)
+    of_y = set(y.owned)
     for _ in range(4):
-        y.owned = of_y | of_x
+        y.owned = of_y | x.owned
         fleet.run(60)
         y.owned = of_y
         fleet.run(60)
+    return fleet
+
+
+def test_a_stopped_client_is_told_beside_queues_that_are_owned_twice_now_and_then() -> None:
+    fleet = owned_twice_now_and_then()
     assert ("T", "DUPLICATED") in fleet.fired()
+    (x,) = fleet.of("x")
     x.answers = x.consumes = False
     began = fleet.now
     fleet.run(200)
@@ -388,17 +395,10 @@ def test_a_queue_that_is_owned_now_and_then_and_never_consumed_is_told_beside_an
     None
 ):
     """It was consumed twice a while ago: that alert is kept open, and says nothing of messages that wait."""
-    fleet = healthy(200, clients="xyz")
-    for one in fleet.instances:
-        one.is_pinned = True
-    (x,), (y,) = fleet.of("x"), fleet.of("y")
-    of_x, of_y = set(x.owned), set(y.owned)
-    for _ in range(4):
-        y.owned = of_y | of_x
-        fleet.run(60)
-        y.owned = of_y
-        fleet.run(60)
+    fleet = owned_twice_now_and_then()
     assert ("T", "DUPLICATED") in fleet.firing()
+    (x,) = fleet.of("x")
+    of_x = set(x.owned)
     fleet.stuck = of_x
     began = fleet.now
     for _ in range(16):

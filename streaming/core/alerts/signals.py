@@ -11,7 +11,7 @@ from streaming.core.alerts.phases import PENDING_PHASES, AlertReason, Signal
 from streaming.core.causes.explanation import Explanation
 from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.evidence.stalls import has_waited_too_long, is_overdue
+from streaming.core.evidence.stalls import has_members_again, has_waited_too_long
 from streaming.core.finding_kinds import ALERTING_OF_QUEUES, BY_OFFSETS, DECIDED_BY_REPORTS, KINDS, WHATEVER_MEMBERS_RUN
 from streaming.core.findings.verdict import Verdict
 from streaming.core.intake.consume_offsets import is_seen_lately, is_seen_to_be_consumed, is_seen_to_move
@@ -194,7 +194,7 @@ def _is_open(group: Group, alert: Alert, at: Judged) -> bool:
 def _may_be_gone_again(group: Group, evidence: GroupEvidence) -> bool:
     """Whether members are there again, and have had no time yet to consume what has waited for ten minutes."""
     queues = group.state.queues
-    return any(has_waited_too_long(evidence, queue) and not is_overdue(evidence, queue) for queue in queues)
+    return any(has_waited_too_long(evidence, queue) and has_members_again(evidence, queue) for queue in queues)
 
 
 def is_undecided(group: Group, alert: Alert, index: int, at: Judged) -> bool:

@@ -14,18 +14,13 @@ def restart_loop(topic: TopicEvidence, found: Found) -> Explanation | None:
     restarting = topic.of_group.restarting
     if not restarting:
         return None
-    explained = {q for q in found.queues if (those := _who_should_consume(topic, q)) and those <= restarting.keys()}
-    clients = {index for q in explained for index in _who_should_consume(topic, q)}
+    supposed = {q: set(topic.owners(q) or _expected(topic, q) or topic.members) for q in found.queues}
+    explained = {q for q, those in supposed.items() if those and those <= restarting.keys()}
+    clients = {index for q in explained for index in supposed[q]}
     names = sorted({restarting[index].who for index in clients})
     since_ts = min((restarting[index].since_ts for index in clients), default=topic.now)
     observed = ClientsComeAndGo(names=tuple(names[:NAMES_AT_MOST]), changes=None, within_ms=topic.now - since_ts)
     return explanation(Cause.RESTART_LOOP, explained, observed, clients)
-
-
-def _who_should_consume(topic: TopicEvidence, queue: int) -> set[int]:
-    """Who owns the queue, else who should, else, where that is not known, all members."""
-    owners = topic.owners(queue) or ([] if topic.expected is None else topic.expected.get(queue, []))
-    return set(owners or topic.members)
 
 
 def client_silent(topic: TopicEvidence, found: Found) -> Explanation | None:

@@ -46,10 +46,9 @@ def route_lag(topic: TopicEvidence, found: Found) -> Explanation | None:
         return None
     if not topic.previous_hosts:  # the topic is new, or had no queues: there is no old route
         return None
-    before, observed = readable(topic.previous_hosts), OldRoute(changed_ms=changed_ms)
-    then = _shares_before(topic, before)
+    observed, then = OldRoute(changed_ms=changed_ms), _shares_before(topic)
     if topic.expected is None or then is None:
-        known = dict(before)
+        known = topic.readable_before
         new = (q for q in found.queues if topic.queue(q).queue_id >= known.get(topic.queue(q).broker, 0))
         return explanation(Cause.ROUTE_LAG, new, observed)
     lagging = _lagging(topic, topic.expected, then)
@@ -63,10 +62,10 @@ def route_lag(topic: TopicEvidence, found: Found) -> Explanation | None:
     return explanation(Cause.ROUTE_LAG, explained & found.queues, observed, predicted=predicted)
 
 
-def _shares_before(topic: TopicEvidence, before: list[tuple[int, int]]) -> dict[int, list[int]] | None:
+def _shares_before(topic: TopicEvidence) -> dict[int, list[int]] | None:
     """Index of each queue -> who should own it by the old route; None where it is not known."""
     try:
-        shares = topic.share_out(before)
+        shares = topic.share_out(list(topic.readable_before.items()))
     except NotKnown:
         return None
     names = {queue: (topic.queue(queue).broker, topic.queue(queue).queue_id) for queue in topic.queues}

@@ -45,8 +45,7 @@ def _observe_topic(group: Group, topic: TopicEvidence, held: set[int]) -> TopicO
     _note_members(topic)
     _note_intent(topic, queues)
     if topic.finding_of_all is not None:
-        overdue = tuple(QueueEvidence(topic, i) for i in topic.last_known_queues if _is_overdue(topic, queues[i]))
-        return TopicObservation(topic, frozenset(held), overdue)
+        return TopicObservation(topic, frozenset(held), _overdue(topic, queues))
     routed = tuple(_observe_queue(topic, index, queues[index]) for index in topic.queues)
     stray = sorted(held.difference(topic.queues, topic.unreadable))
     outside = tuple(_observe_outside(topic, index, queues[index]) for index in stray)
@@ -61,9 +60,11 @@ def _note_members(topic: TopicEvidence) -> None:
         topic.topic.has_members_since_ts = topic.now
 
 
-def _is_overdue(topic: TopicEvidence, queue: Queue) -> bool:
+def _overdue(topic: TopicEvidence, queues: list[Queue]) -> tuple[QueueEvidence, ...]:
     """Also where nothing is known of owners. Of a group without members its own finding tells."""
-    return bool(topic.of_group.members) and not topic.is_unwanted and is_overdue(topic.of_group, queue)
+    if not topic.of_group.members or topic.is_unwanted:
+        return ()
+    return tuple(QueueEvidence(topic, i) for i in topic.last_known_queues if is_overdue(topic.of_group, queues[i]))
 
 
 def _note_intent(topic: TopicEvidence, queues: list[Queue]) -> None:

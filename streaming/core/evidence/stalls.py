@@ -31,7 +31,7 @@ def is_overdue(evidence: GroupEvidence, queue: QueueView) -> bool:
 
     Other rules may tell sooner, or say more. They never delay this one.
     """
-    return has_waited_too_long(evidence, queue) and not _has_members_again(evidence, queue)
+    return has_waited_too_long(evidence, queue) and not has_members_again(evidence, queue)
 
 
 def has_waited_too_long(evidence: GroupEvidence, queue: QueueView) -> bool:
@@ -42,7 +42,7 @@ def has_waited_too_long(evidence: GroupEvidence, queue: QueueView) -> bool:
     return waited_ms > evidence.group.timing.told_at_latest_ms and is_to_be_consumed(evidence, queue)
 
 
-def _has_members_again(evidence: GroupEvidence, queue: QueueView) -> bool:
+def has_members_again(evidence: GroupEvidence, queue: QueueView) -> bool:
     """Whether people were called because nobody was there, and now somebody is, for no longer than a takeover takes."""
     timing, since_ts = evidence.group.timing, evidence.group.state.topics[queue.topic].has_members_since_ts
     is_new = since_ts > 0 and evidence.now - since_ts < timing.grace_membership_ms + timing.stall_ms
