@@ -8,6 +8,7 @@ from schemas.facts import Kind
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import Verdict
+from streaming.core.intake.consume_offsets import unconsumed_ms
 from streaming.core.state.group_state import HostedQueues
 from streaming.core.state.queue_state import Queue as QueueInState
 from streaming.inspect.message_rates import Flow, OffsetHistory
@@ -76,7 +77,7 @@ def names_of(findings: TopicFindings, indices: list[int]) -> tuple[QueueName, ..
 
 def stands_ms(queue: QueueInState) -> int:
     """For how long messages have waited without one being consumed."""
-    return queue.progress_ts - queue.unconsumed_since_ts if queue.unconsumed_since_ts and queue.consumer_lag > 0 else 0
+    return unconsumed_ms(queue) if queue.consumer_lag > 0 else 0
 
 
 def _not_judged(topic: TopicEvidence, index: int, offsets: OffsetHistory) -> InspectedQueue:

@@ -125,15 +125,19 @@ def _takes_cause(alert: Alert, cause: str | None, queues: Iterable[int], at: Jud
     now = at.evidence.now
     is_proven = cause is not None and CAUSES[Cause(cause)].is_independent
     if alert.phase == Phase.PENDING or cause == alert.cause or is_proven:
-        alert.next_cause, alert.next_cause_since_ts = None, 0
+        _drop_next_cause(alert)
         return True
     is_another = not alert.next_cause_since_ts or alert.next_cause != cause
     if is_another or not set(alert.queues) <= set(queues):
         alert.next_cause, alert.next_cause_since_ts = cause, now
     if now - alert.next_cause_since_ts < _longest_rebalance_ms(at.evidence):
         return False
-    alert.next_cause, alert.next_cause_since_ts = None, 0
+    _drop_next_cause(alert)
     return True
+
+
+def _drop_next_cause(alert: Alert) -> None:
+    alert.next_cause, alert.next_cause_since_ts = None, 0
 
 
 def _longest_rebalance_ms(evidence: GroupEvidence) -> int:
@@ -161,7 +165,7 @@ def _go_on_without_candidate(group: Group, alert: Alert, at: Judged) -> None:
     elif said.signal not in (Signal.NOT_JUDGED, Signal.OVER):
         alert.right_since_ts = alert.right_since_ts or group.state.now
     if why is None:
-        alert.next_cause, alert.next_cause_since_ts = None, 0
+        _drop_next_cause(alert)
     else:
         _follow_cause(group, alert, why, at)
     _move(group, alert, said, at)

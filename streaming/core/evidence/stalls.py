@@ -10,7 +10,7 @@ from streaming.core.evidence.group_evidence import BROADCASTING, GroupEvidence
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.finding_kinds import BY_OFFSETS
-from streaming.core.intake.consume_offsets import is_seen_lately
+from streaming.core.intake.consume_offsets import is_seen_lately, unconsumed_ms
 from streaming.core.state.group_state import FINDING_CODES
 from streaming.core.state.views import QueueView
 
@@ -36,10 +36,10 @@ def is_overdue(evidence: GroupEvidence, queue: QueueView) -> bool:
 
 def has_waited_too_long(evidence: GroupEvidence, queue: QueueView) -> bool:
     """Whether the ten minutes are over."""
-    if not queue.unconsumed_since_ts or queue.consumer_lag <= 0 or evidence.consume_enable is False:
+    if queue.consumer_lag <= 0 or evidence.consume_enable is False:
         return False
-    waited_ms = queue.progress_ts - queue.unconsumed_since_ts
-    return waited_ms > evidence.group.timing.told_at_latest_ms and is_to_be_consumed(evidence, queue)
+    is_long = unconsumed_ms(queue) > evidence.group.timing.told_at_latest_ms
+    return is_long and is_to_be_consumed(evidence, queue)
 
 
 def has_members_again(evidence: GroupEvidence, queue: QueueView) -> bool:
@@ -201,4 +201,4 @@ def stall_of(topic: TopicEvidence, queues: Iterable[int]) -> Stall:
 
 def _stands_ms(queue: QueueView) -> int:
     """By both offsets; where it is not known since when nothing was pulled, by the group's."""
-    return queue.stalled_ms if queue.stalled_ms > 0 else queue.progress_ts - queue.unconsumed_since_ts
+    return queue.stalled_ms if queue.stalled_ms > 0 else unconsumed_ms(queue)

@@ -27,6 +27,7 @@ from streaming.core.evidence.stalls import (
 from streaming.core.evidence.topic_evidence import NAME_SERVERS_DIFFER, TopicEvidence
 from streaming.core.finding_kinds import WRONG_OWNERS
 from streaming.core.findings.verdict import Verdict, proven, seen
+from streaming.core.intake.consume_offsets import unconsumed_ms
 from streaming.core.state.views import QueueView
 
 OTHER_ROUTE = Reason(ReasonKind.OTHER_ROUTE)
@@ -97,7 +98,7 @@ def slow_consumer(q: QueueEvidence) -> Verdict | None:
     if topic.of_group.consume_enable is False or not _is_long_unconsumed(topic, queue):
         return None
     reported = held_by_reports(topic, q.index, q.newest)
-    observed = _unconsumed(q)
+    observed = Unconsumed(unconsumed_ms=unconsumed_ms(queue))
     if reported is InHand.NOT_KNOWN and held_by(topic, q.index, q.newest) is InHand.SOME:
         observed = replace(observed, pulled=counted(queue.consumer_lag - queue.pull_lag))
     elif reported is not InHand.SOME and not (reported is InHand.NOTHING and has_just_finished(topic, queue)):
@@ -192,14 +193,10 @@ def judge_by_offsets(q: QueueEvidence) -> Verdict | None:
     if verdict is None or told is None or not is_overdue(q.topic.of_group, q.queue):
         return verdict
     if told.kind == Kind.SLOW_CONSUMER:
-        return seen(q, Kind.SLOW_CONSUMER, observed=_unconsumed(q))
+        return seen(q, Kind.SLOW_CONSUMER, observed=Unconsumed(unconsumed_ms=unconsumed_ms(q.queue)))
     is_critical = Severity.CRITICAL.value in (told.severity, verdict.severity.value)
     severity = Severity.CRITICAL if is_critical else Severity.WARNING
     return seen(q, Kind.STALLED, observed=stall_of(q.topic, [q.index]), severity=severity)
-
-
-def _unconsumed(q: QueueEvidence) -> Unconsumed:
-    return Unconsumed(unconsumed_ms=q.queue.progress_ts - q.queue.unconsumed_since_ts)
 
 
 def unless_a_broker_is_silent(q: QueueEvidence, verdict: Verdict) -> Verdict:

@@ -95,7 +95,7 @@ def _observe(group: Group, queue: Queue, progress: QueueProgress | QueueOffsets,
         _note_commit(group, queue)
     if moved and queue.anomaly is not None:
         queue.unclaimed_since_ts = 0
-    before, waited, stood_ms = queue.stalled_ms, queue.pull_lag > 0, _unconsumed_ms(queue)
+    before, waited, stood_ms = queue.stalled_ms, queue.pull_lag > 0, unconsumed_ms(queue)
     is_undecided = is_away(broker, ts, group.timing)
     _note_uncommitted(queue, progress)
     _note_standing(group, queue, progress, ts)
@@ -115,7 +115,7 @@ def _observe(group: Group, queue: Queue, progress: QueueProgress | QueueOffsets,
     if queue.anomaly is not None and queue.stalled_ms <= 0 and not queue.unconsumed_since_ts:
         queue.idle_since_ts = queue.owner_since_ts = 0
     broker.reports_pull_offsets = broker.reports_pull_offsets or progress.pull_offset >= 0
-    stands_for_long = max(stood_ms, _unconsumed_ms(queue)) >= group.timing.consume_stall_ms
+    stands_for_long = max(stood_ms, unconsumed_ms(queue)) >= group.timing.consume_stall_ms
     if is_unread or stands_for_long or max(before, queue.stalled_ms) >= group.timing.stall_ms:
         group.request_evaluation()
     _note_the_oldest(group, queue, progress)
@@ -159,7 +159,7 @@ def _note_step(group: Group, queue: Queue, ts: int) -> None:
     """Keeps for how long the offset stood still twice lately: it may again. Once may be a fault, and a stall is one."""
     if queue.longest_step_ts and ts - queue.longest_step_ts > group.timing.keep_step_ms:
         queue.longest_step_ms = queue.longest_once_ms = queue.longest_step_ts = 0
-    step_ms = ts - queue.unconsumed_since_ts if queue.unconsumed_since_ts else 0
+    step_ms = ts - queue.unconsumed_since_ts if queue.unconsumed_since_ts else 0  # up to this reading
     if step_ms <= group.timing.stall_ms or FINDING_CODES[queue.finding] is Kind.STALLED:
         return
     queue.longest_step_ms = max(queue.longest_step_ms, min(step_ms, queue.longest_once_ms))
@@ -175,7 +175,8 @@ def restart_clocks(queue: Queue, now: int) -> None:
         queue.stalled_ms = STARTED_AFRESH
 
 
-def _unconsumed_ms(queue: Queue) -> int:
+def unconsumed_ms(queue: QueueView) -> int:
+    """For how long messages had waited, and the group's offset had not moved, at the last reading; 0: it has moved."""
     return queue.progress_ts - queue.unconsumed_since_ts if queue.unconsumed_since_ts else 0
 
 
@@ -208,10 +209,9 @@ def _seen_without_a_gap(group: Group, queue: Queue, ts: int, broker: Broker, wai
     Nor if they are far apart and nothing waited at the first: the messages may have come just before the second.
     Lost events in between do not matter: offsets that are equal in both readings have not moved.
     """
-    timing, apart_ms = group.timing, ts - queue.progress_ts
-    if not waited and apart_ms > timing.view_max_age_ms:
+    if not waited and ts - queue.progress_ts > group.timing.view_max_age_ms:
         return False
-    return queue.progress_ts > broker.returned_ts and apart_ms <= timing.progress_max_gap_ms
+    return queue.progress_ts > broker.returned_ts and _is_without_a_gap(group, queue, ts)
 
 
 def leave_out(group: Group, index: int, ms: int) -> None:
