@@ -5,19 +5,15 @@ fired, when and why, and when it was over.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import pytest
 
-from schemas.facts import EvaluationFailedFact, EventsLostFact, Fact, QuarantineFact
-from streaming.core.settings import Settings
+from schemas.facts import EventsLostFact
 from streaming.loopback import LoopbackKafka
 from tests.e2e import tables
-from tests.e2e.job import Job
-from tests.e2e.workload import PARTITIONS, end_offsets, folded, received
-from tests.real.collecting import Collecting
 from tests.real.jars import NEWEST, OLD_LINE
 from tests.real.outcome import Firing, Outcome
+from tests.real.played import Played, play
 from tests.real.plays import (
     LOST_FROM_S,
     PAUSED_FROM_S,
@@ -27,24 +23,10 @@ from tests.real.plays import (
     UNTIL_S,
 )
 from tests.real.rocketmq import LoopbackRocketMQ
-from tests.real.stage import conduct
 
 pytestmark = [pytest.mark.rocketmq, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 QUIET = ("scale", "kill", "deploy", "expand", "lost", "order", "cast")
-
-
-class Played(NamedTuple):
-    job: Job
-    offsets: dict[str, int]
-    facts: list[Fact]
-    outcomes: dict[str, Outcome]
-    said: str
-
-    def of(self, group: str) -> Outcome:
-        outcome = self.outcomes[group]
-        print(outcome.account())
-        return outcome
 
 
 @pytest.fixture(scope="module", params=[NEWEST, OLD_LINE])
@@ -52,18 +34,11 @@ def played(
     request: pytest.FixtureRequest, kafka: LoopbackKafka, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Played]:
     """All plays on a cluster of that version, and what came of it."""
-    topic = f"events-of-{request.param}"
-    kafka.create_topic(topic, PARTITIONS)
+    cluster = LoopbackRocketMQ(request.param, ("broker-a", "broker-b", "broker-c"))
     folder = tmp_path_factory.mktemp(f"rocketmq-{request.param}-")
-    with LoopbackRocketMQ(request.param, ("broker-a", "broker-b", "broker-c")) as cluster:
-        job = Job(folder, kafka.bootstrap_servers, topic, {"collector.clusters": {"real": cluster.namesrv}})
-        with Collecting(job.config, folder / "recording.jsonl.gz") as collecting:
-            began_ts, parts = conduct(PLAYS, cluster, UNTIL_S)
-    records = received(kafka, topic)
-    facts = folded((records, Settings()))
-    outcomes = {group: Outcome(part, facts, began_ts) for group, part in parts.items()}
-    yield Played(job, end_offsets(kafka, topic), facts, outcomes, collecting.log)
-    job.close()
+    done = play(cluster, kafka, f"events-of-{request.param}", folder, lambda _: PLAYS, UNTIL_S)
+    yield done
+    done.job.close()
 
 
 def one(outcome: Outcome, kind: str, topic: str | None) -> Firing:
@@ -73,11 +48,7 @@ def one(outcome: Outcome, kind: str, topic: str | None) -> Firing:
 
 
 def test_nothing_is_lost_refused_or_fails(played: Played) -> None:
-    print(played.said)
-    bad = (QuarantineFact, EvaluationFailedFact, EventsLostFact)
-    assert [fact for fact in played.facts if isinstance(fact.payload, bad)] == []
-    assert {fact.group for fact in played.facts} == set(played.outcomes)
-    assert "Traceback" not in played.said
+    played.assert_all_is_well(EventsLostFact)
 
 
 @pytest.mark.parametrize("group", QUIET)

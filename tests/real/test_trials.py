@@ -4,20 +4,13 @@ All groups live side by side on one cluster, and the collector is killed once an
 what was done, what fired, when and why.
 """
 
-from typing import NamedTuple
-
 import pytest
 
-from schemas.facts import EvaluationFailedFact, Fact, QuarantineFact
-from streaming.core.settings import Settings
 from streaming.loopback import LoopbackKafka
-from tests.e2e.job import Job
-from tests.e2e.workload import PARTITIONS, folded, received
-from tests.real.collecting import Collecting
 from tests.real.jars import NEWEST, OLD_LINE
-from tests.real.outcome import Firing, Outcome
+from tests.real.outcome import Firing
+from tests.real.played import Played, play
 from tests.real.rocketmq import LoopbackRocketMQ
-from tests.real.stage import conduct
 from tests.real.trials import (
     BRIEF_STOPS_S,
     CROWD_STOPS_S,
@@ -32,55 +25,32 @@ from tests.real.trials import (
 pytestmark = [pytest.mark.rocketmq, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
-class Tried(NamedTuple):
-    facts: list[Fact]
-    outcomes: dict[str, Outcome]
-    said: str
-
-    def of(self, group: str) -> Outcome:
-        outcome = self.outcomes[group]
-        print(outcome.account())
-        return outcome
-
-
 @pytest.fixture(scope="module", params=[NEWEST, OLD_LINE])
-def tried(request: pytest.FixtureRequest, kafka: LoopbackKafka, tmp_path_factory: pytest.TempPathFactory) -> Tried:
+def tried(request: pytest.FixtureRequest, kafka: LoopbackKafka, tmp_path_factory: pytest.TempPathFactory) -> Played:
     """All trials on a cluster of that version, and what came of it."""
-    topic = f"trials-of-{request.param}"
-    kafka.create_topic(topic, PARTITIONS)
-    folder = tmp_path_factory.mktemp(f"trials-{request.param}-")
-    with LoopbackRocketMQ(request.param) as cluster:
-        config = Job(folder, kafka.bootstrap_servers, topic, {"collector.clusters": {"real": cluster.namesrv}}).config
-        with Collecting(config, folder / "recording.jsonl") as collecting:
-            began_ts, parts = conduct(trials(collecting), cluster, UNTIL_S)
-    facts = folded((received(kafka, topic), Settings()))
-    outcomes = {group: Outcome(part, facts, began_ts) for group, part in parts.items()}
-    return Tried(facts, outcomes, collecting.log)
+    name = f"trials-of-{request.param}"
+    return play(LoopbackRocketMQ(request.param), kafka, name, tmp_path_factory.mktemp(name), trials, UNTIL_S)
 
 
-def test_nothing_is_refused_or_fails(tried: Tried) -> None:
+def test_nothing_is_refused_or_fails(tried: Played) -> None:
     """Not even when the collector is killed."""
-    print(tried.said)
-    bad = (QuarantineFact, EvaluationFailedFact)
-    assert [fact for fact in tried.facts if isinstance(fact.payload, bad)] == []
-    assert {fact.group for fact in tried.facts} == set(tried.outcomes)
-    assert "Traceback" not in tried.said
+    tried.assert_all_is_well()
 
 
 @pytest.mark.parametrize("group", ["pull", "lite", "batch", "slow"])
-def test_nobody_is_called_for_clients_that_pull_or_take_their_time(group: str, tried: Tried) -> None:
+def test_nobody_is_called_for_clients_that_pull_or_take_their_time(group: str, tried: Played) -> None:
     assert tried.of(group).firings == []
 
 
 @pytest.mark.parametrize(("group", "stopped_s"), [("crowd", CROWD_STOPS_S), ("brief", BRIEF_STOPS_S)])
-def test_a_shutdown_is_no_storm(group: str, stopped_s: float, tried: Tried) -> None:
+def test_a_shutdown_is_no_storm(group: str, stopped_s: float, tried: Played) -> None:
     """All that can be said of it is that nobody consumes any more."""
     firings = tried.of(group).firings
     assert {firing.kind for firing in firings} <= {"NO_MEMBERS"}
     assert all(firing.fired_s > stopped_s + 100 for firing in firings)
 
 
-def test_listeners_that_hang_are_told_though_pulls_go_on(tried: Tried) -> None:
+def test_listeners_that_hang_are_told_though_pulls_go_on(tried: Played) -> None:
     outcome = tried.of("stuck")
     (firing,) = outcome.firings
     assert (firing.kind, firing.severity, firing.topic) == ("SLOW_CONSUMER", "warning", "stuck-T")
@@ -89,7 +59,7 @@ def test_listeners_that_hang_are_told_though_pulls_go_on(tried: Tried) -> None:
     assert len(outcome.pages()) == 1
 
 
-def test_a_group_that_was_stopped_is_missed_though_the_collector_was_killed(tried: Tried) -> None:
+def test_a_group_that_was_stopped_is_missed_though_the_collector_was_killed(tried: Played) -> None:
     outcome = tried.of("gone")
     (firing,) = outcome.firings
     assert (firing.kind, firing.severity) == ("NO_MEMBERS", "warning")
@@ -97,7 +67,7 @@ def test_a_group_that_was_stopped_is_missed_though_the_collector_was_killed(trie
     assert firing.resolved_s is None
 
 
-def test_brokers_that_list_different_members_are_told_until_they_agree(tried: Tried) -> None:
+def test_brokers_that_list_different_members_are_told_until_they_agree(tried: Played) -> None:
     outcome = tried.of("cut")
     assert {firing.causes[0] for firing in outcome.firings} == {"VIEW_DIVERGENCE"}
     assert CUT_FROM_S < min(firing.fired_s for firing in outcome.firings) < CUT_UNTIL_S
