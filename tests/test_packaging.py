@@ -4,12 +4,14 @@ import re
 import shutil
 import subprocess
 import sys
-from importlib.metadata import distribution, entry_points
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+
+from streaming import __version__
 
 ROOT = Path(__file__).parents[1]
 
@@ -25,7 +27,16 @@ def test_console_script_runs_our_main() -> None:
     (script,) = entry_points(group="console_scripts", name="evenkeel")
     assert script.value == "streaming.cli:main"
     done = subprocess.run([sys.executable, "-m", "streaming", "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["evenkeel", distribution("evenkeel").version]
+    assert done.stdout.split() == ["evenkeel", __version__]
+
+
+def test_nobody_is_sent_to_a_package_of_another_project() -> None:
+    """PyPI's evenkeel is not this one. What is installed beside ours is named itself."""
+    folders = ("streaming", "conf", "docs", "scripts", "tests")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    texts = {path: path.read_bytes() for path in [*files, *ROOT.glob("*.md"), ROOT / "pyproject.toml"]}
+    stranger = re.compile(rb"install '?evenkeel(?!_rocketmq|-rocketmq)\b|\bevenkeel\[\w")
+    assert [str(path) for path, text in texts.items() if stranger.search(text)] == []
 
 
 def test_every_folder_of_code_is_a_package() -> None:
@@ -41,26 +52,27 @@ def test_wheel_carries_all_code_and_data(tmp_path: Path) -> None:
         shutil.copytree(ROOT / folder, tmp_path / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, tmp_path]
     subprocess.run(build, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("evenkeel-*.whl")
+    (wheel,) = tmp_path.glob(f"evenkeel_rocketmq-{__version__}-*.whl")
     files = {*(tmp_path / "streaming").rglob("*"), *(tmp_path / "schemas").rglob("*"), *(tmp_path / "conf").rglob("*")}
     expected = {str(path.relative_to(tmp_path)) for path in files if path.is_file()}
     carried = {name.replace("streaming/conf/", "conf/") for name in ZipFile(wheel).namelist()}
     assert expected - carried == set()
-    version = distribution("evenkeel").version
+    about = f"evenkeel_rocketmq-{__version__}.dist-info"
     with ZipFile(wheel) as archive:
-        told = archive.read(f"evenkeel-{version}.dist-info/METADATA").decode()
-        assert archive.read(f"evenkeel-{version}.dist-info/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
+        told = archive.read(f"{about}/METADATA").decode()
+        assert archive.read(f"{about}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
     assert "License-Expression: Apache-2.0\n" in told
     unpacked = tmp_path / "installed"
     ZipFile(wheel).extractall(unpacked)
     main = [sys.executable, unpacked / "streaming" / "__main__.py", "--version"]  # as spark-submit is given it
-    assert subprocess.run(main, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()[1] == version
+    done = subprocess.run(main, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.split()[1] == __version__
 
 
 def test_the_changelog_has_a_heading_for_the_version() -> None:
     headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert headings[0] == "Unreleased"
-    assert headings[1] == distribution("evenkeel").version
+    assert headings[1] == __version__
 
 
 def test_the_license_stands_there_whole() -> None:

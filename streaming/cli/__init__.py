@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
+from streaming import __version__
 from streaming.cli.exit_status import INTERRUPTED, OWN_FAULT, READER_GONE, TERMINATED, status_of
 from streaming.cli.standard_streams import ReaderGone, standard_streams
 from streaming.errors import MonitorError, OutputError
@@ -106,7 +107,7 @@ def _run(words: Sequence[str]) -> int:
     parser = parser_with([word for word in words if not word.startswith("-")][:1])
     arguments = parser.parse_args(words)
     if arguments.show_version:
-        print("evenkeel", import_module("streaming.cli.version").version_of("evenkeel"))
+        print(f"evenkeel {__version__}")
         return 0
     if "run" not in arguments:
         parser.print_help()

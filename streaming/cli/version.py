@@ -4,17 +4,20 @@ import argparse
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
-PACKAGES = ("evenkeel", "pyspark", "delta-spark", "deltalake", "pandas", "pyarrow", "msgspec", "pydantic")
+from streaming import __version__
+
+PACKAGES = ("pyspark", "delta-spark", "deltalake", "pandas", "pyarrow", "msgspec", "pydantic")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    print(f"evenkeel {__version__}")
     for package in PACKAGES:
-        print(f"{package} {version_of(package)}")
+        print(f"{package} {_version_of(package)}")
     print(f"Python {platform.python_version()} on {platform.system()} {platform.machine()}")
     return 0
 
 
-def version_of(package: str) -> str:
+def _version_of(package: str) -> str:
     """The installed version of a package."""
     try:
         return version(package)

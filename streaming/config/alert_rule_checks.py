@@ -73,7 +73,7 @@ def _sink(number: int, sink: SinkSection, environ: Mapping[str, str]) -> Iterato
     elif (sink.url or sink.kind in _WITH_URL) and not _is_address(sink.url):
         yield Broken((url, kind), sink.url or NO_VALUE, f"{_ADDRESS}, since kind is {sink.kind}")
     if sink.kind in _BY_APPRISE and find_spec("apprise") is None:
-        yield Broken((kind,), sink.kind, "another kind, unless apprise is installed: pip install evenkeel[chat]")
+        yield Broken((kind,), sink.kind, "another kind, unless apprise is installed: pip install apprise")
     yield from _secret(number, sink, environ)
 
 

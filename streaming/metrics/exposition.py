@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from itertools import accumulate
 from threading import Lock
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
+from streaming import __version__
 from streaming.metrics.catalogue import BUILD_INFO, READY, Metric, Type
 from streaming.metrics.series import Durations, Series
 
@@ -69,17 +69,10 @@ class _Reading(Collector):
 
     def _series(self) -> Iterator[Series]:
         exposed = self._exposed
-        yield Series(BUILD_INFO, (_version(), exposed.process), 1)
+        yield Series(BUILD_INFO, (__version__, exposed.process), 1)
         yield Series(READY, (), float(not exposed.troubles()))
         for read in exposed.readers:
             yield from read()
-
-
-def _version() -> str:
-    try:
-        return version("evenkeel")
-    except PackageNotFoundError:
-        return "unknown"  # evenkeel runs out of a folder that is not installed
 
 
 def _family(metric: Metric, values: dict[tuple[str, ...], float | Durations]) -> Family:

@@ -39,7 +39,7 @@ class ChatSink(Sink):
         """``address`` holds the token: it is never shown. Raises SetupError without apprise, or where it takes no such
         address."""
         if find_spec("apprise") is None:
-            raise SetupError(f"sink {name}: {kind} needs apprise: install evenkeel[chat]")
+            raise SetupError(f"sink {name}: {kind} needs apprise: pip install apprise")
         import apprise
 
         self.name = name

@@ -33,7 +33,7 @@ def draw(forecasts: list[Forecast], path: Path, title: str) -> None:
         from matplotlib.figure import Figure
         from matplotlib.patches import Patch
     except ImportError:
-        raise SourceError("a picture needs matplotlib: pip install 'evenkeel[plot]'") from None
+        raise SourceError("a picture needs matplotlib: pip install matplotlib") from None
     shown = [one for one in forecasts if one.balance is not None]
     clients = sorted({owner for one in shown for owner in (*one.before.values(), *one.after.values())})
     queues = sorted({queue for one in shown for queue in (*one.before, *one.after)})
