@@ -11,17 +11,19 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from streaming.private_files import opened
 from streaming.wall_clock import now_ms
 
 TRIES, BETWEEN_S = 5, 0.05  # somebody who only looks holds it for a moment
 COMMAND_LENGTH = 200
+MODE = 0o660  # who else may write to the folder may see who holds it
 CANNOT_LOCK = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 
 
@@ -60,26 +62,37 @@ def this_process() -> Holder:
 @contextmanager
 def held(path: Path) -> Iterator[None]:
     """Hold the file, made if it is not there. Raises HeldElsewhere, CannotLock, or OSError where it can't be made."""
-    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o660), "r+b") as file:
+    with os.fdopen(_to_hold(path), "r+b", buffering=0) as file:
         for left in reversed(range(TRIES)):
             if _locked(file.fileno(), fcntl.LOCK_EX):
                 break
             if not left:
-                raise HeldElsewhere(_said(file.read()))
+                raise HeldElsewhere(_said(file.readall()))
             time.sleep(BETWEEN_S)
-        file.truncate(0)
-        file.write(msgspec.json.encode(this_process()))
-        file.flush()
+        with suppress(OSError):  # it is held, though a full disk does not take by whom
+            file.truncate(0)
+            file.write(msgspec.json.encode(this_process()))
         try:
             yield
         finally:
-            file.truncate(0)  # its last word must not name one that is gone
+            with suppress(OSError):
+                file.truncate(0)  # its last word must not name one that is gone
+
+
+def _to_hold(path: Path) -> int:
+    """A descriptor of the file, which a read-only disk does not keep from being held."""
+    try:
+        return opened(path, os.O_RDWR | os.O_CREAT, MODE)
+    except OSError as error:
+        if error.errno != errno.EROFS:
+            raise
+        return opened(path, os.O_RDONLY)
 
 
 def holder_of(path: Path) -> Holder | None:
     """Who holds the file; None where nobody does. Raises OSError where it cannot be read."""
     try:
-        file = path.open("rb")
+        file = os.fdopen(opened(path, os.O_RDONLY), "rb")
     except (FileNotFoundError, NotADirectoryError):
         return None
     with file:

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises SetupError for what is not complete, no silence that lasts, or one that nobody would read.
     """
     config = configured(arguments, writes=() if arguments.list else (NOTIFIER,))
-    state = Path(config.notify.state).absolute()
+    state = Path(config.notify.state).resolve()
     files, now = SilenceFiles(state), now_ms()
     reader = _reader(state)
     if arguments.list:

@@ -1,13 +1,12 @@
 """The collector's memory of one cluster, in a file that is replaced as a whole. The collector also works without it."""
 
-import contextlib
 import logging
-import os
 from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
 
+from streaming import private_files
 from streaming.collector.probing.memory import Memory
 
 AGAIN_AFTER_MS = 60_000  # even if nothing but the time has changed
@@ -20,7 +19,7 @@ class MemoryFile:
     """In ``folder``, for nobody else to read. A disk that is full or read-only is said once."""
 
     def __init__(self, folder: Path, cluster: str) -> None:
-        self._path = folder / f"{quote(cluster, safe='')[:200]}.json"
+        self._path = folder.resolve() / f"{quote(cluster, safe='')[:200]}.json"
         self._cluster = cluster
         self._saved: Memory | None = None
         self._fails = False
@@ -28,7 +27,7 @@ class MemoryFile:
     def load(self) -> Memory | None:
         """None where there is none that can be read."""
         try:
-            return _decode(self._path.read_bytes())
+            return _decode(private_files.read(self._path))
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -42,19 +41,10 @@ class MemoryFile:
             return
         self._saved = memory
         try:
-            self._write(_encode(memory))
+            private_files.replace(self._path, _encode(memory))
         except OSError as error:
             if not self._fails:
                 log.error("%s: %s cannot be written: %s", self._cluster, self._path, error.strerror or error)
             self._fails = True
         else:
             self._fails = False
-
-    def _write(self, text: bytes) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        new = self._path.with_suffix(".new")
-        with contextlib.suppress(FileNotFoundError):
-            new.unlink()
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(text)
-        new.replace(self._path)

@@ -41,7 +41,7 @@ def notifier_settings(
     )
     return NotifierSettings(
         tables=config.tables.path,
-        state=Path(config.notify.state),
+        state=Path(config.notify.state).resolve(),
         destinations=[Destination(sink_of(section, environ), section.language) for section in alerts.sinks],
         routes=routes or (Route(names),),
         page_settings=PageSettings(

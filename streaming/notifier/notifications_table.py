@@ -19,8 +19,8 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from schemas.history_tables import NOTIFICATIONS
+from streaming import private_files
 from streaming.notices import Notice, Text
-from streaming.notifier.state_files import private_file
 from streaming.tables.arrow_types import arrow_schema, without_comments
 from streaming.tables.delta_properties import delta_properties
 from streaming.tables.storage import delta_uri
@@ -75,7 +75,8 @@ class _Batch:
     def add(self, row: _Row) -> None:
         self.rows.append(row)
         try:
-            with private_file(self.path, append=True) as file:
+            private_files.make_folder(self.path.parent)
+            with private_files.appended(self.path) as file:
                 file.write(msgspec.json.encode(row) + b"\n")
         except OSError as error:
             log.warning("a row of %s is in memory only: %s", NOTIFICATIONS.name, error)
@@ -91,7 +92,7 @@ class NotificationsTable:
         self._path = delta_uri(f"{tables}/{NOTIFICATIONS.name}")
         self._folder = folder
         self._lock = Lock()
-        self._left = [_Batch(path, _rows(path)) for path in sorted(folder.glob("*.jsonl"))]  # by one that was killed
+        self._left = [_Batch(path, _rows(path)) for path in _files(folder)]  # by one that was killed
         self._waiting: list[_Batch] = []
         self._batch = self._new_batch()
 
@@ -158,10 +159,25 @@ class NotificationsTable:
             self._waiting.pop(0).delete_file()
 
 
+def _files(folder: Path) -> list[Path]:
+    try:
+        return private_files.listed(folder, ".jsonl")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        log.warning("%s cannot be read, and its rows of %s are lost: %s", folder, NOTIFICATIONS.name, error)
+        return []
+
+
 def _rows(path: Path) -> list[_Row]:
     """Those that are whole: the last one may have been cut off."""
-    rows = []
-    for line in path.read_bytes().splitlines():
+    rows: list[_Row] = []
+    try:
+        lines = private_files.read(path).splitlines()
+    except OSError as error:
+        log.warning("%s cannot be read, and its rows of %s are lost: %s", path, NOTIFICATIONS.name, error)
+        return rows
+    for line in lines:
         try:
             rows.append(msgspec.json.decode(line, type=_Row))
         except msgspec.DecodeError:

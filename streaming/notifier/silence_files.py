@@ -9,13 +9,15 @@ from secrets import token_hex
 import msgspec
 from msgspec.structs import replace
 
+from streaming import private_files
 from streaming.errors import SetupError
 from streaming.notifier.silences import Silence
-from streaming.notifier.state_files import private_folder, save
+from streaming.notifier.state_files import save
 
 log = logging.getLogger(__name__)
 
 FOLDER = "silences"
+GROUP, GROUP_OF_FILES = 0o070, 0o060
 KEEP_MS = 30 * 86_400_000  # to see who silenced what
 
 
@@ -31,9 +33,9 @@ class SilenceFiles:
         """Also those that are over, oldest first. ``failure`` then says why the folder as a whole cannot be read."""
         known, failure = {}, None
         try:
-            for path in [path for path in self._folder.iterdir() if path.suffix == ".json"]:
+            for path in private_files.listed(self._folder, ".json"):
                 try:
-                    changed = path.stat().st_mtime_ns
+                    changed = path.lstat().st_mtime_ns
                 except FileNotFoundError:
                     continue
                 before = self._read_before.get(path.name)
@@ -57,9 +59,13 @@ class SilenceFiles:
             ) from error
 
     def _add(self, silence: Silence) -> None:
-        state = private_folder(self._folder.parent)
-        path = private_folder(self._folder) / f"{silence.id}.json"
-        save(path, silence)
+        """A folder that its owner has opened to a group has silences that this group may read and write."""
+        state = self._folder.parent
+        private_files.make_folder(state)
+        shared = state.stat().st_mode & GROUP
+        private_files.make_folder(self._folder, private_files.FOLDER_MODE | shared)
+        path = self._folder / f"{silence.id}.json"
+        save(path, silence, private_files.FILE_MODE | shared & GROUP_OF_FILES)
         for made in (self._folder, path):
             if not _is_shared(made, state):
                 path.unlink()
@@ -108,8 +114,9 @@ def new_id() -> str:
 
 
 def _read(path: Path) -> Silence | None:
+    """It is named by its file, whatever the file says."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Silence)
+        return replace(msgspec.json.decode(private_files.read(path), type=Silence), id=path.stem)
     except (msgspec.DecodeError, OSError) as error:
         log.error("%s is no silence and silences nothing: %s", path, error)
         return None

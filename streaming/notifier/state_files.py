@@ -1,15 +1,15 @@
 """The notifier's state between starts: small JSON files, replaced as a whole, in a folder that one process locks."""
 
 import logging
-import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct, field
 
+from streaming import private_files
 from streaming.errors import InUseError, SetupError
 from streaming.file_lock import CannotLock, HeldElsewhere, Holder, held, holder_of
 from streaming.notifier.open_alerts import OpenAlerts
@@ -43,64 +43,73 @@ class StateInUse(InUseError):
 def load(path: Path, kind: type[Stored]) -> Stored:
     """What was saved. A file that cannot be read is renamed, logged, and replaced by the default."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
+        return msgspec.json.decode(private_files.read(path), type=kind)
     except FileNotFoundError:
         return kind()
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        path.replace(path.with_suffix(".damaged"))
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
         log.error("%s cannot be read and is renamed to .damaged; firing alerts are sent again: %s", path, error)
+        with suppress(OSError):
+            path.replace(path.with_suffix(".damaged"))
         return kind()
 
 
 def read_open_alerts(folder: Path) -> OpenAlerts:
     """What the notifier of this folder saved last; nothing where that cannot be read."""
     try:
-        return msgspec.json.decode((folder / POSITION).read_bytes(), type=Position).open_alerts
+        return msgspec.json.decode(private_files.read(folder / POSITION), type=Position).open_alerts
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return OpenAlerts()
 
 
-def save(path: Path, value: Struct) -> None:
-    """Whole or not at all, also when the machine fails."""
-    new = path.with_suffix(".new")
-    with private_file(new) as file:
-        file.write(msgspec.json.encode(value))
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
+def save(path: Path, value: Struct, mode: int = private_files.FILE_MODE) -> None:
+    """Whole or not at all, also when the machine fails. Raises OSError."""
+    private_files.replace(path, msgspec.json.encode(value), mode)
 
 
-def private_file(path: Path, *, append: bool = False) -> BinaryIO:
-    """A file to write that only its owner and group may read, as the process's umask allows."""
-    flags = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if append else os.O_TRUNC)
-    return os.fdopen(os.open(path, flags, 0o660), "ab" if append else "wb")
+class FolderLock:
+    """The lock that keeps a second notifier out. Pages are sent without it where a full disk does not take it."""
 
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self._folder, self._stack = folder, stack
+        self._is_held = self._is_logged = False
 
-def private_folder(folder: Path) -> Path:
-    """Create the folder if it is not there, closed to all but its owner and group."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o770)
-    mode = folder.stat().st_mode
-    if mode & 0o007:
-        folder.chmod(mode & ~0o007)
-    return folder
-
-
-@contextmanager
-def locked_folder(folder: Path) -> Iterator[None]:
-    """Raises InUse while another process has it."""
-    private_folder(folder)
-    with ExitStack() as stack:
+    def take(self) -> None:
+        """Does nothing once it is held. Raises StateInUse while another process holds it, SetupError where none can."""
+        if self._is_held:
+            return
         try:
-            stack.enter_context(held(folder / LOCK))
+            private_files.make_folder(self._folder)
+            self._stack.enter_context(held(self._folder / LOCK))
         except HeldElsewhere as other:
             raise StateInUse(
-                f"{folder} (notify.state) is in use: another notifier delivers, in 'run' or 'notify': {other}"
+                f"{self._folder} (notify.state) is in use: another notifier delivers, in 'run' or 'notify': {other}"
             ) from None
         except CannotLock:
             raise SetupError(
-                f"{folder} (notify.state): its file system has no locks; name a folder elsewhere"
+                f"{self._folder} (notify.state): its file system has no locks; name a folder elsewhere"
             ) from None
-        yield
+        except OSError as error:
+            self._log(error)
+        else:
+            self._is_held = True
+
+    def _log(self, error: OSError) -> None:
+        if not self._is_logged:
+            log.error(
+                "%s (notify.state) cannot be locked: %s; pages are sent, but a second notifier would send them too",
+                self._folder,
+                error,
+            )
+        self._is_logged = True
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[FolderLock]:
+    """``take`` it again where a full disk did not take the lock. Raises StateInUse while another process has it."""
+    with ExitStack() as stack:
+        lock = FolderLock(folder, stack)
+        lock.take()
+        yield lock
 
 
 def running_notifier(folder: Path) -> Holder | None:

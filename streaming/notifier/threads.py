@@ -20,7 +20,7 @@ from streaming.notifier.routes import Route
 from streaming.notifier.silence_files import SilenceFiles
 from streaming.notifier.sink_view import CurrentState, current_state
 from streaming.notifier.sink_worker import SinkWorker, WorkerSettings
-from streaming.notifier.state_files import POSITION, Position, StateInUse, load, locked_folder, private_folder, save
+from streaming.notifier.state_files import POSITION, FolderLock, Position, StateInUse, load, locked_folder, save
 from streaming.sinks import Sink
 from streaming.wall_clock import now_ms
 
@@ -65,7 +65,7 @@ class NotifierSettings(NamedTuple):
 def deliver(settings: NotifierSettings, stop: Event, counts: NotifierCounts | None = None) -> None:
     """Send pages until ``stop``. Raises StateInUse while another notifier does."""
     counts = counts or NotifierCounts()
-    with locked_folder(settings.state):
+    with locked_folder(settings.state) as lock:
         stopping = Event()
         names = ", ".join(one.sink.name for one in settings.destinations)
         log.info("following %s/facts; pages go to: %s", settings.tables, names)
@@ -74,7 +74,7 @@ def deliver(settings: NotifierSettings, stop: Event, counts: NotifierCounts | No
         for thread in threads:
             thread.start()
         try:
-            notifier.update_state_until(stop)
+            notifier.update_state_until(stop, lock)
         finally:
             counts.status = None
             stopping.set()
@@ -115,7 +115,7 @@ class _Notifier:
         self._position = load(settings.state / POSITION, Position)
         self._facts = FactsFollower(f"{settings.tables}/facts", self._position.table_id, self._position.version)
         self._silences = SilenceFiles(settings.state)
-        self.notifications = NotificationsTable(settings.tables, private_folder(settings.state / "outcomes"))
+        self.notifications = NotificationsTable(settings.tables, settings.state / "outcomes")
         self._started_ts = settings.now_ms()
         self._state: CurrentState | None = None
         self._unsaved: str | None = None
@@ -123,7 +123,7 @@ class _Notifier:
         self._read_ts = self._saved_ts = self._logged_ts = 0
         self._has_changed = False
         self._lock = Lock()
-        folder = private_folder(settings.state / "sinks")
+        folder = settings.state / "sinks"
         self._workers = [
             SinkWorker(one.sink, self._worker_settings(one), folder, stopping) for one in settings.destinations
         ]
@@ -137,9 +137,10 @@ class _Notifier:
             targets.append(("dead-man", partial(self._settings.heartbeat.run, self._is_healthy, self._stopping)))
         return targets
 
-    def update_state_until(self, stop: Event) -> None:
-        """It waits for no other thread: a storage that hangs is a trouble, too."""
+    def update_state_until(self, stop: Event, lock: FolderLock) -> None:
+        """It waits for no other thread: a storage that hangs is a trouble, too. Raises StateInUse."""
         while not stop.is_set():
+            lock.take()
             began = time.thread_time()
             self._update_state()
             self._counts.status = self._status()

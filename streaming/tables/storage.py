@@ -5,7 +5,7 @@ deltalake takes the credentials of an object store from the environment.
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -98,7 +98,9 @@ def _put(folder: str, name: str, text: str) -> None:
 def _replace(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.new")
-    with new.open("w", encoding="utf-8") as file:
+    with suppress(FileNotFoundError):
+        new.unlink()
+    with new.open("x", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

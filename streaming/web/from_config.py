@@ -16,7 +16,7 @@ def web_settings(config: Config, alerts: Alerts, file: Path | None = None) -> We
     host, port = web.address()
     return WebSettings(
         tables=config.tables.path,
-        state=Path(config.notify.state),
+        state=Path(config.notify.state).resolve(),
         listen=Listen(host, port, web.tls_cert_file, web.tls_key_file),
         access=AccessRules(
             users=read_users(web.users),

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from streaming import private_files
 from streaming.notices import Text
 from streaming.notifier import notifications_table
 from streaming.notifier.notifications_table import Delivery, NotificationsTable
@@ -65,10 +66,10 @@ def test_row_that_was_cut_off_costs_no_other(tmp_path: Path, folder: Path) -> No
 
 
 def test_rows_are_kept_in_memory_while_the_disk_is_full_and_while_the_table_is_away(
-    tmp_path: Path, folder: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     outcomes = NotificationsTable(str(tmp_path / "tables"), folder)
-    outcomes._batch.path.symlink_to("/dev/full")
+    monkeypatch.setattr(private_files, "opened", lambda *_: os.open("/dev/full", os.O_WRONLY))
     outcomes.add(outcome(1))
     (tmp_path / "tables").write_text("a file where a folder should be")
     outcomes.write()

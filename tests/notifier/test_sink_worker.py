@@ -1,6 +1,7 @@
 """A sink's worker against real HTTP servers that fail in every way; the clock is the test's."""
 
 import logging
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import Event
@@ -8,6 +9,7 @@ from threading import Event
 import pytest
 
 from schemas.facts import Fact
+from streaming import private_files
 from streaming.loopback.ports import free_port
 from streaming.notices import write
 from streaming.notifier.notifications_table import Delivery
@@ -302,11 +304,13 @@ def test_fault_of_our_own_counts_as_failing_and_is_not_repeated_at_every_turn(
     assert caplog.text.count("evenkeel's own fault") == 1
 
 
-def test_full_disk_keeps_nobody_from_being_told(bench: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_full_disk_keeps_nobody_from_being_told(
+    bench: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """``/dev/full`` answers every write as a full disk does."""
-    (tmp_path / "pager.new").symlink_to("/dev/full")
-    with Server() as server:
+    with Server() as server, monkeypatch.context() as full:
         pager = bench(server.url)
+        full.setattr(private_files, "opened", lambda *_: os.open("/dev/full", os.O_WRONLY))
         pager.turn(0, [alert()])
         pager.turn(10)
         pager.turn(20, [alert("h", at=20)])
@@ -314,7 +318,7 @@ def test_full_disk_keeps_nobody_from_being_told(bench: Make, tmp_path: Path, cap
         assert "No space left on device" in str(pager.worker.unsaved)
         assert not pager.worker.is_healthy, "the dead-man switch must tell of it"
         assert caplog.text.count("cannot be written") == 1
-        (tmp_path / "pager.new").unlink()
+        full.undo()
         pager.turn(30)
         assert pager.worker.is_healthy
         pager.restart()

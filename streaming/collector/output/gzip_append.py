@@ -4,12 +4,16 @@ A process that was killed leaves its last member unfinished. What another proces
 """
 
 import gzip
+import os
 import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, BinaryIO, cast
+
+from streaming.private_files import appended, opened
 
 CHUNK = 1024 * 1024
 WITH_GZIP_HEADER = 31  # wbits of zlib
@@ -17,14 +21,26 @@ WITH_GZIP_HEADER = 31  # wbits of zlib
 
 def open_to_append(path: Path) -> IO[bytes]:
     """The file, to be continued; whole lines of a member that was cut off are kept. Raises OSError."""
-    if path.exists():
+    with suppress(FileNotFoundError):
         _mend(path)
-    return cast("IO[bytes]", gzip.open(path, "ab"))
+    return cast("IO[bytes]", _Appended(path))
+
+
+class _Appended(gzip.GzipFile):
+    """GzipFile closes only a file that it has opened itself, which would follow a link."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = appended(path)
+        super().__init__(path.stem, "ab", fileobj=self._file)
+
+    def close(self) -> None:
+        with self._file:
+            super().close()
 
 
 def _mend(path: Path) -> None:
     """End the last member properly if it was cut off, or drop it if nothing of it can be read."""
-    with path.open("r+b") as file:
+    with os.fdopen(opened(path, os.O_RDWR), "r+b") as file:
         began = _unfinished_member(file)
         if began is None:
             return

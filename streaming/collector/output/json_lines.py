@@ -1,4 +1,7 @@
-"""JSON lines into a file: events, or answers as a recording. A disk that is full must not end the probing."""
+"""JSON lines into a file: events, or answers as a recording. A disk that is full must not end the probing.
+
+Both have the addresses of clients, so the file is made for its owner alone. One that is there keeps its mode.
+"""
 
 import logging
 from collections.abc import Iterable
@@ -11,6 +14,7 @@ from schemas.events import AnyEvent, encode_event
 from streaming.collector.output.gzip_append import open_to_append
 from streaming.collector.translation.answers import Line
 from streaming.errors import CollectorError
+from streaming.private_files import FOLDER_MODE, appended
 
 log = logging.getLogger(__name__)
 _encode = msgspec.json.Encoder().encode
@@ -23,7 +27,7 @@ class LinesFile:
         self.path = path
         self._fails = False
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
             self._stream = _open(path)
         except OSError as error:
             raise CollectorError(f"{path}: cannot be written: {error.strerror or error}") from error
@@ -56,4 +60,4 @@ class LinesFile:
 def _open(path: Path) -> IO[bytes]:
     if path.suffix == ".gz":
         return open_to_append(path)
-    return path.open("ab")
+    return appended(path)
