@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 import requests
 
-from streaming.sinks import http_deadline
+from streaming.sinks.bounded_http import exchange
+from streaming.sinks.http import is_success
 
 log = logging.getLogger(__name__)
 
@@ -32,11 +33,8 @@ class Heartbeat:
     def _beat(self) -> None:
         host = urlsplit(self._url).hostname
         try:
-            with (
-                http_deadline.session(TIMEOUT_S) as session,
-                session.get(self._url, timeout=TIMEOUT_S, stream=True) as response,
-            ):
-                if not response.ok:
-                    log.warning("heartbeat: %s answered %s", host, response.status_code)
+            response = exchange("GET", self._url, TIMEOUT_S, timeout=TIMEOUT_S)
+            if not is_success(response):
+                log.warning("heartbeat: %s answered %s", host, response.status_code)
         except requests.RequestException as error:
             log.warning("heartbeat: %s cannot be reached: %s", host, type(error).__name__)

@@ -4,18 +4,15 @@ apprise says only yes or no, and takes every 200 for yes, though DingTalk, Feish
 the body when they refuse, also when one sends too fast. So the answer is read here first.
 """
 
-import sys
 from importlib.util import find_spec
-from threading import local
-from types import ModuleType
 from typing import Any
 
 import requests
 
 from streaming.errors import DeliveryError, SetupError
 from streaming.notices import escape
-from streaming.sinks import http_deadline
-from streaming.sinks.http import refusal
+from streaming.sinks import apprise_transport
+from streaming.sinks.http import is_success, refusal
 from streaming.sinks.sink import Message, Sink
 
 SCHEMES = {
@@ -29,9 +26,7 @@ SCHEMES = {
 _ANSWER_CODES = ("dingtalk", "feishu", "wecom")
 _CODES = ("errcode", "code", "StatusCode")
 _TOO_FAST = frozenset({-1, 9499, 11232, 45009, 130101})  # or too busy: of WeCom, Feishu and DingTalk
-_LIMIT_S = 20.0  # of one exchange; apprise itself waits 4 s for each read
 _ESCAPED = 0.9  # escaping makes text a little longer
-_heard = local()
 
 
 class ChatSink(Sink):
@@ -53,19 +48,23 @@ class ChatSink(Sink):
             raise SetupError(f"sink {name}: its secret is no apprise address for {kind}: {wanted}")
         self._target: Any = target
         self.most_bytes = int(target.body_maxlen * _ESCAPED)  # characters to apprise, bytes to WeCom and DingTalk
-        _listen(sys.modules[type(target).__module__])
+        if not apprise_transport.use_bounds(target):
+            raise SetupError(
+                f"sink {name}: {kind} cannot be reached by {scheme}://: what its other side answers cannot be bounded; "
+                "use a channel that is reached by HTTP or mail"
+            )
 
     def send(self, message: Message) -> str:
         kinds = self._apprise.NotifyType
-        _heard.answer = None
+        apprise_transport.forget_answer()
         is_taken = self._target.notify(
             title=escape(message.text.title, "plain"),  # apprise escapes for the channel, but lets names call everybody
             body=escape(message.text.body, "plain"),
             notify_type=kinds.FAILURE if message.notice.status == "firing" else kinds.SUCCESS,
             body_format=self._apprise.NotifyFormat.TEXT,
         )
-        answer: requests.Response | None = _heard.answer
-        if answer is not None and not answer.ok:
+        answer = apprise_transport.last_answer()
+        if answer is not None and not is_success(answer):
             raise refusal(self._kind, answer.status_code, answer.headers)
         if not is_taken:
             raise DeliveryError(f"{self._kind} cannot be reached", is_temporary=True, may_have_arrived=True)
@@ -86,34 +85,3 @@ def _check_answer(kind: str, answer: requests.Response) -> None:
     code = next((code for code in codes if isinstance(code, int) and code), 0)
     if code:
         raise DeliveryError(f"{kind} refused it: code {code}", is_temporary=code in _TOO_FAST)
-
-
-class _Listening(ModuleType):
-    """``requests`` for one of apprise's modules, that keeps the answer for the thread that asked."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(requests, name)
-
-    def request(self, method: str, url: str, **options: Any) -> requests.Response:
-        with http_deadline.session(_LIMIT_S) as session:
-            answer = session.request(method, url, **{**options, "stream": True})
-            with answer:
-                _read(answer)
-        _heard.answer = answer
-        return answer
-
-    def post(self, url: str, **options: Any) -> requests.Response:
-        return self.request("POST", url, **options)
-
-
-def _read(answer: requests.Response) -> None:
-    """The whole body, or none where it breaks off: the status has been said by then."""
-    try:
-        answer.content  # noqa: B018
-    except requests.RequestException:
-        answer._content = b""
-
-
-def _listen(module: ModuleType) -> None:
-    if getattr(module, "requests", None) is requests:
-        module.requests = _Listening("requests")  # type: ignore[attr-defined]

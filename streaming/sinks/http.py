@@ -6,10 +6,10 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 import requests
-from urllib3.exceptions import HTTPError, MaxRetryError, NameResolutionError, NewConnectionError
+from urllib3.exceptions import MaxRetryError, NameResolutionError, NewConnectionError
 
 from streaming.errors import DeliveryError
-from streaming.sinks import http_deadline
+from streaming.sinks.bounded_http import exchange
 
 _LONGEST_ANSWER = 300
 _PASSING = frozenset({408, 425, 429})
@@ -25,29 +25,27 @@ def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float, *,
     host = urlsplit(url).hostname
     began = time.monotonic()
     try:
-        with http_deadline.session(timeout_s) as session:
-            response = session.post(
-                url, data=body, headers=dict(headers), timeout=timeout_s, allow_redirects=False, stream=True
-            )
-            with response:
-                text = beginning_of(response)
+        response = exchange("POST", url, timeout_s, data=body, headers=dict(headers), timeout=timeout_s)
     except requests.RequestException as error:
         if time.monotonic() - began >= timeout_s:
             raise DeliveryError(f"{host} did not answer in time", is_temporary=True, may_have_arrived=True) from None
         raise _unanswered(f"{host}", error) from None
-    if not response.ok or response.is_redirect:
+    text = beginning_of(response)
+    if not is_success(response):
         raise refusal(f"{host}", response.status_code, response.headers, " ".join(text.split()))
     if answers_json and not _may_be_json(text):
         raise DeliveryError(f"{host} answered {response.status_code} with something else than JSON", is_temporary=True)
     return " ".join([f"{host} answered {response.status_code}", *text.split()])
 
 
+def is_success(response: requests.Response) -> bool:
+    """2xx: a redirect is none, since nothing follows it."""
+    return 200 <= response.status_code < 300
+
+
 def beginning_of(response: requests.Response) -> str:
-    """The first characters of an answer, as far as they can be read."""
-    try:
-        return bytes(response.raw.read(_LONGEST_ANSWER, decode_content=True)).decode("utf-8", "replace")
-    except (HTTPError, OSError, ValueError):
-        return ""
+    """The first characters of an answer."""
+    return response.content[:_LONGEST_ANSWER].decode("utf-8", "replace")
 
 
 def _may_be_json(text: str) -> bool:

@@ -1,0 +1,143 @@
+"""How apprise's plugins reach their channels: by HTTP and SMTP within bounds. Other protocols are refused.
+
+Its plugins call ``requests.post`` and ``smtplib.SMTP`` by the names of the modules that they import. They are given
+modules that bear the same names.
+"""
+
+import io
+import smtplib
+import socket
+import sys
+from collections.abc import Iterator
+from threading import local
+from types import ModuleType
+from typing import Any
+
+import requests
+
+from streaming.sinks.bounded_http import exchange
+from streaming.sinks.bounded_sockets import BoundedReader, Deadline
+
+_HTTP_LIMIT_S = 20.0  # of one exchange; apprise itself waits 4 s for each read
+_MAIL_LIMIT_S = 60.0
+_VERBS = ("get", "options", "head", "post", "put", "patch", "delete")
+_UNBOUNDED = frozenset({"Session", "session", "sessions", "adapters", "api"})
+_READ_NOTHING = frozenset({"dbus", "glib", "gnome", "macosx", "rsyslog", "syslog", "windows"})
+_last = local()
+
+
+def use_bounds(target: object) -> bool:
+    """Gives the bounds to all that this target's plugin uses; whether everything that it reads is bounded then."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("apprise."):
+            _replace(module)
+    used = [module for name, module in sys.modules.items() if _belongs(name, target)]
+    if any("SocketTransport" in vars(module) for module in used):
+        return False
+    return any(_HTTP in vars(module).values() or _MAIL in vars(module).values() for module in used) or _is_silent(
+        target
+    )
+
+
+def forget_answer() -> None:
+    _last.answer = None
+
+
+def last_answer() -> requests.Response | None:
+    """Of the newest HTTP request of this thread since ``forget_answer``."""
+    return getattr(_last, "answer", None)
+
+
+class _Requests(ModuleType):
+    """``requests`` without what has no bounds."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _UNBOUNDED:
+            raise AttributeError(f"requests.{name} is not offered to apprise: it reads without a bound")
+        return getattr(requests, name)
+
+    def request(self, method: str, url: str, **options: Any) -> requests.Response:
+        _last.answer = answer = exchange(method, url, _HTTP_LIMIT_S, **options)
+        return answer
+
+
+def _verb(name: str) -> Any:
+    return lambda url, *arguments, **options: _HTTP.request(name.upper(), url, **_named(name, arguments), **options)
+
+
+def _named(verb: str, arguments: tuple[Any, ...]) -> dict[str, Any]:
+    """The positional arguments of requests.post and its like."""
+    names = ("data", "json") if verb == "post" else ("params",) if verb == "get" else ("data",)
+    return dict(zip(names, arguments, strict=False))
+
+
+class _Mail(ModuleType):
+    """``smtplib`` whose connections are bounded."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(smtplib, name)
+
+
+class _BoundedAnswers(smtplib.SMTP):
+    """Of each answer no more is read than of one by HTTP. A connection ends in time."""
+
+    _deadline: Deadline | None = None
+    _reader: BoundedReader | None = None
+
+    def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
+        opened: socket.socket = super()._get_socket(host, port, timeout)  # type: ignore[misc]
+        self._deadline = Deadline(_MAIL_LIMIT_S)
+        self._deadline.add(opened)
+        return opened
+
+    def getreply(self) -> tuple[int, bytes]:
+        if self.file is None and self.sock is not None:
+            self._reader = BoundedReader(self.sock)
+            self.file = io.BufferedReader(self._reader)
+        if self._reader is not None:
+            self._reader.begin_answer()
+        return super().getreply()
+
+    def close(self) -> None:
+        super().close()
+        if self._deadline is not None:
+            self._deadline.end()
+
+
+class _SMTP(_BoundedAnswers):
+    pass
+
+
+class _SMTPS(_BoundedAnswers, smtplib.SMTP_SSL):
+    pass
+
+
+_HTTP = _Requests("requests")
+for _name in _VERBS:
+    setattr(_HTTP, _name, _verb(_name))
+_MAIL = _Mail("smtplib")
+_MAIL.SMTP = _SMTP  # type: ignore[attr-defined]
+_MAIL.SMTP_SSL = _SMTPS  # type: ignore[attr-defined]
+
+
+def _replace(module: ModuleType) -> None:
+    for name, ours in (("requests", _HTTP), ("smtplib", _MAIL)):
+        if isinstance(vars(module).get(name), ModuleType):
+            setattr(module, name, ours)
+
+
+def _belongs(name: str, target: object) -> bool:
+    """Whether a module is one of those that the plugin is written in."""
+    return any(name == home or name.startswith(f"{home}.") for home in _homes(target))
+
+
+def _homes(target: object) -> Iterator[str]:
+    """``apprise.plugins.slack``, of the class and of those that it is derived from."""
+    for kind in type(target).__mro__:
+        parts = kind.__module__.split(".")
+        if parts[:2] == ["apprise", "plugins"] and parts[2:3] not in ([], ["base"]):
+            yield ".".join(parts[:3])
+
+
+def _is_silent(target: object) -> bool:
+    return any(home.rsplit(".", 1)[1] in _READ_NOTHING for home in _homes(target))

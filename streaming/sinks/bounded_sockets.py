@@ -1,0 +1,83 @@
+"""Bounds of what another side answers: of its bytes, and of the time that it may take.
+
+The time-outs of ``requests`` and ``smtplib`` hold for each read: a server that sends one byte every second is waited
+for without end, and one that sends a gigabyte is read to its end.
+"""
+
+import io
+import os
+import socket
+from contextlib import suppress
+from threading import Lock, Timer
+from types import TracebackType
+
+MOST_BYTES = 65_536  # of one answer, its headers included
+
+
+class BoundedReader(io.RawIOBase):
+    """What a socket receives. After MOST_BYTES it reads as if the other side had ended the connection."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._raw = connection.makefile("rb", buffering=0)
+        self._left = MOST_BYTES
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, MOST_BYTES)  # no more waits unread
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int | None:  # type: ignore[override]
+        if not self._left:
+            return 0
+        taken = self._raw.readinto(memoryview(buffer)[: self._left])
+        self._left -= taken or 0
+        return taken
+
+    def begin_answer(self) -> None:
+        """The next answer of the same connection has bytes of its own."""
+        self._left = MOST_BYTES
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class Deadline:
+    """Shuts the sockets of one exchange down ``limit_s`` seconds after it is made.
+
+    What is read after that raises, as if the other side had broken the connection off.
+    """
+
+    def __init__(self, limit_s: float) -> None:
+        self._handles: list[socket.socket] = []  # a second handle of each: TLS takes the first one over
+        self._is_over = False
+        self._lock = Lock()
+        self._timer = Timer(limit_s, self._shut)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def add(self, opened: socket.socket) -> None:
+        with self._lock:
+            self._handles.append(socket.socket(fileno=os.dup(opened.fileno())))
+        if self._is_over:
+            self._shut()
+
+    def end(self) -> None:
+        """The exchange is over: nothing is shut any more."""
+        self._timer.cancel()
+        with self._lock:
+            for handle in self._handles:
+                handle.close()
+            self._handles.clear()
+
+    def __enter__(self) -> "Deadline":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.end()
+
+    def _shut(self) -> None:
+        with self._lock:
+            self._is_over = True
+            for handle in self._handles:
+                with suppress(OSError):  # the other side was quicker
+                    handle.shutdown(socket.SHUT_RDWR)
