@@ -26,6 +26,7 @@ COMMANDS = {  # each is a module here, with ``run`` and, if it has options of it
     "demo": "watch recordings of a real RocketMQ and a simulated fleet, live on a real Kafka",
     "replay": "play a recording or a file of events to its end",
     "explain": "say what was known of a group at a time, and why it alerted or not",
+    "sql": "query the tables with SQL, in a shell or one query",
     "check-config": "name every fault of a configuration, or what is in effect",
     "conformance": "check the allocation strategies against RocketMQ's answers",
     "evaluate": "prove the detector on simulated incidents whose truth is known",

@@ -1,0 +1,1 @@
+"""SQL over the Delta tables, by DuckDB and without Java."""

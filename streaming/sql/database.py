@@ -1,0 +1,120 @@
+"""A DuckDB database in memory over the Delta tables: the tables, Spark's names for functions, the views, the silences.
+
+A table that is not there yet is empty. Each query sees the tables as they are when it begins.
+"""
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from schemas.history_tables import NOTIFICATIONS
+from schemas.table_definition import Table
+from schemas.tables import CURRENT, FACTS, HISTORY
+from streaming.errors import SetupError, SourceError
+from streaming.notifier.silence_files import SilenceFiles
+from streaming.notifier.silences import Silence
+from streaming.tables.arrow_types import arrow_schema
+from streaming.tables.storage import delta_uri
+
+TABLES: tuple[Table, ...] = (*CURRENT, *HISTORY, NOTIFICATIONS, FACTS)
+VIEWS = Path(__file__).with_name("views.sql")
+ROWS_AT_ONCE = 2_048  # a large answer is passed on in pieces, and needs little memory
+MACROS = """
+CREATE MACRO unix_millis(t) AS epoch_ms(t);
+CREATE MACRO timestamp_millis(ms) AS to_timestamp(ms / 1000.0);
+CREATE MACRO explode(list) AS unnest(list);
+"""
+_TIME, _TEXT = pa.timestamp("ms", "UTC"), pa.string()
+SILENCES = pa.schema(
+    {
+        "id": _TEXT,
+        "cluster": _TEXT,
+        "consumer_group": _TEXT,
+        "kind": _TEXT,
+        "cause": _TEXT,
+        "from_time": _TIME,
+        "until_time": _TIME,
+        "who": _TEXT,
+        "why": _TEXT,
+    }
+)
+
+
+class Answer:
+    """What a query answered: names of columns, and its rows, which can be read once."""
+
+    def __init__(self, executed: Any, refused: type[Exception]) -> None:
+        self._executed, self._refused = executed, refused
+        self.columns: list[str] = [column[0] for column in executed.description or ()]
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Raises SourceError where a row cannot be computed."""
+        try:
+            while rows := self._executed.fetchmany(ROWS_AT_ONCE):
+                yield from rows
+        except self._refused as error:
+            raise SourceError(f"the query failed: {error}") from error
+
+
+class Database:
+    """Raises SetupError where DuckDB is not installed, and SourceError where there are no tables of evenkeel."""
+
+    def __init__(self, tables: str, notifier_state: Path) -> None:
+        self._tables, self._silences = tables, SilenceFiles(notifier_state)
+        self._duckdb = _duckdb()
+        self._db = self._duckdb.connect(config={"autoinstall_known_extensions": False})
+        self._db.execute("SET TimeZone = 'UTC'")
+        self._db.execute(MACROS)
+        if not self._refresh():
+            raise SourceError(
+                f"{tables}: there are no tables of evenkeel: name their folder with --tables, or the job's "
+                "configuration with --config"
+            )
+        self._db.execute(VIEWS.read_text(encoding="utf-8"))
+
+    def answers(self, text: str) -> Iterator[Answer]:
+        """One for each statement of ``text``. Raises SourceError with DuckDB's reason for the first that is refused."""
+        refused = self._duckdb.Error
+        try:
+            for statement in self._duckdb.extract_statements(text):
+                self._refresh()
+                yield Answer(self._db.execute(statement), refused)
+        except refused as error:
+            raise SourceError(f"the query is refused: {error}") from error
+
+    def _refresh(self) -> bool:
+        """Whether any table is there."""
+        self._db.register("silences", _rows_of(self._silences.all()))
+        registered = [self._register(table) for table in TABLES]
+        return any(registered)
+
+    def _register(self, table: Table) -> bool:
+        path = f"{delta_uri(self._tables)}/{table.name}"
+        try:
+            self._db.register(table.name, DeltaTable(path).to_pyarrow_dataset())
+        except TableNotFoundError:
+            self._db.register(table.name, arrow_schema(table).empty_table())
+            return False
+        except (DeltaError, OSError) as error:
+            raise SourceError(f"{path}: its files cannot be read: {error}") from error
+        return True
+
+
+def _duckdb() -> Any:
+    try:
+        return import_module("duckdb")
+    except ImportError:
+        raise SetupError("'evenkeel sql' needs DuckDB, which is not installed: pip install duckdb") from None
+
+
+def _rows_of(silences: list[Silence]) -> pa.Table:
+    rows = [
+        (one.id, one.cluster, one.group, one.kind, one.cause, one.from_ts, one.until_ts, one.by, one.why)
+        for one in silences
+    ]
+    return pa.Table.from_pylist([dict(zip(SILENCES.names, row, strict=True)) for row in rows], SILENCES)
