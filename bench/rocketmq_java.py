@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from schemas.identity import MessageQueue
-from streaming.errors import SetupError
+from streaming.errors import AwayError, SetupError
 from streaming.jvm.java import java_home
 from tests.real.jars import NEWEST, rocketmq_jars
 from tests.real.jvm import compile_java
@@ -51,7 +51,7 @@ def _jars() -> list[Path]:
         if not (java_home() / "bin" / "javac").exists():
             raise NoJava(f"{java_home()} has no Java compiler")
         return rocketmq_jars(NEWEST)
-    except SetupError as error:
+    except (AwayError, SetupError) as error:
         raise NoJava(str(error)) from None
 
 

@@ -4,7 +4,7 @@
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from streaming.errors import SetupError
+from streaming.errors import AwayError, SetupError
 from streaming.loopback.kafka import kafka_jars
 from streaming.spark.packages import spark_jars
 
@@ -13,5 +13,5 @@ with ThreadPoolExecutor() as pool:
 try:
     for fetch in fetches:
         fetch.result()
-except SetupError as error:
+except (AwayError, SetupError) as error:
     sys.exit(str(error))

@@ -4,7 +4,7 @@
       ConfigError              the configuration is refused: every fault at once
       StateVersionError        stored state was written by another version
       CheckpointError          the checkpoint and the tables or the configuration do not belong together
-      AwayError                Kafka or a storage does not answer: the same may succeed later
+      AwayError                Kafka, a storage or the network is not there now: the same may succeed later
       InUseError               another process has what this one needs for itself
       SourceError              an input file or topic cannot be read as what it should be
       SetupError               something the machine should have is missing
@@ -34,7 +34,7 @@ class CheckpointError(MonitorError):
 
 
 class AwayError(MonitorError):
-    """Kafka or a storage does not answer. The same may succeed later."""
+    """Kafka, a storage or the network does not answer, or has not yet what is needed. The same may succeed later."""
 
 
 class InUseError(MonitorError):

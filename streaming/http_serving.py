@@ -1,7 +1,9 @@
 """An HTTP server over a socket that was opened before, until its process says so."""
 
+import errno
+import logging
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
 from typing import Any
@@ -10,16 +12,20 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from streaming.errors import SetupError
+from streaming.errors import AwayError, MonitorError, SetupError
 
 ENDING_S = 3
 KEEP_ALIVE_S = 30
 WAITING_CONNECTIONS = 128
 PATIENCE_S = 30.0  # with a connection that asks nothing, or sends half a request
+AGAIN_AFTER_S = 30.0
+log = logging.getLogger(__name__)
 
 
 def listening_socket(host: str, port: int, key: str) -> socket.socket:
-    """``key``: of the configuration, which names the address. Raises SetupError where it cannot be listened on."""
+    """``key``: of the configuration, which names the address. Raises SetupError where it cannot be listened on, and
+    AwayError where this machine does not have it yet: networks and name servers may come up later.
+    """
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with ExitStack() as on_failure:
@@ -29,8 +35,25 @@ def listening_socket(host: str, port: int, key: str) -> socket.socket:
             listening.listen(WAITING_CONNECTIONS)
             on_failure.pop_all()
     except OSError as error:
-        raise SetupError(f"{host}:{port} ({key}) cannot be listened on: {error.strerror or error}") from error
+        message = f"{host}:{port} ({key}) cannot be listened on: {error.strerror or error}"
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            raise AwayError(message) from error
+        raise SetupError(message) from error
     return listening
+
+
+def begin_again_until(stop: Event, what: str, serve: Callable[[], None]) -> None:
+    """Begin ``serve`` again after it failed, until ``stop``. Where it fails again alike, that is logged once."""
+    logged = ""
+    while not stop.is_set():
+        try:
+            serve()
+        except Exception as error:
+            if str(error) != logged:
+                unforeseen = not isinstance(error, MonitorError)
+                log.error("%s: %s; tried again every %g s", what, error, AGAIN_AFTER_S, exc_info=unforeseen)
+            logged = str(error)
+        stop.wait(AGAIN_AFTER_S)
 
 
 def base_address(scheme: str, host: str, listening: socket.socket) -> str:

@@ -28,8 +28,8 @@ def as_lines(records: Iterable[Record]) -> bytes:
 class ConsoleProducer:
     """An ``Output``. ``pipe`` takes lines as ``as_lines`` makes them; ``close`` waits until all is acknowledged.
 
-    It comes from Kafka's own jars, fetched once (SetupError), and knows neither TLS nor SASL. Readers in Python know
-    ``gzip`` alone; ``lz4`` costs less.
+    It comes from Kafka's own jars, fetched once (SetupError, AwayError), and knows neither TLS nor SASL. Readers in
+    Python know ``gzip`` alone; ``lz4`` costs less.
     """
 
     def __init__(self, bootstrap_servers: str, topic: str, compression: str = "gzip") -> None:

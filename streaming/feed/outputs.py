@@ -11,7 +11,7 @@ from kafka.errors import KafkaError
 from streaming.collector.from_config import client_options
 from streaming.collector.output.kafka import Producer, make_producer
 from streaming.config import Config
-from streaming.errors import PublishError, SetupError
+from streaming.errors import AwayError, PublishError, SetupError
 from streaming.feed.console_producer import ConsoleProducer
 from streaming.simulation.load.generated_group import GroupRound
 
@@ -153,7 +153,7 @@ def kafka_output(config: Config) -> Output:
         return ours
     try:
         quicker = ConsoleProducer(servers, topic)
-    except SetupError:  # no Java, or no way to fetch Kafka's jars
+    except (AwayError, SetupError):  # no way to fetch Kafka's jars, or no Java
         return ours
     ours.close()
     return quicker

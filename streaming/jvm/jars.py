@@ -18,7 +18,7 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-from streaming.errors import SetupError
+from streaming.errors import AwayError, SetupError
 from streaming.jvm.java import java_home
 
 TIME_LIMIT_S = 900
@@ -39,7 +39,7 @@ def cache_dir() -> Path:
 def fetch(coordinates: Sequence[str], exclude: Sequence[str] = (), checksums: Path = CHECKSUMS) -> list[Path]:
     """The jars of these `group:artifact:version` and all they need, less those of the excluded groups.
 
-    Raises SetupError where they cannot be had, or are not those whose ``checksums`` are known.
+    Raises AwayError where they cannot be fetched now, SetupError where others came than those with these ``checksums``.
     """
     cache = cache_dir()
     folder = cache / "jars" / set_name(coordinates)
@@ -125,10 +125,10 @@ def _run(command: Sequence[str], coordinates: Sequence[str]) -> None:
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIME_LIMIT_S
         )
     except subprocess.TimeoutExpired as error:
-        raise SetupError(f"Fetching {', '.join(coordinates)} took over {TIME_LIMIT_S} s: is the network up?") from error
+        raise AwayError(f"Fetching {', '.join(coordinates)} took over {TIME_LIMIT_S} s: is the network up?") from error
     if done.returncode:
         last_words = "\n".join([line for line in done.stdout.splitlines() if line.strip()][-10:])
-        raise SetupError(
+        raise AwayError(
             f"Ivy could not fetch {', '.join(coordinates)}. Check the network, or name a mirror in an Ivy settings "
             f"file with EVENKEEL_IVY_SETTINGS. It said:\n{last_words}"
         )

@@ -7,9 +7,11 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from streaming.errors import AwayError, ConfigError, SourceError
+from streaming.errors import AwayError, ConfigError
 from streaming.spark.failure import root_of
 from streaming.spark.sources import KafkaSource
+
+UNRESOLVED = "No resolvable bootstrap urls"  # Kafka's client takes that for a wrong configuration
 
 
 class Brokers:
@@ -29,9 +31,9 @@ class Brokers:
             return sorted(int(found.partition()) for found in consumer.partitionsFor(self._source.topic))
 
     def require_topic(self) -> None:
-        """Raise SourceError unless the topic is there."""
+        """Raise AwayError unless the topic is there: somebody may create it later."""
         if not self.partitions():
-            raise SourceError(
+            raise AwayError(
                 f"there is no topic {self._source.topic} at {self._source.bootstrap_servers}: create it, or mend "
                 "source.topic"
             )
@@ -77,6 +79,11 @@ class Brokers:
                 consumer.close(self._jvm.java.time.Duration.ofSeconds(1))
         except Py4JJavaError as error:
             servers, root = self._settings.get("bootstrap.servers"), root_of(error.java_exception)
+            if UNRESOLVED in root:
+                raise AwayError(
+                    f"Kafka at {servers} does not answer: no name server knows these hosts now. Mend "
+                    "source.bootstrap_servers if they are named wrongly"
+                ) from error
             if root.startswith("ConfigException"):
                 raise ConfigError(f"[source.kafka]: Kafka's consumer refuses these options: {root}") from error
             raise AwayError(f"Kafka at {servers} does not answer: {root}") from error

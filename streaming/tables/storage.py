@@ -4,6 +4,7 @@ deltalake takes the credentials of an object store from the environment.
 """
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +17,8 @@ from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem, PyFi
 
 from streaming.config.config_errors import without_userinfo
 from streaming.errors import AwayError
+
+_TREE = re.compile(r"\x1b\[[0-9;]*m|↳")
 
 
 def delta_uri(address: str) -> str:
@@ -49,7 +52,7 @@ class TextFiles:
 
     def read(self, name: str) -> str | None:
         """The file's text; None where there is none."""
-        with self._away_said():
+        with away_said(self.uri):
             try:
                 with self._files.open_input_stream(name) as stream:
                     return str(stream.read().decode())
@@ -58,7 +61,7 @@ class TextFiles:
 
     def write(self, name: str, text: str) -> None:
         """Whole or not at all, also when the machine loses power."""
-        with self._away_said():
+        with away_said(self.uri):
             if self._path is not None:
                 _replace(self._path / name, text)
             else:
@@ -66,26 +69,33 @@ class TextFiles:
 
     def names(self, folder: str) -> list[str]:
         """The files in a sub-folder; none where it is not there."""
-        with self._away_said():
+        with away_said(self.uri):
             found = self._files.get_file_info(FileSelector(folder, allow_not_found=True))
         return [one.base_name for one in found if one.type == FileType.File]
 
     def delete(self, name: str) -> None:
         """Remove a file, or a folder with all that it holds."""
-        with self._away_said():
+        with away_said(self.uri):
             kind = self._files.get_file_info(name).type
             if kind == FileType.File:
                 self._files.delete_file(name)
             elif kind == FileType.Directory:
                 self._files.delete_dir(name)
 
-    @contextmanager
-    def _away_said(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, DeltaError) as error:
-            why = (str(error).splitlines() or [type(error).__name__])[0]
-            raise AwayError(f"{without_userinfo(self.uri)} cannot be used: {why}") from error
+
+@contextmanager
+def away_said(folder: str) -> Iterator[None]:
+    """What deltalake, pyarrow and the system raise becomes an AwayError."""
+    try:
+        yield
+    except (OSError, DeltaError) as error:
+        raise AwayError(f"{without_userinfo(folder)} cannot be used: {_in_short(error)}") from error
+
+
+def _in_short(error: Exception) -> str:
+    """deltalake writes the chain of causes as a tree, in colours: the first line and the root cause say enough."""
+    lines = [_TREE.sub("", line).strip() for line in str(error).splitlines() if line.strip()]
+    return ": ".join(dict.fromkeys((lines[0], lines[-1]))) if lines else type(error).__name__
 
 
 def _put(folder: str, name: str, text: str) -> None:

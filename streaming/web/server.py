@@ -2,13 +2,14 @@
 
 import logging
 import socket
+from functools import partial
 from threading import Event
 
 from schemas.tables import FACTS
-from streaming.errors import MonitorError
-from streaming.http_serving import base_address, listening_socket, serve_until
+from streaming.http_serving import base_address, begin_again_until, listening_socket, serve_until
 from streaming.metrics.exposition import Exposed
 from streaming.tables.facts_log import FactsLog
+from streaming.tables.storage import away_said
 from streaming.web.app import web_app
 from streaming.web.live.watch import Watch
 from streaming.web.settings import WebSettings
@@ -19,11 +20,12 @@ MOST_CONNECTIONS = 500
 
 
 def serve(settings: WebSettings, stop: Event) -> None:
-    """Reads once before it listens. Raises SetupError where it cannot listen, and what reading raises."""
-    if not FactsLog(f"{settings.tables}/{FACTS.name}").exists():
-        log.warning("%s holds no facts yet: the pages are empty until a job writes some", settings.tables)
-    watch = Watch(settings.tables)
-    watch.read()
+    """Reads once before it listens. Raises SetupError or AwayError where it cannot listen, and what reading raises."""
+    with away_said(settings.tables):
+        if not FactsLog(f"{settings.tables}/{FACTS.name}").exists():
+            log.warning("%s holds no facts yet: the pages are empty until a job writes some", settings.tables)
+        watch = Watch(settings.tables)
+        watch.read()
     over = Event()
     watch.start_reading(over)
     try:
@@ -33,11 +35,8 @@ def serve(settings: WebSettings, stop: Event) -> None:
 
 
 def keep_serving(settings: WebSettings, watch: Watch, stop: Event, exposed: Exposed | None = None) -> None:
-    """In a thread of ``run``: what is wrong with the pages is logged, and never ends detection."""
-    try:
-        serve_watched(settings, watch, stop, exposed)
-    except Exception as error:
-        log.error("the pages are not served: %s", error, exc_info=not isinstance(error, MonitorError))
+    """In a thread of ``run``: what is wrong with the pages is logged, never ends detection, and is tried again."""
+    begin_again_until(stop, "the pages are not served", partial(serve_watched, settings, watch, stop, exposed))
 
 
 def serve_watched(settings: WebSettings, watch: Watch, stop: Event, exposed: Exposed | None = None) -> None:

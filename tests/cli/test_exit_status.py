@@ -76,10 +76,11 @@ def test_user_without_a_name_can_forget(
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_run_tells_kafka_that_is_away_from_a_bad_configuration(tmp_path: Path) -> None:
+@pytest.mark.parametrize("servers", [NOWHERE, "no-such-host.invalid:9092"])
+def test_run_tells_kafka_that_is_away_from_a_bad_configuration(tmp_path: Path, servers: str) -> None:
     path = tmp_path / "x.toml"
     path.write_text(
-        f'[source]\nbootstrap_servers = "{NOWHERE}"\n[source.kafka]\ndefault.api.timeout.ms = 3000\n'
+        f'[source]\nbootstrap_servers = "{servers}"\n[source.kafka]\ndefault.api.timeout.ms = 3000\n'
         f'request.timeout.ms = 2000\n[tables]\npath = "{tmp_path}/t"\n[job]\ncheckpoint = "{tmp_path}/c"\n'
         f'[notify]\nstate = "{tmp_path}/n"\n'
     )
@@ -88,8 +89,19 @@ def test_run_tells_kafka_that_is_away_from_a_bad_configuration(tmp_path: Path) -
         env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 3, done.stderr
-    assert f"evenkeel: Kafka at {NOWHERE} does not answer" in done.stderr
+    assert f"evenkeel: Kafka at {servers} does not answer" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_tables_that_are_away_are_no_bad_configuration(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://no-such-host.invalid")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ALLOW_HTTP"):
+        monkeypatch.setenv(name, "true")
+    assert main(["web", "--tables", "s3://bucket/tables", "--listen", "127.0.0.1:0"]) == 3
+    assert "s3://bucket/tables cannot be used: Generic S3 error: Name or service not known" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.errors import SetupError
+from streaming.errors import AwayError, SetupError
 from streaming.jvm import jars
 from streaming.loopback import kafka
 from streaming.spark.packages import spark_packages
@@ -61,7 +61,7 @@ def test_fetches_at_the_same_time_download_once(ivy: Path, checksums: Path) -> N
 
 def test_failed_fetch_shows_last_words_and_leaves_nothing(ivy: Path, checksums: Path, tmp_path: Path) -> None:
     ivy.write_text("#!/bin/sh\necho org.example: not found; exit 1\n")
-    with pytest.raises(SetupError, match=r"(?s)could not fetch org\.example.*EVENKEEL_IVY_SETTINGS.*not found"):
+    with pytest.raises(AwayError, match=r"(?s)could not fetch org\.example.*EVENKEEL_IVY_SETTINGS.*not found"):
         jars.fetch(COORDINATES, checksums=checksums)
     assert [path.name for path in (tmp_path / "cache" / "jars").iterdir()] == ["thing_2.13-1.0.lock"]
 
@@ -69,7 +69,7 @@ def test_failed_fetch_shows_last_words_and_leaves_nothing(ivy: Path, checksums: 
 def test_own_ivy_settings_are_passed_on(ivy: Path, checksums: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ivy.write_text('#!/bin/sh\necho "$@"; exit 1\n')
     monkeypatch.setenv("EVENKEEL_IVY_SETTINGS", "/etc/mirror.xml")
-    with pytest.raises(SetupError, match=r"-settings /etc/mirror\.xml"):
+    with pytest.raises(AwayError, match=r"-settings /etc/mirror\.xml"):
         jars.fetch(COORDINATES, checksums=checksums)
 
 

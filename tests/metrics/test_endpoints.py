@@ -181,7 +181,7 @@ def test_reasons_are_cut_and_stay_lines(fake: Fake) -> None:
 def test_a_port_that_is_taken_is_tried_again(
     fake: Fake, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "AGAIN_AFTER_S", 0.05)
+    monkeypatch.setattr(http_serving, "AGAIN_AFTER_S", 0.05)
     stop = Event()
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))

@@ -2,11 +2,11 @@
 
 import sys
 
-from streaming.errors import SetupError
+from streaming.errors import AwayError, SetupError
 from tests.real.jars import NEWEST, OLD_LINE, rocketmq_jars
 
 try:
     for version in (NEWEST, OLD_LINE):
         rocketmq_jars(version)
-except SetupError as error:
+except (AwayError, SetupError) as error:
     sys.exit(str(error))

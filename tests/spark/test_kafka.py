@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from schemas.events import encode_event
 from schemas.facts import HealthFact, QuarantineFact
 from streaming.core.settings import Settings
-from streaming.errors import ConfigError, SourceError
+from streaming.errors import AwayError, ConfigError
 from streaming.spark.brokers import Brokers
 from streaming.spark.sources import KafkaSource
 from tests.spark.pipeline import Pipeline, fleet, folded
@@ -134,5 +134,11 @@ def test_kafka_is_asked_with_the_options_of_the_source(spark, kafka, topic):
 
 def test_a_topic_that_is_not_there_is_one_clear_message(spark, kafka, tmp_path):
     pipeline = Pipeline(spark, tmp_path, KafkaSource("no-such-topic", kafka.bootstrap_servers))
-    with pytest.raises(SourceError, match="there is no topic no-such-topic"):
+    with pytest.raises(AwayError, match="there is no topic no-such-topic"):
         pipeline.run()
+
+
+@pytest.mark.parametrize("servers", ["no-such-host.invalid:9092", "one.invalid:9092,two.invalid:9092"])
+def test_a_name_that_is_not_resolved_now_may_be_later(spark, servers):
+    with pytest.raises(AwayError, match=f"Kafka at {servers} does not answer: no name server knows these hosts now"):
+        Brokers(spark, KafkaSource("t", servers)).partitions()

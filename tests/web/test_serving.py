@@ -11,6 +11,9 @@ from urllib.request import ProxyHandler, build_opener
 
 import pytest
 
+from streaming import http_serving
+from streaming.errors import AwayError
+from streaming.http_serving import listening_socket
 from streaming.loopback.ports import free_port
 from streaming.web.live.watch import Watch
 from streaming.web.server import keep_serving
@@ -60,15 +63,25 @@ def test_the_pages_are_served_until_the_job_ends(settings: WebSettings, port: in
     assert "invoices" in shown
 
 
-def test_a_port_that_is_taken_ends_the_pages_and_not_the_job(
-    settings: WebSettings, port: int, caplog: pytest.LogCaptureFixture
+def test_a_port_that_is_taken_is_tried_again(
+    settings: WebSettings, port: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with socket.socket() as other:
+    monkeypatch.setattr(http_serving, "AGAIN_AFTER_S", 0.05)
+    with socket.socket() as other, caplog.at_level(logging.ERROR):
         other.bind(("127.0.0.1", port))
         other.listen()
-        with caplog.at_level(logging.ERROR), served(settings._replace(listen=Listen("127.0.0.1", port))) as thread:
-            thread.join(PATIENCE_S)
-    assert f"127.0.0.1:{port} (web.listen) cannot be listened on" in caplog.text
+        with served(settings._replace(listen=Listen("127.0.0.1", port))):
+            while "cannot be listened on" not in caplog.text:
+                time.sleep(0.05)
+            other.close()
+            page(port)
+    assert caplog.text.count(f"127.0.0.1:{port} (web.listen) cannot be listened on") == 1
+
+
+@pytest.mark.parametrize("host", ["203.0.113.7", "no-such-host.invalid"])
+def test_an_address_that_this_machine_does_not_have_yet_may_be_there_later(host: str) -> None:
+    with pytest.raises(AwayError, match=rf"{host}:8400 \(web.listen\) cannot be listened on"):
+        listening_socket(host, 8400, "web.listen")
 
 
 @pytest.mark.slow
