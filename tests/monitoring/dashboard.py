@@ -15,7 +15,11 @@ def panels() -> list[dict[str, Any]]:
     return [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 
 
-QUERIES: list[str] = [target["expr"] for panel in panels() for target in panel["targets"]]
+ANNOTATIONS: list[dict[str, Any]] = DASHBOARD["annotations"]["list"]
+QUERIES: list[str] = [
+    *(target["expr"] for panel in panels() for target in panel["targets"]),
+    *(one["expr"] for one in ANNOTATIONS),
+]
 
 
 def names_in(query: str) -> set[str]:
@@ -24,5 +28,5 @@ def names_in(query: str) -> set[str]:
 
 
 def as_grafana_asks(query: str) -> str:
-    """With the values of variables: every cluster, and an interval that fits a scrape every second."""
-    return query.replace("$cluster", ".*").replace("$__rate_interval", "30s")
+    """With the values of variables: all clusters and groups, and an interval that fits a scrape every second."""
+    return query.replace("$cluster", ".*").replace("$consumer_group", ".*").replace("$__rate_interval", "30s")

@@ -40,6 +40,12 @@ def test_every_alert_fires_in_a_timeline(alert: dict[str, Any]) -> None:
     assert alert["annotations"]["summary"]
 
 
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda rule: rule["alert"])
+def test_every_alert_leads_to_what_to_do(alert: dict[str, Any]) -> None:
+    assert alert["annotations"]["runbook_url"] == f"EVENKEEL_DOCS/metrics.md#{alert['alert'].lower()}"
+    assert re.search(rf"(?m)^#### {alert['alert']}\n\n\S", (ROOT / "docs" / "metrics.md").read_text("utf-8"))
+
+
 def test_they_use_only_metrics_that_there_are() -> None:
     recorded = {rule["record"] for rule in rules() if "record" in rule}
     for rule in rules():
