@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from bench.large_groups import LARGE_GROUPS, names
 from bench.results import Results
-from bench.taking import ROUND_MS, T0, Taking
+from bench.taking import ROUND_MS, T0, Taking, refused
 from schemas.events import (
     AnyEvent,
     BrokerAnswer,
@@ -22,6 +22,7 @@ from schemas.events import (
     Subscription,
     TopicRoute,
 )
+from schemas.records import MAX_RECORD_BYTES
 from streaming.core.intake.size_limits import BROKERS_AT_MOST, CLIENTS_AT_MOST, QUEUES_AT_MOST, TOPICS_AT_MOST
 
 TURNS = 7  # graces end, and what is wrong fires
@@ -40,6 +41,8 @@ def measure(results: Results, quick: bool) -> None:
                     f"bounds.{name}.{strategy.removeprefix('AllocateMessageQueue')}",
                     Taking(strategy).play(shape, TURNS),
                 )
+        for name, value in RECORDS.items():
+            results.put(f"bounds.{name}", refused(value))
         for name, group in LARGE_GROUPS.items():
             results.put(f"bounds.{name}", Taking(STRATEGIES[0]).play(group.events, group.turns))
 
@@ -132,6 +135,16 @@ def _many_topics(group: Taking) -> Iterator[AnyEvent]:
     owned = [OwnedQueues(f"T{n}", "b0", tuple(map(OwnedQueue, range(queues)))) for n in range(100)]
     yield from group.reports(clients, dict.fromkeys(range(len(clients)), owned))
     yield from group.lists(clients, 1)
+
+
+ZERO, BAD_EVENT = b"0", b'{"event":"round","schema":1,"cluster":"c","group":"g","ts":1700000000000,"round":0}'
+
+
+def _array(element: bytes) -> bytes:
+    return b"[" + b",".join([element] * ((MAX_RECORD_BYTES - 1) // (len(element) + 1))) + b"]"
+
+
+RECORDS = {"record_of_zeros": _array(ZERO), "record_of_bad_events": _array(BAD_EVENT)}
 
 
 SHAPES = {

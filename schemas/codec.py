@@ -1,18 +1,21 @@
 """A record's bytes to its events, or to the reasons why they cannot be used. Never raises for bad bytes."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import TypeVar
 
 import msgspec
 
 from schemas.events import AnyEvent
-from schemas.quarantine import Rejected, why_rejected
+from schemas.quarantine import DETAIL_AT_MOST, REFUSED_AT_MOST, Rejected, why_rejected
 from schemas.records import MAX_RECORD_BYTES
 
 T = TypeVar("T")
+SHORTEST_EVENT = 64  # bytes: whatever is shorter lacks a field that every event has, and is not decoded
 _decoder = msgspec.json.Decoder(AnyEvent | list[AnyEvent])
 _elements_decoder = msgspec.json.Decoder(list[msgspec.Raw])
 _element_decoder = msgspec.json.Decoder(AnyEvent)
+_TOO_SHORT = Rejected("bad_field", f"no event is shorter than {SHORTEST_EVENT} bytes")
 
 
 def decode_record(
@@ -44,9 +47,9 @@ def _decode(value: bytes, decoder: msgspec.json.Decoder[T]) -> T | Rejected:
             value.decode()  # the decoder does not look at the bytes of unknown fields
         return decoder.decode(value)
     except msgspec.ValidationError as error:
-        return Rejected("bad_field", str(error))
+        return Rejected("bad_field", str(error)[:DETAIL_AT_MOST])
     except msgspec.DecodeError as error:
-        return Rejected("bad_json", str(error))
+        return Rejected("bad_json", str(error)[:DETAIL_AT_MOST])
     except UnicodeDecodeError as error:
         return Rejected("bad_utf8", f"{error.reason} at byte {error.start}")
     except RecursionError:
@@ -54,11 +57,15 @@ def _decode(value: bytes, decoder: msgspec.json.Decoder[T]) -> T | Rejected:
 
 
 def _decode_each(key: bytes | None, value: bytes, arrival_ts: int | None) -> list[AnyEvent | Rejected]:
-    """The events of an array one by one, so that a bad one does not harm the others; none if it is no array."""
+    """The events of an array one by one, so that a bad one does not harm the others; none if it is no array.
+
+    A record may have 65,000 elements, but only 2,048 that are long enough to be decoded.
+    """
     elements = _decode(value, _elements_decoder)
     if isinstance(elements, Rejected):
         return []
-    decoded = [_decode(bytes(element), _element_decoder) for element in elements]
+    texts = map(bytes, elements)
+    decoded = (_TOO_SHORT if len(text) < SHORTEST_EVENT else _decode(text, _element_decoder) for text in texts)
     return _with_places(_check_all(decoded, key, arrival_ts), elements)
 
 
@@ -80,10 +87,23 @@ def _check_all(
 
 
 def _with_places(checked: list[AnyEvent | Rejected], elements: list[msgspec.Raw]) -> list[AnyEvent | Rejected]:
-    """Says of each event that was rejected which one of the array it is, and gives its bytes."""
-    return [
-        Rejected(event.reason, f"event {place} of {len(elements)} in the record: {event.detail}", bytes(element))
-        if isinstance(event, Rejected)
-        else event
-        for place, (event, element) in enumerate(zip(checked, elements, strict=True), 1)
-    ]
+    """Says of each event that was rejected which one of the array it is, and gives its bytes.
+
+    Of those beyond the first, one for each reason says how many more there are.
+    """
+    placed: list[AnyEvent | Rejected] = []
+    rejected, more = 0, Counter[str]()
+    for place, (event, element) in enumerate(zip(checked, elements, strict=True), 1):
+        if not isinstance(event, Rejected):
+            placed.append(event)
+        elif rejected < REFUSED_AT_MOST:
+            rejected += 1
+            detail = f"event {place} of {len(elements)} in the record: {event.detail}"
+            placed.append(Rejected(event.reason, detail[:DETAIL_AT_MOST], bytes(element)))
+        else:
+            more[event.reason] += 1
+    return placed + [_counted(reason, number, len(elements)) for reason, number in more.items()]
+
+
+def _counted(reason: str, number: int, elements: int) -> Rejected:
+    return Rejected(reason, f"and {number} more of the {elements} events in the record", events=number)

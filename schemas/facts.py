@@ -319,6 +319,8 @@ class QuarantineFact(Payload, frozen=True, kw_only=True):
 
     ``bytes``: at most the first 64 KB of the value; ``length`` and ``sha256`` are those of the whole value.
     ``source_topic``, ``source_partition`` and ``source_offset``: where it was read in Kafka, or the file and its line.
+    ``events``: how many events it stands for. Of a record, and of a batch, only the first events that are refused have
+    a fact each. One more for each reason says how many others there are.
     """
 
     fact: ClassVar[str] = "quarantine"
@@ -331,6 +333,7 @@ class QuarantineFact(Payload, frozen=True, kw_only=True):
     source_topic: str | None
     source_partition: int | None
     source_offset: int | None
+    events: int = 1
 
 
 FAILED = "failed"  # HealthFact.status of the last words of a job that ends with an error

@@ -240,6 +240,12 @@ QUARANTINE = Table(
         Column("sha256", "STRING", "SHA-256 of the whole value, in hex"),
         Column("preview", "STRING", "the first 200 bytes of the value as text"),
         Column("value", "BINARY", "the first 64 KB of the value; null: the record had none"),
+        Column(
+            "events",
+            "BIGINT",
+            "how many refused events the row stands for: more than 1 where the others of a record or batch are only"
+            " counted, and the row is an example of them; null: 1",
+        ),
         Column("ts", "TIMESTAMP", "when the record arrived; 1970-01-01 in files, which do not say it"),
         DATE,
     ),

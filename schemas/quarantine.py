@@ -8,6 +8,8 @@ from schemas.events import AnyEvent
 from schemas.identity import group_key
 
 QUARANTINED_BYTES = 64 * 1024  # of a value that is rejected, so many are kept
+REFUSED_AT_MOST = 16  # events of one record that are rejected one by one; all others of it are counted
+DETAIL_AT_MOST = 500  # characters of what is said of a rejected value: an error may quote all of it
 MAX_AHEAD_OF_ARRIVAL_MS = 5 * 60 * 1000
 EARLIEST_TS = 1_000_000_000_000  # September 2001: anything earlier is seconds, or zero, in place of milliseconds
 
@@ -16,11 +18,13 @@ class Rejected(Struct, frozen=True):
     """What cannot be used. ``reason`` is a stable word; ``detail`` says what and where.
 
     ``value`` are the bytes of the one event of a record that cannot be used; None: it is the whole record.
+    ``events``: how many events it stands for; more than one where those of a record are only counted.
     """
 
     reason: str
     detail: str
     value: bytes | None = None
+    events: int = 1
 
 
 def why_rejected(event: AnyEvent, key: bytes | None, arrival_ts: int | None) -> Rejected | None:

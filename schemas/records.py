@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 MAX_RECORD_BYTES = 128 * 1024
+MAX_KEY_BYTES = 4 * (255 + 1024) + 1  # the longest names of a cluster and a group, in UTF-8, and the slash
 
 
 class RecordValue(NamedTuple):

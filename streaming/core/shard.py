@@ -17,6 +17,7 @@ from schemas.events import AnyEvent, Round
 from schemas.facts import Fact, QuarantineFact
 from schemas.identity import group_key
 from schemas.quarantine import QUARANTINED_BYTES, Rejected
+from schemas.records import MAX_KEY_BYTES
 from streaming.core.intake.refused_events import OF_THEIR_GROUP, note_refused
 from streaming.core.retention import can_be_compacted, compacted, silent_before
 from streaming.core.settings import Settings
@@ -26,6 +27,10 @@ from streaming.core.state.packing import RESEED, pack, unpack
 from streaming.core.state.restore import SEED_TOPIC, restore
 from streaming.core.step import Origin, Refused, take
 from streaming.errors import StateVersionError
+
+QUARANTINE_FACTS_AT_MOST = 256  # of one shard and batch: 16 MB of values; all others are counted
+CLUSTERS_AT_MOST = 1_000  # that one shard and batch counts by their names: anybody may make some up
+NO_CLUSTER = ""  # what is counted of all others
 
 
 class Record(NamedTuple):
@@ -46,7 +51,7 @@ class Record(NamedTuple):
 
 
 class ClusterCounts(Struct):
-    """What one fold saw of one cluster."""
+    """What one fold saw of one cluster. ``newest_round_ts``: the newest time to which a group's clock was moved."""
 
     cluster: str
     events: int = 0
@@ -121,9 +126,12 @@ class _Fold:
         self.settings = settings
         self.kept: dict[str, _Kept] = {} if blob is None else _unpack(blob)
         self.groups: dict[str, Group] = {}  # those that are unpacked
+        self.opened_ts: dict[str, int] = {}  # the clock of each that is unpacked, as it was then
         self.seen: set[str] = set()  # groups that have been unpacked
         self.clocks: dict[str, int] = {}  # of each cluster, the newest of its groups' clocks
         self.facts: list[Fact] = []
+        self.refused = 0  # how many have a fact of their own
+        self.refused_besides: dict[str, tuple[int, Record]] = {}  # by reason: how many more, and the newest of them
         self.cluster_counts: dict[str, ClusterCounts] = {}
 
     def take(self, record: Record) -> None:
@@ -148,6 +156,7 @@ class _Fold:
         kept = self.kept.get(key)
         state = new_state(cluster, group) if kept is None else unpack(kept.packed)
         opened = self.groups[key] = Group(state, self.settings)
+        self.opened_ts[key] = state.now
         self._counts_of(cluster).groups += key not in self.seen
         self.seen.add(key)
         return opened
@@ -162,7 +171,8 @@ class _Fold:
     def _counts_of(self, cluster: str) -> ClusterCounts:
         counts = self.cluster_counts.get(cluster)
         if counts is None:
-            counts = self.cluster_counts[cluster] = ClusterCounts(cluster)
+            name = cluster if len(self.cluster_counts) < CLUSTERS_AT_MOST else NO_CLUSTER
+            counts = self.cluster_counts.setdefault(name, ClusterCounts(name))
         return counts
 
     def _count(self, event: AnyEvent) -> None:
@@ -171,27 +181,25 @@ class _Fold:
         if isinstance(event, Round):
             counts.rounds += event.part == 0
             counts.brokers_unanswered += [answer.answered for answer in event.brokers].count(False)
-            counts.newest_round_ts = max(event.ts, counts.newest_round_ts or 0)
 
     def _quarantine(self, record: Record, why: Rejected) -> None:
         cluster, group = _names_in(record.key)
         if cluster and group and why.reason in OF_THEIR_GROUP and record.arrival_ts is not None:
             key = group_key(cluster, group)
             note_refused(self.groups.get(key) or self._open(key, cluster, group), why, record.arrival_ts)
-        self._counts_of(cluster).quarantined += 1
-        value = record.value
-        payload = QuarantineFact(
-            reason=why.reason,
-            detail=why.detail,
-            length=record.length,
-            sha256=record.sha256 or sha256(value or b"").hexdigest(),
-            record_key=None if record.key is None else record.key[:1024],
-            bytes=None if value is None else value[:QUARANTINED_BYTES],
-            source_topic=record.topic,
-            source_partition=record.partition,
-            source_offset=record.offset,
-        )
-        self.facts.append(Fact(record.offset or 0, cluster, group, None, record.arrival_ts or 0, payload))
+        self._counts_of(cluster).quarantined += why.events
+        if self.refused < QUARANTINE_FACTS_AT_MOST:
+            self.refused += 1
+            self.facts.append(_quarantine_fact(record, why, cluster, group))
+        else:
+            events, _ = self.refused_besides.get(why.reason, (0, record))
+            self.refused_besides[why.reason] = events + why.events, record
+
+    def _quarantine_counted(self) -> None:
+        """One fact for each reason says how many more events were refused. It belongs to no group."""
+        for reason, (events, newest) in self.refused_besides.items():
+            detail = f"and {events} more of this shard and batch, of any group; this is the newest of them"
+            self.facts.append(_quarantine_fact(newest, Rejected(reason, detail, events=events), "", ""))
 
     def close_groups(self) -> None:
         """Packs the groups that are unpacked."""
@@ -199,12 +207,17 @@ class _Fold:
             state = group.state
             self.facts.extend(group.facts)
             self.clocks[state.cluster] = max(self.clocks.get(state.cluster, 0), state.now)
+            if state.now != self.opened_ts.get(key):
+                counts = self._counts_of(state.cluster)
+                counts.newest_round_ts = max(state.now, counts.newest_round_ts or 0)
             if key not in self.kept and state == new_state(state.cluster, state.group):
                 continue  # nothing was said of it
             self.kept[key] = _Kept(state.now, pack(state))
         self.groups.clear()
+        self.opened_ts.clear()
 
     def finish(self) -> Folded:
+        self._quarantine_counted()
         self._compact_silent_groups()
         return Folded(_encode(self.kept), self.facts, list(self.cluster_counts.values()))
 
@@ -235,8 +248,27 @@ def _record_of(refused: Refused, key: str, now: int) -> Record:
     return Record(encoded, value, len(value), None, now, origin.topic, origin.partition, origin.offset)
 
 
+def _quarantine_fact(record: Record, why: Rejected, cluster: str, group: str) -> Fact:
+    value = record.value
+    payload = QuarantineFact(
+        reason=why.reason,
+        detail=why.detail,
+        length=record.length,
+        sha256=record.sha256 or sha256(value or b"").hexdigest(),
+        record_key=None if record.key is None else record.key[:1024],
+        bytes=None if value is None else value[:QUARANTINED_BYTES],
+        source_topic=record.topic,
+        source_partition=record.partition,
+        source_offset=record.offset,
+        events=why.events,
+    )
+    return Fact(record.offset or 0, cluster, group, None, record.arrival_ts or 0, payload)
+
+
 def _names_in(key: bytes | None) -> tuple[str, str]:
-    """Cluster and group from a record's key; empty if the key has none."""
+    """Cluster and group from a record's key; empty if the key has none, or is too long to have any."""
+    if key is not None and len(key) > MAX_KEY_BYTES:
+        return "", ""
     try:
         cluster, slash, group = (key or b"").decode().partition("/")
     except UnicodeDecodeError:

@@ -42,6 +42,7 @@ from streaming.core.state.group import Group
 from streaming.core.state.group_state import GroupState, HeldEvent
 
 HELD_AT_MOST = 4096
+HELD_BYTES_AT_MOST = 16 * 1024 * 1024  # of the events that wait, markers of 64 parts included
 MARKERS_HELD_BESIDES = 16
 
 
@@ -193,10 +194,15 @@ def _take_subscriptions(group: Group, subscribed: Container[str]) -> None:
 
 def _hold(group: Group, event: AnyEvent, origin: Origin) -> list[Refused]:
     """Holds an event that is ahead of the clock until the next marker. A marker is always held: the others need it."""
-    held = HeldEvent(encode_event(event), origin.topic, origin.partition, origin.offset)
-    if len(group.state.held_events) >= HELD_AT_MOST + (MARKERS_HELD_BESIDES if isinstance(event, Round) else 0):
+    held, waiting = (
+        HeldEvent(encode_event(event), origin.topic, origin.partition, origin.offset),
+        group.state.held_events,
+    )
+    if len(waiting) >= HELD_AT_MOST + (MARKERS_HELD_BESIDES if isinstance(event, Round) else 0):
         return [_refuse(held, f"and {HELD_AT_MOST} events already wait for the clock")]
-    group.state.held_events.append(held)
+    if sum([len(one.event) for one in waiting]) + len(held.event) > HELD_BYTES_AT_MOST:
+        return [_refuse(held, f"and events of {HELD_BYTES_AT_MOST // 2**20} MB already wait for the clock")]
+    waiting.append(held)
     return []
 
 

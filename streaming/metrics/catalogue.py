@@ -76,7 +76,7 @@ JOB_QUARANTINED = _metric(
     _C,
     "cluster",
     _JOB,
-    "records that could not be used; cluster empty: of no cluster that is known",
+    "records, and events of records, that could not be used; cluster empty: of no cluster that is known",
 )
 JOB_UNANSWERED = _metric(
     "job_brokers_unanswered_total", _C, "cluster", _JOB, "answers of brokers that were missing in rounds"

@@ -210,7 +210,7 @@ SOURCES: dict[str, Source] = {
     ),
     "quarantine": Source(
         (QuarantineFact,),
-        _fields("quarantine", "reason", "detail", "length", "sha256", "source_topic", value="bytes")
+        _fields("quarantine", "reason", "detail", "length", "sha256", "source_topic", "events", value="bytes")
         | _fields("quarantine", "source_partition", "source_offset")
         | {"cluster": _filled("cluster"), "consumer_group": _filled("group")}
         | {"record_key": _text("quarantine.record_key"), "preview": _text("quarantine.bytes", PREVIEW_BYTES)},

@@ -86,7 +86,7 @@ def outcome_of(facts: list[Fact], tables: Path | None = None) -> Outcome:
     return Outcome(
         transitions=transitions(facts),
         groups=len({(fact.cluster, fact.group) for fact in facts if not isinstance(fact.payload, QuarantineFact)}),
-        quarantined=sum(isinstance(fact.payload, QuarantineFact) for fact in facts),
+        quarantined=sum(fact.payload.events for fact in facts if isinstance(fact.payload, QuarantineFact)),
         failed_evaluations=sum(isinstance(fact.payload, EvaluationFailedFact) for fact in facts),
         tables=tables,
     )

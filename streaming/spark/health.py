@@ -12,6 +12,7 @@ from streaming.spark.operator_output import ShardReport
 
 LATE_MS = 60_000
 FORGET_CLUSTER_MS = 7 * 86_400_000
+CLUSTERS_AT_MOST = 1_000  # that have health facts: anybody who writes to the topic may make some up
 NOBODY = ""  # the cluster of a health fact while no cluster is known
 
 
@@ -39,12 +40,13 @@ class BatchSummary(NamedTuple):
 class Health:
     """Adds up batches and makes health facts, every ``every_s`` seconds and at once after a loss.
 
-    ``newest`` is each known cluster's newest round; it outlives the process in the metadata of Delta's commits.
+    ``newest`` is each known cluster's newest round; it outlives the process in the metadata of Delta's commits. A round
+    ahead of the job's clock counts as of now: else one wrong clock would hide for long that all others are late.
     The batches' thread and that of the heartbeat both use it.
     """
 
     def __init__(self, every_s: float | None, newest: Mapping[str, int], now_ms: int) -> None:
-        self.newest = dict(newest)
+        self.newest = {name: min(ts, now_ms) for name, ts in newest.items()}
         self._every_ms = None if every_s is None else every_s * 1000
         self._written_ms = self._seq = now_ms
         self._sums: dict[str, ClusterCounts] = {}
@@ -59,7 +61,7 @@ class Health:
             self._batch_id, self._batch_ms = account.batch_id, account.took_ms
             self._state_bytes |= {report.shard: report.state_bytes for report in account.reports}
             for counts in counts_by_cluster(account.reports):
-                if counts.events or counts.cluster in self.newest:
+                if counts.cluster in self.newest or (counts.events and self._has_room_for(counts.cluster)):
                     self._take(counts)
         self.add_loss(account.loss)
 
@@ -80,6 +82,7 @@ class Health:
         While a batch is being made a lag is lateness.
         """
         with self._lock:
+            self.newest = {name: min(ts, now_ms) for name, ts in self.newest.items()}
             due = self._every_ms is not None and now_ms >= self._written_ms + self._every_ms + patience_ms
             if not due and not self._loss.records:
                 return []
@@ -91,6 +94,9 @@ class Health:
             ]
             self._written_ms, self._sums, self._loss = now_ms, {}, Loss()
             return found
+
+    def _has_room_for(self, cluster: str) -> bool:
+        return bool(cluster) and len(self.newest) < CLUSTERS_AT_MOST
 
     def _take(self, batch: ClusterCounts) -> None:
         """``groups`` are the most that one batch touched."""
@@ -155,7 +161,7 @@ def _failure(newest_ts: int, error: str, now_ms: int) -> HealthFact:
         events=0,
         quarantined=0,
         brokers_unanswered=0,
-        lag_ms=now_ms - newest_ts if newest_ts else None,
+        lag_ms=max(0, now_ms - newest_ts) if newest_ts else None,
         events_per_s=0.0,
         batch_ms=0,
         state_bytes=0,

@@ -80,7 +80,7 @@ class JobCounts:
         for metric, field in COUNTED.items():
             self._counts[metric][name] += getattr(one, field)
         if name:
-            self._newest[name] = max(self._newest[name], one.newest_round_ts or 0)
+            self._newest[name] = max(self._newest[name], min(one.newest_round_ts or 0, now_ms))
         if name and one.rounds:
             self._rounds_ts[name] = now_ms
 

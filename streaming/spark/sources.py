@@ -1,7 +1,7 @@
 """Reads Kafka or a folder of files into rows of one shape: the columns of ``Record``, and by what to choose the shard.
 
-Values over the limit are cut here, before the shuffle, with their length and hash kept: whole, a few thousand of
-them in one shard would exceed what one Arrow batch can hold, and would do so again after every restart.
+Keys and values over the limit are cut here, before the shuffle, with a value's length and hash kept: whole, a few
+thousand of them in one shard would exceed what one Arrow batch can hold, and would do so again after every restart.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemas.quarantine import QUARANTINED_BYTES
-from schemas.records import MAX_RECORD_BYTES
+from schemas.records import MAX_KEY_BYTES, MAX_RECORD_BYTES
 from streaming.core.shard import Record
 from streaming.core.state.restore import SEED_TOPIC
 from streaming.errors import SourceError
@@ -126,12 +126,15 @@ def _rows(
     partition: Column | None = None,
     arrival_ts: Column | None = None,
 ) -> DataFrame:
-    """The columns of ``Record``, and ``shard_by``. Of a value that is too long: a cut, and the hash of the whole."""
+    """The columns of ``Record``, and ``shard_by``. Of a value that is too long: a cut, and the hash of the whole.
+
+    A key that is too long for any group is cut so that it stays so.
+    """
     length = F.coalesce(F.octet_length("value"), F.lit(0))
     value = F.col("value").cast("binary")
     too_long = length > MAX_RECORD_BYTES
     columns = {
-        "key": key.cast("binary"),
+        "key": F.substring(key.cast("binary"), 1, MAX_KEY_BYTES + 1),
         "value": F.when(too_long, F.substring(value, 1, QUARANTINED_BYTES)).otherwise(value),
         "length": length,
         "sha256": F.when(too_long, F.sha2(value, 256)),

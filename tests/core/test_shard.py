@@ -6,7 +6,7 @@ from itertools import chain
 import msgspec
 import pytest
 
-from schemas.events import AnyEvent, decode_event
+from schemas.events import AnyEvent, Round, decode_event
 from schemas.facts import EventsLostFact, Fact, QuarantineFact
 from schemas.quarantine import QUARANTINED_BYTES
 from schemas.records import MAX_RECORD_BYTES
@@ -250,6 +250,18 @@ def test_an_event_that_the_clock_refuses_is_quarantined_at_its_own_place() -> No
     assert fact.payload.bytes == wrong.value
     assert (fact.cluster, fact.group) == ("c", "g")
     assert T0 < fact.ts <= T0 + 70_000
+
+
+def test_a_marker_that_the_clock_does_not_accept_is_not_the_clusters_newest_round() -> None:
+    fleet = healthy()
+    known = len(fleet.events)
+    later = [event for event in fleet.run(10).events[known:] if isinstance(event, Round)]
+    ahead = msgspec.structs.replace(later[0], ts=T0 + 30 * 86_400_000, source="another", seq=1)
+    blob = fold(None, records_of(fleet.events[:known]), SETTINGS).blob
+    for events in ([later[0], ahead], [ahead]):
+        folded = fold(blob, records_of(events), SETTINGS)
+        (counts,) = folded.cluster_counts
+        assert counts.newest_round_ts == (T0 + 65_000 if len(events) > 1 else None)
 
 
 def test_events_that_wait_for_the_clock_wait_in_the_blob() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from streaming.core.shard import ClusterCounts
 from streaming.errors import AwayError
-from streaming.spark.health import BatchSummary, Health, Sight, failure_facts
+from streaming.spark.health import CLUSTERS_AT_MOST, BatchSummary, Health, Sight, failure_facts
 from streaming.spark.kafka_watch import KafkaSeen, KafkaWatch
 from streaming.spark.lost_records import Loss
 from streaming.spark.operator_output import ShardReport
@@ -134,3 +134,26 @@ def test_a_topic_is_quiet_since_its_end_was_first_seen_where_it_is():
     assert (watch.seen.answered_ts, watch.seen.error) == (T0 + 5_000, "Kafka at k does not answer: Timeout")
     watch.ask()
     assert watch.seen == KafkaSeen(T0 + 20_000, T0 + 20_000, {("t", 0): 6}, None)
+
+
+def test_a_round_ahead_of_the_jobs_clock_hides_no_lateness(health):
+    health.add(account(tally(newest=T0 + 30 * 86_400_000)))
+    assert health.facts(T0 + 15_000, BUSY)[0].payload.lag_ms == 0
+    health.add(account(tally(newest=T0 + 10_000)))
+    (fact,) = health.facts(T0 + 90_000, BUSY)
+    assert (fact.payload.lag_ms, fact.payload.status) == (75_000, "late")
+
+
+def test_a_time_far_ahead_that_an_earlier_job_has_stored_is_not_believed():
+    health = Health(15, {"c": T0 + 30 * 86_400_000}, T0)
+    assert health.newest == {"c": T0}
+    health.add(account(tally()))
+    assert health.facts(T0 + 61_000, BUSY)[0].payload.status == "late"
+
+
+def test_clusters_that_somebody_makes_up_are_bounded(health):
+    for first in range(0, 2 * CLUSTERS_AT_MOST, 500):
+        health.add(account(*(tally(f"c{number}") for number in range(first, first + 500))))
+    assert len(health.facts(T0 + 15_000, BUSY)) == CLUSTERS_AT_MOST
+    health.add(account(tally("c1", events=7)))
+    assert len(health.facts(T0 + 30_000, BUSY)) == CLUSTERS_AT_MOST

@@ -73,6 +73,15 @@ def test_clusters_that_somebody_makes_up_are_bounded() -> None:
     assert scraped(counts).one("evenkeel_job_events_total", cluster="") == 5
 
 
+def test_a_round_ahead_of_the_jobs_clock_counts_as_of_now() -> None:
+    counts = JobCounts()
+    counts.add(batch(prod(newest=NOW + 86_400 * S)), NOW)
+    counts.add(batch(prod(newest=NOW)), NOW + LATE_MS + S)
+    counts.appended(NOW + LATE_MS + S)
+    assert scraped(counts).one("evenkeel_job_newest_round_timestamp_seconds", cluster="prod") == NOW / S
+    assert ready(counts, NOW + LATE_MS + S) == ["cluster prod: the newest round is 61 s old"]
+
+
 def ready(counts: JobCounts, now: int, *configured: str) -> list[str]:
     return counts.troubles(configured, BLIND_MS, LATE_MS, now)
 

@@ -15,12 +15,13 @@ from streaming.core.intake.pauses import note_first_joined, note_last_left
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, FlappingClient, GroupState, MembershipChange
 
+REASONS_AT_MOST = 4096  # of joins and leaves between two markers
 HARDLY_ANY = 0.2  # of the members that a broker listed before
 
 
 def take_change(group: Group, event: ConsumerChange) -> None:
     """Keeps why a client joined or left, if a producer saw it. The next round's list says that it did."""
-    if event.reason is not None:
+    if event.reason is not None and len(group.state.change_reasons) < REASONS_AT_MOST:
         group.state.change_reasons[_reason_key(event.broker_name, event.client_id, event.change)] = event.reason
 
 

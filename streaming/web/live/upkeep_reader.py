@@ -28,7 +28,8 @@ _SINKS = """
            sum(CASE WHEN outcome <> 'delivered' THEN 1 ELSE 0 END) AS failures FROM rows
 """
 _QUARANTINED = """
-    SELECT reason, count(*) AS number, max(ts) AS ts, max(detail) AS detail, max(source_topic) AS place FROM rows
+    SELECT reason, sum(coalesce(events, 1)) AS number, max(ts) AS ts, max(detail) AS detail,
+           max(source_topic) AS place FROM rows
 """
 _BY_REASON = f"GROUP BY reason ORDER BY number DESC LIMIT {MOST_ROWS}"
 _FAULTS = 'SELECT ts, "cluster", consumer_group, fault, error, "source", events_lost FROM rows'
