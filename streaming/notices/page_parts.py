@@ -1,8 +1,8 @@
 """The parts of a page: what is said of alerts, one kind of thing after the other."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import tzinfo
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import timezone, tzinfo
 
 from schemas.facts import AlertClient, AlertQueue, AlertState, Cause, Kind
 from streaming.core.alerts.phases import AlertReason
@@ -45,7 +45,7 @@ def alert_line(alert: OpenAlert, words: Language, now: int) -> str:
     return words.alert_line.format(kind=kind, what=what, topic=topic, stale=stale)
 
 
-def stale_words(alert: OpenAlert, words: Language, now: int) -> str:
+def stale_words(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = timezone.utc) -> str:
     """That what would decide it is not known now, or why it stays open though it is right for now; mostly empty."""
     fact = alert.fact
     if fact.state == AlertState.RESOLVED:
@@ -57,7 +57,7 @@ def stale_words(alert: OpenAlert, words: Language, now: int) -> str:
     template, since_ts = kept_open.get(fact.kept_open or fact.reason, ""), fact.right_since_ts or alert.ts
     if not template and fact.stale:
         template, since_ts = words.stale, seen_ts(alert)
-    return template.format(since=clock(since_ts, now), age=words.lasting(now - since_ts))
+    return template.format(since=clock(since_ts, now, zone), age=words.lasting(now - since_ts))
 
 
 def queue_lines(queues: Iterable[AlertQueue], kind: str, words: Language) -> Iterator[str]:
@@ -113,7 +113,9 @@ def evidence_line(alert: OpenAlert, words: Language, now: int) -> str:
     return words.evidence_line.format(evidence=cut(plain(said), EVIDENCE_WIDTH), time=clock(seen_ts(alert), now))
 
 
-def waiting_line(alerts: Sequence[OpenAlert], words: Language, now: int) -> str | None:
+def waiting_line(
+    alerts: Sequence[OpenAlert], words: Language, now: int, zone: tzinfo | None = timezone.utc
+) -> str | None:
     """How many messages wait in the queues of the alerts, and when that was read; the age of the oldest is as of then.
 
     None where it is not known, or none do.
@@ -124,17 +126,19 @@ def waiting_line(alerts: Sequence[OpenAlert], words: Language, now: int) -> str 
     oldest = ""
     if waiting.oldest_ts is not None:
         age = words.lasting(waiting.read_ts - waiting.oldest_ts)
-        oldest = words.oldest.format(since=clock(waiting.oldest_ts, now), age=age)
-    messages, time = words.messages(waiting.messages), clock(waiting.read_ts, now)
+        oldest = words.oldest.format(since=clock(waiting.oldest_ts, now, zone), age=age)
+    messages, time = words.messages(waiting.messages), clock(waiting.read_ts, now, zone)
     return words.waiting_line.format(messages=messages, time=time, oldest=oldest)
 
 
-def client_lines(alerts: Sequence[OpenAlert], words: Language, now: int) -> list[str]:
+def client_lines(
+    alerts: Sequence[OpenAlert], words: Language, now: int, zone: tzinfo | None = timezone.utc
+) -> list[str]:
     """Those that the causes name first; of each what matters for its cause."""
     lines: dict[str, str] = {}
     for alert in alerts:
         for client in alert.fact.clients:
-            details = words.semicolon.join(_of_client(client, alert, words, now))
+            details = words.semicolon.join(_of_client(client, alert, words, lambda ts: clock(ts, now, zone)))
             if details:
                 lines.setdefault(
                     client.client_id, words.client_line.format(client=shown(client.client_id), details=details)
@@ -142,7 +146,7 @@ def client_lines(alerts: Sequence[OpenAlert], words: Language, now: int) -> list
     return list(lines.values())
 
 
-def _of_client(client: AlertClient, alert: OpenAlert, words: Language, now: int) -> Iterator[str]:
+def _of_client(client: AlertClient, alert: OpenAlert, words: Language, said: Callable[[int], str]) -> Iterator[str]:
     cause, kind = alert.fact.cause, alert.fact.kind
     if client.addresses:
         yield _first([shown(address) for address in client.addresses], words)
@@ -155,9 +159,9 @@ def _of_client(client: AlertClient, alert: OpenAlert, words: Language, now: int)
     if (cause == Cause.SUBSCRIPTION_MISMATCH or kind == Kind.INCONSISTENT_SUBSCRIPTION) and client.subscriptions:
         yield words.subscribes.format(topics=_first([shown(topic) for topic in client.subscriptions], words))
     if client.start_ts:
-        yield words.started.format(times=_first([clock(ts, now) for ts in client.start_ts], words))
+        yield words.started.format(times=_first([said(ts) for ts in client.start_ts], words))
     if cause == Cause.CLIENT_STALLED and client.answered_ts is not None:
-        yield words.answered.format(time=clock(client.answered_ts, now))
+        yield words.answered.format(time=said(client.answered_ts))
 
 
 def change_lines(alerts: Sequence[OpenAlert], words: Language, now: int) -> list[str]:

@@ -1,6 +1,6 @@
 """The addresses of the server, and what answers them."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Container
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -29,6 +29,7 @@ from streaming.web.security.guard import Guard
 from streaming.web.security.headers import KEPT
 from streaming.web.settings import WebSettings
 from streaming.web.words import WORDS
+from streaming.web.zones import CHOICES, CHOSEN_COOKIE
 
 Handler = Callable[[Request], Awaitable[Response]]
 PAGES = ("health", "plan")
@@ -57,7 +58,8 @@ def web_app(settings: WebSettings, watch: Watch, exposed: Exposed | None = None)
             Route("/silence", silencing.add, methods=["POST"]),
             Route("/silence/end", silencing.end, methods=["POST"]),
             Route("/changes", changes(context)),
-            Route("/language", language),
+            Route("/language", choice(LANGUAGE_COOKIE, WORDS, "en")),
+            Route("/zone", choice(CHOSEN_COOKIE, CHOICES, "local")),
             Route("/static/{name}", static(context)),
             *(Route(path, endpoint(exposition)) for path in ENDPOINTS),
         ],
@@ -67,12 +69,13 @@ def web_app(settings: WebSettings, watch: Watch, exposed: Exposed | None = None)
     return app
 
 
-def page(context: Context, answer: Callable[[Request], Answer]) -> Handler:
+def page(context: Context, answer: Callable[[Request], Answer | Response]) -> Handler:
     """A page is made in a thread, since it may read tables."""
 
     def made(request: Request) -> Response:
         try:
-            return context.html(request, answer(request))
+            answered = answer(request)
+            return answered if isinstance(answered, Response) else context.html(request, answered)
         except MonitorError as error:
             message = str(error) or context.words(request)("busy")
             return context.html(request, Answer("message.html", {"message": message}, status=_status_of(error)))
@@ -90,23 +93,29 @@ def _status_of(error: MonitorError) -> int:
 
 
 def changes(context: Context) -> Handler:
-    """Server-sent events: the number of each change of a group, or of any."""
+    """Server-sent events: the number of each change of a group, or of any, and how old the newest data is.
+
+    The age is sent, not the time: the browser's clock may be wrong.
+    """
 
     async def handle(request: Request) -> Response:
         cluster, group = text(request.query_params, "cluster"), text(request.query_params, "group")
         after = number(request.query_params, "after", 0, 10**9, 0)
-        events = stream((cluster, group) if group else None, after)
+        events = stream((cluster, group) if group else None, after, cluster)
         return StreamingResponse(events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
-    async def stream(group: tuple[str, str] | None, after: int) -> AsyncIterator[str]:
-        yield "retry: 3000\n\n"
+    async def stream(group: tuple[str, str] | None, after: int, cluster: str) -> AsyncIterator[str]:
+        yield f"retry: 3000\n{seen(cluster)}"
         for _ in range(int(STREAM_S / HEARTBEAT_S)):
             new = await context.watch.changes.next(group, after, HEARTBEAT_S)
-            if new is None:
-                yield ": nothing new\n\n"
-            else:
+            yield seen(cluster)
+            if new is not None:
                 after = new
                 yield f"event: changed\nid: {new}\ndata: {new}\n\n"
+
+    def seen(cluster: str) -> str:
+        seen_ts = context.freshness(cluster).seen_ts
+        return f"event: seen\ndata: {'' if seen_ts is None else context.watch.now_ms() - seen_ts}\n\n"
 
     return handle
 
@@ -121,17 +130,19 @@ async def open_link(request: Request) -> Response:
     return RedirectResponse(address("/", cluster=cluster), 303)
 
 
-async def language(request: Request) -> Response:
-    """Sets the language and goes back to where its link was."""
-    back = text(request.query_params, "back", 4000)
-    is_here = back.startswith("/") and not back.startswith(("//", "/\\"))
-    response = RedirectResponse(back if is_here else "/", 303)
-    chosen = one_of(request.query_params, "to", WORDS, "en")
-    secure = request.url.scheme == "https"
-    response.set_cookie(
-        LANGUAGE_COOKIE, chosen, max_age=YEAR_S, path="/", httponly=True, samesite="strict", secure=secure
-    )
-    return response
+def choice(cookie: str, known: Container[str], default: str) -> Handler:
+    """Keeps what a reader chose, ``to`` of the address, in a cookie, and goes back to where its link was."""
+
+    async def handle(request: Request) -> Response:
+        back = text(request.query_params, "back", 4000)
+        is_here = back.startswith("/") and not back.startswith(("//", "/\\"))
+        response = RedirectResponse(back if is_here else "/", 303)
+        chosen = one_of(request.query_params, "to", known, default)
+        secure = request.url.scheme == "https"
+        response.set_cookie(cookie, chosen, max_age=YEAR_S, path="/", httponly=True, samesite="strict", secure=secure)
+        return response
+
+    return handle
 
 
 def static(context: Context) -> Handler:

@@ -2,19 +2,24 @@
 
 import logging
 from collections.abc import Callable
+from datetime import timezone
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from streaming.errors import MonitorError
+from streaming.notices import Site
 from streaming.notifier.silence_files import SilenceFiles
 from streaming.web.live.watch import Watch
 from streaming.web.rendering import StaticFile, read_static, renderer
 from streaming.web.security.forms import FormTokens
 from streaming.web.security.users import User
 from streaming.web.settings import WebSettings
+from streaming.web.views.freshness import BLIND_AFTER_MS, LATE_AFTER_MS, Freshness, freshness
 from streaming.web.words import Words, preferred, words_in
+from streaming.web.zones import BROWSER_COOKIE, CHOSEN_COOKIE, own_zone, reader_zone
+from streaming.wording.times import zone_then
 
 log = logging.getLogger(__name__)
 
@@ -38,13 +43,17 @@ class Busy(MonitorError):
 
 
 class Answer(NamedTuple):
-    """A template and its values. ``live``: the address of its live updates, and the number that it shows."""
+    """A template and its values. ``live``: the address of its live updates, and the number that it shows.
+
+    ``cluster``: whose data it shows; empty: that of all.
+    """
 
     template: str
     values: dict[str, Any]
     here: str = ""
     live: tuple[str, int] | None = None
     status: int = 200
+    cluster: str = ""
 
 
 class Context:
@@ -64,24 +73,53 @@ class Context:
         return user
 
     def words(self, request: Request) -> Words:
-        return words_in(self.language(request))
+        cookies = request.cookies
+        chosen, of_browser = cookies.get(CHOSEN_COOKIE, ""), cookies.get(BROWSER_COOKIE, "")
+        return words_in(self.language(request), reader_zone(chosen, of_browser, self.settings.site.zone))
+
+    def site(self, words: Words) -> Site:
+        """The settings' one, with the reader's zone."""
+        return self.settings.site._replace(zone=words.zone)
 
     def language(self, request: Request) -> str:
         return preferred(request.headers.get("accept-language", ""), request.cookies.get(LANGUAGE_COOKIE, ""))
 
+    def _own_zone(self, request: Request) -> str:
+        """What the reader's own zone is called now, where it is not UTC; empty: there is nothing to choose."""
+        now = self.watch.now_ms()
+        own = own_zone(request.cookies.get(BROWSER_COOKIE, ""), self.settings.site.zone)
+        name = zone_then(now, own)
+        return "" if name == zone_then(now, timezone.utc) else name
+
+    def freshness(self, cluster: str) -> Freshness:
+        return freshness(self.watch.known, cluster, self.watch.now_ms(), self.watch.is_past)
+
     def html(self, request: Request, answer: Answer) -> HTMLResponse:
         live_from, live_number = answer.live or ("", 0)
+        words = self.words(request)
         page = self._render(
             answer.template,
-            t=self.words(request),
+            t=words,
+            own_zone=self._own_zone(request),
+            zone_now=zone_then(self.watch.now_ms(), words.zone),
             now=answer.values.get("now", self.watch.now_ms()),
             here=answer.here,
-            back=request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+            back=_address_of(request),
             pages=self.pages,
             error=self.watch.error,
             is_past=self.watch.is_past,
+            fresh=self.freshness(answer.cluster),
+            really_now=self.watch.now_ms(),
+            late_after_ms=LATE_AFTER_MS,
+            blind_after_ms=BLIND_AFTER_MS,
             live_from=live_from,
             live_number=live_number,
-            **{name: value for name, value in answer.values.items() if name != "now"},
+            **{name: value for name, value in answer.values.items() if name not in ("now", "really_now")},
         )
         return HTMLResponse(page, answer.status, {"Vary": "Accept-Language, Cookie"})
+
+
+def _address_of(request: Request) -> str:
+    """On this server: two slashes at its beginning would name another one."""
+    path = "/" + request.url.path.lstrip("/\\")
+    return f"{path}?{request.url.query}" if request.url.query else path

@@ -1,7 +1,7 @@
 """Templates to HTML. Every value is escaped, and no name can hide what it holds: control characters are written out."""
 
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import datetime, timezone, tzinfo
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -11,7 +11,6 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from streaming.wording.names import cut_middle, plain
-from streaming.wording.times import clock, moment
 
 LONGEST_NAME = 255
 MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -43,15 +42,18 @@ def address(path: str, **values: object) -> str:
     return f"{path}?{query}" if query else path
 
 
-def time_of(ts: int) -> str:
-    """``2026-11-21 16:58:03``, in UTC."""
-    return moment(ts).removesuffix(" UTC")
-
-
 def machine_time(ts: int) -> str:
     """As ``<time datetime>`` takes it."""
     try:
         return datetime.fromtimestamp(ts / 1000, timezone.utc).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
+def typed_time(ts: int, zone: tzinfo | None) -> str:
+    """As a field for a date and a time takes it: the reader's, without the zone."""
+    try:
+        return f"{datetime.fromtimestamp(ts / 1000, timezone.utc).astimezone(zone):%Y-%m-%dT%H:%M:%S}"
     except (ValueError, OverflowError, OSError):
         return ""
 
@@ -84,11 +86,10 @@ def renderer(static: dict[str, StaticFile]) -> Callable[..., str]:
     )
     environment.globals |= {
         "address": address,
-        "clock": clock,
         "machine_time": machine_time,
         "short_name": short_name,
+        "typed_time": typed_time,
         "static": lambda name: address(f"/static/{name}", v=static[name].version),
-        "time_of": time_of,
     }
 
     def render(template: str, **values: Any) -> str:

@@ -11,8 +11,13 @@ _FIRST, _LAST = -62_135_596_800_000, 253_402_300_799_999  # of the years that ha
 
 def moment(ts: int, zone: tzinfo | None = timezone.utc) -> str:
     """``2026-11-21 16:58:03 UTC``, in another zone ``2026-11-22 00:58:03 UTC+08:00``."""
+    return f"{_at(ts, zone):%Y-%m-%d %H:%M:%S} {zone_then(ts, zone)}"
+
+
+def zone_then(ts: int, zone: tzinfo | None = timezone.utc) -> str:
+    """``UTC``, ``UTC+08:00``: how far the zone's clocks are from UTC at that time."""
     at = _at(ts, zone)
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC{_offset(at) if at.utcoffset() else ''}"
+    return f"UTC{_offset(at) if at.utcoffset() else ''}"
 
 
 def local(ts: int, zone: tzinfo | None) -> str:

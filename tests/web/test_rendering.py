@@ -10,6 +10,7 @@ from schemas.facts import AlertChange, AlertClient, Fact, MemberFact
 from schemas.reasons import ReasonDetails
 from streaming.notices import Site
 from streaming.web.rendering import read_static, renderer, visible
+from streaming.web.views.freshness import Freshness
 from streaming.web.views.group import Asked, group_view
 from streaming.web.views.known import Known
 from streaming.web.views.overview import SORTS, RankedGroups, Wanted
@@ -19,6 +20,10 @@ from tests.explain.facts import T0, Teller
 from tests.web.test_overview import NOW, alert, status
 
 RENDER = renderer(read_static())
+FRAME = {
+    "back": "/", "pages": (), "live_from": "", "live_number": 1, "fresh": Freshness("ok", T0), "really_now": T0,
+    "late_after_ms": 60_000, "blind_after_ms": 120_000, "own_zone": "", "zone_now": "UTC",
+}  # fmt: skip
 HOSTILE = [
     "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='x", "{{ 7*7 }}", "{% include 'x' %}",
     "a\x00b\x1b[2Jc\x07", "abc\u202egnp.exe", "\u2066x\u2069", "a\r\nSet-Cookie: x", "\ufeff", "\ud800", "🙂" * 300,
@@ -32,8 +37,8 @@ def page(name: str, *facts: Fact, language: str = "en") -> str:
     view = RankedGroups(known, NOW).overview(Wanted(search=name), NOW)
     view = view._replace(rows=RankedGroups(known, NOW).overview(Wanted(), NOW).rows)
     return RENDER(
-        "overview.html", t=words_in(language), now=NOW, here="overview", back="/", pages=(), error=name, is_past=True,
-        live_from="/changes", live_number=1, view=view, sorts=SORTS,
+        "overview.html", t=words_in(language), now=NOW, here="overview", error=name, is_past=True, view=view,
+        sorts=SORTS, **FRAME,
     )  # fmt: skip
 
 
@@ -65,8 +70,8 @@ def group_page(name: str) -> str:
     g.alert(1, "firing", "found", changes=(AlertChange(T0, "joined", name),), evidence=name, **about)
     view = group_view(g.facts, None, None, Asked(T0 + 9_000, None, 30, True), words_in("en").of_pages, Site())
     return RENDER(
-        "group.html", t=words_in("en"), now=T0 + 9_000, here="", back="/", pages=(), error=None, is_past=False,
-        live_from="", live_number=1, view=view, asked=Asked(T0, None, 30, True), really_now=T0, minutes_known=MINUTES,
+        "group.html", t=words_in("en"), now=T0 + 9_000, here="", error=None, is_past=False, view=view,
+        asked=Asked(T0, None, 30, True), minutes_known=MINUTES, **FRAME,
     )  # fmt: skip
 
 

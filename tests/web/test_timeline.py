@@ -1,7 +1,9 @@
 """What happened, in lanes: nothing is drawn of what was not seen."""
 
+import pytest
+
 from schemas.facts import Fact
-from streaming.web.views.timeline import LABELS, WIDTH, Bar, timeline
+from streaming.web.views.timeline import MINUTES, Bar, span_of, timeline
 from tests.explain.facts import T0, Teller, facts_of_scenario
 
 MINUTE = 60_000
@@ -64,7 +66,7 @@ def test_everything_lies_within_the_picture() -> None:
         drawn = timeline(facts, facts[-1].ts, minutes, facts[-1].ts)
         for lane in drawn.lanes:
             assert lane.y < drawn.height
-            assert all(bar.x >= LABELS and bar.x + bar.width <= WIDTH + 0.2 for bar in lane.bars)
+            assert all(bar.x >= 0 and bar.x + bar.width <= 100 for bar in lane.bars)
         assert drawn.ticks
         assert all(drawn.begin <= tick.ts <= drawn.end for tick in drawn.ticks)
 
@@ -73,3 +75,19 @@ def test_what_is_before_or_after_is_left_out() -> None:
     g = Teller()
     g.listed(0, "a", "early", 1)
     assert bars(g.facts, "lane_members", end_s=3600, minutes=30) == []
+
+
+@pytest.mark.parametrize(
+    ("ages_s", "minutes"),
+    [((), 180), ((60,), 30), ((60, 20 * 60), 30), ((25 * 60,), 60), ((60, 5 * 3600), 720), ((9 * 86_400,), 1440)],
+)
+def test_the_span_shows_how_the_open_alerts_began(ages_s: tuple[int, ...], minutes: int) -> None:
+    assert span_of((T0 - age * 1000 for age in ages_s), T0) == minutes
+    assert minutes in MINUTES
+
+
+def test_no_tick_is_cut_at_an_end() -> None:
+    ticks = timeline([], T0, 30, T0).ticks
+    assert {tick.anchor for tick in ticks if 4 <= tick.x <= 96} == {"middle"}
+    at_the_ends = timeline([], 600_000_000, 30, 600_000_000).ticks
+    assert [(tick.x, tick.anchor) for tick in (at_the_ends[0], at_the_ends[-1])] == [(0, "start"), (100, "end")]

@@ -61,7 +61,7 @@ class AlertPage:
         if alert is None:
             raise NotFound(words("not_found_alert"))
         user = self._context.user(request)
-        view = alert_view(alert, words.of_pages, now, self._context.settings.site)
+        view = alert_view(alert, words.of_pages, now, self._context.site(words))
         seen_ts = known.seen_ts(alert.cluster)
         values = {
             "alert": view,
@@ -78,15 +78,14 @@ class AlertPage:
             "now": now,
         }
         changes = address("/changes", cluster=name[0], group=name[1])
-        return Answer("alert.html", values, "", (changes, live))
+        return Answer("alert.html", values, "", (changes, live), cluster=name[0])
 
     def _others(self, alert: OpenAlert, words: Words, now: int) -> list[AlertView]:
         """What else fires in the group, or may soon: what helps against this one may do harm to them."""
         everything = self._context.watch.known.open_alerts((alert.cluster, alert.group))
         others = [one for one in everything if one.fact.fingerprint != alert.fact.fingerprint]
-        return [
-            alert_view(one, words.of_pages, now, self._context.settings.site) for one in in_order(others)[:MOST_OTHERS]
-        ]
+        site = self._context.site(words)
+        return [alert_view(one, words.of_pages, now, site) for one in in_order(others)[:MOST_OTHERS]]
 
     def _told(self, alert: OpenAlert) -> list[Notification]:
         """Pages of this alert; none where the notifier's table cannot be read."""

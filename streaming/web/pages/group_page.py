@@ -2,10 +2,11 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import datetime, timezone, tzinfo
 from threading import BoundedSemaphore, Lock
 
 from starlette.requests import Request
+from starlette.responses import RedirectResponse
 
 from schemas.facts import Fact
 from streaming.errors import SourceError
@@ -13,17 +14,16 @@ from streaming.explain.times import parse_moment
 from streaming.web.context import Answer, BadRequest, Busy, Context, NotFound
 from streaming.web.live.group_reader import monitor_now, monitor_then, read_now, read_then
 from streaming.web.queries import number, required, text
-from streaming.web.rendering import address
-from streaming.web.views.group import Asked, group_view
+from streaming.web.rendering import address, machine_time
+from streaming.web.views.group import Asked, began_ts, group_view
 from streaming.web.views.known import GroupName, Known
-from streaming.web.views.timeline import MINUTES
+from streaming.web.views.timeline import MINUTES, span_of
 from streaming.web.words import Words
 
 READS_AT_ONCE = 3
 WAIT_FOR_READING_S = 5.0
 MOST_KEPT = 64
 KEPT_MS = 10_000
-DEFAULT_MINUTES = 180
 LONGEST_TIME = 40
 
 
@@ -68,34 +68,38 @@ class GroupPage:
         self._context = context
         self._facts = facts
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> Answer | RedirectResponse:
         """Raises NotFound, BadRequest and Busy."""
         query, words = request.query_params, self._context.words(request)
         name = (text(query, "cluster"), required(query, "group", 255))
-        minutes = number(query, "minutes", MINUTES[0], MINUTES[-1], DEFAULT_MINUTES)
         watch = self._context.watch
         known, live, now = watch.known, watch.changes.number(name), watch.now_ms()
-        at = moment_asked(text(query, "at", LONGEST_TIME), now, words)
+        is_local = bool(text(query, "local"))
+        at = moment_asked(text(query, "at", LONGEST_TIME), now, words, words.zone if is_local else timezone.utc)
+        if at is not None and is_local:
+            return RedirectResponse(address("/group", cluster=name[0], group=name[1], at=machine_time(at)), 303)
+        minutes = number(query, "minutes", MINUTES[0], MINUTES[-1], 0)
         asked = Asked(now if at is None else at, at, minutes, text(query, "map") == "all")
         try:
             if at is None:
-                facts, monitor = self._facts.now(name, known, -(-minutes // 60)), monitor_now(name[0], known)
+                shown = minutes or span_of((began_ts(one) for one in known.open_alerts(name)), now)
+                facts, monitor = self._facts.now(name, known, -(-shown // 60)), monitor_now(name[0], known)
             else:
                 facts, monitor = self._facts.then(name, at), monitor_then(watch.tables, name[0], at)
         except SourceError as error:
             raise NotFound(str(error)) from error
         group = known.groups.get(name) if at is None else None
-        view = group_view(facts, monitor, group, asked, words.of_pages, self._context.settings.site)
-        values = {"view": view, "asked": asked, "now": asked.now, "really_now": now, "minutes_known": MINUTES}
+        view = group_view(facts, monitor, group, asked, words.of_pages, self._context.site(words))
+        values = {"view": view, "asked": asked, "now": asked.now, "minutes_known": MINUTES}
         changes = address("/changes", cluster=name[0], group=name[1])
-        return Answer("group.html", values, "", (changes, live) if at is None else None)
+        return Answer("group.html", values, "", (changes, live) if at is None else None, cluster=name[0])
 
 
-def moment_asked(given: str, now: int, words: Words) -> int | None:
-    """None for now. Raises BadRequest for what is no time."""
+def moment_asked(given: str, now: int, words: Words, zone: tzinfo | None = timezone.utc) -> int | None:
+    """None for now. ``zone``: of a time that names none. Raises BadRequest for what is no time."""
     if not given:
         return None
     try:
-        return parse_moment(given, datetime.fromtimestamp(now / 1000, timezone.utc), timezone.utc).ts
+        return parse_moment(given, datetime.fromtimestamp(now / 1000, timezone.utc), zone).ts
     except SourceError:
         raise BadRequest(words("bad_time", given=given)) from None

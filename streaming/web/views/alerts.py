@@ -61,7 +61,7 @@ class AlertView(NamedTuple):
 
 
 def alert_view(alert: OpenAlert, words: Language, now: int, site: Site) -> AlertView:
-    """``now``: the time by which ages are counted."""
+    """``now``: the time by which ages are counted. Times are those of the site's zone."""
     fact = alert.fact
     do, for_now = advice_on(fact.cause, fact.kind, words)
     command = next_command(alert, site)
@@ -78,21 +78,21 @@ def alert_view(alert: OpenAlert, words: Language, now: int, site: Site) -> Alert
         since_ts=fact.since_ts or fact.active_ts,
         fired_ts=fact.fired_ts,
         ended_ts=None if is_open else fact.resolved_ts or alert.ts,
-        note=stale_words(alert, words, now).lstrip(" -"),
+        note=stale_words(alert, words, now, site.zone).lstrip(" -"),
         ending="" if is_open else words.endings.get(fact.reason, "").format(kind=fact.kind),
         queues=_lines(line.strip() for line in queue_lines(fact.queues, fact.kind, words)),
         cause=fact.cause or "",
         brief=words.advice(fact.cause).brief if fact.cause else "",
         why=words.advice(fact.cause).sentence if fact.cause else "",
-        evidence=evidence_of(fact, words.evidence, lambda ts: clock(ts, now)),
+        evidence=evidence_of(fact, words.evidence, lambda ts: clock(ts, now, site.zone)),
         seen_ts=seen_ts(alert),
         do=do,
         now=for_now,
         command=command.text,
         host=command.host or "",
-        waiting=waiting_line([alert], words, now) or "",
-        clients=_lines(client_lines([alert], words, now)),
-        changes=_lines(f"{clock(ts, now)} {what}" for ts, what in changes_before([alert], words)),
+        waiting=waiting_line([alert], words, now, site.zone) or "",
+        clients=_lines(client_lines([alert], words, now, site.zone)),
+        changes=_lines(f"{clock(ts, now, site.zone)} {what}" for ts, what in changes_before([alert], words)),
         about=about((fact.cause, fact.kind), words, site.docs) or "",
     )
 

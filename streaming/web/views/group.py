@@ -1,7 +1,7 @@
 """What is shown of one group at a time: its status, alerts, map, members, queues and what happened before."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from schemas.facts import AlertFact, Fact, MemberFact
@@ -16,7 +16,7 @@ from streaming.web.views.alerts import AlertView, alert_view, in_order
 from streaming.web.views.known import KnownGroup, is_open
 from streaming.web.views.overview import STATES, findings_of
 from streaming.web.views.queue_map import QueueMap, level_of, queue_map
-from streaming.web.views.timeline import Timeline, timeline
+from streaming.web.views.timeline import Timeline, span_of, timeline
 from streaming.wording.lists import grouped
 from streaming.wording.numbers import ranges
 from streaming.wording.times import clock
@@ -91,7 +91,10 @@ class GroupView(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What of a group is asked for. ``at`` None: now. ``now``: the time by which ages are counted."""
+    """What of a group is asked for. ``at`` None: now. ``now``: the time by which ages are counted.
+
+    ``minutes``: of the timeline; 0: as many as show how the open alerts began.
+    """
 
     now: int
     at: int | None
@@ -114,14 +117,19 @@ def group_view(
     listed = {alert.fingerprint for alert in group.alerts}
     views = [alert_view(alert, words, now, site) for alert in alerts if alert.fact.fingerprint in listed]
     doubt, doubt_ts = _doubt(group, now)
-    queues = _queue_rows(group, alerts, words, now)
+
+    def said(it: ExplainedGroup | ExplainedQueue | UnalertedQueues) -> str:
+        return _said(it, words, lambda ts: clock(ts, now, site.zone))
+
+    queues = _queue_rows(group, alerts, said)
+    minutes = asked.minutes or span_of((began_ts(alert) for alert in alerts if is_open(alert)), now)
     return GroupView(
         cluster=group.cluster,
         group=group.group,
         state=_state(group, views),
         since_ts=known.since_ts if known is not None else group.status_ts,
         longer=known is not None and known.longer,
-        reason=_said(group, words, now),
+        reason=said(group),
         findings=findings_of(group.counts or {}),
         members_reporting=group.members_reporting,
         brokers_covered=group.brokers_covered,
@@ -130,14 +138,14 @@ def group_view(
         doubt_ts=doubt_ts,
         alerts=_by_cause(view for view in views if view.ended_ts is None),
         recent=tuple(view for view in views if view.ended_ts is not None),
-        unalerted=tuple(_unalerted(one, words, now) for one in group.unalerted),
+        unalerted=tuple(_unalerted(one, said(one)) for one in group.unalerted),
         map=queue_map(group, asked.whole_map),
         members=_member_rows(group)[:MOST_MEMBERS],
         members_left_out=max(0, len(group.members) - MOST_MEMBERS),
         queues=tuple(queues[:MOST_QUEUE_ROWS]),
         queues_left_out=sum(row.number for row in queues[MOST_QUEUE_ROWS:]),
         number_of_queues=len(group.queues),
-        timeline=timeline(facts, now, asked.minutes, _seen_ts(group)),
+        timeline=timeline(facts, now, minutes, _seen_ts(group)),
     )
 
 
@@ -156,6 +164,10 @@ def newest_alerts(facts: Iterable[Fact]) -> list[OpenAlert]:
         if isinstance(fact.payload, AlertFact)
     }
     return list(found.values())
+
+
+def began_ts(alert: OpenAlert) -> int:
+    return alert.fact.since_ts or alert.fact.active_ts
 
 
 def _state(group: ExplainedGroup, alerts: Iterable[AlertView]) -> str:
@@ -186,7 +198,9 @@ def _member_rows(group: ExplainedGroup) -> tuple[MemberRow, ...]:
     )
 
 
-def _queue_rows(group: ExplainedGroup, alerts: Iterable[OpenAlert], words: Language, now: int) -> list[QueueRow]:
+def _queue_rows(
+    group: ExplainedGroup, alerts: Iterable[OpenAlert], said: Callable[[ExplainedQueue], str]
+) -> list[QueueRow]:
     """What is wrong comes first."""
     waiting = {
         (alert.topic, queue.broker_name, queue.queue_id): (queue.waiting, queue.read_ts or read_ts(alert))
@@ -196,7 +210,7 @@ def _queue_rows(group: ExplainedGroup, alerts: Iterable[OpenAlert], words: Langu
         if queue.waiting is not None
     }
     rows = [
-        _queue_row(those, [waiting.get((queue.topic, *queue.name)) for queue in those], words, now)
+        _queue_row(those, [waiting.get((queue.topic, *queue.name)) for queue in those], said(those[0]))
         for those in grouped(group.queues, _what_is_alike).values()
     ]
     order = ("critical", "warning", "unknown", "settling", "info", "right")
@@ -209,9 +223,7 @@ def _what_is_alike(queue: ExplainedQueue) -> tuple[object, ...]:
     return queue.topic, queue.finding, queue.cause, queue.owners, queue.expected, queue.reason, since
 
 
-def _queue_row(
-    queues: Sequence[ExplainedQueue], waiting: Iterable[tuple[int, int] | None], words: Language, now: int
-) -> QueueRow:
+def _queue_row(queues: Sequence[ExplainedQueue], waiting: Iterable[tuple[int, int] | None], reason: str) -> QueueRow:
     first = queues[0]
     known = [one for one in waiting if one is not None]
     return QueueRow(
@@ -224,19 +236,19 @@ def _queue_row(
         owners=first.owners,
         expected=first.expected,
         since_ts=max(queue.since_ts for queue in queues),
-        reason=_said(first, words, now),
+        reason=reason,
         waiting=sum(number for number, _ in known) if known else None,
         read_ts=min((ts for _, ts in known), default=0),
     )
 
 
-def _unalerted(one: UnalertedQueues, words: Language, now: int) -> UnalertedRow:
-    level, reason = level_of(one.finding, one.topic), _said(one, words, now)
+def _unalerted(one: UnalertedQueues, reason: str) -> UnalertedRow:
+    level = level_of(one.finding, one.topic)
     return UnalertedRow(one.finding, level, one.topic, ranges(one.queues), len(one.queues), one.cause or "", reason)
 
 
-def _said(it: ExplainedGroup | ExplainedQueue | UnalertedQueues, words: Language, now: int) -> str:
+def _said(it: ExplainedGroup | ExplainedQueue | UnalertedQueues, words: Language, written: Callable[[int], str]) -> str:
     """Why it is not judged: in the reader's language where the fact holds it as data, else as it stands there."""
     if it.reason_kind is None:
         return it.reason or ""
-    return words.reason(it.reason_kind, it.reason_details, lambda ts: clock(ts, now))
+    return words.reason(it.reason_kind, it.reason_details, written)

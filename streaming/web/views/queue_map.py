@@ -1,7 +1,8 @@
 """The map of queues and clients: who owns each queue, who should, and what is wrong. Geometry for one SVG.
 
 A column is a queue, a row a client. Above the clients is a row for queues that no client owns, and one for queues of
-which the owner is not known.
+which the owner is not known. Widths are those of columns at their largest. A browser draws them narrower where there is
+less room.
 """
 
 from collections import Counter
@@ -19,8 +20,10 @@ MOST_ROWS_AT_FIRST = 60
 MOST_COLUMNS = 4_096
 MOST_ROWS = 1_000
 NOBODY, NOT_KNOWN = "nobody", "not_known"
+SIZE = 28  # of a column at its largest
+LEAST_ON_A_PHONE = 7
 TOP = 46
-TOPIC_GAP, BROKER_GAP = 18, 6
+TOPIC_GAP, BROKER_GAP = 28, 10
 
 MARK_OF_OWNER: dict[str, str] = {
     Kind.MATCH: "match",
@@ -74,7 +77,10 @@ class Band(NamedTuple):
 
 
 class QueueMap(NamedTuple):
-    """``left_out`` and ``clients_left_out`` count what is not shown; ``is_cut``: some of the wanted queues are not."""
+    """``left_out`` and ``clients_left_out`` count what is not shown; ``is_cut``: some of the wanted queues are not.
+
+    ``width``: at its largest; ``least`` and ``least_on_a_phone``: at its smallest.
+    """
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
@@ -85,6 +91,8 @@ class QueueMap(NamedTuple):
     size: int
     row_height: int
     width: int
+    least: int
+    least_on_a_phone: int
     height: int
     left_out: int
     clients_left_out: int
@@ -93,15 +101,20 @@ class QueueMap(NamedTuple):
 
 
 def queue_map(group: ExplainedGroup, everything: bool = False) -> QueueMap:
-    """Of a large group at first only queues that are not as they should be; ``everything``: as many as can be drawn."""
-    wrong = [queue for queue in group.queues if level_of(queue.finding, queue.topic) != "right"]
+    """Of a large group at first only queues that are not as they should be; ``everything``: as many as can be drawn.
+
+    Retry queues that are as they should be are left out at first in any group.
+    """
+    wrong = [queue for queue in group.queues if not _is_right(queue)]
+    usual = [queue for queue in group.queues if not (is_retry_topic(queue.topic) and _is_right(queue))]
     is_large = len(group.queues) > MOST_COLUMNS_AT_FIRST or len(group.members) > MOST_ROWS_AT_FIRST
-    shown = wrong if is_large and not everything else group.queues
+    shown = group.queues if everything else wrong if is_large else usual
     most = MOST_COLUMNS if everything else 2 * MOST_COLUMNS_AT_FIRST
     queues = sorted(shown, key=lambda queue: (is_retry_topic(queue.topic), queue.topic, *queue.name))[:most]
-    size = _size(len(queues))
-    columns, topics, brokers, width = _columns(queues, size)
-    rows, clients_left_out = _rows(group, queues, everything or not is_large, size)
+    columns, topics, brokers, width = _columns(queues)
+    rows, clients_left_out = _rows(group, queues, everything or not is_large)
+    height = _row_height(len(rows))
+    rows = tuple(row._replace(y=TOP + place * height) for place, row in enumerate(rows))
     cells = tuple(_cells(columns, rows))
     return QueueMap(
         columns=columns,
@@ -110,10 +123,12 @@ def queue_map(group: ExplainedGroup, everything: bool = False) -> QueueMap:
         topics=topics,
         brokers=brokers,
         marks=tuple(dict.fromkeys(cell.mark for cell in cells)),
-        size=size,
-        row_height=_row_height(size),
+        size=SIZE,
+        row_height=height,
         width=width,
-        height=TOP + _row_height(size) * len(rows) + 4,
+        least=width * _least(len(queues)) // SIZE,
+        least_on_a_phone=width * LEAST_ON_A_PHONE // SIZE,
+        height=TOP + height * len(rows) + 4,
         left_out=len(group.queues) - len(queues),
         clients_left_out=clients_left_out,
         is_cut=len(shown) > len(queues),
@@ -135,22 +150,27 @@ def level_of(finding: str, topic: str) -> str:
     return "critical" if row.severity is Severity.CRITICAL else "warning"
 
 
+def _is_right(queue: ExplainedQueue) -> bool:
+    return level_of(queue.finding, queue.topic) == "right"
+
+
 def _missing(queue: ExplainedQueue) -> tuple[str, ...]:
     """Who should own it, where that may not be its owner."""
-    return () if level_of(queue.finding, queue.topic) == "right" else queue.expected or ()
+    return () if _is_right(queue) else queue.expected or ()
 
 
-def _size(columns: int) -> int:
-    """Of a column: large while there is room, small where there are hundreds."""
-    return next((size for most, size in ((24, 26), (48, 20), (96, 14), (400, 10)) if columns <= most), 8)
+def _least(columns: int) -> int:
+    """Of a column: narrow where there are hundreds."""
+    return next((size for most, size in ((MOST_COLUMNS_AT_FIRST, 14), (400, 10)) if columns <= most), 8)
 
 
-def _row_height(size: int) -> int:
-    return max(size, 14)
+def _row_height(rows: int) -> int:
+    """High while all rows are seen at once."""
+    return next((height for most, height in ((10, 26), (18, 20)) if rows <= most), 16)
 
 
 def _columns(
-    queues: Sequence[ExplainedQueue], size: int
+    queues: Sequence[ExplainedQueue],
 ) -> tuple[tuple[Column, ...], tuple[Band, ...], tuple[Band, ...], int]:
     columns: list[Column] = []
     topics: list[Band] = []
@@ -161,18 +181,16 @@ def _columns(
         topic_begin = x
         for number, (broker, those) in enumerate(grouped(of_topic, lambda queue: queue.broker_name).items()):
             x += BROKER_GAP if number else 0
-            brokers.append(Band(x, len(those) * size, broker))
+            brokers.append(Band(x, len(those) * SIZE, broker))
             columns += [
-                Column(x + place * size, queue, level_of(queue.finding, topic)) for place, queue in enumerate(those)
+                Column(x + place * SIZE, queue, level_of(queue.finding, topic)) for place, queue in enumerate(those)
             ]
-            x += len(those) * size
+            x += len(those) * SIZE
         topics.append(Band(topic_begin, x - topic_begin, topic))
     return tuple(columns), tuple(topics), tuple(brokers), max(x, 1)
 
 
-def _rows(
-    group: ExplainedGroup, queues: Sequence[ExplainedQueue], everybody: bool, size: int
-) -> tuple[tuple[Row, ...], int]:
+def _rows(group: ExplainedGroup, queues: Sequence[ExplainedQueue], everybody: bool) -> tuple[tuple[Row, ...], int]:
     members = [member.client_id for member in group.members]
     named = {client for queue in queues for client in (*(queue.owners or ()), *_missing(queue))}
     absent = sorted(named - set(members))
@@ -181,9 +199,8 @@ def _rows(
     rows += [(NOT_KNOWN, "")] if any(queue.owners is None for queue in queues) else []
     rows += [("client", name) for name in present[:MOST_ROWS]]
     rows += [("absent", name) for name in absent[:MOST_ROWS]]
-    height = _row_height(size)
     left_out = len(members) + len(absent) - sum(kind in ("client", "absent") for kind, _ in rows)
-    return tuple(Row(TOP + place * height, kind, name) for place, (kind, name) in enumerate(rows)), left_out
+    return tuple(Row(TOP, kind, name) for kind, name in rows), left_out
 
 
 def _cells(columns: Iterable[Column], rows: Iterable[Row]) -> Iterable[Cell]:

@@ -1,4 +1,7 @@
-"""What happened to a group: its status, alerts, rebalances, and members that came and went. Geometry for one SVG."""
+"""What happened to a group: its status, alerts, rebalances, and members that came and went. Geometry for one SVG.
+
+``x`` and ``width`` are per cent of the picture's width, so that it fits every screen.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -8,17 +11,18 @@ from schemas.facts import AlertFact, AlertState, Fact, GroupFact, MembershipFact
 from streaming.core.alerts.phases import AlertReason
 from streaming.explain.doubts import is_unseen
 
-MINUTES = (30, 180, 720, 1440)
-WIDTH = 1000
-LABELS = 190  # the room left of the lanes
-LANE, TOP = 24, 26
+MINUTES = (30, 60, 180, 720, 1440)
+QUIET_MINUTES = 180  # of a group without an open alert
+ROOM_BEFORE = 1.4  # of the time since an alert began: what led to it is seen too
+LANE, TOP = 28, 24
 MOST_ALERTS = 8
 MOST_MARKS = 200
-NARROWEST = 3.0
+NARROWEST = 0.6
 DEPLOY_GAP_MS = 180_000
 DEPLOY_CLIENTS = 2
 STEPS_MIN = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360)
 MOST_TICKS = 7
+NEAR_AN_END = 4.0  # there a centred text would be cut
 
 
 class Bar(NamedTuple):
@@ -43,8 +47,11 @@ class Lane(NamedTuple):
 
 
 class Tick(NamedTuple):
+    """``anchor``: how its text is placed, as SVG names it."""
+
     x: float
     ts: int
+    anchor: str
 
 
 class Timeline(NamedTuple):
@@ -57,8 +64,6 @@ class Timeline(NamedTuple):
     unseen: Tick | None
     minutes: int
     height: int
-    width: int = WIDTH
-    labels: int = LABELS
 
 
 class _Scale(NamedTuple):
@@ -68,21 +73,34 @@ class _Scale(NamedTuple):
 
     def x(self, ts: float) -> float:
         within = min(max(ts, self.begin), self.end)
-        return round(LABELS + (WIDTH - LABELS) * (within - self.begin) / (self.end - self.begin), 1)
+        return round(100 * (within - self.begin) / (self.end - self.begin), 2)
+
+    def tick(self, ts: int) -> Tick:
+        x = self.x(ts)
+        return Tick(x, ts, "start" if x < NEAR_AN_END else "end" if x > 100 - NEAR_AN_END else "middle")
 
     def bar(self, begin: float, end: float, look: str, what: str, **values: object) -> Bar:
         x = self.x(begin)
         width = max(self.x(end) - x, NARROWEST)
-        return Bar(min(x, WIDTH - width), width, look, what, values, int(begin), int(end))
+        return Bar(min(x, 100 - width), width, look, what, values, int(begin), int(end))
 
     def has(self, begin: float, end: float) -> bool:
         return end >= self.begin and begin <= self.end
 
 
+def span_of(begun: Iterable[int], now: int) -> int:
+    """The fewest minutes that show how open alerts began; ``begun``: when each did."""
+    first = min(begun, default=None)
+    if first is None:
+        return QUIET_MINUTES
+    needed = (now - first) * ROOM_BEFORE
+    return next((minutes for minutes in MINUTES if minutes * 60_000 >= needed), MINUTES[-1])
+
+
 def timeline(facts: Sequence[Fact], end: int, minutes: int, seen: int) -> Timeline:
     """Of the ``minutes`` before ``end``. What is open is drawn until ``seen``, when evenkeel last saw the group."""
     scale = _Scale(end - minutes * 60_000, end, min(seen, end))
-    unseen = Tick(scale.x(seen), seen) if is_unseen(seen, end) else None
+    unseen = scale.tick(seen) if is_unseen(seen, end) else None
     drawn = [
         ("lane_status", False, tuple(_statuses(facts, scale))),
         *((kind, True, bars) for kind, bars in _alerts(facts, scale)),
@@ -178,4 +196,4 @@ def _ticks(scale: _Scale) -> Iterator[Tick]:
     span_min = (scale.end - scale.begin) / 60_000
     step = next((step for step in STEPS_MIN if span_min / step <= MOST_TICKS), STEPS_MIN[-1]) * 60_000
     for ts in range(-(-scale.begin // step) * step, scale.end + 1, step):
-        yield Tick(scale.x(ts), ts)
+        yield scale.tick(ts)

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from streaming.explain.doubts import is_unseen
+from streaming.web.views.freshness import LATE_AFTER_MS
 from streaming.web.views.known import ClusterHealth, Known, KnownGroup
 
-LATE_AFTER_MS = 60_000
 MOST_REFUSED = 50
 
 

@@ -1,5 +1,6 @@
 """The text of the pages in English and Chinese. What pages say of alerts comes from ``streaming.notices``."""
 
+from datetime import timezone, tzinfo
 from typing import NamedTuple
 
 from schemas.reasons import ReasonDetails
@@ -9,20 +10,33 @@ from streaming.notices.language import Language
 from streaming.notices.languages import LANGUAGES
 from streaming.web.words.chinese import CHINESE, STEPS
 from streaming.web.words.english import ENGLISH
-from streaming.wording.times import clock
+from streaming.wording.times import clock, moment, zone_then
 
 WORDS = {"en": ENGLISH, "zh": CHINESE}
 
 
 class Words(NamedTuple):
-    """``of_pages``: the sentences that a notice uses too, so both say the same."""
+    """``of_pages``: the sentences that a notice uses too, so both say the same. ``zone``: in which times are shown."""
 
     own: dict[str, str]
     of_pages: Language
+    zone: tzinfo | None = timezone.utc
 
     def __call__(self, key: str, **values: object) -> str:
         """A sentence with its values. Raises KeyError for one that there is not."""
         return self.own[key].format(**values) if values else self.own[key]
+
+    def clock(self, ts: int, now: int) -> str:
+        """``16:58:03``, with its day in front where that is another than ``now``'s."""
+        return clock(ts, now, self.zone)
+
+    def zoned(self, ts: int, now: int) -> str:
+        """``16:58:03 UTC+08:00``."""
+        return f"{self.clock(ts, now)} {zone_then(ts, self.zone)}"
+
+    def moment(self, ts: int) -> str:
+        """``2026-11-21 16:58:03 UTC+08:00``."""
+        return moment(ts, self.zone)
 
     def finding(self, kind: str, number: int) -> str:
         """What the group's status counts of a kind: so many queues, or topics, or the group itself."""
@@ -36,11 +50,11 @@ class Words(NamedTuple):
 
     def reason(self, kind: str | None, details: ReasonDetails | None, now: int) -> str:
         """Why something is not judged; empty where it is."""
-        return self.of_pages.reason(kind, details, lambda ts: clock(ts, now)) if kind else ""
+        return self.of_pages.reason(kind, details, lambda ts: self.clock(ts, now)) if kind else ""
 
 
-def words_in(language: str) -> Words:
-    return Words(WORDS[language], LANGUAGES[language])
+def words_in(language: str, zone: tzinfo | None = timezone.utc) -> Words:
+    return Words(WORDS[language], LANGUAGES[language], zone)
 
 
 def preferred(header: str, chosen: str = "") -> str:

@@ -1,0 +1,32 @@
+"""The age of the newest round that evenkeel has seen. A browser's connection says nothing of it."""
+
+from typing import NamedTuple
+
+from streaming.explain.doubts import LONG_QUIET_MS
+from streaming.web.views.known import Known
+
+LATE_AFTER_MS = 60_000
+BLIND_AFTER_MS = LONG_QUIET_MS
+
+
+class Freshness(NamedTuple):
+    """``seen_ts``: of the newest round; None: nothing says it. ``state``: ok, late, blind, not_known or replayed."""
+
+    state: str
+    seen_ts: int | None
+
+
+def freshness(known: Known, cluster: str, now: int, is_past: bool = False) -> Freshness:
+    """Of the cluster, or where none is named, of the one that was seen longest ago."""
+    names = [cluster] if cluster else sorted({*known.health, *(name for name, _ in known.groups)} - {""})
+    seen = [known.seen_ts(name) for name in names]
+    if not seen or None in seen:
+        return Freshness("not_known", None)
+    oldest = min(ts for ts in seen if ts is not None)
+    return Freshness("replayed" if is_past else _state(now - oldest), oldest)
+
+
+def _state(age_ms: int) -> str:
+    if age_ms > BLIND_AFTER_MS:
+        return "blind"
+    return "late" if age_ms > LATE_AFTER_MS else "ok"
