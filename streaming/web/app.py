@@ -13,7 +13,8 @@ from starlette.routing import Route
 from streaming.errors import MonitorError
 from streaming.metrics.endpoints import ENDPOINTS, response
 from streaming.metrics.exposition import Exposed, Exposition
-from streaming.web.context import LANGUAGE_COOKIE, Answer, BadRequest, Context, NotFound
+from streaming.web.api.routes import api_routes
+from streaming.web.context import LANGUAGE_COOKIE, Answer, Context, status_of
 from streaming.web.live.exposed import facts_reader, facts_troubles
 from streaming.web.live.watch import Watch
 from streaming.web.pages.alert_page import AlertPage
@@ -61,6 +62,7 @@ def web_app(settings: WebSettings, watch: Watch, exposed: Exposed | None = None)
             Route("/language", choice(LANGUAGE_COOKIE, WORDS, "en")),
             Route("/zone", choice(CHOSEN_COOKIE, CHOICES, "local")),
             Route("/static/{name}", static(context)),
+            api_routes(context, facts),
             *(Route(path, endpoint(exposition)) for path in ENDPOINTS),
         ],
         middleware=[Middleware(Guard, access=Access(settings.access))],
@@ -78,18 +80,12 @@ def page(context: Context, answer: Callable[[Request], Answer | Response]) -> Ha
             return answered if isinstance(answered, Response) else context.html(request, answered)
         except MonitorError as error:
             message = str(error) or context.words(request)("busy")
-            return context.html(request, Answer("message.html", {"message": message}, status=_status_of(error)))
+            return context.html(request, Answer("message.html", {"message": message}, status=status_of(error)))
 
     async def handle(request: Request) -> Response:
         return await run_in_threadpool(made, request)
 
     return handle
-
-
-def _status_of(error: MonitorError) -> int:
-    if isinstance(error, BadRequest):
-        return 400
-    return 404 if isinstance(error, NotFound) else 503
 
 
 def changes(context: Context) -> Handler:

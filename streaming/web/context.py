@@ -42,6 +42,13 @@ class Busy(MonitorError):
     """Too much is being read at once."""
 
 
+def status_of(error: MonitorError) -> int:
+    """The HTTP status of an answer that could not be made."""
+    if isinstance(error, BadRequest):
+        return 400
+    return 404 if isinstance(error, NotFound) else 503
+
+
 class Answer(NamedTuple):
     """A template and its values. ``live``: the address of its live updates, and the number that it shows.
 

@@ -1,0 +1,109 @@
+"""The objects of the JSON API. Times are epoch milliseconds, UTC; null: not known.
+
+Keys may be added within ``/api/v1``. None is renamed, and none changes its meaning.
+"""
+
+from msgspec import Struct
+
+from schemas.facts import GroupFact
+from streaming.explain.snapshot import ExplainedQueue
+from streaming.notices import OpenAlert
+from streaming.notifier.silences import Silence
+
+
+class Cluster(Struct, frozen=True, kw_only=True):
+    """A cluster. ``seen_ts``: until when evenkeel has seen it; ``is_blind``: that is too long ago to judge it now.
+
+    ``status``: what the job says of itself: ok, idle, late, data_lost or failed.
+    """
+
+    name: str
+    groups: int
+    seen_ts: int | None
+    is_blind: bool
+    status: str | None
+
+
+class Clusters(Struct, frozen=True, kw_only=True):
+    as_of_ts: int
+    clusters: tuple[Cluster, ...]
+
+
+class Waiting(Struct, frozen=True, kw_only=True):
+    """Messages that are not consumed, by offsets of which the oldest were read at ``read_ts``.
+
+    The oldest of these messages was stored after ``oldest_ts``. ``is_old``: it was read too long ago to speak of now.
+    """
+
+    messages: int
+    read_ts: int
+    oldest_ts: int | None
+    is_old: bool
+
+
+class Group(Struct, frozen=True, kw_only=True):
+    """A consumer group. ``state``: firing, findings, unknown, settling, empty, excluded or healthy, since ``since_ts``.
+
+    ``since_is_lower_bound``: it may have begun earlier. ``severity``: of the worst alert that fires; empty: none does.
+    ``alerts``: fingerprints of its open alerts, the worst first. ``status``: the newest one, written at ``status_ts``.
+    ``waiting``: in the queues of its open alerts.
+    """
+
+    cluster: str
+    group: str
+    state: str
+    severity: str
+    since_ts: int
+    since_is_lower_bound: bool
+    alerts: tuple[str, ...]
+    waiting: Waiting | None
+    status_ts: int
+    status: GroupFact
+
+
+class Groups(Struct, frozen=True, kw_only=True):
+    """One page of the groups that were asked for. ``found``: how many there are on all ``pages``."""
+
+    as_of_ts: int
+    found: int
+    page: int
+    pages: int
+    groups: tuple[Group, ...]
+
+
+class Queues(Struct, frozen=True, kw_only=True):
+    """The queues of a group as they were at ``as_of_ts``."""
+
+    as_of_ts: int
+    cluster: str
+    group: str
+    queues: tuple[ExplainedQueue, ...]
+
+
+class Alerts(Struct, frozen=True, kw_only=True):
+    """Open alerts, the worst first: each as its newest fact describes it."""
+
+    as_of_ts: int
+    alerts: tuple[OpenAlert, ...]
+
+
+class KnownSilence(Struct, frozen=True, kw_only=True):
+    """A silence. ``alerts``: fingerprints of the open alerts that it silences now."""
+
+    silence: Silence
+    is_on: bool
+    alerts: tuple[str, ...]
+
+
+class Silences(Struct, frozen=True, kw_only=True):
+    """Silences that last or are over, the newest first. ``failure``: why they cannot be read, so none counts."""
+
+    as_of_ts: int
+    silences: tuple[KnownSilence, ...]
+    failure: str | None
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """Why there is no answer."""
+
+    error: str

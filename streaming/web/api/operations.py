@@ -1,0 +1,206 @@
+"""What can be asked of the JSON API: one row each, from which the addresses and the OpenAPI document are made."""
+
+from collections.abc import Callable
+from datetime import datetime, timezone
+from typing import NamedTuple
+
+from msgspec import Struct
+from starlette.datastructures import QueryParams
+
+from schemas.facts import AlertState
+from streaming.errors import SourceError
+from streaming.explain.snapshot import ExplainedGroup
+from streaming.explain.snapshot_from_facts import snapshot_of
+from streaming.explain.times import parse_moment
+from streaming.notices import OpenAlert
+from streaming.notifier.silences import Silence
+from streaming.web.api.answers import (
+    Alerts,
+    Cluster,
+    Clusters,
+    Group,
+    Groups,
+    KnownSilence,
+    Queues,
+    Silences,
+    Waiting,
+)
+from streaming.web.context import BadRequest, Context, NotFound
+from streaming.web.live.group_reader import monitor_now, monitor_then
+from streaming.web.pages.group_page import GroupFacts
+from streaming.web.queries import number, one_of, required, text
+from streaming.web.views.alerts import in_order
+from streaming.web.views.known import is_open
+from streaming.web.views.overview import (
+    LONGEST_SEARCH,
+    SORTS,
+    STATES,
+    OverviewRow,
+    RankedGroups,
+    Wanted,
+    cluster_lines,
+)
+
+HOURS = 1  # of history that a group is read with, as the page's shortest timeline
+
+
+class Parameter(NamedTuple):
+    """Of the query. ``words``: all that it may be; empty: any text."""
+
+    name: str
+    description: str
+    is_required: bool = False
+    words: tuple[str, ...] = ()
+
+
+class Operation(NamedTuple):
+    """A GET request, by its address under ``/api/v1``."""
+
+    path: str
+    summary: str
+    parameters: tuple[Parameter, ...]
+    answer: type[Struct]
+    ask: Callable[[QueryParams], Struct]
+
+
+CLUSTER = Parameter("cluster", "only of this cluster")
+GROUP = Parameter("group", "only of this consumer group")
+OF_CLUSTER = Parameter("cluster", "the cluster", is_required=True)
+OF_GROUP = Parameter("group", "the consumer group", is_required=True)
+AT = Parameter("at", "a moment of the past, as 2026-11-21T16:58:03Z, or 30m ago, as 30m; without it: now")
+FINDING = Parameter("finding", "only with this finding, as ORPHANED")
+
+
+class Api:
+    """Answers from what the pages know. Raises BadRequest, NotFound, Busy, and SourceError for damaged tables."""
+
+    def __init__(self, context: Context, facts: GroupFacts) -> None:
+        self._context = context
+        self._facts = facts
+        self.operations = (
+            Operation("/clusters", "Clusters, and until when each was seen", (), Clusters, self._clusters),
+            Operation("/groups", "Consumer groups, the worst first", _OF_GROUPS, Groups, self._groups),
+            Operation(
+                "/group", "A group: members, queues, alerts", (OF_CLUSTER, OF_GROUP, AT), ExplainedGroup, self._group
+            ),
+            Operation("/queues", "The queues of a group", (OF_CLUSTER, OF_GROUP, AT, FINDING), Queues, self._queues),
+            Operation("/alerts", "Open alerts, the worst first", (CLUSTER, GROUP, _STATE), Alerts, self._alerts),
+            Operation("/silences", "Silences, and what they silence now", (), Silences, self._silences),
+        )
+
+    def _clusters(self, query: QueryParams) -> Clusters:
+        known, now = self._context.watch.known, self._context.watch.now_ms()
+        found = []
+        for line in cluster_lines(known, now):
+            health = known.health.get(line.name)
+            status = None if health is None else str(health.fact.status)
+            found.append(
+                Cluster(name=line.name, groups=line.groups, seen_ts=line.seen_ts, is_blind=line.is_blind, status=status)
+            )
+        return Clusters(as_of_ts=now, clusters=tuple(found))
+
+    def _groups(self, query: QueryParams) -> Groups:
+        watch = self._context.watch
+        now = watch.now_ms()
+        wanted = Wanted(
+            search=text(query, "q", LONGEST_SEARCH).strip(),
+            cluster=text(query, "cluster"),
+            state=_known_word(query, "state", STATES),
+            finding=text(query, "finding", 40),
+            sort=_known_word(query, "sort", SORTS) or "worst",
+            page=number(query, "page", 1, 10**6, 1),
+        )
+        view = RankedGroups(watch.known, now).overview(wanted, now)
+        groups = tuple(map(_group_of, view.rows))
+        return Groups(as_of_ts=now, found=view.found, page=view.wanted.page, pages=view.pages, groups=groups)
+
+    def _group(self, query: QueryParams) -> ExplainedGroup:
+        """Raises NotFound where nothing is known of the group at that time."""
+        watch = self._context.watch
+        name, now = (required(query, "cluster", 255), required(query, "group", 255)), watch.now_ms()
+        at = _moment(text(query, "at", 40), now)
+        known = watch.known
+        try:
+            if at is None:
+                return snapshot_of(self._facts.now(name, known, HOURS), None, monitor_now(name[0], known))
+            return snapshot_of(self._facts.then(name, at), at, monitor_then(watch.tables, name[0], at))
+        except SourceError as error:
+            raise NotFound(str(error)) from error
+
+    def _queues(self, query: QueryParams) -> Queues:
+        group, finding = self._group(query), text(query, "finding", 40)
+        queues = tuple(one for one in group.queues if finding in ("", one.finding))
+        return Queues(as_of_ts=group.ts, cluster=group.cluster, group=group.group, queues=queues)
+
+    def _alerts(self, query: QueryParams) -> Alerts:
+        cluster, group = text(query, "cluster"), text(query, "group")
+        state = _known_word(query, "state", _OPEN_STATES)
+        wanted = [
+            one
+            for one in self._open_alerts()
+            if cluster in ("", one.cluster) and group in ("", one.group) and state in ("", one.fact.state)
+        ]
+        return Alerts(as_of_ts=self._context.watch.now_ms(), alerts=tuple(in_order(wanted)))
+
+    def _silences(self, query: QueryParams) -> Silences:
+        now, alerts = self._context.watch.now_ms(), self._open_alerts()
+        silences = self._context.silences.all()
+        known = tuple(_silence_of(one, alerts, now) for one in reversed(silences))
+        return Silences(as_of_ts=now, silences=known, failure=self._context.silences.failure)
+
+    def _open_alerts(self) -> list[OpenAlert]:
+        return [one for one in self._context.watch.known.alerts.values() if is_open(one)]
+
+
+_OPEN_STATES = (AlertState.PENDING.value, AlertState.FIRING.value)
+_STATE = Parameter("state", "only in this state", words=_OPEN_STATES)
+_OF_GROUPS = (
+    CLUSTER,
+    Parameter("q", "only names that hold this text; a name is cluster/group"),
+    Parameter("state", "only in this state", words=STATES),
+    FINDING,
+    Parameter("sort", "the order; without it, the worst first", words=SORTS),
+    Parameter("page", "which page, from 1"),
+)
+
+
+def _known_word(query: QueryParams, name: str, known: tuple[str, ...]) -> str:
+    """Raises BadRequest for a word that is none of the known: to ignore it would answer another question."""
+    given = query.get(name, "")
+    if given and not one_of(query, name, known):
+        raise BadRequest(f"{name}: one of {', '.join(known)}")
+    return given
+
+
+def _moment(given: str, now: int) -> int | None:
+    if not given:
+        return None
+    try:
+        return parse_moment(given, datetime.fromtimestamp(now / 1000, timezone.utc), timezone.utc).ts
+    except SourceError as error:
+        raise BadRequest(f"at: {error}") from None
+
+
+def _group_of(row: OverviewRow) -> Group:
+    group, lag = row.known, row.lag
+    waiting = None
+    if lag is not None:
+        waiting = Waiting(messages=lag.messages, read_ts=lag.read_ts, oldest_ts=lag.oldest_ts, is_old=row.lag_is_old)
+    return Group(
+        cluster=group.cluster,
+        group=group.group,
+        state=row.state,
+        severity=row.severity,
+        since_ts=row.since_ts,
+        since_is_lower_bound=row.longer,
+        alerts=tuple(alert.fact.fingerprint for alert in row.alerts),
+        waiting=waiting,
+        status_ts=group.ts,
+        status=group.status,
+    )
+
+
+def _silence_of(silence: Silence, alerts: list[OpenAlert], now: int) -> KnownSilence:
+    is_on = silence.is_on(now)
+    silenced = tuple(one.fact.fingerprint for one in alerts if is_on and silence.matches(one))
+    return KnownSilence(silence=silence, is_on=is_on, alerts=silenced)
