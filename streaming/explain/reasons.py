@@ -30,9 +30,6 @@ WHY: dict[str, str] = {
     AlertReason.FORGOTTEN: "an operator had the group forgotten",
     AlertReason.EXCLUDED: "it is not evenkeel's to judge any more, which does not say that it is right",
     AlertReason.WAITS_FOR_DEPLOY: "it has held long enough, but members are being replaced: a deploy is waited for",
-    AlertReason.WAITS_FOR_PROOF: (
-        "a client id is listed twice: a dead connection goes by itself, a second instance does not"
-    ),
 }
 UNALERTED = {
     Kind.UNKNOWN: "evidence is missing, and what is not known never alarms",

@@ -367,7 +367,7 @@ def test_timers_of_alerts_come_from_the_settings() -> None:
 def test_every_reason_is_told_by_some_test_of_this_folder() -> None:
     """A reason that nobody can bring about is dead code: this list is what the tests of this folder assert."""
     assert {reason.value for reason in AlertReason} == {
-        "found", "waits_for_deploy", "waits_for_proof", "held_long_enough",
+        "found", "waits_for_deploy", "held_long_enough",
         "queues_changed", "cause_changed", "severity_changed", "waiting_changed", "evidence_lost",
         "evidence_back", "comes_and_goes", "lists_differ", "came_back", "right_again",
         "cleared_before_firing", "gone", "forgotten", "excluded",

@@ -83,7 +83,7 @@ def reason_of(transition: Transition) -> list[str]:
 def test_transitions_are_those_of_the_code() -> None:
     """Every phase and signal that has a transition, and no other."""
     of_signals = {
-        Signal.HELD_BACK: ["waits_for_deploy", "waits_for_proof"],
+        Signal.HELD_BACK: ["waits_for_deploy"],
         Signal.KEPT_OPEN: ["comes_and_goes", "lists_differ"],
         Signal.OVER: ["gone", "excluded", "forgotten"],
     }

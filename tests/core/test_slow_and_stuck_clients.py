@@ -276,7 +276,7 @@ def test_a_dead_connection_that_goes_calls_nobody() -> None:
     fleet = twice()
     ghost = fleet.ghost("x")
     fleet.run(130)
-    assert ("pending", "waits_for_proof") in {(state, why) for _, state, why in fleet.alerts("STALLED")}
+    assert fleet.finding("b0").cause == "STALE_CONNECTION"
     fleet.drop(ghost)
     fleet.run(100)
     assert fleet.fired() == set()

@@ -14,7 +14,7 @@ from schemas.observed import Observed, observed, with_part
 from streaming.core.alerts.candidates import AlertCandidate, candidates_of_group, candidates_of_queues
 from streaming.core.alerts.details import changes_of, clients_of, queues_of
 from streaming.core.alerts.flapping import comes_and_goes, note_end, times_before
-from streaming.core.alerts.phases import STATES, AlertReason, Phase, Signal, after
+from streaming.core.alerts.phases import PENDING_PHASES, STATES, AlertReason, Phase, Signal, after
 from streaming.core.alerts.signals import Judged, Said, is_undecided, with_candidate, without_candidate
 from streaming.core.alerts.waiting import has_news, note_told, waiting_of
 from streaming.core.causes.explanation import Explanation
@@ -118,13 +118,13 @@ def _adopt(alert: Alert, candidate: AlertCandidate, queues: list[int], at: Judge
 def _takes_cause(alert: Alert, cause: str | None, queues: Iterable[int], at: Judged) -> bool:
     """Whether the cause that is found now is to be that of the alert. ``queues``: those that it was found with.
 
-    Once an alert fires or is held back, another cause must have been found in each round for longer than a rebalance
-    takes, with all of the alert's queues; unless it is proven by itself. What ends a fault looks like another fault for
-    a moment: a stuck client has left the list, a dead connection only one of two lists.
+    Once an alert fires, another cause must have been found in each round for longer than a rebalance takes, with all of
+    the alert's queues; unless it is proven by itself. What ends a fault looks like another fault for a moment: a stuck
+    client has left the list, and some of its queues have been taken over already.
     """
     now = at.evidence.now
     is_proven = cause is not None and CAUSES[Cause(cause)].is_independent
-    if alert.phase == Phase.PENDING or cause == alert.cause or is_proven:
+    if alert.phase in PENDING_PHASES or cause == alert.cause or is_proven:
         _drop_next_cause(alert)
         return True
     is_another = not alert.next_cause_since_ts or alert.next_cause != cause

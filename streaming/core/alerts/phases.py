@@ -40,7 +40,6 @@ class AlertReason(Word):
 
     FOUND = "found"
     WAITS_FOR_DEPLOY = "waits_for_deploy"
-    WAITS_FOR_PROOF = "waits_for_proof"
     HELD_LONG_ENOUGH = "held_long_enough"
     QUEUES_CHANGED = "queues_changed"
     CAUSE_CHANGED = "cause_changed"

@@ -18,8 +18,6 @@ from streaming.core.intake.consume_offsets import is_seen_lately, is_seen_to_be_
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert, left_the_route
 
-UNTIL_PROVEN = BY_OFFSETS | {Kind.MISPLACED}
-
 
 class Judged(NamedTuple):
     """What was found at this marker. ``divided``: topics whose brokers list different members."""
@@ -67,9 +65,8 @@ def _has_come_again(group: Group, alert: Alert) -> bool:
 def _what_holds_back(group: Group, alert: Alert, candidate: AlertCandidate) -> AlertReason | None:
     """A deploy is waited for, but not for longer than one may take since members were first found to differ."""
     differ_ms = group.state.now - _differ_since(group, alert, candidate)
-    if candidate.waits_for_deploy and differ_ms < group.timing.deploy_wait_ms:
-        return AlertReason.WAITS_FOR_DEPLOY
-    return AlertReason.WAITS_FOR_PROOF if _may_be_over_by_itself(group, alert) else None
+    is_waited_for = candidate.waits_for_deploy and differ_ms < group.timing.deploy_wait_ms
+    return AlertReason.WAITS_FOR_DEPLOY if is_waited_for else None
 
 
 def _differ_since(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
@@ -80,12 +77,6 @@ def _differ_since(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
     of_the_same = [other for other in group.state.alerts if comes_of_members_that_differ(other.cause)]
     waited = [o for o in of_the_same if o.phase in PENDING_PHASES or o.fired_ts > alert.active_ts]
     return min(alert.active_ts, candidate.since_ts, *(other.active_ts for other in waited))
-
-
-def _may_be_over_by_itself(group: Group, alert: Alert) -> bool:
-    """An id is listed twice. A dead connection goes by itself; what does not is a second instance, and then proven."""
-    is_unproven = alert.cause == Cause.STALE_CONNECTION and alert.kind in UNTIL_PROVEN
-    return is_unproven and group.state.now - alert.active_ts < group.timing.second_address_proof_ms
 
 
 def without_candidate(group: Group, alert: Alert, at: Judged) -> Said:

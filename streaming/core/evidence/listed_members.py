@@ -64,6 +64,11 @@ class ListedMembers:
         """Members that a broker lists more than once."""
         return frozenset(index for index, member in self.members.items() if member.entries > 1)
 
+    @cached_property
+    def have_dead_connections(self) -> bool:
+        """Whether an id is listed twice most likely because of a connection that has died."""
+        return any(member.has_dead_connection for member in self.members.values())
+
     def may_own_unsaid(self, joined_before: int) -> bool:
         """Whether a queue that nobody reports may be a member's all the same: one that has not said what it owns.
 

@@ -2,6 +2,7 @@
 
 from streaming.core.evidence.exclusions import tells_when_it_owns_nothing, why_excluded
 from streaming.core.evidence.second_instance import (
+    may_be_dead,
     two_addresses_stay,
     two_connections_alive,
     two_instances_answer,
@@ -17,7 +18,7 @@ class MemberEvidence:
 
     ``listed_since_ts``: the round before it was listed. What was reported earlier is of a process that has left since.
     ``exclusion``: why evenkeel does not judge it. ``is_non_reporting``: it does not say which queues it owns, or it is
-    excluded.
+    excluded. ``has_dead_connection``: it is listed twice, a second instance is not proven, and need not be yet.
     """
 
     __slots__ = (
@@ -25,6 +26,7 @@ class MemberEvidence:
         "client",
         "entries",
         "exclusion",
+        "has_dead_connection",
         "heartbeat",
         "index",
         "is_non_reporting",
@@ -47,6 +49,8 @@ class MemberEvidence:
         are_two = both_answer or two_connections_alive(client) or two_addresses_stay(group, client)
         counts_twice = self.entries > 1 and are_two
         self.second_instance_proven = counts_twice or (self.entries > 1 and two_instances_at_once(group, fresh))
+        is_unproven = self.entries > 1 and not self.second_instance_proven
+        self.has_dead_connection = is_unproven and may_be_dead(group, client)
         only_one_is_heard = counts_twice and not both_answer
         self.reports: list[Report] = fresh[: 1 if only_one_is_heard else self.entries]
         lacking = len(self.reports) < self.entries and not (counts_twice and self.reports)

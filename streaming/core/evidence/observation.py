@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from schemas.facts import Cause, Kind
+from schemas.facts import Kind
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.queue_evidence import QueueEvidence
 from streaming.core.evidence.stalls import InHand, held_by_reports, is_overdue
@@ -115,7 +115,8 @@ def _note_who_is_to_consume(q: QueueEvidence, queue: Queue) -> None:
     """The clocks start again when the group begins to be able to read a queue.
 
     Also when a queue that people were called for gets an owner, or another one. What is told sooner also waits for an
-    owner that has just taken the queue over, or does not know it yet because name servers differ.
+    owner that has just taken the queue over, or does not know it yet because name servers differ. A queue that is left
+    to a dead connection has no owner until brokers drop that; one that is left to a second instance never gets one.
     """
     is_taken_over = _is_taken_over(q, queue)
     gets_an_owner = is_taken_over or bool(q.newest and not queue.owners)
@@ -123,6 +124,8 @@ def _note_who_is_to_consume(q: QueueEvidence, queue: Queue) -> None:
         restart_clocks(queue, q.topic.now)
     if is_taken_over or (q.topic.is_converging and q.found not in BY_OFFSETS):
         queue.owner_since_ts = q.topic.now
+    if q.topic.is_left_to_a_second_entry(q.index):
+        queue.owner_since_ts = q.topic.now if q.topic.listed.have_dead_connections else 0
 
 
 def _is_told(q: QueueEvidence) -> bool:
@@ -138,13 +141,7 @@ def _is_back_in_the_route(q: QueueEvidence, queue: Queue) -> bool:
 
 
 def _is_taken_over(q: QueueEvidence, queue: Queue) -> bool:
-    """Whether a new owner takes it over that did not cause the stall: from none, a dead connection, another client."""
-    if (
-        q.found is Kind.STALLED
-        and queue.cause == Cause.STALE_CONNECTION
-        and not q.topic.is_share_of_an_id_twice(q.index)
-    ):
-        return True
+    """Whether a new owner takes it over that did not cause the stall: from none, or from another client."""
     if q.found is Kind.ORPHANED:
         return bool(q.newest or q.topic.now < q.topic.ready_ts)
     before = {*queue.owners, *queue.last_stable_owners}

@@ -10,6 +10,11 @@ def _doubled_since(group: Group, client: Client) -> int:
     return max((broker.changed_ts for broker, entries in brokers if entries > 1), default=0)
 
 
+def may_be_dead(group: Group, client: Client) -> bool:
+    """Whether its second connection has been listed for no longer than brokers keep a dead one."""
+    return group.state.now - _doubled_since(group, client) < group.timing.second_address_proof_ms
+
+
 def two_instances_answer(group: Group, client: Client, reports: list[Report]) -> bool:
     """Two start times under one client id, both reported lately: two instances."""
     not_before = max(group.state.now - group.timing.report_max_age_ms, _doubled_since(group, client))

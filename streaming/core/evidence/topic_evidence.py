@@ -290,11 +290,17 @@ class TopicEvidence:
         names = (name,) if name else ()
         return Reason(kind, ReasonDetails(broker_names=names, changed_ts=ts, counts_from_ts=self.ready_ts))
 
-    def is_share_of_an_id_twice(self, queue: int) -> bool:
-        """Whether the strategy gives the queue to an id that is listed twice, or, because of that id, to no member."""
-        expected = None if self.expected is None else self.expected.get(queue)
-        twice = self.listed.listed_twice
-        return bool(twice) and (not expected or not twice.isdisjoint(expected))
+    def is_left_to_a_second_entry(self, queue: int) -> bool:
+        """Whether members leave the queue to the second entry of an id that is listed twice: no client takes it.
+
+        While other brokers list the id once, no client may take what these lists give to different members. Where it is
+        not known what members share out, it may be any queue that nobody has reported to own since the last change.
+        """
+        if not self.listed.listed_twice:
+            return False
+        if self.shares_by_list is None:
+            return not self.owners(queue, self.change_ts + 1)
+        return queue in self.of_second_entries or (self.views_differ and queue in self.moved_by_second_entries)
 
     @cached_property
     def waits_for_a_second_instance(self) -> bool:

@@ -252,5 +252,4 @@ STEPS: dict[str, str] = {
     "forgotten": "操作者让 evenkeel 忘记了此组",
     "excluded": "evenkeel 不再判定它，这不表示它正常",
     "waits_for_deploy": "已持续足够久，但成员正在更换：等待发布结束",
-    "waits_for_proof": "客户端 ID 被列出两次：断掉的连接会自行消失，第二个实例不会",
 }
