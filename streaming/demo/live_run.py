@@ -16,7 +16,6 @@ from deltalake import DeltaTable
 from msgspec import Struct, field
 
 from schemas.facts import AlertFact, GroupFact
-from schemas.history_tables import ALERTS
 from schemas.tables import FACTS
 from streaming.config import Config, Job, Source, Spark, Tables
 from streaming.demo.fleet import GROUPS, simulated_schedule
@@ -25,6 +24,7 @@ from streaming.demo.publisher import Publisher
 from streaming.demo.scenarios import Scenario
 from streaming.demo.schedule import CLUSTER, ScheduledRecord, schedule
 from streaming.demo.terminal import Terminal
+from streaming.projections.projector import run_projections
 from streaming.replay.spark_engine import SHORT_LIVED
 from streaming.simulation.load.group_template import GroupTemplate
 from streaming.spark.service import serve
@@ -68,7 +68,6 @@ class DemoRun:
         self._stderr = StderrToFile(self.folder / "spark.log")
         self._failure: BaseException | None = None
         self._facts = FactsReader(self.tables / FACTS.name, [AlertFact, GroupFact])
-        self._alerts_read = 0
 
     def run(self) -> None:
         """Until the time is over or a signal comes. Raises MonitorError where the job fails."""
@@ -84,6 +83,9 @@ class DemoRun:
         if self._failure is not None:
             raise self._failure
         self._print_new_facts()
+        if self.output is not None:
+            with self.terminal.step("Bringing the tables up to date"):
+                run_projections(str(self.tables))
 
     def _config(self) -> Config:
         return Config(
@@ -166,19 +168,15 @@ class DemoRun:
     def _print_new_facts(self) -> None:
         """Facts that were committed since the last call."""
         facts = self._facts.new()
-        self._alerts_read += sum(isinstance(fact.payload, AlertFact) for fact in facts)
         if self.output is not None:
             for line in self.output.lines_for(facts):
                 self.terminal.say_wrapped(*line)
 
     def _finish(self) -> None:
-        """The facts of everything played, and the tables made from them; one who presses Ctrl-C does not wait."""
+        """The facts of everything played; one who presses Ctrl-C does not wait."""
         if not self._stop.is_set():
             with self.terminal.step("Waiting for the job to catch up"):
                 self._wait_until(self._is_all_read)
-        if not self._stop.is_set():
-            with self.terminal.step("Bringing the tables up to date"):
-                self._wait_until(self._are_tables_up_to_date)
         self.terminal.say("Stopping ...", "dim")
 
     def _wait_until(self, is_done: Callable[[], bool]) -> None:
@@ -193,10 +191,6 @@ class DemoRun:
         """Whether the newest commit says that the job has read every record; a health fact brings one in time."""
         self._print_new_facts()
         return records_read(self.tables / FACTS.name) >= self.records
-
-    def _are_tables_up_to_date(self) -> bool:
-        path = str(self.tables / ALERTS.name)
-        return DeltaTable.is_deltatable(path) and DeltaTable(path).count() >= self._alerts_read
 
 
 class _Note(Struct):

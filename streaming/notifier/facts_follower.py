@@ -8,7 +8,6 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from schemas.ddl import payload_column
@@ -91,10 +90,7 @@ class FactsFollower:
         return self.version is not None and self._log.has(self.version + 1)
 
     def _rows(self, file: str) -> Iterator[Fact]:
-        rows = pq.read_table(
-            file, columns=self._columns, filters=self._wanted, filesystem=self._log.files, partitioning=None
-        )
-        return facts_of(rows)
+        return facts_of(self._log.rows(file, self._columns, self._wanted))
 
     def _snapshot(self, table: DeltaTable) -> Iterator[Fact]:
         """Skips files that cannot contain wanted facts."""

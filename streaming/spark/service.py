@@ -56,7 +56,8 @@ def written_by(config: Config) -> dict[str, str]:
 def _detect(
     spark: SparkSession, config: Config, stop: Event, started: Callable[[], None], counts: JobCounts | None
 ) -> None:
-    beside = [Thread(target=work, name=work.__name__, daemon=True) for work in _beside(spark, config, stop)]
+    ended = Event()
+    beside = [Thread(target=work, name=work.__name__, daemon=True) for work in _beside(spark, config, stop, ended)]
 
     def begin() -> None:
         for thread in beside:
@@ -69,15 +70,18 @@ def _detect(
             job.run(spark, job.plan_of(config), stop, begin, counts)
     finally:
         stop.set()
+        ended.set()
         for thread in beside:
             if thread.is_alive():
                 thread.join(15)
 
 
-def _beside(spark: SparkSession, config: Config, stop: Event) -> list[Callable[[], None]]:
+def _beside(spark: SparkSession, config: Config, stop: Event, ended: Event) -> list[Callable[[], None]]:
+    """``ended``: detection has written its last facts, which the tables are to get before their process ends."""
+
     def projections() -> None:
         with _ignored(stop):
-            keep_running(projection_settings(config), stop)
+            keep_running(projection_settings(config), ended)
 
     def maintenance() -> None:
         keep = MaintainOptions(keep_days=config.tables.retention_days.model_dump())

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from pyarrow.fs import FileSystem, FileType
@@ -65,6 +66,10 @@ class FactsLog:
         if actions is None or any(_is_change(action.get("remove")) for action in actions):
             return None if actions is None else []
         return [unquote(action["add"]["path"]) for action in actions if _is_change(action.get("add"))]
+
+    def rows(self, file: str, columns: Sequence[str], wanted: pc.Expression) -> pa.Table:
+        """The rows of a file that are wanted."""
+        return pq.read_table(file, columns=list(columns), filters=wanted, filesystem=self.files, partitioning=None)
 
     def batches(self, file: str, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
         """At most ``rows`` rows each; columns that an older file lacks are left out."""

@@ -14,6 +14,9 @@ import psutil
 import pytest
 import requests
 
+from streaming.projections.progress import read_progress
+from streaming.tables.facts_log import FactsLog
+
 MARK = "EVENKEEL_TEST_MARK"
 GONE_WITHIN_S = 30
 SHOWN_WITHIN_S = 60
@@ -74,6 +77,10 @@ def test_it_tells_of_healthy_groups_and_of_alerts_with_their_cause_and_ends(tmp_
     assert re.search(r"^shipping .* healthy +- *$", said, re.MULTILINE), "the simulated fleet"
     assert re.search(r"\(done\) +billing: ", said)
     assert "Traceback" not in said
+    progress = read_progress(str(tmp_path / "kept" / "tables"))
+    assert progress is not None
+    assert progress.pending is None
+    assert progress.done.version > FactsLog(str(tmp_path / "kept" / "tables" / "facts")).newest().version
     (query,) = re.findall(r"^(\S+ - <<'EOF'\nimport duckdb\n.*?^EOF)$", said, re.MULTILINE | re.DOTALL)
     answer = subprocess.run(["bash", "-c", query], capture_output=True, text=True, check=True).stdout
     assert "SAME_CLIENT_ID" in answer

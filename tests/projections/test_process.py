@@ -113,6 +113,20 @@ def test_one_that_cannot_be_started_ends_nobody(
     keeper.join(PATIENCE_S)
 
 
+def test_its_last_facts_are_in_the_tables_when_it_has_ended(tmp_path: Path) -> None:
+    stop = Event()
+    settings = ProjectionSettings(tables=str(tmp_path), seconds=3600)
+    keeper = Thread(target=keep_running, args=(settings, stop))
+    commit(tmp_path / "facts", three_days()[0])
+    keeper.start()
+    wait_until(lambda: is_read(tmp_path, 0))
+    time.sleep(0.5)  # from here on it would look again in an hour
+    commit(tmp_path / "facts", three_days()[1])
+    stop.set()
+    keeper.join(PATIENCE_S)
+    assert is_read(tmp_path, 1)
+
+
 PARENT = """
 import sys
 from threading import Event

@@ -1,14 +1,18 @@
-"""One group out of the tables: as it is now from the tables of what holds, at an earlier time from the facts."""
+"""One group: as it is now from the tables of what holds and the facts after them, at an earlier time from the facts."""
 
 from collections.abc import Iterable, Sequence
 
 from schemas.facts import Fact, MembershipFact, RebalanceFact
 from schemas.history_tables import MEMBERSHIP_CHANGES, NOTIFICATIONS, REBALANCES
+from schemas.tables import FACTS
 from streaming.errors import SourceError
 from streaming.explain.expired_facts import SOURCES, Source, read_expired
 from streaming.explain.read_facts import read_group, read_monitor
 from streaming.explain.snapshot import MonitorStatus
+from streaming.projections.progress import read_progress
+from streaming.tables.facts_log import FactsLog
 from streaming.tables.query import Selection, damage_said, is_of_day_from, millis, text
+from streaming.web.live.new_facts import facts_after
 from streaming.web.views.known import GroupName, Known, is_open
 from streaming.web.views.notification import Notification
 
@@ -24,10 +28,18 @@ MOST_NOTIFICATIONS = 50
 
 
 def read_now(tables: str, name: GroupName, known: Known, now: int, hours: int) -> list[Fact]:
-    """The group's newest facts and those of the last hours, at least one. Raises SourceError where there is none."""
+    """The group's newest facts and those of the last hours, at least one. Raises SourceError where there is none.
+
+    The tables get a batch one after the other, and may keep half of it when their process ends. So all that is newer
+    than the last whole batch is read from the facts, after the tables: together they are as of one commit.
+    """
     since = min([now - hours * 3_600_000, *_beginnings(name, known)])
+    progress = read_progress(tables)
     facts = read_expired(tables, name[1], name[0], None, since, (*SOURCES, *HISTORY))
-    facts = _with_newest_status(facts, name, known)
+    newer = facts_after(tables, progress, name)
+    if newer is None and FactsLog(f"{tables}/{FACTS.name}").exists():
+        return read_group(tables, name[1], name[0], None)
+    facts = _together(facts, newer or [])
     if not facts:
         raise SourceError(f"no group {name[1]} of cluster {name[0]} is known")
     return facts
@@ -71,14 +83,7 @@ def _beginnings(name: GroupName, known: Known) -> Iterable[int]:
             yield alert.fact.active_ts
 
 
-def _with_newest_status(facts: list[Fact], name: GroupName, known: Known) -> list[Fact]:
-    """Adds what the facts have told and the tables do not have yet: the status and alerts."""
-    group = known.groups.get(name)
-    newer = [] if group is None else [Fact(group.seq, *name, None, group.ts, group.status)]
-    newer += [
-        Fact(one.seq, *name, one.topic, one.ts, one.fact)
-        for one in known.alerts.values()
-        if (one.cluster, one.group) == name and is_open(one)
-    ]
-    have = {fact.seq for fact in facts}
-    return sorted([*facts, *(fact for fact in newer if fact.seq not in have)], key=lambda fact: fact.seq)
+def _together(facts: list[Fact], newer: list[Fact]) -> list[Fact]:
+    """In their order. The tables may have some of the newer ones already."""
+    have = {(fact.seq, fact.ts) for fact in facts}
+    return sorted([*facts, *(one for one in newer if (one.seq, one.ts) not in have)], key=lambda fact: fact.seq)

@@ -11,7 +11,7 @@ from streaming.tables.replayed_mark import replayed_by
 from streaming.wall_clock import now_ms
 from streaming.web.live.changes import Changes
 from streaming.web.live.first_read import first_facts
-from streaming.web.views.known import GroupName, Known
+from streaming.web.views.known import Known
 
 log = logging.getLogger(__name__)
 
@@ -23,9 +23,6 @@ BESIDES = (RebalanceFact,)
 class Watch:
     """``known`` is replaced as a whole, so a request that has it sees one moment. ``changes`` says what is new.
     ``read_ts``: when reading last succeeded, by this machine's clock; None: never.
-
-    The tables that people read are some seconds behind the facts, so a group is told as changed twice: when its facts
-    are there, and when its tables have them.
     """
 
     def __init__(self, tables: str) -> None:
@@ -37,7 +34,6 @@ class Watch:
         self.is_past = replayed_by(tables) is not None
         self._known = Known()
         self._follower: FactsFollower | None = None
-        self._to_be_projected: dict[GroupName, int] = {}
         self._lock = Lock()
 
     def now_ms(self) -> int:
@@ -70,7 +66,6 @@ class Watch:
                 self._begin()
             assert self._follower is not None
             changed = self._known.take(self._follower.read())
-            changed |= self._projected(changed)
             if changed or self.known.version != self._known.version:
                 self._known.forget_resolved(self.now_ms())
                 self.known = self._known.copy()
@@ -88,17 +83,3 @@ class Watch:
         else:
             done = progress.done
             self._follower = FactsFollower(path, done.table, done.version - 1, BESIDES)
-
-    def _projected(self, changed: set[GroupName]) -> set[GroupName]:
-        """Groups whose tables have by now what the facts told before."""
-        version = self._follower.version if self._follower is not None else None
-        if version is not None:
-            self._to_be_projected |= dict.fromkeys(changed, version)
-        if not self._to_be_projected:
-            return set()
-        progress = read_progress(self.tables)
-        upto = progress.done.version if progress is not None else -1
-        done = {name for name, version in self._to_be_projected.items() if upto > version}
-        for name in done:
-            del self._to_be_projected[name]
-        return done

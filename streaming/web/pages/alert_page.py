@@ -20,6 +20,7 @@ from streaming.web.queries import required, text
 from streaming.web.rendering import address
 from streaming.web.views.alerts import AlertView, alert_view, in_order
 from streaming.web.views.group import newest_alerts
+from streaming.web.views.known import Known
 from streaming.web.views.notification import Notification
 from streaming.web.words import Words
 
@@ -65,7 +66,7 @@ class AlertPage:
         seen_ts = known.seen_ts(alert.cluster)
         values = {
             "alert": view,
-            "others": self._others(alert, words, now),
+            "others": self._others(alert, known.with_facts(facts), words, now),
             "steps": steps(facts, fingerprint),
             "unseen_since_ts": seen_ts if is_unseen(seen_ts, now) else None,
             "told": self._told(alert),
@@ -80,9 +81,9 @@ class AlertPage:
         changes = address("/changes", cluster=name[0], group=name[1])
         return Answer("alert.html", values, "", (changes, live), cluster=name[0])
 
-    def _others(self, alert: OpenAlert, words: Words, now: int) -> list[AlertView]:
+    def _others(self, alert: OpenAlert, known: Known, words: Words, now: int) -> list[AlertView]:
         """What else fires in the group, or may soon: what helps against this one may do harm to them."""
-        everything = self._context.watch.known.open_alerts((alert.cluster, alert.group))
+        everything = known.open_alerts((alert.cluster, alert.group))
         others = [one for one in everything if one.fact.fingerprint != alert.fact.fingerprint]
         site = self._context.site(words)
         return [alert_view(one, words.of_pages, now, site) for one in in_order(others)[:MOST_OTHERS]]

@@ -88,7 +88,7 @@ class GroupPage:
                 facts, monitor = self._facts.then(name, at), monitor_then(watch.tables, name[0], at)
         except SourceError as error:
             raise NotFound(str(error)) from error
-        group = known.groups.get(name) if at is None else None
+        group = known.with_facts(facts).groups.get(name) if at is None else None
         view = group_view(facts, monitor, group, asked, words.of_pages, self._context.site(words))
         values = {"view": view, "asked": asked, "now": asked.now, "minutes_known": MINUTES}
         changes = address("/changes", cluster=name[0], group=name[1])

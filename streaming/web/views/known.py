@@ -71,6 +71,12 @@ class Known(Struct):
         """As it is now: what is taken later does not show in it."""
         return Known(dict(self.groups), dict(self.alerts), dict(self.health), dict(self.rebalances), self.version)
 
+    def with_facts(self, facts: Iterable[Fact]) -> "Known":
+        """As if these were taken, too: a page that has read newer facts shows one moment in all its parts."""
+        newer = self.copy()
+        newer.take(facts)
+        return newer
+
     def forget_resolved(self, now: int) -> None:
         """Drop alerts that ended long ago."""
         self.alerts = {

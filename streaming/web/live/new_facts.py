@@ -1,0 +1,47 @@
+"""Facts of a group that the tables do not have yet, out of the commits of the facts."""
+
+import pyarrow.compute as pc
+from deltalake.exceptions import DeltaError
+
+from schemas.ddl import payload_column
+from schemas.facts import (
+    AlertFact,
+    Fact,
+    GroupFact,
+    MemberFact,
+    MembershipFact,
+    Payload,
+    QueueFact,
+    RebalanceFact,
+)  # fmt: skip
+from schemas.tables import FACTS
+from streaming.projections.progress import Progress
+from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
+from streaming.tables.facts_log import FactsLog
+from streaming.web.views.known import GroupName
+
+KINDS: tuple[type[Payload], ...] = (AlertFact, GroupFact, MemberFact, MembershipFact, QueueFact, RebalanceFact)
+MOST_COMMITS = 200  # of more than these, the table is quicker to read than the files of each
+_COLUMNS = (*KEY_COLUMNS, *map(payload_column, KINDS))
+
+
+def facts_after(tables: str, progress: Progress | None, name: GroupName) -> list[Fact] | None:
+    """What was committed after ``progress``. None where the commits cannot say it, or are too many."""
+    if progress is None or progress.done.initial:
+        return None
+    log = FactsLog(f"{tables}/{FACTS.name}")
+    wanted = pc.field("fact").isin([kind.fact for kind in KINDS])
+    wanted &= (pc.field("cluster") == name[0]) & (pc.field("group") == name[1])
+    found: list[Fact] = []
+    try:
+        if log.newest().id != progress.done.table:
+            return None
+        for version in range(progress.done.version, progress.done.version + MOST_COMMITS):
+            files = log.new_files(version)
+            if files is None:
+                return found if log.newest().version < version else None
+            for file in files:
+                found += facts_of(log.rows(file, _COLUMNS, wanted))
+    except (DeltaError, OSError):
+        return None  # compacted and deleted meanwhile
+    return None
