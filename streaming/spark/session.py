@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext, SparkFiles
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -31,8 +31,9 @@ import schemas
 import streaming
 from streaming.config.config_errors import holds_secret_property, is_secret, without_userinfo
 from streaming.config.storages import spark_defaults
-from streaming.errors import SetupError
+from streaming.errors import AwayError, SetupError
 from streaming.jvm.java import java_home
+from streaming.spark.failure import root_of
 from streaming.spark.packages import spark_jars
 
 log = logging.getLogger(__name__)
@@ -134,7 +135,7 @@ def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None
         for key in ("spark.driver.host", "spark.driver.bindAddress"):
             conf.setIfMissing(key, "127.0.0.1")  # nobody else needs to reach us
     _add_jars(conf)
-    spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    spark = _session_by(conf)
     if not conf.contains("spark.sql.shuffle.partitions"):
         partitions = spark.sparkContext.defaultParallelism if _is_local(conf) else PARTITIONS_ON_A_CLUSTER
         spark.conf.set("spark.sql.shuffle.partitions", partitions)
@@ -155,6 +156,17 @@ def scheduler_pool(spark: SparkSession, pool: str) -> Iterator[None]:
     finally:
         with suppress(Py4JError, OSError):  # Java may be gone, and that is not what went wrong
             context.setLocalProperty("spark.scheduler.pool", before)  # type: ignore[arg-type]  # None removes it
+
+
+def _session_by(conf: SparkConf) -> SparkSession:
+    """Raises AwayError where a master of Spark's own does not answer: Spark gives up after a minute."""
+    try:
+        return SparkSession.builder.config(conf=conf).getOrCreate()
+    except Py4JJavaError as error:
+        master = conf.get("spark.master") or ""
+        if not master.startswith("spark://"):
+            raise
+        raise AwayError(f"{master} (spark.master) gives no session: {root_of(error.java_exception)}") from error
 
 
 def _is_local(conf: SparkConf) -> bool:
