@@ -1,24 +1,31 @@
 """An HTTP server over a socket that was opened before, until its process says so."""
 
+import asyncio
 import errno
 import logging
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from threading import Event, Thread
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from streaming.errors import AwayError, MonitorError, SetupError
+from streaming.repeated_lines import OnceAMinute
 
 ENDING_S = 3
 KEEP_ALIVE_S = 30
 WAITING_CONNECTIONS = 128
-PATIENCE_S = 30.0  # with a connection that asks nothing, or sends half a request
+PATIENCE_S = 30.0  # with a client that asks nothing, or sends half a request
+UNREAD_PATIENCE_S = 120.0  # with one that reads nothing of its answer: kernels take it in large pieces
+LOOK_EVERY_S = 5.0
 AGAIN_AFTER_S = 30.0
+REQUESTS_LOG = logging.getLogger("uvicorn.error")  # what uvicorn says of each request that is none
+_once_a_minute = OnceAMinute()
 log = logging.getLogger(__name__)
 
 
@@ -67,12 +74,13 @@ def host_name(header: str) -> str:
     return header[1:].partition("]")[0] if header.startswith("[") else header.partition(":")[0].lower()
 
 
-def serve_until(stop: Event, app: ASGIApp, listening: socket.socket, **options: Any) -> None:
+def serve_until(stop: Event, app: ASGIApp, listening: socket.socket, most_connections: int, **options: Any) -> None:
     """``options``: of uvicorn, beside those that hold for all servers of evenkeel."""
+    REQUESTS_LOG.addFilter(_once_a_minute)
     server = _Server(
         uvicorn.Config(
             app,
-            http=_Protocol,
+            http=cast("type[asyncio.Protocol]", partial(_Protocol, most_connections=most_connections)),
             log_config=None,
             log_level="warning",
             access_log=False,
@@ -90,22 +98,65 @@ def serve_until(stop: Event, app: ASGIApp, listening: socket.socket, **options: 
 
 
 class _Protocol(H11Protocol):
-    """Closes connections that hold a place and ask nothing: uvicorn itself waits for ever for a request's end."""
+    """A connection. uvicorn itself waits for ever for a request's end, and for a client that reads no answer.
+
+    Where there are too many, the one that has waited longest for its client gives way. So who holds connections open
+    keeps nobody else out.
+    """
+
+    def __init__(self, *arguments: Any, most_connections: int, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._most = most_connections
+        self._since = self.loop.time()
+        self._seen: object = None
+        self._unread = 0
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._seen: object = None
-        self.loop.call_later(PATIENCE_S, self._close_if_idle)
+        if len(self.connections) > self._most:
+            self._make_room()
+        self.loop.call_later(LOOK_EVERY_S, self._look)
 
-    def _close_if_idle(self) -> None:
-        """Idle: no request has begun since the last look, and none is being answered."""
+    def handle_events(self) -> None:
+        super().handle_events()
+        if self.cycle is not self._seen:
+            self._seen, self._since = self.cycle, self.loop.time()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._since = self.loop.time()
+
+    def on_response_complete(self) -> None:
+        self._since = self.loop.time()
+        super().on_response_complete()
+
+    @property
+    def waits_since(self) -> float | None:
+        """Since when it waits for its client; None while it is being answered. Single bytes prolong nothing."""
+        is_answering = self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body
+        return None if is_answering and not self.flow.write_paused else self._since
+
+    def _make_room(self) -> None:
+        waiting = {one: one.waits_since for one in self.connections if isinstance(one, _Protocol) and one is not self}
+        since = {one: at for one, at in waiting.items() if at is not None}
+        self._abort() if not since else min(since, key=since.__getitem__)._abort()
+
+    def _abort(self) -> None:
+        self.connections.discard(self)
+        self.transport.abort()
+
+    def _look(self) -> None:
         if self.transport.is_closing():
             return
-        if self.cycle is self._seen and (self.cycle is None or self.cycle.response_complete):
-            self.transport.close()
-            return
-        self._seen = self.cycle
-        self.loop.call_later(PATIENCE_S, self._close_if_idle)
+        unread = self.transport.get_write_buffer_size()
+        if unread < self._unread:
+            self._since = self.loop.time()  # it reads, if slowly
+        self._unread = unread
+        since, patience = self.waits_since, UNREAD_PATIENCE_S if self.flow.write_paused else PATIENCE_S
+        if since is not None and self.loop.time() - since >= patience:
+            self._abort()
+        else:
+            self.loop.call_later(LOOK_EVERY_S, self._look)
 
 
 class _Server(uvicorn.Server):

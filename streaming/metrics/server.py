@@ -29,4 +29,4 @@ def _serve(address: tuple[str, int], exposition: Exposition, stop: Event) -> Non
     host, port = address
     listening = listening_socket(host, port, KEY)
     log.info("metrics at %s/metrics", base_address("http", host, listening))
-    serve_until(stop, endpoints_app(exposition, host), listening, limit_concurrency=MOST_CONNECTIONS)
+    serve_until(stop, endpoints_app(exposition, host), listening, MOST_CONNECTIONS)

@@ -8,6 +8,7 @@ The options are those of mqadmin in RocketMQ 4.9.7 and 5.3.3 (org.apache.rocketm
 import re
 import shlex
 from collections.abc import Callable
+from glob import escape
 from typing import NamedTuple
 
 from schemas.facts import Cause, Kind
@@ -39,15 +40,15 @@ def next_command(alert: OpenAlert, site: Site) -> Command:
 def inspect_command(cluster: str, site: Site, group: str = "") -> Command:
     """It needs neither Kafka nor the job. Without a cluster it looks at all that are configured."""
     servers = "" if not cluster and site.name_servers else f" --namesrv {_name_servers(cluster, site)}"
-    only = f" --group {_quoted(group, 'GROUP')}" if group else ""
+    only = f" --group {_pattern(group, 'GROUP')}" if group else ""
     return Command(f"evenkeel inspect{servers}{only}{_config(site)}")
 
 
 def silence_command(notice: Notice, site: Site) -> str:
     """Who silences and why is for them to say."""
     trouble, group = notice.trouble, notice.groups[0] if len(notice.groups) == 1 else ""
-    what = [f"--group {_quoted(group, 'GROUP')}"] if group else []
-    what += [f"--cluster {_quoted(notice.cluster, 'CLUSTER')}"] if notice.cluster else []
+    what = [f"--group {_pattern(group, 'GROUP')}"] if group else []
+    what += [f"--cluster {_pattern(notice.cluster, 'CLUSTER')}"] if notice.cluster else []
     what += [f"--kind {trouble.kind}"] if trouble is not None else []
     how_long = "2h" if group else "30m"  # of a whole cluster no more than it takes to mend
     return f"evenkeel silence {' '.join(what)} --for {how_long} --by NAME --why TEXT{_config(site)}"
@@ -62,10 +63,17 @@ def _name_servers(cluster: str, site: Site) -> str:
 
 
 def _quoted(name: str | None, stand_in: str) -> str:
-    """A name as the shell takes it; one that would not be typed as it is shown is left to the reader."""
-    if not name or len(name) > LONGEST_NAME or plain(name) != name:
+    """A name as the shell takes it. One that would not be typed as it is shown, or be read as an option, is left to the
+    reader.
+    """
+    if not name or len(name) > LONGEST_NAME or plain(name) != name or name.startswith("-"):
         return stand_in
     return shlex.quote(name)
+
+
+def _pattern(name: str, stand_in: str) -> str:
+    """The same for an option that takes a pattern, so that it matches this name alone."""
+    return _quoted(escape(name), stand_in)
 
 
 def _mqadmin(command: str, alert: OpenAlert, site: Site) -> str:

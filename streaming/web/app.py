@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Container
 
+from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -14,7 +15,7 @@ from streaming.errors import MonitorError
 from streaming.metrics.endpoints import ENDPOINTS, response
 from streaming.metrics.exposition import Exposed, Exposition
 from streaming.web.api.routes import api_routes
-from streaming.web.context import LANGUAGE_COOKIE, Answer, Context, status_of
+from streaming.web.context import LANGUAGE_COOKIE, Answer, Context
 from streaming.web.live.exposed import facts_reader, facts_troubles
 from streaming.web.live.watch import Watch
 from streaming.web.pages.alert_page import AlertPage
@@ -23,10 +24,11 @@ from streaming.web.pages.health_page import HealthPage
 from streaming.web.pages.overview_page import OverviewPage
 from streaming.web.pages.plan_page import PlanPage
 from streaming.web.pages.silencing import Silencing
+from streaming.web.posted_form import Form, PostedForms
 from streaming.web.queries import number, one_of, text
 from streaming.web.rendering import address
 from streaming.web.security.access import Access
-from streaming.web.security.guard import Guard
+from streaming.web.security.guard import WITHOUT_USER, Guard
 from streaming.web.security.headers import KEPT
 from streaming.web.settings import WebSettings
 from streaming.web.words import WORDS
@@ -36,6 +38,8 @@ Handler = Callable[[Request], Awaitable[Response]]
 PAGES = ("health", "plan")
 YEAR_S = 31_536_000
 HEARTBEAT_S = 20.0
+MOST_STREAMS = 300  # each open page has one; all else that the guard lets in is for pages
+PAGE_THREADS = 16
 STREAM_S = 600.0  # then a browser connects again, so that who may no longer read gets nothing more
 
 
@@ -47,14 +51,17 @@ def web_app(settings: WebSettings, watch: Watch, exposed: Exposed | None = None)
     exposition = Exposition(exposed or exposed_pages(settings, watch))
     context = Context(settings, watch, PAGES)
     facts = GroupFacts(context)
-    silencing = Silencing(context)
+    posted = PostedForms(context)
+    silencing, pages = Silencing(context, posted), Pages(context)
+    plan = PlanPage(context, facts)
     app = Starlette(
         routes=[
-            Route("/", page(context, OverviewPage(context).answer)),
-            Route("/group", page(context, GroupPage(context, facts).answer)),
-            Route("/alert", page(context, AlertPage(context, facts).answer)),
-            Route("/health", page(context, HealthPage(context).answer)),
-            Route("/plan", page(context, PlanPage(context, facts).answer)),
+            Route("/", pages.page(OverviewPage(context).answer)),
+            Route("/group", pages.page(GroupPage(context, facts).answer)),
+            Route("/alert", pages.page(AlertPage(context, facts).answer)),
+            Route("/health", pages.page(HealthPage(context).answer)),
+            Route("/plan", pages.page(plan.answer)),
+            Route("/plan", pages.posted(posted, plan.answer_to_form), methods=["POST"]),
             Route("/open", open_link),
             Route("/silence", silencing.add, methods=["POST"]),
             Route("/silence/end", silencing.end, methods=["POST"]),
@@ -71,21 +78,38 @@ def web_app(settings: WebSettings, watch: Watch, exposed: Exposed | None = None)
     return app
 
 
-def page(context: Context, answer: Callable[[Request], Answer | Response]) -> Handler:
-    """A page is made in a thread, since it may read tables."""
+class Pages:
+    """Pages are made in threads, since they may read tables; in so few that some are left for all else."""
 
-    def made(request: Request) -> Response:
-        try:
-            answered = answer(request)
-            return answered if isinstance(answered, Response) else context.html(request, answered)
-        except MonitorError as error:
-            message = str(error) or context.words(request)("busy")
-            return context.html(request, Answer("message.html", {"message": message}, status=status_of(error)))
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._threads = CapacityLimiter(PAGE_THREADS)
 
-    async def handle(request: Request) -> Response:
-        return await run_in_threadpool(made, request)
+    def page(self, answer: Callable[[Request], Answer | Response]) -> Handler:
+        def made(request: Request) -> Response:
+            try:
+                answered = answer(request)
+                return answered if isinstance(answered, Response) else self._context.html(request, answered)
+            except MonitorError as error:
+                return self._context.refusal(request, error)
 
-    return handle
+        async def handle(request: Request) -> Response:
+            return await to_thread.run_sync(made, request, limiter=self._threads)
+
+        return handle
+
+    def posted(self, forms: PostedForms, answer: Callable[[Request, Form], Answer]) -> Handler:
+        """The page that answers a form."""
+
+        async def handle(request: Request) -> Response:
+            try:
+                form = await forms.read(request)
+                forms.require_ours(request, form)
+            except MonitorError as error:
+                return self._context.refusal(request, error)
+            return await self.page(lambda request: answer(request, form))(request)
+
+        return handle
 
 
 def changes(context: Context) -> Handler:
@@ -94,20 +118,29 @@ def changes(context: Context) -> Handler:
     The age is sent, not the time: the browser's clock may be wrong.
     """
 
+    open_streams = 0
+
     async def handle(request: Request) -> Response:
+        if open_streams >= MOST_STREAMS:
+            return PlainTextResponse("Too many pages wait for changes.", 503, {"Retry-After": "60"})
         cluster, group = text(request.query_params, "cluster"), text(request.query_params, "group")
         after = number(request.query_params, "after", 0, 10**9, 0)
         events = stream((cluster, group) if group else None, after, cluster)
         return StreamingResponse(events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     async def stream(group: tuple[str, str] | None, after: int, cluster: str) -> AsyncIterator[str]:
-        yield f"retry: 3000\n{seen(cluster)}"
-        for _ in range(int(STREAM_S / HEARTBEAT_S)):
-            new = await context.watch.changes.next(group, after, HEARTBEAT_S)
-            yield seen(cluster)
-            if new is not None:
-                after = new
-                yield f"event: changed\nid: {new}\ndata: {new}\n\n"
+        nonlocal open_streams
+        open_streams += 1
+        try:
+            yield f"retry: 3000\n{seen(cluster)}"
+            for _ in range(int(STREAM_S / HEARTBEAT_S)):
+                new = await context.watch.changes.next(group, after, HEARTBEAT_S)
+                yield seen(cluster)
+                if new is not None:
+                    after = new
+                    yield f"event: changed\nid: {new}\ndata: {new}\n\n"
+        finally:
+            open_streams -= 1
 
     def seen(cluster: str) -> str:
         seen_ts = context.freshness(cluster).seen_ts
@@ -156,10 +189,16 @@ def exposed_pages(settings: WebSettings, watch: Watch) -> Exposed:
 
 
 def endpoint(exposition: Exposition) -> Handler:
-    """For Prometheus and those that restart what has died, in a thread: the text of many groups takes a while."""
+    """For Prometheus and those that restart what has died, in a thread: the text of many groups takes a while.
+
+    That the process lives is answered without one, whatever all threads do.
+    """
 
     async def handle(request: Request) -> Response:
-        return await run_in_threadpool(response, request.url.path, exposition)
+        path = request.scope["path"]
+        if path in WITHOUT_USER:
+            return response(path, exposition)
+        return await run_in_threadpool(response, path, exposition)
 
     return handle
 

@@ -42,11 +42,12 @@ class Busy(MonitorError):
     """Too much is being read at once."""
 
 
-def status_of(error: MonitorError) -> int:
-    """The HTTP status of an answer that could not be made."""
-    if isinstance(error, BadRequest):
-        return 400
-    return 404 if isinstance(error, NotFound) else 503
+STATUS: dict[type[MonitorError], int] = {BadRequest: 400, Refused: 403, NotFound: 404, Busy: 503}
+
+
+def status_of(error: MonitorError, otherwise: int = 503) -> int:
+    """The HTTP status of an answer that could not be made. ``otherwise``: of errors that are not of this module."""
+    return next((status for kind, status in STATUS.items() if isinstance(error, kind)), otherwise)
 
 
 class Answer(NamedTuple):
@@ -124,6 +125,11 @@ class Context:
             **{name: value for name, value in answer.values.items() if name not in ("now", "really_now")},
         )
         return HTMLResponse(page, answer.status, {"Vary": "Accept-Language, Cookie"})
+
+    def refusal(self, request: Request, error: MonitorError, otherwise: int = 503) -> HTMLResponse:
+        """The page that says why there is no other. ``otherwise``: the status of errors that are not of this module."""
+        message = str(error) or self.words(request)("busy")
+        return self.html(request, Answer("message.html", {"message": message}, status=status_of(error, otherwise)))
 
 
 def _address_of(request: Request) -> str:

@@ -48,7 +48,7 @@ def serve_watched(settings: WebSettings, watch: Watch, stop: Event, exposed: Exp
         stop,
         web_app(settings, watch, exposed),
         listening,
-        limit_concurrency=MOST_CONNECTIONS,
+        MOST_CONNECTIONS,
         ssl_certfile=settings.listen.certificate or None,
         ssl_keyfile=settings.listen.key or None,
     )

@@ -1,5 +1,7 @@
 """Whatever an incident holds, its page is short, says whose and why, and nothing in it acts on a terminal."""
 
+import shlex
+from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
@@ -8,8 +10,10 @@ from hypothesis import strategies as st
 
 from schemas import observed as o
 from schemas.facts import AlertChange, AlertClient, AlertFact, AlertQueue, Cause, Severity
+from streaming.cli import parser_with
 from streaming.core.finding_kinds import ALERTING
-from streaming.notices import MonitorTrouble, Notice, OpenAlert, write
+from streaming.notices import MonitorTrouble, Notice, OpenAlert, Site, write
+from streaming.notices.commands import inspect_command
 from streaming.notices.fitting import LINES_AT_MOST
 from streaming.notices.page_parts import shown
 from tests.notices.incidents import NOW, SINCE, alert, client, notice, queues
@@ -135,3 +139,30 @@ def test_a_command_may_be_pasted_whatever_the_group_is_called(group: str, typed:
     *_, command, _, silence = write(one, "en", NOW).body.split("\n")
     assert command == f"next: mqadmin consumerStatus -n NAMESRV {typed}"
     assert silence.startswith(f"silence: evenkeel silence -{typed.replace('-g', '-group')} --cluster")
+
+
+@pytest.mark.parametrize("group", ["*", "[a-z]*?", "orders", "o?ders", "[!x]*", "%RETRY%*"])
+def test_silence_that_is_suggested_is_for_this_group_alone(group: str) -> None:
+    """Whoever names a group ``*`` would else have the reader silence everything."""
+    one = notice(
+        alert("ORPHANED", "SUBSCRIPTION_MISMATCH", o.NotSubscribed(clients=o.clients("x"), topic="T"), group=group),
+        cluster="[p]*",
+    )
+    typed = shlex.split(write(one, "en", NOW).body.rsplit("silence: evenkeel silence ", 1)[1])
+    words = parser_with(["silence"]).parse_args(["silence", *typed[: typed.index("--for")]])
+    for pattern, name in ((words.group, group), (words.cluster, "[p]*")):
+        assert fnmatchcase(name, pattern)
+        assert not any(fnmatchcase(other, pattern) for other in {"orders", "payments", "a", "%RETRY%x", "p"} - {name})
+    looked_at = shlex.split(inspect_command("prod", Site(), group).text)
+    assert fnmatchcase(group, looked_at[-1])
+    assert not any(fnmatchcase(other, looked_at[-1]) for other in {"orders", "a", "%RETRY%x"} - {group})
+
+
+@pytest.mark.parametrize("group", ["-x", "--config=/etc/evenkeel.toml"])
+def test_name_that_reads_like_an_option_is_left_to_the_reader(group: str) -> None:
+    one = notice(
+        alert("ORPHANED", "SUBSCRIPTION_MISMATCH", o.NotSubscribed(clients=o.clients("x"), topic="T"), group=group)
+    )
+    *_, command, _, silence = write(one, "en", NOW).body.split("\n")
+    assert command.endswith("-g GROUP")
+    assert silence.startswith("silence: evenkeel silence --group GROUP --cluster")

@@ -128,6 +128,9 @@ def test_a_form_token_is_of_one_user_one_process_and_some_hours() -> None:
         ("", "cross-site", False),
         ("", "same-site", False),
         ("http://127.0.0.1:8400", "cross-site", False),
+        ("http://[", "", False),
+        ("http://[::1", "same-origin", False),
+        ("http://a]b:c@127.0.0.1:8400", "", False),
     ],
 )
 def test_a_form_of_another_site_is_known_by_its_headers(origin: str, site: str, is_ours: bool) -> None:

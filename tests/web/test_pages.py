@@ -15,13 +15,17 @@ from streaming.notifier.silence_files import SilenceFiles
 from streaming.notifier.silences import Silence
 from streaming.web.app import web_app
 from streaming.web.live.watch import Watch
-from streaming.web.pages.silencing import LARGEST_FORM, silence_of
+from streaming.web.pages import plan_page
+from streaming.web.pages.silencing import silence_of
+from streaming.web.posted_form import LARGEST_FORM
 from streaming.web.rendering import machine_time
+from streaming.web.security.users import new_token, read_users
 from streaming.web.settings import WebSettings
 from tests.explain.facts import facts_of_scenario
 from tests.web.asking import Answer, ask
 
 ORDERS = "/group?cluster=prod&group=orders"
+OURS = {"sec-fetch-site": "same-origin", "sec-fetch-mode": "navigate"}
 
 
 @pytest.fixture
@@ -239,7 +243,7 @@ def test_evenkeel_itself_is_shown(app: Starlette, tables: Path) -> None:
 
 
 def test_a_change_is_tried_before_it_is_made(app: Starlette) -> None:
-    answer = ask(app, "/plan?cluster=prod&group=invoices&join=1")
+    answer = ask(app, "/plan?cluster=prod&group=invoices&join=1", OURS)
     said = text_of(answer)
     assert answer.status == 200
     assert "one more client" in said
@@ -259,5 +263,76 @@ def test_a_change_is_tried_before_it_is_made(app: Starlette) -> None:
     ],
 )
 def test_a_plan_that_cannot_be_is_said(app: Starlette, query: str, status: int, said: str) -> None:
-    answer = ask(app, f"/plan?{query}")
+    answer = ask(app, f"/plan?{query}", OURS)
     assert (answer.status, said in answer.text) == (status, True)
+
+
+@pytest.fixture
+def no_plan_may_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def started(*_: object) -> None:
+        raise AssertionError("a plan was started")
+
+    monkeypatch.setattr(plan_page, "forecasts", started)
+
+
+@pytest.mark.parametrize("sent", [{}, {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}])
+def test_plan_that_a_link_of_another_site_may_have_asked_for_waits_to_be_meant(
+    app: Starlette, sent: dict[str, str], no_plan_may_start: None
+) -> None:
+    answer = ask(app, "/plan?cluster=prod&group=invoices&join=3", sent)
+    assert answer.status == 200
+    assert "Nothing has been tried yet" in answer.text
+    assert 'name="join" value="3"' in answer.text
+    assert "尚未预演" in ask(app, "/plan?cluster=prod&group=invoices&join=3", {**sent, "accept-language": "zh"}).text
+
+
+def test_plan_is_tried_by_its_form_and_gives_a_link(app: Starlette) -> None:
+    form = {"cluster": "prod", "group": "invoices", "join": "1"}
+    token = re.search(r'name="token" value="([0-9a-f]+)"', ask(app, "/plan?cluster=prod&group=invoices").text)
+    assert token
+    answer = ask(app, "/plan", {"origin": "http://127.0.0.1:8400"}, {**form, "token": token[1]})
+    assert (answer.status, "p-moved" in answer.text) == (200, True)
+    assert 'href="/plan?cluster=prod&amp;group=invoices&amp;join=1"' in answer.text
+    assert token[1] not in re.sub(r'name="token" value="[0-9a-f]+"', "", answer.text), "no link has it"
+
+
+def test_plan_of_a_form_of_another_site_is_refused(app: Starlette, no_plan_may_start: None) -> None:
+    form = {"cluster": "prod", "group": "invoices", "join": "1"}
+    assert ask(app, "/plan", form={**form, "token": "0" * 64}).status == 403
+    assert ask(app, "/plan", form=form).status == 403
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "take too long for a page"), ("zh", "在页面上预演耗时过长")])
+def test_plan_that_takes_too_long_is_refused_before_it_starts(
+    app: Starlette, language: str, said: str, no_plan_may_start: None
+) -> None:
+    address = "/plan?cluster=prod&group=invoices&join=200&rolling=1"
+    answer = ask(app, address, {**OURS, "accept-language": language})
+    assert (answer.status, said in answer.text) == (400, True)
+
+
+@pytest.mark.parametrize("address", ["/", "/changes", "/plan?cluster=prod&group=invoices&join=1"])
+def test_what_a_page_of_another_site_embeds_is_refused(app: Starlette, address: str, no_plan_may_start: None) -> None:
+    sent = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}
+    assert ask(app, address, sent).status == 403
+    assert ask(app, "/", sent | {"sec-fetch-mode": "navigate"}).status == 200, "a link in a chat"
+
+
+BROKEN = ("[", "]", "http://[", "http://[::1", "[::1", "\xff\xfe", "%", ":", "a:b:c", ";=;", "\t", "0" * 5000)
+
+
+@pytest.mark.parametrize("name", ["host", "origin", "referer", "cookie", "accept-language", "authorization",
+                                  "sec-fetch-site", "sec-fetch-mode", "content-type", "x-forwarded-user"])  # fmt: skip
+@pytest.mark.parametrize("value", BROKEN)
+def test_broken_headers_are_no_fault_of_evenkeel(
+    settings: WebSettings, watch: Watch, tmp_path: Path, name: str, value: str
+) -> None:
+    """With every host known, as where users are."""
+    token, line = new_token("robot", "silence")
+    (tmp_path / "users").write_text(line)
+    rules = settings.access._replace(users=read_users(str(tmp_path / "users")), needs_user=True)
+    app = web_app(settings._replace(access=rules), watch)
+    headers = {"authorization": f"Bearer {token}", name: value}
+    for address, form in (("/", None), ("/open?group=x", None), ("/language?to=zh&back=//[", None), ("/x", None),
+                          ("/silence", {"token": "x"}), ("/healthz", None)):  # fmt: skip
+        assert ask(app, address, headers, form).status < 500

@@ -4,7 +4,7 @@ import logging
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
 from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
@@ -15,10 +15,14 @@ from streaming import http_serving
 from streaming.errors import AwayError
 from streaming.http_serving import listening_socket
 from streaming.loopback.ports import free_port
+from streaming.web.app import web_app
 from streaming.web.live.watch import Watch
-from streaming.web.server import keep_serving
+from streaming.web.security.access import Access
+from streaming.web.security.guard import MOST_AT_ONCE, Guard
+from streaming.web.server import MOST_CONNECTIONS, keep_serving
 from streaming.web.settings import Listen, WebSettings
 from tests.metrics.scraping import get, scrape
+from tests.web.asking import ask
 
 PATIENCE_S = 30
 _opener = build_opener(ProxyHandler({}))
@@ -92,3 +96,26 @@ def test_prometheus_can_scrape_beside_the_pages(settings: WebSettings, port: int
             time.sleep(1)  # it listens before it has read the tables, and a text is kept for a second
         assert found.one("evenkeel_group_queues", consumer_group="orders", finding="DUPLICATED") == 3
         assert get(f"http://127.0.0.1:{port}/readyz")[:2] == (200, "ok\n")
+
+
+UNFINISHED = b"POST /silence HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\ntoken="
+
+
+@pytest.mark.parametrize("unfinished", [UNFINISHED, UNFINISHED.replace(b"/silence", b"/plan"), UNFINISHED[:30]])
+def test_forms_that_are_never_sent_whole_keep_nobody_out(settings: WebSettings, port: int, unfinished: bytes) -> None:
+    with served(settings._replace(listen=Listen("127.0.0.1", port))), ExitStack() as stack:
+        page(port)
+        for _ in range(MOST_CONNECTIONS + 10):
+            one = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S))
+            one.sendall(unfinished)
+        began = time.monotonic()
+        assert get(f"http://127.0.0.1:{port}/healthz")[:2] == (200, "ok\n")
+        assert "evenkeel" in page(port)
+        assert time.monotonic() - began < 5
+
+
+def test_health_is_answered_while_as_many_requests_as_may_be_are(settings: WebSettings, watch: Watch) -> None:
+    guard = Guard(web_app(settings, watch), Access(settings.access))
+    guard._at_once = MOST_AT_ONCE
+    assert ask(guard, "/").status == 503
+    assert ask(guard, "/healthz").status == 200

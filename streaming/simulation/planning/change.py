@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -15,6 +16,7 @@ SETTLED_S, WATCHED_S = 120, 150  # before the change, and after the last step of
 STEP_S = 25  # between the steps of a rolling restart
 # Each client looks at all clients and queues again and again. So much takes a minute at most, in each of 30 trials.
 MOST_WORK = 1.5e9
+LOOKS_OF_ITS_OWN = 10  # what a client or queue costs by itself, in looks of one client at it
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -76,22 +78,40 @@ def checked(change: Change, current: CurrentGroup) -> Change:
 
 def _check_size(change: Change, current: CurrentGroup) -> None:
     """Raises SourceError for what would be tried for hours."""
-    clients = max(len(current.members), len(members_after(change, current)))
+    clients, queues, seconds = size_of(change, current)
     if clients > MOST_CLIENTS:
         raise SourceError(f"{clients} clients: a plan is made for {MOST_CLIENTS} at most")
-    queues = max(_queues_in(current, {}), _queues_in(current, change.queues))
     if queues > MOST_QUEUES:
         raise SourceError(f"{queues} queues: a plan is made for {MOST_QUEUES} at most")
     rate = sum(rates_by_topic(current.shared()).values())
     if not rate <= MOST_MESSAGES_PER_S:
         raise SourceError(f"{rate:g} messages a second: a plan is made for {MOST_MESSAGES_PER_S:g} at most")
-    seconds = SETTLED_S + roll_s(change, clients) + WATCHED_S
-    if seconds * clients * (clients + queues) > MOST_WORK:
+    if work_of(change, current) > MOST_WORK:
         at_a_time = ", or restart more clients at a time (--rolling)" if change.at_a_time else ""
         raise SourceError(
             f"{clients} clients and {queues} queues for {seconds} s, in 30 trials: that takes too long; plan for a "
             f"smaller group of the same shape{at_a_time}"
         )
+
+
+class Size(NamedTuple):
+    """Of what is simulated in one trial."""
+
+    clients: int
+    queues: int
+    seconds: int
+
+
+def size_of(change: Change, current: CurrentGroup) -> Size:
+    clients = max(len(current.members), len(members_after(change, current)))
+    queues = max(_queues_in(current, {}), _queues_in(current, change.queues))
+    return Size(clients, queues, SETTLED_S + roll_s(change, clients) + WATCHED_S)
+
+
+def work_of(change: Change, current: CurrentGroup) -> int:
+    """What trying it costs, in looks of one client at another or at a queue."""
+    clients, queues, seconds = size_of(change, current)
+    return seconds * (clients + LOOKS_OF_ITS_OWN) * (clients + queues)
 
 
 def _queues_in(current: CurrentGroup, changed: Mapping[str, int]) -> int:

@@ -9,43 +9,55 @@ from starlette.requests import Request
 
 from streaming.errors import SourceError
 from streaming.explain.snapshot_from_facts import snapshot_of
-from streaming.simulation.planning.change import Change, checked, members_after, new_ids
+from streaming.simulation.planning.change import Change, checked, new_ids, size_of, work_of
 from streaming.simulation.planning.current_group import CurrentGroup, choose_group
-from streaming.simulation.planning.forecast import forecasts, strategy_of
+from streaming.simulation.planning.forecast import Forecast, forecasts, strategy_of
 from streaming.simulation.planning.from_tables import current_group_of
 from streaming.simulation.planning.queue_moves import STRATEGY_NAMES
 from streaming.web.context import Answer, BadRequest, Busy, Context, NotFound
 from streaming.web.pages.group_page import GroupFacts
+from streaming.web.posted_form import Form
 from streaming.web.queries import number, one_of, text
+from streaming.web.security.forms import is_meant
 from streaming.web.views.known import GroupName
 from streaming.web.views.plan import plan_picture
+from streaming.web.words import Words
 
 WAIT_S = 20.0
 MOST_JOINING = 200
-MOST_CELLS = 20_000  # of queues times clients: more takes too long for a page
+MOST_WORK = 1e7  # of work_of: about 15 s, in which the process does little else
 _QUEUES = re.compile(r"(.+)=([0-9]{1,5})")
 
 
 class PlanPage:
-    """One plan at a time: it takes a processor for seconds."""
+    """One plan at a time, since it takes a processor for seconds; one more waits, and further ones are refused."""
 
     def __init__(self, context: Context, facts: GroupFacts) -> None:
         self._context = context
         self._facts = facts
-        self._planning = BoundedSemaphore(1)
+        self._places, self._planning = BoundedSemaphore(2), BoundedSemaphore(1)
 
     def answer(self, request: Request) -> Answer:
+        """Of a link. It is tried at once only if a browser says that no other site made it ask. Raises MonitorError."""
+        return self._answer(request, request.query_params, is_meant(request.headers.get("sec-fetch-site", "")))
+
+    def answer_to_form(self, request: Request, form: Form) -> Answer:
+        """Raises MonitorError."""
+        return self._answer(request, QueryParams(form), True)
+
+    def _answer(self, request: Request, query: QueryParams, is_tried: bool) -> Answer:
         """Raises NotFound, BadRequest and Busy."""
-        query = request.query_params
         name = (text(query, "cluster"), text(query, "group"))
         given = {key: text(query, key, 2000) for key in ("join", "leave", "rolling", "queues", "strategy", "room")}
-        values: dict[str, Any] = {"name": name, "given": given, "strategies": STRATEGY_NAMES, "found": None}
+        token = self._context.forms.token(self._context.user(request).name, self._context.watch.now_ms())
+        values: dict[str, Any] = {"name": name, "given": given, "strategies": STRATEGY_NAMES, "token": token}
+        values |= {"found": None, "waits": False}
         if name[1]:
             current = self._current(name)
             values["current"] = current
             change = _change(query, current)
             if not change.is_empty:
-                values |= self._planned(current, change)
+                values |= self._planned(current, change, self._context.words(request)) if is_tried else {"waits": True}
         return Answer("plan.html", values, "plan")
 
     def _current(self, name: GroupName) -> CurrentGroup:
@@ -55,19 +67,14 @@ class PlanPage:
         except SourceError as error:
             raise NotFound(str(error)) from error
 
-    def _planned(self, current: CurrentGroup, change: Change) -> dict[str, Any]:
+    def _planned(self, current: CurrentGroup, change: Change, words: Words) -> dict[str, Any]:
         try:
             change = checked(change, current)
         except SourceError as error:
             raise BadRequest(str(error)) from error
-        if len(members_after(change, current)) * max(len(current.queues), sum(change.queues.values())) > MOST_CELLS:
-            raise BadRequest(f"{current.group}: too large to be planned here, use 'evenkeel plan'")
-        if not self._planning.acquire(timeout=WAIT_S):
-            raise Busy
-        try:
-            found = forecasts(current, change)
-        finally:
-            self._planning.release()
+        if work_of(change, current) > MOST_WORK:
+            raise BadRequest(words("plan_too_large", **size_of(change, current)._asdict()))
+        found = self._tried(current, change)
         own = strategy_of(current)
         drawn = next((one for one in found if one.balance is not None and one.strategy == own), None)
         drawn = drawn or next((one for one in found if one.balance is not None), None)
@@ -78,6 +85,19 @@ class PlanPage:
             "drawn": drawn,
             "picture": plan_picture(drawn) if drawn is not None else None,
         }
+
+    def _tried(self, current: CurrentGroup, change: Change) -> list[Forecast]:
+        if not self._places.acquire(blocking=False):
+            raise Busy
+        try:
+            if not self._planning.acquire(timeout=WAIT_S):
+                raise Busy
+            try:
+                return forecasts(current, change)
+            finally:
+                self._planning.release()
+        finally:
+            self._places.release()
 
 
 def _change(query: QueryParams, current: CurrentGroup) -> Change:

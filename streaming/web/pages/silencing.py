@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable
 from glob import escape
-from urllib.parse import parse_qs
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -14,25 +13,22 @@ from streaming.notices import OpenAlert
 from streaming.notifier.silence_files import new_id
 from streaming.notifier.silences import Silence
 from streaming.wall_clock import now_ms
-from streaming.web.context import Answer, BadRequest, Context, Refused
+from streaming.web.context import BadRequest, Context, Refused
 from streaming.web.pages.alert_page import SILENCE_MINUTES
+from streaming.web.posted_form import Form, PostedForms
 from streaming.web.rendering import address
-from streaming.web.security.forms import comes_from_here
 
 log = logging.getLogger(__name__)
 
-LARGEST_FORM = 10_000
-MOST_FIELDS = 20
 LONGEST_WHY = 500
-
-Form = dict[str, str]
 
 
 class Silencing:
     """Silences are the notifier's files: it reads them within a second."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, posted: PostedForms) -> None:
         self._context = context
+        self._posted = posted
 
     async def add(self, request: Request) -> Response:
         return await self._done(request, self._add)
@@ -42,25 +38,19 @@ class Silencing:
 
     async def _done(self, request: Request, act: Callable[[Request, Form], None]) -> Response:
         try:
-            form = await read_form(request)
+            form = await self._posted.read(request)
             await run_in_threadpool(self._check, request, form)
             await run_in_threadpool(act, request, form)
         except MonitorError as error:
-            status = 403 if isinstance(error, Refused) else 400
-            return self._context.html(request, Answer("message.html", {"message": str(error)}, status=status))
+            return self._context.refusal(request, error, otherwise=400)
         back = address("/alert", id=form["id"], cluster=form.get("cluster"), group=form.get("group"))
         return RedirectResponse(back, 303)
 
     def _check(self, request: Request, form: Form) -> None:
         """Raises Refused."""
-        user, words = self._context.user(request), self._context.words(request)
-        headers = request.headers
-        is_ours = comes_from_here(headers.get("host", ""), headers.get("origin", ""), headers.get("sec-fetch-site", ""))
-        now = self._context.watch.now_ms()
-        if not is_ours or not self._context.forms.is_valid(form.get("token", ""), user.name, now):
-            raise Refused(words("old_form"))
-        if not user.may_silence:
-            raise Refused(words("may_not_silence"))
+        self._posted.require_ours(request, form)
+        if not self._context.user(request).may_silence:
+            raise Refused(self._context.words(request)("may_not_silence"))
 
     def _add(self, request: Request, form: Form) -> None:
         """Raises BadRequest, and SetupError where it cannot be written."""
@@ -93,17 +83,3 @@ def silence_of(alert: OpenAlert, of_group: bool, minutes: int, by: str, why: str
         by=by,
         why=why,
     )
-
-
-async def read_form(request: Request) -> Form:
-    """The first value of each field. Raises BadRequest for a form that is too large, or none."""
-    body = b""
-    async for piece in request.stream():
-        body += piece
-        if len(body) > LARGEST_FORM:
-            raise BadRequest(f"a form of at most {LARGEST_FORM} bytes")
-    try:
-        fields = parse_qs(body.decode(), max_num_fields=MOST_FIELDS)
-    except ValueError as error:
-        raise BadRequest("a form") from error
-    return {"id": ""} | {name: values[0] for name, values in fields.items()}

@@ -6,6 +6,7 @@ from secrets import token_bytes
 from urllib.parse import urlsplit
 
 VALID_HOURS = 12
+FROM_HERE = ("same-origin", "none")  # of Sec-Fetch-Site; none: typed, or a bookmark
 _HOUR_MS = 3_600_000
 
 
@@ -28,9 +29,22 @@ class FormTokens:
 
 def comes_from_here(host: str, origin: str, site: str) -> bool:
     """By the headers Origin and Sec-Fetch-Site, where a browser sends them; a script may send none of them."""
-    if site and site not in ("same-origin", "none"):
+    if site and site not in FROM_HERE:
         return False
-    return not origin or (urlsplit(origin).netloc == host and bool(host))
+    try:
+        return not origin or (urlsplit(origin).netloc == host and bool(host))
+    except ValueError:  # no browser sends such an origin
+        return False
+
+
+def is_meant(site: str) -> bool:
+    """Whether a browser says that a page of this server, or the reader, asks: no link or image of another site."""
+    return site in FROM_HERE
+
+
+def is_embedded_elsewhere(site: str, mode: str) -> bool:
+    """Whether a browser says that a page of another site embeds or fetches this. A link from there may be followed."""
+    return bool(site) and site not in FROM_HERE and mode != "navigate"
 
 
 def _same(one: str, other: str) -> bool:

@@ -7,10 +7,13 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from streaming.repeated_lines import OnceAMinute
 from streaming.web.security.access import Access, Request, TooMany
+from streaming.web.security.forms import is_embedded_elsewhere
 from streaming.web.security.headers import HEADERS, NOT_KEPT
 
 log = logging.getLogger(__name__)
+log.addFilter(OnceAMinute())
 
 FAILED = "evenkeel could not make this page. Its log says why."
 LONGEST_ADDRESS = 8_000
@@ -61,14 +64,16 @@ class Guard:
         headers = Headers(scope=scope)
         if len(scope["path"]) + len(scope["query_string"]) > LONGEST_ADDRESS:
             return PlainTextResponse("The address is too long.", 414)
-        if self._at_once >= MOST_AT_ONCE:
-            return PlainTextResponse("Too many requests at once.", 503, {"Retry-After": "2"})
         if not self._access.is_host_known(headers.get("host", "")):
             return PlainTextResponse(
                 "These pages are not known under this name: name it in [web] hosts, or open 127.0.0.1.", 421
             )
         if scope["path"] in WITHOUT_USER:
             return None
+        if is_embedded_elsewhere(headers.get("sec-fetch-site", ""), headers.get("sec-fetch-mode", "")):
+            return PlainTextResponse("A page of another site asks for this.", 403)
+        if self._at_once >= MOST_AT_ONCE:
+            return PlainTextResponse("Too many requests at once.", 503, {"Retry-After": "2"})
         try:
             user = await run_in_threadpool(self._access.user, self._request(scope, headers))
         except TooMany:

@@ -216,6 +216,10 @@ CHINESE: dict[str, str] = {
     "plan_strategy": "全部换用此策略重启",
     "plan_room": "丢失名称以此开头的客户端和 Broker",
     "plan_do": "预演",
+    "plan_waits": "尚未预演。确认是此变更后，请点击“预演”。",
+    "plan_link": "此变更的链接",
+    "plan_too_large": "{clients} 个客户端、{queues} 个队列、{seconds} 秒，在页面上预演耗时过长。"
+    "请使用 'evenkeel plan'，或每次多重启几个客户端。",
     "plan_moved": "移动",
     "plan_fewest": "至少需要",
     "plan_most": "最多 / 最少",

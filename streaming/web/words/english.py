@@ -216,6 +216,10 @@ ENGLISH: dict[str, str] = {
     "plan_strategy": "All are restarted with the strategy",
     "plan_room": "Lost: clients and brokers whose names begin with",
     "plan_do": "Try it",
+    "plan_waits": 'Nothing has been tried yet. Press "Try it" if you mean this change.',
+    "plan_link": "A link to this change",
+    "plan_too_large": "{clients} clients and {queues} queues for {seconds} s take too long for a page. "
+    "Use 'evenkeel plan', or restart more clients at a time.",
     "plan_moved": "Moved",
     "plan_fewest": "Had to",
     "plan_most": "Most / least",
