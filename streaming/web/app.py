@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Container
 
-from anyio import CapacityLimiter, to_thread
+from anyio import to_thread
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -39,7 +39,6 @@ PAGES = ("health", "plan")
 YEAR_S = 31_536_000
 HEARTBEAT_S = 20.0
 MOST_STREAMS = 300  # each open page has one; all else that the guard lets in is for pages
-PAGE_THREADS = 16
 STREAM_S = 600.0  # then a browser connects again, so that who may no longer read gets nothing more
 
 
@@ -83,7 +82,6 @@ class Pages:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._threads = CapacityLimiter(PAGE_THREADS)
 
     def page(self, answer: Callable[[Request], Answer | Response]) -> Handler:
         def made(request: Request) -> Response:
@@ -94,7 +92,7 @@ class Pages:
                 return self._context.refusal(request, error)
 
         async def handle(request: Request) -> Response:
-            return await to_thread.run_sync(made, request, limiter=self._threads)
+            return await to_thread.run_sync(made, request, limiter=self._context.threads)
 
         return handle
 

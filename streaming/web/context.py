@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import timezone
 from typing import Any, NamedTuple
 
+from anyio import CapacityLimiter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
@@ -24,6 +25,7 @@ from streaming.wording.times import zone_then
 log = logging.getLogger(__name__)
 
 LANGUAGE_COOKIE = "language"
+PAGE_THREADS = 16  # for what may read tables; so some are left for who asks, silences and metrics
 
 
 class NotFound(MonitorError):
@@ -71,6 +73,7 @@ class Context:
         self.settings = settings
         self.watch = watch
         self.pages = pages
+        self.threads = CapacityLimiter(PAGE_THREADS)
         self.forms = FormTokens()
         self.silences = SilenceFiles(settings.state)
         self.static: dict[str, StaticFile] = read_static()

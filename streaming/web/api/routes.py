@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import msgspec
-from starlette.concurrency import run_in_threadpool
+from anyio import CapacityLimiter, to_thread
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
@@ -23,13 +23,13 @@ def api_routes(context: Context, facts: GroupFacts) -> Mount:
     """Every operation, the OpenAPI document, and an answer in JSON for every other address under ``/api/v1``."""
     operations = Api(context, facts).operations
     described = msgspec.json.encode(document(operations))
-    routes: list[BaseRoute] = [Route(one.path, _handler(one.ask)) for one in operations]
-    routes.append(Route("/openapi.json", _handler(lambda query: msgspec.Raw(described))))
+    routes: list[BaseRoute] = [Route(one.path, _handler(one.ask, context.threads)) for one in operations]
+    routes.append(Route("/openapi.json", _handler(lambda query: msgspec.Raw(described), context.threads)))
     routes.append(Route("/{path:path}", _nothing))
     return Mount(BASE, routes=routes)
 
 
-def _handler(ask: Callable[[QueryParams], object]) -> Callable[[Request], object]:
+def _handler(ask: Callable[[QueryParams], object], threads: CapacityLimiter) -> Callable[[Request], object]:
     def answered(query: QueryParams) -> Response:
         try:
             return _json(ask(query))
@@ -38,7 +38,7 @@ def _handler(ask: Callable[[QueryParams], object]) -> Callable[[Request], object
             return _json(Failure(error=message), status_of(error))
 
     async def handle(request: Request) -> Response:
-        return await run_in_threadpool(answered, request.query_params)
+        return await to_thread.run_sync(answered, request.query_params, limiter=threads)
 
     return handle
 
