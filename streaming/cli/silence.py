@@ -41,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--why", metavar="TEXT", help="why, for those who wonder")
     parser.add_argument("--list", action="store_true", help="print the silences that last, and no more")
     parser.add_argument("--end", metavar="ID", help="end a silence now")
+    parser.add_argument("--preview", action="store_true", help="print what it would silence now, and set no silence")
     parser.add_argument("--ahead", action="store_true", help="write it though no notifier runs yet that would read it")
 
 
@@ -63,6 +64,10 @@ def run(arguments: argparse.Namespace) -> int:
         if ended is None:
             raise SetupError(f"--end {arguments.end}: no such silence lasts in {_named(state, arguments)}; see --list")
         print(f"ended: {_line(ended)}")
+    elif arguments.preview:
+        _refuse_without(_patterns_lacking(arguments))
+        print(plain(_what_it_silences(_silence(arguments, now), state)))
+        return 0
     else:
         _require(arguments)
         if reader is None and not arguments.ahead:
@@ -109,7 +114,7 @@ def _silence(arguments: argparse.Namespace, now: int) -> Silence:
         kind=arguments.kind or "*",
         cause=arguments.cause or "*",
         from_ts=now,
-        until_ts=now + arguments.minutes * 60_000,
+        until_ts=now + (arguments.minutes or 0) * 60_000,
         by=arguments.by,
         why=arguments.why,
     )
@@ -135,8 +140,17 @@ def _say(text: str) -> None:
 def _require(arguments: argparse.Namespace) -> None:
     lacking = [f"--{name}" for name in ("by", "why") if not getattr(arguments, name)]
     lacking += [] if arguments.minutes else ["--for"]
+    _refuse_without(lacking + _patterns_lacking(arguments))
+
+
+def _patterns_lacking(arguments: argparse.Namespace) -> list[str]:
     if not any((arguments.cluster, arguments.group, arguments.kind, arguments.cause)):
-        lacking.append("one of --group, --cluster, --kind and --cause (--group '*' is everything)")
+        return ["one of --group, --cluster, --kind and --cause (--group '*' is everything)"]
+    return []
+
+
+def _refuse_without(lacking: list[str]) -> None:
+    """Raises SetupError if anything is lacking."""
     if lacking:
         raise SetupError(f"a silence also needs {', '.join(lacking)}")
 

@@ -23,6 +23,7 @@ from streaming.web.pages.group_page import GroupFacts, GroupPage
 from streaming.web.pages.health_page import HealthPage
 from streaming.web.pages.overview_page import OverviewPage
 from streaming.web.pages.plan_page import PlanPage
+from streaming.web.pages.silences_page import SilencesPage
 from streaming.web.pages.silencing import Silencing
 from streaming.web.posted_form import Form, PostedForms
 from streaming.web.queries import number, one_of, text
@@ -35,7 +36,7 @@ from streaming.web.words import WORDS
 from streaming.web.zones import CHOICES, CHOSEN_COOKIE
 
 Handler = Callable[[Request], Awaitable[Response]]
-PAGES = ("health", "plan")
+PAGES = ("silences", "health", "plan")
 YEAR_S = 31_536_000
 HEARTBEAT_S = 20.0
 MOST_STREAMS = 300  # each open page has one; all else that the guard lets in is for pages
@@ -58,6 +59,7 @@ def web_app(settings: WebSettings, watch: Watch, exposed: Exposed | None = None)
             Route("/", pages.page(OverviewPage(context).answer)),
             Route("/group", pages.page(GroupPage(context, facts).answer)),
             Route("/alert", pages.page(AlertPage(context, facts).answer)),
+            Route("/silences", pages.page(SilencesPage(context).answer)),
             Route("/health", pages.page(HealthPage(context).answer)),
             Route("/plan", pages.page(plan.answer)),
             Route("/plan", pages.posted(posted, plan.answer_to_form), methods=["POST"]),

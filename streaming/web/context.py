@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse
 from streaming.errors import MonitorError
 from streaming.notices import Site
 from streaming.notifier.silence_files import SilenceFiles
+from streaming.notifier.state_files import running_notifier
 from streaming.web.live.watch import Watch
 from streaming.web.rendering import StaticFile, read_static, renderer
 from streaming.web.security.forms import FormTokens
@@ -82,6 +83,13 @@ class Context:
     def user(self, request: Request) -> User:
         user: User = request.state.user
         return user
+
+    def notifier_reads(self) -> bool:
+        """Whether a notifier delivers from the folder where silences are written."""
+        try:
+            return running_notifier(self.settings.state) is not None
+        except OSError:
+            return False
 
     def words(self, request: Request) -> Words:
         cookies = request.cookies

@@ -64,6 +64,14 @@ def test_silence_is_made_listed_and_ended(silence: Silence, notifier: Path) -> N
     assert f"no such silence lasts in {notifier} (notify.state without --config)" in said
 
 
+def test_a_preview_sets_nothing_and_needs_only_a_pattern(silence: Silence, notifier: Path) -> None:
+    assert silence("--preview", "--group", "orders-*") == (0, "no alert that fires now matches\n", "")
+    assert SilenceFiles(notifier).all() == []
+    code, _, said = silence("--preview")
+    assert code == 2
+    assert "needs one of --group, --cluster, --kind and --cause" in said
+
+
 def test_it_says_where_it_stands_and_who_reads_it(silence: Silence, notifier: Path) -> None:
     for words in (("--group", "a", "--for", "2h", *WHO), ("--list",)):
         code, _, said = silence(*words)

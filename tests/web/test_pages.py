@@ -16,7 +16,7 @@ from streaming.notifier.silences import Silence
 from streaming.web.app import web_app
 from streaming.web.live.watch import Watch
 from streaming.web.pages import plan_page
-from streaming.web.pages.silencing import silence_of
+from streaming.web.pages.silence_scopes import silence_of
 from streaming.web.posted_form import LARGEST_FORM
 from streaming.web.rendering import machine_time
 from streaming.web.security.users import new_token, read_users
@@ -186,6 +186,7 @@ def test_an_alert_is_silenced_and_the_silence_is_ended(app: Starlette, watch: Wa
         ({}, {"minutes": "9999999"}, 400),
         ({}, {"minutes": "-1"}, 400),
         ({}, {"id": "nothing"}, 400),
+        ({}, {"scope": "everything"}, 400),
         ({}, {"why": "x" * LARGEST_FORM}, 400),
     ],
 )
@@ -212,7 +213,7 @@ def test_who_may_only_read_cannot_silence(watch: Watch, settings: WebSettings) -
 def test_a_name_in_a_silence_is_no_pattern(watch: Watch) -> None:
     alert = the_alert(watch)
     strange = msgspec.structs.replace(alert, group="[a-z]*?")
-    silence: Silence = silence_of(strange, True, 30, "ada", "why")
+    silence: Silence = silence_of(strange, "group", 30, "ada", "why", 0)
     assert silence.matches(strange)
     assert not silence.matches(msgspec.structs.replace(alert, group="abc"))
 

@@ -26,6 +26,7 @@ BUILT = (
     "plan_",
     "doubt_",
     "finding_",
+    "silence_scope_",
 )  # of these the second part is a value
 
 

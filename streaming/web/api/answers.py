@@ -96,7 +96,10 @@ class KnownSilence(Struct, frozen=True, kw_only=True):
 
 
 class Silences(Struct, frozen=True, kw_only=True):
-    """Silences that last or are over, the newest first. ``failure``: why they cannot be read, so none counts."""
+    """Silences: those that are on, then those that are over, the newest first.
+
+    ``failure``: why they cannot be read, so none counts.
+    """
 
     as_of_ts: int
     silences: tuple[KnownSilence, ...]

@@ -13,7 +13,7 @@ from streaming.explain.snapshot import ExplainedGroup
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.explain.times import parse_moment
 from streaming.notices import OpenAlert
-from streaming.notifier.silences import Silence
+from streaming.wall_clock import now_ms
 from streaming.web.api.answers import (
     Alerts,
     Cluster,
@@ -40,6 +40,7 @@ from streaming.web.views.overview import (
     Wanted,
     cluster_lines,
 )
+from streaming.web.views.silences import silence_rows
 
 HOURS = 1  # of history that a group is read with, as the page's shortest timeline
 
@@ -143,10 +144,12 @@ class Api:
         return Alerts(as_of_ts=self._context.watch.now_ms(), alerts=tuple(in_order(wanted)))
 
     def _silences(self, query: QueryParams) -> Silences:
-        now, alerts = self._context.watch.now_ms(), self._open_alerts()
-        silences = self._context.silences.all()
-        known = tuple(_silence_of(one, alerts, now) for one in reversed(silences))
-        return Silences(as_of_ts=now, silences=known, failure=self._context.silences.failure)
+        now, silences = now_ms(), self._context.silences  # they last by the clock of the notifier
+        known = tuple(
+            KnownSilence(silence=row.silence, is_on=row.is_on, alerts=tuple(one.fact.fingerprint for one in row.alerts))
+            for row in silence_rows(silences.all(), self._open_alerts(), now)
+        )
+        return Silences(as_of_ts=now, silences=known, failure=silences.failure)
 
     def _open_alerts(self) -> list[OpenAlert]:
         return [one for one in self._context.watch.known.alerts.values() if is_open(one)]
@@ -198,9 +201,3 @@ def _group_of(row: OverviewRow) -> Group:
         status_ts=group.ts,
         status=group.status,
     )
-
-
-def _silence_of(silence: Silence, alerts: list[OpenAlert], now: int) -> KnownSilence:
-    is_on = silence.is_on(now)
-    silenced = tuple(one.fact.fingerprint for one in alerts if is_on and silence.matches(one))
-    return KnownSilence(silence=silence, is_on=is_on, alerts=silenced)

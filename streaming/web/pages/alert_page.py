@@ -11,17 +11,18 @@ from streaming.explain.doubts import is_unseen
 from streaming.notices import Notice, OpenAlert
 from streaming.notices.commands import silence_command
 from streaming.notifier.silences import Silence, is_silenced
-from streaming.notifier.state_files import running_notifier
 from streaming.wall_clock import now_ms
 from streaming.web.context import Answer, Context, NotFound
 from streaming.web.live.group_reader import read_notifications
 from streaming.web.pages.group_page import GroupFacts
+from streaming.web.pages.silence_scopes import SCOPES, silence_of
 from streaming.web.queries import required, text
 from streaming.web.rendering import address
 from streaming.web.views.alerts import AlertView, alert_view, in_order
 from streaming.web.views.group import newest_alerts
 from streaming.web.views.known import Known
 from streaming.web.views.notification import Notification
+from streaming.web.views.silences import silence_rows
 from streaming.web.words import Words
 
 HOURS = 24
@@ -72,9 +73,10 @@ class AlertPage:
             "told": self._told(alert),
             "silences": self._silences(alert),
             "may_silence": user.may_silence,
-            "is_read": self._is_read(),
+            "is_read": self._context.notifier_reads(),
             "token": self._context.forms.token(user.name, now),
             "silence_minutes": SILENCE_MINUTES,
+            "scopes": self._scopes(alert),
             "silence_command": silence_command(_notice(alert), self._context.settings.site),
             "now": now,
         }
@@ -88,6 +90,15 @@ class AlertPage:
         site = self._context.site(words)
         return [alert_view(one, words.of_pages, now, site) for one in in_order(others)[:MOST_OTHERS]]
 
+    def _scopes(self, alert: OpenAlert) -> list[tuple[str, tuple[OpenAlert, ...]]]:
+        """How much may be silenced, and which open alerts each of these would silence now."""
+        everything, now = self._context.watch.known.open_alerts((alert.cluster, alert.group)), now_ms()
+        scopes = [scope for scope in SCOPES if scope != "cause" or alert.fact.cause]
+        tried = [silence_of(alert, scope, 1, "", "", now) for scope in scopes]
+        return [
+            (scope, silence_rows([one], everything, now)[0].alerts) for scope, one in zip(scopes, tried, strict=True)
+        ]
+
     def _told(self, alert: OpenAlert) -> list[Notification]:
         """Pages of this alert; none where the notifier's table cannot be read."""
         since = min(alert.fact.active_ts, alert.ts) - DAY_MS
@@ -100,13 +111,6 @@ class AlertPage:
         """Those that last, by the clock of the notifier."""
         now = now_ms()
         return [one for one in self._context.silences.all() if is_silenced(alert, [one], now)]
-
-    def _is_read(self) -> bool:
-        """Whether a notifier delivers from the folder where silences are written."""
-        try:
-            return running_notifier(self._context.settings.state) is not None
-        except OSError:
-            return False
 
 
 def steps(facts: list[Fact], fingerprint: str) -> list[Step]:

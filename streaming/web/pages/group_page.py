@@ -11,12 +11,14 @@ from starlette.responses import RedirectResponse
 from schemas.facts import Fact
 from streaming.errors import SourceError
 from streaming.explain.times import parse_moment
+from streaming.wall_clock import now_ms
 from streaming.web.context import Answer, BadRequest, Busy, Context, NotFound
 from streaming.web.live.group_reader import monitor_now, monitor_then, read_now, read_then
 from streaming.web.queries import number, required, text
 from streaming.web.rendering import address, machine_time
-from streaming.web.views.group import Asked, began_ts, group_view
+from streaming.web.views.group import Asked, began_ts, group_view, newest_alerts
 from streaming.web.views.known import GroupName, Known
+from streaming.web.views.silences import silenced
 from streaming.web.views.timeline import MINUTES, span_of
 from streaming.web.words import Words
 
@@ -90,7 +92,14 @@ class GroupPage:
             raise NotFound(str(error)) from error
         group = known.with_facts(facts).groups.get(name) if at is None else None
         view = group_view(facts, monitor, group, asked, words.of_pages, self._context.site(words))
-        values = {"view": view, "asked": asked, "now": asked.now, "minutes_known": MINUTES}
+        silences, alerts = self._context.silences.all(), newest_alerts(facts)
+        values = {
+            "view": view,
+            "asked": asked,
+            "now": asked.now,
+            "minutes_known": MINUTES,
+            "silenced": silenced(alerts, silences, now_ms() if at is None else at),
+        }
         changes = address("/changes", cluster=name[0], group=name[1])
         return Answer("group.html", values, "", (changes, live) if at is None else None, cluster=name[0])
 

@@ -4,9 +4,12 @@ from threading import Lock
 
 from starlette.requests import Request
 
+from streaming.notifier.silences import Silence
+from streaming.wall_clock import now_ms
 from streaming.web.context import Answer, Context
 from streaming.web.queries import number, one_of, text
-from streaming.web.views.overview import LONGEST_SEARCH, SORTS, STATES, RankedGroups, Wanted
+from streaming.web.views.overview import LONGEST_SEARCH, SORTS, STATES, Overview, RankedGroups, Wanted
+from streaming.web.views.silences import silenced
 
 
 class OverviewPage:
@@ -31,7 +34,13 @@ class OverviewPage:
         live = watch.changes.number()
         now = watch.now_ms()
         view = self._groups(now).overview(wanted, now)
-        return Answer("overview.html", {"view": view, "now": now, "sorts": SORTS}, "overview", ("/changes", live))
+        values = {"view": view, "now": now, "sorts": SORTS, "silenced": self._silenced(view)}
+        return Answer("overview.html", values, "overview", ("/changes", live))
+
+    def _silenced(self, view: Overview) -> dict[str, Silence]:
+        """Silences last by the clock of the notifier."""
+        alerts = [alert for row in view.rows for alert in row.alerts]
+        return silenced(alerts, self._context.silences.all(), now_ms())
 
     def _groups(self, now: int) -> RankedGroups:
         """Made again when something has changed, and every ten seconds, since a cluster may have become silent."""

@@ -2,19 +2,16 @@
 
 import logging
 from collections.abc import Callable
-from glob import escape
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from streaming.errors import MonitorError
-from streaming.notices import OpenAlert
-from streaming.notifier.silence_files import new_id
-from streaming.notifier.silences import Silence
 from streaming.wall_clock import now_ms
 from streaming.web.context import BadRequest, Context, Refused
 from streaming.web.pages.alert_page import SILENCE_MINUTES
+from streaming.web.pages.silence_scopes import SCOPES, silence_of
 from streaming.web.posted_form import Form, PostedForms
 from streaming.web.rendering import address
 
@@ -43,6 +40,8 @@ class Silencing:
             await run_in_threadpool(act, request, form)
         except MonitorError as error:
             return self._context.refusal(request, error, otherwise=400)
+        if form.get("back") == "silences":
+            return RedirectResponse("/silences", 303)
         back = address("/alert", id=form["id"], cluster=form.get("cluster"), group=form.get("group"))
         return RedirectResponse(back, 303)
 
@@ -60,26 +59,13 @@ class Silencing:
         minutes, why = form.get("minutes", ""), form.get("why", "").strip()[:LONGEST_WHY]
         if minutes not in map(str, SILENCE_MINUTES) or not why:
             raise BadRequest(words("silence_incomplete"))
-        silence = silence_of(alert, form.get("scope") == "group", int(minutes), self._context.user(request).name, why)
+        by, scope = self._context.user(request).name, form.get("scope", "")
+        if scope not in SCOPES or (scope == "cause" and not alert.fact.cause):
+            raise BadRequest(words("silence_incomplete"))
+        silence = silence_of(alert, scope, int(minutes), by, why, now_ms())
         self._context.silences.add(silence)
         log.info("%s silences %s/%s for %s minutes: %r", silence.by, alert.cluster, alert.group, minutes, why)
 
     def _end(self, request: Request, form: Form) -> None:
         ended = self._context.silences.end(form.get("silence", ""), now_ms())
         log.info("%s ends the silence %r: %s", self._context.user(request).name, form.get("silence", ""), bool(ended))
-
-
-def silence_of(alert: OpenAlert, of_group: bool, minutes: int, by: str, why: str) -> Silence:
-    """Of the alert's kind, or of everything of its group. No name in it is read as a pattern."""
-    now = now_ms()
-    return Silence(
-        id=new_id(),
-        cluster=escape(alert.cluster),
-        group=escape(alert.group),
-        kind="*" if of_group else escape(alert.fact.kind),
-        cause="*",
-        from_ts=now,
-        until_ts=now + minutes * 60_000,
-        by=by,
-        why=why,
-    )

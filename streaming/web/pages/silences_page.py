@@ -1,0 +1,31 @@
+"""All silences: who set each, until when, why, and which alerts it silences now. Each can be ended here."""
+
+from starlette.requests import Request
+
+from streaming.wall_clock import now_ms
+from streaming.web.context import Answer, Context
+from streaming.web.views.known import is_open
+from streaming.web.views.silences import silence_rows
+
+MOST_ROWS = 200
+
+
+class SilencesPage:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def answer(self, request: Request) -> Answer:
+        watch, silences = self._context.watch, self._context.silences
+        user, now = self._context.user(request), now_ms()  # silences last by the clock of the notifier
+        alerts = [one for one in watch.known.alerts.values() if is_open(one)]
+        rows = silence_rows(silences.all(), alerts, now)
+        values = {
+            "rows": rows[:MOST_ROWS],
+            "left_out": max(0, len(rows) - MOST_ROWS),
+            "failure": silences.failure,
+            "is_read": self._context.notifier_reads(),
+            "may_silence": user.may_silence,
+            "token": self._context.forms.token(user.name, watch.now_ms()),
+            "now": now,
+        }
+        return Answer("silences.html", values, "silences", ("/changes", watch.changes.number()))

@@ -1,0 +1,34 @@
+"""Silences: which open alerts each of them silences, and which one silences an alert."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from streaming.notices import OpenAlert
+from streaming.notifier.silences import Silence
+from streaming.web.views.alerts import in_order
+
+
+class SilenceRow(NamedTuple):
+    """``alerts``: the open ones that it silences at the time asked for, the worst first; none if it is not on."""
+
+    silence: Silence
+    is_on: bool
+    alerts: tuple[OpenAlert, ...]
+
+
+def silence_rows(silences: Iterable[Silence], alerts: Iterable[OpenAlert], now: int) -> tuple[SilenceRow, ...]:
+    """Those that are on come first, the newest first among them; then those that are over."""
+    open_alerts = in_order(alerts)
+    rows = [_row(one, open_alerts, now) for one in silences]
+    return tuple(sorted(rows, key=lambda row: (not row.is_on, -row.silence.from_ts)))
+
+
+def silenced(alerts: Iterable[OpenAlert], silences: Iterable[Silence], now: int) -> dict[str, Silence]:
+    """By fingerprint of an alert that is silenced: the silence that lasts longest."""
+    on = sorted((one for one in silences if one.is_on(now)), key=lambda one: one.until_ts)
+    return {alert.fact.fingerprint: one for alert in alerts for one in on if one.matches(alert)}
+
+
+def _row(silence: Silence, alerts: list[OpenAlert], now: int) -> SilenceRow:
+    is_on = silence.is_on(now)
+    return SilenceRow(silence, is_on, tuple(one for one in alerts if is_on and silence.matches(one)))
