@@ -88,8 +88,10 @@ def _pages(address: str, folder: Path, tables: Path) -> Iterator[None]:
     config = Config(
         tables=Tables(path=str(tables)), web=Web(listen=address), notify=Notify(state=str(folder / "notifier"))
     )
+    settings = web_settings(config, Alerts())
+    settings = settings._replace(site=settings.site._replace(is_played=True))
     watch, stop = Watch(config.tables.path), Event()
-    web = Thread(target=keep_serving, args=(web_settings(config, Alerts()), watch, stop), name="web", daemon=True)
+    web = Thread(target=keep_serving, args=(settings, watch, stop), name="web", daemon=True)
     web.start()
     reader = watch.start_reading(stop)
     try:

@@ -29,10 +29,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.add_user is not None or arguments.add_token is not None:
         return _print_line(arguments)
     config, alerts = configured_with_alerts(arguments, options_given(arguments, KEYS), writes=())
+    from streaming.notifier.from_config import absolute
     from streaming.web.from_config import web_settings
     from streaming.web.server import serve
 
     settings = web_settings(config, alerts, arguments.config)
+    if arguments.tables is not None:  # not those of the configuration's file
+        settings = settings._replace(site=settings.site._replace(tables=absolute(arguments.tables)))
     stop = Event()
     with ended_by_signals(stop, ENDING_S):
         serve(settings, stop)

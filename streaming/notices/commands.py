@@ -1,6 +1,6 @@
 """The commands to type next, that can be pasted. Capital words stand for what evenkeel does not know.
 
-They are NAMESRV (of a cluster that [collector] clusters does not name), PID, and the reader's own NAME and TEXT.
+They are NAMESRV (of a cluster that [collector] clusters does not name), PID, and the reader's own TEXT.
 
 The options are those of mqadmin in RocketMQ 4.9.7 and 5.3.3 (org.apache.rocketmq.tools.command).
 """
@@ -33,6 +33,8 @@ Next = Callable[[OpenAlert, Site], Command]
 
 def next_command(alert: OpenAlert, site: Site) -> Command:
     """What to look at, or do, first: by the cause, or else by the kind."""
+    if site.is_played:
+        return _explain(alert, site)
     by_kind = _OF_KIND.get(alert.fact.kind, NextStep.EXPLAIN)
     return _COMMANDS[_OF_CAUSE.get(alert.fact.cause or "", by_kind)](alert, site)
 
@@ -41,17 +43,19 @@ def inspect_command(cluster: str, site: Site, group: str = "") -> Command:
     """It needs neither Kafka nor the job. Without a cluster it looks at all that are configured."""
     servers = "" if not cluster and site.name_servers else f" --namesrv {_name_servers(cluster, site)}"
     only = f" --group {_pattern(group, 'GROUP')}" if group else ""
-    return Command(f"evenkeel inspect{servers}{only}{_config(site)}")
+    return Command(f"{site.program} inspect{servers}{only}{_config(site)}")
 
 
 def silence_command(notice: Notice, site: Site) -> str:
-    """Who silences and why is for them to say."""
+    """Why is for the reader to say."""
     trouble, group = notice.trouble, notice.groups[0] if len(notice.groups) == 1 else ""
     what = [f"--group {_pattern(group, 'GROUP')}"] if group else []
     what += [f"--cluster {_pattern(notice.cluster, 'CLUSTER')}"] if notice.cluster else []
     what += [f"--kind {trouble.kind}"] if trouble is not None else []
     how_long = "2h" if group else "30m"  # of a whole cluster no more than it takes to mend
-    return f"evenkeel silence {' '.join(what)} --for {how_long} --by NAME --why TEXT{_config(site)}"
+    where = f"EVENKEEL__NOTIFY__STATE={shlex.quote(site.state)} " if site.state else ""
+    who = '--by "$(id -un)" --why TEXT'
+    return f"{where}{site.program} silence {' '.join(what)} --for {how_long} {who}{_config(site)}"
 
 
 def _config(site: Site) -> str:
@@ -118,7 +122,8 @@ def _client_id(alert: OpenAlert) -> str | None:
 
 def _explain(alert: OpenAlert, site: Site) -> Command:
     group, cluster = _quoted(alert.group, "GROUP"), _quoted(alert.cluster, "CLUSTER")
-    return Command(f"evenkeel explain {group} --cluster {cluster}{_config(site)}")
+    tables = f" --tables {shlex.quote(site.tables)}" if site.tables else ""
+    return Command(f"{site.program} explain {group} --cluster {cluster}{tables}{_config(site)}")
 
 
 def _inspect(alert: OpenAlert, site: Site) -> Command:

@@ -90,6 +90,8 @@ class Notice(Struct, frozen=True, kw_only=True):
 class Site(NamedTuple):
     """What its readers have beside a page. ``config``: the configuration's file, as evenkeel's commands take it.
 
+    ``tables``: their folder, where no file names it; ``state``: the notifier's, likewise. ``program``: how evenkeel is
+    started there. ``is_played``: what is shown was recorded or simulated, and there is no cluster that could be asked.
     ``name_servers``: of each cluster, ``host:port`` with semicolons between. ``zone``: the readers' own; None is this
     machine's. ``docs``: where the folder docs/ can be read.
     """
@@ -98,6 +100,10 @@ class Site(NamedTuple):
     name_servers: Mapping[str, str] = {}
     zone: tzinfo | None = timezone.utc
     docs: str = "docs"
+    tables: str = ""
+    state: str = ""
+    program: str = "evenkeel"
+    is_played: bool = False
 
 
 class Text(NamedTuple):

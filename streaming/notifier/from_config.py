@@ -19,6 +19,7 @@ from streaming.sinks.log import LogSink
 from streaming.sinks.pagerduty import PagerDutySink
 from streaming.sinks.webhook import WebhookSink
 from streaming.tables.replayed_mark import replayed_by
+from streaming.tables.storage import local_path
 
 
 def notifier_settings(
@@ -66,7 +67,15 @@ def site_of(config: Config, alerts: Alerts, file: Path | None) -> Site:
         name_servers=config.collector.clusters,
         zone=zone_named(pages.time_zone) if pages.time_zone else None,
         docs=pages.docs.rstrip("/") or "docs",
+        tables="" if file is not None else absolute(config.tables.path),
+        state="" if file is not None else absolute(config.notify.state),
     )
+
+
+def absolute(folder: str) -> str:
+    """A folder as it can be named from anywhere; an address of another storage as it is."""
+    path = local_path(folder)
+    return folder if path is None else str(path.absolute())
 
 
 def sink_of(section: SinkSection, environ: Mapping[str, str] | None = None) -> Sink:

@@ -1,10 +1,14 @@
 """The settings of the pages from the configuration and the alert rules."""
 
+import sys
 from pathlib import Path
+from shlex import quote
+from shutil import which
 
 from streaming.config import Alerts, Config
 from streaming.config.values import is_loopback
 from streaming.notifier.from_config import site_of
+from streaming.tables.replayed_mark import replayed_by
 from streaming.web.security.access import AccessRules, networks
 from streaming.web.security.users import read_users
 from streaming.web.settings import Listen, WebSettings
@@ -26,6 +30,18 @@ def web_settings(config: Config, alerts: Alerts, file: Path | None = None) -> We
             may_silence=frozenset(web.may_silence),
             hosts=frozenset(name.lower() for name in web.hosts),
         ),
-        site=site_of(config, alerts, file),
+        site=site_of(config, alerts, file)._replace(
+            program=started_as(sys.argv[0]) if is_loopback(host) else "evenkeel",
+            is_played=replayed_by(config.tables.path) is not None,
+        ),
         series_limit=config.metrics.series_limit,
     )
+
+
+def started_as(program: str) -> str:
+    """How this evenkeel is started again at a shell's prompt of this machine. ``program``: what Python calls it."""
+    path = Path(program).absolute()
+    if path.name == "__main__.py":
+        return f"{quote(sys.executable)} -m streaming"
+    is_at_hand = path.name != "evenkeel" or which("evenkeel") == str(path)
+    return "evenkeel" if is_at_hand else quote(str(path))

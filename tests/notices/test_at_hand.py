@@ -31,7 +31,7 @@ def commands(name: str, site: Site = SITE) -> list[list[str]]:
 
 @pytest.mark.parametrize("name", INCIDENTS)
 def test_commands_can_be_pasted(name: str) -> None:
-    """Nothing is left to the reader but who silences, why, and the number of a process whose client does not say it."""
+    """Nothing is left to the reader but why to silence, and the number of a process whose client does not say it."""
     for words in commands(name):
         assert not {"NAMESRV", "BROKER_ADDR", "GROUP", "TOPIC", "CLUSTER", "CLIENT_ID"} & set(words)
         if words[0] == "mqadmin":
@@ -48,6 +48,19 @@ def test_what_is_not_configured_is_left_to_the_reader() -> None:
     for site in (Site(), others):
         assert commands("SAME_CLIENT_ID", site)[0][:4] == ["mqadmin", "consumerConnection", "-n", "NAMESRV"]
     assert commands("UNEXPLAINED", Site())[0] == ["evenkeel", "explain", "orders", "--cluster", "prod"]
+
+
+def test_folders_are_named_where_no_file_names_them() -> None:
+    site = Site(tables="/data/my tables", state="/data/notifier", program="/opt/evenkeel/bin/evenkeel")
+    explain = commands("UNEXPLAINED", site)[0]
+    assert explain == [site.program, "explain", "orders", "--cluster", "prod", "--tables", "/data/my tables"]
+    silence = commands("UNEXPLAINED", site)[-1]
+    assert silence[:3] == ["EVENKEEL__NOTIFY__STATE=/data/notifier", site.program, "silence"]
+
+
+@pytest.mark.parametrize("name", ["SAME_CLIENT_ID", "CLIENT_STALLED", "ROUTE_LAG"])
+def test_nobody_is_sent_to_a_cluster_that_was_only_played(name: str) -> None:
+    assert commands(name, Site(is_played=True))[0] == ["evenkeel", "explain", "orders", "--cluster", "prod"]
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,24 @@ def test_an_alert_is_silenced_by_keyboard(chromedriver: str, site: str) -> None:
         assert page.faults() == []
 
 
+def test_a_command_is_copied_with_one_click(chromedriver: str, site: str) -> None:
+    with browser(chromedriver) as page:
+        page.open(site)
+        page.click("tbody tr:first-child td a")
+        page.wait_for("return document.querySelector('button.copy') !== null")
+        clipboard = "{writeText: async (text) => { window.taken = text; }}"
+        page.run(f"Object.defineProperty(navigator, 'clipboard', {{value: {clipboard}}})")
+        page.click("button.copy")
+        page.wait_for("return document.querySelector('button.copy').textContent === 'Copied'")
+        assert page.run("return window.taken") == page.text("code.command")
+        assert page.faults() == []
+    with browser(chromedriver, Look(javascript=False)) as page:
+        page.open(site)
+        page.click("tbody tr:first-child td a")
+        assert "--cluster" in page.text("code.command") or "mqadmin" in page.text("code.command")
+        assert "Copy" not in page.text()
+
+
 @pytest.mark.parametrize("name", ["th", "td"])
 def test_a_phone_shows_a_group_and_an_alert(chromedriver: str, site: str, name: str) -> None:
     with browser(chromedriver, PHONE) as page:

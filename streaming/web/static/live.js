@@ -2,6 +2,7 @@
 "use strict";
 (() => {
   const body = document.body;
+  document.documentElement.classList.add("scripted");
   const $ = (selector) => document.querySelector(selector);
   let source = null;
   let pending = false;
@@ -130,6 +131,22 @@
     event.preventDefault();
     await navigator.clipboard.writeText(link.href);
     link.textContent = link.dataset.copied;
+  });
+
+  // A command, as it stands there. Where a page is no secure context there is no clipboard but that of the selection.
+  const copied = (code) => {
+    if (navigator.clipboard) return navigator.clipboard.writeText(code.textContent).then(() => true, () => selected(code));
+    return selected(code);
+  };
+  const selected = (code) => {
+    window.getSelection().selectAllChildren(code);
+    const done = document.execCommand("copy");
+    if (done) window.getSelection().removeAllRanges();
+    return done;
+  };
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("button.copy");
+    if (button && (await copied(button.previousElementSibling))) button.textContent = button.dataset.copied;
   });
 
   // The server shows times in the zone that the browser names.

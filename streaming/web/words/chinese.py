@@ -194,6 +194,8 @@ CHINESE: dict[str, str] = {
     "end_silence": "结束静默",
     "may_not_silence": "你可以查看，但不能静默。",
     "nobody_reads": "本机没有从 notify.state 读取静默的通知进程，启动之前静默不生效。",
+    "copy": "复制",
+    "command_copied": "已复制",
     "silence_command": "用命令：",
     "silence_incomplete": "静默需要时长和理由。",
     "old_form": "表单已过期，或不是来自本站。请返回刷新后重试。",

@@ -194,6 +194,8 @@ ENGLISH: dict[str, str] = {
     "end_silence": "End this silence",
     "may_not_silence": "You may read, but not silence.",
     "nobody_reads": "No notifier here reads silences from notify.state. Until one does, they have no effect.",
+    "copy": "Copy",
+    "command_copied": "Copied",
     "silence_command": "By command:",
     "silence_incomplete": "A silence needs a time and a reason.",
     "old_form": "This form is too old, or does not come from these pages. Go back, reload, and try again.",
