@@ -14,7 +14,7 @@ from streaming.explain.doubts import is_unseen
 MINUTES = (30, 60, 180, 720, 1440)
 QUIET_MINUTES = 180  # of a group without an open alert
 ROOM_BEFORE = 1.4  # of the time since an alert began: what led to it is seen too
-LANE, TOP = 28, 24
+LANE, TOP = 24, 24
 MOST_ALERTS = 8
 MOST_MARKS = 200
 NARROWEST = 0.6

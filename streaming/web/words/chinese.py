@@ -10,6 +10,7 @@ CHINESE: dict[str, str] = {
     "data_age": "数据更新于 {age}前",
     "data_age_not_known": "数据时间未知",
     "data_replayed": "回放数据，截至 {time}",
+    "zone_now": "时间：{zone}",
     "zone_switch": "改用 {zone} 显示时间",
     "share": "本页链接",
     "copied": "链接已复制",

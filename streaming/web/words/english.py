@@ -10,6 +10,7 @@ ENGLISH: dict[str, str] = {
     "data_age": "data {age} old",
     "data_age_not_known": "age of the data not known",
     "data_replayed": "replayed, newest data {time}",
+    "zone_now": "times in {zone}",
     "zone_switch": "Show times in {zone}",
     "share": "Link to this view",
     "copied": "Link copied",
