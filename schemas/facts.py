@@ -267,15 +267,26 @@ class RebalanceFact(Payload, frozen=True, kw_only=True):
     orphaned_ms: int
 
 
+class QueueWaiting(Struct, frozen=True):
+    """``waiting``: messages not consumed in the queue, by the broker's offsets."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    waiting: int
+
+
 class GroupFact(Payload, frozen=True, kw_only=True):
-    """The status of a group changed, or has been the same for an hour.
+    """The status of a group changed, or how many messages wait for it, or it has been the same for an hour.
 
     ``status`` is healthy, findings, settling, unknown, excluded or empty. ``members`` counts the entries in brokers'
     lists, ``members_reporting`` the clients that have reported their queues, ``counts`` the queues of each finding.
     ``refused_since``: epoch milliseconds since when events of the group have been refused and no round of it was taken;
     None: rounds are taken. ``reason`` is the kind of reason why the
     group, or one of its queues, is not judged, and ``reason_details`` explain it; None: all queues are judged. Facts of
-    evenkeel 0.1 have an English sentence there.
+    evenkeel 0.1 have an English sentence there. ``waiting``: messages not consumed in all queues of the topics that it
+    subscribes to, by the brokers' offsets, the oldest of which were read at ``read_ts``; None: not known, or an older
+    fact. ``fullest``: the queues in which the most of them wait, at most 20.
     """
 
     fact: ClassVar[str] = "group"
@@ -289,6 +300,9 @@ class GroupFact(Payload, frozen=True, kw_only=True):
     reason: str | None = None
     refused_since: int | None = None
     reason_details: ReasonDetails | None = None
+    waiting: int | None = None
+    read_ts: int | None = None
+    fullest: tuple[QueueWaiting, ...] = ()
 
 
 class EvaluationFailedFact(Payload, frozen=True, kw_only=True):

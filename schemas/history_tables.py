@@ -212,6 +212,18 @@ GROUP_STATUS = Table(
         ),
         Column("brokers_covered", "BIGINT", "number of brokers that answered lately"),
         Column("brokers_known", "BIGINT", "number of brokers known"),
+        Column(
+            "waiting",
+            "BIGINT",
+            "number of messages not consumed in all queues of the topics that the group subscribes to; null: not known,"
+            " or a row of an older evenkeel",
+        ),
+        Column("read_time", "TIMESTAMP", "when the oldest of the offsets behind waiting were read; null: not known"),
+        Column(
+            "fullest_queues",
+            "ARRAY<STRUCT<topic:STRING,broker_name:STRING,queue_id:BIGINT,waiting:BIGINT>>",
+            "the queues in which the most messages wait, at most 20",
+        ),
         SEQ,
         TS,
         DATE,

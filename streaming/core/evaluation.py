@@ -2,6 +2,7 @@
 
 from schemas.facts import EvaluationFailedFact, GroupFact, Kind
 from schemas.reasons import ReasonKind
+from streaming.core import group_waiting
 from streaming.core.alerts.deploy_wait import note_mismatch
 from streaming.core.alerts.lifecycle import is_any_undecided, update_alerts
 from streaming.core.alerts.phases import PENDING_PHASES
@@ -27,7 +28,8 @@ def evaluate(group: Group, before: int) -> None:
     If the evaluation raises, a fact says so, the group is UNKNOWN until it succeeds again, and other groups go on.
     """
     state = group.state
-    if state.now < state.evaluation_due_ts and not _is_evidence_too_old(group) and not may_have_news(group):
+    has_news = may_have_news(group) or group_waiting.has_news(group)
+    if state.now < state.evaluation_due_ts and not _is_evidence_too_old(group) and not has_news:
         return
     try:
         _evaluate(group, before)

@@ -13,6 +13,7 @@ from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import WRONG
 from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.queue_findings import TopicFindings
+from streaming.core.group_waiting import has_news, note_said, waiting_of_group
 from streaming.core.state.group import Group
 
 
@@ -58,7 +59,7 @@ def emit_group_status(
     group_findings: list[GroupFinding],
     is_alert_undecided: bool,
 ) -> None:
-    """One fact when the status, or what it counts, has changed, and one an hour while it has not.
+    """One fact when the status, what it counts or what waits has changed, and one an hour while it has not.
 
     ``is_alert_undecided``: an alert fires that nothing has shown to be over.
     """
@@ -66,6 +67,7 @@ def emit_group_status(
     counts = Counter(verdict.kind.value for findings in found for verdict in findings.verdicts.values())
     kinds = Counter(finding.kind.value for finding in group_findings)
     reason = _reason(evidence, found)
+    waiting, read_ts, fullest = waiting_of_group(evidence)
     fact = GroupFact(
         status=group_status(_status_evidence(evidence, found, counts, group_findings, is_alert_undecided)).value,
         members=sum(member.entries for member in evidence.members.values()),
@@ -76,12 +78,17 @@ def emit_group_status(
         members_reporting=sum(1 for member in evidence.members.values() if member.as_of),
         reason=None if reason is None else reason.kind.value,
         reason_details=None if reason is None else reason.details,
+        waiting=waiting,
+        read_ts=read_ts,
+        fullest=fullest,
     )
     shown = f"{fact.status} {fact.members} {fact.counts} {fact.brokers_covered}"
     if reason is not None and any(findings.evidence.unreported for findings in found):
         shown += f" {_digest(reason)}"  # it lasts
-    if shown != state.status or state.now - state.status_ts >= group.timing.repeat_status_ms:
+    is_due = state.now - state.status_ts >= group.timing.repeat_status_ms
+    if shown != state.status or is_due or has_news(group):
         state.status, state.status_ts = shown, state.now
+        note_said(group)
         group.emit(fact)
 
 

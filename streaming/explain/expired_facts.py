@@ -112,7 +112,15 @@ _FIELD_OF = {
     "read_time": "read_ts",
     "change_time": "ts",
 }
-_IF_NULL: dict[str, Any] = {"owners": [], "queues": [], "counts": [], "evidence": "", "since_ts": 0, "active_ts": 0}
+_IF_NULL: dict[str, Any] = {
+    "owners": [],
+    "queues": [],
+    "counts": [],
+    "fullest": [],
+    "evidence": "",
+    "since_ts": 0,
+    "active_ts": 0,
+}
 ALERT_ROWS = Source(
     ALERTS,
     AlertFact,
@@ -127,7 +135,9 @@ ALERT_ROWS = Source(
         "right_since_ts": "right_since_time",
     },
 )
-STATUS_ROWS = Source(GROUP_STATUS, GroupFact, {"counts": "finding_counts"})
+STATUS_ROWS = Source(
+    GROUP_STATUS, GroupFact, {"counts": "finding_counts", "read_ts": "read_time", "fullest": "fullest_queues"}
+)
 SOURCES = (
     Source(
         QUEUE_ASSIGNMENTS, QueueFact, {"owners": "actual_owners", "expected": "expected_owners", "since_ts": "since"}

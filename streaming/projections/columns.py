@@ -206,7 +206,9 @@ SOURCES: dict[str, Source] = {
     "group_status": Source(
         (GroupFact,),
         _fields("group_status", "status", "reason", "reason_details", "members", "members_reporting", "queues")
-        | _fields("group_status", "brokers_covered", "brokers_known", finding_counts="counts"),
+        | _fields("group_status", "brokers_covered", "brokers_known", "waiting", finding_counts="counts")
+        | _fields("group_status", fullest_queues="fullest")
+        | _times("group_status", read_time="read_ts"),
     ),
     "quarantine": Source(
         (QuarantineFact,),

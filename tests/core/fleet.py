@@ -125,6 +125,7 @@ class Fleet:
         self.forgetful: set[str] = set()  # brokers that know no members
         self.stuck: set[MessageQueue] = set()
         self.hung: set[MessageQueue] = set()
+        self.behind = 0  # so many messages of each queue are consumed later than they are written
         self.asked_one_by_one: set[MessageQueue] = set()  # though the route has them no more
         self.without_offset: set[MessageQueue] = set()  # queues of which brokers know no offset of the group
         self.reports_pull_offsets = True  # brokers of the 4.x line do not
@@ -420,7 +421,7 @@ class Fleet:
         if queue in self.hung:
             offsets.pulled = max(offsets.pulled, min(offsets.broker, offsets.consumer + 1_000))
         else:
-            offsets.pulled = offsets.consumer = offsets.broker
+            offsets.pulled = offsets.consumer = max(offsets.consumer, offsets.broker - self.behind)
             offsets.consumed_ts = self._ts()
 
     def say_progress(self, at: float | None = None) -> None:

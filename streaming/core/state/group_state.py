@@ -325,6 +325,7 @@ class GroupState(Packed):
     consumed_unlisted_ts: int = 0  # when the group's offset was last seen to move while no broker listed a member
     past_pauses: list[int] = field(default_factory=list)  # ms that it last had no members after runs; newest last
     pause_counts: bool = False  # whether the present time without members follows a run in which it consumed
+    told_waiting: int = 0  # how many messages wait for it by its newest group fact
 
 
 def left_the_route(queue: Queue) -> bool:

@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from schemas.facts import AlertFact, Fact, MemberFact
+from schemas.facts import AlertFact, Fact, GroupFact, MemberFact
 from schemas.identity import is_retry_topic
+from streaming.core.group_waiting import MOST_QUEUES as MOST_FULLEST
 from streaming.explain.doubts import Doubt, doubt_of
 from streaming.explain.snapshot import ExplainedGroup, ExplainedQueue, MonitorStatus, UnalertedQueues
 from streaming.explain.snapshot_from_facts import snapshot_of
@@ -63,7 +64,7 @@ class UnalertedRow(NamedTuple):
 class GroupView(NamedTuple):
     """``doubt``: blind, silent or events_lost, where what is shown may be out of date; ``doubt_ts``: since when.
 
-    ``alerts``: those that are open, together where they have the same cause.
+    ``alerts``: those that are open, together where they have the same cause. ``waiting``: messages in all its queues.
     """
 
     cluster: str
@@ -76,6 +77,8 @@ class GroupView(NamedTuple):
     members_reporting: int | None
     brokers_covered: int | None
     brokers_known: int | None
+    waiting: int | None
+    waiting_read_ts: int
     doubt: str
     doubt_ts: int
     alerts: tuple[tuple[AlertView, ...], ...]
@@ -121,7 +124,8 @@ def group_view(
     def said(it: ExplainedGroup | ExplainedQueue | UnalertedQueues) -> str:
         return _said(it, words, lambda ts: clock(ts, now, site.zone))
 
-    queues = _queue_rows(group, alerts, said)
+    status = next((fact.payload for fact in reversed(facts) if isinstance(fact.payload, GroupFact)), None)
+    queues = _queue_rows(group, status, alerts, said)
     minutes = asked.minutes or span_of((began_ts(alert) for alert in alerts if is_open(alert)), now)
     return GroupView(
         cluster=group.cluster,
@@ -134,6 +138,8 @@ def group_view(
         members_reporting=group.members_reporting,
         brokers_covered=group.brokers_covered,
         brokers_known=group.brokers_known,
+        waiting=status.waiting if status is not None else None,
+        waiting_read_ts=(status.read_ts if status is not None else None) or 0,
         doubt=doubt,
         doubt_ts=doubt_ts,
         alerts=_by_cause(view for view in views if view.ended_ts is None),
@@ -199,10 +205,13 @@ def _member_rows(group: ExplainedGroup) -> tuple[MemberRow, ...]:
 
 
 def _queue_rows(
-    group: ExplainedGroup, alerts: Iterable[OpenAlert], said: Callable[[ExplainedQueue], str]
+    group: ExplainedGroup,
+    status: GroupFact | None,
+    alerts: Iterable[OpenAlert],
+    said: Callable[[ExplainedQueue], str],
 ) -> list[QueueRow]:
-    """What is wrong comes first."""
-    waiting = {
+    """What is wrong comes first. Of its open alert's queues it is known more newly how much waits."""
+    waiting = {(queue.topic, *queue.name): one for queue in group.queues if (one := _by_status(queue, status))} | {
         (alert.topic, queue.broker_name, queue.queue_id): (queue.waiting, queue.read_ts or read_ts(alert))
         for alert in sorted(alerts, key=lambda alert: alert.seq)
         if is_open(alert)
@@ -215,6 +224,23 @@ def _queue_rows(
     ]
     order = ("critical", "warning", "unknown", "settling", "info", "right")
     return sorted(rows, key=lambda row: (order.index(row.level), is_retry_topic(row.topic), row.topic))
+
+
+def _by_status(queue: ExplainedQueue, status: GroupFact | None) -> tuple[int, int] | None:
+    """How many messages wait in the queue and when that was read, by the group's newest status; None: it is not said.
+
+    The status says it of the fullest queues. Where these are few, nothing waits in the others.
+    """
+    if status is None or status.waiting is None or status.read_ts is None:
+        return None
+    found = [
+        one.waiting
+        for one in status.fullest
+        if (one.topic, one.broker_name, one.queue_id) == (queue.topic, *queue.name)
+    ]
+    if found:
+        return found[0], status.read_ts
+    return (0, status.read_ts) if len(status.fullest) < MOST_FULLEST else None
 
 
 def _what_is_alike(queue: ExplainedQueue) -> tuple[object, ...]:

@@ -17,8 +17,9 @@ ROWS_A_PAGE = 50
 STATES = ("firing", "findings", "unknown", "settling", "empty", "excluded", "healthy")
 SORTS = ("worst", "name", "since", "lag", "members")
 LONGEST_SEARCH = 255
-# An open alert says at least so often how much waits, as long as offsets are read; they are read once a minute or more.
-LAG_IS_OLD_MS = FixedTiming().repeat_waiting_ms + 120_000
+# How much waits is said at least so often, as long as offsets are read; they are read once a minute or more.
+ALERTS_LAG_IS_OLD_MS = FixedTiming().repeat_waiting_ms + 120_000
+GROUPS_LAG_IS_OLD_MS = FixedTiming().repeat_status_ms + 120_000
 
 
 class Wanted(NamedTuple):
@@ -33,7 +34,7 @@ class Wanted(NamedTuple):
 
 
 class OverviewRow(NamedTuple):
-    """``alerts``: the open ones, the worst first. ``lag``: what waits in their queues; None: not known.
+    """``alerts``: the open ones, the worst first. ``lag``: what waits for the group; None: not known.
 
     ``lag_is_old``: it was read so long ago that it says nothing of now.
     """
@@ -128,7 +129,7 @@ def _row(group: KnownGroup, alerts: Iterable[OpenAlert], is_old: bool, now: int)
     ranked = tuple(in_order(alerts))
     firing = [alert for alert in ranked if is_firing(alert)]
     begun = [alert.fact.since_ts or alert.fact.active_ts for alert in firing]
-    lag = waiting_in(ranked)
+    lag, lag_is_old = _lag(group.status, ranked, now)
     return OverviewRow(
         known=group,
         state="firing" if firing else _state(group.status.status),
@@ -138,9 +139,22 @@ def _row(group: KnownGroup, alerts: Iterable[OpenAlert], is_old: bool, now: int)
         since_ts=min(begun, default=group.since_ts),
         longer=group.longer and not firing,
         lag=lag,
-        lag_is_old=lag is not None and now - lag.read_ts > LAG_IS_OLD_MS,
+        lag_is_old=lag_is_old,
         is_old=is_old,
     )
+
+
+def _lag(status: GroupFact, alerts: Sequence[OpenAlert], now: int) -> tuple[Waiting | None, bool]:
+    """What waits, and whether that was read long ago: of the whole group, unless its alerts know of more by now."""
+    of_alerts = waiting_in(alerts)
+    of_group = None if status.waiting is None else Waiting(status.waiting, status.read_ts or 0, None)
+    if of_group is None or (of_alerts is not None and _is_newer_and_more(of_alerts, of_group)):
+        return of_alerts, of_alerts is not None and now - of_alerts.read_ts > ALERTS_LAG_IS_OLD_MS
+    return of_group, now - of_group.read_ts > GROUPS_LAG_IS_OLD_MS
+
+
+def _is_newer_and_more(one: Waiting, other: Waiting) -> bool:
+    return one.read_ts > other.read_ts and one.messages > other.messages
 
 
 def _unknown_row(name: GroupName, alerts: Sequence[OpenAlert], now: int) -> OverviewRow:
