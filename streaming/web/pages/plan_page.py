@@ -20,7 +20,7 @@ from streaming.web.posted_form import Form
 from streaming.web.queries import number, one_of, text
 from streaming.web.security.forms import is_meant
 from streaming.web.views.known import GroupName
-from streaming.web.views.plan import plan_picture
+from streaming.web.views.plan import group_choice, group_now, plan_picture
 from streaming.web.words import Words
 
 WAIT_S = 20.0
@@ -52,9 +52,11 @@ class PlanPage:
         token = self._context.forms.token(self._context.user(request).name, self._context.watch.now_ms())
         values: dict[str, Any] = {"name": name, "given": given, "strategies": STRATEGY_NAMES, "token": token}
         values |= {"found": None, "waits": False}
-        if name[1]:
+        if not name[1]:
+            values["choice"] = group_choice(self._context.watch.known, text(query, "q").strip())
+        else:
             current = self._current(name)
-            values["current"] = current
+            values["before"] = group_now(current)
             change = _change(query, current)
             if not change.is_empty:
                 values |= self._planned(current, change, self._context.words(request)) if is_tried else {"waits": True}

@@ -1,14 +1,72 @@
-"""What a change would do to a group: the figures of each strategy, and a picture of the group's own one."""
+"""What a change would do to a group: which groups there are, how one is now, and a picture of it afterwards."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from schemas.identity import MessageQueue
-from streaming.simulation.planning.forecast import Forecast
+from streaming.simulation.planning.change import room_of
+from streaming.simulation.planning.current_group import CurrentGroup
+from streaming.simulation.planning.forecast import Forecast, strategy_of
+from streaming.web.views.known import GroupName, Known
 from streaming.wording.lists import grouped
 
-SIZE, TOP, GAP = 16, 30, 8
+SIZE, TOP, GAP = 18, 30, 8
 MOST_CLIENTS_DRAWN, MOST_QUEUES_DRAWN = 100, 512
+MOST_GROUPS_LISTED = 200
+MOST_OFFERED = 200
+
+
+class GroupChoice(NamedTuple):
+    """Groups that can be planned for, by name. ``left_out``: so many more match."""
+
+    search: str
+    groups: tuple[GroupName, ...]
+    left_out: int
+
+
+class GroupNow(NamedTuple):
+    """How the group is before a change. ``topics``: topic and its queues on each broker, the most of any broker.
+
+    ``strategy`` None: its members report none, or several. ``rooms``: how names of its brokers begin.
+    """
+
+    clients: int
+    client_ids: tuple[str, ...]
+    queues: int
+    topics: tuple[tuple[str, int], ...]
+    strategy: str | None
+    rooms: tuple[str, ...]
+
+
+def group_choice(known: Known, search: str) -> GroupChoice:
+    """Those that have members and whose name has ``search`` in it."""
+    wanted = search.casefold()
+    found = sorted(
+        (one.group, one.cluster)
+        for one in known.groups.values()
+        if one.status.members and wanted in f"{one.cluster}/{one.group}".casefold()
+    )
+    shown = tuple((cluster, group) for group, cluster in found[:MOST_GROUPS_LISTED])
+    return GroupChoice(search, shown, len(found) - len(shown))
+
+
+def group_now(current: CurrentGroup) -> GroupNow:
+    queues = current.shared()
+    on_brokers = Counter((queue.topic, queue.broker_name) for queue in queues)
+    topics: dict[str, int] = {}
+    for (topic, _), number in sorted(on_brokers.items()):
+        topics[topic] = max(topics.get(topic, 0), number)
+    rooms = sorted({room_of(queue.broker_name) for queue in queues})
+    ids = current.client_ids
+    return GroupNow(
+        len(ids),
+        ids[:MOST_OFFERED],
+        len(queues),
+        tuple(topics.items()),
+        strategy_of(current),
+        tuple(rooms)[:MOST_OFFERED],
+    )
 
 
 class PlanCell(NamedTuple):
