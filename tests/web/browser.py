@@ -56,6 +56,14 @@ class Browser:
         """The value that the script returns."""
         return self._command("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
+    def run_async(self, script: str) -> Any:
+        """The value that the script hands to its last argument."""
+        return self._command("POST", "/execute/async", {"script": script, "args": []})
+
+    def in_zone(self, name: str) -> None:
+        """The browser's time zone from now on."""
+        self._devtools("Emulation.setTimezoneOverride", {"timezoneId": name})
+
     def text(self, selector: str = "body") -> str:
         return str(self.run("return document.querySelector(arguments[0]).innerText", selector))
 

@@ -248,8 +248,24 @@ def test_a_change_is_tried_before_it_is_made(app: Starlette) -> None:
     said = text_of(answer)
     assert answer.status == 200
     assert "one more client" in said
-    assert re.search(r"AVG the group&#39;s own \d+ \d+ \d+ / \d+", said)
+    assert re.search(r"AVG used by the group now \d+ \d+ \d+ / \d+", said)
     assert "p-moved" in answer.text
+
+
+def test_a_plan_begins_with_a_list_of_groups(app: Starlette) -> None:
+    page = ask(app, "/plan").text
+    assert set(re.findall(r'href="/plan\?cluster=prod&amp;group=(\w+)"', page)) == {"orders", "invoices", "stock"}
+    assert re.findall(r'href="/plan\?cluster=prod&amp;group=(\w+)"', ask(app, "/plan?q=STO").text) == ["stock"]
+
+
+def test_each_field_of_a_plan_says_what_is_so_now(app: Starlette) -> None:
+    page = ask(app, "/plan?cluster=prod&group=invoices").text
+    said = text_of(ask(app, "/plan?cluster=prod&group=invoices"))
+    clients, topic, number = re.findall(r"Now: (\d+) clients.*? Now: ([\w-]+)=(\d+)", said)[0]
+    assert int(clients) == page.split('<datalist id="clients">')[1].split("</datalist>")[0].count("<option")
+    assert f'value="{topic}={2 * int(number)}"' in page
+    assert "AVG, as now" in said
+    assert page.count("<fieldset") == page.count("<legend") == 4
 
 
 @pytest.mark.parametrize(
