@@ -77,7 +77,8 @@ def test_the_overview_of_a_phone_shows_members_and_what_waits(chromedriver: str,
 def test_what_is_touched_is_large_enough(chromedriver: str, site: str, path: str) -> None:
     small = """
         return [...document.querySelectorAll('a, button, input:not([type=hidden]), select, summary')]
-            .filter(one => one.getClientRects().length && !one.closest('svg, .skip') && one.getBoundingClientRect().right > 0)
+            .filter(one => one.getClientRects().length && !one.closest('svg, .skip'))
+            .filter(one => one.getBoundingClientRect().right > 0)
             .filter(one => one.getBoundingClientRect().height < 24)
             .map(one => one.outerHTML.slice(0, 150))
     """
