@@ -22,7 +22,7 @@ from tests.web.test_overview import NOW, alert, status
 RENDER = renderer(read_static())
 FRAME = {
     "back": "/", "pages": (), "live_from": "", "live_number": 1, "fresh": Freshness("ok", T0), "really_now": T0,
-    "late_after_ms": 60_000, "blind_after_ms": 120_000, "own_zone": "", "zone_now": "UTC",
+    "late_after_ms": 60_000, "blind_after_ms": 120_000, "own_zone": "", "zone_now": "UTC", "silenced": {},
 }  # fmt: skip
 HOSTILE = [
     "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='x", "{{ 7*7 }}", "{% include 'x' %}",
