@@ -19,6 +19,7 @@ _WITH_URL = frozenset({"webhook", "alertmanager"})
 _MAY_HAVE_URL = _WITH_URL | {"pagerduty"}
 _WITH_SECRET = _BY_APPRISE | {"pagerduty"}
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
 _ADDRESS = "an address that begins with https:// or http://"
 _IN_A_HEADER = re.compile(r"[!-~]+")  # RFC 6750: a bearer token is ASCII without blanks
 
@@ -96,12 +97,13 @@ def _secret(number: int, sink: SinkSection, environ: Mapping[str, str]) -> Itera
 
 
 def _secret_fault(kind: str, place: SecretPlace, environ: Mapping[str, str]) -> str | None:
-    """What the place of a secret should be; None where it holds one. Neither a name nor a path is shown: somebody may
-    have written the secret itself there."""
+    """What the place of a secret should be; None where it holds one. A path is not shown, nor a name that is not
+    written as those of variables are: somebody may have written the secret itself there."""
     if place.file and (fault := text_file_fault(place.file)) is not None:
         return fault
     if place.env and not environ.get(place.env, "").strip():
-        return "the name of a variable that is set and not empty"
+        named = f"; {place.env} is not" if _VARIABLE.fullmatch(place.env) else ""
+        return f"the name of a variable that is set and not empty{named}"
     if kind == "alertmanager" and not _IN_A_HEADER.fullmatch(secret_at(place, environ)):
         return "the place of a bearer token: ASCII without blanks"
     return None

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from streaming.config.config_errors import KeyPath
 from streaming.config.options import producer_arguments
+from streaming.config.patterns import covers
 from streaming.config.secrets import text_file_fault
 from streaming.config.sections import Collector, Config, Rule, Source, Web
 from streaming.config.storages import storage_fault
@@ -219,7 +220,7 @@ def _with_our_names(message: str) -> str:
 def _unreachable(rules: tuple[Rule, ...]) -> Iterator[Broken]:
     for number, rule in enumerate(rules):
         for before, earlier in enumerate(rules[:number]):
-            if earlier.cluster in ("*", rule.cluster) and earlier.group in ("*", rule.group):
+            if covers(earlier.cluster, rule.cluster) and covers(earlier.group, rule.group):
                 here, there = ("groups", number), ("groups", before)
                 allowed = f"a pattern that groups[{before}] does not match already; the first match counts"
                 yield Broken(((*here, "group"), (*here, "cluster"), there), rule.group, allowed)

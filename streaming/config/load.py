@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from streaming.config.config_errors import ConfigFaults, KeyPath
 from streaming.config.cross_key_checks import EVERY_FOLDER, broken_rules
 from streaming.config.environment import Overrides, read_environment
+from streaming.config.line_numbers import in_line
 from streaming.config.reading import field_faults, parse, rule_faults, without
 from streaming.config.sections import Config
 
@@ -27,10 +28,11 @@ class _Given(NamedTuple):
     place: str
     values: dict[str, Any]
     overrides: Overrides
+    lines: dict[KeyPath, int]
 
     def where(self, key: KeyPath) -> str:
-        """The variable that gave the key or a table around it, else the file."""
-        return self.overrides.name_of(key) or self.place
+        """The variable that gave the key or a table around it, else the file, and the line there."""
+        return self.overrides.name_of(key) or in_line(self.place, self.lines, key)
 
 
 def load_config(
@@ -51,15 +53,16 @@ def read_config(
     overrides = read_environment(os.environ if environ is None else environ)
     faults = list(overrides.faults)
     file_values: dict[str, Any] = {}
+    lines: dict[KeyPath, int] = {}
     if path is not None:
         try:
-            file_values = parse(path)
+            file_values, lines = parse(path)
         except ConfigFaults as unreadable:
             # What the file would have said is not known: only what the environment says can be judged.
-            given = _Given(str(path), overrides.values, overrides)
+            given = _Given(str(path), overrides.values, overrides, {})
             others = [fault for fault in field_faults(Config, given.values, given.where) if fault.where != given.place]
             raise ConfigFaults([*unreadable.faults, *faults, *others]) from unreadable
-    given = _Given(str(path or DEFAULTS), _merged(file_values, overrides.values), overrides)
+    given = _Given(str(path or DEFAULTS), _merged(file_values, overrides.values), overrides, lines)
     refused = field_faults(Config, given.values, given.where)
     values = given.values
     for fault in refused:

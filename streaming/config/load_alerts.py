@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from streaming.config.alert_rule_checks import broken_alert_rules
 from streaming.config.alerts import Alerts
 from streaming.config.config_errors import ConfigFaults, Fault
+from streaming.config.line_numbers import in_line
 from streaming.config.reading import field_faults, parse, rule_faults, without
 from streaming.config.sections import Config
 
@@ -18,12 +19,13 @@ def load_alerts(config: Config, environ: Mapping[str, str] | None = None) -> Ale
     Raises ConfigError (a ``ConfigFaults``) with every fault at once. ``environ``: the process's own if not given.
     """
     path = config.notify.alerts
-    values: dict[str, Any] = parse(Path(path)) if path else {}
-    refused = field_faults(Alerts, values, lambda key: path)
+    values, lines = parse(Path(path)) if path else ({}, {})
+    where = partial(in_line, path, lines)
+    refused = field_faults(Alerts, values, where)
     for fault in refused:
         values = without(values, fault.key)
     broken = broken_alert_rules(Alerts(**values), config, os.environ if environ is None else environ)
-    faults = [*refused, *rule_faults(broken, refused, lambda key: path)]
+    faults = [*refused, *rule_faults(broken, refused, where)]
     if faults:
         raise ConfigFaults(faults)
     return Alerts(**values)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from streaming.config.config_errors import HIDDEN, NO_VALUE, ConfigFaults, Fault, KeyPath, key_text
 from streaming.config.cross_key_checks import Broken
 from streaming.config.keys import field_at, suggestion
+from streaming.config.line_numbers import key_lines
 from streaming.config.values import allowed
 
 if sys.version_info >= (3, 11):
@@ -24,10 +25,11 @@ _DAMAGED = "cannot be read as TOML"
 Where = Callable[[KeyPath], str]
 
 
-def parse(path: Path) -> dict[str, Any]:
-    """The file's values. Raises ConfigFaults."""
+def parse(path: Path) -> tuple[dict[str, Any], dict[KeyPath, int]]:
+    """The file's values, and the line of each. Raises ConfigFaults."""
     try:
-        values: dict[str, Any] = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        text = path.read_bytes().decode("utf-8-sig")
+        values: dict[str, Any] = tomllib.loads(text)
     except OSError as error:
         allowed_here = f"cannot be read: {error.strerror or error}"
     except UnicodeDecodeError as error:
@@ -35,7 +37,7 @@ def parse(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, or arrays as deep
         allowed_here = f"{_DAMAGED}: {error}"
     else:
-        return values
+        return values, key_lines(text)
     raise ConfigFaults([Fault(str(path), (), NO_VALUE, allowed_here)])
 
 

@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 HOURS_SECONDS = 7_200  # far above any sensible timer, below the same timer mistaken for milliseconds
 YEAR_SECONDS = 366 * 86_400
 
-_CLUSTER = re.compile("[^/]{1,255}")
+_CLUSTER = re.compile(r"[^/\s]{1,255}")
 _SERVER = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s].*")
 
@@ -82,10 +82,13 @@ def _is_offset(partition: str, offset: object) -> bool:
 def _name_servers(clusters: dict[str, str]) -> dict[str, str]:
     for name, servers in clusters.items():
         if not _CLUSTER.fullmatch(name):
-            raise ValueError(f"{name}: a cluster's name has 1 to 255 characters and no /")
+            shown = json.dumps(name, ensure_ascii=False)
+            raise ValueError(f"{shown}: a cluster's name has 1 to 255 characters, and neither a blank nor a /")
         if not server_list(servers):
             raise ValueError(f"{name}: host:port of one or more name servers, separated by semicolons")
-    return clusters
+    return {
+        name: ";".join(server_list(servers)) for name, servers in clusters.items()
+    }  # RocketMQ's tools know no comma
 
 
 def server_list(text: str) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """``evenkeel check-config``: every fault on a line of its own, or what is in effect."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -69,9 +70,9 @@ def test_each_fault_has_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     path.write_text('[job]\nshards = 0\n[log]\nlevel = "a\\nb"\nformt = "a\\nb"\n')
     assert main(["check-config", str(path)]) == 2
     assert capsys.readouterr().out.splitlines() == [
-        f"{path}: job.shards = 0: a whole number from 1 to 4096",
-        f'{path}: log.level = "a\\nb": "DEBUG", "INFO", "WARNING" or "ERROR"',
-        f'{path}: log.formt = "***": unknown key; did you mean log.format?',
+        f"{path}:2: job.shards = 0: a whole number from 1 to 4096",
+        f'{path}:4: log.level = "a\\nb": "DEBUG", "INFO", "WARNING" or "ERROR"',
+        f'{path}:5: log.formt = "***": unknown key; did you mean log.format?',
     ]
 
 
@@ -91,8 +92,30 @@ def test_faults_of_the_alert_rules_are_told_along_with_those_of_the_file_that_na
         path.write_text(f'[job]\nshards = {shards}\n[notify]\nalerts = "{tmp_path}/alerts.toml"\n')
         assert main(["check-config", str(path)]) == 2
         told.append(capsys.readouterr().out.splitlines())
-    of_alerts = f"{tmp_path}/alerts.toml: pages.storm_groups = 0: a whole number from 1 to 10000"
-    assert told == [[f"{path}: job.shards = 0: a whole number from 1 to 4096", of_alerts], [of_alerts]]
+    of_alerts = f"{tmp_path}/alerts.toml:2: pages.storm_groups = 0: a whole number from 1 to 10000"
+    assert told == [[f"{path}:2: job.shards = 0: a whole number from 1 to 4096", of_alerts], [of_alerts]]
     path.write_text('[notify]\nalerts = "/none.toml"\n')
     assert main(["check-config", str(path)]) == 2
     assert capsys.readouterr().out == "/none.toml: cannot be read: No such file or directory\n"
+
+
+def test_online_says_which_hosts_take_a_connection(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, rules = tmp_path / "x.toml", tmp_path / "alerts.toml"
+    with socket.socket() as open_one:
+        open_one.bind(("127.0.0.1", 0))
+        open_one.listen()
+        there = f"127.0.0.1:{open_one.getsockname()[1]}"
+        rules.write_text(f'[[sinks]]\nname = "ops"\nkind = "webhook"\nurl = "http://{there}/secret-path"\n')
+        path.write_text(
+            f'[source]\nbootstrap_servers = "{there}"\n[notify]\nalerts = "{rules}"\n'
+            '[collector]\nclusters = { prod = "no-such-host.invalid:9876, 127.0.0.1:1" }\n'
+        )
+        assert main(["check-config", str(path)]) == 0
+        assert "Hosts:" not in capsys.readouterr().out
+        assert main(["check-config", "--online", str(path)]) == 3
+    said = capsys.readouterr().out
+    assert f"source.bootstrap_servers: {there}: takes a connection" in said
+    assert f"sinks[0] ops: {there}: takes a connection" in said
+    assert "collector.clusters.prod: no-such-host.invalid:9876: NO ANSWER: Name or service not known" in said
+    assert "collector.clusters.prod: 127.0.0.1:1: NO ANSWER: Connection refused" in said
+    assert "secret-path" not in said

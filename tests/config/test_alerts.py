@@ -74,7 +74,7 @@ def test_examples_are_valid(load: Load) -> None:
 def faults(load: Load, text: str, environ: dict[str, str] | None = None) -> list[str]:
     with pytest.raises(ConfigFaults) as raised:
         load(text, environ)
-    return [str(fault).partition("alerts.toml: ")[2] for fault in raised.value.faults]
+    return [re.sub(r"^.*?alerts\.toml(:\d+)?: ", "", str(fault)) for fault in raised.value.faults]
 
 
 HTTP = "an address that begins with https:// or http://"
@@ -171,6 +171,12 @@ def test_address_that_cannot_be_reached_by_anybody_is_refused(url: str, load: Lo
     (fault,) = faults(load, f'[[sinks]]\nname = "a"\nkind = "webhook"\nurl = "{url}"')
     assert fault.startswith("sinks[0].url")
     assert f'{url}"' not in fault, "a path may be a secret"
+
+
+def test_a_variable_that_is_missing_is_named(load: Load) -> None:
+    text = '[[sinks]]\nname = "a"\nkind = "pagerduty"\nsecret = { env = "PAGER_KEY" }'
+    with pytest.raises(ConfigFaults, match="a variable that is set and not empty; PAGER_KEY is not"):
+        load(text)
 
 
 @pytest.mark.parametrize("kind", ["webhook", "pagerduty", "alertmanager"])

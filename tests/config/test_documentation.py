@@ -28,5 +28,5 @@ def test_faults_read_as_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     )
     with pytest.raises(ConfigFaults) as raised:
         load_config(Path("my.toml"), {"EVENKEEL__JOB__TRIGGER_SECONDS": "5s"})
-    (shown,) = (block for block in BLOCKS if block.lstrip().startswith("my.toml: "))
+    (shown,) = (block for block in BLOCKS if block.lstrip().startswith("my.toml:2: "))
     assert sorted(str(raised.value).splitlines()) == sorted(shown.strip().splitlines())

@@ -207,3 +207,10 @@ def test_faults_are_a_config_error_with_one_line_each(write: Write) -> None:
     assert isinstance(raised.value, ConfigFaults)
     assert str(raised.value).splitlines() == [str(fault) for fault in raised.value.faults]
     assert len(raised.value.faults) == 2
+
+
+@pytest.mark.parametrize("separator", [",", ";", " ; ", ", "])
+def test_name_servers_are_given_to_rocketmqs_tools_as_these_take_them(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(f'[collector]\nclusters = {{ prod = "10.0.0.1:9876{separator}10.0.0.2:9876" }}\n')
+    assert load_config(path, {}).collector.clusters == {"prod": "10.0.0.1:9876;10.0.0.2:9876"}

@@ -22,7 +22,7 @@ def test_check_config_refuses_what_ends_in_a_class_not_found(
     path.write_text(text)
     assert main(["check-config", str(path)]) == 2
     tables, checkpoint = capsys.readouterr().out.splitlines()
-    assert tables == f'{path}: tables.path = "s3a://bucket/tables": {NEEDED}'
+    assert tables == f'{path}:2: tables.path = "s3a://bucket/tables": {NEEDED}'
     assert "gs:// needs its jars" in checkpoint
     assert "com.google.cloud.bigdataoss:gcs-connector" in checkpoint
     assert main(["run", "--config", str(path)]) == 2

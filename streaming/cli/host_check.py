@@ -1,0 +1,85 @@
+"""Whether the hosts that a configuration names take a connection now. Nothing is sent to them."""
+
+import socket
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from requests.utils import get_environ_proxies, select_proxy
+
+from streaming.config import Alerts, Config, server_list
+from streaming.config.values import host_and_port
+from streaming.sinks.pagerduty import URL as PAGERDUTY
+
+CONNECT_WITHIN_S = 3.0
+ALL_WITHIN_S = 10.0  # a name server that is silent holds up each name for longer
+AT_ONCE = 16
+_PORTS = {"http": 80, "https": 443}
+
+
+class Host(NamedTuple):
+    """``why``: the key that names it."""
+
+    why: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.why}: {f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+
+class Asked(NamedTuple):
+    """``failure``: None if a connection was taken."""
+
+    host: Host
+    failure: str | None
+
+
+def hosts_of(config: Config, alerts: Alerts) -> list[Host]:
+    """Those whose names are no secrets. Of chat sinks apprise alone knows the host."""
+    return list(dict.fromkeys([*_sources(config), *_destinations(alerts)]))
+
+
+def ask_all(hosts: list[Host], within_s: float = ALL_WITHIN_S) -> Iterator[Asked]:
+    """In the order given. Whoever has not answered when the time is over counts as away."""
+    pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="ask")
+    asked: Mapping[Host, Future[str | None]] = {host: pool.submit(_failure, host) for host in hosts}
+    wait(asked.values(), within_s)
+    pool.shutdown(wait=False, cancel_futures=True)
+    for host, future in asked.items():
+        yield Asked(host, future.result() if future.done() else f"no answer within {within_s:g} s")
+
+
+def _sources(config: Config) -> Iterator[Host]:
+    if config.source.kind == "kafka":
+        for server in server_list(config.source.bootstrap_servers):
+            yield Host("source.bootstrap_servers", *host_and_port(server))
+    for cluster, servers in config.collector.clusters.items():
+        for server in server_list(servers):
+            yield Host(f"collector.clusters.{cluster}", *host_and_port(server))
+
+
+def _destinations(alerts: Alerts) -> Iterator[Host]:
+    for number, sink in enumerate(alerts.sinks):
+        url = sink.url or (PAGERDUTY if sink.kind == "pagerduty" else "")
+        if url:
+            yield _by_url(f"sinks[{number}] {sink.name}", url)
+    if alerts.heartbeat.url:
+        yield _by_url("heartbeat.url", alerts.heartbeat.url)
+
+
+def _by_url(why: str, url: str) -> Host:
+    """The proxy in its place, where the environment names one."""
+    proxy = select_proxy(url, get_environ_proxies(url))
+    parts = urlsplit(proxy if proxy and "://" in proxy else f"http://{proxy}" if proxy else url)
+    named = f"{why}, by the proxy" if proxy else why
+    return Host(named, parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 80))
+
+
+def _failure(host: Host) -> str | None:
+    try:
+        socket.create_connection((host.host, host.port), CONNECT_WITHIN_S).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return None

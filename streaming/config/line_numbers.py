@@ -1,0 +1,75 @@
+"""In which line of a TOML file a key is given. tomllib says it of no value, so statements are read one by one."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from streaming.config.config_errors import KeyPath
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+LONGEST_STATEMENT = 500  # lines
+
+
+def in_line(file: str, lines: dict[KeyPath, int], key: KeyPath) -> str:
+    """``file:line``, of the key, else of the table or array around it; ``file`` where none of them is in it."""
+    number = next((lines[key[:length]] for length in range(len(key), 0, -1) if key[:length] in lines), None)
+    return file if number is None else f"{file}:{number}"
+
+
+def key_lines(text: str) -> dict[KeyPath, int]:
+    """Of a valid file, the line in which each key and each table begins; the first line is 1."""
+    found: dict[KeyPath, int] = {}
+    tables: dict[KeyPath, int] = {}  # how many tables an array has so far
+    here: KeyPath = ()
+    for number, values, is_header in _statements(text):
+        if is_header:
+            here = _table_of(values, tables)
+            found.setdefault(here, number)
+        else:
+            for key in _keys(values):
+                found.setdefault((*here, *key), number)
+    return found
+
+
+def _statements(text: str) -> Iterator[tuple[int, dict[str, Any], bool]]:
+    """Each with the line where it begins, what it gives alone, and whether it is the header of a table."""
+    lines = text.splitlines()
+    begin = 0
+    while begin < len(lines):
+        for end in range(begin + 1, min(begin + LONGEST_STATEMENT, len(lines)) + 1):
+            try:
+                values = tomllib.loads("\n".join(lines[begin:end]))
+                break
+            except ValueError:  # the statement goes on in the next line
+                continue
+        else:
+            return
+        if values:
+            yield begin + 1, values, lines[begin].lstrip().startswith("[")
+        begin = end
+
+
+def _table_of(values: dict[str, Any], tables: dict[KeyPath, int]) -> KeyPath:
+    """The path of a header's table, which begins here."""
+    path: KeyPath = ()
+    inner: Any = values
+    while inner:
+        ((name, inner),) = inner.items()
+        path = (*path, name)
+        if isinstance(inner, list):
+            tables[path] = tables.get(path, 0) + 1
+            inner = inner[0]
+        if path in tables:
+            path = (*path, tables[path] - 1)
+    return path
+
+
+def _keys(values: dict[str, Any]) -> Iterator[KeyPath]:
+    for name, value in values.items():
+        yield (name,)
+        if isinstance(value, dict):
+            yield from ((name, *inner) for inner in _keys(value))

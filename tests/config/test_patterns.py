@@ -1,0 +1,42 @@
+"""One pattern hides another only if it matches all that the other one matches."""
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.config import ConfigFaults, load_config
+from streaming.config.patterns import covers
+
+patterns = st.text("ab*?", max_size=6) | st.sampled_from(["[ab]*", "a[!b]", "[]a]b", "[a"])
+
+
+@given(patterns, patterns, st.text("ab[]", max_size=7))
+def test_what_is_covered_is_matched(wide: str, narrow: str, name: str) -> None:
+    if covers(wide, narrow) and fnmatchcase(name, narrow):
+        assert fnmatchcase(name, wide)
+
+
+@pytest.mark.parametrize(
+    ("wide", "narrow", "hides"),
+    [
+        ("orders-*", "orders-eu", True),
+        ("orders-*", "orders-eu-*", True),
+        ("orders-*", "orders", False),
+        ("*", "?*", True),
+        ("?*", "*", False),
+        ("*-eu", "orders-*-eu", True),
+        ("orders-?", "orders-*", False),
+        ("order[sz]", "orders", True),
+    ],
+)
+def test_a_rule_that_is_hidden_is_named(wide: str, narrow: str, hides: bool, tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(f'[[groups]]\ngroup = "{wide}"\n[[groups]]\ncluster = "prod"\ngroup = "{narrow}"\n')
+    if not hides:
+        load_config(path, {})
+        return
+    with pytest.raises(ConfigFaults, match=r"x\.toml:5: groups\[1\]\.group = .*groups\[0\] does not match already"):
+        load_config(path, {})
