@@ -353,6 +353,21 @@ class QuarantineFact(Payload, frozen=True, kw_only=True):
 FAILED = "failed"  # HealthFact.status of the last words of a job that ends with an error
 
 
+class Contradiction(Struct, frozen=True, kw_only=False, omit_defaults=True):
+    """Rounds of ``source`` contradict those of ``followed``, by which the group is judged; they are not taken.
+
+    ``ahead_ms``: how far their time is from the group's clock; negative: behind it. Or it is 0, and both say for
+    ``both_ms`` that broker ``broker_name`` listed these clients, and others.
+    """
+
+    group: str
+    followed: str
+    source: str
+    broker_name: str = ""
+    both_ms: int = 0
+    ahead_ms: int = 0
+
+
 class HealthFact(Payload, frozen=True, kw_only=True):
     """How evenkeel itself works, for each cluster about every 15 s. Where none comes, ``monitor_blind`` is paged.
 
@@ -366,6 +381,9 @@ class HealthFact(Payload, frozen=True, kw_only=True):
     Of Kafka, which is asked every few seconds: ``kafka_ts``: when it last answered, and ``kafka_error``: what came
     instead at the last question. Then ``unread`` records were beyond those that the job is done with, and since
     ``quiet_since_ts`` no record was seen to come. None: not known, not Kafka, or an older fact.
+
+    ``contradicting``: how many rounds were not taken since the health fact before because they contradict those of
+    another producer; ``contradiction``: the newest of them.
     """
 
     fact: ClassVar[str] = "health"
@@ -388,6 +406,8 @@ class HealthFact(Payload, frozen=True, kw_only=True):
     kafka_error: str | None = None
     unread: int | None = None
     quiet_since_ts: int | None = None
+    contradicting: int = 0
+    contradiction: Contradiction | None = None
 
 
 PAYLOADS: tuple[type[Payload], ...] = (

@@ -293,6 +293,11 @@ MONITOR_HEALTH = Table(
         ),
         Column("quiet_since_time", "TIMESTAMP", "since when no record was seen to come to Kafka; null: not known"),
         Column("state_bytes", "BIGINT", "size of the job's state, in bytes"),
+        Column(
+            "contradicting",
+            "BIGINT",
+            "number of rounds refused since the row before because they contradict those of another producer",
+        ),
         Column("records_lost", "BIGINT", "number of records that Kafka dropped before they were read"),
         Column("detail", "STRING", "further explanation of the status; null: none"),
         Column("ts", "TIMESTAMP", "when it was measured, by the job's clock"),
@@ -320,7 +325,8 @@ NOTIFICATIONS = Table(
         Column(
             "trouble",
             "STRING",
-            "monitor_blind, monitor_late or group_blind: evenkeel itself sees nothing; null: a page about alerts",
+            "monitor_blind, monitor_late, monitor_contradicted or group_blind: evenkeel's own trouble; null: a page"
+            " about alerts",
         ),
         Column("consumer_groups", "ARRAY<STRING>", "RocketMQ consumer groups that the page is about"),
         Column("fingerprints", "ARRAY<STRING>", "fingerprints of the alerts that the page is about"),

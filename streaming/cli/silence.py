@@ -27,7 +27,7 @@ from streaming.wording.names import plain
 MINUTES = {"m": 1, "h": 60, "d": 1440}
 LONGEST_DAYS = 31
 NAMES_AT_MOST = 5
-TROUBLES = ("monitor_blind", "monitor_late", "group_blind")
+TROUBLES = ("monitor_blind", "monitor_late", "monitor_contradicted", "group_blind")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

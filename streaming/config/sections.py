@@ -36,6 +36,7 @@ class Source(Section):
     max_offsets_per_trigger: int = Field(20_000, ge=1, le=100_000_000)
     kafka: KafkaOptions = Field(default_factory=dict)
     folder: Folder = "data/events"
+    trusted_sources: list[str] = Field(default_factory=list)
 
     def kafka_options(self) -> dict[str, str]:
         """``kafka.*`` options as Spark takes them, secrets in clear, without the bootstrap servers."""
@@ -222,4 +223,8 @@ class Config(BaseSettings):
 
     def settings(self) -> Settings:
         """What the core is told."""
-        return Settings(timing=self.timing.timing(), groups=tuple(rule.rule() for rule in self.groups))
+        return Settings(
+            timing=self.timing.timing(),
+            groups=tuple(rule.rule() for rule in self.groups),
+            trusted_sources=tuple(self.source.trusted_sources),
+        )

@@ -37,6 +37,7 @@ class FixedTiming(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     keep_route_copy_ms: int = 600_000
     keep_step_ms: int = 3_600_000  # how long a queue's offset took to move on: the next step may take as long
     clocks_differ_ms: int = 3_600_000  # between groups of one cluster, at most: so no state is dropped too early
+    contradicts_ms: int = 60_000  # rounds of two producers, by their times, or for so long by their lists
 
 
 class Timing(FixedTiming, frozen=True, kw_only=True, forbid_unknown_fields=True):

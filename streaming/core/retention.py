@@ -47,6 +47,7 @@ def compacted(state: GroupState) -> GroupState:
         routes_changed_ts=state.routes_changed_ts,
         round_parts=state.round_parts,
         refused_since=state.refused_since,
+        marker_sources=state.marker_sources,
     )
 
 

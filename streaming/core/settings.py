@@ -29,6 +29,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     timing: Timing = field(default_factory=Timing)
     groups: tuple[GroupRule, ...] = ()
+    trusted_sources: tuple[str, ...] = ()  # patterns of producers that may send rounds and forget; none: all may
 
     def rule_for(self, cluster: str, group: str) -> GroupRule:
         """The first rule that matches; without one, the default rule."""

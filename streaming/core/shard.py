@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from schemas.codec import decode_record
 from schemas.events import AnyEvent, Round
-from schemas.facts import Fact, QuarantineFact
+from schemas.facts import Contradiction, Fact, QuarantineFact
 from schemas.identity import group_key
 from schemas.quarantine import QUARANTINED_BYTES, Rejected
 from schemas.records import MAX_KEY_BYTES
@@ -51,7 +51,10 @@ class Record(NamedTuple):
 
 
 class ClusterCounts(Struct):
-    """What one fold saw of one cluster. ``newest_round_ts``: the newest time to which a group's clock was moved."""
+    """What one fold saw of one cluster. ``newest_round_ts``: the newest time to which a group's clock was moved.
+
+    ``contradicting``: rounds that were refused because they contradict others, and the newest of them.
+    """
 
     cluster: str
     events: int = 0
@@ -60,6 +63,8 @@ class ClusterCounts(Struct):
     quarantined: int = 0
     brokers_unanswered: int = 0
     newest_round_ts: int | None = None
+    contradicting: int = 0
+    contradiction: Contradiction | None = None
 
 
 class Folded(NamedTuple):
@@ -151,6 +156,10 @@ class _Fold:
         self._count(event)
         for refused in take(group, event, origin):
             self._quarantine(_record_of(refused, key, group.state.now), refused.why)
+            if refused.contradiction is not None:
+                counts = self._counts_of(event.cluster)
+                counts.contradicting += 1
+                counts.contradiction = refused.contradiction
 
     def _open(self, key: str, cluster: str, group: str) -> Group:
         kept = self.kept.get(key)

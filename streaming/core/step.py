@@ -21,9 +21,9 @@ from schemas.events import (
     decode_event,
     encode_event,
 )
-from schemas.facts import Fact
+from schemas.facts import Contradiction, Fact
 from schemas.identity import is_retry_topic
-from schemas.quarantine import Rejected
+from schemas.quarantine import DETAIL_AT_MOST, Rejected
 from streaming.core.evaluation import evaluate
 from streaming.core.forget_command import take_forget
 from streaming.core.intake import clock
@@ -31,11 +31,13 @@ from streaming.core.intake.client_reports import confirm_reports, take_heartbeat
 from streaming.core.intake.clock import ClockVerdict
 from streaming.core.intake.consume_offsets import take_progress
 from streaming.core.intake.lost_events import give_up_old_gaps, is_first_time, take_changes
+from streaming.core.intake.marker_sources import contradiction, follow
 from streaming.core.intake.membership import take_change, take_lists
 from streaming.core.intake.refused_events import note_round
 from streaming.core.intake.round_parts import whole_rounds
 from streaming.core.intake.size_limits import too_much
 from streaming.core.intake.topic_routes import take_route
+from streaming.core.intake.trusted_sources import not_trusted
 from streaming.core.retention import start_afresh_after_silence
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
@@ -55,11 +57,15 @@ class Origin(Struct, frozen=True):
 
 
 class Refused(Struct, frozen=True):
-    """An event that the group refuses, with its bytes and where it came from."""
+    """An event that the group refuses, with its bytes and where it came from.
+
+    ``contradiction``: of a marker that contradicts those of the producer that the group follows.
+    """
 
     event: bytes
     origin: Origin
     why: Rejected
+    contradiction: Contradiction | None = None
 
 
 NOWHERE = Origin()
@@ -75,6 +81,8 @@ def step(state: GroupState, events: Iterable[AnyEvent], settings: Settings) -> l
 
 def take(group: Group, event: AnyEvent, origin: Origin = NOWHERE) -> list[Refused]:
     """Take one event. Returns what is refused: this event, or earlier ones that waited for the clock."""
+    if (why := not_trusted(event, group.settings.trusted_sources)) is not None:
+        return [Refused(encode_event(event), origin, why)]
     if isinstance(event, Round) and event.look and _says_nothing(group, event):
         return []
     is_new = is_first_time(group, event, _time_of(event))
@@ -124,11 +132,16 @@ def _take_round(group: Group, event: Round, origin: Origin, is_new: bool) -> lis
     believed = bool(state.held_events) and clock.is_borne_out(_waiting_markers(state), event.ts, timing)
     if not is_new and event.ts <= state.now:
         return []  # it came before, so it says nothing about the clock
+    found = contradiction(group, event)
+    if found is not None:
+        return [_refuse_contradicting(event, origin, found)]
     verdict = clock.judge_marker(state, event.ts, timing, believed)
     if verdict is ClockVerdict.HOLD:
         return _hold(group, event, origin)
     if verdict is ClockVerdict.LATE:
         return []
+    if verdict is ClockVerdict.SET_BACK or (state.now and event.ts > clock.horizon(state, timing)):
+        follow(group, event)
     if verdict is ClockVerdict.SET_BACK:
         clock.set_back(state, event.ts - 1, timing)
     else:
@@ -209,6 +222,16 @@ def _hold(group: Group, event: AnyEvent, origin: Origin) -> list[Refused]:
 def _refuse(held: HeldEvent, detail: str) -> Refused:
     why = Rejected("ahead_of_clock", f"its time is ahead of the cluster's clock, {detail}")
     return Refused(held.event, Origin(held.topic, held.partition, held.offset), why)
+
+
+def _refuse_contradicting(event: Round, origin: Origin, found: Contradiction) -> Refused:
+    what = f"its time is {found.ahead_ms} ms from the group's clock"
+    if found.broker_name:
+        what = f"it lists other clients of broker {found.broker_name}, both for {found.both_ms} ms"
+    why = Rejected(
+        "contradicts", f"{what}: it contradicts {found.followed!r}, which the group follows"[:DETAIL_AT_MOST]
+    )
+    return Refused(encode_event(event), origin, why, found)
 
 
 def _release(group: Group, now: int) -> list[Refused]:

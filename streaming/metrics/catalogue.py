@@ -81,6 +81,9 @@ JOB_QUARANTINED = _metric(
 JOB_UNANSWERED = _metric(
     "job_brokers_unanswered_total", _C, "cluster", _JOB, "answers of brokers that were missing in rounds"
 )
+JOB_CONTRADICTING = _metric(
+    "job_contradicting_rounds_total", _C, "cluster", _JOB, "rounds refused: they contradict those of another producer"
+)
 JOB_ROUND_TIME = _metric(
     "job_newest_round_timestamp_seconds",
     _G,
@@ -148,7 +151,7 @@ TROUBLES = _metric(
     _G,
     "cluster kind",
     _NOTIFIER,
-    "troubles of evenkeel itself: monitor_blind, monitor_late, group_blind",
+    "troubles of evenkeel itself: monitor_blind, monitor_late, monitor_contradicted, group_blind",
 )
 NOTICES = _metric(
     "notices_total", _C, "sink outcome", _NOTIFIER, "notices that were delivered, repeated, failed or missed"

@@ -157,6 +157,16 @@ CHINESE = Language(
                 "作业是否重启过：中断之后要先读完 Kafka 中积压的数据",
             ),
         ),
+        "monitor_contradicted": Trouble(
+            "evenkeel 自 {since} UTC 起收到互相矛盾的轮次",
+            "轮次不再互相矛盾，此前持续了 {age}",
+            "evenkeel 只以其中一个生产者的轮次为准，拒收另一个的。如果为准的一方有误，告警也可能有误。",
+            (
+                "采集器所在机器：时钟是否准确",
+                "quarantine 表中原因为 contradicts 的记录：各生产者是否都是自己的采集器",
+                "谁能写入事件 Topic；也可用 source.trusted_sources 列出采集器",
+            ),
+        ),
         "group_blind": Trouble(
             "evenkeel 自 {since} UTC 起看不到该消费组",
             "evenkeel 已恢复对该消费组的监控，中断了 {age}",
@@ -201,6 +211,9 @@ CHINESE = Language(
         "no_rounds": "作业在运行，但没有收到采集轮次：是作业慢还是没有发送，尚不清楚",
         "reads_old": "作业读到的是 {behind}前的数据；追上之前不发送告警",
         "sent_late": "作业跟得上 Kafka，但其中最新的轮次已是 {behind}前：采集器发送滞后，或时钟不一致",
+        "times_ahead": "有两个生产者在发送相同消费组的轮次，其中一个的时间比另一个超前 {apart}",
+        "times_behind": "有两个生产者在发送相同消费组的轮次，其中一个的时间比另一个落后 {apart}",
+        "lists_contradict": "有两个生产者在发送相同消费组的轮次，{apart}内对同一 Broker 列出的客户端不同",
         "events_refused": "收不到它的任何一轮数据，{detail}",
     },
     seen={
@@ -209,6 +222,8 @@ CHINESE = Language(
         "working": "所见：截至 {heard}，当前批次已处理 {working}",
         "unread": "所见：截至 {heard}，Kafka 中还有 {unread}未处理",
         "nothing_unread": "所见：截至 {heard}，Kafka 中没有未处理的记录",
+        "contradiction": "所见：消费组 {of_group} 以 {followed} 的轮次为准，拒收 {source} 的轮次",
+        "broker": "所见：Broker {broker} 的成员列表不一致",
         "quiet": "所见：Kafka 中最新的记录约在 {quiet} 到达",
         "kafka_error": "所见：Kafka 自 {kafka} 起没有应答：{kafka_error}",
         "kafka_never": "所见：作业启动以来 Kafka 一直没有应答：{kafka_error}",
@@ -236,6 +251,10 @@ CHINESE = Language(
             "采集器：evenkeel collect 是否还在运行，日志和 /readyz 里有什么",
             "Kafka：事件 Topic 是否还有新数据",
             "作业所在机器：CPU 或磁盘是否被其他任务占用",
+        ),
+        "lists_contradict": (
+            "该 Broker：两个采集器连到的是否是同一个副本",
+            "quarantine 表中原因为 contradicts 的记录：各生产者是否都是自己的采集器",
         ),
         "sent_late": ("采集器：指标 collector_events_waiting 和日志", "采集器与作业所在机器的时钟"),
     },

@@ -158,6 +158,16 @@ ENGLISH = Language(
                 "its restarts: after an outage it reads all that has waited in Kafka",
             ),
         ),
+        "monitor_contradicted": Trouble(
+            "rounds contradict one another since {since} UTC",
+            "rounds no longer contradict one another, after {age}",
+            "evenkeel goes by the rounds of one producer and refuses the other's. Alerts may be wrong if that one is.",
+            (
+                "the collectors' machines: are their clocks right?",
+                "the table quarantine, reason contradicts: is each producer a collector of yours?",
+                "who may write to the events' topic, and source.trusted_sources, which may name the collectors",
+            ),
+        ),
         "group_blind": Trouble(
             "evenkeel cannot see this group since {since} UTC",
             "evenkeel sees this group again, after {age}",
@@ -202,6 +212,9 @@ ENGLISH = Language(
         "no_rounds": "the job runs but gets no rounds: whether it is slow, or none are sent, is not known",
         "reads_old": "the job reads data of {behind} before; alerts wait until it has caught up",
         "sent_late": "the job keeps up with Kafka, and the newest round was {behind} old: sent late, or clocks differ",
+        "times_ahead": "two producers send rounds of one group; times of one are {apart} ahead of the other's",
+        "times_behind": "two producers send rounds of one group; times of one are {apart} behind the other's",
+        "lists_contradict": "two producers send rounds of one group; their lists of one broker differ for {apart}",
         "events_refused": "no round of it can be taken, {detail}",
     },
     seen={
@@ -210,6 +223,8 @@ ENGLISH = Language(
         "working": "seen: at {heard} it had worked on the present batch for {working}",
         "unread": "seen: at {heard} {unread} waited for it in Kafka",
         "nothing_unread": "seen: at {heard} nothing waited for it in Kafka",
+        "contradiction": "seen: group {of_group} is judged by rounds of {followed}; those of {source} are refused",
+        "broker": "seen: the lists of broker {broker} differ",
         "quiet": "seen: the newest record came to Kafka at about {quiet}",
         "kafka_error": "seen: Kafka has not answered it since {kafka}: {kafka_error}",
         "kafka_never": "seen: Kafka has not answered it since it started: {kafka_error}",
@@ -240,6 +255,10 @@ ENGLISH = Language(
             "the collector: is evenkeel collect alive, and what do its log and its /readyz say?",
             "Kafka: do records arrive in the events' topic?",
             "the job's machine: is its CPU or disk busy with something else?",
+        ),
+        "lists_contradict": (
+            "the broker: do both collectors reach the same replica of it?",
+            "the table quarantine, reason contradicts: is each producer a collector of yours?",
         ),
         "sent_late": (
             "the collector: collector_events_waiting of its metrics, and its log",

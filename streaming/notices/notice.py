@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from schemas.facts import AlertFact, Severity
+from schemas.facts import AlertFact, Contradiction, Severity
 from schemas.reasons import ReasonDetails
 
 
@@ -39,12 +39,14 @@ class TroubleEvidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     kafka_error: str | None = None
     unread: int | None = None
     quiet_since_ts: int | None = None
+    contradiction: Contradiction | None = None
 
 
 class MonitorTrouble(Struct, frozen=True):
     """evenkeel itself does not see: no facts arrive (``monitor_blind``), or late ones only (``monitor_late``).
 
-    Or it does not see one ``group``, whose events are refused (``group_blind``). Or nothing is wrong (``test``).
+    Or it does not see one ``group``, whose events are refused (``group_blind``). Or rounds of two producers cannot both
+    be true (``monitor_contradicted``). Or nothing is wrong (``test``).
     ``why`` is a key of ``Language.unseen``, whose sentence may name ``detail``; without it ``detail`` is said as it is.
     ``evidence`` is what ``why`` rests on.
     Of a group whose events are refused, ``detail`` is a kind of reason, with ``reason_details``.
@@ -52,7 +54,7 @@ class MonitorTrouble(Struct, frozen=True):
     first kind and ``since_ts``, where it is of another kind now.
     """
 
-    kind: Literal["monitor_blind", "monitor_late", "group_blind", "test"]
+    kind: Literal["monitor_blind", "monitor_late", "monitor_contradicted", "group_blind", "test"]
     cluster: str
     since_ts: int
     detail: str = ""

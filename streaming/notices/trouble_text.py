@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from schemas.facts import Contradiction
 from streaming.notices.language import Language
 from streaming.notices.languages import LANGUAGES
 from streaming.notices.notice import MonitorTrouble, TroubleEvidence
@@ -21,6 +22,9 @@ EVIDENCE: dict[str, tuple[str, ...]] = {
     "no_rounds": ("newest_round", "batch_ended", "working", "unread", "kafka"),
     "reads_old": _OF_THE_JOB,
     "sent_late": ("newest_round", "unread", "kafka"),
+    "times_ahead": ("contradiction",),
+    "times_behind": ("contradiction",),
+    "lists_contradict": ("contradiction", "broker"),
 }
 
 
@@ -58,6 +62,8 @@ def _template(part: str, seen: TroubleEvidence) -> str:
         "working": seen.working_ms,
         "unread": seen.unread,
         "quiet": seen.quiet_since_ts,
+        "contradiction": seen.contradiction,
+        "broker": seen.contradiction,
     }
     return part if known[part] is not None else ""
 
@@ -79,4 +85,16 @@ def _values(seen: TroubleEvidence, words: Language, now: int) -> dict[str, str]:
         "quiet": time(seen.quiet_since_ts),
         "kafka": time(seen.kafka_ts),
         "kafka_error": plain(seen.kafka_error or ""),
+        **_contradiction_values(seen.contradiction, words),
+    }
+
+
+def _contradiction_values(found: Contradiction | None, words: Language) -> dict[str, str]:
+    found = found or Contradiction("", "", "")
+    return {
+        "of_group": plain(found.group),
+        "followed": plain(found.followed),
+        "source": plain(found.source),
+        "broker": plain(found.broker_name),
+        "apart": words.lasting(abs(found.ahead_ms) or found.both_ms),
     }

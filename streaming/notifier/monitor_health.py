@@ -1,4 +1,7 @@
-"""Whether evenkeel itself sees each cluster: blind (no facts or rounds come) or late (the rounds are old)."""
+"""Whether evenkeel itself sees each cluster: blind (no facts or rounds come) or late (the rounds are old).
+
+Or contradicted: rounds of two producers say what cannot both be true. The cluster is seen by those of one of them.
+"""
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -6,10 +9,11 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from streaming.notices import MonitorTrouble, TroubleEvidence
-from streaming.notifier.open_alerts import ClusterHealth, RefusedGroup
+from streaming.notifier.open_alerts import CONTRADICTION_ENDS_MS, ClusterHealth, RefusedGroup
 
 FORGET_CLUSTER_MS = 7 * 86_400_000  # as the job does
 GROUP_BLIND_MS = 120_000
+CONTRADICTED_MS = 45_000  # so long rounds must contradict one another: what is sent late may do so for a moment
 KAFKA_ASKED_MS = 20_000  # the job asks it every 5 s, and gives it 10 s to answer
 LONG_BATCH_MS = 10_000  # batches take a second or two where the job keeps up
 STARTING_MS = 90_000  # Spark starts and makes its first batch: until then no trouble is reported
@@ -41,7 +45,7 @@ class FactsRead(NamedTuple):
 def cluster_trouble(
     cluster: str, known: Mapping[str, ClusterHealth], now: int, limits: MonitorLimits, read: FactsRead | None = None
 ) -> MonitorTrouble | None:
-    """Blind: no health fact, or none that counts a round. Late: rounds come, but old ones.
+    """Blind: no health fact, or none that counts a round. Late: rounds come, but old ones. Else: rounds contradict.
 
     What is wrong is said as far as the evidence tells it apart: whether the job writes, whether it is behind what Kafka
     holds, whether Kafka answers it, and whether anything new comes there.
@@ -61,7 +65,18 @@ def cluster_trouble(
     if health.newest_round_ts is not None and now - health.newest_round_ts > limits.late_ms:
         why = "sent_late" if _keeps_up(evidence) else "reads_old"
         return MonitorTrouble("monitor_late", cluster, health.newest_round_ts, why=why, evidence=evidence)
-    return None
+    return _contradicted(cluster, health, now)
+
+
+def _contradicted(cluster: str, health: ClusterHealth, now: int) -> MonitorTrouble | None:
+    since_ts, last_ts, found = health.contradicted_since_ts, health.contradicted_ts, health.contradiction
+    if since_ts is None or last_ts is None or found is None:
+        return None
+    if last_ts - since_ts < CONTRADICTED_MS or now - last_ts > CONTRADICTION_ENDS_MS:
+        return None
+    why = "times_ahead" if found.ahead_ms > 0 else "times_behind" if found.ahead_ms else "lists_contradict"
+    evidence = replace(_evidence(health), contradiction=found)
+    return MonitorTrouble("monitor_contradicted", cluster, since_ts, why=why, evidence=evidence)
 
 
 def _of_the_job(known: Mapping[str, ClusterHealth]) -> ClusterHealth | None:

@@ -5,12 +5,13 @@ from collections.abc import Iterable
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from schemas.facts import FAILED, AlertFact, AlertState, Fact, GroupFact, HealthFact
+from schemas.facts import FAILED, AlertFact, AlertState, Contradiction, Fact, GroupFact, HealthFact
 from schemas.identity import group_key
 from schemas.reasons import ReasonDetails
 from streaming.notices import MonitorTrouble, OpenAlert
 
 KEEP_REFUSED_MS = 7 * 86_400_000  # no fact says so when a group is gone
+CONTRADICTION_ENDS_MS = 120_000  # after the newest round that contradicts others
 KEEP_ENDED_MS = 86_400_000  # a sink that was away can still be told how an incident ended
 
 
@@ -18,7 +19,8 @@ class ClusterHealth(Struct, frozen=True, rename={"health_ts": "heard_ts", "round
     """By the job's clock, epoch ms. ``rounds_ts``: of the newest health fact that counts a round.
 
     ``newest``: that of ``health_ts``. ``failed_ts`` and ``failure``: when the job ended with which error, if it has
-    written nothing since. In files the fields keep the names that earlier versions wrote.
+    written nothing since. ``contradicted_since_ts`` and ``contradicted_ts``: of the first and the newest health fact
+    that counts rounds that contradict others. In files the fields keep the names that earlier versions wrote.
     """
 
     health_ts: int
@@ -27,6 +29,9 @@ class ClusterHealth(Struct, frozen=True, rename={"health_ts": "heard_ts", "round
     newest: HealthFact | None = None
     failed_ts: int | None = None
     failure: str = ""
+    contradicted_since_ts: int | None = None
+    contradicted_ts: int | None = None
+    contradiction: Contradiction | None = None
 
 
 class RefusedGroup(Struct, frozen=True):
@@ -75,6 +80,7 @@ class OpenAlerts(Struct):
         """Drop what ended long ago."""
         self.refused = {key: one for key, one in self.refused.items() if now - one.since_ts < KEEP_REFUSED_MS}
         self.ended = {name: alert for name, alert in self.ended.items() if now - alert.ts < KEEP_ENDED_MS}
+        self.health = {name: _not_ahead(known, now) for name, known in self.health.items()}
 
     def copy(self) -> "OpenAlerts":
         """As it is now; facts taken later do not show in it."""
@@ -111,9 +117,31 @@ class OpenAlerts(Struct):
         if payload.status == FAILED:
             self.health[fact.cluster] = replace(known, failed_ts=fact.ts, failure=payload.detail or "")
             return
-        self.health[fact.cluster] = ClusterHealth(
+        seen = ClusterHealth(
             health_ts=fact.ts,
             rounds_ts=fact.ts if payload.rounds else known.rounds_ts,
-            newest_round_ts=known.newest_round_ts if payload.lag_ms is None else fact.ts - payload.lag_ms,
+            newest_round_ts=known.newest_round_ts if payload.lag_ms is None else fact.ts - max(0, payload.lag_ms),
             newest=payload,
         )
+        self.health[fact.cluster] = _with_contradiction(seen, known, payload)
+
+
+def _with_contradiction(seen: ClusterHealth, known: ClusterHealth, payload: HealthFact) -> ClusterHealth:
+    last_ts = known.contradicted_ts
+    lasts = last_ts is not None and seen.health_ts - last_ts <= CONTRADICTION_ENDS_MS
+    since_ts = known.contradicted_since_ts if lasts else None
+    if payload.contradicting:
+        found = payload.contradiction or known.contradiction
+        return replace(
+            seen, contradicted_since_ts=since_ts or seen.health_ts, contradicted_ts=seen.health_ts, contradiction=found
+        )
+    if not lasts:
+        return seen
+    return replace(seen, contradicted_since_ts=since_ts, contradicted_ts=last_ts, contradiction=known.contradiction)
+
+
+def _not_ahead(known: ClusterHealth, now: int) -> ClusterHealth:
+    """A round ahead of the notifier's clock counts as of now. An earlier evenkeel may have stored one."""
+    if known.newest_round_ts is None or known.newest_round_ts <= now:
+        return known
+    return replace(known, newest_round_ts=now)

@@ -46,7 +46,7 @@ def current_state(
     health = known.health
     clusters = {*watched_clusters(configured, health, now), *(alert.cluster for alert in known.alerts.values())}
     found = [trouble for name in sorted(clusters) if (trouble := cluster_trouble(name, health, now, limits, read))]
-    unseen = {trouble.cluster for trouble in found}
+    unseen = {trouble.cluster for trouble in found if trouble.kind != "monitor_contradicted"}
     reported_groups = {(trouble.cluster, trouble.group) for trouble in known.troubles if trouble.group}
     found += group_troubles(known.refused.values(), unseen, reported_groups, now)
     before = {(trouble.cluster, trouble.group): trouble for trouble in known.troubles}

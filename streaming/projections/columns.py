@@ -220,7 +220,7 @@ SOURCES: dict[str, Source] = {
     "monitor_health": Source(
         (HealthFact,),
         _fields("health", "status", "batch_id", "rounds", "events", "quarantined", "brokers_unanswered", "lag_ms")
-        | _fields("health", "events_per_s", "batch_ms", "state_bytes", "records_lost", "detail")
+        | _fields("health", "events_per_s", "batch_ms", "state_bytes", "records_lost", "detail", "contradicting")
         | _fields("health", "working_ms", "kafka_error", "unread", consumer_groups="groups")
         | _times("health", batch_ended_time="batch_ended_ts", kafka_time="kafka_ts")
         | _times("health", quiet_since_time="quiet_since_ts"),

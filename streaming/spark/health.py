@@ -137,6 +137,8 @@ class Health:
             kafka_error=sight.kafka.error,
             unread=sight.unread,
             quiet_since_ts=sight.kafka.quiet_since_ts,
+            contradicting=total.contradicting,
+            contradiction=total.contradiction,
         )
 
     def _status(self, total: ClusterCounts, lag_ms: int | None, working: bool) -> str:
@@ -178,6 +180,7 @@ def counts_by_cluster(reports: Iterable[ShardReport]) -> Iterable[ClusterCounts]
 
 
 def _add(total: ClusterCounts, more: ClusterCounts) -> None:
-    for name in ("events", "rounds", "groups", "quarantined", "brokers_unanswered"):
+    for name in ("events", "rounds", "groups", "quarantined", "brokers_unanswered", "contradicting"):
         setattr(total, name, getattr(total, name) + getattr(more, name))
+    total.contradiction = more.contradiction or total.contradiction
     total.newest_round_ts = max(more.newest_round_ts or 0, total.newest_round_ts or 0) or None

@@ -16,6 +16,7 @@ COUNTED = {
     m.JOB_ROUNDS: "rounds",
     m.JOB_QUARANTINED: "quarantined",
     m.JOB_UNANSWERED: "brokers_unanswered",
+    m.JOB_CONTRADICTING: "contradicting",
 }
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from schemas import observed as o
-from schemas.facts import AlertChange, AlertClient, AlertFact, AlertQueue, Severity
+from schemas.facts import AlertChange, AlertClient, AlertFact, AlertQueue, Contradiction, Severity
 from schemas.reasons import ReasonDetails
 from streaming.notices import MonitorTrouble, Notice, OpenAlert, TroubleEvidence
 
@@ -277,6 +277,12 @@ def _lives() -> dict[str, Notice]:
     )  # fmt: skip
     blind = MonitorTrouble("monitor_blind", "prod", SINCE, why="job_slow", evidence=seen)
     late = MonitorTrouble("monitor_late", "prod", SINCE, why="reads_old", evidence=seen)
+    apart = Contradiction(
+        "orders", "collector ops-1 4711 1763740000000", "collector ops-7 12 1763740100000", "", 0, 7_200_000
+    )
+    contradicted = MonitorTrouble(
+        "monitor_contradicted", "prod", SINCE, why="times_ahead", evidence=replace(seen, contradiction=apart)
+    )
     why_refused = ReasonDetails(refused_as="too_long", error="131073 bytes; the limit is 131072")
     refused = MonitorTrouble(
         "group_blind", "prod", SINCE, "EVENTS_REFUSED", "orders", why="events_refused", reason_details=why_refused
@@ -294,6 +300,8 @@ def _lives() -> dict[str, Notice]:
         "storm-resolved": resolved(notice(*storm, cause="VIEW_DIVERGENCE")),
         "monitor_blind": notice(trouble=blind, **critical),
         "monitor_blind-resolved": notice(trouble=blind, status="resolved", **critical),
+        "monitor_contradicted": notice(trouble=contradicted, **critical),
+        "monitor_contradicted-resolved": notice(trouble=contradicted, status="resolved", **critical),
         "monitor_late": notice(trouble=late, **critical),
         "monitor_late-resolved": notice(trouble=late, status="resolved", **critical),
         "test": notice(**tried),

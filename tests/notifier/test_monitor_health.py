@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from schemas.facts import Fact, GroupFact
+from schemas.facts import Contradiction, Fact, GroupFact
 from streaming.notices import trouble_said
 from streaming.notices.languages import LANGUAGES
 from streaming.notices.trouble_text import EVIDENCE
 from streaming.notifier.monitor_health import STARTING_MS, FactsRead, MonitorLimits, cluster_trouble
-from streaming.notifier.open_alerts import ClusterHealth
+from streaming.notifier.open_alerts import ClusterHealth, OpenAlerts
 from streaming.notifier.routes import Route
 from streaming.notifier.silences import Silence
 from tests.notifier.facts import NOW, S, alert, health
@@ -308,6 +308,81 @@ def test_what_is_wrong_is_told_apart_by_what_is_seen(
     assert in_chinese in trouble_said(trouble, "zh", NOW)
 
 
+def contradicting(at: int, found: Contradiction | None) -> Fact:
+    fact = health(at=at)
+    return replace(fact, payload=replace(fact.payload, contradicting=int(found is not None), contradiction=found))
+
+
+AHEAD = Contradiction("g", "one", "other", ahead_ms=7_200 * S)
+
+
+def test_rounds_that_contradict_one_another_are_a_page_and_alerts_go_on() -> None:
+    sink = watching()
+    for at in range(0, 90, HEALTH_S):
+        sink.poll(at, [contradicting(at, AHEAD)])
+    sink.poll(91, [alert(at=91)])
+    sink.poll(105, [contradicting(105, None)])
+    assert [(status, kind) for status, kind, _ in troubles(sink)] == [("firing", "monitor_contradicted")]
+    assert sink.told[0].since_ts == NOW
+    assert ("firing", ("g",)) in sink.says()
+    for at in range(120, 240, HEALTH_S):
+        sink.poll(at, [contradicting(at, None)])
+    assert [(status, kind) for status, kind, _ in troubles(sink)][1:] == [("resolved", "monitor_contradicted")]
+
+
+def test_rounds_that_contradict_one_another_for_a_moment_are_no_page() -> None:
+    sink = watching()
+    for at in range(0, 300, HEALTH_S):
+        sink.poll(at, [contradicting(at, AHEAD if at in (30, 45, 60) else None)])
+    assert troubles(sink) == []
+
+
+def test_a_cluster_that_becomes_blind_while_rounds_contradict_is_one_trouble() -> None:
+    sink = watching()
+    for at in range(0, 75, HEALTH_S):
+        sink.poll(at, [contradicting(at, AHEAD)])
+    sink.poll(120)
+    assert [(status, kind) for status, kind, _ in troubles(sink)] == [
+        ("firing", "monitor_contradicted"), ("firing", "monitor_blind"),
+    ]  # fmt: skip
+    assert len({notice.key for notice in sink.told}) == 1
+
+
+@pytest.mark.parametrize(
+    ("found", "why", "in_english", "in_chinese"),
+    [
+        (AHEAD, "times_ahead", "times of one are 2 h ahead", "超前 2 小时"),
+        (replace(AHEAD, ahead_ms=-300 * S), "times_behind", "times of one are 5 min behind", "落后 5 分钟"),
+        (
+            replace(AHEAD, ahead_ms=0, broker_name="broker-a", both_ms=120 * S),
+            "lists_contradict", "lists of broker broker-a differ", "Broker broker-a 的成员列表不一致",
+        ),
+    ],
+)  # fmt: skip
+def test_it_says_what_contradicts_and_whose_rounds_count(
+    found: Contradiction, why: str, in_english: str, in_chinese: str
+) -> None:
+    known = ClusterHealth(
+        NOW, NOW, NOW, health().payload, contradicted_since_ts=NOW - 60 * S, contradicted_ts=NOW, contradiction=found
+    )
+    trouble = cluster_trouble("prod", {"prod": known}, NOW, LIMITS)
+    assert trouble is not None
+    assert (trouble.kind, trouble.why) == ("monitor_contradicted", why)
+    assert in_english in trouble_said(trouble, "en", NOW)
+    assert "group g is judged by rounds of one; those of other are refused" in trouble_said(trouble, "en", NOW)
+    assert in_chinese in trouble_said(trouble, "zh", NOW)
+
+
+def test_a_round_far_ahead_in_an_older_jobs_health_or_in_the_notifiers_file_hides_no_lateness() -> None:
+    sink = watching()
+    sink.poll(0, [health(at=0, lag=-30 * 86_400)])
+    sink.poll(61, [health(at=61, lag=None)])
+    assert troubles(sink) == [("firing", "monitor_late", "c")]
+    known = OpenAlerts(health={"c": ClusterHealth(NOW, NOW, NOW + 86_400 * S)})
+    known.forget(NOW)
+    assert known.health["c"].newest_round_ts == NOW
+
+
 def test_of_a_cluster_of_which_no_round_ever_came_the_job_is_not_accused() -> None:
     trouble = cluster_trouble("new", {"prod": blind(NOW, **QUICK)}, NOW, LIMITS)
     assert trouble is not None
@@ -333,7 +408,7 @@ def test_every_reason_has_its_sentence_and_what_to_check(language: str) -> None:
     words = LANGUAGES[language]
     told = set(words.unseen)
     assert set(EVIDENCE) < told
-    assert set(words.checks) | {"nothing_yet", "reads_old", "events_refused"} == told
+    assert set(words.checks) | {"nothing_yet", "reads_old", "events_refused", "times_ahead", "times_behind"} == told
 
 
 def test_a_trouble_says_what_is_seen_now_and_keeps_its_beginning() -> None:

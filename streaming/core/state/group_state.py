@@ -278,6 +278,25 @@ class RoundParts(Packed):
     come: dict[int, bytes] = field(default_factory=dict)  # number of the part -> the encoded event
 
 
+class ListClaim(PackedValue, frozen=True):
+    """What a producer says of one broker's list."""
+
+    digest: bytes  # hash of its client ids, in order
+    version: int  # BrokerAnswer.data_version; 0: no marker confirms it
+    since_ts: int  # BrokerAnswer.listed_since
+
+
+class MarkerSource(Packed):
+    """A producer that has sent markers of the group lately."""
+
+    source: str
+    ts: int  # time of its newest marker
+    alone: int = 0  # how many of its markers came in a row; the one followed: with none of another producer between
+    turns: int = 0  # how often in a row a marker of it was out of step after one of the producer that is followed
+    first_gap_ms: int = 0  # by how much the first of these was
+    lists: dict[str, ListClaim] = field(default_factory=dict)  # by broker; only while there are several producers
+
+
 class GroupState(Packed):
     """All that is remembered of a consumer group."""
 
@@ -326,6 +345,7 @@ class GroupState(Packed):
     past_pauses: list[int] = field(default_factory=list)  # ms that it last had no members after runs; newest last
     pause_counts: bool = False  # whether the present time without members follows a run in which it consumed
     told_waiting: int = 0  # how many messages wait for it by its newest group fact
+    marker_sources: list[MarkerSource] = field(default_factory=list)  # the one that the group follows is first
 
 
 def left_the_route(queue: Queue) -> bool:

@@ -1,0 +1,125 @@
+"""The producers whose markers a group gets: which of them it follows, and which contradict that one.
+
+Two collectors side by side are legitimate: their markers have about the same times, and their lists the same clients.
+What no two collectors with clocks in order can say:
+
+- **Times.** Each goes on beside the other, again and again, more than ``contradicts_ms`` apart, and does not catch up.
+  (A collector that sends what waited while Kafka was away does catch up.)
+- **Lists.** The same broker listed these clients, and other ones, for the same ``contradicts_ms``.
+
+Who is right is not known. So the group goes on to follow the producer that it has followed, and refuses the markers of
+the other until that one is alone.
+"""
+
+from hashlib import blake2b
+
+from schemas.events import BrokerAnswer, Round
+from schemas.facts import Contradiction
+from streaming.core.intake import clock
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import ListClaim, MarkerSource
+
+TURNS_TO_CONTRADICT = 3  # markers out of step, between each two of which the followed producer has spoken
+MARKERS_TO_FOLLOW = 12  # in a row, with none of the followed producer between them
+MARKERS_TO_FORGET = 60  # of the followed producer, with none of the others between them
+SOURCES_AT_MOST = 4
+
+
+def contradiction(group: Group, event: Round) -> Contradiction | None:
+    """How the marker contradicts the producer that the group follows, so that it must not be taken."""
+    sources = group.state.marker_sources
+    if not sources:
+        sources.append(MarkerSource(event.source, event.ts))
+    if event.source == sources[0].source:
+        _note_followed(sources, event)
+        return None
+    rival = _rival(sources, event)
+    rival.alone += 1
+    sources[0].alone = 0
+    found = _other_time(group, rival, event) or _other_list(group, rival, event)
+    if rival.alone >= MARKERS_TO_FOLLOW:
+        group.state.marker_sources = [MarkerSource(event.source, event.ts)]
+        return None
+    return found
+
+
+def follow(group: Group, event: Round) -> None:
+    """The marker has moved the clock where only its producer is: the group follows it from now on."""
+    sources = group.state.marker_sources
+    if not sources or sources[0].source == event.source:
+        return
+    before = sources[0]
+    now = next((one for one in sources if one.source == event.source), None) or MarkerSource(event.source, event.ts)
+    before.turns, before.first_gap_ms, before.alone = now.turns + 1, abs(event.ts - before.ts), 0
+    now.turns = now.alone = 0
+    group.state.marker_sources = [now, *(one for one in sources if one is not now)]
+
+
+def _note_followed(sources: list[MarkerSource], event: Round) -> None:
+    followed = sources[0]
+    followed.ts = event.ts
+    if len(sources) == 1:
+        return
+    _note_lists(followed, event)
+    followed.alone += 1
+    for rival in sources[1:]:
+        rival.alone = 0
+    if followed.alone >= MARKERS_TO_FORGET:
+        del sources[1:]
+        followed.alone, followed.lists = 0, {}
+
+
+def _rival(sources: list[MarkerSource], event: Round) -> MarkerSource:
+    for one in sources[1:]:
+        if one.source == event.source:
+            return one
+    if len(sources) >= SOURCES_AT_MOST:
+        del sources[1]
+    sources.append(MarkerSource(event.source, event.ts))
+    return sources[-1]
+
+
+def _other_time(group: Group, rival: MarkerSource, event: Round) -> Contradiction | None:
+    state = group.state
+    gap_ms, limit_ms = event.ts - state.now, group.timing.contradicts_ms
+    if -limit_ms <= gap_ms <= clock.horizon(state, group.timing) - state.now + limit_ms:
+        rival.turns = 0
+        return None
+    if rival.alone == 1:  # the followed producer has spoken since
+        rival.turns += 1
+        rival.first_gap_ms = abs(gap_ms) if rival.turns == 1 else rival.first_gap_ms
+    if rival.turns < TURNS_TO_CONTRADICT or 2 * abs(gap_ms) < rival.first_gap_ms:
+        return None
+    return Contradiction(state.group, state.marker_sources[0].source, event.source, ahead_ms=gap_ms)
+
+
+def _other_list(group: Group, rival: MarkerSource, event: Round) -> Contradiction | None:
+    state, rival.ts = group.state, event.ts
+    followed = state.marker_sources[0]
+    _note_lists(rival, event)
+    for broker_name, theirs in rival.lists.items():
+        ours = followed.lists.get(broker_name)
+        if ours is not None and ours.digest != theirs.digest:
+            both_ms = min(rival.ts, followed.ts) - max(ours.since_ts, theirs.since_ts)
+            if both_ms > max(group.timing.contradicts_ms, TURNS_TO_CONTRADICT * state.interval):
+                return Contradiction(state.group, followed.source, event.source, broker_name, both_ms)
+    return None
+
+
+def _note_lists(source: MarkerSource, event: Round) -> None:
+    """Which clients each broker lists by the marker, and since when: a marker that confirms a list says of which."""
+    before, source.lists = source.lists, {}
+    for answer in event.brokers:
+        known = before.get(answer.broker_name)
+        if answer.answered and answer.listed_since and not answer.unchanged:
+            source.lists[answer.broker_name] = ListClaim(_digest(answer), answer.data_version, answer.listed_since)
+        elif answer.answered and known is not None and 0 != known.version == answer.data_version:
+            source.lists[answer.broker_name] = known
+    for told in event.unchanged_lists:
+        known = before.get(told.broker_name)
+        if known is not None and known.version == told.data_version:
+            source.lists[told.broker_name] = known
+
+
+def _digest(answer: BrokerAnswer) -> bytes:
+    return blake2b("\n".join(sorted(answer.client_ids)).encode("utf-8", "surrogatepass"), digest_size=8).digest()
