@@ -13,6 +13,7 @@ from schemas.events import (
     AssignmentReport,
     BrokerAnswer,
     ConsumeProgress,
+    Heartbeat,
     OwnedQueue,
     OwnedQueues,
     QueueProgress,
@@ -34,6 +35,8 @@ class LargeGroup(Struct, frozen=True, kw_only=True):
     """What is wrong with the group. ``owners``: whose queues a client says to own, by place: its own is 0.
 
     ``everything``: each client says that it owns every queue. ``from_turn``: when clients leave, or the route grows.
+    ``busy``: clients say that they have messages of their queues in hand. ``is_silent``: no client says anything, and
+    brokers know their message model. ``written``: how many queues a broker has for each that can be read.
     """
 
     clients: int = 2_000
@@ -43,6 +46,9 @@ class LargeGroup(Struct, frozen=True, kw_only=True):
     owners: tuple[int, ...] = (0,)
     everything: bool = False
     stands_still: bool = False
+    busy: bool = False
+    is_silent: bool = False
+    written: int = 1
     message_model: str = "CLUSTERING"
     leave: int = 0
     excluded: int = 0
@@ -59,7 +65,7 @@ class LargeGroup(Struct, frozen=True, kw_only=True):
         turn = (taking.now - T0) // ROUND_MS
         present = names(self.clients)[self.leave if turn >= self.from_turn else 0 :]
         yield from self._routes(taking, turn)
-        yield from self._reports(taking, frozenset(present))
+        yield from self._heartbeat(taking) if self.is_silent else self._reports(taking, frozenset(present))
         yield from self._offsets(taking, turn)
         yield from self._lists(taking, present)
 
@@ -69,7 +75,7 @@ class LargeGroup(Struct, frozen=True, kw_only=True):
 
     def _routes(self, taking: Taking, turn: int) -> Iterator[AnyEvent]:
         on_each = self._on_each // 2 if self.route_grows and turn < self.from_turn else self._on_each
-        hosts = tuple(RouteQueues(f"b{n}", on_each, on_each, 6) for n in range(self.brokers))
+        hosts = tuple(RouteQueues(f"b{n}", on_each, on_each * self.written, 6) for n in range(self.brokers))
         half = (RouteCopy(("n2",), hosts[: self.brokers // 2]),) if self.name_servers_differ else None
         for topic in range(self.topics):
             yield taking.say(TopicRoute, topic=f"T{topic}", brokers=hosts, name_servers=("n1",), others=half)
@@ -86,11 +92,17 @@ class LargeGroup(Struct, frozen=True, kw_only=True):
                     client_rebalance=False if place < self.excluded else None,
                 )  # fmt: skip
 
+    def _heartbeat(self, taking: Taking) -> Iterator[AnyEvent]:
+        client_id = names(1)[0]
+        yield taking.say(
+            Heartbeat, broker_name="b0", client_id=client_id, observed="listed", message_model=self.message_model
+        )  # fmt: skip
+
     def _owned(self) -> list[tuple[OwnedQueues, ...]]:
         """Of each client in the order of the ids."""
         if self.everything:
             every = [MessageQueue("T0", f"b{b}", n) for b in range(self.brokers) for n in range(self._on_each)]
-            return [_by_broker(every)] * self.clients
+            return [_by_broker(every, self.busy)] * self.clients
         shares: list[list[MessageQueue]] = [[] for _ in range(self.clients)]
         ids = sorted(names(self.clients))
         for topic in range(self.topics):
@@ -98,14 +110,14 @@ class LargeGroup(Struct, frozen=True, kw_only=True):
             for place, share in enumerate(allocate_all(Averagely(), queues, ids).shares):
                 for further in self.owners:
                     shares[(place + further) % self.clients] += share
-        return list(map(_by_broker, shares))
+        return [_by_broker(share, self.busy) for share in shares]
 
     def _offsets(self, taking: Taking, turn: int) -> Iterator[AnyEvent]:
         moved = 0 if self.stands_still else turn
         for topic in range(self.topics):
             for broker in range(self.brokers):
-                for first in range(0, self._on_each, PROGRESS_AT_MOST):
-                    ids = range(first, min(first + PROGRESS_AT_MOST, self._on_each))
+                for first in range(0, self._on_each * self.written, PROGRESS_AT_MOST):
+                    ids = range(first, min(first + PROGRESS_AT_MOST, self._on_each * self.written))
                     progress = tuple(QueueProgress(n, 100 + moved, 50 + moved, 50 + moved) for n in ids)
                     yield taking.say(ConsumeProgress, topic=f"T{topic}", broker_name=f"b{broker}", queues=progress)
 
@@ -125,10 +137,10 @@ def names(number: int) -> list[str]:
     return [f"{n:x}@{n:x}" for n in range(number)]
 
 
-def _by_broker(queues: Sequence[MessageQueue]) -> tuple[OwnedQueues, ...]:
+def _by_broker(queues: Sequence[MessageQueue], busy: bool) -> tuple[OwnedQueues, ...]:
     by_broker: dict[tuple[str, str], list[OwnedQueue]] = {}
     for queue in queues:
-        by_broker.setdefault((queue.topic, queue.broker_name), []).append(OwnedQueue(queue.queue_id))
+        by_broker.setdefault((queue.topic, queue.broker_name), []).append(OwnedQueue(queue.queue_id, int(busy)))
     return tuple(OwnedQueues(topic, broker, tuple(ids)) for (topic, broker), ids in by_broker.items())
 
 
@@ -154,8 +166,19 @@ LARGE_GROUPS: dict[str, LargeGroup] = {
     "large_broadcasting": LargeGroup(message_model="BROADCASTING", everything=True, clients=64),
     "large_owned_by_all": LargeGroup(everything=True, clients=64),
     "large_many_topics": LargeGroup(topics=1_024),
+    "large_topics_misplaced": LargeGroup(topics=1_024, owners=(1,)),
+    "large_topics_orphaned": LargeGroup(topics=1_024, owners=_NOBODY, stands_still=True),
+    "large_topics_duplicated": LargeGroup(topics=512, queues=2_048, owners=(0, 1)),
+    "large_topics_stalled": LargeGroup(topics=1_024, stands_still=True, turns=10),
+    "large_topics_half_left": LargeGroup(topics=1_024, leave=1_000, stands_still=True, turns=10),
+    "large_topics_lists_differ": LargeGroup(topics=1_024, lists_differ=True, owners=_NOBODY, stands_still=True),
+    "large_topics_strategies_differ": LargeGroup(topics=1_024, strategies=_TWO, owners=_NOBODY, stands_still=True),
+    "large_topics_unreadable": LargeGroup(topics=1_024, written=4, stands_still=True),
     "large_many_brokers": LargeGroup(clients=200, brokers=1_024, owners=(1,)),
     "largest_misplaced": LargeGroup(queues=16_384, owners=(1,)),
     "largest_orphaned": LargeGroup(queues=16_384, owners=_NOBODY, stands_still=True),
     "largest_stalled": LargeGroup(queues=16_384, stands_still=True, turns=10),
+    "largest_busy": LargeGroup(clients=16, queues=16_384, stands_still=True, busy=True, turns=24),
+    "largest_silent": LargeGroup(clients=16_384, queues=16_384, stands_still=True, is_silent=True, turns=10),
+    "largest_topics": LargeGroup(clients=16_384, topics=1_024, stands_still=True, is_silent=True, turns=10),
 }

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from bench.large_groups import LARGE_GROUPS, LargeGroup
 from bench.taking import ROUND_MS, Taking
 from schemas.events import Round
+from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.step import take
 
 QUEUES = 512
@@ -22,6 +23,14 @@ SHAPES = [
     "large_half_excluded",
     "large_lists_differ",
     "large_broadcasting_nothing",
+    "largest_silent",
+]
+TOPICS = 32
+CALLS_A_TOPIC = 2_100  # of four queues; members and other topics do not count
+SHAPES_OF_TOPICS = [
+    "large_topics_lists_differ",
+    "large_topics_strategies_differ",
+    "largest_topics",
 ]
 
 
@@ -55,3 +64,32 @@ def test_a_round_is_not_queues_times_members(name: str) -> None:
     part = {"excluded": few // 2} if shape.excluded else {}
     calls = [dearest_round(replace(shape, queues=QUEUES, clients=clients, **part)) for clients in (few, many)]
     assert calls[1] - calls[0] < CALLS_A_MEMBER * (many - few)
+
+
+def of_topics(name: str, topics: int, clients: int) -> int:
+    shape = LARGE_GROUPS[name]
+    leave = clients // 2 if shape.leave else 0
+    return dearest_round(replace(shape, topics=topics, queues=4 * topics, clients=clients, leave=leave))
+
+
+@pytest.mark.parametrize("name", SHAPES_OF_TOPICS)
+def test_a_round_is_not_topics_times_members(name: str) -> None:
+    few, many = 32, 64
+    calls = [of_topics(name, TOPICS, clients) for clients in (few, many)]
+    assert calls[1] - calls[0] < 2 * CALLS_A_MEMBER * (many - few)
+
+
+@pytest.mark.parametrize("name", [*SHAPES_OF_TOPICS, "large_topics_stalled", "large_topics_unreadable"])
+def test_a_further_topic_is_not_dearer_the_more_topics_and_members_there_are(name: str) -> None:
+    calls = [of_topics(name, topics, clients=32) for topics in (TOPICS, 2 * TOPICS)]
+    assert calls[1] - calls[0] < CALLS_A_TOPIC * TOPICS
+
+
+def test_a_busy_queue_is_not_searched_among_all_busy_queues_of_its_owner() -> None:
+    """A search in a list is one call, however long the list is."""
+    taking = Taking("AllocateMessageQueueAveragely")
+    shape = replace(LARGE_GROUPS["largest_busy"], queues=QUEUES)
+    taking.play(shape.events, turns=2)
+    evidence = GroupEvidence(taking.group)
+    busy = [evidence.busy(member) for member in evidence.members.values()]
+    assert all(isinstance(queues, frozenset) and queues for queues in busy)

@@ -58,9 +58,5 @@ def waits_for_deploy(evidence: GroupEvidence, cause: Cause | None) -> bool:
     known = evidence.group.state.deploy
     is_independent = cause is not None and CAUSES[cause].is_independent
     follows = comes_of_members_that_differ(cause) or (known is not None and known.mismatched and not is_independent)
-    may_follow = cause is Cause.UNEXPLAINED and _nobody_reports(evidence)
+    may_follow = cause is Cause.UNEXPLAINED and not evidence.has_reports
     return (follows or may_follow) and is_rolling_deploy(evidence)
-
-
-def _nobody_reports(evidence: GroupEvidence) -> bool:
-    return not any(member.reports for member in evidence.members.values())

@@ -1,8 +1,9 @@
 """What an alert fact says beside its finding: its queues, its clients, the changes shortly before."""
 
 from collections import Counter
-from collections.abc import Iterable
-from heapq import nlargest
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from heapq import nlargest, nsmallest
 
 from schemas.facts import AlertChange, AlertClient, AlertQueue
 from schemas.identity import is_retry_topic
@@ -21,41 +22,75 @@ _NOTHING_LISTED = HeartbeatProfile()
 _NOTHING_RUN = RunningProfile()
 
 
-def queues_of(evidence: GroupEvidence, alert: Alert, verdicts: dict[int, Verdict]) -> tuple[AlertQueue, ...]:
-    """The alert's queues, each with who owns it, who should, and how much waits in it."""
-    return tuple(_queue(evidence, index, verdicts.get(index)) for index in alert.queues)
+_Change = tuple[int, str, str]
 
 
-def _queue(evidence: GroupEvidence, index: int, verdict: Verdict | None) -> AlertQueue:
-    group = evidence.group
-    queue = group.message_queue(index)
-    owners = () if verdict is None else group.client_ids(verdict.owners)
-    expected = None if verdict is None or verdict.expected is None else group.client_ids(verdict.expected)
-    waiting = waiting_in(evidence, group.state.queues[index])
-    return AlertQueue(queue.broker_name, queue.queue_id, owners, expected, waiting.messages, waiting.read_ts)
+class AlertDetails:
+    """Queues, clients and changes as facts of alerts say them in one round. Each is made once for all alerts."""
 
+    def __init__(self, evidence: GroupEvidence, verdicts: Mapping[int, Verdict]) -> None:
+        self._evidence = evidence
+        self._group = evidence.group
+        self._verdicts = verdicts
+        self._queues: dict[int, AlertQueue] = {}
+        self._clients: dict[int, AlertClient] = {}
+        self._odd_first: dict[frozenset[int], list[int]] = {}
 
-def clients_of(
-    group: Group, alert: Alert, verdicts: dict[int, Verdict], named: Iterable[int]
-) -> tuple[AlertClient, ...]:
-    """Clients that the cause names, the odd ones first, then the owners and expected owners of the alert's queues."""
-    judged = [verdicts[index] for index in alert.queues if index in verdicts]
-    owners = {index for verdict in judged for index in verdict.owners}
-    expected = {index for verdict in judged for index in verdict.expected or ()}
-    indices = dict.fromkeys((*_odd_ones_first(group, set(named)), *_by_id(group, owners), *_by_id(group, expected)))
-    return tuple(_client(group, group.state.clients[index]) for index in list(indices)[:CLIENTS_AT_MOST])
+    def queues(self, alert: Alert) -> tuple[AlertQueue, ...]:
+        """The alert's queues, each with who owns it, who should, and how much waits in it."""
+        return tuple([self._queues.get(index) or self._queue(index) for index in alert.queues])
 
+    def _queue(self, index: int) -> AlertQueue:
+        group, verdict = self._group, self._verdicts.get(index)
+        queue = group.message_queue(index)
+        owners = () if verdict is None else group.client_ids(verdict.owners)
+        expected = None if verdict is None or verdict.expected is None else group.client_ids(verdict.expected)
+        waiting = waiting_in(self._evidence, group.state.queues[index])
+        known = AlertQueue(queue.broker_name, queue.queue_id, owners, expected, waiting.messages, waiting.read_ts)
+        self._queues[index] = known
+        return known
 
-def _by_id(group: Group, indices: set[int]) -> list[int]:
-    return sorted(indices, key=lambda index: group.state.clients[index].client_id)
+    def clients(self, alert: Alert) -> tuple[AlertClient, ...]:
+        """Clients that the cause names, the odd ones first, then owners and expected owners of the alert's queues."""
+        judged = [self._verdicts[index] for index in alert.queues if index in self._verdicts]
+        owners = {index for verdict in judged for index in verdict.owners}
+        expected = {index for verdict in judged for index in verdict.expected or ()}
+        named = self._odd_ones_first(frozenset(alert.clients))
+        indices = dict.fromkeys((*named, *self._first_by_id(owners), *self._first_by_id(expected)))
+        return tuple([self._client(index) for index in list(indices)[:CLIENTS_AT_MOST]])
 
+    def _id(self, index: int) -> str:
+        return self._group.state.clients[index].client_id
 
-def _odd_ones_first(group: Group, indices: set[int]) -> list[int]:
-    """Clients that differ from most others come first, because a reader looks for them."""
-    in_order = _by_id(group, indices)
-    said = {index: _client(group, group.state.clients[index]).subscriptions for index in in_order}
-    alike = Counter(said.values())
-    return sorted(in_order, key=lambda index: alike[said[index]])
+    def _first_by_id(self, indices: set[int]) -> list[int]:
+        return nsmallest(CLIENTS_AT_MOST, indices, key=self._id)
+
+    def _odd_ones_first(self, indices: frozenset[int]) -> list[int]:
+        """Clients that differ from most others come first, because a reader looks for them."""
+        if indices not in self._odd_first:
+            said = {index: self._client(index).subscriptions for index in indices}
+            alike = Counter(said.values())
+            in_order = nsmallest(CLIENTS_AT_MOST, indices, key=lambda index: (alike[said[index]], self._id(index)))
+            self._odd_first[indices] = in_order
+        return self._odd_first[indices]
+
+    def _client(self, index: int) -> AlertClient:
+        if index not in self._clients:
+            self._clients[index] = _client(self._group, self._group.state.clients[index])
+        return self._clients[index]
+
+    def changes(self, alert: Alert) -> tuple[AlertChange, ...]:
+        """What changed from ten minutes before the alert until now, as far as it is kept."""
+        group = self._group
+        active_ts = min(alert.active_ts, group.state.now)  # a clock may have been set back since
+        since = active_ts - group.timing.changes_before_alert_ms
+        changes = {*self._newest_of_clients, *_of_routes(group, alert), *_of_brokers(group, alert)}
+        newest = nlargest(CHANGES_AT_MOST, (change for change in changes if change[0] >= since))
+        return tuple(AlertChange(*change) for change in reversed(newest))
+
+    @cached_property
+    def _newest_of_clients(self) -> list[_Change]:
+        return nlargest(CHANGES_AT_MOST, set(_of_clients(self._group)))
 
 
 def _client(group: Group, client: Client) -> AlertClient:
@@ -72,18 +107,6 @@ def _client(group: Group, client: Client) -> AlertClient:
         start_ts=tuple(sorted(report.start_ts for report in client.reports if report.start_ts)),
         answered_ts=client.reports[0].answered_ts if client.reports else None,
     )
-
-
-def changes_of(group: Group, alert: Alert) -> tuple[AlertChange, ...]:
-    """What changed from ten minutes before the alert until now, as far as it is kept."""
-    active_ts = min(alert.active_ts, group.state.now)  # a clock may have been set back since
-    since = active_ts - group.timing.changes_before_alert_ms
-    changes = {*_of_clients(group), *_of_routes(group, alert), *_of_brokers(group, alert)}
-    newest = nlargest(CHANGES_AT_MOST, (change for change in changes if change[0] >= since))
-    return tuple(AlertChange(*change) for change in reversed(newest))
-
-
-_Change = tuple[int, str, str]
 
 
 def _of_clients(group: Group) -> Iterable[_Change]:

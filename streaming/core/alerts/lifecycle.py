@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from schemas.facts import AlertFact, AlertState, Cause
 from schemas.observed import Observed, observed, with_part
 from streaming.core.alerts.candidates import AlertCandidate, candidates_of_group, candidates_of_queues
-from streaming.core.alerts.details import changes_of, clients_of, queues_of
+from streaming.core.alerts.details import AlertDetails
 from streaming.core.alerts.flapping import comes_and_goes, note_end, times_before
 from streaming.core.alerts.phases import PENDING_PHASES, STATES, AlertReason, Phase, Signal, after
 from streaming.core.alerts.signals import Judged, Said, is_undecided, with_candidate, without_candidate
@@ -38,10 +38,12 @@ def update_alerts(
     """Take every open alert to its next phase, and begin an alert for every other candidate."""
     candidates = candidates_of_queues(group, found)
     candidates.update(candidates_of_group(group, evidence, of_group))
+    verdicts = {index: verdict for findings in found for index, verdict in findings.verdicts.items()}
     at = Judged(
         evidence,
-        {index: verdict for findings in found for index, verdict in findings.verdicts.items()},
+        verdicts,
         {(f.evidence.name, kind): why for f in found for kind, why in f.why.items()},
+        AlertDetails(evidence, verdicts),
         frozenset(f.evidence.name for f in found if f.evidence.views_differ),
     )
     known = {(alert.topic, alert.kind) for alert in group.state.alerts}
@@ -55,7 +57,7 @@ def update_alerts(
         if (topic, kind) not in known:
             _begin(group, topic, kind, candidate, at)
     for alert in group.state.alerts:
-        if has_news(group, alert, waiting_of(evidence, alert)):
+        if has_news(evidence, alert):
             _emit(group, alert, AlertReason.WAITING_CHANGED, at)
 
 
@@ -67,7 +69,8 @@ def is_any_undecided(group: Group) -> bool:
 
 def end_forgotten(group: Group, who: str) -> None:
     """An operator says that the group is retired: all its alerts end."""
-    at = Judged(GroupEvidence(group), {}, {})
+    evidence = GroupEvidence(group)
+    at = Judged(evidence, {}, {}, AlertDetails(evidence, {}))
     for alert in list(group.state.alerts):
         alert.observed = replace(alert.observed, forgotten_by=who or "somebody")
         _move(group, alert, Said(Signal.OVER, AlertReason.FORGOTTEN), at)
@@ -228,15 +231,15 @@ def _emit(group: Group, alert: Alert, reason: AlertReason, at: Judged, was_stale
             kind=alert.kind,
             cause=alert.cause,
             observed=_observed(alert),
-            queues=queues_of(at.evidence, alert, at.verdicts),
+            queues=at.details.queues(alert),
             reason=reason.value,
             active_ts=alert.active_ts,
             fired_ts=alert.fired_ts or None,
             resolved_ts=state.now if is_resolved else None,
             stale=was_stale or phase is Phase.STALE,
             since_ts=alert.since_ts,
-            clients=clients_of(group, alert, at.verdicts, alert.clients),
-            changes=changes_of(group, alert),
+            clients=at.details.clients(alert),
+            changes=at.details.changes(alert),
             waiting=waiting.messages,
             oldest_ts=waiting.oldest_ts,
             read_ts=waiting.read_ts,

@@ -6,6 +6,7 @@ from schemas.facts import Cause, Kind
 from schemas.reasons import ReasonKind
 from streaming.core.alerts.candidates import AlertCandidate
 from streaming.core.alerts.deploy_wait import comes_of_members_that_differ
+from streaming.core.alerts.details import AlertDetails
 from streaming.core.alerts.flapping import comes_and_goes
 from streaming.core.alerts.phases import PENDING_PHASES, AlertReason, Signal
 from streaming.core.causes.explanation import Explanation
@@ -20,11 +21,15 @@ from streaming.core.state.group_state import Alert, left_the_route
 
 
 class Judged(NamedTuple):
-    """What was found at this marker. ``divided``: topics whose brokers list different members."""
+    """What was found at this marker. ``divided``: topics whose brokers list different members.
+
+    ``details``: what facts say of queues, clients and changes, made once for all alerts.
+    """
 
     evidence: GroupEvidence
     verdicts: dict[int, Verdict]
     why: dict[tuple[str, Kind], Explanation]
+    details: AlertDetails
     divided: frozenset[str] = frozenset()
 
 
@@ -64,19 +69,20 @@ def _has_come_again(group: Group, alert: Alert) -> bool:
 
 def _what_holds_back(group: Group, alert: Alert, candidate: AlertCandidate) -> AlertReason | None:
     """A deploy is waited for, but not for longer than one may take since members were first found to differ."""
-    differ_ms = group.state.now - _differ_since(group, alert, candidate)
-    is_waited_for = candidate.waits_for_deploy and differ_ms < group.timing.deploy_wait_ms
+    is_waited_for = candidate.waits_for_deploy and (
+        _differ_for_ms(group, alert, candidate) < group.timing.deploy_wait_ms
+    )
     return AlertReason.WAITS_FOR_DEPLOY if is_waited_for else None
 
 
-def _differ_since(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
-    """Since when the first of the queues has been so, or of those of another alert that waits for the same.
+def _differ_for_ms(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
+    """For how long the first of the queues has been so, or of those of another alert that waits for the same.
 
     Or that waited for it beside this one, and fires by now.
     """
-    of_the_same = [other for other in group.state.alerts if comes_of_members_that_differ(other.cause)]
-    waited = [o for o in of_the_same if o.phase in PENDING_PHASES or o.fired_ts > alert.active_ts]
-    return min(alert.active_ts, candidate.since_ts, *(other.active_ts for other in waited))
+    waited = (o for o in group.state.alerts if o.phase in PENDING_PHASES or o.fired_ts > alert.active_ts)
+    of_the_same = [other.active_ts for other in waited if comes_of_members_that_differ(other.cause)]
+    return group.state.now - min(alert.active_ts, candidate.since_ts, *of_the_same)
 
 
 def without_candidate(group: Group, alert: Alert, at: Judged) -> Said:

@@ -49,8 +49,12 @@ def note_told(group: Group, alert: Alert, waiting: Waiting) -> None:
     alert.told_waiting = NOT_KNOWN if waiting.messages is None else waiting.messages
 
 
-def has_news(group: Group, alert: Alert, waiting: Waiting) -> bool:
+def has_news(evidence: GroupEvidence, alert: Alert) -> bool:
     """Whether an open alert must say anew what waits: the number has changed, or what was said of it is old."""
+    group = evidence.group
+    if group.state.now - alert.told_ts < group.timing.tell_waiting_ms:
+        return False
+    waiting = waiting_of(evidence, alert)
     return waiting.messages is not None and _may_have_news(group, alert, waiting.messages)
 
 
@@ -64,13 +68,10 @@ def may_have_news(group: Group) -> bool:
 
 
 def _may_have_news(group: Group, alert: Alert, messages: int) -> bool:
-    silent_ms = group.state.now - alert.told_ts
-    if silent_ms < group.timing.tell_waiting_ms:
-        return False
     if not any(queue.progress_ts > alert.told_ts for queue in _queues(group, alert)):
         return False  # no offsets have been read since
     has_changed = abs(messages - alert.told_waiting) > CHANGED_SHARE * max(0, alert.told_waiting)
-    return has_changed or silent_ms >= group.timing.repeat_waiting_ms
+    return has_changed or group.state.now - alert.told_ts >= group.timing.repeat_waiting_ms
 
 
 def _queues(group: Group, alert: Alert) -> Iterable[Queue]:

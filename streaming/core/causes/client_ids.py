@@ -13,7 +13,8 @@ ADDRESSES_AT_MOST = 4
 
 
 def _listed_twice(topic: TopicEvidence, proven: bool) -> list[MemberEvidence]:
-    return [m for m in topic.members.values() if m.entries > 1 and m.second_instance_proven is proven]
+    twice = [topic.members[index] for index in sorted(topic.listed.listed_twice)]
+    return [member for member in twice if member.second_instance_proven is proven]
 
 
 def same_client_id(topic: TopicEvidence, found: Found) -> Explanation | None:

@@ -29,8 +29,7 @@ def client_silent(topic: TopicEvidence, found: Found) -> Explanation | None:
     Not if its id is listed twice: brokers then may forward the request to a dead connection, which says nothing of it.
     """
     latest = topic.now - topic.timing.stall_ms
-    asked = [member for member in topic.members.values() if member.client.unanswered_since_ts and member.entries == 1]
-    silent = {member.index for member in asked if 0 < _answered_ts(member) <= latest}
+    silent = {member.index for member in topic.listed.unanswered if 0 < _answered_ts(member) <= latest}
     explained = {q for q in found.queues if silent & set(topic.owners(q))}
     if not explained:
         return None

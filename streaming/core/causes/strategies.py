@@ -2,17 +2,13 @@
 
 from schemas.facts import Cause
 from schemas.observed import OwnersBalanceOtherwise, SdkMembers, SdksDiffer, StrategiesDiffer, StrategyMembers
-from streaming.core.allocation import simple_class_name
 from streaming.core.causes.explanation import Explanation, Found, explanation
 from streaming.core.evidence.topic_evidence import TopicEvidence
 
 
 def strategy_mismatch(topic: TopicEvidence, found: Found) -> Explanation | None:
-    """Members report different strategies. One that does not name its own is not known to differ."""
-    by_class: dict[str, list[int]] = {}
-    for member in topic.members.values():
-        if member.running is not None and member.running.strategy is not None:
-            by_class.setdefault(simple_class_name(member.running.strategy), []).append(member.index)
+    """Members report different strategies."""
+    by_class = topic.listed.by_strategy
     if len(by_class) < 2:
         return None
     rarest_first = sorted(by_class.items(), key=lambda item: (len(item[1]), item[0]))
@@ -27,9 +23,7 @@ def sdks_differ(topic: TopicEvidence, found: Found) -> Explanation | None:
 
     Members that own nothing do not count.
     """
-    by_language: dict[str, list[int]] = {}
-    for member in topic.members.values():
-        by_language.setdefault(topic.of_group.language(member) or "unknown", []).append(member.index)
+    by_language = topic.listed.by_language
     expected = topic.expected_as_named
     if expected is None or len(by_language) < 2:
         return None

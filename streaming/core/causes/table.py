@@ -157,7 +157,7 @@ def explain(topic: TopicEvidence, found: Found, right: frozenset[int]) -> Explan
 
 def _who_has_reported(topic: TopicEvidence) -> Unexplained:
     return Unexplained(
-        reported=sum(1 for member in topic.members.values() if member.as_of),
+        reported=topic.listed.reported,
         members=len(topic.members),
         changed_ms=topic.now - topic.change_ts if topic.change_ts > topic.of_group.first_round_ts else None,
     )

@@ -2,6 +2,7 @@
 
 from functools import cached_property
 
+from schemas.facts import Kind
 from schemas.identity import host_of, is_retry_topic
 from schemas.reasons import ReasonKind
 from streaming.core.evidence.exclusions import PUSHES
@@ -39,6 +40,7 @@ class GroupEvidence:
         self.classes = frozenset(m.running.strategy for m in self.balancing if m.running is not None)
         self.named_classes = self.classes - {None}  # Go, for one, names none
         self._listed: dict[tuple[int, ...], ListedMembers] = {}
+        self._busy: dict[int, frozenset[int] | None] = {}
         self.holders: dict[int, list[tuple[MemberEvidence, int]]] = {}  # queue -> who says so, and when
         for member in self.members.values():
             for report in member.reports:
@@ -51,6 +53,51 @@ class GroupEvidence:
             covered = tuple(broker for broker in hosts if broker not in self.uncovered)
             self._listed[hosts] = ListedMembers(self.members, hosts, covered)
         return self._listed[hosts]
+
+    @cached_property
+    def held(self) -> dict[int, set[int]]:
+        """Topic -> its queues that some member reports to own."""
+        held: dict[int, set[int]] = {}
+        for index in self.holders:
+            held.setdefault(self.group.state.queues[index].topic, set()).add(index)
+        return held
+
+    @cached_property
+    def known_queues(self) -> dict[int, list[int]]:
+        """Topic -> its queues of which anything was known when this evaluation began."""
+        known: dict[int, list[int]] = {}
+        for index, queue in enumerate(self.group.state.queues):
+            known.setdefault(queue.topic, []).append(index)
+        return known
+
+    def busy(self, member: MemberEvidence) -> frozenset[int] | None:
+        """Queues of which the member has messages in hand, by what it said lately; None: that is not known.
+
+        One request that timed out says nothing; after two it is not known what has become of the messages.
+        """
+        if member.index not in self._busy:
+            oldest = self.now - self.group.timing.report_max_age_ms
+            fresh = [report.busy for report in member.reports if report.answered_ts >= oldest]
+            is_known = fresh and not self.is_silent(member)
+            self._busy[member.index] = frozenset().union(*fresh) if is_known else None
+        return self._busy[member.index]
+
+    def is_silent(self, member: MemberEvidence) -> bool:
+        """Whether the member has answered before, and not two requests that followed."""
+        if not member.client.unanswered_since_ts:
+            return False
+        answered_ts = max((report.answered_ts for report in member.reports), default=self.now)
+        return self.now - answered_ts >= self.group.timing.unresponsive_client_ms
+
+    @cached_property
+    def has_reports(self) -> bool:
+        """Whether any member has reported."""
+        return any(member.reports for member in self.members.values())
+
+    @cached_property
+    def is_called_empty(self) -> bool:
+        """Whether people have been called because the group had no members."""
+        return any(one.kind == Kind.NO_MEMBERS and one.fired_ts for one in self.group.state.alerts)
 
     @property
     def rival_subscriptions(self) -> list[tuple[str, ...]]:
@@ -155,6 +202,12 @@ class GroupEvidence:
         """Indices of the members of which it is not known what they subscribe to."""
         return frozenset(index for index, member in self.members.items() if self.subscriptions(member) is None)
 
+    @cached_property
+    def told(self) -> frozenset[int]:
+        """Indices of the members of which it is known to what topics they subscribe, or that they subscribe to none."""
+        told = (m for m in self.members.values() if self.subscriptions(m) or m.exclusion is ReasonKind.LITE_ASSIGN)
+        return frozenset(member.index for member in told)
+
     def may_subscribe(self, topic: str) -> bool:
         """Whether a member is known to subscribe to the topic, or no subscription of the group is known.
 
@@ -177,10 +230,6 @@ class GroupEvidence:
         if member.exclusion is ReasonKind.LITE_ASSIGN:
             return ()
         return None if member.heartbeat is None else member.heartbeat.subscriptions
-
-    def language(self, member: MemberEvidence) -> str | None:
-        """JAVA, GO, ...: which SDK the member runs, by its heartbeats."""
-        return None if member.heartbeat is None else member.heartbeat.language
 
     @cached_property
     def is_balanced_by_clients(self) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
+from streaming.core.allocation import simple_class_name
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.intake.membership import entries_at
 
@@ -19,6 +20,9 @@ class ListedMembers:
         self, of_group: Mapping[int, MemberEvidence], hosts: tuple[int, ...], covered: tuple[int, ...]
     ) -> None:
         self._covered = covered
+        self._listed_by: dict[int, list[int]] = {}
+        self._ids_by: dict[int, tuple[str, ...]] = {}
+        self._silent_since: dict[int, list[int]] = {}
         self.members = {
             index: member
             for index, member in of_group.items()
@@ -49,6 +53,60 @@ class ListedMembers:
         """Client ids in their order; one that is listed twice stands there twice."""
         return tuple(sorted(m.client.client_id for m in self.members.values() for _ in range(m.entries)))
 
+    def listed_by(self, broker: int) -> list[int]:
+        """Members that the broker lists."""
+        if broker not in self._listed_by:
+            self._listed_by[broker] = [i for i, member in self.members.items() if entries_at(member.client, broker)]
+        return self._listed_by[broker]
+
+    def ids_listed_by(self, broker: int) -> tuple[str, ...]:
+        """In order, an id as often as the broker lists it."""
+        if broker not in self._ids_by:
+            clients = [self.members[index].client for index in self.listed_by(broker)]
+            ids = sorted(client.client_id for client in clients for _ in range(entries_at(client, broker)))
+            self._ids_by[broker] = tuple(ids)
+        return self._ids_by[broker]
+
+    @cached_property
+    def single_ids(self) -> tuple[str, ...]:
+        """Client ids in their order, each once."""
+        return tuple(sorted(member.client.client_id for member in self.members.values()))
+
+    def silent_since(self, ts: int) -> list[int]:
+        """Members that say what they own, or may still do so, and have not all reported at ``ts`` or later."""
+        if ts not in self._silent_since:
+            members = self.members.values()
+            self._silent_since[ts] = [m.index for m in members if m.as_of < ts and not m.is_non_reporting]
+        return self._silent_since[ts]
+
+    @cached_property
+    def unanswered(self) -> list[MemberEvidence]:
+        """Members that are listed once, and did not answer when they were asked last."""
+        return [m for m in self.members.values() if m.client.unanswered_since_ts and m.entries == 1]
+
+    @cached_property
+    def by_language(self) -> dict[str, list[int]]:
+        """The SDK, by heartbeats -> its members."""
+        by_language: dict[str, list[int]] = {}
+        for index, member in self.members.items():
+            language = None if member.heartbeat is None else member.heartbeat.language
+            by_language.setdefault(language or "unknown", []).append(index)
+        return by_language
+
+    @cached_property
+    def by_strategy(self) -> dict[str, list[int]]:
+        """The class of a strategy -> members that report it. One that does not name its own is not known to differ."""
+        by_class: dict[str, list[int]] = {}
+        for index, member in self.members.items():
+            if member.running is not None and member.running.strategy is not None:
+                by_class.setdefault(simple_class_name(member.running.strategy), []).append(index)
+        return by_class
+
+    @cached_property
+    def reported(self) -> int:
+        """How many of them have reported."""
+        return sum(1 for member in self.members.values() if member.as_of)
+
     @cached_property
     def index_of(self) -> dict[str, int]:
         return {member.client.client_id: index for index, member in self.members.items()}
@@ -68,6 +126,11 @@ class ListedMembers:
     def have_dead_connections(self) -> bool:
         """Whether an id is listed twice most likely because of a connection that has died."""
         return any(member.has_dead_connection for member in self.members.values())
+
+    @cached_property
+    def has_reports(self) -> bool:
+        """Whether any of them has reported."""
+        return any(member.reports for member in self.members.values())
 
     def may_own_unsaid(self, joined_before: int) -> bool:
         """Whether a queue that nobody reports may be a member's all the same: one that has not said what it owns.

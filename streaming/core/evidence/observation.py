@@ -30,9 +30,7 @@ class TopicObservation(NamedTuple):
 
 def observe(group: Group, evidence: GroupEvidence) -> list[TopicObservation]:
     """Every topic of the group. A second call at the same marker gives the same."""
-    held: dict[int, set[int]] = {}
-    for index in evidence.holders:
-        held.setdefault(group.state.queues[index].topic, set()).add(index)
+    held = evidence.held
     return [
         _observe_topic(group, TopicEvidence(evidence, index, topic, group.routed_queues(index)), held.get(index, set()))
         for index, topic in enumerate(group.state.topics)
@@ -70,9 +68,8 @@ def _overdue(topic: TopicEvidence, queues: list[Queue]) -> tuple[QueueEvidence, 
 def _note_intent(topic: TopicEvidence, queues: list[Queue]) -> None:
     """The clocks of a topic's queues start again when the group is to consume it again."""
     if topic.topic.is_unwanted and not topic.is_unwanted:
-        for queue in queues:
-            if queue.topic == topic.index:
-                restart_clocks(queue, topic.now)
+        for index in topic.known_queues:
+            restart_clocks(queues[index], topic.now)
     topic.topic.is_unwanted = topic.is_unwanted
 
 

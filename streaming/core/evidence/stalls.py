@@ -46,7 +46,7 @@ def has_members_again(evidence: GroupEvidence, queue: QueueView) -> bool:
     """Whether people were called because nobody was there, and now somebody is, for no longer than a takeover takes."""
     timing, since_ts = evidence.group.timing, evidence.group.state.topics[queue.topic].has_members_since_ts
     is_new = since_ts > 0 and evidence.now - since_ts < timing.grace_membership_ms + timing.stall_ms
-    return is_new and any(one.kind == Kind.NO_MEMBERS and one.fired_ts for one in evidence.group.state.alerts)
+    return is_new and evidence.is_called_empty
 
 
 def is_to_be_consumed(evidence: GroupEvidence, queue: QueueView) -> bool:
@@ -140,29 +140,21 @@ def held_by(topic: TopicEvidence, index: int, owners: list[int]) -> InHand:
 def held_by_reports(topic: TopicEvidence, index: int, owners: list[int]) -> InHand:
     """If no owner is known, a member that has never reported may have messages of the queue."""
     if owners:
-        of_each = {_held_by_one(topic, index, topic.members[owner]) for owner in owners}
+        of_each = [_held_by_one(topic, index, topic.members[owner]) for owner in owners]
         return next(what for what in (InHand.SOME, InHand.NOT_KNOWN, InHand.NOTHING) if what in of_each)
     return InHand.NOT_KNOWN if topic.may_own_unsaid else InHand.NOTHING
 
 
 def _held_by_one(topic: TopicEvidence, index: int, owner: MemberEvidence) -> InHand:
-    """One request that timed out says nothing; after two it is not known what has become of the messages."""
-    oldest = topic.now - topic.timing.report_max_age_ms
-    fresh = [report for report in owner.reports if report.answered_ts >= oldest]
-    if not fresh or _is_silent(topic, owner):
+    busy = topic.of_group.busy(owner)
+    if busy is None:
         return InHand.NOT_KNOWN
-    return InHand.SOME if any(index in report.busy for report in fresh) else InHand.NOTHING
-
-
-def _is_silent(topic: TopicEvidence, member: MemberEvidence) -> bool:
-    """Whether it has answered before, and not two requests that followed."""
-    answered_ts = max((report.answered_ts for report in member.reports), default=topic.now)
-    return member.client.unanswered_since_ts > 0 and topic.now - answered_ts >= topic.timing.unresponsive_client_ms
+    return InHand.SOME if index in busy else InHand.NOTHING
 
 
 def are_silent(topic: TopicEvidence, owners: list[int]) -> bool:
     """Whether there are owners, and none of them answers any more."""
-    return bool(owners) and all(_is_silent(topic, topic.members[owner]) for owner in owners)
+    return bool(owners) and all(topic.of_group.is_silent(topic.members[owner]) for owner in owners)
 
 
 def _held_by_pulls(topic: TopicEvidence, queue: QueueView) -> InHand:

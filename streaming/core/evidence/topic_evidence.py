@@ -11,7 +11,6 @@ from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
 from streaming.core.evidence.expected_owners import NotKnown, expected_owners, strategy_key
 from streaming.core.evidence.group_evidence import BROADCASTING, GroupEvidence
 from streaming.core.intake.consume_offsets import is_seen_to_move
-from streaming.core.intake.membership import entries_at
 from streaming.core.intake.topic_routes import is_known, readable, standing
 from streaming.core.state.group_state import Alert, HostedQueues, RouteCopy, Topic
 from streaming.core.state.views import BrokerView, QueueView
@@ -70,10 +69,15 @@ class TopicEvidence:
         return self.topic.confirmed_ts
 
     @property
+    def known_queues(self) -> Collection[int]:
+        """Indices of all its queues of which anything was known, whether the route has them or not."""
+        return self.of_group.known_queues.get(self.index, ())
+
+    @property
     def last_known_queues(self) -> Collection[int]:
         """Indices of the queues that the last route which named any had."""
-        queues = enumerate(self.group.state.queues)
-        return self.queues or [i for i, queue in queues if queue.topic == self.index and queue.publish_delay_ms >= 0]
+        queues = self.group.state.queues
+        return self.queues or [index for index in self.known_queues if queues[index].publish_delay_ms >= 0]
 
     def last_expected(self, queue: int) -> list[int] | None:
         """The expected owners of the queue when it was judged last."""
@@ -105,7 +109,7 @@ class TopicEvidence:
 
     def listed_by(self, broker: int) -> list[int]:
         """Members that the broker lists."""
-        return [member.index for member in self.members.values() if entries_at(member.client, broker)]
+        return self.listed.listed_by(broker)
 
     @cached_property
     def at_work(self) -> frozenset[tuple[int, int]]:
@@ -217,10 +221,10 @@ class TopicEvidence:
             return False
         owned = {
             (queue.broker, queue.queue_id): sorted(
-                member.index for member, _ in holders if member.index in self.members
+                member.index for member, _ in self.of_group.holders[index] if member.index in self.members
             )
-            for index, holders in self.of_group.holders.items()
-            if (queue := self.group.state.queues[index]).topic == self.index
+            for index in self.of_group.held.get(self.index, ())
+            if (queue := self.group.state.queues[index])
         }
         route = sorted(dict(sorted((broker, queue_id + 1) for broker, queue_id in owned)).items())
         if not route or route in (sorted(self.readable), sorted(self.readable_before.items())):
@@ -245,8 +249,8 @@ class TopicEvidence:
     def no_report_since_change(self) -> Reason:
         """Names members that have not reported what they own, recently and since the last change."""
         oldest = max(self.change_ts + 1, self.now - self.group.timing.report_max_age_ms)
-        silent = [m.index for m in self.members.values() if m.as_of < oldest and not m.is_non_reporting]
-        return Reason(ReasonKind.NO_REPORT_SINCE_CHANGE, ReasonDetails(clients=self._first_of(silent)))
+        clients = self._first_of(self.listed.silent_since(oldest))
+        return Reason(ReasonKind.NO_REPORT_SINCE_CHANGE, ReasonDetails(clients=clients))
 
     @cached_property
     def has_non_reporting_members(self) -> Reason:
@@ -311,9 +315,8 @@ class TopicEvidence:
     @cached_property
     def not_subscribers(self) -> list[int]:
         """Members that have reported their subscriptions, without this topic."""
-        subscribers, said = self.of_group.subscribed.get(self.topic.name, set()), self.of_group.subscriptions
-        told = [m for m in self.members.values() if said(m) or m.exclusion is ReasonKind.LITE_ASSIGN]
-        return [member.index for member in told if member.index not in subscribers]
+        subscribers = self.of_group.subscribed.get(self.topic.name, set())
+        return sorted((self.of_group.told & self.members.keys()) - subscribers)
 
     @cached_property
     def exclusion(self) -> ReasonKind | None:
@@ -360,9 +363,8 @@ class TopicEvidence:
             return frozenset()
         return frozenset(
             index
-            for index, queue in enumerate(self.group.state.queues)
-            if queue.topic == self.index
-            and (host := hosts.get(queue.broker)) is not None
+            for index in self.known_queues
+            if (host := hosts.get((queue := self.queue(index)).broker)) is not None
             and host.has(queue.broker, queue.queue_id)
             and not host.lets_read(queue.broker, queue.queue_id)
         )
@@ -406,19 +408,14 @@ class TopicEvidence:
         if self.uncovered or self.copies or self.broadcasts:
             return None
         try:
-            return [self._allocated(ids=ids) for ids in dict.fromkeys(map(self._ids_listed_by, self.hosts))]
+            return [self._allocated(ids=ids) for ids in dict.fromkeys(map(self.listed.ids_listed_by, self.hosts))]
         except NotKnown:
             return None
-
-    def _ids_listed_by(self, broker: int) -> tuple[str, ...]:
-        """In order, an id as often as the broker lists it."""
-        members = self.members.values()
-        return tuple(sorted(m.client.client_id for m in members for _ in range(entries_at(m.client, broker))))
 
     @cached_property
     def _shares_of_single_ids(self) -> dict[int, list[int]]:
         """What they would compute if each id were listed once."""
-        return self._allocated(ids=tuple(sorted(member.client.client_id for member in self.members.values())))
+        return self._allocated(ids=self.listed.single_ids)
 
     @cached_property
     def of_second_entries(self) -> frozenset[int]:

@@ -119,13 +119,13 @@ def rebalance_storm(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     """Some process is started again and again: more often than for a crash, a deploy and its rollback, or for hours."""
     state, timing = evidence.group.state, evidence.group.timing
     changes = [c for c in state.membership_changes if c.ts >= evidence.now - timing.storm_window_ms]
-    flapping_clients = _restarted_too_often(changes)
+    flapping_clients = _restarted_too_often(changes) if len(changes) > timing.storm_changes else set()
     lasting = {
         one.who
         for one in state.flapping_clients
         if one.times > timing.storm_changes and evidence.now - one.since_ts >= timing.flapping_client_ms
     }
-    if flapping_clients and len(changes) > timing.storm_changes:
+    if flapping_clients:
         names, number, within_ms = flapping_clients, len(changes), timing.storm_window_ms
     elif lasting:
         names, number, within_ms = lasting, None, timing.flapping_client_ms

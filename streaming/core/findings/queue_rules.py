@@ -22,7 +22,6 @@ from streaming.core.evidence.stalls import (
     is_not_consumed,
     is_not_pulled,
     is_overdue,
-    stall_of,
 )
 from streaming.core.evidence.topic_evidence import NAME_SERVERS_DIFFER, TopicEvidence
 from streaming.core.finding_kinds import WRONG_OWNERS
@@ -75,9 +74,9 @@ def stalled(q: QueueEvidence) -> Verdict | None:
     is_early = is_not_pulled(topic, q.index) and (in_hand is InHand.NOTHING or _stands_longer_than_a_step(q, is_silent))
     if not is_early and not is_overdue(topic.of_group, queue):
         return None
-    is_proven = in_hand is InHand.NOTHING and any(member.reports for member in topic.members.values())
+    is_proven = in_hand is InHand.NOTHING and topic.listed.has_reports
     severity = Severity.CRITICAL if is_proven or (is_early and is_silent) else Severity.WARNING
-    return seen(q, Kind.STALLED, observed=stall_of(topic, [q.index]), severity=severity)
+    return seen(q, Kind.STALLED, severity=severity)
 
 
 def _stands_longer_than_a_step(q: QueueEvidence, is_silent: bool) -> bool:
@@ -196,7 +195,7 @@ def judge_by_offsets(q: QueueEvidence) -> Verdict | None:
         return seen(q, Kind.SLOW_CONSUMER, observed=Unconsumed(unconsumed_ms=unconsumed_ms(q.queue)))
     is_critical = Severity.CRITICAL.value in (told.severity, verdict.severity.value)
     severity = Severity.CRITICAL if is_critical else Severity.WARNING
-    return seen(q, Kind.STALLED, observed=stall_of(q.topic, [q.index]), severity=severity)
+    return seen(q, Kind.STALLED, severity=severity)
 
 
 def unless_a_broker_is_silent(q: QueueEvidence, verdict: Verdict) -> Verdict:

@@ -50,9 +50,9 @@ def member_lists_differ(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     """
     if evidence.message_model != CLUSTERING or not any(_is_silent(evidence, one) for one in evidence.balancing):
         return
-    for topic in evidence.group.state.topics:
-        hosts = [hosted.broker for hosted in topic.hosts]
-        if _is_judged(topic) and _are_settled(evidence, hosts) and _differ(evidence, hosts):
+    judged = [topic for topic in evidence.group.state.topics if _is_judged(topic)]
+    for hosts in dict.fromkeys(tuple(hosted.broker for hosted in topic.hosts) for topic in judged):
+        if _are_settled(evidence, hosts) and _differ(evidence, hosts):
             observed = MemberListsDiffer(lists=tuple(_list_of(evidence, broker) for broker in hosts))
             odd = tuple(one.index for one in evidence.balancing if not _is_listed_by_all(one, hosts))
             yield GroupFinding(Kind.MEMBER_LISTS_DIFFER, "", observed, Cause.VIEW_DIVERGENCE, clients=odd)
@@ -63,7 +63,7 @@ def _is_judged(topic: Topic) -> bool:
     return not (topic.is_static or is_retry_topic(topic.name))
 
 
-def _are_settled(evidence: GroupEvidence, hosts: list[int]) -> bool:
+def _are_settled(evidence: GroupEvidence, hosts: tuple[int, ...]) -> bool:
     """Whether all of these brokers answer, and for as long as a rebalance takes no list has changed."""
     brokers, timing = evidence.group.state.brokers, evidence.group.timing
     changed_ts = max((brokers[index].changed_ts for index in hosts), default=0)
@@ -73,11 +73,11 @@ def _are_settled(evidence: GroupEvidence, hosts: list[int]) -> bool:
     return is_answered and is_old and (not returned_ts or evidence.now - returned_ts >= timing.grace_broker_ms)
 
 
-def _differ(evidence: GroupEvidence, hosts: list[int]) -> bool:
+def _differ(evidence: GroupEvidence, hosts: tuple[int, ...]) -> bool:
     return any(len({entries_at(one.client, broker) for broker in hosts}) > 1 for one in evidence.balancing)
 
 
-def _is_listed_by_all(member: MemberEvidence, hosts: list[int]) -> bool:
+def _is_listed_by_all(member: MemberEvidence, hosts: tuple[int, ...]) -> bool:
     return all(entries_at(member.client, broker) for broker in hosts)
 
 

@@ -14,7 +14,8 @@ class Verdict(Struct, frozen=True, gc=False):
     """A finding with its severity. ``oldest_ts`` and ``newest_ts`` span the reports it rests on.
 
     ``reason``: why it is EXCLUDED, UNKNOWN or SETTLING, or why the expected owner is not known. ``observed``: what
-    shows any other finding. ``by_reports``: what reports alone would say of a queue that stands still.
+    shows any other finding; of a stall its alert says how much waits in all of its queues. ``by_reports``: what reports
+    alone would say of a queue that stands still.
     """
 
     kind: Kind

@@ -1,9 +1,10 @@
 """Membership as each broker sees it: the lists of a round, and what has changed in them."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping, Sequence
 from hashlib import blake2b
 from itertools import chain
+from operator import attrgetter
 
 from schemas.events import BrokerAnswer, ConsumerChange, Round, UnchangedList
 from schemas.facts import MembershipFact
@@ -233,7 +234,7 @@ def hosting_brokers(state: GroupState) -> set[int]:
     return {hosted.broker for topic in state.topics for hosted in topic.hosts}
 
 
-def process_names(changes: Iterable[MembershipChange]) -> dict[str, str]:
+def process_names(changes: Sequence[MembershipChange]) -> dict[str, str]:
     """Client id -> the name of its process: its host, for a process that is started again mostly has a new id.
 
     If several members of a host were there at once, each has its own id for a name. Members that did not change do not
@@ -241,9 +242,9 @@ def process_names(changes: Iterable[MembershipChange]) -> dict[str, str]:
     """
     here: dict[str, set[str]] = {}
     crowded: set[str] = set()
-    in_order = sorted(changes, key=lambda change: (change.ts, change.joined))
-    for change in in_order:
-        host = host_of(change.client_id)
+    host_by_id = {client_id: host_of(client_id) for client_id in {change.client_id for change in changes}}
+    for change in sorted(changes, key=attrgetter("ts", "joined")):
+        host = host_by_id[change.client_id]
         if host not in here:
             here[host] = {change.client_id} if change.joined else set()
         elif change.joined:
@@ -254,8 +255,7 @@ def process_names(changes: Iterable[MembershipChange]) -> dict[str, str]:
             crowded.add(host)  # it had been there all along, beside the others
         if len(here[host]) > 1:
             crowded.add(host)
-    ids = {change.client_id for change in in_order}
-    return {one: one if host_of(one) in crowded else host_of(one) for one in ids}
+    return {one: one if host in crowded else host for one, host in host_by_id.items()}
 
 
 def _note_flapping_clients(group: Group, left: set[str]) -> None:

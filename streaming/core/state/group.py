@@ -154,7 +154,7 @@ class Group:
 
     def client_ids(self, indices: Iterable[int]) -> tuple[str, ...]:
         clients = self.state.clients
-        return tuple(sorted(clients[index].client_id for index in indices))
+        return tuple(sorted([clients[index].client_id for index in indices]))
 
     def brokers_that_list(self, client: Client) -> tuple[str, ...]:
         """Names of the brokers that list the client now, in their order."""
