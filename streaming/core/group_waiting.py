@@ -19,7 +19,7 @@ def waiting_of_group(evidence: GroupEvidence) -> tuple[int | None, int | None, t
     if not known:
         return None, None, ()
     fullest = nlargest(MOST_QUEUES, (queue for queue in known if queue.consumer_lag > 0), _lag)
-    return counted(_sum(known)), min(queue.progress_ts for queue in known), tuple(_said(evidence.group, fullest))
+    return _sum(known), min(queue.progress_ts for queue in known), tuple(_said(evidence.group, fullest))
 
 
 def note_said(group: Group) -> None:
@@ -41,7 +41,7 @@ def _known(group: Group) -> list[Queue]:
 
 
 def _sum(queues: list[Queue]) -> int:
-    return sum(map(_lag, queues))
+    return counted(sum(map(_lag, queues)))
 
 
 def _lag(queue: Queue) -> int:
