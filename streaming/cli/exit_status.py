@@ -12,6 +12,7 @@ AWAY = 3
 IN_USE = 4
 FAILED = 5
 OWN_FAULT = 70  # as sysexits.h has it for software
+HUNG_UP = 129  # as if by SIGHUP, which no command handles
 INTERRUPTED = 130
 READER_GONE = 141  # as if by SIGPIPE
 TERMINATED = 143  # as if by SIGTERM

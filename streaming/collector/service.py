@@ -34,6 +34,7 @@ from streaming.collector.wire.client import RemotingClient
 from streaming.config import Config
 from streaming.metrics.exposition import Exposed
 from streaming.metrics.server import start_serving
+from streaming.networks import networks
 from streaming.wall_clock import now_ms
 
 SUMMARY_EVERY_S = 60
@@ -55,7 +56,8 @@ class Watched(NamedTuple):
 def watched(config: Config, cluster: str, policy: Policy, emit: Emit, record: Record) -> Watched:
     """A probe of one cluster of the configuration. Raises CollectorError for what cannot be set up."""
     collector = config.collector
-    client = RemotingClient(collector.timeout_seconds, tls_of(collector), credentials_of(collector))
+    allowed = networks(collector.networks)
+    client = RemotingClient(collector.timeout_seconds, tls_of(collector), credentials_of(collector), allowed=allowed)
     source = source_name(client.clock.now_ms())
     view = ClusterView(cluster, policy, client, name_servers(config)[cluster], source, emit, record)
     counts = ClusterCounts(cluster, policy.interval_ms, client.counts, view.lags)

@@ -18,6 +18,7 @@ from streaming.config.storages import storage_fault
 from streaming.config.strategies import NAME_OF_PARAM, PARAM_KEYS
 from streaming.config.values import is_address, is_loopback, server_list
 from streaming.core.allocation import AllocationError, strategy_named
+from streaming.networks import is_in, networks, parsed
 
 
 class Broken(NamedTuple):
@@ -144,6 +145,7 @@ def _collector(collector: Collector) -> Iterator[Broken]:
     except ValueError as error:
         yield Broken((("collector", "kafka"),), collector.kafka, str(error))
     yield from _keys_of_access(collector)
+    yield from _name_servers_outside(collector)
     for name in ("secret_key_file", "tls_ca_file", "tls_cert_file", "tls_key_file"):
         path = getattr(collector, name)
         if path and (fault := text_file_fault(path)) is not None:
@@ -151,6 +153,17 @@ def _collector(collector: Collector) -> Iterator[Broken]:
     if collector.output == "file" and (not collector.file or is_address(collector.file)):
         keys = (("collector", "file"), ("collector", "output"))
         yield Broken(keys, collector.file, "a file of this machine, since collector.output is file")
+
+
+def _name_servers_outside(collector: Collector) -> Iterator[Broken]:
+    """Of a name the address is known when it is connected to."""
+    allowed = networks(collector.networks)
+    for servers in collector.clusters.values() if allowed else ():
+        for server in server_list(servers):
+            host = server.rpartition(":")[0].strip("[]")
+            if parsed(host) is not None and not is_in(host, allowed):
+                keys = (("collector", "networks"), ("collector", "clusters"))
+                yield Broken(keys, collector.networks, f"networks that have every name server too: {host} is in none")
 
 
 def _keys_of_access(collector: Collector) -> Iterator[Broken]:

@@ -102,6 +102,7 @@ class Collector(Section):
     route_seconds: float = Field(10, ge=1, le=60, allow_inf_nan=False)
     include: list[str] = Field(default_factory=lambda: ["*"])
     exclude: list[str] = Field(default_factory=list)
+    networks: Networks = Field(default_factory=list)
     access_key: str = ""
     secret_key: SecretStr = Field(default=SecretStr(""), description="text; better in the environment")
     secret_key_file: File = ""

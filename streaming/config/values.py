@@ -2,13 +2,15 @@
 
 import json
 import re
-from ipaddress import IPv6Address, ip_address, ip_network
+from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from annotated_types import Ge, Le, MinLen
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
+
+from streaming.networks import networks
 
 HOURS_SECONDS = 7_200  # far above any sensible timer, below the same timer mistaken for milliseconds
 YEAR_SECONDS = 366 * 86_400
@@ -151,7 +153,7 @@ def is_loopback(host: str) -> bool:
 def _networks(written: list[str]) -> list[str]:
     for one in written:
         try:
-            ip_network(one, strict=False)
+            networks([one])
         except ValueError:
             raise ValueError(f"{one}: {NETWORKS}") from None
     return written

@@ -170,7 +170,8 @@ REQUESTS = _metric(
     _C,
     "cluster request outcome",
     _COLLECTOR,
-    "requests by RocketMQ's name: answered, refused, timed_out, unreachable, or not_sent to an address that is silent",
+    "requests by RocketMQ's name: answered, refused, timed_out, unreachable, not_sent to an address that is silent, "
+    "or not_allowed",
 )
 REQUEST_DURATION = _metric(
     "collector_request_duration_seconds", _H, "cluster request", _COLLECTOR, "how long answers took"

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -126,3 +127,29 @@ def test_signal_to_the_whole_process_group_ends_a_job_in_order(tmp_path: Path) -
     assert process.returncode == 0, said
     assert "Traceback" not in said
     assert "Exception" not in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("before", "numbers", "status"),
+    [
+        ([], [signal.SIGTERM], 0),
+        ([], [signal.SIGINT], 0),
+        ([], [signal.SIGHUP], exit_status.HUNG_UP),
+        (["nohup"], [signal.SIGHUP, signal.SIGTERM], 0),
+    ],
+)
+def test_web_ends_as_the_page_says(
+    tmp_path: Path, before: list[str], numbers: list[signal.Signals], status: int
+) -> None:
+    words = [sys.executable, "-m", "streaming", "web", "--tables", str(tmp_path / "t"), "--listen", "127.0.0.1:0"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([*before, *words], env=environment, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as web:
+        assert web.stderr is not None
+        assert any("pages of" in line for line in web.stderr)
+        for number in numbers:
+            time.sleep(0.5)
+            assert web.poll() is None
+            web.send_signal(number)
+        web.communicate(timeout=60)
+    assert (web.returncode if web.returncode >= 0 else 128 - web.returncode) == status, "as a shell counts"

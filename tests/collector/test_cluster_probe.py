@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -31,6 +31,7 @@ from streaming.collector.translation.answers import HeartbeatsAnswer, Line
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.client import RemotingClient
 from streaming.collector.wire.clock import Clock
+from streaming.networks import Network
 from streaming.wall_clock import now_ms
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode
 
@@ -48,11 +49,12 @@ class Told:
         policy: Policy = QUICK,
         credentials: Credentials | None = None,
         clock: Clock | None = None,
+        allowed: Sequence[Network] = (),
     ) -> None:
         self.fake = fake
         self.events: list[AnyEvent] = []
         self.lines: list[Line] = []
-        client = RemotingClient(policy.timeout_ms / 1000, credentials=credentials, clock=clock)
+        client = RemotingClient(policy.timeout_ms / 1000, credentials=credentials, clock=clock, allowed=allowed)
         self.view = ClusterView(
             "prod", policy, client, fake.namesrv, "collector 1", self.events.extend, self.lines.append
         )

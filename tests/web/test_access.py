@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from streaming.errors import SetupError
-from streaming.web.security.access import Access, AccessRules, Request, TooMany, networks
+from streaming.networks import networks
+from streaming.web.security.access import Access, AccessRules, Request, TooMany
 from streaming.web.security.forms import FormTokens, comes_from_here
 from streaming.web.security.users import User, Users, new_token, password_line, read_users
 

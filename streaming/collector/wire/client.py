@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 import time
+from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -10,11 +11,12 @@ from streaming.collector.translation.answers import SUCCESS, refusal
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.breaker import Breaker
 from streaming.collector.wire.clock import Clock
-from streaming.collector.wire.connection import Connection, TimedOut, Unreachable, connect
+from streaming.collector.wire.connection import Connection, NotAllowed, TimedOut, Unreachable, connect
 from streaming.collector.wire.frames import Frame
 from streaming.collector.wire.read_budget import Budget
 from streaming.collector.wire.request_counts import Outcome, RequestCounts
 from streaming.collector.wire.requests import Request
+from streaming.networks import Network
 
 JUST_NOW = "not asked: it did not answer a moment ago"
 
@@ -60,7 +62,7 @@ class Reply(NamedTuple):
 
 class RemotingClient:
     """``timeout_s`` holds for connecting; each request brings its own. ``asked`` counts the requests, ``counts`` what
-    came of them.
+    came of them. ``allowed``: networks to which connections are made; none: to all.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class RemotingClient:
         tls: ssl.SSLContext | None = None,
         credentials: Credentials | None = None,
         clock: Clock | None = None,
+        allowed: Sequence[Network] = (),
     ) -> None:
         self.asked = 0
         self.counts = RequestCounts()
@@ -76,6 +79,7 @@ class RemotingClient:
         self._timeout_s = timeout_s
         self._tls = tls
         self._credentials = credentials
+        self._allowed = allowed
         self._budget = Budget()
         self._endpoints: dict[tuple[str, Lane], _Endpoint] = {}
 
@@ -83,7 +87,7 @@ class RemotingClient:
         endpoint = self._endpoints.get((address, lane))
         if endpoint is None:
             endpoint = self._endpoints[address, lane] = _Endpoint(
-                address, lane, self._tls, self._timeout_s, self._budget, self.clock
+                address, lane, self._tls, self._timeout_s, self._budget, self.clock, self._allowed
             )
         if self._credentials is not None:
             request = request._replace(fields=self._credentials.signed(request.fields))
@@ -118,7 +122,9 @@ class _Endpoint:
         connect_timeout_s: float,
         budget: Budget,
         clock: Clock,
+        allowed: Sequence[Network],
     ) -> None:
+        self._allowed = allowed
         self._clock = clock
         self._host, _, port = address.rpartition(":")
         self._host = self._host.strip("[]")
@@ -141,6 +147,8 @@ class _Endpoint:
                 connection = await self._connected()
                 ts, steady_ms, started = self._clock.now_ms(), self._clock.steady_ms(), time.perf_counter()
                 frame = await connection.ask(request, timeout_s)
+            except NotAllowed as error:
+                return Reply(ts, 0, None, str(error), steady_ms, Outcome.NOT_ALLOWED)
             except Unreachable as error:
                 self._breaker.failed()
                 return Reply(ts, _ms_since(started), None, str(error), steady_ms, _missed(error))
@@ -160,7 +168,7 @@ class _Endpoint:
                 raise Unreachable(JUST_NOW)
             if self._connection is None or not self._connection.is_open:
                 self._connection = await connect(
-                    self._host, self._port, self._tls, self._connect_timeout_s, self._budget
+                    self._host, self._port, self._tls, self._connect_timeout_s, self._budget, self._allowed
                 )
             return self._connection
 

@@ -1,7 +1,9 @@
 """One connection to a name server or broker: many requests at once, each with its own time-out."""
 
 import asyncio
+import socket
 import ssl
+from collections.abc import Sequence
 from typing import Any
 
 from streaming.collector.wire.exchange import Exchange
@@ -9,6 +11,9 @@ from streaming.collector.wire.frames import Frame, FrameError
 from streaming.collector.wire.read_budget import Budget
 from streaming.collector.wire.requests import Request
 from streaming.errors import CollectorError
+from streaming.networks import Network, is_in
+
+ADDRESSES_AT_MOST = 5
 
 
 class Unreachable(CollectorError):
@@ -17,6 +22,10 @@ class Unreachable(CollectorError):
 
 class TimedOut(Unreachable):
     """No connection, or no answer, in time."""
+
+
+class NotAllowed(Unreachable):
+    """The address is outside of the networks in which connections may be made. Nothing was sent."""
 
 
 class Connection(asyncio.Protocol):
@@ -103,19 +112,42 @@ class Connection(asyncio.Protocol):
             answer.set_result(frame)
 
 
-async def connect(host: str, port: int, tls: ssl.SSLContext | None, timeout_s: float, budget: Budget) -> Connection:
-    """A connection, with TLS if a context is given. Raises Unreachable."""
+async def connect(
+    host: str,
+    port: int,
+    tls: ssl.SSLContext | None,
+    timeout_s: float,
+    budget: Budget,
+    allowed: Sequence[Network] = (),
+) -> Connection:
+    """A connection, with TLS if a context is given. ``allowed`` empty: to any address. Raises Unreachable."""
     loop = asyncio.get_running_loop()
-    try:
-        opening = loop.create_connection(
-            lambda: Connection(budget), host, port, ssl=tls, server_hostname=host if tls else None
+
+    async def opened() -> Connection:
+        address = await _allowed_address(host, port, allowed) if allowed else host
+        _, connection = await loop.create_connection(
+            lambda: Connection(budget), address, port, ssl=tls, server_hostname=host if tls else None
         )
-        _, connection = await asyncio.wait_for(opening, timeout_s)
+        return connection
+
+    try:
+        connection = await asyncio.wait_for(opened(), timeout_s)
     except (TimeoutError, asyncio.TimeoutError):  # two classes on Python 3.10
         raise TimedOut(f"no connection within {timeout_s:g} s") from None
     except (OSError, ValueError) as error:
         raise Unreachable(f"no connection: {_why(error)}") from None
     return connection
+
+
+async def _allowed_address(host: str, port: int, allowed: Sequence[Network]) -> str:
+    """The first address of the host that is allowed, so that no name leads elsewhere later. Raises NotAllowed."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(place[0]) for *_, place in found))
+    for address in addresses:
+        if is_in(address, allowed):
+            return address
+    named = ", ".join(addresses[:ADDRESSES_AT_MOST])
+    raise NotAllowed(f"not connected to: {named} is outside of collector.networks")
 
 
 def _why(error: Exception) -> str:

@@ -11,13 +11,14 @@ BOUNDS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 
 
 class Outcome(Enum):
-    """``NOT_SENT``: to an address that did not answer a moment ago."""
+    """``NOT_SENT``: to an address that did not answer a moment ago; ``NOT_ALLOWED``: to one outside of the networks."""
 
     ANSWERED = "answered"
     REFUSED = "refused"
     TIMED_OUT = "timed_out"
     UNREACHABLE = "unreachable"
     NOT_SENT = "not_sent"
+    NOT_ALLOWED = "not_allowed"
 
 
 class RequestCounts:

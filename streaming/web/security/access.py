@@ -6,12 +6,12 @@ from base64 import b64decode
 from binascii import Error as NotBase64
 from collections import OrderedDict
 from hashlib import sha256
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from secrets import token_bytes
 from threading import BoundedSemaphore, Lock
 from typing import NamedTuple
 
 from streaming.http_serving import host_name
+from streaming.networks import Network, is_in
 from streaming.web.security.users import User, Users
 
 LOCAL = "local"
@@ -19,8 +19,6 @@ REMEMBERED_S = 600
 MOST_REMEMBERED = 1000
 HASHES_AT_ONCE = 2
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-
-Network = IPv4Network | IPv6Network
 
 
 class TooMany(Exception):
@@ -79,11 +77,7 @@ class Access:
         return User(name, bool({name, "*"} & self.rules.may_silence))
 
     def _is_proxy(self, peer: str) -> bool:
-        try:
-            address = _unmapped(ip_address(peer))
-        except ValueError:
-            return False
-        return any(address in network for network in self.rules.proxies)
+        return is_in(peer, self.rules.proxies)
 
     def _by_authorization(self, header: str) -> User | None:
         scheme, _, value = header.partition(" ")
@@ -123,13 +117,3 @@ class Access:
             self._remembered.move_to_end(mark)
             while len(self._remembered) > MOST_REMEMBERED:
                 self._remembered.popitem(last=False)
-
-
-def networks(written: list[str]) -> tuple[Network, ...]:
-    """Addresses and networks. Raises ValueError."""
-    return tuple(ip_network(one, strict=False) for one in written)
-
-
-def _unmapped(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """A socket of both kinds writes IPv4 addresses as IPv6."""
-    return getattr(address, "ipv4_mapped", None) or address

@@ -1,0 +1,26 @@
+"""Networks of the configuration, and which addresses are in them."""
+
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+Network = IPv4Network | IPv6Network
+
+
+def networks(written: Iterable[str]) -> tuple[Network, ...]:
+    """Addresses and networks. Raises ValueError."""
+    return tuple(ip_network(one, strict=False) for one in written)
+
+
+def is_in(address: str, allowed: Sequence[Network]) -> bool:
+    """False for what is no address."""
+    found = parsed(address)
+    return found is not None and any(found in network for network in allowed)
+
+
+def parsed(address: str) -> IPv4Address | IPv6Address | None:
+    """None for what is no address. A socket of both kinds writes IPv4 addresses as IPv6: they are IPv4 here."""
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(found, "ipv4_mapped", None) or found
