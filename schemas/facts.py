@@ -353,7 +353,7 @@ class QuarantineFact(Payload, frozen=True, kw_only=True):
 FAILED = "failed"  # HealthFact.status of the last words of a job that ends with an error
 
 
-class Contradiction(Struct, frozen=True, kw_only=False, omit_defaults=True):
+class Contradiction(Struct, frozen=True, omit_defaults=True):
     """Rounds of ``source`` contradict those of ``followed``, by which the group is judged; they are not taken.
 
     ``ahead_ms``: how far their time is from the group's clock; negative: behind it. Or it is 0, and both say for

@@ -185,11 +185,16 @@ def test_members_that_change_all_the_time_are_no_contradiction() -> None:
         assert markers.send(SECOND, at * 5 + 2, "x", f"y{(at + 1) // 2}") is None
 
 
-def test_lists_of_a_producer_that_does_not_say_since_when_are_no_evidence() -> None:
+def test_lists_of_a_producer_that_does_not_say_since_when_count_since_its_markers_say_the_same() -> None:
     markers = Markers()
+    found, others = [], []
     for at in range(40):
         markers.send(FIRST, at * 5, "x")
-        assert markers.send(SECOND, at * 5 + 2, brokers=(BrokerAnswer("b", True, ("z",)),)) is None
+        found.append(markers.send(SECOND, at * 5 + 2, brokers=(BrokerAnswer("b", True, ("z",)),)))
+        others.append(markers.send("third", at * 5 + 3, brokers=(BrokerAnswer("b", True, (f"z{at // 5}",)),)))
+    assert found[:12] == [None] * 12
+    assert all(found[16:])
+    assert others == [None] * 40
 
 
 # --- what is remembered

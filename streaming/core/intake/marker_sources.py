@@ -111,8 +111,11 @@ def _note_lists(source: MarkerSource, event: Round) -> None:
     before, source.lists = source.lists, {}
     for answer in event.brokers:
         known = before.get(answer.broker_name)
-        if answer.answered and answer.listed_since and not answer.unchanged:
-            source.lists[answer.broker_name] = ListClaim(_digest(answer), answer.data_version, answer.listed_since)
+        if answer.answered and not answer.unchanged:
+            digest = _digest(answer)
+            since_ts = known.since_ts if known is not None and known.digest == digest else event.ts
+            claim = ListClaim(digest, answer.data_version, answer.listed_since or since_ts)
+            source.lists[answer.broker_name] = claim
         elif answer.answered and known is not None and 0 != known.version == answer.data_version:
             source.lists[answer.broker_name] = known
     for told in event.unchanged_lists:

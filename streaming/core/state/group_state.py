@@ -283,7 +283,7 @@ class ListClaim(PackedValue, frozen=True):
 
     digest: bytes  # hash of its client ids, in order
     version: int  # BrokerAnswer.data_version; 0: no marker confirms it
-    since_ts: int  # BrokerAnswer.listed_since
+    since_ts: int  # BrokerAnswer.listed_since, or, where it does not say, time of its first marker with this list
 
 
 class MarkerSource(Packed):

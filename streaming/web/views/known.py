@@ -119,7 +119,7 @@ class Known(Struct):
         before = self.health.get(fact.cluster)
         if before is not None and before.ts >= fact.ts:
             return False
-        seen = fact.ts - health.lag_ms if health.lag_ms is not None else (before.seen_ts if before else None)
+        seen = fact.ts - max(0, health.lag_ms) if health.lag_ms is not None else (before.seen_ts if before else None)
         self.health[fact.cluster] = ClusterHealth(fact.ts, seen, health)
         return True
 
