@@ -176,6 +176,37 @@ def test_messages_left_in_queues_that_left_the_route_are_told_once() -> None:
     assert len(fleet.state.queues) == 6
 
 
+@pytest.mark.parametrize("tells_changes", [True, False])
+def test_queues_that_left_the_route_are_told_once_though_events_are_lost(tells_changes: bool) -> None:
+    """The route is doubtful after each of them, until it comes again."""
+    fleet = shrunk()
+    fleet.tells_changes = tells_changes
+    fleet.run(200)
+    for _ in range(4):
+        fleet.seq += 1
+        fleet.run(70)
+    assert reasons(fleet)[:2] == [("pending", "found"), ("firing", "held_long_enough")]
+    assert [reason for state, reason in reasons(fleet) if state != "firing"] == ["found"]
+
+
+@pytest.mark.parametrize("lag", [30, 150])
+def test_queues_that_left_the_route_are_told_once_though_a_name_server_lags(lag: float) -> None:
+    """They are back as long as one has them. Their offsets are read some time after they have left again."""
+    fleet = shrunk()
+    fleet.run(200)
+    fleet.other_copies["T"] = [{"a": 4, "b": 4}]
+    fleet.say_route()
+    fleet.run(lag)
+    fleet.other_copies.pop("T")
+    fleet.say_route()
+    fleet.run(10)
+    fleet.seq += 1
+    fleet.run(300)
+    assert [reason for state, reason in reasons(fleet) if state != "firing"] == ["found"]
+    assert [reason for _, reason in reasons(fleet)].count("held_long_enough") == 1
+    assert fleet.firing() == {("T", KIND)}
+
+
 @pytest.mark.parametrize("fleet", [shrunk(0), shrunk(is_read=False)], ids=["empty", "not read since"])
 def test_nothing_is_told_of_queues_that_are_not_known_to_hold_messages(fleet: Fleet) -> None:
     """What waited before they left may have been consumed just then."""

@@ -18,6 +18,7 @@ from streaming.core.findings.verdict import Verdict
 from streaming.core.intake.consume_offsets import is_seen_lately, is_seen_to_be_consumed, is_seen_to_move
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert, left_the_route
+from streaming.core.state.queue_state import Queue
 
 
 class Judged(NamedTuple):
@@ -197,6 +198,8 @@ def _may_be_gone_again(group: Group, evidence: GroupEvidence) -> bool:
 def is_undecided(group: Group, alert: Alert, index: int, at: Judged) -> bool:
     """Whether the evidence at hand does not say that the queue has left the alert's finding."""
     verdict = at.verdicts.get(index)
+    if verdict is None and alert.kind == Kind.UNREADABLE_QUEUES and _is_left_with_messages(group.state.queues[index]):
+        return True
     if verdict is None or _cannot_be_read(verdict):
         return _is_lost_with_its_broker(group, index)
     if alert.kind not in ALERTING_OF_QUEUES:  # UNREADABLE_QUEUES: over once what waited is consumed
@@ -204,6 +207,11 @@ def is_undecided(group: Group, alert: Alert, index: int, at: Judged) -> bool:
     if alert.kind in BY_OFFSETS:
         return verdict.kind not in BY_OFFSETS and not _is_seen_to_go_on(group, alert, index)
     return (verdict.by_reports or verdict.kind) not in DECIDED_BY_REPORTS
+
+
+def _is_left_with_messages(queue: Queue) -> bool:
+    """Whether it left the route, and was not seen to be empty since: a route or offsets that are lost say nothing."""
+    return left_the_route(queue) and queue.consumer_lag > 0
 
 
 def _cannot_be_read(verdict: Verdict) -> bool:
