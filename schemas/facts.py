@@ -70,6 +70,13 @@ class AlertState(Word):
     RESOLVED = "resolved"
 
 
+class WaitsFor(Word):
+    """What an alert that is pending waits for."""
+
+    TIME = "time"
+    DEPLOY = "deploy"
+
+
 class Payload(Struct, frozen=True, kw_only=True):
     """Base of the payloads; ``fact`` is the name in the facts table's column of that name.
 
@@ -97,7 +104,8 @@ class QueueFact(Payload, frozen=True, kw_only=True):
     ``owners`` are the client ids that report to own the queue (an id twice: two instances). An empty list means that no
     client owns the queue where the finding is ORPHANED or NO_MEMBERS; elsewhere the owners are not known.
     ``expected`` are the client ids that should own it, by the allocate strategy; None: not known. ``since_ts``: since
-    when the finding has been the same. ``present`` false: the route no longer has the queue, and no client owns it.
+    when the queue has not been as it should, the time in which it settled included; of what is right or not known since
+    when it has been found. ``present`` false: the route no longer has the queue, and no client owns it.
     ``reason`` is the kind of reason, which
     ``reason_details`` explain: why the finding is EXCLUDED, UNKNOWN or SETTLING, or the expected owners are not known.
     Facts of evenkeel 0.1 have an English sentence there.
@@ -120,7 +128,8 @@ class QueueFact(Payload, frozen=True, kw_only=True):
 
 class AlertQueue(Struct, frozen=True):
     """A queue of an alert, as in ``QueueFact``. ``waiting``: messages not consumed, by the broker's offsets, which were
-    read at ``read_ts``; None: no offsets are known. Older facts have no ``read_ts``.
+    read at ``read_ts``; None: no offsets are known. ``reason`` and ``reason_details``: why the expected owners are not
+    known. Older facts have none of the last three.
     """
 
     broker_name: str
@@ -129,6 +138,8 @@ class AlertQueue(Struct, frozen=True):
     expected: tuple[str, ...] | None = None
     waiting: int | None = None
     read_ts: int | None = None
+    reason: str | None = None
+    reason_details: ReasonDetails | None = None
 
 
 class AlertClient(Struct, frozen=True):
@@ -166,13 +177,17 @@ class AlertFact(Payload, frozen=True, kw_only=True):
     ``reason`` says which.
 
     ``active_ts``: when it became pending; ``fired_ts``: when it began to fire; ``resolved_ts``: when it was resolved.
-    ``since_ts``: since when the first of its queues has had the finding. ``stale``: evidence that could resolve it is
-    missing. ``clients`` (at most 20) and ``changes`` (at most 10, the newest last) are what a page shows. ``waiting``:
-    messages not consumed in its queues, by the brokers' offsets, the oldest of which were read at ``read_ts``. The
-    oldest of these messages was stored after ``oldest_ts``. ``observed`` is the evidence, of ``seen_ts``, when it last
-    supported the alert; ``evidence`` is the same as an English sentence in facts of evenkeel 0.1, else empty.
-    ``kept_open``: the reason why it is open though its queues have looked right since ``right_since_ts``. Older facts
-    have none of ``read_ts``, ``seen_ts``, ``kept_open`` and ``right_since_ts``.
+    ``since_ts``: since when the first of its queues has not been as it should, the earliest ``since_ts`` of its queues.
+    ``stale``: evidence that could resolve it is missing. ``clients`` (at most 20) and ``changes`` (at most 10, the
+    newest last) are what a page shows. ``waiting``: messages not consumed in its queues, by the brokers' offsets, the
+    oldest of which were read at ``read_ts``. The oldest of these messages was stored after ``oldest_ts``. ``observed``
+    is the evidence, of ``seen_ts``, when it last supported the alert; ``evidence`` is the same as an English sentence
+    in facts of evenkeel 0.1, else empty. ``kept_open``: the reason why it is open though its queues have looked right
+    since ``right_since_ts``. ``waits_for``: why it is pending. time: it must last, until ``waits_until_ts`` at least;
+    deploy: a rolling deploy may bring it about, and it fires at ``waits_until_ts`` at the latest, if it is found then.
+    ``deploy_since_ts``: since when such a deploy has gone on, also if the alert fires. Older facts have none of
+    ``read_ts``, ``seen_ts``, ``kept_open``, ``right_since_ts``, ``waits_for``, ``waits_until_ts`` and
+    ``deploy_since_ts``.
     """
 
     fact: ClassVar[str] = "alert"
@@ -198,6 +213,9 @@ class AlertFact(Payload, frozen=True, kw_only=True):
     seen_ts: int | None = None
     kept_open: str | None = None
     right_since_ts: int | None = None
+    waits_for: str | None = None
+    waits_until_ts: int | None = None
+    deploy_since_ts: int | None = None
 
 
 class MembershipFact(Payload, frozen=True, kw_only=True):
@@ -281,6 +299,8 @@ class GroupFact(Payload, frozen=True, kw_only=True):
 
     ``status`` is healthy, findings, settling, unknown, excluded or empty. ``members`` counts the entries in brokers'
     lists, ``members_reporting`` the clients that have reported their queues, ``counts`` the queues of each finding.
+    ``retry_counts``: how many of these are queues of retry topics in which no message waits, so that no alert names
+    them; None: an older fact.
     ``refused_since``: epoch milliseconds since when events of the group have been refused and no round of it was taken;
     None: rounds are taken. ``reason`` is the kind of reason why the
     group, or one of its queues, is not judged, and ``reason_details`` explain it; None: all queues are judged. Facts of
@@ -303,6 +323,7 @@ class GroupFact(Payload, frozen=True, kw_only=True):
     waiting: int | None = None
     read_ts: int | None = None
     fullest: tuple[QueueWaiting, ...] = ()
+    retry_counts: dict[str, int] | None = None
 
 
 class EvaluationFailedFact(Payload, frozen=True, kw_only=True):

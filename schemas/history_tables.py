@@ -167,7 +167,7 @@ ALERTS = Table(
             "when the oldest of the offsets behind waiting were read; null: not known, or a row of an older evenkeel",
         ),
         Column("oldest_time", "TIMESTAMP", "the oldest message not consumed was stored after this; null: not known"),
-        Column("since_time", "TIMESTAMP", "since when the first of its queues has had the finding"),
+        Column("since_time", "TIMESTAMP", "since when the first of its queues has not been as it should"),
         Column("seen_time", "TIMESTAMP", "when evidence last supported it; null in rows of an older evenkeel"),
         Column(
             "kept_open",
@@ -175,6 +175,22 @@ ALERTS = Table(
             "the reason why it is open though its queues have looked right since right_since_time; null: they do not",
         ),
         Column("right_since_time", "TIMESTAMP", "since when its queues have looked right; null: they do not"),
+        Column(
+            "waits_for",
+            "STRING",
+            "why it is pending. time: it must last until waits_until_time at least; deploy: a rolling deploy may bring"
+            " it about; null: it is not pending, or a row of an older evenkeel",
+        ),
+        Column(
+            "waits_until_time",
+            "TIMESTAMP",
+            "of a deploy: it fires at this time at the latest, if it is found then; null: it is not pending",
+        ),
+        Column(
+            "deploy_since_time",
+            "TIMESTAMP",
+            "since when the rolling deploy has gone on for which it waits, or which may be the reason why it fires",
+        ),
         Column("active_time", "TIMESTAMP", "when the alert became pending"),
         Column("fired_time", "TIMESTAMP", "when the alert began to fire; null: it has not fired"),
         Column("resolved_time", "TIMESTAMP", "when the alert was resolved; null: it is open"),
@@ -209,6 +225,12 @@ GROUP_STATUS = Table(
             "finding_counts",
             "MAP<STRING,BIGINT>",
             "finding -> number of queues with it; findings of a topic or the group: how often they hold",
+        ),
+        Column(
+            "retry_counts",
+            "MAP<STRING,BIGINT>",
+            "finding -> how many of these are queues of retry topics in which no message waits, so that no alert names"
+            " them; null in rows of an older evenkeel",
         ),
         Column("brokers_covered", "BIGINT", "number of brokers that answered lately"),
         Column("brokers_known", "BIGINT", "number of brokers known"),

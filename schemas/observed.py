@@ -295,12 +295,15 @@ class MemberGone(Part, frozen=True, kw_only=True):
 class Unexplained(Part, frozen=True, kw_only=True):
     """``reported`` of ``members`` members have reported, and no known cause fits.
 
-    ``changed_ms``: how long before members or routes changed last; null: not since the first round.
+    ``changed_ms``: how long before members or routes changed last; null: not since the first round. ``keep``: clients
+    that own some of the queues, which others should own; ``leave``: clients that should own some, and do not.
     """
 
     reported: int
     members: int
     changed_ms: int | None
+    keep: Clients | None = None
+    leave: Clients | None = None
 
 
 class Observed(Struct, frozen=True, kw_only=True, omit_defaults=True):

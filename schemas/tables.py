@@ -93,7 +93,11 @@ QUEUE_ASSIGNMENTS = Table(
         Column("reason_details", sql_type(ReasonDetails), REASON_DETAILS),
         EXPECTED,
         ACTUAL,
-        Column("since", "TIMESTAMP", "since when the finding has been the same"),
+        Column(
+            "since",
+            "TIMESTAMP",
+            "since when the queue has not been as it should; of what is right or not known: since when that is found",
+        ),
         Column("present", "BOOLEAN", "false: the queue is no longer in the topic's route, and no client owns it"),
         SEQ,
         TS,

@@ -10,6 +10,7 @@ class FixedTiming(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     hold_no_members_ms: int = 120_000  # a group may be restarted as a whole
     unclaimed_ms: int = 180_000  # each member is asked four times at least
     told_at_latest_ms: int = 600_000  # a queue in which messages wait and of which nothing is consumed
+    unread_is_harm_ms: int = 180_000  # the same, of a queue that is proven to have no owner: a deploy is no excuse then
     unresponsive_client_ms: int = 65_000  # a client that did not answer is asked again after 40 s
     persist_offsets_ms: int = 5_000  # MQClientInstance, persistConsumerOffsetInterval
     unsubscribed_after_ms: int = 120_000  # heartbeats come every 30 s

@@ -1,6 +1,7 @@
 """The status of a group: one word for what was found of it, and one fact when it changes."""
 
 from collections import Counter
+from collections.abc import Iterator
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -65,6 +66,7 @@ def emit_group_status(
     """
     state = group.state
     counts = Counter(verdict.kind.value for findings in found for verdict in findings.verdicts.values())
+    retry_counts = Counter(kind.value for findings in found for kind in _of_idle_retries(group, findings))
     kinds = Counter(finding.kind.value for finding in group_findings)
     reason = _reason(evidence, found)
     waiting, read_ts, fullest = waiting_of_group(evidence)
@@ -81,8 +83,11 @@ def emit_group_status(
         waiting=waiting,
         read_ts=read_ts,
         fullest=fullest,
+        retry_counts=dict(sorted(retry_counts.items())),
     )
     shown = f"{fact.status} {fact.members} {fact.counts} {fact.brokers_covered}"
+    if retry_counts:
+        shown += f" {fact.retry_counts}"
     if reason is not None and any(findings.evidence.unreported for findings in found):
         shown += f" {_digest(reason)}"  # it lasts
     is_due = state.now - state.status_ts >= group.timing.repeat_status_ms
@@ -90,6 +95,14 @@ def emit_group_status(
         state.status, state.status_ts = shown, state.now
         note_said(group)
         group.emit(fact)
+
+
+def _of_idle_retries(group: Group, findings: TopicFindings) -> Iterator[Kind]:
+    """What is wrong with queues of a retry topic in which no message waits: no alert names them."""
+    if findings.evidence.is_retry:
+        for index, verdict in findings.verdicts.items():
+            if verdict.kind in WRONG and group.state.queues[index].consumer_lag <= 0:
+                yield verdict.kind
 
 
 def _digest(reason: Reason) -> str:

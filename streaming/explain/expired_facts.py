@@ -133,6 +133,8 @@ ALERT_ROWS = Source(
         "read_ts": "read_time",
         "seen_ts": "seen_time",
         "right_since_ts": "right_since_time",
+        "waits_until_ts": "waits_until_time",
+        "deploy_since_ts": "deploy_since_time",
     },
 )
 STATUS_ROWS = Source(

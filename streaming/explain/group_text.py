@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from datetime import tzinfo
+from functools import partial
+from itertools import starmap
 
 from schemas.facts import AlertState, Kind
 from schemas.identity import is_retry_topic
@@ -10,6 +12,7 @@ from streaming.explain.group_tables import member_table, queue_tables
 from streaming.explain.reasons import reason_of
 from streaming.explain.snapshot import ExplainedAlert, ExplainedGroup, UnalertedQueues
 from streaming.explain.times import Moment
+from streaming.notices.english import ENGLISH
 from streaming.notices.evidence_english import in_english
 from streaming.snapshots.group_lines import ALERT_STYLES, NOT_JUDGED, finding_title, status_style
 from streaming.snapshots.lines import DEEPER, INDENT, Line, paragraph, without_control_characters
@@ -40,7 +43,7 @@ def _status(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
     else:
         why = reason_of(group, when.clock)
         reason = f" ({why})" if why else ""
-        counts = ", ".join(f"{kind} {number}" for kind, number in (group.counts or {}).items())
+        counts = ", ".join(starmap(partial(_count, group), (group.counts or {}).items()))
         text = f"{group.status.upper()}{reason} since {when.since(group.status_ts)}: {counts}"
         yield Line(cut(text, width), status_style(group.status))
         yield from paragraph(
@@ -49,6 +52,12 @@ def _status(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
             width, INDENT, "dim",
         )  # fmt: skip
     yield from paragraph(_doubts(group, when), width, INDENT, "yellow")
+
+
+def _count(group: ExplainedGroup, kind: str, number: int) -> str:
+    """``ORPHANED 5 (1 of a retry topic)``: no alert names that one."""
+    idle = (group.retry_counts or {}).get(kind, 0)
+    return f"{kind} {number} ({idle} of a retry topic)" if idle else f"{kind} {number}"
 
 
 def _doubts(group: ExplainedGroup, when: Moment) -> str:
@@ -71,13 +80,28 @@ def _alerts(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
     if not group.alerts:
         yield Line("No alert is open, or was within the hour before.")
     for alert in group.alerts:
-        state = f"{alert.state} (stale)" if alert.stale else alert.state
+        is_right_for_now = alert.right_since_ts is not None and alert.state == AlertState.FIRING
+        state = f"{alert.state} (right for now)" if is_right_for_now else alert.state
+        state = f"{alert.state} (stale)" if alert.stale else state
         title = finding_title(alert.kind, alert.topic, alert.queues)
         yield from paragraph(f"{state} {alert.severity}: {title}", width, "", ALERT_STYLES.get(alert.state, ""))
         evidence = in_english(alert.observed, when.clock) if alert.observed else alert.evidence
+        yield from paragraph(f"since {when.since(alert.since_ts)}", width, INDENT, "")
         yield from paragraph(joined(alert.cause, f"at {when.clock(alert.seen_ts)}: {evidence}"), width, INDENT, "")
+        yield from paragraph(_held_back(alert, when), width, INDENT, "yellow")
         yield from paragraph(_waiting(alert, when), width, INDENT, "")
         yield from _steps(alert, when, width)
+
+
+def _held_back(alert: ExplainedAlert, when: Moment) -> str:
+    """Why it does not fire yet and until when, or is but a warning, or is right for now."""
+    until = when.clock(alert.waits_until_ts or alert.seen_ts)
+    if alert.waits_for is not None:
+        return ENGLISH.waits.get(alert.waits_for, "").format(until=until).lstrip(" -")
+    if alert.deploy_since_ts is not None:
+        return ENGLISH.deploy_goes_on.format(since=when.clock(alert.deploy_since_ts)).lstrip(" -")
+    is_right = alert.right_since_ts is not None and alert.state == AlertState.FIRING
+    return f"right for now, since {when.clock(alert.right_since_ts or 0)}" if is_right else ""
 
 
 def _waiting(alert: ExplainedAlert, when: Moment) -> str:

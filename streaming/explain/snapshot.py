@@ -5,7 +5,7 @@ Times are epoch milliseconds, UTC.
 
 from msgspec import Struct
 
-from schemas.facts import MemberFact
+from schemas.facts import Kind, MemberFact
 from schemas.observed import Observed
 from schemas.reasons import ReasonDetails
 from streaming.snapshots.values import GroupSnapshot, QueueName, QueueSnapshot
@@ -30,6 +30,12 @@ class ExplainedQueue(QueueSnapshot, frozen=True, kw_only=True):
     since_ts: int
     told_ts: int
 
+    @property
+    def is_reason_of_expected(self) -> bool:
+        """Whether ``reason`` says why the expected owners are not known, and not why the queue is not judged."""
+        is_judged = self.finding not in (Kind.UNKNOWN, Kind.SETTLING, Kind.EXCLUDED, Kind.CONSUME_DISABLED)
+        return self.reason_kind is not None and self.expected is None and is_judged
+
 
 class AlertStep(Struct, frozen=True):
     """One step in the life of an alert; ``queues`` is how many it had."""
@@ -49,7 +55,7 @@ class ExplainedAlert(Struct, frozen=True):
 
     ``evidence`` and ``observed`` are as of ``seen_ts``, ``waiting`` is as of ``read_ts``: messages that are not
     consumed, of which the oldest was stored after ``oldest_ts``; None: not known. Facts that only say anew how much
-    waits are no transitions.
+    waits are no transitions. ``since_ts`` and the last four fields are those of the newest fact.
     """
 
     fingerprint: str
@@ -67,6 +73,11 @@ class ExplainedAlert(Struct, frozen=True):
     waiting: int | None
     read_ts: int | None
     oldest_ts: int | None
+    since_ts: int
+    waits_for: str | None
+    waits_until_ts: int | None
+    deploy_since_ts: int | None
+    right_since_ts: int | None
 
 
 class UnalertedQueues(Struct, frozen=True):
@@ -106,7 +117,8 @@ class ExplainedGroup(GroupSnapshot, frozen=True, kw_only=True):
     """``ts`` is the time asked for, ``newest_ts`` that of the newest fact until then; None: not known by then.
 
     ``reason_kind`` and ``reason_details`` are ``reason`` as data; None in facts of evenkeel 0.1.
-    ``counts``, ``brokers_covered``, ``brokers_known`` and ``members_reporting`` are as of ``status_ts``.
+    ``counts``, ``retry_counts``, ``brokers_covered``, ``brokers_known`` and ``members_reporting`` are as of
+    ``status_ts``.
     """
 
     newest_ts: int
@@ -115,6 +127,7 @@ class ExplainedGroup(GroupSnapshot, frozen=True, kw_only=True):
     reason_kind: str | None = None
     reason_details: ReasonDetails | None = None
     counts: dict[str, int] | None
+    retry_counts: dict[str, int] | None = None
     brokers_covered: int | None
     brokers_known: int | None
     members_reporting: int | None

@@ -115,6 +115,7 @@ def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorSt
         reason_kind=_kind(status.reason) if status else None,
         reason_details=status.reason_details if status else None,
         counts=status.counts if status else None,
+        retry_counts=status.retry_counts if status else None,
         brokers_covered=status.brokers_covered if status else None,
         brokers_known=status.brokers_known if status else None,
         members_reporting=status.members_reporting if status else None,
@@ -192,6 +193,11 @@ def _alert(life: list[tuple[Fact, AlertFact]]) -> ExplainedAlert:
         alert.waiting,
         None if alert.waiting is None else alert.read_ts or fact.ts,
         alert.oldest_ts,
+        alert.since_ts or alert.active_ts,
+        alert.waits_for,
+        alert.waits_until_ts,
+        alert.deploy_since_ts,
+        alert.right_since_ts,
     )
 
 

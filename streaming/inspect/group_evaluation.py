@@ -7,14 +7,17 @@ from schemas.identity import is_retry_topic
 from streaming.core.alerts.candidates import candidates_of_queues
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.observation import observe
+from streaming.core.finding_kinds import BY_OFFSETS
 from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.group_findings import find_group_findings, severity_of
 from streaming.core.findings.queue_findings import TopicFindings, judge_topics
+from streaming.core.findings.verdict import Verdict
 from streaming.core.group_status import GroupStatus, StatusEvidence, group_status
 from streaming.inspect import members, queues, stalling, undecided
 from streaming.inspect.notes import notes_on
 from streaming.inspect.observed_groups import ObservedGroup
 from streaming.inspect.snapshot import AskedBroker, Finding, InspectedGroup, InspectedQueue, Undecided
+from streaming.notices.english import ENGLISH
 from streaming.notices.evidence_english import in_english
 from streaming.notices.reasons_english import reason_in_english
 from streaming.wording.times import moment
@@ -119,16 +122,24 @@ def _of_topic(findings: TopicFindings) -> Iterator[Finding]:
             continue
         why, verdict = findings.why.get(kind), findings.verdicts[indices[0]]
         parts = [verdict.observed, None if why is None else why.observed]
-        reasons = [] if verdict.reason is None else [reason_in_english(*verdict.reason, moment)]
         said = [in_english(part, moment) for part in parts if part is not None]
+        if candidate is not None and candidate.waits_for_deploy:
+            said.append("a rolling deploy may be the reason: while it goes on, the job holds the alert back")
         yield Finding(
             kind=kind.value,
             severity=Severity.INFO.value if candidate is None else candidate.severity.value,
             topic=findings.evidence.topic.name,
             queues=queues.names_of(findings, indices),
             cause=None if why is None else why.cause.value,
-            evidence="; ".join([*reasons, *said]),
+            evidence="; ".join([*said, *_of_reason(verdict)]),
         )
+
+
+def _of_reason(verdict: Verdict) -> Iterator[str]:
+    """Why its expected owners are not known, or why it does no harm that it is not consumed."""
+    if verdict.reason is not None:
+        why = reason_in_english(*verdict.reason, moment)
+        yield why if verdict.kind in BY_OFFSETS else ENGLISH.expected_not_known.format(why=why).lstrip(", ")
 
 
 def _status(

@@ -114,9 +114,10 @@ ENGLISH = Language(
         "UNEXPLAINED": Advice(
             "cause unknown",
             "none of the known causes fits",
-            "see what changed before, and compare owners with expected owners; a member that is restarted computes its"
-            " queues again",
-            "roll back what was deployed last; or restart the members, one after the other",
+            "look first at the clients that the evidence names, then at what changed before; a member that is restarted"
+            " computes its queues again",
+            "restart the clients that the evidence names, else the members one after the other; or roll back what was"
+            " deployed last",
         ),
     },
     do={
@@ -282,7 +283,18 @@ ENGLISH = Language(
     owned_by="  {queues} - owned by {owners}",
     owned_by_nobody="  {queues} - owned by nobody",
     owner_not_known="  {queues} - no client has said that it owns them",
-    expected=", expected {owners}",
+    expected=", should be owned by {owners}",
+    expected_not_known=", who should own them is not known: {why}",
+    not_known="not known: {why}",
+    one_instance="one instance of {client}",
+    expected_of_none={
+        "SAME_CLIENT_ID": "a second instance, which shares its client id and so takes the queues of the first",
+        "STALE_CONNECTION": "the second connection of a client id, which is most likely dead",
+        "ROOM_WITHOUT_CONSUMER": "a consumer in the queue's room, where there is none",
+        "CONFIG_MISSES_QUEUE": "a member whose configured list names it, of which there is none",
+        "PHANTOM": "no client: the route does not have it",
+        "": "no client: the strategy gives it to none",
+    },
     nobody="nobody",
     cause_line="cause: {sentence} ({cause})",
     cause_was="cause was: {sentence} ({cause})",
@@ -290,6 +302,13 @@ ENGLISH = Language(
     stale=" - EVIDENCE LOST since {since}, {age} ago: this is what was seen last, it may be over by now",
     at_rest=" - right since {since}, {age} ago, but it comes and goes: open until it has been right for an hour",
     lists_differ=" - right since {since}, {age} ago, but brokers list different members: open until they agree",
+    right_for_now="RIGHT FOR NOW",
+    right_since="{what} until {since}",
+    waits={
+        "time": " - pending: it fires at {until} at the earliest, once all clients that show it have reported again",
+        "deploy": " - held back for a deploy: it fires by {until} at the latest, unless it is right by then",
+    },
+    deploy_goes_on=" - a rolling deploy has gone on since {since} and may be the reason: a warning until it has ended",
     waiting_line="waiting at {time}: {messages}{oldest}",
     oldest=", the oldest since {since} ({age} by then)",
     client_line="client {client}: {details}",

@@ -88,7 +88,13 @@ def _unexplained(it: o.Unexplained, _: Clock) -> str:
     changed = "开始监控以来没有变更"
     if it.changed_ms is not None:
         changed = f"最近一次变更在 {seconds(it.changed_ms)} 秒前"
-    return f"{it.members} 个成员中有 {it.reported} 个已上报，{changed}；不符合任何已知原因"
+    return f"{_culprits(it)}{it.members} 个成员中有 {it.reported} 个已上报，{changed}；不符合任何已知原因"
+
+
+def _culprits(it: o.Unexplained) -> str:
+    keep = it.keep and f"{_names(it.keep)} 持有应由其他成员持有的队列；"
+    leave = it.leave and f"{_names(it.leave)} 没有持有它应持有的队列；"
+    return (keep or "") + (leave or "")
 
 
 CHINESE_EVIDENCE = Sentences(

@@ -127,7 +127,13 @@ def _unexplained(it: o.Unexplained, _: Clock) -> str:
     when = "nothing has changed since the first round"
     if it.changed_ms is not None:
         when = f"the last change was {seconds(it.changed_ms)} s ago"
-    return f"{it.reported} of {it.members} members reported, {when}; no known cause fits"
+    return f"{_culprits(it)}{it.reported} of {it.members} members reported, {when}; no known cause fits"
+
+
+def _culprits(it: o.Unexplained) -> str:
+    keep = it.keep and _of(it.keep, "owns queues that others should own", "own queues that others should own")
+    leave = it.leave and _of(it.leave, "does not own queues that it should", "do not own queues that they should")
+    return "".join(f"{one}; " for one in (keep, leave) if one)
 
 
 ENGLISH_EVIDENCE = Sentences(

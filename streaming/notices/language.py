@@ -42,7 +42,9 @@ class Language(Struct, frozen=True, kw_only=True):
     """``kinds``: what is wrong, with ``{queues}``; ``causes``: why; ``do`` and ``now``: of kinds that have no cause.
 
     ``unseen``: why evenkeel does not see; ``seen``: what that rests on; ``trouble_text`` has the values of both.
-    ``checks``: what to check for it, where that is not the same for every trouble of its kind.
+    ``checks``: what to check for it, where that is not the same for every trouble of its kind. ``waits``: what a
+    pending alert waits for, by ``WaitsFor``. ``expected_of_none``: what a queue lacks that no client should own, by its
+    cause or kind, else under "".
     """
 
     severities: dict[str, str]
@@ -92,6 +94,10 @@ class Language(Struct, frozen=True, kw_only=True):
     owned_by_nobody: str
     owner_not_known: str
     expected: str
+    expected_not_known: str
+    not_known: str
+    one_instance: str
+    expected_of_none: dict[str, str]
     nobody: str
     cause_line: str
     cause_was: str
@@ -99,6 +105,10 @@ class Language(Struct, frozen=True, kw_only=True):
     stale: str
     at_rest: str
     lists_differ: str
+    right_for_now: str
+    right_since: str
+    waits: dict[str, str]
+    deploy_goes_on: str
     waiting_line: str
     oldest: str
     client_line: str

@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timezone, tzinfo
 
-from schemas.facts import AlertClient, AlertQueue, AlertState, Cause, Kind
+from schemas.facts import AlertClient, AlertFact, AlertQueue, AlertState, Cause, Kind
 from streaming.core.alerts.phases import AlertReason
 from streaming.notices.affected import queues_by_kind, seen_ts, waiting_in
 from streaming.notices.evidence import evidence_of
 from streaming.notices.language import Language
 from streaming.notices.notice import OpenAlert
+from streaming.wording.lists import grouped
 from streaming.wording.names import cut, cut_middle, plain
 from streaming.wording.numbers import by_broker, folded
 from streaming.wording.times import clock, local, moment
@@ -30,6 +31,14 @@ def shown(name: str) -> str:
     return cut_middle(text, NAME_WIDTH)
 
 
+def what_is_so(alerts: Sequence[OpenAlert], words: Language, now: int) -> str:
+    """What is wrong now. Where all is right for now, what was wrong, and until when."""
+    wrong = [alert for alert in alerts if not is_right_for_now(alert)]
+    if wrong or not alerts:
+        return what_is_wrong(wrong, words)
+    return _right_since(alerts, what_is_wrong(alerts, words), words, now, timezone.utc)
+
+
 def what_is_wrong(alerts: Sequence[OpenAlert], words: Language) -> str:
     """``4 queues consumed twice, 2 queues consumed by nobody``: each kind and each queue once, the worst first."""
     kinds = list(queues_by_kind(alerts).items())[:KINDS_AT_MOST]
@@ -39,17 +48,53 @@ def what_is_wrong(alerts: Sequence[OpenAlert], words: Language) -> str:
 def alert_line(alert: OpenAlert, words: Language, now: int) -> str:
     """What is wrong with which topic, and whether that is still seen."""
     topic = words.of_topic.format(topic=shown(alert.topic)) if alert.topic else ""
-    stale = stale_words(alert, words, now)
+    stale = state_words(alert, words, now)
     kind = shown(alert.fact.kind)
-    what = words.kind(kind, len(alert.fact.queues))
-    return words.alert_line.format(kind=kind, what=what, topic=topic, stale=stale)
+    return words.alert_line.format(kind=kind, what=headline(alert, words, now), topic=topic, stale=stale)
 
 
-def stale_words(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = timezone.utc) -> str:
-    """That what would decide it is not known now, or why it stays open though it is right for now; mostly empty."""
+def headline(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = timezone.utc) -> str:
+    """What is wrong; of an alert that is right for now until when it was."""
+    what = words.kind(shown(alert.fact.kind), len(alert.fact.queues))
+    return _right_since([alert], what, words, now, zone) if is_right_for_now(alert) else what
+
+
+def is_right_for_now(alert: OpenAlert) -> bool:
+    """Whether it fires, though all is as it should be: mostly because it comes and goes."""
+    is_kept_open = alert.fact.kept_open or alert.fact.reason in (AlertReason.COMES_AND_GOES, AlertReason.LISTS_DIFFER)
+    return alert.fact.state == AlertState.FIRING and bool(is_kept_open)
+
+
+def _right_since(alerts: Sequence[OpenAlert], what: str, words: Language, now: int, zone: tzinfo | None) -> str:
+    """``4 queues consumed by nobody until 23:28:05``."""
+    since_ts = max(alert.fact.right_since_ts or alert.ts for alert in alerts)
+    return words.right_since.format(what=what, since=clock(since_ts, now, zone))
+
+
+def state_words(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = timezone.utc) -> str:
+    """Why it does not fire yet and until when, or is but a warning, or is open though it is right for now.
+
+    Or that what would decide it is not known now. Mostly empty.
+    """
     fact = alert.fact
     if fact.state == AlertState.RESOLVED:
         return ""
+    if fact.waits_for is not None:
+        template = words.waits.get(fact.waits_for, "")
+        return template.format(until=clock(fact.waits_until_ts or alert.ts, now, zone))
+    stale = _stale_words(alert, words, now, zone)
+    if fact.deploy_since_ts is None:
+        return stale
+    return words.deploy_goes_on.format(since=clock(fact.deploy_since_ts, now, zone)) + stale
+
+
+def note_on(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = timezone.utc) -> str:
+    """The same for a line of its own."""
+    return state_words(alert, words, now, zone).lstrip(" -—")
+
+
+def _stale_words(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None) -> str:
+    fact = alert.fact
     kept_open = {
         AlertReason.COMES_AND_GOES.value: words.at_rest,
         AlertReason.LISTS_DIFFER.value: words.lists_differ,
@@ -60,16 +105,41 @@ def stale_words(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None
     return template.format(since=clock(since_ts, now, zone), age=words.lasting(now - since_ts))
 
 
-def queue_lines(queues: Iterable[AlertQueue], kind: str, words: Language) -> Iterator[str]:
+def queue_lines(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = timezone.utc) -> Iterator[str]:
     """Queues with the same owners together, the most first. That nobody owns them is proven of ORPHANED alone."""
-    alike: dict[tuple[tuple[str, ...], tuple[str, ...] | None], list[AlertQueue]] = {}
-    for queue in queues:
-        alike.setdefault((queue.owners, queue.expected), []).append(queue)
-    for (owners, expected), those in sorted(alike.items(), key=lambda item: -len(item[1])):
-        should = "" if expected is None or expected == owners else words.expected.format(owners=_named(expected, words))
-        by_nobody = words.owned_by_nobody if kind == Kind.ORPHANED else words.owner_not_known
+    fact = alert.fact
+    alike = grouped(fact.queues, lambda queue: (queue.owners, queue.expected, queue.reason))
+    for those in sorted(alike.values(), key=len, reverse=True):
+        owners = those[0].owners
+        by_nobody = words.owned_by_nobody if fact.kind == Kind.ORPHANED else words.owner_not_known
         held = words.owned_by if owners else by_nobody
+        should = _should_own(those[0], fact, words, lambda ts: clock(ts, now, zone))
         yield held.format(queues=_ranges(those), owners=_named(owners, words)) + should
+
+
+def _should_own(queue: AlertQueue, fact: AlertFact, words: Language, written: Callable[[int], str]) -> str:
+    """Nothing where that is their owner, or where a fact of an older evenkeel does not say it."""
+    if queue.expected is None:
+        if queue.reason is None:
+            return ""
+        why = words.reason(queue.reason, queue.reason_details, written)
+        return words.expected_not_known.format(why=plain(why))
+    if queue.owners and queue.expected == queue.owners and fact.kind != Kind.DUPLICATED:
+        return ""
+    return words.expected.format(owners=who_should_own(queue.expected, queue.owners, fact.kind, fact.cause, words))
+
+
+def who_should_own(
+    expected: Sequence[str], owners: Sequence[str] | None, kind: str, cause: str | None, words: Language
+) -> str:
+    """The client ids; of two instances of one id one; of a queue that no client should own what it lacks."""
+    if not expected:
+        lacks = words.expected_of_none
+        return lacks.get(cause or "") or lacks.get(kind) or lacks[""]
+    is_of_one_id = kind == Kind.DUPLICATED and len(set(expected)) == 1 and expected[0] in (owners or ())
+    if is_of_one_id and (owners or ()).count(expected[0]) > 1:
+        return words.one_instance.format(client=shown(expected[0]))
+    return _named(expected, words)
 
 
 def _ranges(queues: Iterable[AlertQueue]) -> str:

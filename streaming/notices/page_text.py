@@ -27,12 +27,13 @@ from streaming.notices.page_parts import (
     change_lines,
     client_lines,
     evidence_line,
+    is_right_for_now,
     lasted,
     queue_lines,
     shown,
     since,
     waiting_line,
-    what_is_wrong,
+    what_is_so,
 )
 from streaming.notices.trouble_text import trouble_sentences
 from streaming.wording.names import cut
@@ -99,6 +100,7 @@ class _Page:
         self.now = now
         self.is_over = notice.status == "resolved"
         self.alerts = worst_first(notice.alerts)
+        self.is_right_for_now = bool(self.alerts) and all(map(is_right_for_now, self.alerts))
         ends = [alert.fact.resolved_ts for alert in notice.alerts if alert.fact.resolved_ts is not None]
         self.until = max(ends) if ends and self.is_over else now
 
@@ -110,6 +112,7 @@ class _Page:
     def title(self) -> str:
         notice, words = self.notice, self.words
         mark = words.resolved if self.is_over else words.severities[notice.severity]
+        mark = words.right_for_now if self.is_right_for_now else mark
         what = self._trouble_in_short() if notice.trouble is not None else self._in_short()
         if len(notice.groups) > 1:
             return words.storm_title.format(
@@ -126,7 +129,7 @@ class _Page:
         return shown(self.notice.cluster) or self.words.any_cluster
 
     def _in_short(self) -> str:
-        what = what_is_wrong(self.alerts, self.words)
+        what = what_is_so(self.alerts, self.words, self.now)
         is_said = any(alert.fact.kind == SAYS_ITS_CAUSE for alert in self.alerts)
         if self.is_over:
             return self.words.over.format(what=what, age=self.words.lasting(self.until - self.notice.since_ts))
@@ -141,7 +144,7 @@ class _Page:
         yield line(words.group_line.format(group=group, cluster=shown(notice.cluster), when=self._when()))
         alerts = self.alerts[:ALERTS_AT_MOST]
         for place, alert in enumerate(alerts):
-            queues = queue_lines(alert.fact.queues, alert.fact.kind, words)
+            queues = queue_lines(alert, words, now)
             yield lines_under(alert_line(alert, words, now), queues, words.more_queues, 1 if place else 3)
         if len(self.alerts) > len(alerts):
             yield line(f"  {words.more_alerts(len(self.alerts) - len(alerts))}")
@@ -227,7 +230,10 @@ class _Page:
     def _of_group(self, group: str, alerts: Sequence[OpenAlert]) -> str:
         causes = dict.fromkeys(shown(alert.fact.cause) for alert in alerts if alert.fact.cause)
         because = self.words.because.format(causes=", ".join(causes)) if causes else ""
-        return self.words.group_in_storm.format(group=shown(group), what=what_is_wrong(alerts, self.words)) + because
+        return (
+            self.words.group_in_storm.format(group=shown(group), what=what_is_so(alerts, self.words, self.now))
+            + because
+        )
 
     def _trouble_in_short(self) -> str:
         trouble = self.notice.trouble

@@ -195,10 +195,11 @@ SOURCES: dict[str, Source] = {
     "alerts": Source(
         (AlertFact,),
         _fields("alert", "kind", "fingerprint", "state", "severity", "cause", "observed", "reason", "stale", "waiting")
-        | _fields("alert", "kept_open")
+        | _fields("alert", "kept_open", "waits_for")
         | _times("alert", active_time="active_ts", fired_time="fired_ts", resolved_time="resolved_ts")
         | _times("alert", since_time="since_ts", oldest_time="oldest_ts", read_time="read_ts", seen_time="seen_ts")
-        | _times("alert", right_since_time="right_since_ts")
+        | _times("alert", right_since_time="right_since_ts", waits_until_time="waits_until_ts")
+        | _times("alert", deploy_since_time="deploy_since_ts")
         | {"evidence": _filled("alert.evidence"), "queues": _structs("queues", "queues", _alert_queue)}
         | {"clients": _structs("clients", "clients", _alert_client)}
         | {"changes": _structs("changes", "changes", _alert_change)},
@@ -206,7 +207,9 @@ SOURCES: dict[str, Source] = {
     "group_status": Source(
         (GroupFact,),
         _fields("group_status", "status", "reason", "reason_details", "members", "members_reporting", "queues")
-        | _fields("group_status", "brokers_covered", "brokers_known", "waiting", finding_counts="counts")
+        | _fields(
+            "group_status", "brokers_covered", "brokers_known", "waiting", "retry_counts", finding_counts="counts"
+        )
         | _fields("group_status", fullest_queues="fullest")
         | _times("group_status", read_time="read_ts"),
     ),

@@ -13,12 +13,16 @@ from streaming.simulation.process_queue import ProcessQueue, Progress
 
 @dataclass(slots=True)
 class Window:
-    """A queue was in a state that it should not be in. ``to_ts`` None: it still is."""
+    """A queue was in a state that it should not be in. ``to_ts`` None: it still is.
+
+    ``consumed``: how far the group had come in the queue when it began.
+    """
 
     kind: Kind
     queue: MessageQueue
     from_ts: int
     to_ts: int | None = None
+    consumed: int = 0
 
     def lasted_until(self, ts: int) -> int:
         return ts if self.to_ts is None else self.to_ts
@@ -86,7 +90,7 @@ class GroundTruth:
             window.to_ts = now
             del self._open[queue]
         if kind is not None:
-            self._open[queue] = opened = Window(kind, queue, now)
+            self._open[queue] = opened = Window(kind, queue, now, consumed=progress.consumed)
             self.windows.append(opened)
 
     def observe_all(self, queues: Iterable[ProcessQueue]) -> None:

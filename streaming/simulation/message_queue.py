@@ -13,13 +13,14 @@ from schemas.identity import MessageQueue
 class MessageLog:
     """What has been written to one queue (``ConsumeQueue``). ``rate`` is in messages a second."""
 
-    __slots__ = ("_base", "_since", "queue", "rate")
+    __slots__ = ("_base", "_before", "_since", "queue", "rate")
 
     def __init__(self, queue: MessageQueue, now: int, max_offset: int = 0) -> None:
         self.queue = queue
         self.rate = 0
         self._base = max_offset
         self._since = now
+        self._before: list[tuple[int, int, int]] = []  # of each rate before: since when, the offset then, the rate
 
     def max_offset(self, ts: int) -> int:
         """The next offset to be written, as of ``ts``."""
@@ -27,7 +28,14 @@ class MessageLog:
 
     def write(self, rate: int, now: int) -> None:
         """From now on at this rate."""
+        self._before.append((self._since, self._base, self.rate))
         self._base, self._since, self.rate = self.max_offset(now), now, rate
+
+    def max_offset_at(self, ts: int) -> int:
+        """The same of a time before the last change of the rate, too."""
+        known = (one for one in reversed([*self._before, (self._since, self._base, self.rate)]) if one[0] <= ts)
+        since_ts, base, rate = next(known, (ts, 0, 0))
+        return base + rate * (ts - since_ts) // 1000
 
 
 class Repeated(NamedTuple):

@@ -31,5 +31,16 @@ def queue_cells(alike: Sequence[QueueSnapshot], owner: str) -> list[str]:
         short_ranges(queue.name for queue in alike),
         str(len(alike)),
         owner,
-        "" if first.expected is None or first.expected == first.owners else named(first.expected),
+        _should_own(first),
     ]
+
+
+def _should_own(queue: QueueSnapshot) -> str:
+    """Empty where it is its owner, or is not known. Two instances of one id never own a queue both by right."""
+    if queue.expected is None:
+        return ""
+    if not queue.expected:
+        return "no client"
+    if queue.expected != queue.owners:
+        return named(queue.expected)
+    return "one of these" if queue.finding == Kind.DUPLICATED else ""

@@ -1,11 +1,15 @@
 """What an alert fact says beside its finding: which clients, what changed shortly before, how much waits."""
 
-import msgspec
+from collections.abc import Callable
 
-from schemas.facts import AlertChange, AlertFact
+import msgspec
+import pytest
+
+from schemas.facts import AlertChange, AlertFact, QueueFact
 from streaming.core.alerts.details import CHANGES_AT_MOST, CLIENTS_AT_MOST
+from streaming.core.allocation import AveragelyByCircle
 from streaming.core.state.packing import pack
-from tests.core.fleet import T0, Fleet, not_taken_over
+from tests.core.fleet import T0, Fleet, healthy, not_taken_over
 
 
 def at(second: float) -> int:
@@ -23,6 +27,60 @@ def test_of_queues_that_nobody_owns_it_is_said_since_when_and_how_much_waits_in_
     assert all(queue.waiting and queue.waiting > 0 for queue in alert.queues)
     assert alert.waiting == sum(queue.waiting or 0 for queue in alert.queues)
     assert alert.oldest_ts == at(60)
+
+
+def earliest(fleet: Fleet, alert: AlertFact) -> int:
+    """Since when the first of the alert's queues is so, by the newest facts of queues."""
+    newest = {
+        (f.payload.broker_name, f.payload.queue_id): f.payload.since_ts for f in fleet.told(QueueFact) if f.topic == "T"
+    }
+    return min(newest[queue.broker_name, queue.queue_id] for queue in alert.queues)
+
+
+def stalled() -> Fleet:
+    fleet = healthy()
+    fleet.stick("a0-1")
+    return fleet
+
+
+@pytest.mark.parametrize(("begin", "kind"), [(not_taken_over, "ORPHANED"), (stalled, "STALLED")])
+def test_one_instant_says_since_when_a_queue_is_so(begin: Callable[[], Fleet], kind: str) -> None:
+    """Of the alert and of its queues the same: when it began, and not when it was found after it had settled."""
+    fleet = begin().run(120)
+    alert = fleet.alert(kind)
+    assert alert.since_ts == earliest(fleet, alert)
+    assert alert.since_ts < alert.active_ts
+
+
+def test_why_nobody_knows_who_should_own_a_queue_is_told_with_it() -> None:
+    fleet = Fleet()
+    fleet.join("x")
+    fleet.join("y", strategy=AveragelyByCircle())
+    fleet.run(90)
+    told = [(queue.expected, queue.reason) for queue in fleet.alert("ORPHANED").queues]
+    assert set(told) == {(None, "STRATEGIES_DIFFER")}
+    unowned = fleet.alert("ORPHANED").queues[0]
+    assert fleet.finding(f"{unowned.broker_name}{unowned.queue_id}").reason == "STRATEGIES_DIFFER"
+
+
+def test_where_it_is_known_who_should_own_a_queue_no_reason_is_given() -> None:
+    told = not_taken_over().run(90).alert("ORPHANED").queues
+    assert all(queue.expected and queue.reason is None for queue in told)
+
+
+@pytest.mark.parametrize(("rate", "idle"), [(0, {"ORPHANED": 1}), (4, {})])
+def test_a_queue_of_a_retry_topic_in_which_nothing_waits_is_counted_apart(rate: int, idle: dict[str, int]) -> None:
+    fleet = Fleet(topics={"T": {"a": 4, "b": 4}, "%RETRY%g": {"a": 1}}, rate=rate)
+    fleet.join("x", "y", "z", topics={"T": "*", "%RETRY%g": "*"})
+    fleet.run(60)
+    for one in fleet.instances:
+        one.is_pinned = True
+    fleet.leave("x")
+    fleet.run(60)
+    status = fleet.status()
+    assert status.retry_counts == idle
+    of_alerts = sum(len(alert.queues) for alert in fleet.state.alerts if alert.kind == "ORPHANED")
+    assert status.counts["ORPHANED"] - idle.get("ORPHANED", 0) == of_alerts
 
 
 def test_what_changed_before_is_told_and_who_was_there_from_the_start_has_not_joined() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from schemas.events import Subscription
 from schemas.facts import AlertFact, Kind
+from schemas.observed import clients
 from streaming.core.allocation import AveragelyByCircle, ByConfig, ByMachineRoom
 from streaming.core.causes.explanation import Found
 from streaming.core.causes.member_lists import view_divergence
@@ -14,7 +15,7 @@ from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.observation import observe
 from streaming.core.settings import GroupRule, Settings
 from streaming.core.state.group import Group
-from tests.core.fleet import Fleet, queues, said
+from tests.core.fleet import Fleet, healthy, queues, said
 from tests.said import why
 
 ROOMS = {"T": {"r1@a": 2, "r2@b": 2}}
@@ -638,3 +639,30 @@ def test_a_group_in_which_all_are_broadcasting_has_no_mismatch() -> None:
     fleet.of("y")[0].report = {"message_model": "BROADCASTING"}
     fleet.own("y", "a0-3 b0-3")
     assert firing(fleet.run(90)) == {}
+
+
+# --- nothing explains it
+
+
+def test_a_client_that_keeps_what_another_should_own_is_named_though_no_cause_fits() -> None:
+    fleet = healthy()
+    fleet.of("x")[0].is_pinned = True
+    fleet.join("z")
+    fleet.run(90)
+    alert = fleet.alert("DUPLICATED")
+    assert alert.cause == "UNEXPLAINED"
+    assert alert.observed is not None
+    assert alert.observed.unexplained is not None
+    assert alert.observed.unexplained.keep == clients(["x"])
+    assert alert.clients[0].client_id == "x"
+
+
+def test_so_is_one_that_does_not_own_what_it_should() -> None:
+    fleet = healthy()
+    fleet.own("y", "")
+    fleet.run(90)
+    alert = fleet.alert("ORPHANED")
+    assert alert.observed is not None
+    assert alert.observed.unexplained is not None
+    assert (alert.observed.unexplained.keep, alert.observed.unexplained.leave) == (None, clients(["y"]))
+    assert alert.clients[0].client_id == "y"

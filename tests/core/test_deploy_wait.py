@@ -2,8 +2,9 @@
 
 import pytest
 
+from schemas.facts import AlertFact
 from streaming.core.allocation import AveragelyByCircle
-from tests.core.fleet import Fleet
+from tests.core.fleet import T0, Fleet, not_taken_over
 
 OLD, NEW = {"T": "a"}, {"T": "a || b"}
 
@@ -253,3 +254,69 @@ def test_what_waited_beside_an_alert_waits_no_longer_when_that_one_fires() -> No
     told = {kind: next(at for at, _, reason in fleet.alerts(kind) if reason == "held_long_enough") for kind in found}
     assert told[first] >= found[first] + 540
     assert told[second] <= told[first] + 60
+
+
+# --- what an alert that waits says, and harm that waits for no deploy
+
+PACE_S = 90
+
+
+def deploy_that_drops_a_topic(steps: int, rate: int = 4) -> tuple[Fleet, float]:
+    """New members subscribe to U alone, so the share of T that each of them gets has no owner. And when it began."""
+    fleet = Fleet(topics={"T": {"a": 4, "b": 4}, "U": {"a": 4}}, rate=rate)
+    fleet.join(*(f"old-{n}" for n in range(8)), topics={"T": "*"})
+    fleet.run(700)
+    began = fleet.now
+    for n in range(steps):
+        fleet.leave(f"old-{n}")
+        fleet.run(10)
+        fleet.join(f"new-{n}", topics={"U": "*"})
+        fleet.run(PACE_S - 10)
+    return fleet, began
+
+
+def facts_of(fleet: Fleet, kind: str) -> list[tuple[float, AlertFact]]:
+    return [((f.ts - T0) / 1000, f.payload) for f in fleet.told(AlertFact) if f.payload.kind == kind]
+
+
+def test_an_alert_that_waits_for_a_deploy_says_since_when_and_until_when() -> None:
+    fleet, began = deploy_that_drops_a_topic(2)
+    told = [alert for _, alert in facts_of(fleet, "ORPHANED") if alert.reason == "waits_for_deploy"]
+    assert {alert.waits_for for alert in told} == {"deploy"}
+    first = min(alert.active_ts for _, alert in facts_of(fleet, "INCONSISTENT_SUBSCRIPTION"))
+    until_s = (told[-1].waits_until_ts or 0) / 1000 - T0 / 1000
+    assert until_s == pytest.approx((first - T0) / 1000 + 540, abs=60)
+    assert (told[-1].deploy_since_ts or 0) - T0 == pytest.approx(began * 1000, abs=10_000)
+
+
+def test_queues_without_an_owner_are_a_warning_once_messages_have_waited_three_minutes_in_spite_of_a_deploy() -> None:
+    fleet, began = deploy_that_drops_a_topic(4)
+    fired = [(at, alert) for at, alert in facts_of(fleet, "ORPHANED") if alert.reason == "held_long_enough"]
+    assert {(alert.state, alert.severity) for _, alert in fired} == {("firing", "warning")}
+    at, alert = fired[0]
+    assert began + 180 <= at <= began + 180 + PACE_S  # proven between two steps
+    assert (alert.waits_for, alert.waits_until_ts) == (None, None)
+    assert (alert.deploy_since_ts or 0) - T0 == pytest.approx(began * 1000, abs=10_000)
+
+
+def test_it_becomes_critical_once_the_deploy_is_waited_for_no_longer() -> None:
+    fleet, _ = deploy_that_drops_a_topic(4)
+    fleet.run(400)
+    severities = [alert.severity for _, alert in facts_of(fleet, "ORPHANED") if alert.state == "firing"]
+    assert severities == sorted(severities, reverse=True)
+    assert severities[-1] == "critical"
+    assert fleet.alert("ORPHANED").deploy_since_ts is None
+
+
+def test_queues_without_an_owner_in_which_nothing_waits_are_no_harm_to_a_deploy() -> None:
+    fleet, _ = deploy_that_drops_a_topic(4, rate=0)
+    assert "waits_for_deploy" in [reason for _, _, reason in fleet.alerts("ORPHANED")]
+    assert fired_at(fleet) == []
+
+
+def test_an_alert_that_has_to_last_says_from_when_on_it_may_fire() -> None:
+    fleet = not_taken_over().run(60)
+    found = facts_of(fleet, "ORPHANED")[0][1]
+    assert (found.reason, found.waits_for) == ("found", "time")
+    assert found.waits_until_ts == found.active_ts + 5_000
+    assert {alert.waits_for for _, alert in facts_of(fleet, "ORPHANED") if alert.state != "pending"} <= {None}

@@ -83,7 +83,7 @@ def _of_client_ids() -> dict[str, Notice]:
                   queues=queues(0, 1, 2, 3, 7, owners=(twin, twin), expected=(twin,)),
                   clients=(twins,), changes=joined),
             alert("ORPHANED", "SAME_CLIENT_ID", o.SameClientId(client_id=twin, instances=2),
-                  queues=queues(4, 5, 6, owners=(), expected=(twin,)), clients=(twins,), changes=joined, **WAITS),
+                  queues=queues(4, 5, 6, owners=(), expected=()), clients=(twins,), changes=joined, **WAITS),
         ),
         "STALE_CONNECTION": notice(
             alert("DUPLICATED", "STALE_CONNECTION",
@@ -206,7 +206,7 @@ def _of_settings() -> dict[str, Notice]:
 def _of_no_known_cause() -> dict[str, Notice]:
     return {
         "UNEXPLAINED": notice(
-            alert("ORPHANED", "UNEXPLAINED", o.Unexplained(reported=3, members=3, changed_ms=90_000),
+            alert("ORPHANED", "UNEXPLAINED", o.Unexplained(reported=3, members=3, changed_ms=90_000, leave=some(A)),
                   queues=queues(1, 3, 5), clients=(client(A, 8),), **WAITS),
         ),
     }  # fmt: skip
@@ -226,8 +226,9 @@ def _by_kind() -> dict[str, Notice]:
                   queues=queues(0, 1, owners=(A,)), clients=(client(A, 8),), **waits),
         ),
         "MISPLACED": notice(
-            alert("MISPLACED", "UNEXPLAINED", o.Unexplained(reported=2, members=2, changed_ms=None), severity="warning",
-                  queues=queues(0, owners=(B,)), clients=(client(B, 7), client(A, 8))),
+            alert("MISPLACED", "UNEXPLAINED",
+                  o.Unexplained(reported=2, members=2, changed_ms=None, keep=some(B), leave=some(A)),
+                  severity="warning", queues=queues(0, owners=(B,)), clients=(client(B, 7), client(A, 8))),
         ),
         "PHANTOM": notice(
             alert("PHANTOM", None, o.NotInRoute(confirmed_ts=SINCE), severity="warning",
@@ -261,6 +262,8 @@ def _lives() -> dict[str, Notice]:
     lost: dict[str, Any] = {"stale": True, "reason": "evidence_lost"}
     stale = [replace(a, ts=NOW - 60_000, fact=replace(a.fact, **lost)) for a in stuck.alerts]
     flaps: dict[str, Any] = {"reason": "comes_and_goes", "waiting": 0}
+    goes_on: dict[str, Any] = {"severity": "warning", "deploy_since_ts": SINCE - 30_000}
+    deployed = [replace(a, fact=replace(a.fact, **goes_on)) for a in _by_cause()["SUBSCRIPTION_MISMATCH"].alerts]
     flapping = [
         replace(a, ts=NOW - 60_000, fact=replace(a.fact, observed=replace(a.fact.observed, fired_times=3), **flaps))
         for a in _by_cause()["MEMBER_GONE"].alerts
@@ -293,6 +296,7 @@ def _lives() -> dict[str, Notice]:
     return {
         "stale": notice(*stale),
         "comes_and_goes": notice(*flapping),
+        "in_a_deploy": notice(*deployed),
         "resolved": resolved(stuck),
         "gone": resolved(_by_kind()["NO_MEMBERS"], "gone"),
         "excluded": resolved(stuck, "excluded"),

@@ -47,6 +47,11 @@ SAID = [
      "x 在 b 上的所有队列都停滞，其余队列正常：它能否连上该 Broker？"),
     (o.ClientsComeAndGo(names=("x",), changes=None, within_ms=3_600_000),
      "for 60 minutes and longer, again and again: x", "持续 60 分钟以上反复上下线：x"),
+    (o.Unexplained(reported=3, members=3, changed_ms=5_000, keep=ONE, leave=TWO),
+     "x owns queues that others should own; x, y do not own queues that they should; 3 of 3 members reported, the last"
+     " change was 5 s ago; no known cause fits",
+     "x 持有应由其他成员持有的队列；x, y 没有持有它应持有的队列；3 个成员中有 3 个已上报，"
+     "最近一次变更在 5 秒前；不符合任何已知原因"),
     (o.NoMemberListed(waiting=None, at_least=False), "no broker lists a member; how many messages wait is not known",
      "没有任何 Broker 列出成员；积压的消息数未知"),
     (o.SameClientId(client_id="x", instances=2, start_ts=(1, 2)), "client id x is used by 2 instances, started at 1, 2",

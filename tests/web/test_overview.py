@@ -1,6 +1,7 @@
 """Which groups come first, and what is said of each."""
 
 import pytest
+from msgspec.structs import replace
 
 from schemas.facts import AlertFact, AlertQueue, Fact, GroupFact
 from streaming.notices.affected import Waiting
@@ -147,3 +148,26 @@ def test_of_a_group_the_larger_number_counts() -> None:
     assert one.take([status("g", "healthy", 4), alert("g", "resolved", "critical", 1, 6)]) == set()
     assert one.version == before
     assert one.take([status("g", "healthy", 6)]) == {("c", "g")}
+
+
+def test_queues_that_no_alert_names_are_not_counted() -> None:
+    """Of a retry topic in which nothing waits: else five queues would stand above an alert of four."""
+    found = status("g", "findings", ORPHANED=5, SETTLING=1)
+    found = replace(found, payload=replace(found.payload, retry_counts={"ORPHANED": 1, "SETTLING": 1}))
+    (row,) = RankedGroups(known(found), NOW).overview(Wanted(), NOW).rows
+    assert row.findings == (("ORPHANED", 4),)
+
+
+def test_of_alerts_that_are_pending_the_overview_says_since_when_too() -> None:
+    facts = [status("g", "findings", 0, NOW - 9_000, ORPHANED=1), alert("g", "pending", "critical", 1, 1)]
+    (row,) = RankedGroups(known(*facts), NOW).overview(Wanted(), NOW).rows
+    assert (row.since_ts, row.longer) == (NOW - 60_000, False)
+
+
+def test_what_is_right_for_now_comes_after_what_fires() -> None:
+    flaps = alert("g", "firing", "critical", 2, 1, kind="DUPLICATED")
+    flaps = replace(flaps, payload=replace(flaps.payload, kept_open="comes_and_goes", right_since_ts=NOW - 9_000))
+    (row,) = RankedGroups(known(flaps), NOW).overview(Wanted(), NOW).rows
+    assert (row.level, row.severity) == ("right", "critical")
+    (row,) = RankedGroups(known(flaps, alert("g", "firing", "warning", 1, 2)), NOW).overview(Wanted(), NOW).rows
+    assert (row.level, row.alerts[0].fact.kind) == ("warning", "ORPHANED")

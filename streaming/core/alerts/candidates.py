@@ -6,10 +6,11 @@ from schemas.facts import Kind, Severity
 from schemas.observed import Part
 from streaming.core.alerts.deploy_wait import is_rolling_deploy, waits_for_deploy
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.evidence.stalls import is_not_pulled, is_overdue, stall_of
+from streaming.core.evidence.stalls import is_harm, is_not_pulled, is_overdue, stall_of
 from streaming.core.finding_kinds import ALERTING, ALERTING_OF_QUEUES, BY_OFFSETS, KINDS, fires_after_ms
 from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.group_findings import severity_of
+from streaming.core.findings.queue_facts import began_ts
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.intake.pauses import expected_back_by, missed_since_ts
 from streaming.core.state.group import Group
@@ -18,10 +19,11 @@ from streaming.core.state.group import Group
 class AlertCandidate(Struct, frozen=True):
     """What the present evidence says of one alert. ``is_ripe``: it has held long enough to fire.
 
-    ``is_overdue``: messages wait in one of its queues for so long that it fires whatever else goes on.
-    ``waits_for_deploy``: it may be brought about by a rolling deploy that is under way. ``of_finding`` shows the
-    finding, ``of_cause`` the cause. ``clients`` are those that the cause names, ``since_ts`` is since when the first of
-    the queues has been so.
+    ``ripe_ts``: when it has held long enough, if it is still found then. ``is_overdue``: messages wait in one of its
+    queues for so long that it fires whatever else goes on. ``waits_for_deploy``: it may be brought about by a rolling
+    deploy that is under way; ``is_harm``: messages wait unread meanwhile in a queue that is proven to have no owner.
+    ``of_finding`` shows the finding, ``of_cause`` the cause. ``clients`` are those that the cause names, ``since_ts``
+    is since when the first of the queues has been so.
     """
 
     severity: Severity
@@ -30,7 +32,9 @@ class AlertCandidate(Struct, frozen=True):
     of_cause: Part | None
     queues: tuple[int, ...]
     is_ripe: bool
+    ripe_ts: int
     is_overdue: bool
+    is_harm: bool
     waits_for_deploy: bool
     clients: tuple[int, ...]
     since_ts: int
@@ -67,10 +71,12 @@ def _candidate(group: Group, findings: TopicFindings, kind: Kind, queues: list[i
         of_cause=None if why is None else why.observed,
         queues=tuple(sorted(queues, key=group.message_queue)),
         is_ripe=any(_is_ripe(group, index, findings) for index in queues),
+        ripe_ts=min(group.state.queues[index].since_ts + _hold_ms(group, index, findings) for index in queues),
+        is_harm=kind is Kind.ORPHANED and any(_is_harm(group, index, findings) for index in queues),
         is_overdue=kind is not Kind.MISPLACED and any(_is_overdue(group, index, findings) for index in queues),
         waits_for_deploy=may_wait and waits_for_deploy(findings.evidence.of_group, cause),
         clients=() if why is None else tuple(sorted(why.clients)),
-        since_ts=min(_since(group, kind, index) for index in queues),
+        since_ts=min(began_ts(group.state.queues[index], kind) for index in queues),
     )
 
 
@@ -86,15 +92,6 @@ def _is_left_to_non_reporting(findings: TopicFindings, queues: list[int]) -> boo
     return all(findings.evidence.is_left_to_non_reporting(index) for index in queues)
 
 
-def _since(group: Group, kind: Kind, index: int) -> int:
-    queue = group.state.queues[index]
-    if kind is Kind.STALLED and queue.stalled_ms > 0:
-        return queue.progress_ts - queue.stalled_ms
-    if kind in BY_OFFSETS:
-        return queue.unconsumed_since_ts or queue.since_ts
-    return queue.unhealthy_since_ts or queue.since_ts
-
-
 def _is_ripe(group: Group, index: int, findings: TopicFindings) -> bool:
     """Held long enough, and everybody it rests on has said it again since it was first seen.
 
@@ -103,13 +100,19 @@ def _is_ripe(group: Group, index: int, findings: TopicFindings) -> bool:
     must look owned twice for as long as a report may be old. A queue that nobody owns need not be said again to have no
     owner if its offsets stand still for as long as a stall takes.
     """
-    verdict, queue, timing = findings.verdicts[index], group.state.queues[index], group.timing
+    verdict, queue = findings.verdicts[index], group.state.queues[index]
     if verdict.kind in BY_OFFSETS or (verdict.kind is Kind.ORPHANED and is_not_pulled(findings.evidence, index)):
         return True
+    is_repeated = verdict.oldest_ts >= queue.evidence_ts
+    return is_repeated and group.state.now - queue.since_ts >= _hold_ms(group, index, findings)
+
+
+def _hold_ms(group: Group, index: int, findings: TopicFindings) -> int:
+    verdict, timing = findings.verdicts[index], group.timing
     hold_ms = fires_after_ms(verdict.kind, verdict.severity, timing)
     if verdict.kind is Kind.DUPLICATED and verdict.oldest_ts < findings.evidence.ready_ts:
-        hold_ms = max(hold_ms, timing.report_max_age_ms)
-    return group.state.now - queue.since_ts >= hold_ms and verdict.oldest_ts >= queue.evidence_ts
+        return max(hold_ms, timing.report_max_age_ms)
+    return hold_ms
 
 
 def _is_group_overdue(evidence: GroupEvidence) -> bool:
@@ -134,6 +137,10 @@ def _is_overdue(group: Group, index: int, findings: TopicFindings) -> bool:
     return is_overdue(findings.evidence.of_group, group.state.queues[index])
 
 
+def _is_harm(group: Group, index: int, findings: TopicFindings) -> bool:
+    return is_harm(findings.evidence.of_group, group.state.queues[index])
+
+
 def candidates_of_group(
     group: Group, evidence: GroupEvidence, of_group: list[GroupFinding]
 ) -> dict[tuple[str, str], AlertCandidate]:
@@ -149,6 +156,8 @@ def candidates_of_group(
             of_cause=None if found.cause is None else found.observed,
             queues=found.queues,
             is_ripe=group.state.now - found.since_ts >= hold_ms,
+            ripe_ts=found.since_ts + hold_ms,
+            is_harm=False,
             is_overdue=found.kind is Kind.NO_MEMBERS and _is_group_overdue(evidence),
             waits_for_deploy=found.kind is Kind.INCONSISTENT_SUBSCRIPTION and is_rolling_deploy(evidence),
             clients=found.clients,

@@ -46,7 +46,17 @@ class AlertDetails:
         owners = () if verdict is None else group.client_ids(verdict.owners)
         expected = None if verdict is None or verdict.expected is None else group.client_ids(verdict.expected)
         waiting = waiting_in(self._evidence, group.state.queues[index])
-        known = AlertQueue(queue.broker_name, queue.queue_id, owners, expected, waiting.messages, waiting.read_ts)
+        reason = None if verdict is None or expected is not None else verdict.reason
+        known = AlertQueue(
+            queue.broker_name,
+            queue.queue_id,
+            owners,
+            expected,
+            waiting.messages,
+            waiting.read_ts,
+            None if reason is None else reason.kind.value,
+            None if reason is None else reason.details,
+        )
         self._queues[index] = known
         return known
 

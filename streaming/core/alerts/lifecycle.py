@@ -9,13 +9,21 @@ from hashlib import blake2b
 
 from msgspec.structs import replace
 
-from schemas.facts import AlertFact, AlertState, Cause
+from schemas.facts import AlertFact, AlertState, Cause, WaitsFor
 from schemas.observed import Observed, observed, with_part
 from streaming.core.alerts.candidates import AlertCandidate, candidates_of_group, candidates_of_queues
 from streaming.core.alerts.details import AlertDetails
 from streaming.core.alerts.flapping import comes_and_goes, note_end, times_before
 from streaming.core.alerts.phases import PENDING_PHASES, STATES, AlertReason, Phase, Signal, after
-from streaming.core.alerts.signals import Judged, Said, is_undecided, with_candidate, without_candidate
+from streaming.core.alerts.signals import (
+    Judged,
+    Said,
+    is_undecided,
+    severity_of,
+    wait_of,
+    with_candidate,
+    without_candidate,
+)
 from streaming.core.alerts.waiting import has_news, note_told, waiting_of
 from streaming.core.causes.explanation import Explanation
 from streaming.core.causes.table import CAUSES
@@ -79,7 +87,7 @@ def end_forgotten(group: Group, who: str) -> None:
 def _begin(group: Group, topic: str, kind: str, candidate: AlertCandidate, at: Judged) -> None:
     alert = Alert(topic, kind, Phase.PENDING.value, candidate.severity.value, group.state.now)
     _adopt_cause(alert, candidate, at)
-    _adopt(alert, candidate, list(candidate.queues), at)
+    _adopt(group, alert, candidate, list(candidate.queues), at)
     group.state.alerts.append(alert)
     _emit(group, alert, AlertReason.FOUND, at)
     _move(group, alert, with_candidate(group, alert, candidate), at)
@@ -87,13 +95,13 @@ def _begin(group: Group, topic: str, kind: str, candidate: AlertCandidate, at: J
 
 def _go_on(group: Group, alert: Alert, candidate: AlertCandidate, at: Judged) -> None:
     """The evidence supports the alert. Queues that cannot be decided now stay in it."""
-    before = alert.severity, alert.queues, alert.cause
+    before = alert.severity, alert.queues, alert.cause, alert.waits_until_ts
     _adopt_cause(alert, candidate, at)
     said = with_candidate(group, alert, candidate)
     supported = set(candidate.queues)
     undecided = [p for p in alert.queues if p not in supported and is_undecided(group, alert, p, at)]
     queues = sorted([*candidate.queues, *undecided], key=group.message_queue)
-    _adopt(alert, candidate, queues, at)
+    _adopt(group, alert, candidate, queues, at)
     changed = _what_changed(alert, *before)
     transition = after(Phase(alert.phase), said.signal)
     if changed is not None and (transition is None or transition.reason is None):
@@ -110,12 +118,22 @@ def _adopt_cause(alert: Alert, candidate: AlertCandidate, at: Judged) -> None:
         alert.observed = with_part(alert.observed, candidate.of_finding)
 
 
-def _adopt(alert: Alert, candidate: AlertCandidate, queues: list[int], at: Judged) -> None:
-    alert.severity = candidate.severity.value
+def _adopt(group: Group, alert: Alert, candidate: AlertCandidate, queues: list[int], at: Judged) -> None:
+    alert.severity = severity_of(group, alert, candidate).value
+    _note_wait(group, alert, candidate)
     alert.queues = queues
     alert.since_ts = min(alert.since_ts or candidate.since_ts, candidate.since_ts)
     alert.seen_ts = at.evidence.now
     alert.right_since_ts = 0
+
+
+def _note_wait(group: Group, alert: Alert, candidate: AlertCandidate) -> None:
+    """What a pending alert waits for, and the deploy that it waits for, or because of which it is but a warning."""
+    wait = wait_of(group, alert, candidate) if alert.phase in PENDING_PHASES else None
+    alert.waits_for, alert.waits_until_ts = ("", 0) if wait is None else (wait.what.value, wait.until_ts)
+    is_excused = alert.severity != candidate.severity or alert.waits_for == WaitsFor.DEPLOY
+    deploy = group.state.deploy
+    alert.deploy_since_ts = deploy.began_ts if deploy is not None and is_excused else 0
 
 
 def _takes_cause(alert: Alert, cause: str | None, queues: Iterable[int], at: Judged) -> bool:
@@ -150,13 +168,18 @@ def _longest_rebalance_ms(evidence: GroupEvidence) -> int:
     return timing.grace_membership_ms + extra_ms + timing.hold_warning_ms
 
 
-def _what_changed(alert: Alert, severity: str, queues: list[int], cause: str | None) -> AlertReason | None:
+def _what_changed(
+    alert: Alert, severity: str, queues: list[int], cause: str | None, waits_until_ts: int
+) -> AlertReason | None:
     """Against what it was before."""
     if alert.severity != severity:
         return AlertReason.SEVERITY_CHANGED
     if alert.queues != queues:
         return AlertReason.QUEUES_CHANGED
-    return AlertReason.CAUSE_CHANGED if alert.cause != cause else None
+    if alert.cause != cause:
+        return AlertReason.CAUSE_CHANGED
+    is_held_back = alert.phase == Phase.HELD_BACK and alert.waits_for == WaitsFor.DEPLOY
+    return AlertReason.WAITS_FOR_DEPLOY if is_held_back and alert.waits_until_ts != waits_until_ts else None
 
 
 def _go_on_without_candidate(group: Group, alert: Alert, at: Judged) -> None:
@@ -222,7 +245,7 @@ def _emit(group: Group, alert: Alert, reason: AlertReason, at: Judged, was_stale
     state, phase = group.state, Phase(alert.phase)
     waiting = waiting_of(at.evidence, alert)
     note_told(group, alert, waiting)
-    is_resolved = STATES[phase] is AlertState.RESOLVED
+    is_resolved, is_pending = STATES[phase] is AlertState.RESOLVED, phase in PENDING_PHASES
     group.emit(
         AlertFact(
             fingerprint=fingerprint(state.cluster, state.group, alert.topic, alert.kind),
@@ -246,6 +269,9 @@ def _emit(group: Group, alert: Alert, reason: AlertReason, at: Judged, was_stale
             seen_ts=alert.seen_ts or None,
             kept_open=alert.kept_open or None,
             right_since_ts=alert.right_since_ts or None,
+            waits_for=(is_pending and alert.waits_for) or None,
+            waits_until_ts=(is_pending and alert.waits_until_ts) or None,
+            deploy_since_ts=(not is_resolved and alert.deploy_since_ts) or None,
         ),
         alert.topic or None,
     )

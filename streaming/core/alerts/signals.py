@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from schemas.facts import Cause, Kind
+from schemas.facts import Cause, Kind, Severity, WaitsFor
 from schemas.reasons import ReasonKind
 from streaming.core.alerts.candidates import AlertCandidate
 from streaming.core.alerts.deploy_wait import comes_of_members_that_differ
@@ -41,19 +41,57 @@ class Said(NamedTuple):
     reason: AlertReason | None = None
 
 
-def with_candidate(group: Group, alert: Alert, candidate: AlertCandidate) -> Said:
-    """The evidence supports the alert. It may fire once that is ripe, or has come again while lists differ.
+class Wait(NamedTuple):
+    """What an alert waits for before it fires: of a deploy until then at the latest, of TIME at the earliest."""
 
-    What has waited for ten minutes waits for nothing else.
-    """
+    what: WaitsFor
+    until_ts: int
+
+
+def with_candidate(group: Group, alert: Alert, candidate: AlertCandidate) -> Said:
+    """The evidence supports the alert. It may fire once that is ripe, or has come again while lists differ."""
     if alert.phase not in PENDING_PHASES:
         return Said(Signal.FOUND)
-    if candidate.is_overdue:
+    wait = wait_of(group, alert, candidate)
+    if wait is None:
         return Said(Signal.RIPE)
-    if not candidate.is_ripe and not _has_come_again(group, alert):
-        return Said(Signal.FOUND)
-    held_back = _what_holds_back(group, alert, candidate)
-    return Said(Signal.RIPE) if held_back is None else Said(Signal.HELD_BACK, held_back)
+    may_fire = _may_fire(group, alert, candidate)
+    return Said(Signal.HELD_BACK, AlertReason.WAITS_FOR_DEPLOY) if may_fire else Said(Signal.FOUND)
+
+
+def wait_of(group: Group, alert: Alert, candidate: AlertCandidate) -> Wait | None:
+    """What keeps it from firing: a deploy, or that it has to last. What has waited for ten minutes waits for nothing.
+
+    Nor does it wait for a deploy where messages wait unread meanwhile: that is harm, whatever the deploy intends.
+    """
+    if candidate.is_overdue:
+        return None
+    until_ts = deploy_waited_until(group, alert, candidate)
+    if until_ts > group.state.now and not candidate.is_harm:
+        return Wait(WaitsFor.DEPLOY, until_ts)
+    return None if _may_fire(group, alert, candidate) else Wait(WaitsFor.TIME, candidate.ripe_ts)
+
+
+def _may_fire(group: Group, alert: Alert, candidate: AlertCandidate) -> bool:
+    return candidate.is_ripe or _has_come_again(group, alert)
+
+
+def deploy_waited_until(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
+    """Until when a rolling deploy that may bring the alert about is waited for; 0: there is none.
+
+    Not for longer than one may take since members were first found to differ.
+    """
+    if not candidate.waits_for_deploy:
+        return 0
+    return _differ_since(group, alert, candidate) + group.timing.deploy_wait_ms
+
+
+def severity_of(group: Group, alert: Alert, candidate: AlertCandidate) -> Severity:
+    """A warning for as long as the deploy is waited for that it did not wait for; what was critical stays so."""
+    is_pending = alert.phase in PENDING_PHASES
+    is_harm = candidate.is_harm if is_pending else (alert.kind, alert.severity) == (Kind.ORPHANED, Severity.WARNING)
+    is_of_a_deploy = is_harm and deploy_waited_until(group, alert, candidate) > group.state.now
+    return Severity.WARNING if is_of_a_deploy else candidate.severity
 
 
 def _has_come_again(group: Group, alert: Alert) -> bool:
@@ -68,22 +106,14 @@ def _has_come_again(group: Group, alert: Alert) -> bool:
     return not any(o.fired_ts and (o.topic, o.cause) == (alert.topic, alert.cause) for o in state.alerts)
 
 
-def _what_holds_back(group: Group, alert: Alert, candidate: AlertCandidate) -> AlertReason | None:
-    """A deploy is waited for, but not for longer than one may take since members were first found to differ."""
-    is_waited_for = candidate.waits_for_deploy and (
-        _differ_for_ms(group, alert, candidate) < group.timing.deploy_wait_ms
-    )
-    return AlertReason.WAITS_FOR_DEPLOY if is_waited_for else None
-
-
-def _differ_for_ms(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
-    """For how long the first of the queues has been so, or of those of another alert that waits for the same.
+def _differ_since(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
+    """Since when the first of the queues has been so, or of those of another alert that waits for the same.
 
     Or that waited for it beside this one, and fires by now.
     """
     waited = (o for o in group.state.alerts if o.phase in PENDING_PHASES or o.fired_ts > alert.active_ts)
     of_the_same = [other.active_ts for other in waited if comes_of_members_that_differ(other.cause)]
-    return group.state.now - min(alert.active_ts, candidate.since_ts, *of_the_same)
+    return min(alert.active_ts, candidate.since_ts, *of_the_same)
 
 
 def without_candidate(group: Group, alert: Alert, at: Judged) -> Said:

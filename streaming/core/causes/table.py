@@ -151,13 +151,23 @@ def explain(topic: TopicEvidence, found: Found, right: frozenset[int]) -> Explan
         default=None,
     )
     if named is None and found.kind not in NEEDS_NONE:
-        return explanation(Cause.UNEXPLAINED, found.queues, _who_has_reported(topic))
+        return _unexplained(topic, found)
     return named
 
 
-def _who_has_reported(topic: TopicEvidence) -> Unexplained:
-    return Unexplained(
+def _unexplained(topic: TopicEvidence, found: Found) -> Explanation:
+    """Names who owns what another should own, or, where there is none, who does not own what it should."""
+    keep, leave = set[int](), set[int]()
+    for index in found.queues:
+        expected = None if topic.expected is None else topic.expected.get(index)
+        if expected:
+            keep |= set(topic.owners(index)) - set(expected)
+            leave |= set(expected) - set(topic.owners(index))
+    observed = Unexplained(
         reported=topic.listed.reported,
         members=len(topic.members),
         changed_ms=topic.now - topic.change_ts if topic.change_ts > topic.of_group.first_round_ts else None,
+        keep=topic.clients(keep) if keep else None,
+        leave=topic.clients(leave) if leave else None,
     )
+    return explanation(Cause.UNEXPLAINED, found.queues, observed, keep or leave)

@@ -42,6 +42,12 @@ def has_waited_too_long(evidence: GroupEvidence, queue: QueueView) -> bool:
     return is_long and is_to_be_consumed(evidence, queue)
 
 
+def is_harm(evidence: GroupEvidence, queue: QueueView) -> bool:
+    """Whether messages have waited unread for three minutes, whatever a deploy intends."""
+    is_long = queue.consumer_lag > 0 and unconsumed_ms(queue) >= evidence.group.timing.unread_is_harm_ms
+    return is_long and is_to_be_consumed(evidence, queue)
+
+
 def has_members_again(evidence: GroupEvidence, queue: QueueView) -> bool:
     """Whether people were called because nobody was there, and now somebody is, for no longer than a takeover takes."""
     timing, since_ts = evidence.group.timing, evidence.group.state.topics[queue.topic].has_members_since_ts

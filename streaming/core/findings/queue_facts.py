@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from schemas.facts import Interval, Kind, QueueFact, Severity
 from schemas.reasons import Reason, ReasonKind
 from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
-from streaming.core.finding_kinds import NOT_RIGHT_BY_REPORTS
+from streaming.core.finding_kinds import BY_OFFSETS, NOT_RIGHT_BY_REPORTS
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.two_owners import note_two_owners
 from streaming.core.findings.verdict import Verdict
@@ -99,6 +99,18 @@ def _stands(verdict: Verdict) -> bool:
     return verdict.reason is not None and verdict.reason.kind in PERMANENT_EXCLUSIONS
 
 
+def began_ts(queue: Queue, kind: Kind) -> int:
+    """Since when the queue is not as it should be, by evidence, the time in which it settled included.
+
+    Epoch ms. Of what is right or not known: since when it has been found.
+    """
+    if kind is Kind.STALLED and queue.stalled_ms > 0:
+        return queue.progress_ts - queue.stalled_ms
+    if kind in BY_OFFSETS:
+        return queue.unconsumed_since_ts or queue.since_ts
+    return (kind in NOT_RIGHT_BY_REPORTS and queue.unhealthy_since_ts) or queue.since_ts
+
+
 def _ended(group: Group, queue: Queue) -> Interval | None:
     if queue.publish_delay_ms < 0:
         return None
@@ -124,7 +136,7 @@ def _queue_fact(group: Group, queue: Queue, verdict: Verdict, ended: Interval | 
         reason_details=None if verdict.reason is None else verdict.reason.details,
         owners=group.client_ids(verdict.owners),
         expected=None if verdict.expected is None else group.client_ids(verdict.expected),
-        since_ts=queue.since_ts,
+        since_ts=began_ts(queue, verdict.kind),
         ended=ended,
     )
 

@@ -45,4 +45,5 @@ def proven(
 ) -> Verdict:
     """A verdict that rests on ``reports`` that count."""
     owned = q.counting if owners is None else owners
-    return Verdict(kind, KINDS[kind].severity, None, owned, q.expected, *reports, observed=observed)
+    reason = q.topic.why_not_expected if q.expected is None else None
+    return Verdict(kind, KINDS[kind].severity, reason, owned, q.expected, *reports, observed=observed)

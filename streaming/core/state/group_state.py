@@ -187,6 +187,9 @@ class Alert(Packed):
     kept_open: str = ""  # streaming.core.alerts.phases.AlertReason why it is KEPT_OPEN; empty: it is not
     next_cause: str | None = None  # what has been found instead of ``cause`` since ``next_cause_since_ts``
     next_cause_since_ts: int = 0  # 0: ``cause`` is what was found last
+    waits_for: str = ""  # schemas.facts.WaitsFor while it is pending; empty: it fires
+    waits_until_ts: int = 0  # until when, as AlertFact.waits_until_ts says it
+    deploy_since_ts: int = 0  # since when a rolling deploy goes on that may bring it about; 0: none does
 
 
 class EndedAlert(Packed):

@@ -155,7 +155,10 @@ def healthy_shape(random: Random) -> Shape:
 
 
 def play_healthy(seed: str, settings: Settings, is_perturbed: bool = False) -> Run:
-    """Every page is false; with perturbations all but those that were true for ten minutes."""
+    """Every page is false but those for messages that waited unread for three minutes in a queue that nobody held.
+
+    With perturbations also those that were true for ten minutes.
+    """
     random = Random(f"{seed}/healthy")
     shape = healthy_shape(random)
     drawn = draw(seed, shape, is_healthy=True) if is_perturbed else []

@@ -10,6 +10,7 @@ from streaming.simulation.evaluation.lasting_faults import LastingFaults
 from streaming.simulation.evaluation.pages import read_pages
 from streaming.simulation.evaluation.perturbations.catalog import Perturbation
 from streaming.simulation.evaluation.results import ActiveFault, KnownFinding, Run
+from streaming.simulation.evaluation.unread_messages import confirms
 from streaming.simulation.simulated_group import SimulatedGroup
 
 
@@ -25,7 +26,8 @@ def judge_run(
 ) -> Run:
     """``names`` are those of the faults or of the healthy operations.
 
-    Without a fault every page is false. With perturbations a page is true if what it says lasted for ten minutes.
+    Without a fault a page is false, unless messages waited unread for three minutes in a queue that nobody held. With
+    perturbations a page is also true if what it says lasted for ten minutes.
     """
     fleet, deadlines = group.fleet, Deadlines(group, detector, active, timing)
     pages = read_pages(detector, fleet, active, deadlines)
@@ -39,7 +41,8 @@ def judge_run(
         ExpectedPages(group, active, deadlines, pages).all(),
         [
             page._replace(
-                is_true=bool((active and page.is_true) or (drawn and lasting.confirms(page))), was_so=page.is_true
+                is_true=bool((active and page.is_true) or (drawn and lasting.confirms(page)) or confirms(fleet, page)),
+                was_so=page.is_true,
             )
             for page in pages
         ],

@@ -14,8 +14,10 @@ from streaming.notices.page_parts import (
     advice_on,
     changes_before,
     client_lines,
+    headline,
+    is_right_for_now,
+    note_on,
     queue_lines,
-    stale_words,
     waiting_line,
 )
 from streaming.web.views.known import is_firing
@@ -25,8 +27,9 @@ MOST_LINES = 100
 
 
 class AlertView(NamedTuple):
-    """``note``: that it is stale, or why it stays open though it is right for now. ``host``: where to type the command.
+    """``note``: why it does not fire yet, or is stale, or stays open though it is right for now.
 
+    ``level``: its severity if it fires, else pending, right or resolved. ``host``: where to type the command.
     ``ended_ts`` None: it is open. ``ending``: why it was closed without being seen to be right. ``seen_ts``: when the
     evidence was seen.
     """
@@ -38,6 +41,7 @@ class AlertView(NamedTuple):
     kind: str
     state: str
     severity: str
+    level: str
     what: str
     since_ts: int
     fired_ts: int | None
@@ -74,13 +78,14 @@ def alert_view(alert: OpenAlert, words: Language, now: int, site: Site) -> Alert
         kind=fact.kind,
         state=fact.state,
         severity=fact.severity,
-        what=words.kind(fact.kind, len(fact.queues)),
+        level=level_of(alert),
+        what=_what(alert, words, now, site),
         since_ts=fact.since_ts or fact.active_ts,
         fired_ts=fact.fired_ts,
         ended_ts=None if is_open else fact.resolved_ts or alert.ts,
-        note=stale_words(alert, words, now, site.zone).lstrip(" -"),
+        note=note_on(alert, words, now, site.zone),
         ending="" if is_open else words.endings.get(fact.reason, "").format(kind=fact.kind),
-        queues=_lines(line.strip() for line in queue_lines(fact.queues, fact.kind, words)),
+        queues=_lines(line.strip() for line in queue_lines(alert, words, now, site.zone)),
         cause=fact.cause or "",
         brief=words.advice(fact.cause).brief if fact.cause else "",
         why=words.advice(fact.cause).sentence if fact.cause else "",
@@ -97,9 +102,20 @@ def alert_view(alert: OpenAlert, words: Language, now: int, site: Site) -> Alert
     )
 
 
+def level_of(alert: OpenAlert) -> str:
+    if is_right_for_now(alert):
+        return "right"
+    return alert.fact.severity if is_firing(alert) else alert.fact.state
+
+
+def _what(alert: OpenAlert, words: Language, now: int, site: Site) -> str:
+    what = headline(alert, words, now, site.zone)
+    return words.stale_title.format(what=what) if alert.fact.stale and is_firing(alert) else what
+
+
 def in_order(alerts: Iterable[OpenAlert]) -> list[OpenAlert]:
-    """Those that fire first, the worst of them first."""
-    return sorted(worst_first(alerts), key=lambda alert: not is_firing(alert))
+    """Those that fire first, the worst of them first; then those that are right for now."""
+    return sorted(worst_first(alerts), key=lambda alert: (not is_firing(alert), is_right_for_now(alert)))
 
 
 def _lines(lines: Iterable[str]) -> tuple[str, ...]:

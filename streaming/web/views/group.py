@@ -35,8 +35,12 @@ class MemberRow(NamedTuple):
 
 
 class QueueRow(NamedTuple):
-    """Queues of a topic that are alike. ``waiting``: messages in them, read at ``read_ts``; None: not known."""
+    """Queues of a topic that are alike, as ``first`` is. ``since_ts``: since when the first of them has been so.
 
+    ``waiting``: messages in them, read at ``read_ts``; None: not known.
+    """
+
+    first: ExplainedQueue
     topic: str
     queues: str
     number: int
@@ -125,16 +129,17 @@ def group_view(
         return _said(it, words, lambda ts: clock(ts, now, site.zone))
 
     status = next((fact.payload for fact in reversed(facts) if isinstance(fact.payload, GroupFact)), None)
+    begun = _begun_ts(views)
     queues = _queue_rows(group, status, alerts, said)
     minutes = asked.minutes or span_of((began_ts(alert) for alert in alerts if is_open(alert)), now)
     return GroupView(
         cluster=group.cluster,
         group=group.group,
         state=_state(group, views),
-        since_ts=known.since_ts if known is not None else group.status_ts,
-        longer=known is not None and known.longer,
+        since_ts=begun if begun is not None else known.since_ts if known is not None else group.status_ts,
+        longer=begun is None and known is not None and known.longer,
         reason=said(group),
-        findings=findings_of(group.counts or {}),
+        findings=findings_of(group.counts or {}, group.retry_counts),
         members_reporting=group.members_reporting,
         brokers_covered=group.brokers_covered,
         brokers_known=group.brokers_known,
@@ -153,6 +158,12 @@ def group_view(
         number_of_queues=len(group.queues),
         timeline=timeline(facts, now, minutes, _seen_ts(group)),
     )
+
+
+def _begun_ts(alerts: Iterable[AlertView]) -> int | None:
+    """Since when the first of the alerts that fire, else of those that are open, is so; None: there is none."""
+    still = [alert for alert in alerts if alert.ended_ts is None]
+    return min((alert.since_ts for alert in [a for a in still if a.state == "firing"] or still), default=None)
 
 
 def _by_cause(alerts: Iterable[AlertView]) -> tuple[tuple[AlertView, ...], ...]:
@@ -253,6 +264,7 @@ def _queue_row(queues: Sequence[ExplainedQueue], waiting: Iterable[tuple[int, in
     first = queues[0]
     known = [one for one in waiting if one is not None]
     return QueueRow(
+        first=first,
         topic=first.topic,
         queues=ranges(queue.name for queue in queues),
         number=len(queues),
@@ -261,8 +273,8 @@ def _queue_row(queues: Sequence[ExplainedQueue], waiting: Iterable[tuple[int, in
         cause=first.cause or "",
         owners=first.owners,
         expected=first.expected,
-        since_ts=max(queue.since_ts for queue in queues),
-        reason=reason,
+        since_ts=min(queue.since_ts for queue in queues),
+        reason="" if first.is_reason_of_expected else reason,
         waiting=sum(number for number, _ in known) if known else None,
         read_ts=min((ts for _, ts in known), default=0),
     )

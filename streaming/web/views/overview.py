@@ -10,7 +10,7 @@ from streaming.core.finding_kinds import Meaning, Scope, row_of
 from streaming.explain.doubts import is_unseen
 from streaming.notices import OpenAlert
 from streaming.notices.affected import QueueKey, Waiting, queue_keys, waiting_in
-from streaming.web.views.alerts import in_order
+from streaming.web.views.alerts import in_order, level_of
 from streaming.web.views.known import GroupName, Known, KnownGroup, is_firing, of_groups
 
 ROWS_A_PAGE = 50
@@ -34,14 +34,16 @@ class Wanted(NamedTuple):
 
 
 class OverviewRow(NamedTuple):
-    """``alerts``: the open ones, the worst first. ``lag``: what waits for the group; None: not known.
+    """``alerts``: the open ones, the worst first; ``level``: of the first that fires.
 
-    ``lag_is_old``: it was read so long ago that it says nothing of now.
+    ``lag``: what waits for the group; None: not known. ``lag_is_old``: it was read so long ago that it says
+    nothing of now.
     """
 
     known: KnownGroup
     state: str
     severity: str
+    level: str
     alerts: tuple[OpenAlert, ...]
     findings: tuple[tuple[str, int], ...]
     since_ts: int
@@ -107,11 +109,11 @@ def _cluster_line(name: str, groups: int, seen_ts: int | None, now: int) -> Clus
     return ClusterLine(name, groups, seen_ts, is_unseen(seen_ts, now))
 
 
-def findings_of(counts: dict[str, int]) -> tuple[tuple[str, int], ...]:
-    """What is wrong or not known, the worst first; what is right is left out."""
-    return tuple(
-        sorted(((kind, n) for kind, n in counts.items() if _weight(kind) < 9), key=lambda one: _weight(one[0]))
-    )
+def findings_of(counts: dict[str, int], retry_counts: dict[str, int] | None) -> tuple[tuple[str, int], ...]:
+    """What is wrong or not known, the worst first. Left out is what is right, and what no alert counts either."""
+    left = {kind: number - (retry_counts or {}).get(kind, 0) for kind, number in counts.items()}
+    found = ((kind, number) for kind, number in left.items() if number > 0 and _weight(kind) < 9)
+    return tuple(sorted(found, key=lambda one: _weight(one[0])))
 
 
 def _weight(kind: str) -> int:
@@ -128,16 +130,17 @@ def _weight(kind: str) -> int:
 def _row(group: KnownGroup, alerts: Iterable[OpenAlert], is_old: bool, now: int) -> OverviewRow:
     ranked = tuple(in_order(alerts))
     firing = [alert for alert in ranked if is_firing(alert)]
-    begun = [alert.fact.since_ts or alert.fact.active_ts for alert in firing]
+    begun = [alert.fact.since_ts or alert.fact.active_ts for alert in firing or ranked]
     lag, lag_is_old = _lag(group.status, ranked, now)
     return OverviewRow(
         known=group,
         state="firing" if firing else _state(group.status.status),
         severity=firing[0].fact.severity if firing else "",
+        level=level_of(firing[0]) if firing else "",
         alerts=ranked,
-        findings=findings_of(group.status.counts),
+        findings=findings_of(group.status.counts, group.status.retry_counts),
         since_ts=min(begun, default=group.since_ts),
-        longer=group.longer and not firing,
+        longer=group.longer and not ranked,
         lag=lag,
         lag_is_old=lag_is_old,
         is_old=is_old,
@@ -178,7 +181,7 @@ def _most_waiting(row: OverviewRow) -> tuple[bool, int]:
 
 
 def _rank(row: OverviewRow) -> tuple[object, ...]:
-    severity = 0 if row.severity == Severity.CRITICAL else 1
+    severity = 0 if row.level == Severity.CRITICAL else 1
     queues = len(set[QueueKey]().union(*map(queue_keys, row.alerts)))
     wrong = row.findings[0] if row.findings else ("", 0)
     return STATES.index(row.state), severity, not row.alerts, -queues, _weight(wrong[0]), -wrong[1], row.known.name

@@ -6,8 +6,11 @@ from typing import NamedTuple
 from schemas.reasons import ReasonDetails
 from streaming.core.finding_kinds import Scope, row_of
 from streaming.explain.reasons import why_of
+from streaming.explain.snapshot import ExplainedQueue
+from streaming.notices import OpenAlert
 from streaming.notices.language import Language
 from streaming.notices.languages import LANGUAGES
+from streaming.notices.page_parts import headline, note_on, who_should_own
 from streaming.web.words.chinese import CHINESE, STEPS
 from streaming.web.words.english import ENGLISH
 from streaming.wording.times import clock, moment, zone_then
@@ -43,6 +46,23 @@ class Words(NamedTuple):
         own, row = self.own.get(f"finding_{kind}"), row_of(kind)
         queues = number if row is not None and row.scope is Scope.QUEUE else 0
         return own.format(queues=self.of_pages.queues(queues)) if own else self.of_pages.kind(kind, queues)
+
+    def headline(self, alert: OpenAlert, now: int) -> str:
+        """What is wrong, as a page says it."""
+        return headline(alert, self.of_pages, now, self.zone)
+
+    def note(self, alert: OpenAlert, now: int) -> str:
+        """Why it does not fire yet, or is open though it is right for now."""
+        return note_on(alert, self.of_pages, now, self.zone)
+
+    def should_own(self, queue: ExplainedQueue, now: int) -> str:
+        """Who should own it, or why that is not known."""
+        if queue.expected is not None:
+            return who_should_own(queue.expected, queue.owners, queue.finding, queue.cause, self.of_pages)
+        if not queue.is_reason_of_expected:
+            return self.own["not_known"]
+        why = self.reason(queue.reason_kind, queue.reason_details, now)
+        return self.of_pages.not_known.format(why=why)
 
     def step(self, reason: str) -> str:
         """Why an alert took a step in its life."""

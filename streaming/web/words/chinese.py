@@ -58,6 +58,8 @@ CHINESE: dict[str, str] = {
     "doubt_blind": "evenkeel 自 {time}（{age}）起没有看到 {cluster} 的任何数据，显示的是当时的情况。",
     "old": "已过时",
     "alert_pending": "待确认",
+    "alert_right": "目前正常",
+    "tile_firing": "个组有告警",
     "severity_critical": "严重",
     "severity_warning": "警告",
     "severity_info": "提示",

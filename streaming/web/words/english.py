@@ -58,6 +58,8 @@ ENGLISH: dict[str, str] = {
     "doubt_blind": "evenkeel has seen nothing of {cluster} since {time} ({age}). What is shown is as of then.",
     "old": "out of date",
     "alert_pending": "pending",
+    "alert_right": "right for now",
+    "tile_firing": "groups with alerts",
     "severity_critical": "critical",
     "severity_warning": "warning",
     "severity_info": "info",
