@@ -9,10 +9,11 @@ import traceback
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from pathlib import Path
 
 from streaming import __version__
+from streaming.cli.examples import EXAMPLES
 from streaming.cli.exit_status import INTERRUPTED, OWN_FAULT, READER_GONE, TERMINATED, status_of
+from streaming.cli.file_options import readable
 from streaming.cli.standard_streams import ReaderGone, standard_streams
 from streaming.errors import MonitorError, OutputError
 
@@ -68,6 +69,8 @@ def _answered(words: Sequence[str]) -> int:
     except (OutputError, ReaderGone):
         raise
     except MonitorError as error:
+        if isinstance(error.__cause__, BrokenPipeError):  # of a file that is standard output
+            raise ReaderGone from None
         return _refused(error)
     except Exception:  # Python itself would end with 1, which says that something looked at is not right
         traceback.print_exc()
@@ -133,16 +136,29 @@ def parser_with(commands_in_full: Collection[str]) -> argparse.ArgumentParser:
     return parser
 
 
+class _Help(argparse.HelpFormatter):
+    """Leaves an example in one line: it is to be pasted."""
+
+    EXAMPLE = "example:"
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if text.startswith(self.EXAMPLE) else super()._fill_text(text, width, indent)
+
+
 def _add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str) -> None:
     module = import_module(f"streaming.cli.{name.replace('-', '_')}")
-    parser = commands.add_parser(name, help=COMMANDS[name], description=module.__doc__)
+    example = f"{_Help.EXAMPLE}\n  {EXAMPLES[name]}"
+    parser = commands.add_parser(
+        name, help=COMMANDS[name], description=module.__doc__, epilog=example, formatter_class=_Help
+    )
     parser.set_defaults(run=module.run)
     if hasattr(module, "add_arguments"):
         module.add_arguments(parser)
     if name not in WITHOUT_CONFIG:
         parser.add_argument(
             "--config",
-            type=Path,
+            type=readable,
             metavar="FILE",
-            help="the configuration; without it, the defaults and EVENKEEL__SECTION__KEY of the environment",
+            help="the configuration, - for standard input; without it, the defaults and EVENKEEL__SECTION__KEY of the "
+            "environment",
         )

@@ -4,15 +4,17 @@ With --online, ask also whether the hosts that it names take a connection now.
 """
 
 import argparse
-from pathlib import Path
 
 from streaming.cli.exit_status import AWAY, DONE, REFUSED
+from streaming.cli.file_options import readable
 from streaming.config import Alerts, Config, ConfigFaults, faults_of_alerts, load_alerts, read_config
 from streaming.config.effect import differences, summary
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, nargs="?", metavar="FILE", help="without it, the environment alone")
+    parser.add_argument(
+        "file", type=readable, nargs="?", metavar="FILE", help="- is standard input; without it, the environment alone"
+    )
     parser.add_argument(
         "--online",
         action="store_true",

@@ -1,9 +1,9 @@
 """Ask RocketMQ clusters who is in their consumer groups and who owns what, until SIGTERM or SIGINT."""
 
 import argparse
-from pathlib import Path
 
 from streaming.cli.configuration import add_metrics_option, configured, metrics_option
+from streaming.cli.file_options import writable
 from streaming.wording.names import plain
 
 
@@ -16,9 +16,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--record",
-        type=Path,
+        type=writable,
         metavar="FILE",
-        help="keep every answer too, for `evenkeel replay`; appended, compressed if the name ends in .gz",
+        help="keep every answer too, for 'evenkeel replay'; appended, compressed if the name ends in .gz; - is "
+        "standard output",
     )
     add_metrics_option(parser)
 

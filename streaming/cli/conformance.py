@@ -2,14 +2,19 @@
 
 import argparse
 import sys
-from pathlib import Path
 
+from streaming.cli.file_options import readable
 from streaming.conformance import run_conformance
 from streaming.progress import waiting
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="vectors, one JSON case a line, also compressed")
+    parser.add_argument(
+        "file",
+        type=readable,
+        metavar="FILE",
+        help="vectors, one JSON case a line, also compressed; - is standard input",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

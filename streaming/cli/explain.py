@@ -7,12 +7,14 @@ import argparse
 from datetime import datetime, timezone
 
 from streaming.cli.configuration import configured
+from streaming.errors import SourceError
 from streaming.explain.group_text import lines_of
 from streaming.explain.read_facts import read_group, read_monitor
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.explain.times import parse_moment
 from streaming.progress import waiting
 from streaming.snapshots.screen import json_line, show
+from streaming.wording.names import plain
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,12 +31,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0. Raises MonitorError for a time, table or group that there is none of."""
+    """0. Raises MonitorError for a time, table or group that there is none of: for all of them at once."""
     config = configured(arguments, writes=())
-    at = parse_moment(arguments.at, datetime.now(timezone.utc)) if arguments.at else None
     tables = arguments.tables or config.tables.path
+    at, faults = None, []
+    try:
+        at = parse_moment(arguments.at, datetime.now(timezone.utc)) if arguments.at else None
+    except SourceError as error:
+        faults.append(f"group {plain(arguments.group)}: {error}")
+    try:
+        with waiting(f"Reading {tables}"):
+            facts = read_group(tables, arguments.group, arguments.cluster, at and at.ts)
+    except SourceError as error:
+        faults.append(str(error))
+    if faults:
+        raise SourceError("\n".join(faults))
     with waiting(f"Reading {tables}"):
-        facts = read_group(tables, arguments.group, arguments.cluster, at and at.ts)
         monitor = read_monitor(tables, facts[0].cluster, at and at.ts)
     group = snapshot_of(facts, at and at.ts, monitor)
     if arguments.json:

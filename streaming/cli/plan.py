@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from streaming.cli.configuration import configured
+from streaming.cli.file_options import readable
 from streaming.cli.number_options import between, whole
 from streaming.errors import SourceError
 from streaming.progress import waiting
@@ -39,7 +40,13 @@ LONGEST_FILE = 256 * 1024 * 1024
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--namesrv", metavar="HOST:PORT", help="look at this cluster now, as 'evenkeel inspect' does")
-    source.add_argument("--from", dest="file", type=Path, metavar="FILE", help="what 'evenkeel inspect --json' printed")
+    source.add_argument(
+        "--from",
+        dest="file",
+        type=readable,
+        metavar="FILE",
+        help="what 'evenkeel inspect --json' printed; - is standard input",
+    )
     source.add_argument("--tables", metavar="DIR", help="what was known of it by the tables in this folder")
     parser.add_argument("--group", metavar="NAME", help="the group, if there are several")
     parser.add_argument("--cluster", metavar="C", help="of --tables: its cluster, where several have such a group")
@@ -113,7 +120,10 @@ def _known(arguments: argparse.Namespace) -> CurrentGroup:
 
     if arguments.group is None:
         raise SourceError(f"{arguments.tables}: which group? name it with --group")
-    at = parse_moment(arguments.at, datetime.now(timezone.utc)).ts if arguments.at else None
+    try:
+        at = parse_moment(arguments.at, datetime.now(timezone.utc)).ts if arguments.at else None
+    except SourceError as error:
+        raise SourceError(f"group {plain(arguments.group)}: {error}") from None
     return read_tables(arguments.tables, arguments.group, arguments.cluster, at)
 
 

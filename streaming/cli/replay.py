@@ -1,4 +1,4 @@
-"""``evenkeel replay``: a recording or a file of events through the pipeline, and what would have been paged."""
+"""Play a recording or a file of events to its end, and say what would have been paged."""
 
 import argparse
 import sys
@@ -8,6 +8,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from streaming.cli.file_options import readable
 from streaming.config import load_config
 from streaming.progress import Progress
 from streaming.replay.alert_transitions import as_json, details, headline
@@ -20,7 +21,9 @@ from streaming.wording.numbers import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="JSON lines, also compressed with gzip")
+    parser.add_argument(
+        "file", type=readable, metavar="FILE", help="JSON lines, also compressed with gzip; - is standard input"
+    )
     parser.add_argument(
         "--tables", type=Path, metavar="DIR", help="where to make the tables (default: data/replay/NAME)"
     )

@@ -5,12 +5,14 @@ well with them, but for a client that joins and leaves now and then, and for the
 """
 
 import argparse
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streaming.cli.configuration import configured, options_given
+from streaming.cli.file_options import STANDARD_OUTPUT, writable
 from streaming.cli.number_options import whole
 from streaming.errors import ConfigError
 from streaming.progress import Progress
@@ -53,7 +55,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--paced", action="store_true", help="from now on, each event at its time; Ctrl-C ends it")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--to", type=Path, metavar="FILE", help="JSON lines, compressed if the name ends in .gz")
+    where.add_argument(
+        "--to",
+        type=writable,
+        metavar="FILE",
+        help="JSON lines, compressed if the name ends in .gz; - is standard output",
+    )
     where.add_argument("--kafka", metavar="HOST:PORT", help="instead of source.bootstrap_servers")
     parser.add_argument("--topic", metavar="NAME", help="instead of source.topic")
 
@@ -83,7 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
     with progress, suppress(KeyboardInterrupt):
         (feed.paced if arguments.paced else feed.at_once)(fleet.rounds(), start_ts + lasts_ms)
     output.close()
-    print(_summary(arguments, feed.fed, output.where))
+    to_standard_output = arguments.to == STANDARD_OUTPUT
+    print(_summary(arguments, feed.fed, output.where), file=sys.stderr if to_standard_output else sys.stdout)
     return 0
 
 

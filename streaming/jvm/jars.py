@@ -12,8 +12,9 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +23,7 @@ from streaming.errors import AwayError, SetupError
 from streaming.jvm.java import java_home
 
 TIME_LIMIT_S = 900
+LOOK_EVERY_S = 0.5
 CHECKSUMS = Path(__file__).with_name("jars.sha256")
 FILE_NAMES = "[artifact]-[revision](-[classifier]).[ext]"  # native code has one artifact a platform, by classifier
 
@@ -110,7 +112,7 @@ def download(
         command += ["-cache", str(scratch / "cache"), "-retrieve", f"{scratch}/jars/{FILE_NAMES}"]
         if settings := os.environ.get("EVENKEEL_IVY_SETTINGS"):
             command += ["-settings", settings]
-        _run(command, coordinates)
+        _run(command, coordinates, scratch)
         if expected is not None and (fault := _difference(scratch / "jars", expected)):
             raise SetupError(
                 f"What came for {', '.join(coordinates)} is not what evenkeel was tested with, and was not kept: "
@@ -119,19 +121,38 @@ def download(
         (scratch / "jars").rename(folder)
 
 
-def _run(command: Sequence[str], coordinates: Sequence[str]) -> None:
-    try:
-        done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIME_LIMIT_S
-        )
-    except subprocess.TimeoutExpired as error:
-        raise AwayError(f"Fetching {', '.join(coordinates)} took over {TIME_LIMIT_S} s: is the network up?") from error
-    if done.returncode:
-        last_words = "\n".join([line for line in done.stdout.splitlines() if line.strip()][-10:])
+def _run(command: Sequence[str], coordinates: Sequence[str], scratch: Path) -> None:
+    """Ivy, whose words are kept in ``scratch``; meanwhile the jars are named as they come."""
+    said, deadline = scratch / "said", time.monotonic() + TIME_LIMIT_S
+    arrived = _Arrivals(scratch / "cache")
+    with said.open("wb") as words, subprocess.Popen(command, stdout=words, stderr=subprocess.STDOUT) as process:
+        while process.poll() is None:
+            if time.monotonic() > deadline:
+                process.kill()
+                raise AwayError(f"Fetching {', '.join(coordinates)} took over {TIME_LIMIT_S} s: is the network up?")
+            arrived.tell()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(LOOK_EVERY_S)
+    arrived.tell()
+    if process.returncode:
+        last_words = "\n".join([line for line in said.read_text("utf-8", "replace").splitlines() if line.strip()][-10:])
         raise AwayError(
             f"Ivy could not fetch {', '.join(coordinates)}. Check the network, or name a mirror in an Ivy settings "
             f"file with EVENKEEL_IVY_SETTINGS. It said:\n{last_words}"
         )
+
+
+class _Arrivals:
+    """The jars in Ivy's cache, each told once, with its bytes. Ivy writes into a file of another name (.part)."""
+
+    def __init__(self, cache: Path) -> None:
+        self._cache = cache
+        self._told: set[Path] = set()
+
+    def tell(self) -> None:
+        for jar in sorted(set(self._cache.rglob("*.jar")) - self._told):
+            self._told.add(jar)
+            print(f"evenkeel:   {jar.name}, {jar.stat().st_size:,} bytes", file=sys.stderr, flush=True)
 
 
 def _ivy_module(coordinates: Sequence[str], exclude: Sequence[str]) -> str:

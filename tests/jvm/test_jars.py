@@ -66,6 +66,16 @@ def test_failed_fetch_shows_last_words_and_leaves_nothing(ivy: Path, checksums: 
     assert [path.name for path in (tmp_path / "cache" / "jars").iterdir()] == ["thing_2.13-1.0.lock"]
 
 
+def test_jars_are_named_with_their_bytes_as_they_come(
+    ivy: Path, checksums: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    arriving = f'mkdir -p {ivy.parent.parent}/x; while [ "$1" != -cache ]; do shift; done; mkdir -p "$2/a/jars"; '
+    arriving += 'printf 12345 > "$2/a/jars/thing-1.0.jar"; touch "$2/a/jars/more.jar.part"\n'
+    ivy.write_text(ivy.read_text().replace("while", arriving + "while", 1))
+    jars.fetch(COORDINATES, checksums=checksums)
+    assert capfd.readouterr().err.splitlines()[1:] == ["evenkeel:   thing-1.0.jar, 5 bytes"]
+
+
 def test_own_ivy_settings_are_passed_on(ivy: Path, checksums: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ivy.write_text('#!/bin/sh\necho "$@"; exit 1\n')
     monkeypatch.setenv("EVENKEEL_IVY_SETTINGS", "/etc/mirror.xml")
