@@ -100,7 +100,7 @@ def test_commands_refuse_a_configuration_before_spark_is_imported(command: list[
     assert "pyspark" not in imported_by(*words)
     done = subprocess.run([*EVENKEEL, *words], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"evenkeel: {tmp_path}/x.toml: job.shards = 0: a whole number from 1 to 4096\n"
+    assert done.stderr == f"evenkeel: {tmp_path}/x.toml:2: job.shards = 0: a whole number from 1 to 4096\n"
 
 
 @pytest.mark.parametrize(
