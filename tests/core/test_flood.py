@@ -4,13 +4,16 @@ from collections import Counter
 
 import pytest
 
-from schemas.events import AnyEvent, Heartbeat, encode_event
+from schemas.events import AnyEvent, ConsumerChange, Heartbeat, encode_event
 from schemas.facts import Fact, QuarantineFact
 from schemas.quarantine import DETAIL_AT_MOST, REFUSED_AT_MOST
 from schemas.records import MAX_KEY_BYTES, MAX_RECORD_BYTES
+from streaming.core.intake.membership import REASONS_AT_MOST
 from streaming.core.settings import Settings
 from streaming.core.shard import CLUSTERS_AT_MOST, QUARANTINE_FACTS_AT_MOST, Folded, Record, fold
-from streaming.core.step import HELD_BYTES_AT_MOST
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import new_state
+from streaming.core.step import HELD_BYTES_AT_MOST, take
 from tests.core.fleet import T0, Fleet, record_of
 
 ZEROS = b"[" + b"0," * (MAX_RECORD_BYTES // 2 - 2) + b"0]"
@@ -125,3 +128,16 @@ def test_events_that_wait_for_the_clock_take_bounded_memory() -> None:
     told = refused(found.facts)
     assert {one.reason for one in told} == {"ahead_of_clock"}
     assert sum(one.events for one in told) == pytest.approx(len(ahead) / 2, rel=0.02)
+
+
+def test_reasons_of_joins_that_no_marker_takes_up_are_bounded() -> None:
+    group = Group(new_state("c", "g"), Settings())
+    for n in range(2 * REASONS_AT_MOST):
+        take(
+            group,
+            ConsumerChange(
+                schema=1, cluster="c", group="g", ts=T0, round=1, seq=n, broker_name="b", client_id=f"x{n}",
+                change="appeared", reason="registered",
+            ),
+        )  # fmt: skip
+    assert len(group.state.change_reasons) == REASONS_AT_MOST
