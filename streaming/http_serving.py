@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from streaming.errors import AwayError, MonitorError, SetupError
+from streaming.masked_answers import masked_app
 from streaming.repeated_lines import OnceAMinute
 
 ENDING_S = 3
@@ -79,7 +80,7 @@ def serve_until(stop: Event, app: ASGIApp, listening: socket.socket, most_connec
     REQUESTS_LOG.addFilter(_once_a_minute)
     server = _Server(
         uvicorn.Config(
-            app,
+            masked_app(app),
             http=cast("type[asyncio.Protocol]", partial(_Protocol, most_connections=most_connections)),
             log_config=None,
             log_level="warning",

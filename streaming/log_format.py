@@ -6,6 +6,7 @@ import sys
 import time
 
 from streaming.config import Log
+from streaming.secret_mask import masked
 from streaming.wording.names import plain_lines
 
 # They log their own requests at INFO, or addresses that contain secrets at DEBUG.
@@ -20,10 +21,10 @@ class JsonLines(logging.Formatter):
             "ts": f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}.{record.msecs:03.0f}Z",
             "level": record.levelname,
             "logger": record.name,
-            "message": plain_lines(record.getMessage()),
+            "message": plain_lines(masked(record.getMessage())),
         }
         if record.exc_info:
-            line["exception"] = plain_lines(self.formatException(record.exc_info))
+            line["exception"] = plain_lines(masked(self.formatException(record.exc_info)))
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
@@ -33,7 +34,7 @@ class TextLines(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        return plain_lines(super().format(record)).replace("\n", "\n  ")
+        return plain_lines(masked(super().format(record))).replace("\n", "\n  ")
 
 
 def configure_logs(log: Log) -> None:

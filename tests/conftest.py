@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
+from streaming import secret_mask
 from streaming.loopback import LoopbackKafka
 
 # A busy machine is not a fault of the code; and all fast tests together are to take less than a minute.
@@ -18,6 +19,13 @@ def kafka() -> Iterator[LoopbackKafka]:
     """One real broker for the whole run; give each test a topic of its own."""
     with LoopbackKafka() as broker:
         yield broker
+
+
+@pytest.fixture(autouse=True)
+def _no_secrets_of_other_tests() -> Iterator[None]:
+    """Who reads a configuration has its secrets masked for the life of the process."""
+    yield
+    secret_mask.forget()
 
 
 @pytest.fixture(autouse=True)

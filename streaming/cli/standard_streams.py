@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from streaming.errors import OutputError
+from streaming.secret_mask import masked
 
 _STDOUT, _STDERR = 1, 2
 
@@ -44,6 +45,14 @@ class _Errors(io.FileIO):
             return super().write(data)
         except OSError:
             return len(data)
+
+
+class _Masked(io.TextIOWrapper):
+    """No secret is printed, not by a traceback either. A text that is printed at once is looked at as one."""
+
+    def write(self, text: str, /) -> int:
+        super().write(masked(text))
+        return len(text)
 
 
 @contextmanager
@@ -91,9 +100,9 @@ def _held(number: int) -> int:
 def _text(raw: io.FileIO, like: Any) -> io.TextIOWrapper:
     """As Python would have made it; ``like`` is None where the stream was closed when Python started."""
     if like is None:
-        return io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8")
+        return _Masked(io.BufferedWriter(raw), encoding="utf-8")
     like.flush()
-    return io.TextIOWrapper(
+    return _Masked(
         io.BufferedWriter(raw),
         encoding=like.encoding,
         line_buffering=like.line_buffering,

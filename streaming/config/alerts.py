@@ -1,9 +1,10 @@
 """What ``conf/alerts.toml`` says: where pages go, how they are gathered, and when evenkeel itself is accused."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from streaming.config.secret_kinds import SecretKind
 from streaming.config.values import File, Pattern, Section
 
 SinkKind = Literal[
@@ -38,7 +39,7 @@ class Monitor(Section):
 class Heartbeat(Section):
     """A dead-man switch elsewhere."""
 
-    url: str = ""
+    url: Annotated[str, SecretKind.ADDRESS] = ""
     every_seconds: float = Field(60, ge=5, le=3600, allow_inf_nan=False)
 
 
@@ -55,7 +56,7 @@ class SinkSection(Section):
     name: str = Field("", description=SINK_NAME)
     kind: SinkKind = "log"
     language: Literal["en", "zh"] = "en"
-    url: str = ""
+    url: Annotated[str, SecretKind.ADDRESS] = ""
     secret: SecretPlace | None = Field(None, description=SECRET)
     timeout_seconds: float = Field(10, ge=0.1, le=60, allow_inf_nan=False)
 

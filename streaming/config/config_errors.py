@@ -77,6 +77,11 @@ def is_secret(key: KeyPath) -> bool:
     return any(isinstance(part, str) and _SECRET.search(part) for part in key)
 
 
+def sounds_secret(name: str) -> bool:
+    """Whether a key, an option or a variable of this name holds a secret, as far as its name tells."""
+    return _SECRET.search(name) is not None
+
+
 def holds_secret_property(text: str) -> bool:
     """Whether options of Java set a property that sounds like a secret, as ``-Djavax.net.ssl.keyStorePassword=...``."""
     return _SECRET_PROPERTY.search(text) is not None

@@ -10,7 +10,9 @@ from streaming.config.cross_key_checks import EVERY_FOLDER, broken_rules
 from streaming.config.environment import Overrides, read_environment
 from streaming.config.line_numbers import in_line
 from streaming.config.reading import field_faults, parse, rule_faults, without
+from streaming.config.secrets import secrets_in_environment, secrets_of
 from streaming.config.sections import Config
+from streaming.secret_mask import hide
 
 DEFAULTS = "defaults"
 
@@ -49,8 +51,13 @@ def load_config(
 def read_config(
     path: Path | None, environ: Mapping[str, str] | None = None, writes: Container[KeyPath] = EVERY_FOLDER
 ) -> Loaded:
-    """The same, and where single values came from."""
-    overrides = read_environment(os.environ if environ is None else environ)
+    """The same, and where single values came from.
+
+    Its secrets are masked from here on in all that leaves the process.
+    """
+    environ = os.environ if environ is None else environ
+    hide(secrets_in_environment(environ))
+    overrides = read_environment(environ)
     faults = list(overrides.faults)
     file_values: dict[str, Any] = {}
     lines: dict[KeyPath, int] = {}
@@ -68,6 +75,7 @@ def read_config(
     for fault in refused:
         values = without(values, fault.key)
     config = Config(**values)
+    hide(secrets_of(config, environ))
     faults += [*refused, *rule_faults(broken_rules(config, writes), refused, given.where)]
     if faults:
         raise ConfigFaults(faults, config)

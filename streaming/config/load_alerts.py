@@ -10,7 +10,9 @@ from streaming.config.alerts import Alerts
 from streaming.config.config_errors import ConfigFaults, Fault
 from streaming.config.line_numbers import in_line
 from streaming.config.reading import field_faults, parse, rule_faults, without
+from streaming.config.secrets import secrets_of
 from streaming.config.sections import Config
+from streaming.secret_mask import hide
 
 
 def load_alerts(config: Config, environ: Mapping[str, str] | None = None) -> Alerts:
@@ -24,11 +26,13 @@ def load_alerts(config: Config, environ: Mapping[str, str] | None = None) -> Ale
     refused = field_faults(Alerts, values, where)
     for fault in refused:
         values = without(values, fault.key)
-    broken = broken_alert_rules(Alerts(**values), config, os.environ if environ is None else environ)
+    alerts, environ = Alerts(**values), os.environ if environ is None else environ
+    hide(secrets_of(alerts, environ))
+    broken = broken_alert_rules(alerts, config, environ)
     faults = [*refused, *rule_faults(broken, refused, where)]
     if faults:
         raise ConfigFaults(faults)
-    return Alerts(**values)
+    return alerts
 
 
 def faults_of_alerts(rest: object) -> tuple[Fault, ...]:

@@ -5,6 +5,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, SecretStr
 
+from streaming.config.secret_kinds import SecretKind
+
 _OURS = {
     "bootstrap.servers": "set source.bootstrap_servers instead",
     "auto.offset.reset": "set source.starting_offsets instead",
@@ -114,15 +116,18 @@ def _text(name: str, value: object) -> str:
 KafkaOptions = Annotated[
     dict[str, SecretStr],
     Field(description="a table of Kafka client options: text, numbers, true or false"),
+    SecretKind.OPTION,
     BeforeValidator(_flat(kafka_name)),
 ]
 ProducerOptions = Annotated[
     dict[str, SecretStr],
     Field(description="a table of kafka-python's options for connections: text, numbers, true or false"),
+    SecretKind.OPTION,
     BeforeValidator(_flat(_producer_name)),
 ]
 SparkSettings = Annotated[
     dict[str, SecretStr],
     Field(description="a table of Spark settings: text, numbers, true or false"),
+    SecretKind.OPTION,
     BeforeValidator(_flat(_spark_name)),
 ]

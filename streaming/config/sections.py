@@ -1,11 +1,12 @@
 """The sections of the configuration, their defaults and what each key allows. ``conf/evenkeel.toml`` explains them."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from streaming.config.options import KafkaOptions, ProducerOptions, SparkSettings, plain
+from streaming.config.secret_kinds import SecretKind
 from streaming.config.strategies import strategy_params
 from streaming.config.timing import TimingSection
 from streaming.config.values import (
@@ -103,13 +104,13 @@ class Collector(Section):
     include: list[str] = Field(default_factory=lambda: ["*"])
     exclude: list[str] = Field(default_factory=list)
     networks: Networks = Field(default_factory=list)
-    access_key: str = ""
+    access_key: Annotated[str, SecretKind.NAME] = ""
     secret_key: SecretStr = Field(default=SecretStr(""), description="text; better in the environment")
-    secret_key_file: File = ""
+    secret_key_file: Annotated[File, SecretKind.FILE] = ""
     tls: bool = False
     tls_ca_file: File = ""
     tls_cert_file: File = ""
-    tls_key_file: File = ""
+    tls_key_file: Annotated[File, SecretKind.FILE] = ""
     tls_verify: bool = True
     output: Literal["kafka", "file"] = "kafka"
     file: File = "data/events/collected.jsonl"
@@ -165,12 +166,12 @@ class Web(Section):
     in_run: bool = False
     listen: Listen = "127.0.0.1:8400"
     hosts: list[str] = Field(default_factory=list)
-    users: File = ""
+    users: Annotated[File, SecretKind.FILE] = ""
     proxies: Networks = Field(default_factory=list)
     proxy_header: HeaderName = "X-Forwarded-User"
     may_silence: list[str] = Field(default_factory=list)
     tls_cert_file: File = ""
-    tls_key_file: File = ""
+    tls_key_file: Annotated[File, SecretKind.FILE] = ""
 
     def address(self) -> tuple[str, int]:
         """Host and port of ``listen``."""

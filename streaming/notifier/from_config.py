@@ -12,10 +12,12 @@ from streaming.notifier.monitor_health import MonitorLimits
 from streaming.notifier.pages import PageSettings
 from streaming.notifier.routes import Route
 from streaming.notifier.threads import Destination, NotifierSettings
+from streaming.secret_mask import every_part
 from streaming.sinks import Sink
 from streaming.sinks.alertmanager import AlertmanagerSink
 from streaming.sinks.chat import ChatSink
 from streaming.sinks.log import LogSink
+from streaming.sinks.masked_sink import MaskedSink
 from streaming.sinks.pagerduty import PagerDutySink
 from streaming.sinks.webhook import WebhookSink
 from streaming.tables.replayed_mark import replayed_by
@@ -79,9 +81,14 @@ def absolute(folder: str) -> str:
 
 
 def sink_of(section: SinkSection, environ: Mapping[str, str] | None = None) -> Sink:
-    """The sink that a section describes, with its secret."""
-    name, url, timeout = section.name, section.url, section.timeout_seconds
+    """The sink that a section describes, with its secret, of which nothing comes back."""
     secret = secret_at(section.secret, environ)
+    secrets = {secret, *every_part(section.url), *every_part(secret, names_host=False)}
+    return MaskedSink(_open_sink(section, secret), secrets)
+
+
+def _open_sink(section: SinkSection, secret: str) -> Sink:
+    name, url, timeout = section.name, section.url, section.timeout_seconds
     if section.kind == "log":
         return LogSink(name)
     if section.kind == "webhook":

@@ -21,6 +21,7 @@ from msgspec.structs import asdict
 from schemas.history_tables import NOTIFICATIONS
 from streaming import private_files
 from streaming.notices import Notice, Text
+from streaming.secret_mask import masked
 from streaming.tables.arrow_types import arrow_schema, without_comments
 from streaming.tables.delta_properties import delta_properties
 from streaming.tables.storage import delta_uri
@@ -192,14 +193,14 @@ def _row(delivery: Delivery) -> _Row:
         key=notice.key,
         sink=delivery.sink,
         outcome=delivery.outcome,
-        detail=delivery.detail,
+        detail=delivery.detail and masked(delivery.detail),
         status=notice.status,
         severity=notice.severity.value,
         trouble=notice.trouble.kind if notice.trouble else None,
         consumer_groups=list(notice.groups),
         fingerprints=[alert.fact.fingerprint for alert in notice.alerts],
         since=_time(notice.since_ts),
-        title=delivery.text.title,
+        title=masked(delivery.text.title),
         ts=when,
         date=when.date(),
     )

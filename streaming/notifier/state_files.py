@@ -14,6 +14,7 @@ from streaming.errors import InUseError, SetupError
 from streaming.file_lock import CannotLock, HeldElsewhere, Holder, held, holder_of
 from streaming.notifier.open_alerts import OpenAlerts
 from streaming.notifier.pages import Page
+from streaming.secret_mask import masked
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ def read_open_alerts(folder: Path) -> OpenAlerts:
 
 def save(path: Path, value: Struct, mode: int = private_files.FILE_MODE) -> None:
     """Whole or not at all, also when the machine fails. Raises OSError."""
-    private_files.replace(path, msgspec.json.encode(value), mode)
+    private_files.replace(path, masked(msgspec.json.encode(value).decode()).encode(), mode)
 
 
 class FolderLock:

@@ -15,12 +15,14 @@ from deltalake import DeltaTable
 
 from schemas.tables import FACTS
 from streaming.config import Log
+from streaming.config.secrets import secrets_in_environment
 from streaming.errors import MonitorError
 from streaming.log_format import configure_logs
 from streaming.projections.locks import writing_alone
 from streaming.projections.maintain import maintain_regularly
 from streaming.projections.projector import open_projector
 from streaming.projections.settings import ProjectionSettings, decoded
+from streaming.secret_mask import hide, passwords_in
 from streaming.tables.maintenance import MaintainOptions
 from streaming.tables.storage import delta_uri
 
@@ -37,6 +39,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     settings = decoded(sys.stdin.buffer.readline())
+    hide([*passwords_in(settings.tables), *secrets_in_environment(os.environ)])
     configure_logs(Log(level=settings.log_level, format=settings.log_format))  # type: ignore[arg-type]
     stop = Event()
     Thread(target=_end_with_parent, args=(stop,), name="parent", daemon=True).start()

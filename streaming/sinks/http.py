@@ -11,16 +11,15 @@ from urllib3.exceptions import MaxRetryError, NameResolutionError, NewConnection
 from streaming.errors import DeliveryError
 from streaming.sinks.bounded_http import exchange
 
-_LONGEST_ANSWER = 300
 _PASSING = frozenset({408, 425, 429})
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float, *, answers_json: bool = False) -> str:
-    """POST and be answered 2xx within ``timeout_s`` seconds, or raise DeliveryError. Returns the answer in short.
+    """POST and be answered 2xx within ``timeout_s`` seconds, or raise DeliveryError. Returns the answer.
 
     The status decides: an answer whose body breaks off is still an answer. ``answers_json``: a 2xx whose body is text
-    that is not JSON comes from somebody else, such as a proxy that asks for a login. The message names the host only,
-    since a path may be a secret.
+    that is not JSON comes from somebody else, such as a proxy that asks for a login. What is returned or raised quotes
+    the answer at length, with any secret in it: ``MaskedSink`` masks and cuts it.
     """
     host = urlsplit(url).hostname
     began = time.monotonic()
@@ -30,7 +29,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float, *,
         if time.monotonic() - began >= timeout_s:
             raise DeliveryError(f"{host} did not answer in time", is_temporary=True, may_have_arrived=True) from None
         raise _unanswered(f"{host}", error) from None
-    text = beginning_of(response)
+    text = response.content.decode("utf-8", "replace")
     if not is_success(response):
         raise refusal(f"{host}", response.status_code, response.headers, " ".join(text.split()))
     if answers_json and not _may_be_json(text):
@@ -41,11 +40,6 @@ def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float, *,
 def is_success(response: requests.Response) -> bool:
     """2xx: a redirect is none, since nothing follows it."""
     return 200 <= response.status_code < 300
-
-
-def beginning_of(response: requests.Response) -> str:
-    """The first characters of an answer."""
-    return response.content[:_LONGEST_ANSWER].decode("utf-8", "replace")
 
 
 def _may_be_json(text: str) -> bool:

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from schemas.ddl import FACT_KEY_COLUMNS, payload_column, struct_type
 from schemas.facts import PAYLOADS, Fact, Payload
 from schemas.tables import FACTS
+from streaming.secret_mask import masked
 from streaming.spark.checkpoint import Offsets
 from streaming.spark.creation import create_table
 from streaming.spark.operator_output import OUTPUT_SCHEMA, fact_row
@@ -99,9 +100,12 @@ def table_columns(identity: str) -> list[Column]:
 
 
 def rows_of(spark: SparkSession, facts: Iterable[Fact]) -> DataFrame:
-    """Facts that the driver made, as rows of the operator's schema; they travel as one literal."""
+    """Facts that the driver made, as rows of the operator's schema; they travel as one literal.
+
+    An error that they tell of may quote a secret.
+    """
     rows = [fact_row(NO_SHARD, fact)._asdict() for fact in facts]
-    literal = F.lit(msgspec.json.encode(rows).decode())
+    literal = F.lit(masked(msgspec.json.encode(rows).decode()))
     return spark.range(1).select(F.inline(F.from_json(literal, f"ARRAY<STRUCT<{OUTPUT_SCHEMA}>>")))
 
 

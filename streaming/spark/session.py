@@ -96,15 +96,16 @@ appender.stderr.type = Console
 appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSS'Z'}{UTC} %p %c{1}: %m%n%ex
-"""
+appender.stderr.layout.alwaysWriteExceptions = false
+appender.stderr.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSS'Z'}{UTC} %p %c{1}: %replace{%m%n%ex}{NAMED}{$1***}
+""".replace("NAMED", r"(?i)([\\w.]*(?:secret|passw|token|credential|access.?key)[\\w.]*[\"' ]*[=:][\"' ]*)[^\"'\\s;,]+")
 # Settings that Java must know when it starts, in its command line. All others are set once it runs.
 NEEDED_TO_START = re.compile(
     r"spark\.(master|app\.name|files|archives)$|spark\.(driver|jars|submit|yarn|kubernetes|pyspark)\b"
 )
 OWN_JAVA_OPTIONS = ("spark.driver.defaultJavaOptions", "spark.driver.extraJavaOptions")  # of the Java that we start
 NEEDED_CLASSES = ("io.delta.sql.DeltaSparkSessionExtension", "org.apache.spark.sql.kafka010.KafkaSourceProvider")
-SHIPPED = ("__init__.py", "errors.py", "core/**/*.py", "spark/**/*.py")
+SHIPPED = ("__init__.py", "errors.py", "secret_mask.py", "core/**/*.py", "spark/**/*.py")
 
 
 def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None = None) -> SparkSession:

@@ -17,6 +17,7 @@ from streaming.collector.wire.read_budget import Budget
 from streaming.collector.wire.request_counts import Outcome, RequestCounts
 from streaming.collector.wire.requests import Request
 from streaming.networks import Network
+from streaming.secret_mask import masked
 
 JUST_NOW = "not asked: it did not answer a moment ago"
 
@@ -51,7 +52,8 @@ class Reply(NamedTuple):
         """The code that refuses, with the remark in short."""
         if self.frame is None or self.frame.code == SUCCESS:
             return None
-        return refusal(self.frame.code, self.frame.remark)
+        remark = self.frame.remark
+        return refusal(self.frame.code, remark and masked(remark))
 
     @property
     def outcome(self) -> Outcome:
