@@ -145,7 +145,7 @@ def test_answer_is_quoted_but_not_at_length() -> None:
 
 
 def test_no_event_has_it_from_what_a_broker_remarks() -> None:
-    frame = Frame(1, 1, True, f"{'x' * 140} accessKey={SECRET} is not known", b"")
+    frame = Frame(1, 1, True, f"{'x' * 146} accessKey={SECRET} is not known", b"")
     refusal = Reply(0, 1, frame).refusal
     assert refusal is not None
     assert refusal.endswith(" accessKey=***"), "it is masked before it is cut"
