@@ -17,7 +17,7 @@ SECRET = "k7Q2x9mV4tR8wZ1pL6nB3cJ5"
 KEYS = [*text_keys(Config), *text_keys(Alerts)]
 
 OPEN = {
-    "source.topic", "source.bootstrap_servers", "source.starting_offsets", "source.folder", "tables.path",
+    "source.topic", "source.trusted_sources", "source.bootstrap_servers", "source.starting_offsets", "source.folder", "tables.path",
     "job.checkpoint", "spark.master", "collector.clusters", "collector.include", "collector.exclude",
     "collector.tls_ca_file", "collector.tls_cert_file", "collector.file", "collector.state", "notify.alerts",
     "notify.state", "web.listen", "web.hosts", "web.proxies", "web.proxy_header", "web.may_silence",
