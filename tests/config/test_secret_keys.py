@@ -17,14 +17,14 @@ SECRET = "k7Q2x9mV4tR8wZ1pL6nB3cJ5"
 KEYS = [*text_keys(Config), *text_keys(Alerts)]
 
 OPEN = {
-    "source.topic", "source.trusted_sources", "source.bootstrap_servers", "source.starting_offsets", "source.folder", "tables.path",
-    "job.checkpoint", "spark.master", "collector.clusters", "collector.include", "collector.exclude",
-    "collector.tls_ca_file", "collector.tls_cert_file", "collector.file", "collector.state", "notify.alerts",
-    "notify.state", "web.listen", "web.hosts", "web.proxies", "web.proxy_header", "web.may_silence",
-    "web.tls_cert_file", "metrics.listen", "groups.cluster", "groups.group", "groups.strategy",
-    "groups.message_queue_list.topic", "groups.message_queue_list.broker_name", "groups.consumeridcs",
-    "groups.broker_rooms", "groups.client_rooms", "groups.room_separator", "pages.link", "pages.docs",
-    "pages.time_zone", "sinks.name", "routes.cluster", "routes.group", "routes.sinks",
+    "source.topic", "source.trusted_sources", "source.bootstrap_servers", "source.starting_offsets",
+    "source.folder", "tables.path", "job.checkpoint", "spark.master", "collector.clusters", "collector.include",
+    "collector.exclude", "collector.networks", "collector.tls_ca_file", "collector.tls_cert_file", "collector.file",
+    "collector.state", "notify.alerts", "notify.state", "web.listen", "web.hosts", "web.proxies",
+    "web.proxy_header", "web.may_silence", "web.tls_cert_file", "metrics.listen", "groups.cluster", "groups.group",
+    "groups.strategy", "groups.message_queue_list.topic", "groups.message_queue_list.broker_name",
+    "groups.consumeridcs", "groups.broker_rooms", "groups.client_rooms", "groups.room_separator", "pages.link",
+    "pages.docs", "pages.time_zone", "sinks.name", "routes.cluster", "routes.group", "routes.sinks",
 }  # fmt: skip
 
 
