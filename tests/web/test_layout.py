@@ -79,7 +79,7 @@ def test_what_is_touched_is_large_enough(chromedriver: str, site: str, path: str
         return [...document.querySelectorAll('a, button, input:not([type=hidden]), select, summary')]
             .filter(one => one.getClientRects().length && !one.closest('svg, .skip'))
             .filter(one => one.getBoundingClientRect().right > 0)
-            .filter(one => one.getBoundingClientRect().height < 24)
+            .filter(one => (one.labels?.[0] ?? one).getBoundingClientRect().height < 24)
             .map(one => one.outerHTML.slice(0, 150))
     """
     group, alert = links(site)

@@ -171,3 +171,17 @@ def test_what_is_right_for_now_comes_after_what_fires() -> None:
     assert (row.level, row.severity) == ("right", "critical")
     (row,) = RankedGroups(known(flaps, alert("g", "firing", "warning", 1, 2)), NOW).overview(Wanted(), NOW).rows
     assert (row.level, row.alerts[0].fact.kind) == ("warning", "ORPHANED")
+
+
+def test_a_healthy_group_shows_what_waits_for_it() -> None:
+    one = status("g", "healthy", ts=NOW)
+    one = replace(one, payload=replace(one.payload, waiting=4_000, read_ts=NOW - 60_000))
+    row = RankedGroups(known(one), NOW).overview(Wanted(), NOW).rows[0]
+    assert (row.lag, row.lag_is_old) == (Waiting(4_000, NOW - 60_000, None), False)
+    later = NOW + 3_700_000
+    assert RankedGroups(known(one), later).overview(Wanted(), later).rows[0].lag_is_old
+    for waits, read_ts, shown in ((9_000, NOW, 9_000), (9_000, NOW - 120_000, 4_000), (50, NOW, 4_000)):
+        both = known(one, alert("g", "firing", "critical", 1, waiting=waits, read_ts=read_ts))
+        lag = RankedGroups(both, NOW).overview(Wanted(), NOW).rows[0].lag
+        assert lag is not None
+        assert lag.messages == shown, "of the whole group, unless an alert knows of more by now"

@@ -89,7 +89,8 @@
   const show = () => {
     const form = $("form.filter");
     const wanted = new URLSearchParams([...new FormData(form)].filter(([name, value]) => value && !(name === "sort" && value === "worst")));
-    const address = wanted.size ? `/?${wanted}` : "/";
+    const path = form.getAttribute("action");
+    const address = wanted.size ? `${path}?${wanted}` : path;
     history.replaceState(null, "", address);
     return load(address);
   };
@@ -149,12 +150,17 @@
     if (button && (await copied(button.previousElementSibling))) button.textContent = button.dataset.copied;
   });
 
-  // The server shows times in the zone that the browser names.
+  // The server shows times in the zone that the browser names. Where that makes no difference, the page stays as it is.
+  const clocksNow = () => {
+    const minutes = -new Date().getTimezoneOffset();
+    const two = (number) => String(Math.floor(Math.abs(number))).padStart(2, "0");
+    return minutes ? `UTC${minutes < 0 ? "-" : "+"}${two(minutes / 60)}:${two(minutes % 60)}` : "UTC";
+  };
   const tellZone = () => {
     const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
     if (!zone || document.cookie.split("; ").includes(`browser_zone=${zone}`)) return;
     document.cookie = `browser_zone=${zone}; path=/; max-age=31536000; samesite=strict`;
-    if (document.cookie.includes("browser_zone=")) load(location.href);
+    if (document.cookie.includes("browser_zone=") && $("#reader").dataset.zone !== clocksNow()) load(location.href);
   };
 
   document.addEventListener("visibilitychange", () => { if (!document.hidden && pending) refresh(); });

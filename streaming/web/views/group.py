@@ -11,11 +11,11 @@ from streaming.explain.doubts import Doubt, doubt_of
 from streaming.explain.snapshot import ExplainedGroup, ExplainedQueue, MonitorStatus, UnalertedQueues
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.notices import OpenAlert, Site
-from streaming.notices.affected import read_ts
+from streaming.notices.affected import Waiting, read_ts
 from streaming.notices.language import Language
 from streaming.web.views.alerts import AlertView, alert_view, in_order
 from streaming.web.views.known import KnownGroup, is_open
-from streaming.web.views.overview import STATES, findings_of
+from streaming.web.views.overview import STATES, findings_of, lag_of
 from streaming.web.views.queue_map import QueueMap, level_of, queue_map
 from streaming.web.views.timeline import Timeline, span_of, timeline
 from streaming.wording.lists import grouped
@@ -68,7 +68,7 @@ class UnalertedRow(NamedTuple):
 class GroupView(NamedTuple):
     """``doubt``: blind, silent or events_lost, where what is shown may be out of date; ``doubt_ts``: since when.
 
-    ``alerts``: those that are open, together where they have the same cause. ``waiting``: messages in all its queues.
+    ``alerts``: those that are open, together where they have the same cause. ``lag`` as in the overview.
     """
 
     cluster: str
@@ -81,8 +81,8 @@ class GroupView(NamedTuple):
     members_reporting: int | None
     brokers_covered: int | None
     brokers_known: int | None
-    waiting: int | None
-    waiting_read_ts: int
+    lag: Waiting | None
+    lag_is_old: bool
     doubt: str
     doubt_ts: int
     alerts: tuple[tuple[AlertView, ...], ...]
@@ -130,6 +130,7 @@ def group_view(
 
     status = next((fact.payload for fact in reversed(facts) if isinstance(fact.payload, GroupFact)), None)
     begun = _begun_ts(views)
+    lag, lag_is_old = (None, False) if status is None else lag_of(status, [one for one in alerts if is_open(one)], now)
     queues = _queue_rows(group, status, alerts, said)
     minutes = asked.minutes or span_of((began_ts(alert) for alert in alerts if is_open(alert)), now)
     return GroupView(
@@ -143,8 +144,8 @@ def group_view(
         members_reporting=group.members_reporting,
         brokers_covered=group.brokers_covered,
         brokers_known=group.brokers_known,
-        waiting=status.waiting if status is not None else None,
-        waiting_read_ts=(status.read_ts if status is not None else None) or 0,
+        lag=lag,
+        lag_is_old=lag_is_old,
         doubt=doubt,
         doubt_ts=doubt_ts,
         alerts=_by_cause(view for view in views if view.ended_ts is None),

@@ -131,7 +131,7 @@ def _row(group: KnownGroup, alerts: Iterable[OpenAlert], is_old: bool, now: int)
     ranked = tuple(in_order(alerts))
     firing = [alert for alert in ranked if is_firing(alert)]
     begun = [alert.fact.since_ts or alert.fact.active_ts for alert in firing or ranked]
-    lag, lag_is_old = _lag(group.status, ranked, now)
+    lag, lag_is_old = lag_of(group.status, ranked, now)
     return OverviewRow(
         known=group,
         state="firing" if firing else _state(group.status.status),
@@ -147,7 +147,7 @@ def _row(group: KnownGroup, alerts: Iterable[OpenAlert], is_old: bool, now: int)
     )
 
 
-def _lag(status: GroupFact, alerts: Sequence[OpenAlert], now: int) -> tuple[Waiting | None, bool]:
+def lag_of(status: GroupFact, alerts: Sequence[OpenAlert], now: int) -> tuple[Waiting | None, bool]:
     """What waits, and whether that was read long ago: of the whole group, unless its alerts know of more by now."""
     of_alerts = waiting_in(alerts)
     of_group = None if status.waiting is None else Waiting(status.waiting, status.read_ts or 0, None)

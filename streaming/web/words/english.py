@@ -71,7 +71,7 @@ ENGLISH: dict[str, str] = {
     "then": "This is what was known at {time} ({age} ago).",
     "back_to_now": "Back to now",
     "bad_time": "{given}: not a time. Use 2026-11-21T16:58, in UTC unless a zone is given, or 30m, 2h, 3d ago.",
-    "coverage": "{reporting} of {members} members have reported, {covered} of {known} brokers have answered",
+    "coverage": "{reporting} of {members} members reported, {covered} of {known} brokers answered",
     "messages_wait": "{messages} wait, read at {time}",
     "doubt_silent": "The last known round of this group was at {time} ({age} ago). Nothing is known since.",
     "doubt_events_lost": "Events were lost at {time} ({age} ago). Evidence may be missing.",
