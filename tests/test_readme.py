@@ -42,6 +42,19 @@ def test_the_picture_can_be_read_at_the_width_of_a_page(page: str) -> None:
     assert letters * min(1, PAGE_PX / width) >= READABLE_PX
 
 
+@pytest.mark.parametrize("page", READMES)
+def test_the_first_lines_say_what_to_clone_and_what_is_needed(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    first = "\n".join(text.splitlines()[:10])
+    assert [word for word in ("git clone", "make setup", "Python 3.10", "Java 17", "GB") if word not in first] == []
+    (anchor,) = re.findall(r"\]\(#(\S+)\)", first)
+    headings = [line[3:] for line in text.splitlines() if line.startswith("## ")]
+    assert anchor in [heading.lower().replace(" ", "-") for heading in headings]
+    ways = text.partition("| --- | --- | --- |\n")[2].split("\n\n")[0]
+    commands = [re.findall(r"(make demo|evenkeel (?:inspect|collect|run|replay))", row) for row in ways.splitlines()]
+    assert commands == [["make demo"], ["evenkeel inspect"], ["evenkeel collect", "evenkeel run"], ["evenkeel replay"]]
+
+
 def test_chinese_has_full_width_punctuation() -> None:
     text = texts_around((ROOT / "README.zh-CN.md").read_text(encoding="utf-8"))
     half_width = re.findall(rf".{{0,9}}(?:{CHINESE}[,;:!?(]|[,;:!?)]{CHINESE}).{{0,9}}", text)
