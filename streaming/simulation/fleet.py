@@ -236,6 +236,7 @@ class Fleet:
 
     def set_consume_enable(self, may_consume: bool) -> None:
         """An operator forbids the group to consume, or allows it again (``mqadmin updateSubGroup -c``)."""
+        self.truth.may_consume = may_consume
         for broker in self.brokers.values():
             broker.consume_enable = may_consume
             self._check_all_pulls(broker)

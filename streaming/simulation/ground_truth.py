@@ -47,7 +47,8 @@ class Ownership(NamedTuple):
 class GroundTruth:
     """``in_route`` says whether a queue is in its topic's route now; None: it went with its broker.
 
-    ``subscribers`` says how many living clients subscribe to a topic.
+    ``subscribers`` says how many living clients subscribe to a topic. ``may_consume``: the group's ``consumeEnable``.
+    What nobody pulls while that is false stands still on purpose.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class GroundTruth:
         self.subscription_mismatches: list[tuple[int, int | None]] = []  # from when to when
         self._now, self._in_route, self._subscribers = now, in_route, subscribers
         self._open: dict[MessageQueue, Window] = {}
+        self.may_consume = True
 
     def change(self, what: str, subject: str) -> None:
         self.changes.append(FleetChange(self._now(), what, subject))
@@ -113,7 +115,7 @@ class GroundTruth:
         end = progress.log.max_offset(self._now())
         if not any(holder.pulls for holder in holders):
             is_left = progress.log.rate or end > max(holder.pulled for holder in holders)
-            return Kind.STALLED if is_left else None
+            return Kind.STALLED if is_left and self.may_consume else None
         if any(holder.speed for holder in holders):
             return None
         return Kind.SLOW_CONSUMER if progress.log.rate or end > progress.consumed else None

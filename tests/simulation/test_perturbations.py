@@ -1,7 +1,9 @@
 """Perturbations: each does what it says, is drawn by seed, and the judge of what lasts can fail on both sides."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
+from random import Random
 from typing import TypeVar
 
 import pytest
@@ -20,6 +22,7 @@ from streaming.simulation.evaluation.lasting_faults import LASTING_MS, LastingFa
 from streaming.simulation.evaluation.pages import read_pages
 from streaming.simulation.evaluation.perturbations import catalog, client_sdks, deploys_and_crashes
 from streaming.simulation.evaluation.perturbations.catalog import PERTURBATIONS, draw, fit
+from streaming.simulation.evaluation.perturbations.context import PerturbationContext
 from streaming.simulation.evaluation.report import Report
 from streaming.simulation.evaluation.results import ActiveFault, Page
 from streaming.simulation.faults import ANY_FAULT_NAMED, FAULT_NAMED, MORE_FAULTS, OF_WAITING, Fault
@@ -221,8 +224,31 @@ def test_a_dead_connection_beside_a_change_pages_nobody(seed: int) -> None:
     assert played.detector.fired() == []
 
 
+def test_who_comes_back_after_a_deploy_runs_as_all_do_by_then() -> None:
+    played = Played("half_open_after_a_change", 200, seed="half-open/1")
+    group = played.group
+    known = set(group.clients)
+    group.config = replace(group.config, topics=((TOPIC, "TagA"),))
+    group.fleet.run(3_000)
+    came = [client for client in group.clients if client not in known]
+    assert came
+    assert {client.config.topics for client in came} == {group.config.topics}
+
+
+def test_a_slow_deploy_replaces_a_pod_that_was_started_again_meanwhile() -> None:
+    played = Played("", 10)
+    group, client = played.group, played.group.clients[0]
+    context = PerturbationContext(group, played.detector, Random("pod"), True, [])
+    group.fleet.leave(client)
+    group.start(client.client_id)
+    deploys_and_crashes._replace(context, client.client_id, True)
+    group.fleet.run(30)
+    happened = [c.what for c in group.fleet.truth.changes if c.subject == client.client_id]
+    assert happened[-4:] == ["left", "joined", "left", "joined"]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [6, 8, 9, 12, 14])
+@pytest.mark.parametrize("number", [6, 8, 9, 12, 14, 15])
 def test_the_share_of_a_dead_connection_is_not_paged_whatever_else_fits(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -319,6 +345,8 @@ def test_maintenance_pages_nobody(seed: str) -> None:
     assert played.detector.fired() == []
     told = {fact.payload.finding for fact in played.detector.facts if isinstance(fact.payload, QueueFact)}
     assert "CONSUME_DISABLED" in told
+    still = [w for w in played.group.fleet.truth.windows if w.kind is Kind.STALLED]
+    assert all(w.lasted_until(played.group.fleet.now) - w.from_ts < 30_000 for w in still)  # it is so on purpose
 
 
 @pytest.mark.parametrize("number", range(4))

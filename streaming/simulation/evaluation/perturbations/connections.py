@@ -23,9 +23,8 @@ def _change(context: PerturbationContext) -> None:
     group, clock = context.group, context.group.fleet.clock
     if len(group.clients) > 2 and context.random.random() < 0.5:
         left = context.random.choice(group.clients)
-        config = left.config
         group.fleet.leave(left)
-        clock.after(context.delay_ms(AGAIN_S), group.start, None, config)
+        clock.after(context.delay_ms(AGAIN_S), lambda: group.start(config=group.config_of(left)))
     else:
         has = max(data.read_queue_nums for data in (b.topics[TOPIC] for b in group.fleet.brokers.values()))
         group.put_topic(has + context.random.randrange(*MORE_QUEUES))

@@ -41,7 +41,7 @@ def _deploy(context: PerturbationContext) -> None:
     step_ms = round(min(context.log_uniform(*POD_S), longest_s) * 1_000)
     keeps_ids = context.random.random() < 0.5
     for index, client in enumerate(pods):
-        group.fleet.clock.after(index * step_ms, _replace, context, client, keeps_ids)
+        group.fleet.clock.after(index * step_ms, _replace, context, client.client_id, keeps_ids)
 
 
 def _add_topic(group: SimulatedGroup) -> None:
@@ -51,14 +51,14 @@ def _add_topic(group: SimulatedGroup) -> None:
     group.config = replace(group.config, topics=(*group.config.topics, (OTHER_TOPIC, "*")))
 
 
-def _replace(context: PerturbationContext, client: Consumer, keeps_id: bool) -> None:
-    """It comes back as all run by then."""
-    if not client.is_running or client.is_paused:
-        return
+def _replace(context: PerturbationContext, client_id: str, keeps_id: bool) -> None:
+    """It comes back as all run by then. A pod that was started again meanwhile is replaced all the same."""
     group = context.group
-    group.fleet.leave(client)
-    client_id = client.client_id if keeps_id else None
-    group.fleet.clock.after(context.delay_ms(AWAY_S), lambda: group.start(client_id, group.config))
+    running = [one for one in group.clients if one.client_id == client_id and not one.is_paused]
+    if running:
+        group.fleet.leave(running[-1])
+        new_id = client_id if keeps_id else None
+        group.fleet.clock.after(context.delay_ms(AWAY_S), lambda: group.start(new_id, group.config))
 
 
 def crash_loop(context: PerturbationContext) -> None:
