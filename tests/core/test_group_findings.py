@@ -104,6 +104,44 @@ def test_members_that_have_not_reported_are_not_compared() -> None:
     assert group_findings(fleet) == set()
 
 
+def test_what_a_member_said_before_brokers_listed_it_twice_is_not_compared() -> None:
+    """It was started again with the filter of the others, and is asked through a dead connection since."""
+    fleet = Fleet()
+    (asked,) = fleet.join("x", topics={"T": "a"})
+    fleet.join("y", topics={"T": "a"})
+    fleet.run(60)
+    fleet.ghost("x")
+    asked.answers = False
+    (other,) = fleet.of("y")
+    fleet.run(75)
+    other.topics = {"T": "b"}
+    fleet.run(60)
+    assert fleet.fired() == set()
+
+
+def test_what_a_member_said_before_it_was_started_again_is_not_compared() -> None:
+    fleet = Fleet()
+    fleet.join("x", "y", topics={"T": "a"})
+    fleet.run(60)
+    fleet.leave("x", "y")
+    fleet.run(10)
+    fleet.join("x", topics={"T": "b"}, answers=False)
+    fleet.join("y", topics={"T": "b"})
+    fleet.run(60)
+    assert fleet.fired() == set()
+
+
+def test_what_a_client_said_that_is_stopped_is_compared() -> None:
+    fleet = Fleet()
+    (stopped,) = fleet.join("x", topics={"T": "a"})
+    fleet.run(60)
+    stopped.answers = False
+    fleet.run(100)
+    fleet.join("y", topics={"T": "b"})
+    fleet.run(60)
+    assert ("", "INCONSISTENT_SUBSCRIPTION") in fleet.firing()
+
+
 # --- UNREADABLE_QUEUES
 
 

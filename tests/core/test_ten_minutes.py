@@ -112,6 +112,19 @@ def test_the_ten_minutes_go_on_while_a_broker_s_lists_cannot_be_read() -> None:
     assert first_told(fleet, began) <= FLOOR + READING
 
 
+def test_a_group_without_members_has_one_page_though_a_broker_gives_no_list_now_and_then() -> None:
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.leave("x", "y")
+    for _ in range(20):
+        fleet.run(35)
+        fleet.no_lists = {"a"}
+        fleet.run(25)
+        fleet.no_lists = set()
+    assert fleet.fired() == {("", "NO_MEMBERS")}
+
+
 def test_they_do_not_run_while_a_broker_is_away() -> None:
     fleet = healthy(200)
     fleet.stick("a0-3")

@@ -210,7 +210,7 @@ def _is_open(group: Group, alert: Alert, at: Judged) -> bool:
     if _why_excluded(alert, at) is not None:
         return True
     if alert.kind == Kind.INCONSISTENT_SUBSCRIPTION and alert.observed.subscriptions_in_turn is None:
-        heard = [member.as_of for member in at.evidence.members.values() if member.exclusion is None]
+        heard = [one.as_of and at.evidence.is_described(one) for one in at.evidence.balancing]
         return not at.evidence.members or not all(heard)
     if alert.kind == Kind.INCONSISTENT_SUBSCRIPTION:  # it rests on what brokers show, not on reports
         return not at.evidence.members or bool(at.evidence.uncovered)

@@ -99,6 +99,20 @@ class GroupEvidence:
         """Whether people have been called because the group had no members."""
         return any(one.kind == Kind.NO_MEMBERS and one.fired_ts for one in self.group.state.alerts)
 
+    def is_heard(self, member: MemberEvidence) -> bool:
+        """Whether a report says what it owns, and is not too old to count."""
+        oldest = self.now - self.group.timing.report_max_age_ms
+        return any(report.answered_ts >= oldest for report in member.reports)
+
+    def is_described(self, member: MemberEvidence) -> bool:
+        """Whether a report says what the member runs: it is of the process that is the member now.
+
+        A process does not change that. But it may have been started again since it was listed anew, or since a dead
+        connection keeps its id in the lists.
+        """
+        has_been_one = member.entries == 1 or self.is_heard(member)
+        return has_been_one and any(report.answered_ts > member.listed_since_ts for report in member.reports)
+
     @property
     def rival_subscriptions(self) -> list[tuple[str, ...]]:
         """Sets of topics that brokers show in turn."""

@@ -124,8 +124,10 @@ class ListedMembers:
 
     @cached_property
     def have_dead_connections(self) -> bool:
-        """Whether an id is listed twice most likely because of a connection that has died."""
-        return any(member.has_dead_connection for member in self.members.values())
+        """Whether ids are listed twice most likely because of dead connections, and none of a second instance."""
+        twice = [member for member in self.members.values() if member.entries > 1]
+        is_any_proven = any(member.second_instance_proven for member in twice)
+        return not is_any_proven and any(member.has_dead_connection for member in twice)
 
     @cached_property
     def has_reports(self) -> bool:

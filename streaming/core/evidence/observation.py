@@ -59,8 +59,8 @@ def _note_members(topic: TopicEvidence) -> None:
 
 
 def _overdue(topic: TopicEvidence, queues: list[Queue]) -> tuple[QueueEvidence, ...]:
-    """Also where nothing is known of owners. Of a group without members its own finding tells."""
-    if not topic.of_group.members or topic.is_unwanted:
+    """Also where nothing is known of owners."""
+    if topic.is_unwanted:
         return ()
     return tuple(QueueEvidence(topic, i) for i in topic.last_known_queues if is_overdue(topic.of_group, queues[i]))
 

@@ -64,7 +64,7 @@ def _comparable(evidence: GroupEvidence) -> dict[int, Subscriptions]:
     said = {
         member.index: tuple(pair for pair in member.running.subscriptions if not is_retry_topic(pair[0]))
         for member in evidence.members.values()
-        if member.reports and member.running is not None
+        if evidence.is_described(member) and member.running is not None
     }
     unfiltered = {topic for subscription in said.values() for topic, expression in subscription if expression is None}
     return {

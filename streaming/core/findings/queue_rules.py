@@ -183,12 +183,12 @@ def judge(q: QueueEvidence) -> Verdict:
 
 
 def judge_by_offsets(q: QueueEvidence) -> Verdict | None:
-    """What offsets alone prove, whatever is known of owners.
+    """What offsets alone prove, whatever is known of owners. Of a group without members its own finding tells.
 
     What people were called for keeps its kind until the queue moves, once ten minutes are over, and what was critical
     stays so. Of clients that restart all the time it looks slow and stalled by turns, proven and not.
     """
-    verdict, told = first(PROVEN_BY_OFFSETS, q), q.told
+    verdict, told = first(PROVEN_BY_OFFSETS, q) if q.topic.of_group.members else None, q.told
     if verdict is None or told is None or not is_overdue(q.topic.of_group, q.queue):
         return verdict
     if told.kind == Kind.SLOW_CONSUMER:

@@ -24,7 +24,7 @@ def shared_client_id(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     """
     if evidence.message_model != CLUSTERING or evidence.consumes == PULLS:
         return
-    twice = [one for one in evidence.balancing if _is_proven_twice(evidence, one) and _is_silent(evidence, one)]
+    twice = [one for one in evidence.balancing if _is_proven_twice(evidence, one) and not evidence.is_heard(one)]
     if twice:
         named = tuple(one.index for one in twice)
         yield GroupFinding(Kind.SHARED_CLIENT_ID, "", same_id(twice[0]), Cause.SAME_CLIENT_ID, clients=named)
@@ -36,19 +36,13 @@ def _is_proven_twice(evidence: GroupEvidence, member: MemberEvidence) -> bool:
     return member.second_instance_proven and next(covered, None) is not None
 
 
-def _is_silent(evidence: GroupEvidence, member: MemberEvidence) -> bool:
-    """Whether no report says what it owns, or the last one is too old to count."""
-    oldest = evidence.now - evidence.group.timing.report_max_age_ms
-    return not any(report.answered_ts >= oldest for report in member.reports)
-
-
 def member_lists_differ(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     """Brokers of a topic list different members, and some member does not say what it owns.
 
     Each client asks any one of the brokers, so members compute their shares from different lists. Lists that have
     changed lately may differ for a moment, and those of a broker that was restarted until heartbeats have come.
     """
-    if evidence.message_model != CLUSTERING or not any(_is_silent(evidence, one) for one in evidence.balancing):
+    if evidence.message_model != CLUSTERING or all(map(evidence.is_heard, evidence.balancing)):
         return
     judged = [topic for topic in evidence.group.state.topics if _is_judged(topic)]
     for hosts in dict.fromkeys(tuple(hosted.broker for hosted in topic.hosts) for topic in judged):
