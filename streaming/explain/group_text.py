@@ -14,6 +14,7 @@ from streaming.explain.snapshot import ExplainedAlert, ExplainedGroup, Unalerted
 from streaming.explain.times import Moment
 from streaming.notices.english import ENGLISH
 from streaming.notices.evidence_english import in_english
+from streaming.notices.page_parts import advice_on
 from streaming.snapshots.group_lines import ALERT_STYLES, NOT_JUDGED, finding_title, status_style
 from streaming.snapshots.lines import DEEPER, INDENT, Line, paragraph, without_control_characters
 from streaming.wording.lists import joined
@@ -90,6 +91,7 @@ def _alerts(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
         yield from paragraph(joined(alert.cause, f"at {when.clock(alert.seen_ts)}: {evidence}"), width, INDENT, "")
         yield from paragraph(_held_back(alert, when), width, INDENT, "yellow")
         yield from paragraph(_waiting(alert, when), width, INDENT, "")
+        yield from _advice(alert, width)
         yield from _steps(alert, when, width)
 
 
@@ -114,11 +116,20 @@ def _waiting(alert: ExplainedAlert, when: Moment) -> str:
     return f"at {when.clock(alert.read_ts)}: {counted(alert.waiting, 'message')} waiting in its queues{oldest}"
 
 
+def _advice(alert: ExplainedAlert, width: int) -> Iterator[Line]:
+    """What helps, while it is open."""
+    if alert.state == AlertState.RESOLVED:
+        return
+    do, for_now = advice_on(alert.cause, alert.kind, ENGLISH)
+    for label, text in (("for now", for_now), ("do", do)):
+        yield from paragraph(f"{label}: {text}" if text else "", width, INDENT, "bold")
+
+
 def _steps(alert: ExplainedAlert, when: Moment, width: int) -> Iterator[Line]:
     for step in alert.transitions:
         cause = "" if step.cause == alert.cause or not step.cause else f" [{step.cause}]"
         size = f", {counted(step.queues, 'queue')}" if step.queues else ""
-        text = f"{when.clock(step.ts)}  {step.state}{size}{cause}: {step.reason}: {step.why}"
+        text = f"{when.clock(step.ts)}  {step.state}{size}{cause}: {step.why}"
         yield from paragraph(text, width, DEEPER, "" if step.state == AlertState.FIRING else "dim")
 
 

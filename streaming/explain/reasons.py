@@ -11,34 +11,38 @@ from streaming.notices.reasons_english import reason_in_english, reason_in_short
 from streaming.wording.times import moment
 
 WHY: dict[str, str] = {
-    AlertReason.FOUND: "it begins, and fires when it has held and all that it rests on have said it again",
-    AlertReason.HELD_LONG_ENOUGH: "it held, and everybody it rests on has said it again since",
-    AlertReason.QUEUES_CHANGED: "the same alert with other queues, so no new page",
-    AlertReason.CAUSE_CHANGED: "the same alert with another cause, so no new page",
-    AlertReason.SEVERITY_CHANGED: "the same alert with another severity",
-    AlertReason.WAITING_CHANGED: "the same alert with another number of messages that wait",
-    AlertReason.EVIDENCE_LOST: "what would decide it is not known now, which never resolves an alert",
-    AlertReason.EVIDENCE_BACK: "it is seen again, and still found",
+    AlertReason.FOUND: ("it fires when every client and broker that shows it has been asked again, and still shows it"),
+    AlertReason.HELD_LONG_ENOUGH: "every client and broker that shows it has been asked again, and still shows it",
+    AlertReason.QUEUES_CHANGED: "other queues are affected now; it is the same alert, so there is no new page",
+    AlertReason.CAUSE_CHANGED: "another cause is named now; it is the same alert, so there is no new page",
+    AlertReason.SEVERITY_CHANGED: "the severity has changed",
+    AlertReason.WAITING_CHANGED: "another number of messages waits",
+    AlertReason.EVIDENCE_LOST: "whoever showed it does not answer now; the alert stays open until it is known again",
+    AlertReason.EVIDENCE_BACK: "the evidence is back, and the fault is still there",
     AlertReason.COMES_AND_GOES: (
-        "right for now, but it has come back before: it stays open until it is right for an hour"
+        "not found now, but it has come back before; the alert stays open until it has not been found for an hour"
     ),
-    AlertReason.LISTS_DIFFER: "right for now, by chance: it stays open until the topic's brokers list the same members",
-    AlertReason.CAME_BACK: "found again while it was right for now: the same alert, so no new page",
-    AlertReason.RIGHT_AGAIN: "the evidence has said for long enough that it is over",
-    AlertReason.CLEARED_BEFORE_FIRING: "it was over while still pending, so no page was sent",
-    AlertReason.GONE: "no covered broker has listed a member for an hour",
-    AlertReason.FORGOTTEN: "an operator had the group forgotten",
-    AlertReason.EXCLUDED: "it is not evenkeel's to judge any more, which does not say that it is right",
-    AlertReason.WAITS_FOR_DEPLOY: "it has held long enough, but members are being replaced: a deploy is waited for",
+    AlertReason.LISTS_DIFFER: (
+        "not found now, but brokers still list different members; the alert stays open until they agree"
+    ),
+    AlertReason.CAME_BACK: "found again; it is the same alert, so there is no new page",
+    AlertReason.RIGHT_AGAIN: "fresh evidence has shown for long enough that it is over",
+    AlertReason.CLEARED_BEFORE_FIRING: "it was over before it fired, so no page was sent",
+    AlertReason.GONE: "no broker has listed a member of the group for an hour",
+    AlertReason.FORGOTTEN: "an operator retired the group (evenkeel forget)",
+    AlertReason.EXCLUDED: "evenkeel does not judge it any more; that does not mean that it is right",
+    AlertReason.WAITS_FOR_DEPLOY: (
+        "found for long enough, but members are being replaced; evenkeel waits for the end of the deploy"
+    ),
 }
 UNALERTED = {
-    Kind.UNKNOWN: "evidence is missing, and what is not known never alarms",
-    Kind.SETTLING: "a healthy rebalance may look like this: it is not judged before the grace is over",
-    Kind.NO_MEMBERS: "the group has no members: that is an alert of the whole group, if it is one",
-    Kind.CONSUME_DISABLED: "the subscription group forbids consuming (consumeEnable=false) on purpose, so no alert",
+    Kind.UNKNOWN: "evidence is missing, and evenkeel does not alert on what it does not know",
+    Kind.SETTLING: "a healthy rebalance may look like this for a moment, so evenkeel waits for the end of the grace",
+    Kind.NO_MEMBERS: "the group has no members; if that is a fault, the alert is one of the whole group",
+    Kind.CONSUME_DISABLED: "consuming is forbidden on purpose (consumeEnable=false), so there is no alert",
 }
 
-NOT_JUDGED = "they are not evenkeel's to judge"
+NOT_JUDGED = "evenkeel does not judge these queues"
 
 
 def why_of(reason: str) -> str:
@@ -53,7 +57,7 @@ def why_no_alert(topic: str, finding: str, reason: str | None) -> str:
     if finding in UNALERTED:
         return UNALERTED[Kind(finding)]
     if is_retry_topic(topic):
-        return "a retry topic: it alerts only while messages wait in it"
+        return "a retry topic; it alerts only while messages wait in it"
     if finding in ALERTING_OF_QUEUES:
         return "its alert had not been written yet at that time"
     return "such a finding does not alert"

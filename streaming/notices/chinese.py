@@ -86,7 +86,7 @@ CHINESE = Language(
         "ROOM_WITHOUT_CONSUMER": Advice(
             "机房内没有消费者",
             "按机房分配队列，而该机房没有消费者",
-            "在该机房启动消费者，或把它加入 consumeridcs",
+            "在该机房启动消费者，或把该机房加入消费者的机房列表（consumeridcs）",
         ),
         "CONFIG_MISSES_QUEUE": Advice(
             "配置中缺少队列",

@@ -86,7 +86,7 @@ ENGLISH = Language(
         "ROOM_WITHOUT_CONSUMER": Advice(
             "room without consumer",
             "queues are shared out by machine room, and nobody consumes in this one",
-            "start consumers in the room, or name it in consumeridcs",
+            "start consumers in the room, or add it to the rooms that the consumers are configured with (consumeridcs)",
         ),
         "CONFIG_MISSES_QUEUE": Advice(
             "queue not configured",
@@ -320,7 +320,7 @@ ENGLISH = Language(
     change_line="changed: {time} {change}",
     endings={
         "gone": "{kind}: closed because no broker has listed a member for an hour, not because it was seen to be right",
-        "forgotten": "{kind}: closed because an operator had the group forgotten, not because it was seen to be right",
+        "forgotten": "{kind}: closed because an operator retired the group, not because it was seen to be right",
         "excluded": "{kind}: closed because evenkeel does not judge it any more, not because it was seen to be right",
     },
     do_line="do: {advice}",
