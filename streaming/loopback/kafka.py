@@ -19,7 +19,7 @@ from streaming.jvm.jars import fetch
 from streaming.jvm.java import java_home
 from streaming.loopback.ports import free_port
 
-COORDINATES = ("org.apache.kafka:kafka_2.13:3.9.0", "org.slf4j:slf4j-simple:1.7.36")
+COORDINATES = ("org.apache.kafka:kafka_2.13:3.9.2", "org.slf4j:slf4j-simple:1.7.36")
 CLUSTER_ID = "ZXZlbmtlZWwtbG9vcGJhYw"  # 16 bytes in URL-safe base64, as Kafka asks
 JVM = (
     "-Xms128m",

@@ -1,12 +1,14 @@
 """The jars that Spark needs beside its own: Delta and the Kafka connector, as new as the installed pyspark."""
 
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 from streaming.jvm.jars import fetch
 
 SCALA = "2.13"
-SHIPPED_WITH_SPARK = ("org.scala-lang", "org.apache.hadoop")
+SHIPPED_WITH_SPARK = ("org.scala-lang", "org.apache.hadoop", "org.slf4j", "org.xerial.snappy", "com.github.luben")
+KAFKA = "3.9.2"  # newer than what the connector asks for: 3.9.0 and its lz4-java 1.8.0 have known vulnerabilities
 
 
 def spark_packages() -> list[str]:
@@ -14,7 +16,13 @@ def spark_packages() -> list[str]:
     return [
         f"io.delta:delta-spark_{SCALA}:{version('delta-spark')}",
         f"org.apache.spark:spark-sql-kafka-0-10_{SCALA}:{version('pyspark')}",
+        f"org.apache.kafka:kafka-clients:{KAFKA}",
     ]
+
+
+def newer_lz4(jars: Sequence[Path]) -> Path:
+    """The one of ``jars`` that must come before Spark's own lz4-java 1.8.0: Java takes the first that it finds."""
+    return next(jar for jar in jars if jar.name.startswith("lz4-java-"))
 
 
 def spark_jars() -> list[Path]:

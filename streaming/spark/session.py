@@ -34,7 +34,7 @@ from streaming.config.storages import spark_defaults
 from streaming.errors import AwayError, SetupError
 from streaming.jvm.java import java_home
 from streaming.spark.failure import root_of
-from streaming.spark.packages import spark_jars
+from streaming.spark.packages import newer_lz4, spark_jars
 
 log = logging.getLogger(__name__)
 
@@ -104,6 +104,7 @@ NEEDED_TO_START = re.compile(
     r"spark\.(master|app\.name|files|archives)$|spark\.(driver|jars|submit|yarn|kubernetes|pyspark)\b"
 )
 OWN_JAVA_OPTIONS = ("spark.driver.defaultJavaOptions", "spark.driver.extraJavaOptions")  # of the Java that we start
+CLASS_PATH = "spark.driver.extraClassPath"  # comes before Spark's own jars
 NEEDED_CLASSES = ("io.delta.sql.DeltaSparkSessionExtension", "org.apache.spark.sql.kafka010.KafkaSourceProvider")
 SHIPPED = ("__init__.py", "errors.py", "secret_mask.py", "core/**/*.py", "spark/**/*.py")
 
@@ -197,6 +198,7 @@ def _start_java(settings: Mapping[str, str], scratch: Path) -> dict[str, str]:
         python = settings.get("spark.pyspark.python") or _spark_defaults().get("spark.pyspark.python")
         os.environ.setdefault("PYSPARK_PYTHON", python or sys.executable)  # workers must run an equal environment
         conf = SparkConf(loadDefaults=False)
+        settings = {**settings, **_with_newer_lz4({**_spark_defaults(), **settings})}
         open_ones = {key: value for key, value in settings.items() if _is_needed_to_start(key, value)}
         conf.setAll([(key, _without_secrets(key, value, scratch)) for key, value in open_ones.items()])
         kept_back = _without(settings, {**open_ones, **_submitted()})
@@ -210,6 +212,15 @@ def _start_java(settings: Mapping[str, str], scratch: Path) -> dict[str, str]:
                 f"Java, in which Spark runs, ended at once: its last words stand above ({error})"
             ) from None
     return kept_back
+
+
+def _with_newer_lz4(said: Mapping[str, str]) -> dict[str, str]:
+    """The class path of the Java that we start, unless the user brings jars of their own."""
+    places = [said.get(key, "") for key in ("spark.jars", "spark.jars.packages", CLASS_PATH)]
+    if any("delta-spark" in place for place in (*places, os.environ.get("PYSPARK_SUBMIT_ARGS", ""))):
+        return {}
+    theirs = said.get(CLASS_PATH, "")
+    return {CLASS_PATH: os.pathsep.join(filter(None, [str(newer_lz4(spark_jars())), theirs]))}
 
 
 def _require_name_of_user() -> None:

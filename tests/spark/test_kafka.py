@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
@@ -160,3 +161,35 @@ def test_a_topic_that_is_not_there_is_one_clear_message(spark, kafka, tmp_path):
 def test_a_name_that_is_not_resolved_now_may_be_later(spark, servers):
     with pytest.raises(AwayError, match=f"Kafka at {servers} does not answer: no name server knows these hosts now"):
         Brokers(spark, KafkaSource("t", servers)).partitions()
+
+
+@pytest.fixture
+def lz4_topic(kafka, request):
+    """The broker packs what comes."""
+    name = request.node.name
+    kafka.create_topic(name, config={"compression.type": "lz4"})
+    return name
+
+
+def compression_codec(kafka, topic: str) -> int:
+    """Of the first batch in the broker's file: 3 is lz4 (RecordBatch's attributes, at its 22nd byte)."""
+    (file,) = Path(kafka.log_file.parent, "records", f"{topic}-0").glob("*.log")
+    return file.read_bytes()[22] & 0x07
+
+
+def test_lz4_is_unpacked_by_a_kafka_client_and_an_lz4_without_known_faults(spark, kafka, lz4_topic, tmp_path):
+    """Spark's own folder has lz4-java 1.8.0, and Java takes the first one that it finds."""
+    pipeline = Pipeline(spark, tmp_path, KafkaSource(lz4_topic, kafka.bootstrap_servers))
+    events = fleet().events
+    send_events(pipeline.source, events)
+    pipeline.run()
+    assert compression_codec(kafka, lz4_topic) == 3
+    assert about_groups(pipeline.facts()) == folded((events, Settings()))
+    java = spark.sparkContext._jvm.java
+    loader = java.lang.Thread.currentThread().getContextClassLoader()
+
+    def jar_of(name: str) -> str:
+        return str(loader.loadClass(name).getProtectionDomain().getCodeSource().getLocation()).rpartition("/")[2]
+
+    assert jar_of("net.jpountz.lz4.LZ4Factory") == "lz4-java-1.10.1.jar"
+    assert jar_of("org.apache.kafka.clients.consumer.KafkaConsumer") == "kafka-clients-3.9.2.jar"

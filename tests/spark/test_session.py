@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from streaming.spark import session
 from streaming.spark.session import _without_secrets
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -112,3 +113,16 @@ def test_password_in_an_address_that_java_needs_to_start_is_warned_of(tmp_path, 
     assert _without_secrets("spark.jars.repositories", address, tmp_path) == address
     assert "spark.jars.repositories holds a password" in caplog.text
     assert "hunter2" not in caplog.text
+
+
+def test_newer_lz4_comes_before_spark_s_own_and_what_the_user_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    jars = [Path("/cache/kafka-clients-3.9.2.jar"), Path("/cache/lz4-java-1.10.1.jar")]
+    monkeypatch.setattr(session, "spark_jars", lambda: jars)
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    key = "spark.driver.extraClassPath"
+    assert session._with_newer_lz4({}) == {key: "/cache/lz4-java-1.10.1.jar"}
+    assert session._with_newer_lz4({key: "/opt/jars/*"}) == {key: "/cache/lz4-java-1.10.1.jar:/opt/jars/*"}
+    theirs = "io.delta:delta-spark_2.13:4.0.0"
+    assert session._with_newer_lz4({"spark.jars.packages": theirs}) == {}, "nothing is fetched"
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--packages {theirs} pyspark-shell")
+    assert session._with_newer_lz4({}) == {}
