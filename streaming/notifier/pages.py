@@ -3,10 +3,10 @@
 A page is compared with the alerts that fire now, not with their changes. So it does not matter how facts were cut into
 polls, or how long the notifier was away. A page keeps its key and its alerts from its start until its end was sent.
 
-It is sent again for what nobody was told of yet: it is worse than ever before, or it affects what no notice of it has
-named, or it has had another cause for a while. What was told once is not told again because it comes back, a finding
-besides on the same queues is none, and queues that leave, evidence and numbers only show when it is sent for another
-reason.
+It is sent again for what nobody was told of yet: it is worse than ever before, or it affects a topic that no notice of
+it has named or half as many queues again, or it has had another cause for a while. What was told once is not told again
+because it comes back, a finding besides on the same queues is none, and queues that leave, evidence and numbers only
+show when it is sent for another reason.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -15,11 +15,12 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from schemas.facts import Severity
+from schemas.facts import Cause, Severity
 from schemas.word import Word
 from streaming.notices import MonitorTrouble, Notice, OpenAlert
 from streaming.notices.affected import queue_keys
 
+NEWS_SHARE = 0.5  # of the queues that were named: so many more are told
 MOST_DOUBLINGS = 6  # of the time between two notices of one page: an hour, where it begins with a minute
 _RANK = {severity.value: rank for rank, severity in enumerate(Severity)}  # critical first
 
@@ -235,7 +236,28 @@ def _tells_more(
         return bool({subject_name(alert) for alert in alerts} - set(sent.subjects))
     present = {page.trouble.why} if page.trouble is not None and wanted else {alert.fact.cause for alert in alerts}
     held = {cause for cause, since in page.causes_since.items() if now - since >= settings.update_ms}
-    return bool(affected(alerts) - sent.affected) or bool((held & present) - sent.causes)
+    return _affects_more(affected(alerts), sent.affected) or bool(_explain_more(held & present, sent.causes))
+
+
+def _affects_more(now: frozenset[str], told: frozenset[str]) -> bool:
+    """Whether a topic or a finding is affected that was not named, or at least half as many queues again.
+
+    Queues of a large group are found one by one when a broker is back: a few more ask for nothing else to be done.
+    """
+    new = now - told
+    is_elsewhere = not {_topic_of(name) for name in new} <= {_topic_of(name) for name in told}
+    return is_elsewhere or len(new) >= max(1, NEWS_SHARE * len(told))
+
+
+def _topic_of(name: str) -> str:
+    """Cluster, group and topic of a queue; of an alert that names none its whole name."""
+    parts = name.split("\n")
+    return "\n".join(parts[:3]) if len(parts) > 4 else name
+
+
+def _explain_more(causes: Collection[str], told: Collection[str]) -> set[str]:
+    """Causes that no notice has named. That a cause is no longer seen tells nothing."""
+    return {cause for cause in causes if cause not in told and not (told and cause == Cause.UNEXPLAINED)}
 
 
 def trouble_changed(trouble: MonitorTrouble, sent: LastSent, now: int, settings: PageSettings) -> bool:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from schemas.facts import AlertQueue, Fact
-from streaming.notifier.pages import DueNotice, PageSettings, SendReason, subject_name
+from streaming.notifier.pages import DueNotice, PageSettings, SendReason, affected, subject_name
 from streaming.notifier.routes import Route
 from streaming.notifier.silences import Silence
 from tests.core.fleet import Fleet
@@ -128,6 +128,27 @@ def test_a_queue_that_no_notice_has_named_is_told_once() -> None:
     assert grown.why is SendReason.CHANGED
     for number, those in enumerate([queues(0), queues(1), queues(0, 1)]):
         assert sink.poll(300 * (number + 2), [alert(at=300, fired=0, seq=number + 3, queues=those)]) == []
+
+
+def test_a_few_more_queues_of_a_topic_that_was_named_are_no_news() -> None:
+    """They are found one by one when a broker is back."""
+    sink = Receiver()
+    sink.poll(0, [alert(queues=queues(*range(50)))])
+    for number in range(1, 6):
+        facts = [alert(at=100 * number, fired=0, seq=number + 1, queues=queues(*range(50 + 4 * number)))]
+        assert sink.poll(100 * number, facts) == []
+    (grown,) = sink.poll(600, [alert(at=600, fired=0, seq=7, queues=queues(*range(75)))])
+    assert grown.why is SendReason.CHANGED
+    (elsewhere,) = sink.poll(900, [alert(topic="u", at=900, seq=8, queues=queues(0))])
+    assert elsewhere.why is SendReason.CHANGED
+
+
+def test_a_cause_that_is_no_longer_seen_is_no_news() -> None:
+    """Evidence of it was lost with a broker."""
+    sink = Receiver()
+    sink.poll(0, [alert(cause="STRATEGY_MISMATCH")])
+    sink.poll(100, [alert(cause="UNEXPLAINED", at=100, fired=0, seq=2)])
+    assert sink.poll(600) == []
 
 
 def test_a_page_that_goes_on_growing_is_told_more_and_more_rarely() -> None:
@@ -329,6 +350,7 @@ def test_what_outlives_all_polls_failures_and_restarts_is_open_under_one_key(
     sink = Receiver()
     took: dict[str, str] = {}
     holds: dict[str, set[str]] = {}
+    named: dict[str, set[str]] = {}
 
     def taking(fate: str) -> Any:
         def take(one: DueNotice) -> bool:
@@ -336,6 +358,8 @@ def test_what_outlives_all_polls_failures_and_restarts_is_open_under_one_key(
                 took[one.notice.key] = one.notice.status
                 for unseen in one.notice.alerts:
                     holds.setdefault(subject_name(unseen), set()).add(one.notice.key)
+                    for queue in affected([unseen]):
+                        named.setdefault(queue, set()).add(one.notice.key)
             return {"refused": False, "cut off": None}.get(fate, True)
 
         return take
@@ -348,10 +372,11 @@ def test_what_outlives_all_polls_failures_and_restarts_is_open_under_one_key(
             sink.restart()
     sink.poll(1000, facts[-3:], taking("ok"))  # what was read before may be read again
     firing = {subject_name(one) for one in sink.open_alerts.alerts.values()}
+    queues_of_firing = affected(sink.open_alerts.alerts.values())
     still_open = {key for key, status in took.items() if status == "firing"}
-    assert {name for name, keys in holds.items() if keys & still_open} >= firing
-    assert all(len(holds[name] & still_open) == 1 for name in firing)
-    assert all(any(holds[name] & {key} for name in firing) for key in still_open), "what is over is closed"
+    assert {queue for queue, keys in named.items() if keys & still_open} >= queues_of_firing
+    assert all(len(holds.get(name, set()) & still_open) <= 1 for name in firing)
+    assert all(any(key in named[queue] for queue in queues_of_firing) for key in still_open), "what is over is closed"
 
 
 def test_further_alert_on_queues_that_a_page_names_joins_it_and_is_not_sent_apart() -> None:
