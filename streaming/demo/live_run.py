@@ -29,6 +29,7 @@ from streaming.replay.spark_engine import SHORT_LIVED
 from streaming.simulation.load.group_template import GroupTemplate
 from streaming.spark.service import serve
 from streaming.tables.facts_reader import FactsReader
+from streaming.tables.replayed_mark import mark_replayed
 from streaming.wall_clock import now_ms
 
 TOPIC = "evenkeel-events"
@@ -86,6 +87,7 @@ class DemoRun:
         if self.output is not None:
             with self.terminal.step("Bringing the tables up to date"):
                 run_projections(str(self.tables))
+            mark_replayed(self.tables, "evenkeel demo")  # from here on they are about the past, and page nobody
 
     def _config(self) -> Config:
         return Config(

@@ -1,4 +1,4 @@
-"""Marks tables that a replay made with a file, so that nobody is paged of them."""
+"""Marks tables that a replay or a demo has made with a file, so that nobody is paged of them."""
 
 from pathlib import Path
 

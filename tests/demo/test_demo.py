@@ -16,6 +16,7 @@ import requests
 
 from streaming.projections.progress import read_progress
 from streaming.tables.facts_log import FactsLog
+from streaming.tables.replayed_mark import replayed_by
 
 MARK = "EVENKEEL_TEST_MARK"
 GONE_WITHIN_S = 30
@@ -81,6 +82,7 @@ def test_it_tells_of_healthy_groups_and_of_alerts_with_their_cause_and_ends(tmp_
     assert progress is not None
     assert progress.pending is None
     assert progress.done.version > FactsLog(str(tmp_path / "kept" / "tables" / "facts")).newest().version
+    assert replayed_by(str(tmp_path / "kept" / "tables")) == "evenkeel demo"
     (query,) = re.findall(r"^(\S+ - <<'EOF'\nimport duckdb\n.*?^EOF)$", said, re.MULTILINE | re.DOTALL)
     answer = subprocess.run(["bash", "-c", query], capture_output=True, text=True, check=True).stdout
     assert "SAME_CLIENT_ID" in answer
