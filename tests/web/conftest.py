@@ -1,5 +1,6 @@
 """Tables of a few groups, and pages over them."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ from streaming.web.live.watch import Watch
 from streaming.web.security.access import AccessRules
 from streaming.web.security.users import Users
 from streaming.web.settings import Listen, WebSettings
+from tests.web.browser import driver
 from tests.web.made_tables import make_tables
+from tests.web.screenshots import served, when_it_answers
 
 GROUPS = {
     "orders": ("same_client_id", 150.0),
@@ -36,3 +39,17 @@ def settings(tables: Path, tmp_path: Path) -> WebSettings:
     """Only this machine, without users; everybody may silence."""
     rules = AccessRules(NOBODY, needs_user=False, may_silence=frozenset("*"))
     return WebSettings(str(tables), tmp_path / "notifier", Listen("127.0.0.1", 8400), rules, Site())
+
+
+@pytest.fixture(scope="module")
+def chromedriver() -> Iterator[str]:
+    with driver() as address:
+        yield address
+
+
+@pytest.fixture
+def site(settings: WebSettings) -> Iterator[str]:
+    """The address of a real server."""
+    with served(settings) as address:
+        when_it_answers(address)
+        yield address

@@ -1,30 +1,12 @@
 """The pages in a real Chromium, over tables that a job's own code has made."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from streaming.web.settings import WebSettings
-from tests.web.browser import MISSING, Browser, Look, browser, driver
-from tests.web.screenshots import served, when_it_answers
+from tests.web.browser import MISSING, Browser, Look, browser
 
 pytestmark = [pytest.mark.chromium, pytest.mark.skipif(bool(MISSING), reason=MISSING), pytest.mark.timeout(120)]
 
 PHONE = Look(width=390, height=844)
-
-
-@pytest.fixture(scope="module")
-def chromedriver() -> Iterator[str]:
-    with driver() as address:
-        yield address
-
-
-@pytest.fixture
-def site(settings: WebSettings) -> Iterator[str]:
-    """The address of a real server."""
-    with served(settings) as address:
-        when_it_answers(address)
-        yield address
 
 
 def is_too_wide(page: Browser) -> bool:

@@ -1,13 +1,12 @@
 """What fits a screen, on a desk and on a phone; what keys and the search do; whose time it is. In a real Chromium."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from streaming.web.settings import WebSettings
 from tests.web.axe import AXE, AXE_MISSING, violations
-from tests.web.browser import MISSING, Look, browser, driver
+from tests.web.browser import MISSING, Look, browser
 from tests.web.made_tables import make_tables
 from tests.web.screenshots import links, served, when_it_answers
 
@@ -15,19 +14,6 @@ pytestmark = [pytest.mark.chromium, pytest.mark.skipif(bool(MISSING), reason=MIS
 
 DESK, PHONE = Look(width=1280, height=800), Look(width=390, height=844)
 BOX = "const box = (s) => document.querySelector(s).getBoundingClientRect();"
-
-
-@pytest.fixture(scope="module")
-def chromedriver() -> Iterator[str]:
-    with driver() as address:
-        yield address
-
-
-@pytest.fixture
-def site(settings: WebSettings) -> Iterator[str]:
-    with served(settings) as address:
-        when_it_answers(address)
-        yield address
 
 
 def test_a_group_is_understood_without_scrolling(chromedriver: str, site: str) -> None:
