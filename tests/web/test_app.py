@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from starlette.applications import Starlette
 
+from streaming.networks import networks
 from streaming.web.app import web_app
 from streaming.web.live.watch import Watch
-from streaming.web.security.access import AccessRules, networks
+from streaming.web.security.access import AccessRules
 from streaming.web.security.users import new_token, read_users
 from streaming.web.settings import WebSettings
 from tests.web.asking import ask
