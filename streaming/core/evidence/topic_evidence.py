@@ -8,19 +8,18 @@ from schemas.facts import Kind
 from schemas.identity import is_retry_topic
 from schemas.reasons import Reason, ReasonDetails, ReasonKind
 from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
-from streaming.core.evidence.expected_owners import NotKnown, expected_owners, strategy_key
-from streaming.core.evidence.group_evidence import BROADCASTING, GroupEvidence
+from streaming.core.evidence.expected_owners import NotKnown
+from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.evidence.topic_shares import TopicShares
 from streaming.core.intake.consume_offsets import is_seen_to_move
-from streaming.core.intake.topic_routes import is_known, readable, standing
-from streaming.core.state.group_state import Alert, HostedQueues, RouteCopy, Topic
+from streaming.core.intake.topic_routes import is_known, readable
+from streaming.core.state.group_state import Alert, HostedQueues, Topic
 from streaming.core.state.views import BrokerView, QueueView
-
-NAME_SERVERS_DIFFER = Reason(ReasonKind.NAME_SERVERS_DIFFER)
 
 _NAMED_CLIENTS = 3  # a reason stands in the fact of every queue of the topic
 
 
-class TopicEvidence:
+class TopicEvidence(TopicShares):
     """One topic: its members, from when on evidence counts, and who should own what. Read only.
 
     ``queues`` are the indices of the queues that the route says can be read.
@@ -181,22 +180,6 @@ class TopicEvidence:
         last = self.ready_ts - self.change_ts
         return max((grace for changed_ts, grace in self._graces if changed_ts + grace > ts), default=last)
 
-    @property
-    def broadcasts(self) -> bool:
-        return self.of_group.message_model == BROADCASTING
-
-    @cached_property
-    def copies(self) -> list[RouteCopy]:
-        """The copies of the route that name servers hold at the same time, where they differ."""
-        copies = self.topic.copies
-        return list(standing(copies)) if copies is not None and copies.differ_ts else []
-
-    @cached_property
-    def _in_every_copy(self) -> dict[int, int]:
-        """Index of a broker -> how many of its queues all copies have."""
-        known = [dict(readable(copy.hosts)) for copy in self.copies]
-        return {broker: min(one.get(broker, 0) for one in known) for broker, _ in self.readable} if known else {}
-
     def is_doubtful(self, queue: QueueView) -> bool:
         """Whether some name server's copy lacks the queue: then a client may be right to own it, or not to."""
         return bool(self.copies) and queue.queue_id >= self._in_every_copy.get(queue.broker, 0)
@@ -239,11 +222,6 @@ class TopicEvidence:
         """Whether one of its brokers was away so lately that its list may still be growing."""
         oldest = self.now - self.group.timing.grace_broker_ms
         return any(0 < oldest < self.group.state.brokers[index].returned_ts for index in self.hosts)
-
-    @property
-    def views_differ(self) -> bool:
-        """Whether brokers that host the topic list different members."""
-        return self.listed.views_differ
 
     @cached_property
     def no_report_since_change(self) -> Reason:
@@ -351,11 +329,6 @@ class TopicEvidence:
         return Kind.NO_MEMBERS, Reason(ReasonKind.NO_CONSUMER)
 
     @cached_property
-    def readable(self) -> list[tuple[int, int]]:
-        """(index of the broker, number of readable queues), brokers without read permission left out."""
-        return readable(self.topic.hosts)
-
-    @cached_property
     def unreadable(self) -> frozenset[int]:
         """Indices of the known queues that the route has and that no client can read. Nobody should own them."""
         hosts = {h.broker: h for h in self.topic.hosts if h.write > h.read or not h.is_readable}
@@ -368,115 +341,6 @@ class TopicEvidence:
             and host.has(queue.broker, queue.queue_id)
             and not host.lets_read(queue.broker, queue.queue_id)
         )
-
-    @cached_property
-    def expected(self) -> dict[int, list[int]] | None:
-        """Index of each queue -> indices of the members that should own it.
-
-        None where that is not known, and in broadcasting: nothing is shared out, every member consumes every queue.
-        """
-        return self._expectation if isinstance(self._expectation, dict) else None
-
-    @property
-    def why_not_expected(self) -> Reason | None:
-        """Why the expected owners are not known; None: they are, or the group broadcasts."""
-        return self._expectation if isinstance(self._expectation, Reason) else None
-
-    @cached_property
-    def _expectation(self) -> dict[int, list[int]] | Reason | None:
-        if self.uncovered:
-            return Reason(ReasonKind.BROKERS_NOT_COVERED)
-        if self.broadcasts:
-            return None
-        if any(self._in_every_copy[broker] < count for broker, count in self.readable if self.copies):
-            return NAME_SERVERS_DIFFER
-        if self.views_differ:
-            return Reason(ReasonKind.MEMBER_LISTS_DIFFER)
-        try:
-            return self._allocated()
-        except NotKnown as why:
-            return why.reason
-
-    @cached_property
-    def shares_by_list(self) -> list[dict[int, list[int]]] | None:
-        """What members compute from each of the lists that brokers give: index of each queue -> who should own it.
-
-        One where all brokers list the same. None where it is not known, and in broadcasting.
-        """
-        if self.expected is not None:
-            return [self.expected]
-        if self.uncovered or self.copies or self.broadcasts:
-            return None
-        try:
-            return [self._allocated(ids=ids) for ids in dict.fromkeys(map(self.listed.ids_listed_by, self.hosts))]
-        except NotKnown:
-            return None
-
-    @cached_property
-    def _shares_of_single_ids(self) -> dict[int, list[int]]:
-        """What they would compute if each id were listed once."""
-        return self._allocated(ids=self.listed.single_ids)
-
-    @cached_property
-    def of_second_entries(self) -> frozenset[int]:
-        """Queues that the strategy gives to the second entry of an id that is listed twice: no client takes them."""
-        return frozenset(
-            q
-            for shares in self._shares_with_double_ids
-            for q, those in shares.items()
-            if not those and self._shares_of_single_ids[q]
-        )
-
-    @cached_property
-    def moved_by_second_entries(self) -> frozenset[int]:
-        """Queues that the strategy would give to another member if each id were listed once."""
-        alone = self._shares_of_single_ids if self._shares_with_double_ids else {}
-        return frozenset(
-            q for shares in self._shares_with_double_ids for q, those in shares.items() if set(those) != set(alone[q])
-        )
-
-    @property
-    def _shares_with_double_ids(self) -> list[dict[int, list[int]]]:
-        return self.shares_by_list or [] if self.listed.listed_twice else []
-
-    @cached_property
-    def expected_as_named(self) -> dict[int, list[int]] | None:
-        """The same. Members that do not name their strategy are assumed to use that of the others."""
-        if self.expected is not None or self.views_differ or self.broadcasts:
-            return self.expected
-        try:
-            return self._allocated(self.of_group.named_classes)
-        except NotKnown:
-            return None
-
-    def _allocated(
-        self, classes: frozenset[str | None] | None = None, ids: tuple[str, ...] | None = None
-    ) -> dict[int, list[int]]:
-        shares = self.share_out(self.readable, classes, ids)
-        keys = [(broker, queue_id) for broker, count in self.readable for queue_id in range(count)]
-        return {queue: shares[key] for queue, key in zip(self.queues, keys, strict=True)}
-
-    def share_out(
-        self,
-        readable: list[tuple[int, int]],
-        classes: frozenset[str | None] | None = None,
-        ids: tuple[str, ...] | None = None,
-    ) -> dict[tuple[int, int], list[int]]:
-        """(index of the broker, queue id) -> who should own it, if these were the readable queues. Raises NotKnown.
-
-        ``classes``: strategies to use instead of those that the reports name. ``ids``: a list of members, in order, to
-        use instead of one that has each id as often as any broker lists it.
-        """
-        state, group = self.group.state, self.group
-        key = strategy_key(group.rule, self.of_group.classes if classes is None else classes)
-        hosts = tuple((state.brokers[broker].name, count) for broker, count in readable)
-        index_of = self.listed.index_of
-        owners = expected_owners(key, self.topic.name, hosts, self.listed.ids if ids is None else ids)
-        return {
-            (broker, queue_id): [index_of[owner] for owner in owners.get((name, queue_id), ())]
-            for (broker, count), (name, _) in zip(readable, hosts, strict=True)
-            for queue_id in range(count)
-        }
 
     def owners(self, queue: int, since: int = 0) -> list[int]:
         """Members that own the queue by reports answered at ``since`` or later; two instances are listed twice."""

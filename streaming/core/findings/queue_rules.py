@@ -23,7 +23,8 @@ from streaming.core.evidence.stalls import (
     is_not_pulled,
     is_overdue,
 )
-from streaming.core.evidence.topic_evidence import NAME_SERVERS_DIFFER, TopicEvidence
+from streaming.core.evidence.topic_evidence import TopicEvidence
+from streaming.core.evidence.topic_shares import NAME_SERVERS_DIFFER
 from streaming.core.finding_kinds import WRONG_OWNERS
 from streaming.core.findings.verdict import Verdict, proven, seen
 from streaming.core.intake.consume_offsets import unconsumed_ms
