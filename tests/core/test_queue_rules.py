@@ -145,7 +145,7 @@ TABLE: list[tuple[str, Change, str, str, str, str]] = [
     ("two owners are proven without it", only(y_takes_a0_too, broker_b_is_lost), "a0", "DUPLICATED", "critical", ""),
     ("but not of its own queues", only(y_takes_a0_too, broker_a_is_lost), "a0", "UNKNOWN", "none", "no answer from a"),
     ("none are not", only(x_lets_go_of_a0, broker_a_is_lost), "a0", "UNKNOWN", "none", "no answer from a"),
-    ("nobody is left", everybody_leaves, "a0", "NO_MEMBERS", "none", "nobody"),
+    ("nobody is left", everybody_leaves, "a0", "NO_MEMBERS", "none", "no member"),
     ("a pop table", pops, "a0", "EXCLUDED", "none", "POP"),
     ("brokers allocate", brokers_allocate, "b0", "EXCLUDED", "none", "BROKER_ALLOCATED"),
     ("a static topic", is_static, "a0", "EXCLUDED", "none", "STATIC_TOPIC"),
