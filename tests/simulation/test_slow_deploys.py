@@ -1,15 +1,21 @@
-"""Deploys that change how clients run, at 20 s to 10 minutes a pod, on a simulated cluster: they call nobody."""
+"""Deploys that change how clients run, at 20 s to 10 minutes a pod, on a simulated cluster: they call nobody.
+
+Only where they leave messages of a queue unread for three minutes there is a warning.
+"""
 
 from dataclasses import replace
 from random import Random
 
 import pytest
 
-from schemas.facts import AlertFact
+from schemas.facts import AlertFact, Fact, Kind, Severity
+from schemas.identity import MessageQueue
 from streaming.core.allocation import AveragelyByCircle
 from streaming.core.settings import Settings
 from streaming.simulation.consumer import ClientConfig, Consumer
 from streaming.simulation.evaluation.detector import Detector
+from streaming.simulation.evaluation.results import Page
+from streaming.simulation.evaluation.unread_messages import confirms
 from streaming.simulation.simulated_group import TOPIC, Shape, SimulatedGroup
 
 MANNERS = ("another topic", "another strategy", "another filter")
@@ -32,7 +38,7 @@ class Deploy:
         self.group.fleet.run(self.random.uniform(0, 20))
 
     def play(self, stops_after: int | None = None, seconds: float = 300) -> list[tuple[str, float]]:
-        """What fired, and how many seconds after the last pod's turn began."""
+        """What fired without harm done, and how many seconds after the last pod's turn began."""
         config, fleet = self._config(), self.group.fleet
         gap_ms = self.random.randrange(3_000, 20_000)
         turns = 0
@@ -41,8 +47,17 @@ class Deploy:
             fleet.clock.after(round(turns * self.pace * 1000) + 1, self._replace, client, config, gap_ms)
         last_ts = fleet.now + round(turns * self.pace * 1000)
         fleet.run(turns * self.pace + seconds)
-        fired = [(f.ts, f.payload) for f in self.detector.facts if isinstance(f.payload, AlertFact)]
-        return [(a.kind, (ts - last_ts) / 1000) for ts, a in fired if a.reason == "held_long_enough"]
+        alerts = [(fact, fact.payload) for fact in self.detector.facts if isinstance(fact.payload, AlertFact)]
+        fired = [(fact, alert) for fact, alert in alerts if alert.reason == "held_long_enough"]
+        return [(alert.kind, (fact.ts - last_ts) / 1000) for fact, alert in fired if not self._warns_of_harm(fact)]
+
+    def _warns_of_harm(self, fact: Fact) -> bool:
+        """By the truth: messages had waited for three minutes in one of its queues, which nobody held."""
+        alert, topic = fact.payload, fact.topic or ""
+        assert isinstance(alert, AlertFact)
+        queues = frozenset(MessageQueue(topic, one.broker_name, one.queue_id) for one in alert.queues)
+        page = Page(Kind(alert.kind), topic, alert.cause, alert.severity, fact.ts, queues, is_true=False)
+        return alert.severity == Severity.WARNING and confirms(self.group.fleet, page)
 
     def _config(self) -> ClientConfig:
         config = self.group.config
