@@ -156,4 +156,6 @@ def test_page_names_the_configuration_and_its_name_servers(tmp_path: Path, monke
     plan = notifier_settings(config, load_alerts(config), file=Path("evenkeel.toml"))
     assert plan.site == Site(str(path), {"prod": "n1:9876;n2:9876"}, ZoneInfo("Asia/Shanghai"), "https://x/docs")
     (tmp_path / "alerts.toml").write_text("")
-    assert notifier_settings(config, load_alerts(config)).site == Site("", {"prod": "n1:9876;n2:9876"}, None, "docs")
+    site = notifier_settings(config, load_alerts(config)).site
+    folders = {"tables": str(tmp_path / "tables"), "state": str(tmp_path / "state")}
+    assert site == Site("", {"prod": "n1:9876;n2:9876"}, None, "docs", **folders)

@@ -57,7 +57,8 @@ def test_a_lost_broker_adds_no_queues_of_its_own_to_an_alert_and_fires_none(aler
     assert set(fired.values()) == {"STRATEGY_MISMATCH"}
 
 
-def test_a_stall_whose_reason_is_proven_later_is_told_with_it(alerts: Alerts) -> None:
-    causes = [alert.cause for group, _, alert in alerts if (group, alert.kind) == ("same", "STALLED")]
-    assert causes[0] == "STALE_CONNECTION"
-    assert causes[-1] == "SAME_CLIENT_ID"
+def test_what_an_id_listed_twice_leaves_to_nobody_is_named_once_it_is_proven(alerts: Alerts) -> None:
+    """Its queues stand still from the beginning. That may be a dead connection, so no alert says more before."""
+    found = [alert for group, _, alert in alerts if group == "same"]
+    assert {alert.kind for alert in found} == {"DUPLICATED", "ORPHANED"}
+    assert {alert.cause for alert in found} == {"SAME_CLIENT_ID"}
