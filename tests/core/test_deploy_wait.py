@@ -91,6 +91,41 @@ def test_what_is_still_wrong_when_nobody_is_left_of_the_old_ones_is_told_soon() 
     assert fired_at(fleet)[0] <= last_change + 60
 
 
+def test_a_member_that_joined_right_before_the_deploy_is_yet_to_be_replaced() -> None:
+    """It was not there before, by the changes that follow one another. But it runs what all ran."""
+    fleet = old_ones(2)
+    fleet.join("old-2", topics=OLD)
+    fleet.run(30)
+    replace(fleet, [0, 1, 2], 140)
+    fleet.run(300)
+    assert fired_at(fleet) == []
+    assert "waits_for_deploy" in [reason for _, _, reason in fleet.alerts()]
+
+
+def test_a_member_that_is_started_again_before_its_turn_is_yet_to_be_replaced() -> None:
+    fleet = old_ones(3)
+    replace(fleet, [0], 60)
+    for n in (1, 2):
+        fleet.leave(f"old-{n}")
+        fleet.run(10)
+        fleet.join(f"old-{n}", topics=OLD)
+        fleet.run(50)
+    replace(fleet, [1, 2], 100)
+    fleet.run(300)
+    assert fired_at(fleet) == []
+
+
+def test_members_that_joined_right_before_are_told_if_the_deploy_leaves_them_out() -> None:
+    fleet = old_ones(2)
+    fleet.join("old-2", topics=OLD)
+    fleet.run(30)
+    replace(fleet, [0, 1], 140)
+    last_change = fleet.now - 130
+    fleet.run(400)
+    silence = 2 * 130 + 25
+    assert silence <= fired_at(fleet)[0] - last_change <= silence + 35
+
+
 def test_members_that_only_join_are_no_deploy_though_one_left_long_before() -> None:
     fleet = old_ones(3)
     fleet.leave("old-0")

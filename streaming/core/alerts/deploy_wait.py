@@ -5,8 +5,9 @@ from collections.abc import Set
 from schemas.facts import Cause
 from streaming.core.causes.table import CAUSES
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.intake.deploy_tracking import patience_ms
+from streaming.core.intake.deploy_tracking import is_to_be_replaced, patience_ms
 from streaming.core.state.group import Group
+from streaming.core.state.group_state import DeployChanges
 
 
 def comes_of_members_that_differ(cause: str | None) -> bool:
@@ -20,13 +21,13 @@ def is_rolling_deploy(evidence: GroupEvidence) -> bool:
     if known is None or not (known.joined and (known.left or known.restarted)):
         return False
     patience = patience_ms(group, known)
-    if _are_all_new(evidence, known.began_ts) or _run_alike(evidence, known.last_ts):
+    if _are_all_new(evidence, known) or _run_alike(evidence, known.last_ts):
         patience = min(patience, _to_settle_ms(evidence))
     return evidence.now - known.last_ts <= patience
 
 
-def _are_all_new(evidence: GroupEvidence, began_ts: int) -> bool:
-    return all(member.client.since_ts >= began_ts for member in evidence.members.values())
+def _are_all_new(evidence: GroupEvidence, known: DeployChanges) -> bool:
+    return not any(is_to_be_replaced(evidence.group, known, member.client) for member in evidence.members.values())
 
 
 def _run_alike(evidence: GroupEvidence, since_ts: int) -> bool:

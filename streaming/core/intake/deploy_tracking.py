@@ -1,7 +1,7 @@
 """Joins and leaves that follow one another, as in a rolling deploy, and the pace at which they do."""
 
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import Client, DeployChanges
+from streaming.core.state.group_state import Client, DeployChanges, RunningProfile
 
 STEPS_TO_KNOW_THE_PACE = 2
 
@@ -30,7 +30,7 @@ def _note_change(group: Group, joined: bool, left_since: list[int]) -> DeployCha
     state, now = group.state, group.state.now
     known = state.deploy
     if known is None or _is_over(group, known, left_since):
-        known = state.deploy = DeployChanges(now, now)
+        known = state.deploy = DeployChanges(now, now, ran=_what_all_ran(group))
     known.longest_ms = max(known.longest_ms, now - known.last_ts)
     known.last_ts = now
     known.joined |= joined
@@ -49,8 +49,31 @@ def _is_over(group: Group, known: DeployChanges, left_since: list[int]) -> bool:
     rest_ms = state.now - known.last_ts
     if rest_ms <= 2 * group.timing.grace_membership_ms:
         return False
-    members_since = [*left_since, *(client.since_ts for client in state.clients if any(client.entries))]
-    return rest_ms > patience_ms(group, known) or all(since_ts >= known.began_ts for since_ts in members_since)
+    listed = [client for client in state.clients if any(client.entries)]
+    is_left = any(since_ts < known.began_ts for since_ts in left_since)
+    is_left = is_left or any(is_to_be_replaced(group, known, client) for client in listed)
+    return rest_ms > patience_ms(group, known) or not is_left
+
+
+def is_to_be_replaced(group: Group, known: DeployChanges, client: Client) -> bool:
+    """Whether the member was there before the deploy, or was started since as all ran before, while others differ.
+
+    A pod that joins right before the deploy, or is started again before its turn has come, runs what all ran.
+    """
+    if client.since_ts < known.began_ts:
+        return True
+    return known.mismatched and known.ran is not None and _running(group, client) == known.ran
+
+
+def _what_all_ran(group: Group) -> RunningProfile | None:
+    """What the members run that were there before this change; None: they differ, or none has reported."""
+    before = (client for client in group.state.clients if any(client.entries) and client.since_ts < group.state.now)
+    running = {_running(group, client) for client in before} - {None}
+    return running.pop() if len(running) == 1 else None
+
+
+def _running(group: Group, client: Client) -> RunningProfile | None:
+    return group.state.running_profiles[client.reports[0].running] if client.reports else None
 
 
 def forget_finished_deploy(group: Group) -> None:

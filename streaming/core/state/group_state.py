@@ -238,6 +238,7 @@ class DeployChanges(Packed):
     left: bool = False  # whether a client left that was a member before ``began_ts``
     mismatched: bool = False  # whether members were found to differ meanwhile
     restarted: list[str] = field(default_factory=list)  # ids of members restarted so quickly that no list lacked them
+    ran: RunningProfile | None = None  # what all members ran when it began; None: they differed, or it is not known
 
 
 class Rebalance(Packed):
