@@ -27,6 +27,7 @@ class FixedTiming(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     # What facts say
     repeat_status_ms: int = 3_600_000  # distinguishes a group at rest from one without rounds
+    count_group_waiting_ms: int = 60_000  # how much waits for a group at rest is counted so often
     tell_group_waiting_ms: int = 300_000  # how much waits for a group is said at most so often, if that has changed
     changes_before_alert_ms: int = 600_000  # an alert lists the changes of this time before it
     tell_waiting_ms: int = 60_000  # an open alert says how much waits at most so often, if that has changed

@@ -28,8 +28,8 @@ def evaluate(group: Group, before: int) -> None:
     If the evaluation raises, a fact says so, the group is UNKNOWN until it succeeds again, and other groups go on.
     """
     state = group.state
-    has_news = may_have_news(group) or group_waiting.has_news(group)
-    if state.now < state.evaluation_due_ts and not _is_evidence_too_old(group) and not has_news:
+    is_at_rest = state.now < state.evaluation_due_ts and not _is_evidence_too_old(group)
+    if is_at_rest and not may_have_news(group) and not group_waiting.has_news(group, before):
         return
     try:
         _evaluate(group, before)
@@ -50,7 +50,7 @@ def _evaluate(group: Group, before: int) -> None:
     group.state.group_findings = lasting_group_findings(evidence, group_findings)
     update_rebalance(group, evidence, found, before)
     emit_member_facts(group, evidence)
-    emit_group_status(group, evidence, found, group_findings, is_any_undecided(group))
+    emit_group_status(group, evidence, found, group_findings, is_any_undecided(group), before)
     group.state.evaluation_due_ts = _due(group, evidence, found)
     group.state.evidence_lasts_until_ts = 0
     forget_what_is_gone(group)

@@ -59,17 +59,17 @@ def emit_group_status(
     found: list[TopicFindings],
     group_findings: list[GroupFinding],
     is_alert_undecided: bool,
+    before: int,
 ) -> None:
     """One fact when the status, what it counts or what waits has changed, and one an hour while it has not.
 
-    ``is_alert_undecided``: an alert fires that nothing has shown to be over.
+    ``is_alert_undecided``: an alert fires that nothing has shown to be over. ``before``: the marker before this one.
     """
     state = group.state
     counts = Counter(verdict.kind.value for findings in found for verdict in findings.verdicts.values())
     retry_counts = Counter(kind.value for findings in found for kind in _of_idle_retries(group, findings))
     kinds = Counter(finding.kind.value for finding in group_findings)
     reason = _reason(evidence, found)
-    waiting, read_ts, fullest = waiting_of_group(evidence)
     fact = GroupFact(
         status=group_status(_status_evidence(evidence, found, counts, group_findings, is_alert_undecided)).value,
         members=sum(member.entries for member in evidence.members.values()),
@@ -80,9 +80,6 @@ def emit_group_status(
         members_reporting=sum(1 for member in evidence.members.values() if member.as_of),
         reason=None if reason is None else reason.kind.value,
         reason_details=None if reason is None else reason.details,
-        waiting=waiting,
-        read_ts=read_ts,
-        fullest=fullest,
         retry_counts=dict(sorted(retry_counts.items())),
     )
     shown = f"{fact.status} {fact.members} {fact.counts} {fact.brokers_covered}"
@@ -91,10 +88,11 @@ def emit_group_status(
     if reason is not None and any(findings.evidence.unreported for findings in found):
         shown += f" {_digest(reason)}"  # it lasts
     is_due = state.now - state.status_ts >= group.timing.repeat_status_ms
-    if shown != state.status or is_due or has_news(group):
+    if shown != state.status or is_due or has_news(group, before):
         state.status, state.status_ts = shown, state.now
         note_said(group)
-        group.emit(fact)
+        waiting, read_ts, fullest = waiting_of_group(evidence)
+        group.emit(msgspec.structs.replace(fact, waiting=waiting, read_ts=read_ts, fullest=fullest))
 
 
 def _of_idle_retries(group: Group, findings: TopicFindings) -> Iterator[Kind]:

@@ -27,10 +27,15 @@ def note_said(group: Group) -> None:
     group.state.told_waiting = _sum(_known(group))
 
 
-def has_news(group: Group) -> bool:
-    """Whether the number has changed so much since the newest fact, and that is long ago, that another is due."""
-    state = group.state
-    if state.now - state.status_ts < group.timing.tell_group_waiting_ms:
+def has_news(group: Group, before: int) -> bool:
+    """Whether the number has changed so much since the newest fact, and that is long ago, that another is due.
+
+    ``before``: the marker before this one. The queues are counted at the first marker of each minute only
+    (``count_group_waiting_ms``), since offsets are seldom read more often.
+    """
+    state, timing = group.state, group.timing
+    count_ms = timing.count_group_waiting_ms
+    if state.now - state.status_ts < timing.tell_group_waiting_ms or state.now // count_ms == before // count_ms:
         return False
     change = abs(_sum(_known(group)) - state.told_waiting)
     return change > max(CHANGED_SHARE * state.told_waiting, LEAST_CHANGE)

@@ -17,7 +17,7 @@ from tests.collector.test_cluster_probe import two_clients
 from tests.e2e.conftest import MakeJob
 from tests.e2e.job import PATIENCE_S, Job, child_environment
 from tests.e2e.test_pages import FIRES_AFTER_MS, played
-from tests.monitoring.dashboard import QUERIES, as_grafana_asks
+from tests.monitoring.dashboard import ANNOTATIONS, OF_PANELS, as_grafana_asks
 from tests.monitoring.programs import PROMETHEUS, needs, prometheus, until
 from tests.monitoring.test_rules import RULES
 
@@ -63,7 +63,7 @@ def test_every_panel_shows_something_and_the_rules_say_when_the_job_has_ended(
             prometheus(tmp_path / "prometheus", ports, RULES) as server,
             played(kafka, topic, broken, FIRES_AFTER_MS),
         ):
-            left = dict.fromkeys(map(as_grafana_asks, QUERIES))
+            left = dict.fromkeys(map(as_grafana_asks, OF_PANELS))
 
             def all_show() -> bool:
                 for query in list(left):
@@ -72,6 +72,8 @@ def test_every_panel_shows_something_and_the_rules_say_when_the_job_has_ended(
                 return not left
 
             until(all_show, "every panel shows something", lambda: "\n".join(left), PATIENCE_S)
+            for one in ANNOTATIONS:
+                server.values(as_grafana_asks(one["expr"]))  # raises where Prometheus refuses it
             assert {one["health"] for one in server.get("targets")["activeTargets"]} == {"up"}
             asked = {"match[]": "evenkeel_cluster_health_timestamp_seconds"}
             until(lambda: server.get("label/cluster/values", **asked) == [CLUSTER, "prod"], "both clusters are seen")

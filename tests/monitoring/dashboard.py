@@ -16,10 +16,8 @@ def panels() -> list[dict[str, Any]]:
 
 
 ANNOTATIONS: list[dict[str, Any]] = DASHBOARD["annotations"]["list"]
-QUERIES: list[str] = [
-    *(target["expr"] for panel in panels() for target in panel["targets"]),
-    *(one["expr"] for one in ANNOTATIONS),
-]
+OF_PANELS: list[str] = [target["expr"] for panel in panels() for target in panel["targets"]]
+QUERIES: list[str] = [*OF_PANELS, *(one["expr"] for one in ANNOTATIONS)]
 
 
 def names_in(query: str) -> set[str]:
