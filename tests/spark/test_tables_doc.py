@@ -217,7 +217,7 @@ def test_members_own_what_they_report(ask):
 def test_reasons_of_quarantine_are_counted(ask):
     reasons = {row["reason"]: row for row in ask("quarantine-reasons")}
 
-    assert {reason: row["records"] for reason, row in reasons.items()} == {"bad_json": 2, "too_long": 1}
+    assert {reason: int(row["events"]) for reason, row in reasons.items()} == {"bad_json": 2, "too_long": 1}
     assert reasons["bad_json"]["newest_preview"] == '{"schema":'
 
 
