@@ -13,6 +13,7 @@ from streaming.errors import MonitorError
 from streaming.notices import Site
 from streaming.notifier.silence_files import SilenceFiles
 from streaming.notifier.state_files import running_notifier
+from streaming.web.live.ranking import Ranking
 from streaming.web.live.watch import Watch
 from streaming.web.rendering import StaticFile, read_static, renderer
 from streaming.web.security.forms import FormTokens
@@ -74,6 +75,7 @@ class Context:
         self.settings = settings
         self.watch = watch
         self.pages = pages
+        self.ranking = Ranking(watch)
         self.threads = CapacityLimiter(PAGE_THREADS)
         self.forms = FormTokens()
         self.silences = SilenceFiles(settings.state)

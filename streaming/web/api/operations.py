@@ -36,7 +36,6 @@ from streaming.web.views.overview import (
     SORTS,
     STATES,
     OverviewRow,
-    RankedGroups,
     Wanted,
     cluster_lines,
 )
@@ -111,7 +110,7 @@ class Api:
             sort=_known_word(query, "sort", SORTS) or "worst",
             page=number(query, "page", 1, 10**6, 1),
         )
-        view = RankedGroups(watch.known, now).overview(wanted, now)
+        view = self._context.ranking.groups(now).overview(wanted, now)
         groups = tuple(map(_group_of, view.rows))
         return Groups(as_of_ts=now, found=view.found, page=view.wanted.page, pages=view.pages, groups=groups)
 

@@ -1,24 +1,18 @@
 """The overview: every group, the worst first."""
 
-from threading import Lock
-
 from starlette.requests import Request
 
 from streaming.notifier.silences import Silence
 from streaming.wall_clock import now_ms
 from streaming.web.context import Answer, Context
 from streaming.web.queries import number, one_of, text
-from streaming.web.views.overview import LONGEST_SEARCH, SORTS, STATES, Overview, RankedGroups, Wanted
+from streaming.web.views.overview import LONGEST_SEARCH, SORTS, STATES, Overview, Wanted
 from streaming.web.views.silences import silenced
 
 
 class OverviewPage:
-    """The order of groups is made once for each moment that is known, not for each request."""
-
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._lock = Lock()
-        self._ranked: tuple[tuple[int, int], RankedGroups] | None = None
 
     def answer(self, request: Request) -> Answer:
         watch = self._context.watch
@@ -33,7 +27,7 @@ class OverviewPage:
         )
         live = watch.changes.number()
         now = watch.now_ms()
-        view = self._groups(now).overview(wanted, now)
+        view = self._context.ranking.groups(now).overview(wanted, now)
         values = {"view": view, "now": now, "sorts": SORTS, "silenced": self._silenced(view)}
         return Answer("overview.html", values, "overview", ("/changes", live))
 
@@ -41,12 +35,3 @@ class OverviewPage:
         """Silences last by the clock of the notifier."""
         alerts = [alert for row in view.rows for alert in row.alerts]
         return silenced(alerts, self._context.silences.all(), now_ms())
-
-    def _groups(self, now: int) -> RankedGroups:
-        """Made again when something has changed, and every ten seconds, since a cluster may have become silent."""
-        known = self._context.watch.known
-        moment = (known.version, now // 10_000)
-        with self._lock:
-            if self._ranked is None or self._ranked[0] != moment:
-                self._ranked = (moment, RankedGroups(known, now))
-            return self._ranked[1]
