@@ -12,7 +12,6 @@ from streaming.errors import SourceError
 from streaming.explain.snapshot import ExplainedGroup
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.explain.times import parse_moment
-from streaming.notices import OpenAlert
 from streaming.wall_clock import now_ms
 from streaming.web.api.answers import (
     Alerts,
@@ -30,7 +29,6 @@ from streaming.web.live.group_reader import monitor_now, monitor_then
 from streaming.web.pages.group_page import GroupFacts
 from streaming.web.queries import number, one_of, required, text
 from streaming.web.views.alerts import in_order
-from streaming.web.views.known import is_open
 from streaming.web.views.overview import (
     LONGEST_SEARCH,
     SORTS,
@@ -137,7 +135,7 @@ class Api:
         state = _known_word(query, "state", _OPEN_STATES)
         wanted = [
             one
-            for one in self._open_alerts()
+            for one in self._context.watch.known.all_open_alerts()
             if cluster in ("", one.cluster) and group in ("", one.group) and state in ("", one.fact.state)
         ]
         return Alerts(as_of_ts=self._context.watch.now_ms(), alerts=tuple(in_order(wanted)))
@@ -146,12 +144,9 @@ class Api:
         now, silences = now_ms(), self._context.silences  # they last by the clock of the notifier
         known = tuple(
             KnownSilence(silence=row.silence, is_on=row.is_on, alerts=tuple(one.fact.fingerprint for one in row.alerts))
-            for row in silence_rows(silences.all(), self._open_alerts(), now)
+            for row in silence_rows(silences.all(), self._context.watch.known.all_open_alerts(), now)
         )
         return Silences(as_of_ts=now, silences=known, failure=silences.failure)
-
-    def _open_alerts(self) -> list[OpenAlert]:
-        return [one for one in self._context.watch.known.alerts.values() if is_open(one)]
 
 
 _OPEN_STATES = (AlertState.PENDING.value, AlertState.FIRING.value)

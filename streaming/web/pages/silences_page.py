@@ -4,7 +4,6 @@ from starlette.requests import Request
 
 from streaming.wall_clock import now_ms
 from streaming.web.context import Answer, Context
-from streaming.web.views.known import is_open
 from streaming.web.views.silences import silence_rows
 
 MOST_ROWS = 200
@@ -17,8 +16,7 @@ class SilencesPage:
     def answer(self, request: Request) -> Answer:
         watch, silences = self._context.watch, self._context.silences
         user, now = self._context.user(request), now_ms()  # silences last by the clock of the notifier
-        alerts = [one for one in watch.known.alerts.values() if is_open(one)]
-        rows = silence_rows(silences.all(), alerts, now)
+        rows = silence_rows(silences.all(), watch.known.all_open_alerts(), now)
         values = {
             "rows": rows[:MOST_ROWS],
             "left_out": max(0, len(rows) - MOST_ROWS),

@@ -56,6 +56,9 @@ class Known(Struct):
     def open_alerts(self, name: GroupName) -> list[OpenAlert]:
         return [one for one in self.alerts.values() if (one.cluster, one.group) == name and is_open(one)]
 
+    def all_open_alerts(self) -> list[OpenAlert]:
+        return [one for one in self.alerts.values() if is_open(one)]
+
     def seen_ts(self, cluster: str) -> int | None:
         """Until when evenkeel has seen the cluster; None where nothing says it."""
         health = self.health.get(cluster)
