@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from streaming.collector.translation.answers import Answer, Line, Meta
+from streaming.collector.wire.answers import Answer, Line, Meta
 from streaming.demo import RECORDINGS
 from streaming.errors import SourceError
 from streaming.replay.input_lines import read_lines

@@ -13,13 +13,13 @@ from msgspec import structs
 
 from schemas.events import encode_event
 from schemas.identity import group_key
-from streaming.collector.translation.answers import (
+from streaming.collector.translation.reports import start_ts
+from streaming.collector.wire.answers import (
     ConsumeStatsAnswer,
     Line,
     OffsetRow,
     RunningInfoAnswer,
 )
-from streaming.collector.translation.reports import start_ts
 from streaming.demo.scenarios import TAIL_MS, ClusterAction, Scenario, end_of
 from streaming.replay.recording import RecordingTranslation
 

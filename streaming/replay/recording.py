@@ -1,6 +1,6 @@
 """A recording to events: where rounds begin and end, and which line belongs to whom.
 
-A recording holds what was answered (streaming.collector.translation.answers), in the order in which it came. A group's
+A recording holds what was answered (streaming.collector.wire.answers), in the order in which it came. A group's
 round ends at a ``round`` line or, in recordings without them, when a broker is heard again that has listed the
 group's members in this round already. A line without cluster or group belongs to those of the last ``meta`` line.
 """
@@ -12,7 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from schemas.events import AnyEvent
-from streaming.collector.translation.answers import (
+from streaming.collector.translation.cluster import ClusterTranslation
+from streaming.collector.translation.group import GroupTranslation
+from streaming.collector.wire.answers import (
     LINES,
     ConsumerListAnswer,
     GroupAnswer,
@@ -21,8 +23,6 @@ from streaming.collector.translation.answers import (
     RoundEnd,
     RouteAnswer,
 )
-from streaming.collector.translation.cluster import ClusterTranslation
-from streaming.collector.translation.group import GroupTranslation
 from streaming.errors import SourceError
 from streaming.replay.input_lines import FileLine, read_lines
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 
 from schemas.identity import MessageQueue
-from streaming.collector.translation.answers import (
+from streaming.collector.wire.answers import (
     CONSUMER_NOT_ONLINE,
     SUCCESS,
     SYSTEM_ERROR,

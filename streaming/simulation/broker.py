@@ -6,7 +6,7 @@ from typing import Protocol
 from zlib import crc32
 
 from schemas.identity import MessageQueue
-from streaming.collector.translation.answers import Connection, ConsumerConnection, QueueData, RunningInfoAnswer
+from streaming.collector.wire.answers import Connection, ConsumerConnection, QueueData, RunningInfoAnswer
 from streaming.core.state.group_state import PERM_READ
 from streaming.simulation.message_queue import MessageLog
 from streaming.simulation.process_queue import Progress

@@ -18,17 +18,17 @@ from streaming.collector.probing.policy import KEEP_WATCHING_MS, NO_ANSWER, Poli
 from streaming.collector.probing.queues_beyond_read import QueuesBeyondRead
 from streaming.collector.probing.route_schedule import RouteSchedule
 from streaming.collector.probing.unread_queues import REASON, UnreadQueues
-from streaming.collector.translation.answers import (
+from streaming.collector.translation.broker_view import listed as listed_ids
+from streaming.collector.translation.cluster import ClusterTranslation
+from streaming.collector.translation.reports import start_ts
+from streaming.collector.translation.routes import KnownRoute
+from streaming.collector.wire.answers import (
     CONSUME_MSG_TIMEOUT,
     SUCCESS,
     GroupAnswer,
     RunningInfoAnswer,
     SubscriptionGroupAnswer,
 )
-from streaming.collector.translation.broker_view import listed as listed_ids
-from streaming.collector.translation.cluster import ClusterTranslation
-from streaming.collector.translation.reports import start_ts
-from streaming.collector.translation.routes import KnownRoute
 from streaming.simulation import answers
 from streaming.simulation.broker import Broker, Client
 from streaming.simulation.fleet import Fleet

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from random import Random
 
 from schemas.identity import MessageQueue, host_of, retry_topic
-from streaming.collector.translation.answers import (
+from streaming.collector.wire.answers import (
     SUCCESS,
     Connection,
     RunningInfoAnswer,
     SubscriptionData,
 )
-from streaming.collector.translation.answers import ProcessQueue as ProcessQueueInfo
+from streaming.collector.wire.answers import ProcessQueue as ProcessQueueInfo
 from streaming.core.allocation import class_of_strategy
 from streaming.simulation.broker import Broker, Channel
 from streaming.simulation.client_config import HEARTBEAT_FIRST_MS, HEARTBEAT_MS, POLL_ROUTES_MS, ClientConfig

@@ -5,7 +5,7 @@ from functools import partial
 from random import Random
 
 from schemas.identity import MessageQueue, retry_topic
-from streaming.collector.translation.answers import QueueData
+from streaming.collector.wire.answers import QueueData
 from streaming.simulation.allocation_cache import AllocationCache
 from streaming.simulation.broker import REGISTER_MS, SCAN_MS, Broker, Client
 from streaming.simulation.client_config import ClientConfig

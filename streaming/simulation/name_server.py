@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from schemas.identity import MessageQueue
-from streaming.collector.translation.answers import QueueData, TopicRouteData
+from streaming.collector.wire.answers import QueueData, TopicRouteData
 from streaming.core.allocation import sort_queues
 from streaming.core.state.group_state import PERM_READ
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.collector.translation.answers import ChannelHeartbeat, OffsetRow, ProcessQueue, TopicQueueMapping
 from streaming.collector.translation.reports import start_ts
 from streaming.collector.wire import bodies
+from streaming.collector.wire.answers import ChannelHeartbeat, OffsetRow, ProcessQueue, TopicQueueMapping
 from streaming.collector.wire.bodies import Asked
 from streaming.collector.wire.client import Reply
 from streaming.collector.wire.frames import Frame

@@ -27,8 +27,8 @@ from streaming.collector.probing import (
 from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
 from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.policy import Policy
-from streaming.collector.translation.answers import HeartbeatsAnswer, Line
 from streaming.collector.wire.acl import Credentials
+from streaming.collector.wire.answers import HeartbeatsAnswer, Line
 from streaming.collector.wire.client import RemotingClient
 from streaming.collector.wire.clock import Clock
 from streaming.networks import Network

@@ -12,7 +12,8 @@ from streaming.collector.probing.follow_ups import FollowUps
 from streaming.collector.probing.last_answers import LastAnswers
 from streaming.collector.probing.policy import FIRST_ASK_AFTER_JOIN_MS
 from streaming.collector.probing.report_graces import ReportGraces
-from streaming.collector.translation.answers import (
+from streaming.collector.translation.routes import KnownRoute
+from streaming.collector.wire.answers import (
     SUCCESS,
     Connection,
     ConnectionsAnswer,
@@ -21,7 +22,6 @@ from streaming.collector.translation.answers import (
     RunningInfoAnswer,
     SubscriptionData,
 )
-from streaming.collector.translation.routes import KnownRoute
 from streaming.core.default_timers import Timing
 
 TIMING = Timing()

@@ -18,7 +18,9 @@ from schemas.events import (
     RouteQueues,
     TopicRoute,
 )
-from streaming.collector.translation.answers import (
+from streaming.collector.translation.cluster import ClusterTranslation
+from streaming.collector.translation.group import GroupTranslation
+from streaming.collector.wire.answers import (
     Connection,
     ConnectionsAnswer,
     ConsumerConnection,
@@ -33,8 +35,6 @@ from streaming.collector.translation.answers import (
     TopicQueueMapping,
     TopicRouteData,
 )
-from streaming.collector.translation.cluster import ClusterTranslation
-from streaming.collector.translation.group import GroupTranslation
 
 T0 = 1_795_250_400_000
 

@@ -1,7 +1,7 @@
 """What the groups have not consumed yet, by the brokers' answers."""
 
 from streaming.collector.probing.lag import Lags, TopicLag
-from streaming.collector.translation.answers import OffsetRow
+from streaming.collector.wire.answers import OffsetRow
 
 
 def row(queue: int, written: int, consumed: int, stored: int | None = None, topic: str = "T") -> OffsetRow:

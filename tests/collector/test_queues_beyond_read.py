@@ -3,8 +3,8 @@
 from schemas.events import RouteQueues
 from streaming.collector.probing.policy import KEEP_WATCHING_MS
 from streaming.collector.probing.queues_beyond_read import ASKED_AT_ONCE, QueuesBeyondRead
-from streaming.collector.translation.answers import OffsetRow
 from streaming.collector.translation.routes import KnownRoute
+from streaming.collector.wire.answers import OffsetRow
 
 
 def route(*queues: tuple[str, int, int], static: bool = False, perm: int = 6) -> KnownRoute:

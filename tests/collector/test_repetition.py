@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from schemas.events import AnyEvent, AssignmentReport, BrokerAnswer, Heartbeat, Round
-from streaming.collector.translation.answers import (
+from streaming.collector.translation.cluster import ClusterTranslation
+from streaming.collector.translation.repetition import EVERY_MS, LIST_EVERY_MS, Told, is_due
+from streaming.collector.wire.answers import (
     Connection,
     ConnectionsAnswer,
     ConsumerConnection,
@@ -17,8 +19,6 @@ from streaming.collector.translation.answers import (
     RunningInfoAnswer,
     SubscriptionGroupAnswer,
 )
-from streaming.collector.translation.cluster import ClusterTranslation
-from streaming.collector.translation.repetition import EVERY_MS, LIST_EVERY_MS, Told, is_due
 
 T0 = 1_700_000_000_000
 ROUND_MS = 5_000

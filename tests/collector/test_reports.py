@@ -6,14 +6,14 @@ import pytest
 from schemas.events import AssignmentReport, OwnedQueue, QueueProgress, Subscription, encode_event
 from schemas.records import MAX_RECORD_BYTES
 from streaming.collector.translation import reports
-from streaming.collector.translation.answers import (
+from streaming.collector.translation.cluster import ClusterTranslation
+from streaming.collector.wire.answers import (
     ConsumeStatsAnswer,
     OffsetRow,
     ProcessQueue,
     RunningInfoAnswer,
     SubscriptionData,
 )
-from streaming.collector.translation.cluster import ClusterTranslation
 
 
 def running_info(**fields: object) -> RunningInfoAnswer:

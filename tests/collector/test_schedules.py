@@ -25,7 +25,7 @@ from streaming.collector.probing.policy import (
     Policy,
 )
 from streaming.collector.probing.route_schedule import RouteSchedule
-from streaming.collector.translation.answers import OffsetRow
+from streaming.collector.wire.answers import OffsetRow
 
 NOW = 1_700_000_000_000
 AT_ONCE = Policy(spreads=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import NamedTuple
 
-from streaming.collector.translation.answers import (
+from streaming.collector.wire.answers import (
     SUCCESS,
     SYSTEM_ERROR,
     ConnectionsAnswer,

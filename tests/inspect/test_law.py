@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from schemas.events import AnyEvent, Round
-from streaming.collector.translation.answers import (
+from streaming.collector.wire.answers import (
     ConnectionsAnswer,
     ConsumerListAnswer,
     ConsumeStatsAnswer,

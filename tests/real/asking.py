@@ -2,9 +2,9 @@
 
 import asyncio
 
-from streaming.collector.translation.answers import TopicRouteData
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.acl import Credentials
+from streaming.collector.wire.answers import TopicRouteData
 from streaming.collector.wire.bodies import Asked
 from streaming.collector.wire.client import RemotingClient, Reply
 from streaming.collector.wire.request_counts import Outcome, RequestCounts

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.collector.translation.answers import RunningInfoAnswer
+from streaming.collector.wire.answers import RunningInfoAnswer
 from streaming.replay.input_lines import read_lines
 from streaming.replay.recording import decode_line
 from tests.e2e.job import Job

@@ -4,7 +4,7 @@ import pytest
 
 from schemas.facts import Kind
 from schemas.identity import MessageQueue
-from streaming.collector.translation.answers import Connection, QueueData, TopicRouteData
+from streaming.collector.wire.answers import Connection, QueueData, TopicRouteData
 from streaming.simulation.broker import Broker, Channel
 from streaming.simulation.client_config import ClientConfig
 from streaming.simulation.fleet import Fleet

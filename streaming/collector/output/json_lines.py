@@ -12,7 +12,7 @@ import msgspec
 
 from schemas.events import AnyEvent, encode_event
 from streaming.collector.output.gzip_append import open_to_append
-from streaming.collector.translation.answers import Line
+from streaming.collector.wire.answers import Line
 from streaming.errors import CollectorError
 from streaming.private_files import FOLDER_MODE, appended
 

@@ -14,9 +14,9 @@ from streaming.collector.probing.not_asked import NotAsked
 from streaming.collector.probing.offset_schedule import waits
 from streaming.collector.probing.policy import GROUPS_MS, Policy
 from streaming.collector.probing.request_load import Load, estimate
-from streaming.collector.translation.answers import SUCCESS, SubscriptionGroupAnswer
 from streaming.collector.translation.broker_view import listed
 from streaming.collector.wire import bodies, requests
+from streaming.collector.wire.answers import SUCCESS, SubscriptionGroupAnswer
 from streaming.collector.wire.bodies import Asked, GroupSettings
 from streaming.collector.wire.client import Lane, Reply
 from streaming.collector.wire.requests import Request

@@ -15,9 +15,9 @@ from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.route_probe import RouteProbe
 from streaming.collector.probing.route_schedule import RouteSchedule
-from streaming.collector.translation.answers import Line
 from streaming.collector.translation.cluster import ClusterTranslation
 from streaming.collector.wire import requests
+from streaming.collector.wire.answers import Line
 from streaming.collector.wire.client import Lane, RemotingClient, Reply
 from streaming.collector.wire.name_servers import NameServers
 from streaming.collector.wire.requests import Request

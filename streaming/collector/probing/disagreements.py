@@ -5,8 +5,8 @@ from functools import lru_cache
 from sys import intern
 from typing import NamedTuple
 
-from streaming.collector.translation.answers import RunningInfoAnswer
 from streaming.collector.translation.reports import message_model, start_ts
+from streaming.collector.wire.answers import RunningInfoAnswer
 from streaming.core.evidence.exclusions import PULLS
 
 Queue = tuple[str, str, int]  # topic, broker name, queue id

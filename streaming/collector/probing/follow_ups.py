@@ -13,9 +13,9 @@ from streaming.collector.probing.disagreements import Queue, disagreements, said
 from streaming.collector.probing.last_answers import LastAnswers
 from streaming.collector.probing.policy import FIRST_ASK_AFTER_JOIN_MS
 from streaming.collector.probing.report_graces import ReportGraces
-from streaming.collector.translation.answers import Connection, ConnectionsAnswer, RunningInfoAnswer
 from streaming.collector.translation.reports import flag
 from streaming.collector.translation.routes import KnownRoute
+from streaming.collector.wire.answers import Connection, ConnectionsAnswer, RunningInfoAnswer
 from streaming.core.default_timers import Timing
 
 TRIES_AT_MOST = 4  # to hear a second instance under one id; each broker forwards a request to one of the two by chance

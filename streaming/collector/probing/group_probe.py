@@ -17,7 +17,11 @@ from streaming.collector.probing.policy import KEEP_WATCHING_MS, NO_ANSWER, RUNN
 from streaming.collector.probing.queues_beyond_read import QueuesBeyondRead
 from streaming.collector.probing.request_load import Footprint
 from streaming.collector.probing.unread_queues import REASON, UnreadQueues
-from streaming.collector.translation.answers import (
+from streaming.collector.translation.broker_view import listed as listed_ids
+from streaming.collector.translation.reports import start_ts
+from streaming.collector.translation.routes import KnownRoute
+from streaming.collector.wire import bodies, requests
+from streaming.collector.wire.answers import (
     CONSUME_MSG_TIMEOUT,
     SUCCESS,
     ConnectionsAnswer,
@@ -28,10 +32,6 @@ from streaming.collector.translation.answers import (
     RoundEnd,
     RunningInfoAnswer,
 )
-from streaming.collector.translation.broker_view import listed as listed_ids
-from streaming.collector.translation.reports import start_ts
-from streaming.collector.translation.routes import KnownRoute
-from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.bodies import Asked
 from streaming.collector.wire.client import JUST_NOW, Lane, Reply
 from streaming.collector.wire.requests import Request

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from streaming.collector.translation.answers import OffsetRow
+from streaming.collector.wire.answers import OffsetRow
 
 
 class TopicLag(NamedTuple):

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from streaming.collector.translation.answers import ChannelHeartbeat
 from streaming.collector.wire import bodies
+from streaming.collector.wire.answers import ChannelHeartbeat
 from streaming.collector.wire.client import Reply
 
 COUNTS_MS = 10_000

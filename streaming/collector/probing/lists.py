@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from streaming.collector.translation.answers import (
+from streaming.collector.wire.answers import (
     CONSUME_MSG_TIMEOUT,
     CONSUMER_NOT_ONLINE,
     SUCCESS,

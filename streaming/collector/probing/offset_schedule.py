@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from streaming.collector.probing.policy import KEEP_WATCHING_MS, Policy
-from streaming.collector.translation.answers import OffsetRow
+from streaming.collector.wire.answers import OffsetRow
 
 SURELY_MS = 200  # answers do not come after exactly equal times
 AT_REST_AFTER = 3  # answers that are all alike, with nothing left to consume

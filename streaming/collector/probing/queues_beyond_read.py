@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from streaming.collector.probing.policy import KEEP_WATCHING_MS
-from streaming.collector.translation.answers import OffsetRow
 from streaming.collector.translation.routes import KnownRoute
+from streaming.collector.wire.answers import OffsetRow
 
 ASKED_AT_ONCE = 32  # queues of a group on one broker, each time that its offsets are due there
 

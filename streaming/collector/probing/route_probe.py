@@ -6,9 +6,9 @@ Clients ask one of their own choice, and name servers do not tell each other wha
 from collections.abc import Callable
 
 from streaming.collector.probing.route_schedule import RouteSchedule
-from streaming.collector.translation.answers import Line, RouteAnswer
 from streaming.collector.translation.routes import Routes
 from streaming.collector.wire import bodies, requests
+from streaming.collector.wire.answers import Line, RouteAnswer
 from streaming.collector.wire.clock import Clock
 from streaming.collector.wire.name_servers import NameServers
 

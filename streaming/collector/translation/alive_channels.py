@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import takewhile
 from typing import NamedTuple
 
-from streaming.collector.translation.answers import ChannelHeartbeat
+from streaming.collector.wire.answers import ChannelHeartbeat
 
 HEARTBEAT_MS = 31_000  # MQClientInstance sends heartbeats every 30 s (heartbeatBrokerInterval)
 

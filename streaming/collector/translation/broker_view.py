@@ -7,15 +7,6 @@ from typing import NamedTuple
 from schemas.events import BrokerAnswer, MessageModel, UnchangedList
 from schemas.identity import is_retry_topic
 from streaming.collector.translation.alive_channels import AliveChannels, listed_twice
-from streaming.collector.translation.answers import (
-    CONSUMER_NOT_ONLINE,
-    SUCCESS,
-    SYSTEM_ERROR,
-    ConnectionsAnswer,
-    ConsumerConnection,
-    ConsumerListAnswer,
-    HeartbeatsAnswer,
-)
 from streaming.collector.translation.repetition import (
     HEARTBEATS_APART_MS,
     HEARTBEATS_WITHIN_MS,
@@ -27,6 +18,15 @@ from streaming.collector.translation.repetition import (
     told_now,
 )
 from streaming.collector.translation.reports import message_model
+from streaming.collector.wire.answers import (
+    CONSUMER_NOT_ONLINE,
+    SUCCESS,
+    SYSTEM_ERROR,
+    ConnectionsAnswer,
+    ConsumerConnection,
+    ConsumerListAnswer,
+    HeartbeatsAnswer,
+)
 
 SUBSCRIPTION_TURNS_MS = 120_000  # heartbeats come every 30 s
 

@@ -25,7 +25,12 @@ from schemas.events import (
 )
 from schemas.identity import retry_topic
 from streaming.collector.translation import reports
-from streaming.collector.translation.answers import (
+from streaming.collector.translation.broker_view import BrokerView, Profile, listed
+from streaming.collector.translation.repetition import REPORTS_WITHIN_MS, Told, is_due, told_now
+from streaming.collector.translation.round_parts import in_parts
+from streaming.collector.translation.routes import KnownRoute, Routes
+from streaming.collector.translation.told_settings import ToldSettings
+from streaming.collector.wire.answers import (
     SUCCESS,
     ConnectionsAnswer,
     ConsumerListAnswer,
@@ -35,11 +40,6 @@ from streaming.collector.translation.answers import (
     RunningInfoAnswer,
     SubscriptionGroupAnswer,
 )
-from streaming.collector.translation.broker_view import BrokerView, Profile, listed
-from streaming.collector.translation.repetition import REPORTS_WITHIN_MS, Told, is_due, told_now
-from streaming.collector.translation.round_parts import in_parts
-from streaming.collector.translation.routes import KnownRoute, Routes
-from streaming.collector.translation.told_settings import ToldSettings
 
 REPEAT_ROUTE_MS = 60_000
 KEEP_UNNAMED_TOPIC_MS = 3_600_000  # after nobody names it any more

@@ -14,7 +14,8 @@ from schemas.events import (
     QueueProgress,
     Subscription,
 )
-from streaming.collector.translation.answers import (
+from streaming.collector.translation.repetition import data_version
+from streaming.collector.wire.answers import (
     CONSUME_MSG_TIMEOUT,
     SYSTEM_ERROR,
     ConsumeStatsAnswer,
@@ -23,7 +24,6 @@ from streaming.collector.translation.answers import (
     RunningInfoAnswer,
     SubscriptionData,
 )
-from streaming.collector.translation.repetition import data_version
 from streaming.core.allocation import class_name
 
 LATEST_MILLIS = 253_402_300_799_999

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from msgspec.structs import astuple
 
 from schemas.events import RouteCopy, RouteQueues
-from streaming.collector.translation.answers import SUCCESS, TOPIC_NOT_EXIST, RouteAnswer
+from streaming.collector.wire.answers import SUCCESS, TOPIC_NOT_EXIST, RouteAnswer
 
 KEEP_SILENT_COPY_MS = 60_000  # of a name server that does not answer: clients may still go by its copy
 

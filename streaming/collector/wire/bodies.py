@@ -1,4 +1,4 @@
-"""Replies to answers (translation.answers): RocketMQ's bodies, read. What cannot be read is an answer without code."""
+"""Replies to answers (`answers`): RocketMQ's bodies, read. What cannot be read is an answer without code."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from streaming.collector.translation.answers import (
+from streaming.collector.wire.answers import (
     SUCCESS,
     ChannelHeartbeat,
     ConnectionsAnswer,

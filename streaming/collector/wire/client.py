@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from streaming.collector.translation.answers import SUCCESS, refusal
 from streaming.collector.wire.acl import Credentials
+from streaming.collector.wire.answers import SUCCESS, refusal
 from streaming.collector.wire.breaker import Breaker
 from streaming.collector.wire.clock import Clock
 from streaming.collector.wire.connection import Connection, NotAllowed, TimedOut, Unreachable, connect

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from streaming.collector.translation.answers import REQUEST_CODE_NOT_SUPPORTED
+from streaming.collector.wire.answers import REQUEST_CODE_NOT_SUPPORTED
 from streaming.collector.wire.client import RemotingClient, Reply
 from streaming.collector.wire.requests import Request
 
