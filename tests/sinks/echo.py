@@ -6,8 +6,9 @@ import json
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Event, Thread
 from urllib.parse import quote
+
+from tests.sinks.accepting import AcceptingServer
 
 Way = Callable[[bytes, str], bytes]  # of the request and its path to the answer
 
@@ -55,27 +56,16 @@ WAYS: dict[str, Way] = {
 }
 
 
-class EchoServer:
+class EchoServer(AcceptingServer):
     """``way``: how it answers; of a name that is none of ``ways`` it says nothing."""
 
     def __init__(self, *, speaks_smtp: bool = False) -> None:
+        super().__init__()
         self.ways = ["refuses the login"] if speaks_smtp else [*WAYS, "no answer"]
         self.way = ""
-        self.asked = 0
         self._speaks_smtp = speaks_smtp
-        self._over = Event()
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
 
-    def _accept(self) -> None:
-        while not self._over.is_set():
-            try:
-                connection, _ = self._listening.accept()
-            except OSError:
-                return
-            Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    def _serve(self, connection: socket.socket) -> None:
+    def serve(self, connection: socket.socket) -> None:
         connection.settimeout(5)
         with connection, suppress(OSError):  # the other side has gone
             self._mail(connection) if self._speaks_smtp else self._http(connection)
@@ -86,7 +76,7 @@ class EchoServer:
             request += connection.recv(65_536)
         self.asked += 1
         if self.way == "no answer":
-            self._over.wait(5)
+            self.over.wait(5)
             return
         path = (request.split(b" ", 2)[1:2] or [b""])[0].decode("latin-1")
         connection.sendall(WAYS.get(self.way, WAYS["400"])(request, path))
@@ -101,14 +91,6 @@ class EchoServer:
             else:
                 code = b"535" if line.startswith(b"AUTH") else b"550"
                 connection.sendall(code + b" no " + line.strip() + b"\r\n")
-
-    def __enter__(self) -> "EchoServer":
-        Thread(target=self._accept, daemon=True).start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._over.set()
-        self._listening.close()
 
 
 def _length(request: bytes) -> int:
