@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from schemas.facts import Contradiction
 from streaming.cli import main
 from streaming.notifier.silence_files import SilenceFiles
 from streaming.notifier.silences import Silence
@@ -21,6 +23,10 @@ from tests.tables.written import commit
 
 NOW = now_ms()
 Ask = Callable[..., tuple[int, str, str]]
+METRICS_DOC = Path(__file__).parents[2] / "docs" / "metrics.md"
+OF_RUNBOOKS = [
+    " ".join(one.split()) for one in re.findall(r'evenkeel sql -c "([^"]+)"', METRICS_DOC.read_text("utf-8"))
+]
 
 
 def story() -> list[object]:
@@ -34,6 +40,9 @@ def story() -> list[object]:
         orders.alert(NOW - HOUR, "firing"),
         orders.status(NOW - 2 * HOUR, "healthy", MATCH=1),
         orders.status(NOW - HOUR, "findings", ORPHANED=1),
+        health(
+            "prod", NOW - HOUR, contradicting=2, contradiction=Contradiction("g", "ours", "theirs", ahead_ms=90_000)
+        ),
         health("prod", NOW + HOUR),  # however long the other tests take, it is not old by then
     ]
 
@@ -80,6 +89,19 @@ def test_an_alert_is_one_row_from_pending_to_resolved(ask: Ask) -> None:
 def test_a_group_has_one_newest_status_and_a_cluster_one_newest_round(ask: Ask) -> None:
     assert rows(ask, "SELECT status FROM group_status_now") == [{"status": "findings"}]
     assert rows(ask, "SELECT cluster, is_stale FROM newest_rounds") == [{"cluster": "prod", "is_stale": False}]
+
+
+@pytest.mark.parametrize("query", OF_RUNBOOKS)
+def test_the_runbooks_of_prometheus_alerts_have_queries_that_work(ask: Ask, query: str) -> None:
+    assert ask("-c", query)[0] == 0
+
+
+def test_the_runbook_of_contradicting_rounds_names_both_producers(ask: Ask) -> None:
+    (query,) = [one for one in OF_RUNBOOKS if "contradiction" in one]
+    (found,) = rows(ask, query)
+    said = found["contradiction"]
+    assert isinstance(said, dict)
+    assert (said["followed"], said["source"], said["ahead_ms"]) == ("ours", "theirs", 90_000)
 
 
 def test_silences_are_a_table(ask: Ask, tmp_path: Path) -> None:
