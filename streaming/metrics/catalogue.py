@@ -127,6 +127,20 @@ GROUP_BROKERS = _metric("group_brokers", _G, "cluster consumer_group", _FACTS, "
 GROUP_COVERED = _metric(
     "group_brokers_covered", _G, "cluster consumer_group", _FACTS, "brokers of the group that have answered lately"
 )
+GROUP_LAG = _metric(
+    "group_lag_messages",
+    _G,
+    "cluster consumer_group",
+    _FACTS,
+    "messages that wait for the group, by its newest status: a new one comes when the number has changed clearly",
+)
+GROUP_LAG_READ_TIME = _metric(
+    "group_lag_read_timestamp_seconds",
+    _G,
+    "cluster consumer_group",
+    _FACTS,
+    "when the oldest of the offsets was read that evenkeel_group_lag_messages rests on",
+)
 GROUP_REBALANCES = _metric(
     "group_rebalances_total", _C, "cluster consumer_group", _FACTS, "rebalances that ended since this process started"
 )

@@ -73,6 +73,18 @@ def test_a_group_and_its_coverage() -> None:
     assert found.one("evenkeel_group_brokers_covered", **names) == 1
 
 
+def test_a_groups_lag_has_the_time_when_it_was_read() -> None:
+    known = group("orders")
+    assert isinstance(known.payload, GroupFact)
+    waits = replace(known.payload, waiting=1200, read_ts=NOW - 40 * S)
+    found = scraped([group("no-offsets"), replace(known, payload=waits)])
+    names = {"cluster": "prod", "consumer_group": "orders"}
+    assert found.one("evenkeel_group_lag_messages", **names) == 1200
+    assert found.one("evenkeel_group_lag_read_timestamp_seconds", **names) == NOW / S - 40
+    assert found.of("evenkeel_group_lag_messages", consumer_group="no-offsets") == {}
+    assert found.of("evenkeel_group_lag_read_timestamp_seconds", consumer_group="no-offsets") == {}
+
+
 def test_every_status_has_a_total_also_of_no_group() -> None:
     found = scraped([group("a"), group("b", "unknown"), group("c", "unknown")])
     totals = {dict(labels)["status"]: value for labels, value in found.of("evenkeel_groups").items()}

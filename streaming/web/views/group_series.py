@@ -64,6 +64,9 @@ def _of_group(group: KnownGroup, alerts: list[OpenAlert], rebalances: dict[Group
     yield Series(m.GROUP_REPORTING, names, status.members_reporting)
     yield Series(m.GROUP_BROKERS, names, status.brokers_known)
     yield Series(m.GROUP_COVERED, names, status.brokers_covered)
+    if status.waiting is not None and status.read_ts is not None:
+        yield Series(m.GROUP_LAG, names, status.waiting)
+        yield Series(m.GROUP_LAG_READ_TIME, names, seconds(status.read_ts))
     yield Series(m.GROUP_REBALANCES, names, rebalances.get(group.name, 0))
 
 
