@@ -160,7 +160,7 @@ async def _watch(one: Watched, stop: asyncio.Event, output: KafkaOutput | None) 
             began = time.monotonic()
             if output is not None and output.losses != losses:
                 losses = output.losses
-                one.view.translation.tell_all()
+                one.view.translation.send_all()
             report = await _round(one, stopping)
             upcoming = pace.ended(began, time.monotonic())
             if report is not None:

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.events import AnyEvent, AssignmentReport, BrokerAnswer, Heartbeat, Round
 from streaming.collector.translation.cluster import ClusterTranslation
-from streaming.collector.translation.repetition import EVERY_MS, LIST_EVERY_MS, Told, is_due
+from streaming.collector.translation.repetition import EVERY_MS, LIST_EVERY_MS, Sent, SentReports, is_due
 from streaming.collector.wire.answers import (
     Connection,
     ConnectionsAnswer,
@@ -77,7 +77,7 @@ def broker(events: list[AnyEvent]) -> BrokerAnswer:
 
 
 def is_confirmed(events: list[AnyEvent]) -> bool:
-    """Whether the list is not told, and is the last one."""
+    """Whether the list is not sent, and is the last one."""
     return [one.broker_name for one in marker(events).unchanged_lists] == ["a"] and not marker(events).brokers
 
 
@@ -127,9 +127,9 @@ def test_everything_is_told_in_full_within_five_minutes(watched: Watched) -> Non
 
 def test_a_report_that_has_changed_is_told_in_full_several_times(watched: Watched) -> None:
     watched.queues = (ProcessQueue("T", "a", 0, 0),)
-    told = [AssignmentReport in kinds(watched.round()) for _ in range(12)]
-    assert told[:9] == [True] * 9
-    assert told[10:] == [False] * 2
+    sent = [AssignmentReport in kinds(watched.round()) for _ in range(12)]
+    assert sent[:9] == [True] * 9
+    assert sent[10:] == [False] * 2
 
 
 def test_another_instance_under_the_same_id_is_told_in_full(watched: Watched) -> None:
@@ -142,12 +142,12 @@ def test_a_list_that_has_changed_is_told_by_three_markers(watched: Watched) -> N
     before = broker(watched.round())
     watched.ids = ("x", "y", "x")
     markers = [marker(watched.round()) for _ in range(4)]
-    told = [answer for one in markers[:3] for answer in one.brokers]
-    assert [answer.client_ids for answer in told] == [watched.ids] * 3
+    sent = [answer for one in markers[:3] for answer in one.brokers]
+    assert [answer.client_ids for answer in sent] == [watched.ids] * 3
     assert markers[3].brokers == ()
     (confirmed,) = markers[3].unchanged_lists
-    assert {answer.data_version for answer in told} == {confirmed.data_version} != {before.data_version}
-    assert confirmed.listed_since == told[0].listed_since == markers[0].ts
+    assert {answer.data_version for answer in sent} == {confirmed.data_version} != {before.data_version}
+    assert confirmed.listed_since == sent[0].listed_since == markers[0].ts
 
 
 def test_a_list_in_another_order_is_the_same(watched: Watched) -> None:
@@ -186,16 +186,16 @@ def test_a_heartbeat_that_says_something_new_is_an_event_and_then_stands_in_mark
 
 def test_two_connections_under_one_id_are_always_told_by_events(watched: Watched) -> None:
     connections = ConsumerConnection((Connection("x", "10.0.0.1:1"), Connection("x", "10.0.0.1:2")))
-    told = []
+    sent = []
     for _ in range(EVERY_MS // ROUND_MS + 14):
         watched.group.begin_round(watched.ts)
         common: dict[str, Any] = {"ts": watched.ts, "broker": "a", "group": "g", "code": 0}
         watched.group.take(ConsumerListAnswer(**common, ids=("x", "x")))
-        told += watched.group.take(ConnectionsAnswer(**common, body=connections))
-        told += watched.group.end_round(watched.ts + 500)
+        sent += watched.group.take(ConnectionsAnswer(**common, body=connections))
+        sent += watched.group.end_round(watched.ts + 500)
         watched.ts += ROUND_MS
-    assert sum(isinstance(event, Heartbeat) for event in told) >= 4
-    assert not any(event.heartbeats for event in told if isinstance(event, Round))
+    assert sum(isinstance(event, Heartbeat) for event in sent) >= 4
+    assert not any(event.heartbeats for event in sent if isinstance(event, Round))
 
 
 def said(watched: Watched, field: str, rounds: int = 4) -> list[object]:
@@ -224,13 +224,13 @@ def test_a_disabled_group_is_told_by_every_marker_and_an_enabled_one_by_three(wa
 
 
 def test_everything_is_told_in_full_where_something_was_lost(watched: Watched) -> None:
-    watched.cluster.tell_all()
+    watched.cluster.send_all()
     events = watched.round()
     assert kinds(events) == {Round, AssignmentReport, Heartbeat}
     assert broker(events).client_ids == ("x",)
-    told = marker(events)
-    assert (told.reports, told.heartbeats, told.unchanged_lists) == ((), (), ())
-    assert (told.consume_enable, told.orderly, told.subscribed) == (True, False, ("T",))
+    sent = marker(events)
+    assert (sent.reports, sent.heartbeats, sent.unchanged_lists) == ((), (), ())
+    assert (sent.consume_enable, sent.orderly, sent.subscribed) == (True, False, ("T",))
 
 
 def test_a_clock_that_is_set_back_changes_nothing(watched: Watched) -> None:
@@ -238,19 +238,30 @@ def test_a_clock_that_is_set_back_changes_nothing(watched: Watched) -> None:
         pass
     watched.cluster.set_back(3_600_000)
     watched.ts -= 3_600_000
-    told = [kinds(watched.round()) for _ in range(24)]
-    assert told.count({Round}) >= 22
+    sent = [kinds(watched.round()) for _ in range(24)]
+    assert sent.count({Round}) >= 22
 
 
 @pytest.mark.parametrize("after_ms", [0, 1_000, EVERY_MS - 1])
 def test_what_was_told_is_due_once_in_each_period(after_ms: int) -> None:
-    told = Told(7, T0 - EVERY_MS, T0 + after_ms)
-    due = [ts for ts in range(T0 + after_ms, T0 + after_ms + EVERY_MS + 1, 1_000) if is_due("x", told, 7, ts, 0)]
+    sent = Sent(7, T0 - EVERY_MS, T0 + after_ms)
+    due = [ts for ts in range(T0 + after_ms, T0 + after_ms + EVERY_MS + 1, 1_000) if is_due("x", sent, 7, ts, 0)]
     assert due
-    assert due[0] - told.ts <= EVERY_MS
+    assert due[0] - sent.ts <= EVERY_MS
 
 
 def test_names_take_turns() -> None:
-    told = Told(7, T0 - EVERY_MS, T0)
-    first = {next(ms for ms in range(0, EVERY_MS, 1_000) if is_due(f"{n}", told, 7, T0 + ms, 0)) for n in range(100)}
+    sent = Sent(7, T0 - EVERY_MS, T0)
+    first = {next(ms for ms in range(0, EVERY_MS, 1_000) if is_due(f"{n}", sent, 7, T0 + ms, 0)) for n in range(100)}
     assert len(first) > 50
+
+
+def test_to_ask_whether_a_report_is_due_writes_nothing() -> None:
+    sent = SentReports()
+    assert sent.is_due("x", 1, 7, T0)
+    assert sent.is_due("x", 1, 7, T0)
+    sent.note("x", 1, 7, T0)
+    after = next(ts for ts in range(T0 + 46_000, T0 + 120_000, 1_000) if not sent.is_due("x", 1, 7, ts))
+    assert sent.is_due("x", 2, 7, after), "another instance under the id has sent nothing"
+    assert sent.is_due("x", 1, 8, after), "another version"
+    assert not sent.is_due("x", 1, 7, after), "the questions between have changed nothing"

@@ -12,10 +12,10 @@ from streaming.collector.translation.repetition import (
     HEARTBEATS_WITHIN_MS,
     LIST_EVERY_MS,
     MARKERS_WITHIN_MS,
-    Told,
+    Sent,
     data_version,
     is_due,
-    told_now,
+    sent_now,
 )
 from streaming.collector.translation.reports import message_model
 from streaming.collector.wire.answers import (
@@ -63,12 +63,12 @@ class BrokerView:
         self._profiles: dict[str, Profile] = {}
         self._connections_digest = 0  # of those that the profiles are made of
         self._alive = AliveChannels()
-        self._last_heartbeats: dict[str, Told] = {}
+        self._last_heartbeats: dict[str, Sent] = {}
         self._subscribed: deque[tuple[int, tuple[str, ...]]] = deque()  # sets of topics, and since when
         self._is_other = False  # than the list in the last marker
         self._listed_since = 0
         self._version = 0  # of the list
-        self._told: Told | None = None  # the list in markers
+        self._sent: Sent | None = None  # the list in markers
 
     def is_outdated(self, answer: ConsumerListAnswer) -> bool:
         """Whether a list that was asked for later has been taken already."""
@@ -133,8 +133,8 @@ class BrokerView:
         self._list_ts -= by_ms
         self._connections_ts -= by_ms
         self._listed_since = max(0, self._listed_since - by_ms)
-        self._last_heartbeats = {client_id: told.set_back(by_ms) for client_id, told in self._last_heartbeats.items()}
-        self._told = self._told and self._told.set_back(by_ms)
+        self._last_heartbeats = {client_id: sent.set_back(by_ms) for client_id, sent in self._last_heartbeats.items()}
+        self._sent = self._sent and self._sent.set_back(by_ms)
         self._subscribed = deque((ts - by_ms, topics) for ts, topics in self._subscribed)
 
     def subscribed(self, since_ts: int) -> tuple[str, ...] | None:
@@ -157,17 +157,18 @@ class BrokerView:
         sets = [topics for _, topics in self._subscribed]
         return set(sets) if len(set(sets)) < len(sets) else set()
 
-    def due(self, ts: int) -> Iterable[tuple[str, Profile, bool]]:
-        """Listed clients whose heartbeat is to be told now, and whether it is news: new or changed ones, and those
-        whose turn it is.
+    def send_due_heartbeats(self, ts: int) -> Iterable[tuple[str, Profile, bool]]:
+        """Yields the listed clients whose heartbeat is sent now, and whether it is news, and notes that it is sent.
+
+        Those are new or changed ones, and those whose turn it is.
         """
         for client_id in dict.fromkeys(self.ids or ()):
             profile = self._profile(client_id)
-            told, version = self._last_heartbeats.get(client_id), hash(profile)
-            was_just_now = told is not None and told.version == version and ts - told.ts < HEARTBEATS_APART_MS
-            if not was_just_now and is_due(client_id, told, version, ts, HEARTBEATS_WITHIN_MS):
-                self._last_heartbeats[client_id] = told_now(told, version, ts)
-                yield client_id, profile, told is None or told.version != version
+            sent, version = self._last_heartbeats.get(client_id), hash(profile)
+            was_just_now = sent is not None and sent.version == version and ts - sent.ts < HEARTBEATS_APART_MS
+            if not was_just_now and is_due(client_id, sent, version, ts, HEARTBEATS_WITHIN_MS):
+                self._last_heartbeats[client_id] = sent_now(sent, version, ts)
+                yield client_id, profile, sent is None or sent.version != version
 
     def alive_twice(self) -> frozenset[str]:
         """Ids under which two connections are alive."""
@@ -187,23 +188,23 @@ class BrokerView:
         """
         ids = None if answer is None else listed(answer)
         if ids is None:
-            self._told = None
+            self._sent = None
             return BrokerAnswer(self.name, answered=False, error="no answer" if answer is None else answer.failure)
         if self._is_other:
             self._is_other, self._listed_since = False, marker_ts
         is_in_full = not may_confirm or is_due(
-            self.name, self._told, self._version, marker_ts, MARKERS_WITHIN_MS, LIST_EVERY_MS
+            self.name, self._sent, self._version, marker_ts, MARKERS_WITHIN_MS, LIST_EVERY_MS
         )
         if not is_in_full:
             return UnchangedList(self.name, self._version, self._listed_since)
-        self._told = told_now(self._told, self._version, marker_ts)
+        self._sent = sent_now(self._sent, self._version, marker_ts)
         return BrokerAnswer(
             self.name, answered=True, client_ids=ids, listed_since=self._listed_since, data_version=self._version
         )
 
-    def tell_all(self) -> None:
-        """Tell everything in full once more."""
-        self._told = None
+    def send_all(self) -> None:
+        """Everything is sent in full once more."""
+        self._sent = None
         self._last_heartbeats.clear()
 
 

@@ -9,7 +9,7 @@ from streaming.collector.translation.routes import Routes
 class ClusterTranslation:
     """``source`` names this life of the producer (schemas.events): a producer that starts again takes another.
 
-    ``confirms`` false: everything is told in full each time, as older producers do.
+    ``confirms`` false: everything is sent in full each time, as older producers do.
     """
 
     def __init__(self, cluster: str, source: str, confirms: bool = True) -> None:
@@ -27,15 +27,15 @@ class ClusterTranslation:
             group.know(self._brokers)
 
     def set_back(self, by_ms: int) -> None:
-        """The clock by which answers are told was set back: what is remembered keeps its age."""
+        """The clock that gives events their times was set back: what is remembered keeps its age."""
         self.routes.set_back(by_ms)
         for group in self.groups.values():
             group.set_back(by_ms)
 
-    def tell_all(self) -> None:
-        """Tell everything in full once more: something that was told is lost."""
+    def send_all(self) -> None:
+        """Everything is sent in full once more: something that was sent is lost."""
         for group in self.groups.values():
-            group.tell_all()
+            group.send_all()
 
     def group(self, name: str) -> GroupTranslation:
         group = self.groups.get(name)

@@ -3,8 +3,8 @@
 Nothing here reads a clock or sends a request: the same answers give the same events, for every caller.
 """
 
-from collections import deque
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from schemas.events import (
@@ -26,10 +26,11 @@ from schemas.events import (
 from schemas.identity import retry_topic
 from streaming.collector.translation import reports
 from streaming.collector.translation.broker_view import BrokerView, Profile, listed
-from streaming.collector.translation.repetition import REPORTS_WITHIN_MS, Told, is_due, told_now
+from streaming.collector.translation.marker_settings import MarkerSettings
+from streaming.collector.translation.repetition import SentReports
 from streaming.collector.translation.round_parts import in_parts
-from streaming.collector.translation.routes import KnownRoute, Routes
-from streaming.collector.translation.told_settings import ToldSettings
+from streaming.collector.translation.round_times import RoundTimes
+from streaming.collector.translation.routes import KnownRoute, Routes, SentRoutes
 from streaming.collector.wire.answers import (
     SUCCESS,
     ConnectionsAnswer,
@@ -38,20 +39,27 @@ from streaming.collector.wire.answers import (
     GroupAnswer,
     HeartbeatsAnswer,
     RunningInfoAnswer,
-    SubscriptionGroupAnswer,
 )
 
-REPEAT_ROUTE_MS = 60_000
 KEEP_UNNAMED_TOPIC_MS = 3_600_000  # after nobody names it any more
-ROUNDS_REMEMBERED = 256
-INSTANCES_REMEMBERED = 4  # under one client id
 OFFSETS_IN_A_MARKER = 1_000  # queues; offsets of more are events of their own
+
+
+@dataclass
+class _RoundContent:
+    """What has come of a round so far, for its marker. ``reports`` and ``heartbeats`` have not changed."""
+
+    lists: dict[str, ConsumerListAnswer] = field(default_factory=dict)  # by broker
+    asked: dict[str, None] = field(default_factory=dict)
+    reports: list[ConfirmedReport] = field(default_factory=list)
+    offsets: list[TopicOffsets] = field(default_factory=list)
+    heartbeats: list[ListedClient] = field(default_factory=list)
 
 
 class GroupTranslation:
     """One group as one producer sees it. ``brokers`` are asked in every round, ``topics`` are those it consumes.
 
-    ``confirms`` false: everything is told in full each time, as older producers do.
+    ``confirms`` false: everything is sent in full each time, as older producers do.
     """
 
     def __init__(self, cluster: str, group: str, source: str, routes: Routes, confirms: bool = True) -> None:
@@ -59,49 +67,34 @@ class GroupTranslation:
         self.group = group
         self.brokers: dict[str, BrokerView] = {}
         self.topics: dict[str, None] = {retry_topic(group): None}
-        self._common: dict[str, Any] = {"schema": SCHEMA_VERSION, "cluster": cluster, "group": group, "source": source}
-        self._routes = routes
-        self._emitted_routes: dict[str, tuple[KnownRoute, int]] = {}
-        self._routes_changed_ts = 0
         self._named_ts: dict[str, int] = {}  # topics, and when they were last named
+        self._common: dict[str, Any] = {"schema": SCHEMA_VERSION, "cluster": cluster, "group": group, "source": source}
         self._seq = 0
-        self._starts: deque[int] = deque(maxlen=ROUNDS_REMEMBERED)
-        self._ended_ts = 0
-        self._consume_enable: bool | None = None
-        self._orderly: bool | None = None
-        self._pop_topics: tuple[str, ...] = ()
-        self._told_settings = ToldSettings(group)
-        self._topics_told: set[str] = set()  # those that events named
-        self._told_reports: dict[str, dict[int, Told]] = {}  # by client id and start of the instance
-        self._confirmed: list[ConfirmedReport] = []
-        self._offsets: list[TopicOffsets] = []
-        self._repeated: list[ListedClient] = []
-        self._clear()
-
-    def _clear(self) -> None:
-        self._open = False
-        self._newest_ts = self._ended_ts
-        self._lists: dict[str, ConsumerListAnswer] = {}
-        self._asked: dict[str, None] = {}
+        self._routes = routes
+        self._times = RoundTimes()
+        self._content = _RoundContent()
+        self._sent_routes = SentRoutes()
+        self._sent_reports = SentReports()
+        self._settings = MarkerSettings(group, confirms)
 
     @property
     def is_open(self) -> bool:
         """Whether a round has begun and not ended."""
-        return self._open
+        return self._times.is_open
 
     @property
     def started_ts(self) -> int:
         """When the present round, or the last one, began: its number."""
-        return self._starts[-1]
+        return self._times.started_ts
 
     @property
     def newest_ts(self) -> int:
         """The moment of the newest answer so far: the end of the present round, should it end now."""
-        return self._newest_ts
+        return self._times.newest_ts
 
     def is_late(self, answer: GroupAnswer) -> bool:
         """Whether it was asked for before the last round ended: such an answer does not begin a round."""
-        return bool(self._starts) and answer.ts < self._ended_ts
+        return self._times.is_late(answer.ts)
 
     def know(self, brokers: Iterable[str], topics: Iterable[str] = ()) -> None:
         for name in brokers:
@@ -124,7 +117,7 @@ class GroupTranslation:
 
     def _name(self, topics: Iterable[str]) -> None:
         """Topics that the group is seen to consume."""
-        named = dict.fromkeys(topics, self._newest_ts)
+        named = dict.fromkeys(topics, self._times.newest_ts)
         self.topics.update(dict.fromkeys(named))
         self._named_ts |= named
 
@@ -132,50 +125,42 @@ class GroupTranslation:
         """Those that nobody has named for long, while members are there who would."""
         if not any(view.ids for view in self.brokers.values()):
             return
-        oldest = self._ended_ts - KEEP_UNNAMED_TOPIC_MS
-        for topic in [
-            topic for topic, ts in self._named_ts.items() if ts < oldest and topic != retry_topic(self.group)
-        ]:
+        oldest = self._times.ended_ts - KEEP_UNNAMED_TOPIC_MS
+        unnamed = [topic for topic, ts in self._named_ts.items() if ts < oldest and topic != retry_topic(self.group)]
+        for topic in unnamed:
             self.topics.pop(topic, None)
-            self._emitted_routes.pop(topic, None)
+            self._sent_routes.forget(topic)
             del self._named_ts[topic]
 
     def set_back(self, by_ms: int) -> None:
         """The clock was set back: rounds and events go on from the time that it shows now."""
-        self._starts = deque((start - by_ms for start in self._starts), maxlen=ROUNDS_REMEMBERED)
-        self._ended_ts -= by_ms
-        self._newest_ts -= by_ms
-        self._routes_changed_ts = max(0, self._routes_changed_ts - by_ms)
-        self._emitted_routes = {topic: (route, ts - by_ms) for topic, (route, ts) in self._emitted_routes.items()}
         self._named_ts = {topic: ts - by_ms for topic, ts in self._named_ts.items()}
-        self._told_reports = {
-            client_id: {start: told.set_back(by_ms) for start, told in instances.items()}
-            for client_id, instances in self._told_reports.items()
-        }
+        self._times.set_back(by_ms)
+        self._sent_routes.set_back(by_ms)
+        self._sent_reports.set_back(by_ms)
+        self._settings.set_back(by_ms)
         for view in self.brokers.values():
             view.set_back(by_ms)
-        self._told_settings.set_back(by_ms)
 
-    def tell_all(self) -> None:
-        """Tell everything in full once more: something that was told is lost."""
-        self._told_reports.clear()
-        self._told_settings.tell_all()
-        self._emitted_routes = {topic: (route, 0) for topic, (route, _) in self._emitted_routes.items()}
+    def send_all(self) -> None:
+        """Everything is sent in full once more: something that was sent is lost."""
+        self._sent_routes.send_all()
+        self._sent_reports.send_all()
+        self._settings.send_all()
         for view in self.brokers.values():
-            view.tell_all()
+            view.send_all()
 
     def begin_round(self, ts: int) -> None:
         """A round begins; its number is its start, and numbers rise."""
-        self._starts.append(max(ts, self._starts[-1] + 1) if self._starts else ts)
-        self._open = True
+        self._times.begin(ts)
 
     def has_list_of(self, broker_name: str) -> bool:
         """Whether the broker was asked for its members in the present round itself, and that came back."""
-        answer = self._lists.get(broker_name)
-        return answer is not None and self._round_of(answer.ts) == self.started_ts
+        answer = self._content.lists.get(broker_name)
+        return answer is not None and self._times.round_of(answer.ts) == self.started_ts
 
     def has_all_lists(self) -> bool:
-        return all(name in self._lists for name in self.brokers)
+        return all(name in self._content.lists for name in self.brokers)
 
     def is_outdated(self, answer: ConsumerListAnswer) -> bool:
         view = self.brokers.get(answer.broker)
@@ -183,7 +168,7 @@ class GroupTranslation:
 
     def take(self, answer: GroupAnswer) -> list[AnyEvent]:
         """The events that an answer gives at once; it belongs to the round in which it was asked for."""
-        self._newest_ts = max(self._newest_ts, answer.end_ts)
+        self._times.answered(answer.end_ts)
         self.know((answer.broker,))
         if isinstance(answer, ConsumerListAnswer):
             return self._take_list(answer)
@@ -196,7 +181,7 @@ class GroupTranslation:
             return self._take_running_info(answer)
         if isinstance(answer, ConsumeStatsAnswer):
             return self._progress(answer)
-        self._take_settings(answer)
+        self._settings.take(answer)
         return []
 
     def alive_twice(self, broker: str) -> frozenset[str]:
@@ -211,64 +196,57 @@ class GroupTranslation:
         is_look: bool = False,
     ) -> list[AnyEvent]:
         """The rest of the round's events and its marker, at ``ts`` or at the end of the newest answer."""
-        self._ended_ts = max(self._ended_ts, self._newest_ts if ts is None else ts, self.started_ts)
+        ended_ts = self._times.end(ts)
+        content, self._content = self._content, _RoundContent()
         events: list[AnyEvent] = []
-        for name, answer in self._lists.items():
+        for name, answer in content.lists.items():
             if answer.code == SUCCESS:
-                events += self._heartbeats(self.brokers[name], answer.end_ts)
+                events += self._heartbeats(self.brokers[name], answer.end_ts, content)
         self._forget_topics()
         events += self._changed_routes()
-        marker = self._marker(self._asked if asked is None else asked, not_asked or {}, is_look)
-        self._confirmed, self._offsets, self._repeated = [], [], []
-        events += in_parts(marker, self._next)
-        self._clear()
-        return events
+        if asked is not None:
+            content.asked = dict.fromkeys(asked)
+        return events + in_parts(self._marker(content, ended_ts, not_asked or {}, is_look), self._next)
 
     def _next(self, round_ts: int | None = None) -> dict[str, Any]:
         self._seq += 1
         return {**self._common, "seq": self._seq - 1, "round": self.started_ts if round_ts is None else round_ts}
-
-    def _round_of(self, asked_ts: int) -> int:
-        """The round in which a request was made: an earlier one, if it was made before that one ended."""
-        if asked_ts >= self.started_ts or asked_ts >= self._ended_ts:
-            return self.started_ts
-        return next((start for start in reversed(self._starts) if start <= asked_ts), self._starts[0])
 
     def _take_list(self, answer: ConsumerListAnswer) -> list[AnyEvent]:
         if self.is_outdated(answer):
             return []
         appeared, disappeared = self.brokers[answer.broker].take_list(answer)
         for client_id in disappeared:
-            self._told_reports.pop(client_id, None)
-        self._lists[answer.broker] = answer
+            self._sent_reports.forget(client_id)
+        self._content.lists[answer.broker] = answer
         return [
             *(self._change(answer, client_id, "disappeared") for client_id in disappeared),
             *(self._change(answer, client_id, "appeared") for client_id in appeared),
         ]
 
     def _change(
-        self, answer: ConsumerListAnswer, client_id: str, change: Literal["appeared", "disappeared"]
+        self, answer: ConsumerListAnswer, who: str, change: Literal["appeared", "disappeared"]
     ) -> ConsumerChange:
-        return ConsumerChange(
-            **self._next(), ts=answer.end_ts, broker_name=answer.broker, client_id=client_id, change=change
-        )
+        return ConsumerChange(**self._next(), ts=answer.end_ts, broker_name=answer.broker, client_id=who, change=change)
 
     def _take_connections(self, answer: ConnectionsAnswer) -> list[AnyEvent]:
         view = self.brokers[answer.broker]
         view.take_connections(answer)
         if answer.body is not None:
             self._name(sorted(answer.body.subscription_table or {}))
-        asked = self._lists.get(answer.broker)
-        return self._heartbeats(view, answer.end_ts) if asked is not None and asked.code == SUCCESS else []
+        asked = self._content.lists.get(answer.broker)
+        if asked is None or asked.code != SUCCESS:
+            return []
+        return self._heartbeats(view, answer.end_ts, self._content)
 
-    def _heartbeats(self, view: BrokerView, ts: int) -> list[AnyEvent]:
-        """Those that say something new. The round's marker repeats the others, if one connection is all they tell."""
+    def _heartbeats(self, view: BrokerView, ts: int, content: _RoundContent) -> list[AnyEvent]:
+        """Those that say something new. The round's marker repeats the others, if one connection is all they say."""
         events: list[AnyEvent] = []
-        for client_id, profile, is_news in view.due(ts):
+        for client_id, profile, is_news in view.send_due_heartbeats(ts):
             if is_news or not self._confirms or len(profile.addresses) > 1:
                 events.append(self._heartbeat(view.name, client_id, profile, ts))
             else:
-                self._repeated.append(_listed_client(view.name, client_id, profile))
+                content.heartbeats.append(_listed_client(view.name, client_id, profile))
         return events
 
     def _heartbeat(self, broker_name: str, client_id: str, profile: Profile, ts: int) -> Heartbeat:
@@ -283,9 +261,9 @@ class GroupTranslation:
 
     def _take_running_info(self, answer: RunningInfoAnswer) -> list[AnyEvent]:
         """The report, or nothing where the round's marker confirms it."""
-        round_ts = self._round_of(answer.ts)
-        if self._open and round_ts == self.started_ts:
-            self._asked[answer.client_id] = None
+        round_ts = self._times.round_of(answer.ts)
+        if self.is_open and round_ts == self.started_ts:
+            self._content.asked[answer.client_id] = None
         times: dict[str, Any] = {"ts": answer.end_ts, "answered_ts": answer.end_ts, "client_id": answer.client_id}
         if answer.code != SUCCESS:
             reason = reports.why_unanswered(answer)
@@ -294,38 +272,28 @@ class GroupTranslation:
         self._name(subscription.topic for subscription in content["subscriptions"])
         owned = [queues.topic for queues in content["owned"]]
         self._name(owned)
-        self._topics_told.update(owned)
-        version = reports.version_of(content)
-        if not self._is_to_tell(answer.client_id, content["start_ts"] or 0, version, answer.end_ts):
+        self._settings.named_in_events(owned)
+        version, instance = reports.version_of(content), (answer.client_id, content["start_ts"] or 0)
+        if self._confirms and not self._sent_reports.is_due(*instance, version, answer.end_ts):
             busy = reports.busy_places(content["owned"])
-            self._confirmed.append(ConfirmedReport(answer.client_id, version, answer.end_ts, busy))
+            self._content.reports.append(ConfirmedReport(answer.client_id, version, answer.end_ts, busy))
             return []
+        self._sent_reports.note(*instance, version, answer.end_ts)
         return [AssignmentReport(**self._next(round_ts), **times, answered=True, data_version=version, **content)]
 
-    def _is_to_tell(self, client_id: str, start_ts: int, version: int, ts: int) -> bool:
-        """Whether the report is told in full; it is remembered then."""
-        told = self._told_reports.get(client_id, {}).get(start_ts)
-        if not self._confirms or is_due(client_id, told, version, ts, REPORTS_WITHIN_MS):
-            instances = self._told_reports.setdefault(client_id, {})
-            instances[start_ts] = told_now(instances.pop(start_ts, None), version, ts)
-            while len(instances) > INSTANCES_REMEMBERED:
-                del instances[next(iter(instances))]
-            return True
-        return False
-
     def _progress(self, answer: ConsumeStatsAnswer) -> list[AnyEvent]:
-        """Offsets of a few queues are told by the round's marker."""
+        """Offsets of a few queues are in the round's marker."""
         if answer.code != SUCCESS:
             return []
         tables = reports.progress(answer)
-        self._topics_told.update(topic for topic, _, _ in tables)
+        self._settings.named_in_events(topic for topic, _, _ in tables)
         if self._confirms and sum(len(queues) for _, _, queues in tables) <= OFFSETS_IN_A_MARKER:
-            self._offsets += [
+            self._content.offsets += [
                 TopicOffsets(broker_name, topic, answer.end_ts, tuple(map(reports.with_lags, queues)))
                 for topic, broker_name, queues in tables
             ]
             return []
-        round_ts = self._round_of(answer.ts)
+        round_ts = self._times.round_of(answer.ts)
         return [
             ConsumeProgress(
                 **self._next(round_ts), ts=answer.end_ts, broker_name=broker_name, topic=topic, queues=queues
@@ -333,28 +301,10 @@ class GroupTranslation:
             for topic, broker_name, queues in tables
         ]
 
-    def _take_settings(self, answer: SubscriptionGroupAnswer) -> None:
-        if answer.code == SUCCESS:
-            self._consume_enable = answer.consume_enable
-            self._orderly = answer.orderly
-            self._pop_topics = answer.pop_topics or ()
-
     def _changed_routes(self) -> list[AnyEvent]:
-        """Copies of the routes of its topics: when first covered, on change, and every 60 s."""
-        events: list[AnyEvent] = []
-        for topic in self.topics:
-            route, ts = self._routes.get(topic)
-            if route is None:
-                continue
-            emitted, emitted_ts = self._emitted_routes.get(topic, (None, 0))
-            if emitted == route and ts - emitted_ts < REPEAT_ROUTE_MS:
-                continue
-            self._emitted_routes[topic] = (route, ts)
-            self._topics_told.add(topic)
-            if emitted != route:
-                self._routes_changed_ts = max(self._routes_changed_ts, ts)
-            events.append(self._route(topic, route, ts))
-        return events
+        due = self._sent_routes.send_due(self.topics, self._routes)
+        self._settings.named_in_events(topic for topic, _, _ in due)
+        return [self._route(topic, route, ts) for topic, route, ts in due]
 
     def _route(self, topic: str, route: KnownRoute, ts: int) -> TopicRoute:
         return TopicRoute(
@@ -367,52 +317,32 @@ class GroupTranslation:
             others=route.others,
         )
 
-    def _marker(self, asked: Iterable[str], not_asked: dict[str, str], is_look: bool) -> Round:
-        confirmed = {report.client_id for report in self._confirmed}
+    def _marker(self, content: _RoundContent, ts: int, not_asked: Mapping[str, str], is_look: bool) -> Round:
+        confirmed = {report.client_id for report in content.reports}
         rivals = {topics for view in self.brokers.values() for topics in view.rival_subscriptions()}
         answers = [
-            view.answer(self._lists.get(name), self._ended_ts, self._confirms)
-            for name, view in sorted(self.brokers.items())
+            view.answer(content.lists.get(name), ts, self._confirms) for name, view in sorted(self.brokers.items())
         ]
         return Round(
             **self._next(),
-            ts=self._ended_ts,
+            ts=ts,
             brokers=tuple(answer for answer in answers if isinstance(answer, BrokerAnswer)),
             unchanged_lists=tuple(answer for answer in answers if isinstance(answer, UnchangedList)),
-            asked=tuple(client_id for client_id in asked if client_id not in confirmed),
+            asked=tuple(client_id for client_id in content.asked if client_id not in confirmed),
             not_asked=tuple(NotAsked(client_id, reason) for client_id, reason in sorted(not_asked.items())),
-            **self._settings(),
+            **self._settings.send(ts, self._subscribed(content.lists)),
             rival_subscriptions=tuple(sorted(rivals)),
-            pop_topics=self._pop_topics,
-            routes_changed_ts=self._routes_changed_ts,
+            pop_topics=self._settings.pop_topics,
+            routes_changed_ts=self._sent_routes.changed_ts,
             look=is_look,
-            reports=tuple(self._confirmed),
-            offsets=tuple(self._offsets),
-            heartbeats=tuple(self._repeated),
+            reports=tuple(content.reports),
+            offsets=tuple(content.offsets),
+            heartbeats=tuple(content.heartbeats),
         )
 
-    def _settings(self) -> dict[str, Any]:
-        """What most markers leave out, as it holds until told otherwise.
-
-        A disabled or an orderly group is judged by other rules. So each marker says it: a reader that has just begun
-        must not judge it as any other group. ``subscribed`` is told again when events have named another topic: it says
-        of each topic that a reader knows whether it is subscribed to.
-        """
-        subscribed = self._subscribed()
-        if not self._confirms:
-            return {"consume_enable": self._consume_enable, "orderly": self._orderly, "subscribed": subscribed}
-        ts, told = self._ended_ts, self._told_settings
-        consume_enable = told.to_tell("consume_enable", self._consume_enable, ts)
-        orderly = told.to_tell("orderly", self._orderly, ts)
-        return {
-            "consume_enable": False if self._consume_enable is False else consume_enable,
-            "orderly": self._orderly or orderly,
-            "subscribed": told.to_tell("subscribed", subscribed, ts, len(self._topics_told)),
-        }
-
-    def _subscribed(self) -> tuple[str, ...] | None:
+    def _subscribed(self, lists: Mapping[str, ConsumerListAnswer]) -> tuple[str, ...] | None:
         """By all brokers that list a member in this round; one of them that has not shown its table may know more."""
-        listing = [self.brokers[name] for name, answer in self._lists.items() if listed(answer)]
+        listing = [self.brokers[name] for name, answer in lists.items() if listed(answer)]
         shown = [view.subscribed(self.started_ts) for view in listing]
         topics = {topic for table in shown for topic in table or ()}
         return tuple(sorted(topics)) if topics and None not in shown else None

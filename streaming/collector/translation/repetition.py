@@ -1,6 +1,6 @@
-"""When something that has not changed is told in full once more, and not only confirmed by the round.
+"""When something that has not changed is sent in full once more, and not only confirmed by the round.
 
-What has changed is told in full several times, so that one lost record does no harm. After that it is told every few
+What has changed is sent in full several times, so that one lost record does no harm. After that it is sent every few
 minutes, so that a reader learns all that it missed. Things take turns within that time: they do not all come at once.
 """
 
@@ -9,25 +9,26 @@ from zlib import crc32
 
 EVERY_MS = 300_000
 # Where a list is not known, its broker counts as silent and the group as UNKNOWN. Five minutes of that are too long, so
-# a list is told more often than all else. EVERY_MS is a multiple of it: so each five minutes at rest are like the last.
+# a list is sent more often than all else. EVERY_MS is a multiple of it: so each five minutes at rest are like the last.
 LIST_EVERY_MS = EVERY_MS // 2
 # After a change, for so long:
 MARKERS_WITHIN_MS = 12_000  # three markers
 REPORTS_WITHIN_MS = 45_000  # a client is asked every 30 s, sooner once more where its report disagrees with others
 HEARTBEATS_WITHIN_MS, HEARTBEATS_APART_MS = 65_000, 30_000
-VERSIONS = 2**16 - 1  # enough: a version is looked at only where all tellings of a change were lost
+VERSIONS = 2**16 - 1  # enough: a version is looked at only where all copies of a change were lost
+INSTANCES_REMEMBERED = 4  # under one client id
 
 
-class Told(NamedTuple):
-    """``version`` of what was told, since when it is told, and when it was last told in full."""
+class Sent(NamedTuple):
+    """``version`` of what was sent, since when it is sent, and when it was last sent in full."""
 
     version: int
     since_ts: int
     ts: int
 
-    def set_back(self, by_ms: int) -> "Told":
+    def set_back(self, by_ms: int) -> "Sent":
         """The clock was set back."""
-        return Told(self.version, self.since_ts - by_ms, self.ts - by_ms)
+        return Sent(self.version, self.since_ts - by_ms, self.ts - by_ms)
 
 
 def data_version(content: bytes) -> int:
@@ -35,15 +36,48 @@ def data_version(content: bytes) -> int:
     return crc32(content) % VERSIONS + 1
 
 
-def is_due(name: str, told: Told | None, version: int, ts: int, within_ms: int, every_ms: int = EVERY_MS) -> bool:
-    """Whether to tell it in full at ``ts``. ``within_ms`` after a change it is told in full whenever it is asked."""
-    if told is None or told.version != version or ts - told.since_ts <= within_ms:
+def is_due(name: str, sent: Sent | None, version: int, ts: int, within_ms: int, every_ms: int = EVERY_MS) -> bool:
+    """Whether to send it in full at ``ts``. ``within_ms`` after a change it is sent in full each time."""
+    if sent is None or sent.version != version or ts - sent.since_ts <= within_ms:
         return True
     phase_ms = crc32(name.encode("utf-8", "surrogatepass")) % every_ms
-    return (ts + phase_ms) // every_ms != (told.ts + phase_ms) // every_ms
+    return (ts + phase_ms) // every_ms != (sent.ts + phase_ms) // every_ms
 
 
-def told_now(told: Told | None, version: int, ts: int) -> Told:
-    """What to remember of telling it in full at ``ts``."""
-    is_same = told is not None and told.version == version
-    return Told(version, told.since_ts if told is not None and is_same else ts, ts)
+def sent_now(before: Sent | None, version: int, ts: int) -> Sent:
+    """What to remember of sending it in full at ``ts``."""
+    is_same = before is not None and before.version == version
+    return Sent(version, before.since_ts if before is not None and is_same else ts, ts)
+
+
+class SentReports:
+    """The reports of a group's clients that were sent in full: the newest of each instance under each client id."""
+
+    def __init__(self) -> None:
+        self._sent: dict[str, dict[int, Sent]] = {}  # by client id and start of the instance
+
+    def is_due(self, client_id: str, start_ts: int, version: int, ts: int) -> bool:
+        """Whether the report is to be sent in full at ``ts``, and not only confirmed."""
+        sent = self._sent.get(client_id, {}).get(start_ts)
+        return is_due(client_id, sent, version, ts, REPORTS_WITHIN_MS)
+
+    def note(self, client_id: str, start_ts: int, version: int, ts: int) -> None:
+        """The report was sent in full at ``ts``."""
+        instances = self._sent.setdefault(client_id, {})
+        instances[start_ts] = sent_now(instances.pop(start_ts, None), version, ts)
+        while len(instances) > INSTANCES_REMEMBERED:
+            del instances[next(iter(instances))]
+
+    def forget(self, client_id: str) -> None:
+        self._sent.pop(client_id, None)
+
+    def send_all(self) -> None:
+        """Everything is sent in full once more."""
+        self._sent.clear()
+
+    def set_back(self, by_ms: int) -> None:
+        """The clock was set back."""
+        self._sent = {
+            client_id: {start: sent.set_back(by_ms) for start, sent in instances.items()}
+            for client_id, instances in self._sent.items()
+        }

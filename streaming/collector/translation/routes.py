@@ -1,5 +1,6 @@
-"""The routes of a cluster's topics, by the last answer of each of its name servers."""
+"""The routes of a cluster's topics, by the last answer of each of its name servers, and which of them events sent."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from msgspec.structs import astuple
@@ -8,7 +9,7 @@ from schemas.events import RouteCopy, RouteQueues
 from streaming.collector.wire.answers import SUCCESS, TOPIC_NOT_EXIST, RouteAnswer
 
 KEEP_SILENT_COPY_MS = 60_000  # of a name server that does not answer: clients may still go by its copy
-
+REPEAT_ROUTE_MS = 60_000
 
 Queues = tuple[RouteQueues, ...]  # by broker name
 
@@ -94,6 +95,42 @@ class Routes:
     def get(self, topic: str) -> tuple[KnownRoute | None, int]:
         """A topic's route and when it was last answered."""
         return self._known.get(topic, (None, 0))
+
+
+class SentRoutes:
+    """The routes that a group's events sent: when the topic is new to it, on change, and every ``REPEAT_ROUTE_MS``."""
+
+    def __init__(self) -> None:
+        self.changed_ts = 0
+        self._sent: dict[str, tuple[KnownRoute, int]] = {}
+
+    def send_due(self, topics: Iterable[str], routes: Routes) -> list[tuple[str, KnownRoute, int]]:
+        """Returns each topic whose route is sent now, with the route and when it was answered, and notes that."""
+        due = []
+        for topic in topics:
+            route, ts = routes.get(topic)
+            if route is None:
+                continue
+            sent, sent_ts = self._sent.get(topic, (None, 0))
+            if sent == route and ts - sent_ts < REPEAT_ROUTE_MS:
+                continue
+            if sent != route:
+                self.changed_ts = max(self.changed_ts, ts)
+            self._sent[topic] = (route, ts)
+            due.append((topic, route, ts))
+        return due
+
+    def forget(self, topic: str) -> None:
+        self._sent.pop(topic, None)
+
+    def send_all(self) -> None:
+        """Everything is sent once more."""
+        self._sent = {topic: (route, 0) for topic, (route, _) in self._sent.items()}
+
+    def set_back(self, by_ms: int) -> None:
+        """The clock was set back."""
+        self.changed_ts = max(0, self.changed_ts - by_ms)
+        self._sent = {topic: (route, ts - by_ms) for topic, (route, ts) in self._sent.items()}
 
 
 def _copy_in(answer: RouteAnswer) -> _Copy | None:
