@@ -11,8 +11,8 @@ from bench.results import Results
 from schemas.codec import decode_record
 from schemas.events import AnyEvent
 from schemas.quarantine import Rejected
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.evaluation import evaluate
-from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import GroupState, new_state
 from streaming.core.state.packing import pack, unpack
@@ -59,7 +59,7 @@ def _take_all(groups: dict[bytes, Group], records: Iterable[tuple[bytes, bytes]]
         assert not isinstance(event, Rejected)
         group = groups.get(key)
         if group is None:
-            group = groups[key] = Group(new_state(event.cluster, event.group), Settings())
+            group = groups[key] = Group(new_state(event.cluster, event.group), DEFAULT_SETTINGS)
         began = process_time()
         take(group, event)
         seconds[type(event).__name__] += process_time() - began
@@ -98,7 +98,7 @@ def _evaluate_all(group: Group) -> None:
 
 def _unpack_and_index(packed: bytes) -> Group:
     state: GroupState = unpack(packed)
-    return Group(state, Settings())
+    return Group(state, DEFAULT_SETTINGS)
 
 
 def _us_each(function: Callable[[Any], object], items: list[Any]) -> float:

@@ -23,7 +23,7 @@ from bench.feeder import whole_rounds
 from bench.results import Results, say
 from schemas.facts import Fact
 from schemas.tables import FACTS
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import Record, fold
 from streaming.simulation.load.fleet_spec import FleetSpec, templates_for
 from streaming.simulation.load.generated_fleet import generated_fleet
@@ -117,7 +117,7 @@ def _template_facts() -> list[Fact]:
     rounds = (*fleet.introduce(TEMPLATES), *whole_rounds(fleet, EVENTS))
     values = [event for group_round in rounds for event in group_round.events]
     records = [Record(None, value, len(value), None, None, "file", None, number) for number, value in enumerate(values)]
-    return fold(None, records, Settings()).facts
+    return fold(None, records, DEFAULT_SETTINGS).facts
 
 
 def _copied(rows: DataFrame, day: int, each: int) -> DataFrame:

@@ -22,7 +22,7 @@ from bench.results import Results, say
 from schemas.facts import AlertFact, Fact
 from schemas.tables import FACTS
 from streaming.cli import main as evenkeel
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.loopback.ports import free_port
 from streaming.projections.projector import run_projections
 from streaming.replay.core_engine import core_facts
@@ -91,7 +91,7 @@ def _make_tables(folder: Path, groups: int) -> dict[str, str]:
 def _facts(folder: Path, name: str, fleet: tuple[str, ...]) -> list[Fact]:
     events = folder / f"{name}.jsonl"
     evenkeel(["simulate", *fleet, "--to", str(events)])
-    found = core_facts(open_input(events, say, CLUSTER).records, Settings())
+    found = core_facts(open_input(events, say, CLUSTER).records, DEFAULT_SETTINGS)
     return [replace(fact, cluster=CLUSTER, group=f"{name}-{fact.group}") for fact in found]
 
 

@@ -10,7 +10,7 @@ from schemas.codec import decode_record
 from schemas.events import AnyEvent
 from schemas.identity import group_key
 from schemas.quarantine import Rejected
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import take
@@ -63,7 +63,7 @@ def read_lines(path: Path) -> list[Record]:
 class _Loop:
     def __init__(self) -> None:
         self._groups: dict[str, Group] = {}
-        self._settings = Settings()
+        self._settings = DEFAULT_SETTINGS
         self._arrival_ts = now_ms()
         self.facts = 0
 

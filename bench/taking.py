@@ -20,7 +20,7 @@ from schemas.events import (
 )
 from schemas.quarantine import Rejected
 from schemas.records import MAX_RECORD_BYTES
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import Record, fold
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
@@ -47,7 +47,7 @@ def refused(value: bytes) -> dict[str, float]:
     """How long a shard takes for a record of which each event is refused, and how many facts a batch of them makes."""
     record = Record(b"c/g", value, len(value), None, T0, "events", 0, 0)
     began = process_time()
-    facts = fold(None, [record] * RECORDS_REFUSED, Settings()).facts
+    facts = fold(None, [record] * RECORDS_REFUSED, DEFAULT_SETTINGS).facts
     took_s = (process_time() - began) / RECORDS_REFUSED
     return {"record_s": round(took_s, 3), "facts_a_batch": len(facts), "plain_loop_s": plain_loop_s()}
 
@@ -56,7 +56,7 @@ class Taking:
     """One group, and the longest that a record of each kind took."""
 
     def __init__(self, strategy: str) -> None:
-        self.group = Group(new_state("c", "g"), Settings())
+        self.group = Group(new_state("c", "g"), DEFAULT_SETTINGS)
         self.strategy = strategy
         self.now = T0
         self.longest_s: dict[str, float] = {}
@@ -71,7 +71,7 @@ class Taking:
                 self._take(encode_event(event))
         began = process_time()
         packed = pack(self.group.state)
-        Group(unpack(packed), Settings())
+        Group(unpack(packed), DEFAULT_SETTINGS)
         kept_s = process_time() - began
         state = self.group.state
         return {

@@ -11,15 +11,15 @@ from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.observation import observe
 from streaming.core.finding_kinds import RIGHT
 from streaming.core.findings.group_finding import GroupFinding
-from streaming.core.findings.group_findings import find_group_findings, lasting_group_findings
+from streaming.core.findings.group_findings import FLAPPING_CLIENT_MS, find_group_findings, lasting_group_findings
 from streaming.core.findings.queue_facts import record_findings
 from streaming.core.findings.queue_findings import TopicFindings, judge_topics
-from streaming.core.group_status import emit_group_status
+from streaming.core.group_status import REPEAT_STATUS_MS, emit_group_status
 from streaming.core.intake.membership import hosting_brokers, is_listed
 from streaming.core.member_facts import emit_member_facts
 from streaming.core.rebalances import update_rebalance
-from streaming.core.retention import abandoned_topics, forget_what_is_gone
-from streaming.core.state.group import Group
+from streaming.core.retention import KEEP_LEFT_CLIENT_MS, abandoned_topics, forget_what_is_gone
+from streaming.core.state.group import UNSUBSCRIBED_AFTER_MS, Group
 
 
 def evaluate(group: Group, before: int) -> None:
@@ -94,11 +94,11 @@ def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> i
         return 0
     state, timing = group.state, group.timing
     members = evidence.members.values()
-    due = [state.status_ts + timing.repeat_status_ms]
+    due = [state.status_ts + REPEAT_STATUS_MS]
     due += [m.as_of + timing.report_max_age_ms for m in members if m.as_of and m.entries > 1]
     due += [m.client.two_addresses_since_ts + timing.second_address_proof_ms for m in members if m.entries > 1]
     due += [change.ts + timing.storm_window_ms for change in state.membership_changes[:1]]
-    due += [client.since_ts + timing.keep_left_client_ms for client in state.clients if not is_listed(client)]
+    due += [client.since_ts + KEEP_LEFT_CLIENT_MS for client in state.clients if not is_listed(client)]
     return min(due + [ts for ts in _may_be_past(group, found) if ts > state.now])
 
 
@@ -142,6 +142,6 @@ def _may_be_past(group: Group, found: list[TopicFindings]) -> list[int]:
     flapping = [client for client in state.flapping_clients if client.times > timing.storm_changes]
     return [
         *(findings.evidence.ready_ts for findings in found),
-        *(t.unsubscribed_ts + timing.unsubscribed_after_ms for t in state.topics if t.unsubscribed_ts),
-        *(client.since_ts + timing.flapping_client_ms for client in flapping),
+        *(t.unsubscribed_ts + UNSUBSCRIBED_AFTER_MS for t in state.topics if t.unsubscribed_ts),
+        *(client.since_ts + FLAPPING_CLIENT_MS for client in flapping),
     ]

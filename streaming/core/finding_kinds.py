@@ -5,8 +5,11 @@ from enum import Enum
 from typing import NamedTuple
 
 from schemas.facts import Kind, Severity
-from streaming.core.default_timers import Timing
+from streaming.core.settings import Timing
 
+HOLD_CRITICAL_MS = 5_000  # clients are asked at different times
+HOLD_WARNING_MS = 30_000
+HOLD_NO_MEMBERS_MS = 120_000  # a group may be restarted as a whole
 Hold = Callable[[Timing], int]  # milliseconds
 
 
@@ -85,7 +88,7 @@ KINDS: dict[Kind, KindRow] = {
     ),
     Kind.UNREADABLE_QUEUES: KindRow(_TOPIC, Basis.ROUTES, Meaning.WRONG, _WARNING, alerts=True),
     Kind.NO_MEMBERS: KindRow(
-        _GROUP, Basis.LISTS, Meaning.RIGHT, _WARNING, alerts=True, fires_after=lambda timing: timing.hold_no_members_ms
+        _GROUP, Basis.LISTS, Meaning.RIGHT, _WARNING, alerts=True, fires_after=lambda timing: HOLD_NO_MEMBERS_MS
     ),
     Kind.REBALANCE_STORM: KindRow(_GROUP, Basis.LISTS, Meaning.WRONG, _WARNING, alerts=True, fires_after=_at_once),
     Kind.IDLE_MEMBERS: KindRow(_TOPIC, Basis.LISTS, Meaning.WRONG, _INFO),

@@ -17,6 +17,8 @@ from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.group_waiting import has_news, note_said, waiting_of_group
 from streaming.core.state.group import Group
 
+REPEAT_STATUS_MS = 3_600_000  # distinguishes a group at rest from one without rounds
+
 
 class GroupStatus(Word):
     EXCLUDED = "excluded"
@@ -87,7 +89,7 @@ def emit_group_status(
         shown += f" {fact.retry_counts}"
     if reason is not None and any(findings.evidence.unreported for findings in found):
         shown += f" {_digest(reason)}"  # it lasts
-    is_due = state.now - state.status_ts >= group.timing.repeat_status_ms
+    is_due = state.now - state.status_ts >= REPEAT_STATUS_MS
     if shown != state.status or is_due or has_news(group, before):
         state.status, state.status_ts = shown, state.now
         note_said(group)

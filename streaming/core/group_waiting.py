@@ -8,6 +8,8 @@ from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.state.group import Group
 from streaming.core.state.queue_state import Queue
 
+COUNT_GROUP_WAITING_MS = 60_000  # how much waits for a group at rest is counted so often
+TELL_GROUP_WAITING_MS = 300_000  # how much waits for a group is said at most so often, if that has changed
 CHANGED_SHARE = 0.1  # of the number that the newest fact says
 LEAST_CHANGE = 100  # messages: below that a group that consumes goes up and down all the time
 MOST_QUEUES = 20
@@ -31,11 +33,10 @@ def has_news(group: Group, before: int) -> bool:
     """Whether the number has changed so much since the newest fact, and that is long ago, that another is due.
 
     ``before``: the marker before this one. The queues are counted at the first marker of each minute only
-    (``count_group_waiting_ms``), since offsets are seldom read more often.
+    (``COUNT_GROUP_WAITING_MS``), since offsets are seldom read more often.
     """
-    state, timing = group.state, group.timing
-    count_ms = timing.count_group_waiting_ms
-    if state.now - state.status_ts < timing.tell_group_waiting_ms or state.now // count_ms == before // count_ms:
+    state, count_ms = group.state, COUNT_GROUP_WAITING_MS
+    if state.now - state.status_ts < TELL_GROUP_WAITING_MS or state.now // count_ms == before // count_ms:
         return False
     change = abs(_sum(_known(group)) - state.told_waiting)
     return change > max(CHANGED_SHARE * state.told_waiting, LEAST_CHANGE)

@@ -12,6 +12,7 @@ from streaming.core.state.group import Group
 from streaming.core.state.group_state import MembershipChange, Rebalance
 from streaming.core.state.queue_state import Queue
 
+LONGEST_REBALANCE_MS = 600_000  # one that lasts longer ends as not converged
 IN_REBALANCE = WRONG_OWNERS | {Kind.SETTLING}
 
 
@@ -39,7 +40,7 @@ def update_rebalance(group: Group, evidence: GroupEvidence, found: list[TopicFin
     if state.rebalance is not None:
         _widen(state.rebalance, changes, routes)
         _count_harm(state.rebalance, evidence, told, state.now)
-        if calm or state.now - state.rebalance.from_ts >= group.timing.longest_rebalance_ms:
+        if calm or state.now - state.rebalance.from_ts >= LONGEST_REBALANCE_MS:
             _end(group, state.rebalance, converged=calm)
     if calm and state.rebalance is None:
         state.is_stable = True

@@ -4,17 +4,22 @@ The state of a group that has been silent for ``forget_after_ms`` is compacted b
 after so long starts afresh in any case: so no fact depends on whether its shard had compacted it already.
 """
 
-from streaming.core.default_timers import Timing
 from streaming.core.intake.membership import hosting_brokers, is_listed
 from streaming.core.member_facts import absent_member
+from streaming.core.settings import Timing
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import NOT_EMITTED, Client, GroupState, left_the_route
 from streaming.core.state.queue_state import Queue
 
+FORGET_AFTER_MS = 7 * 86_400_000  # a group without events for so long is compacted
+CLOCKS_DIFFER_MS = 3_600_000  # between groups of one cluster, at most: so no state is dropped too early
+KEEP_LEFT_CLIENT_MS = 900_000  # so that a client that comes back is known
+KEEP_UNUSED_TOPIC_MS = 3_600_000  # brokers too: a group may use a new topic each day
+
 
 def silent_before(cluster_ts: int, timing: Timing) -> int:
     """Groups whose clocks are before this are silent, by the time of their cluster. Clocks of groups may differ."""
-    return cluster_ts - timing.forget_after_ms - timing.clocks_differ_ms
+    return cluster_ts - timing.forget_after_ms - CLOCKS_DIFFER_MS
 
 
 def start_afresh_after_silence(group: Group, ts: int) -> None:
@@ -54,7 +59,7 @@ def compacted(state: GroupState) -> GroupState:
 def abandoned_topics(group: Group) -> set[int]:
     """Indices of topics of which no route has come for long, and that no member, report, alert or offset names."""
     state = group.state
-    oldest = state.now - group.timing.keep_unused_topic_ms
+    oldest = state.now - KEEP_UNUSED_TOPIC_MS
     left = {p for p, topic in enumerate(state.topics) if max(topic.confirmed_ts, topic.changed_ts) < oldest}
     if not left:
         return left
@@ -77,7 +82,7 @@ def _subscribed(group: Group) -> set[str]:
 def _abandoned_brokers(group: Group, topics: set[int], queues: set[int]) -> set[int]:
     """Indices of brokers that have listed no member for long, and host no topic that is kept."""
     state = group.state
-    oldest = state.now - group.timing.keep_unused_topic_ms
+    oldest = state.now - KEEP_UNUSED_TOPIC_MS
     left = {p for p, broker in enumerate(state.brokers) if broker.answered_ts < oldest and not broker.listed}
     if not left or not hosting_brokers(state):
         return set()  # where no route is known, each of them may host something
@@ -149,4 +154,4 @@ def _is_gone(group: Group, client: Client) -> bool:
     if not client.since_ts:
         client.since_ts = now
     is_absent = not is_listed(client) and client.emitted == NOT_EMITTED
-    return is_absent and now - client.since_ts > group.timing.keep_left_client_ms
+    return is_absent and now - client.since_ts > KEEP_LEFT_CLIENT_MS

@@ -5,7 +5,30 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from streaming.core.default_timers import Timing
+
+class Timing(Struct, frozen=True, kw_only=True):
+    """The timers that can be set, in milliseconds, and two counts. ``default_settings`` has the default of each."""
+
+    grace_membership_ms: int
+    grace_route_ms: int
+    grace_broker_ms: int
+    grace_orderly_extra_ms: int
+    settle_limit: int
+    hold_critical_ms: int
+    hold_warning_ms: int
+    stall_ms: int
+    consume_stall_ms: int
+    report_max_age_ms: int
+    view_max_age_ms: int
+    route_max_age_ms: int
+    progress_max_gap_ms: int
+    deploy_wait_ms: int
+    second_address_proof_ms: int
+    ahead_of_clock_ms: int
+    storm_window_ms: int
+    storm_changes: int
+    gone_after_ms: int
+    forget_after_ms: int
 
 
 class GroupRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -27,7 +50,7 @@ class GroupRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that can change a fact. It is kept beside the checkpoint: a repeated batch uses the same settings."""
 
-    timing: Timing = field(default_factory=Timing)
+    timing: Timing
     groups: tuple[GroupRule, ...] = ()
     trusted_sources: tuple[str, ...] = ()  # patterns of producers that may send rounds and forget; none: all may
 

@@ -172,7 +172,7 @@ class _Fold:
 
     def _restore(self, record: Record) -> None:
         """Takes a seed of ``reseed``. It counts only for a group that has no state yet."""
-        state = restore(record.value or b"")
+        state = restore(record.value or b"", self.settings)
         key = group_key(state.cluster, state.group)
         if key not in self.kept and key not in self.groups:
             self.groups[key] = Group(state, self.settings)

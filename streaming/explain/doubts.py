@@ -2,11 +2,11 @@
 
 from enum import Enum
 
-from streaming.core.default_timers import Timing
+from streaming.core.group_status import REPEAT_STATUS_MS
 from streaming.explain.snapshot import ExplainedGroup
 
 LONG_QUIET_MS = 120_000
-SILENT_AFTER_MS = Timing().repeat_status_ms + 300_000
+SILENT_AFTER_MS = REPEAT_STATUS_MS + 300_000
 
 
 class Doubt(Enum):

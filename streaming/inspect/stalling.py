@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
-from streaming.core.default_timers import Timing
 from streaming.core.findings.queue_findings import TopicFindings
+from streaming.core.settings import Timing
 from streaming.core.state.queue_state import Queue as QueueInState
 from streaming.inspect.message_rates import Flow, OffsetHistory
 from streaming.inspect.observed_groups import ObservedGroup

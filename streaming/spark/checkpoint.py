@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 from pyspark.sql import SparkSession
 
+from streaming.core.default_settings import stored_settings
 from streaming.core.settings import Settings
 from streaming.core.shard import require_readable
 from streaming.core.state.packing import STATE_VERSION, require_version
@@ -107,7 +108,7 @@ class Checkpoint:
         if text is None:
             return None
         try:
-            return msgspec.json.decode(text, type=Settings)
+            return stored_settings(text)
         except msgspec.MsgspecError as error:
             raise CheckpointError(
                 f"batch {batch_id} of {self.uri} was begun under settings that this evenkeel cannot read ({error}): "

@@ -19,7 +19,7 @@ from streaming.cli import main
 from streaming.collector.from_config import credentials_of, tls_of
 from streaming.collector.probing.cluster_view import ClusterView
 from streaming.config import Collector
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.errors import CollectorError
 from streaming.replay.core_engine import core_facts
 from streaming.replay.input_file import open_input
@@ -80,7 +80,7 @@ def test_collects_until_a_signal(ending: signal.Signals, cluster: FakeCluster, t
     assert {event.group for event in told} == {"g"}
     assert [event.seq for event in told] == list(range(len(told)))
     assert next(iter(told)).source.startswith("collector ")
-    facts = core_facts(open_input(events, print).records, Settings())
+    facts = core_facts(open_input(events, print).records, DEFAULT_SETTINGS)
     assert not any(fact.payload.fact in ("quarantine", "evaluation_failed") for fact in facts)
 
 

@@ -22,9 +22,9 @@ from streaming.collector.wire.answers import (
     RunningInfoAnswer,
     SubscriptionData,
 )
-from streaming.core.default_timers import Timing
+from streaming.core.default_settings import DEFAULT_TIMING
 
-TIMING = Timing()
+TIMING = DEFAULT_TIMING
 NOW = 1_000_000
 GRACE, ROUTE, BROKER = TIMING.grace_membership_ms, TIMING.grace_route_ms, TIMING.grace_broker_ms
 ROUND = 5_000

@@ -11,8 +11,8 @@ from streaming.config import Config, Rule, load_config
 from streaming.config.config_errors import KeyPath, key_text
 from streaming.config.keys import all_keys, field_at
 from streaming.config.values import allowed
-from streaming.core.default_timers import FixedTiming, Timing
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
+from streaming.core.settings import Timing
 
 FILE = Path(__file__).parents[2] / "conf" / "evenkeel.toml"
 LINES = FILE.read_text("utf-8").splitlines()
@@ -48,7 +48,7 @@ DOCUMENTED = dict(reversed(list(documented())))  # the first place counts: later
 
 def test_values_are_the_defaults() -> None:
     assert load_config(FILE, {}) == Config()
-    assert load_config(FILE, {}).settings() == Settings()
+    assert load_config(FILE, {}).settings() == DEFAULT_SETTINGS
 
 
 def test_every_key_is_there_and_no_other() -> None:
@@ -77,12 +77,11 @@ def test_examples_are_valid(tmp_path: Path) -> None:
     assert config.spark.settings
 
 
-def test_every_timer_of_the_core_can_be_set_unless_it_is_fixed() -> None:
+def test_every_timer_of_the_settings_can_be_set() -> None:
     section = Config().timing
     keys = {name.removesuffix("_seconds") for name in type(section).model_fields}
-    settable = set(Timing.__struct_fields__) - set(FixedTiming.__struct_fields__)
-    assert keys == {name.removesuffix("_ms") for name in settable}
-    assert section.timing() == Timing()
+    assert keys == {name.removesuffix("_ms") for name in Timing.__struct_fields__}
+    assert section.timing() == DEFAULT_TIMING
 
 
 def test_every_table_that_forgets_has_its_days() -> None:

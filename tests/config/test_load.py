@@ -4,10 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from streaming.config import Config, ConfigFaults, load_config
-from streaming.core.default_timers import Timing
-from streaming.core.settings import GroupRule, Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
+from streaming.core.settings import GroupRule
 from streaming.errors import ConfigError
 
 Write = Callable[[str], Path]
@@ -25,7 +26,7 @@ def write(tmp_path: Path) -> Write:
 
 def test_nothing_given_is_the_defaults() -> None:
     assert load_config(None, {}) == Config()
-    assert load_config(None, {}).settings() == Settings()
+    assert load_config(None, {}).settings() == DEFAULT_SETTINGS
 
 
 def test_environment_is_the_processs_own_if_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +146,9 @@ def test_byte_order_mark_and_windows_line_ends_are_read(tmp_path: Path) -> None:
 
 def test_seconds_become_the_cores_milliseconds(write: Write) -> None:
     file = write("[timing]\ngrace_route_seconds = 0.5\nstall_seconds = 61\nsettle_limit = 4\n")
-    assert load_config(file, {}).settings().timing == Timing(grace_route_ms=500, stall_ms=61_000, settle_limit=4)
+    assert load_config(file, {}).settings().timing == replace(
+        DEFAULT_TIMING, grace_route_ms=500, stall_ms=61_000, settle_limit=4
+    )
 
 
 def test_rules_become_the_cores_rules_in_their_order(write: Write) -> None:

@@ -34,6 +34,7 @@ from schemas.facts import AlertFact, Fact, GroupFact, Payload, QueueFact
 from schemas.identity import MessageQueue
 from streaming.core.alerts.phases import STATES, AlertReason, Phase
 from streaming.core.allocation import AllocationError, Averagely, Strategy, sort_client_ids, sort_queues
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.settings import Settings
 from streaming.core.shard import Record
 from streaming.core.state.group import Group
@@ -111,7 +112,7 @@ class Fleet:
         cluster: str = "c",
         group: str = "g",
     ) -> None:
-        self.group = Group(new_state(cluster, group), settings or Settings())
+        self.group = Group(new_state(cluster, group), settings or DEFAULT_SETTINGS)
         self.every, self.report_every, self.progress_every, self.rate = every, report_every, progress_every, rate
         self.now = 0.0
         self.rounds = self.seq = self.joined = 0

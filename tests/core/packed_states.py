@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 import msgspec
 
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import GroupState, new_state
 from streaming.core.state.packing import STATE_VERSION, pack
@@ -73,7 +73,7 @@ def _classes(hint: Any) -> Iterator[type[msgspec.Struct]]:
 def _busiest(path: Path) -> bytes:
     """The state of a scenario at the marker at which most is kept of it."""
     scenario = read(path)
-    group = Group(new_state("c", "g"), scenario.settings or Settings())
+    group = Group(new_state("c", "g"), scenario.settings or DEFAULT_SETTINGS)
     packed = [b""]
     for event in play(scenario).events:
         take(group, event)

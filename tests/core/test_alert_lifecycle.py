@@ -1,11 +1,12 @@
 """The life of an alert: each step has a named reason, its identity never changes, lost evidence never ends it."""
 
 import pytest
+from msgspec.structs import replace
 
 from schemas.facts import AlertFact
 from streaming.core.alerts.lifecycle import fingerprint
 from streaming.core.alerts.phases import AlertReason
-from streaming.core.default_timers import Timing
+from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.settings import Settings
 from tests.core.fleet import Fleet, healthy, said
 
@@ -358,7 +359,9 @@ def test_members_that_only_join_or_only_leave_are_no_deploy(change: str) -> None
 
 
 def test_timers_of_alerts_come_from_the_settings() -> None:
-    fleet = duplicated(settings=Settings(timing=Timing(hold_critical_ms=20_000, gone_after_ms=120_000)))
+    fleet = duplicated(
+        settings=Settings(timing=replace(DEFAULT_TIMING, hold_critical_ms=20_000, gone_after_ms=120_000))
+    )
     fleet.leave("x", "y")
     fleet.run(130)
     assert reasons(fleet, "DUPLICATED")[-1] == ("resolved", "gone")

@@ -11,6 +11,7 @@ from schemas.observed import clients
 from streaming.core.allocation import AveragelyByCircle, ByConfig, ByMachineRoom
 from streaming.core.causes.explanation import Found
 from streaming.core.causes.member_lists import view_divergence
+from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.observation import observe
 from streaming.core.settings import GroupRule, Settings
@@ -185,7 +186,9 @@ def test_view_divergence_brokers_list_different_members() -> None:
 
 
 def test_room_without_consumer() -> None:
-    settings = Settings(groups=(GroupRule(strategy="MACHINE_ROOM", params={"consumeridcs": ["r1"]}),))
+    settings = Settings(
+        timing=DEFAULT_TIMING, groups=(GroupRule(strategy="MACHINE_ROOM", params={"consumeridcs": ["r1"]}),)
+    )
     fleet = Fleet(ROOMS, settings, rate=0)
     fleet.join("x", "y", strategy=ByMachineRoom(frozenset({"r1"})))
     fleet.run(90)
@@ -305,7 +308,7 @@ def test_route_lag_says_nothing_of_old_queues_where_the_strategy_threw_on_the_ol
     """Before, a broker took part of which the room is not known."""
     params = {"brokerRooms": {"a": "r1"}, "clientRooms": {"x": "r1", "y": "r1"}}
     rule = GroupRule(strategy="MACHINE_ROOM_NEARBY-AVG", params=params)
-    fleet = Fleet(settings=Settings(groups=(rule,)), rate=0)
+    fleet = Fleet(settings=Settings(timing=DEFAULT_TIMING, groups=(rule,)), rate=0)
     fleet.join("x", "y")
     fleet.run(60)
     fleet.route("T", a=4)

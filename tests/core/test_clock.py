@@ -4,10 +4,9 @@ import pytest
 
 from schemas.events import AnyEvent, AssignmentReport, ConsumeProgress, QueueProgress, Round, TopicRoute, decode_event
 from schemas.facts import AlertFact
-from streaming.core.default_timers import Timing
+from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
 from streaming.core.intake import clock
 from streaming.core.intake.clock import ClockVerdict
-from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import HELD_AT_MOST, Origin, Refused, take
@@ -34,11 +33,11 @@ def refused_by(fleet: Fleet, event: AnyEvent) -> list[Refused]:
 def test_a_marker_is_judged_by_how_far_it_is_from_the_clock(ts: int, verdict: ClockVerdict) -> None:
     state = new_state("c", "g")
     state.now, state.interval = 100_000, 5_000
-    assert clock.judge_marker(state, ts, Timing()) is verdict
+    assert clock.judge_marker(state, ts, DEFAULT_TIMING) is verdict
 
 
 def test_the_first_marker_is_the_clock() -> None:
-    assert clock.judge_marker(new_state("c", "g"), T0, Timing()) is ClockVerdict.ACCEPT
+    assert clock.judge_marker(new_state("c", "g"), T0, DEFAULT_TIMING) is ClockVerdict.ACCEPT
 
 
 def test_one_late_marker_moves_nothing() -> None:
@@ -64,7 +63,7 @@ def test_one_marker_an_hour_ahead_moves_nothing_and_is_refused_at_the_next() -> 
 
 def test_what_is_refused_names_its_origin() -> None:
     state = new_state("c", "g")
-    group = Group(state, Settings())
+    group = Group(state, DEFAULT_SETTINGS)
     events = healthy(100).events
     marks = [event for event in events if isinstance(event, Round)]
     for event in events:

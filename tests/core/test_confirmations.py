@@ -17,8 +17,8 @@ from schemas.events import (
     TopicOffsets,
     UnchangedList,
 )
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.intake.lost_events import reports_count_after
-from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, Report, new_state
 from streaming.core.step import take
@@ -35,7 +35,7 @@ class Told:
     """A group to which x has reported, and whose list of broker a is known: version 7 of both."""
 
     def __init__(self) -> None:
-        self.group = Group(new_state("c", "g"), Settings())
+        self.group = Group(new_state("c", "g"), DEFAULT_SETTINGS)
         self._seq = count()
         self.report(0, 7)
         self.round(1, BrokerAnswer("a", True, ("x",), data_version=7))

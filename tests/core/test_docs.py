@@ -1,19 +1,29 @@
 """docs/findings.md names every kind, cause, reason, transition and timer, as the code has them."""
 
 import re
+from math import prod
 from pathlib import Path
 
 import pytest
+from msgspec.structs import asdict
 
 from schemas.facts import Cause, Kind
 from schemas.observed import fields_by_type
 from schemas.reasons import ReasonDetails, ReasonKind
 from streaming.core.alerts.phases import STATES, TRANSITIONS, AlertReason, Signal, Transition
 from streaming.core.causes.table import CAUSES, RULES
-from streaming.core.default_timers import Timing
+from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.finding_kinds import KINDS
+from streaming.core.settings import Timing
 
 PAGE = (Path(__file__).parents[2] / "docs" / "findings.md").read_text(encoding="utf-8")
+CORE = Path(__file__).parents[2] / "streaming" / "core"
+TIMERS = [  # every constant of the core that is a time
+    (match[1].lower(), prod(map(int, match[2].split("*"))))
+    for path in sorted(CORE.rglob("*.py"))
+    for match in re.finditer(r"^([A-Z_]+_MS) = ([0-9_ *]+)", path.read_text("utf-8"), re.MULTILINE)
+]
+FIXED = {name: value for name, value in TIMERS if name not in Timing.__struct_fields__}
 UNITS = {"s": 1_000, "h": 3_600_000, "days": 86_400_000}
 
 
@@ -107,13 +117,13 @@ def test_picture_has_every_transition() -> None:
     }
 
 
-@pytest.mark.parametrize("field", Timing.__struct_fields__)
-def test_every_timer_is_named_with_its_default(field: str) -> None:
-    name = field.removesuffix("_ms")
+@pytest.mark.parametrize(("timer", "value"), [*asdict(DEFAULT_TIMING).items(), *FIXED.items()])
+def test_every_timer_is_named_with_its_value(timer: str, value: int) -> None:
+    name = timer.removesuffix("_ms")
     (row,) = [(first, cells[0]) for first, cells in rows("Grace and other timers").items() if name in first.split(", ")]
     default = row[1].split(", ")[row[0].split(", ").index(name)]
     number, unit = re.match(r"(\d+) ?(\w*)", default).groups()  # type: ignore[union-attr]
-    assert int(number) * UNITS.get(unit, 1) == getattr(Timing(), field)
+    assert int(number) * UNITS.get(unit, 1) == value
 
 
 def test_every_kind_and_every_cause_has_a_section_for_those_who_are_called() -> None:
@@ -124,9 +134,8 @@ def test_every_kind_and_every_cause_has_a_section_for_those_who_are_called() -> 
     assert undone == {Kind.MATCH.value}
 
 
-def test_no_timer_of_the_core_stands_outside_settings() -> None:
-    core = Path(__file__).parents[2] / "streaming" / "core"
-    timers = {
-        path.name: re.findall(r"^[A-Z_]+_MS\b", path.read_text("utf-8"), re.MULTILINE) for path in core.rglob("*.py")
-    }
-    assert not {name: found for name, found in timers.items() if found}
+def test_the_settings_have_no_timer_of_their_own() -> None:
+    """Each number stands in the module that acts on it, and once."""
+    for name in ("settings.py", "default_settings.py"):
+        assert not re.findall(r"\b[1-9][0-9_]*\b", (CORE / name).read_text("utf-8"))
+    assert sorted(name for name, _ in TIMERS) == sorted({name for name, _ in TIMERS})

@@ -4,13 +4,14 @@ import pytest
 
 from schemas.facts import EvaluationFailedFact, GroupFact
 from streaming.core import evaluation
-from streaming.core.default_timers import Timing
+from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
+from streaming.core.group_status import REPEAT_STATUS_MS
 from streaming.core.settings import GroupRule, Settings
 from streaming.core.shard import fold
 from tests.core.fleet import Fleet, record_of
 from tests.said import why
 
-BROKEN = Settings(groups=(GroupRule(group="bad", strategy="MACHINE_ROOM", params={"rooms": 7}),))
+BROKEN = Settings(timing=DEFAULT_TIMING, groups=(GroupRule(group="bad", strategy="MACHINE_ROOM", params={"rooms": 7}),))
 
 
 def joined(group: str = "bad", settings: Settings = BROKEN) -> Fleet:
@@ -29,7 +30,7 @@ def test_a_group_whose_evaluation_raises_is_unknown_and_says_so_once() -> None:
 
 def test_when_it_succeeds_again_the_group_is_judged_again() -> None:
     fleet = joined().run(60)
-    fleet.settings = Settings()
+    fleet.settings = DEFAULT_SETTINGS
     fleet.run(30)
     assert fleet.status().status == "healthy"
     fleet.settings = BROKEN
@@ -130,4 +131,4 @@ def test_a_group_at_rest_is_told_of_once_an_hour_and_only_while_its_rounds_come(
     told = fleet.facts[known:]
     assert [type(fact.payload) for fact in told] == [GroupFact, GroupFact]
     assert [fact.payload.status for fact in fleet.told(GroupFact)][-2:] == ["healthy", "healthy"]
-    assert told[1].ts - told[0].ts == Timing().repeat_status_ms
+    assert told[1].ts - told[0].ts == REPEAT_STATUS_MS

@@ -8,8 +8,8 @@ from schemas.events import AnyEvent, ConsumerChange, Heartbeat, encode_event
 from schemas.facts import Fact, QuarantineFact
 from schemas.quarantine import DETAIL_AT_MOST, REFUSED_AT_MOST
 from schemas.records import MAX_KEY_BYTES, MAX_RECORD_BYTES
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.intake.membership import REASONS_AT_MOST
-from streaming.core.settings import Settings
 from streaming.core.shard import CLUSTERS_AT_MOST, QUARANTINE_FACTS_AT_MOST, Folded, Record, fold
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
@@ -35,7 +35,7 @@ def refused(facts: list[Fact]) -> list[QuarantineFact]:
 
 
 def folded(*records: Record) -> Folded:
-    return fold(None, records, Settings())
+    return fold(None, records, DEFAULT_SETTINGS)
 
 
 def test_a_record_of_countless_elements_makes_few_facts_and_their_number_is_right() -> None:
@@ -131,7 +131,7 @@ def test_events_that_wait_for_the_clock_take_bounded_memory() -> None:
 
 
 def test_reasons_of_joins_that_no_marker_takes_up_are_bounded() -> None:
-    group = Group(new_state("c", "g"), Settings())
+    group = Group(new_state("c", "g"), DEFAULT_SETTINGS)
     for n in range(2 * REASONS_AT_MOST):
         take(
             group,

@@ -1,9 +1,10 @@
 """Grace runs on evidence: a report answered before the last change and its grace never counts, however old it gets."""
 
 import pytest
+from msgspec.structs import replace
 
 from schemas.facts import QueueFact
-from streaming.core.default_timers import Timing
+from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.settings import GroupRule, Settings
 from tests.core.fleet import Fleet
 
@@ -85,8 +86,8 @@ def test_a_report_counts_from_55_s_after_a_route_change_and_60_s_later_if_orderl
     assert fleet.finding("a0").finding == finding
 
 
-ORDERLY = Settings(groups=(GroupRule(orderly=True),))
-NOT_ORDERLY = Settings(groups=(GroupRule(orderly=False),))
+ORDERLY = Settings(timing=DEFAULT_TIMING, groups=(GroupRule(orderly=True),))
+NOT_ORDERLY = Settings(timing=DEFAULT_TIMING, groups=(GroupRule(orderly=False),))
 
 
 @pytest.mark.parametrize(
@@ -296,7 +297,9 @@ def test_the_settle_limit_is_counted_from_when_the_queue_was_last_judged_by_evid
 
 
 def test_timers_come_from_the_settings() -> None:
-    fleet = Fleet(settings=Settings(timing=Timing(grace_membership_ms=1_000, hold_critical_ms=0)), **SILENT)
+    fleet = Fleet(
+        settings=Settings(timing=replace(DEFAULT_TIMING, grace_membership_ms=1_000, hold_critical_ms=0)), **SILENT
+    )
     fleet.join("x", "y")
     fleet.own("y", "a0 b0-3")
     fleet.run(5)

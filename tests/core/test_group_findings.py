@@ -4,11 +4,12 @@ import pytest
 
 from schemas.events import Subscription
 from schemas.facts import AlertFact, GroupFact
+from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.intake.pauses import expected_back_by
 from streaming.core.settings import GroupRule, Settings
 from tests.core.fleet import T0, Fleet, healthy, said
 
-ALWAYS_ON = Settings(groups=(GroupRule(group="g", always_on=True),))
+ALWAYS_ON = Settings(timing=DEFAULT_TIMING, groups=(GroupRule(group="g", always_on=True),))
 
 
 def group_findings(fleet: Fleet) -> set[tuple[str, str]]:
@@ -398,7 +399,9 @@ def test_a_group_that_does_not_come_back_when_it_is_due_is_missed_though_an_hour
 
 
 def test_a_group_that_may_be_empty_by_configuration_is_missed_once_that_is_over() -> None:
-    fleet = hourly(1, settings=Settings(groups=(GroupRule(group="g", may_be_empty_ms=4_200_000),)))
+    fleet = hourly(
+        1, settings=Settings(timing=DEFAULT_TIMING, groups=(GroupRule(group="g", may_be_empty_ms=4_200_000),))
+    )
     left = fleet.now
     fleet.idle(4_150)
     assert no_members_at(fleet, left) == []
@@ -610,7 +613,7 @@ def test_broadcasting_members_are_never_idle() -> None:
 
 
 def test_nothing_is_said_of_a_group_that_is_excluded() -> None:
-    fleet = Fleet({"T": {"a": 1}}, settings=Settings(groups=(GroupRule(excluded=True),)))
+    fleet = Fleet({"T": {"a": 1}}, settings=Settings(timing=DEFAULT_TIMING, groups=(GroupRule(excluded=True),)))
     fleet.join("x", "y", "z")
     fleet.run(60)
     assert group_findings(fleet) == set()

@@ -3,11 +3,8 @@
 from itertools import pairwise
 
 from schemas.facts import GroupFact
-from streaming.core.default_timers import Timing
-from streaming.core.group_waiting import CHANGED_SHARE, LEAST_CHANGE, MOST_QUEUES
+from streaming.core.group_waiting import CHANGED_SHARE, LEAST_CHANGE, MOST_QUEUES, TELL_GROUP_WAITING_MS
 from tests.core.fleet import Fleet, healthy
-
-TIMING = Timing()
 
 
 def told(fleet: Fleet) -> list[tuple[int, GroupFact]]:
@@ -28,7 +25,7 @@ def fall_behind(fleet: Fleet, each: int) -> None:
 def test_a_healthy_group_says_how_much_waits_for_it() -> None:
     fleet = healthy().run(120)
     fall_behind(fleet, 1_000)
-    fleet.run(TIMING.tell_group_waiting_ms // 1000 + 60)
+    fleet.run(TELL_GROUP_WAITING_MS // 1000 + 60)
     ts, fact = told(fleet)[-1]
     assert fact.status == "healthy"
     assert fact.waiting is not None
@@ -49,7 +46,7 @@ def test_news_of_it_come_at_most_every_five_minutes() -> None:
         fleet.run(60)
     steps = [later - earlier for (earlier, _), (later, _) in pairwise(told(fleet)[-8:])]
     assert steps
-    assert min(steps) >= TIMING.tell_group_waiting_ms
+    assert min(steps) >= TELL_GROUP_WAITING_MS
 
 
 def test_a_group_that_keeps_up_says_it_once_an_hour() -> None:

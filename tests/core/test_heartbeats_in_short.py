@@ -3,8 +3,8 @@
 import pytest
 
 from schemas.events import SCHEMA_VERSION, BrokerAnswer, Heartbeat, ListedClient, Round
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.intake import size_limits
-from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import GroupState, new_state
 from streaming.core.step import take
@@ -21,7 +21,7 @@ AGAIN = (ListedClient("a", "10.0.0.1@1", ("10.0.0.1:5003",), "GO", *PROFILE[1:])
 
 
 def told(*rounds: tuple[ListedClient, ...], in_markers: bool) -> GroupState:
-    group = Group(new_state("c", "g"), Settings())
+    group = Group(new_state("c", "g"), DEFAULT_SETTINGS)
     seq = 0
     for number, clients in enumerate(rounds):
         ts = T0 + 5_000 * number
@@ -53,7 +53,7 @@ def test_what_they_say_is_known() -> None:
 
 def test_heartbeats_of_too_many_clients_are_refused_with_their_round(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(size_limits, "CLIENTS_AT_MOST", 2)
-    group = Group(new_state("c", "g"), Settings())
+    group = Group(new_state("c", "g"), DEFAULT_SETTINGS)
 
     def refused(number: int, names: int) -> list[str]:
         clients = tuple(ListedClient("a", f"{index % names}", (), None, None, None, None) for index in range(6))

@@ -12,10 +12,11 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from schemas.events import AnyEvent, AssignmentReport, ConsumerChange, Forget, Round
 from schemas.facts import AlertFact, Fact, QuarantineFact
-from streaming.core.default_timers import Timing
+from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
 from streaming.core.settings import Settings
 from streaming.core.shard import fold
 from streaming.core.state.group import Group
@@ -27,9 +28,10 @@ from tests.core.fleet import Fleet, record_of
 
 pytestmark = pytest.mark.slow
 
-SETTINGS = Settings()
 HASTY = Settings(
-    timing=Timing(grace_membership_ms=4_000, grace_route_ms=8_000, grace_broker_ms=12_000, stall_ms=15_000)
+    timing=replace(
+        DEFAULT_TIMING, grace_membership_ms=4_000, grace_route_ms=8_000, grace_broker_ms=12_000, stall_ms=15_000
+    )
 )
 BY_REPORTS = {"DUPLICATED", "ORPHANED", "PHANTOM", "MISPLACED"}
 few = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -206,9 +208,9 @@ def recorded(path: Path) -> list[AnyEvent]:
 @every_recording
 def test_any_cut_of_a_recording_gives_the_same_facts(path: Path) -> None:
     events = recorded(path)
-    whole = folded(events, [], SETTINGS)
+    whole = folded(events, [], DEFAULT_SETTINGS)
     for step_size in (7, 61, 500):
-        assert folded(events, list(range(step_size, len(events), step_size)), SETTINGS) == whole
+        assert folded(events, list(range(step_size, len(events), step_size)), DEFAULT_SETTINGS) == whole
 
 
 @every_recording
@@ -216,9 +218,9 @@ def test_any_cut_of_what_arrives_of_a_recording_gives_the_same_facts(path: Path)
     events = recorded(path)
     mishaps = [("delay", 11, 40), ("double", 99, 300), ("drop", 400, 1), ("drop round", 700, 1), ("delay", 901, 7)]
     arriving = mishandled(events, mishaps)
-    whole = folded(arriving, [], SETTINGS)
-    assert whole != folded(events, [], SETTINGS)
-    assert folded(arriving, list(range(0, len(arriving), 83)), SETTINGS) == whole
+    whole = folded(arriving, [], DEFAULT_SETTINGS)
+    assert whole != folded(events, [], DEFAULT_SETTINGS)
+    assert folded(arriving, list(range(0, len(arriving), 83)), DEFAULT_SETTINGS) == whole
 
 
 @few
@@ -269,7 +271,7 @@ def test_evaluating_at_every_marker_gives_the_same_facts(
 @every_recording
 def test_evaluating_a_recording_at_every_marker_gives_the_same_facts(path: Path) -> None:
     events = recorded(path)
-    assert facts_of(events, SETTINGS) == facts_of(events, SETTINGS, forced=True)
+    assert facts_of(events, DEFAULT_SETTINGS) == facts_of(events, DEFAULT_SETTINGS, forced=True)
 
 
 # --- what comes twice changes nothing
@@ -291,7 +293,7 @@ def test_doubling_a_stretch_of_a_recording_changes_no_fact(path: Path) -> None:
     events = recorded(path)
     middle = len(events) // 2
     doubled = [*events[:middle], *events[middle - 200 : middle], *events[middle:]]
-    assert facts_of(doubled, SETTINGS) == facts_of(events, SETTINGS)
+    assert facts_of(doubled, DEFAULT_SETTINGS) == facts_of(events, DEFAULT_SETTINGS)
 
 
 # --- nothing alarms without evidence that counts
@@ -330,15 +332,15 @@ def test_a_healthy_group_never_alarms_whatever_gets_lost_on_the_way(
     for what, value in [("run", 3), *happenings, ("run", 24)]:
         if what != "join" or not fleet.of(value):  # type: ignore[arg-type]
             happen(fleet, what, value)
-    assert fired(facts_of(mishandled(fleet.events, mishaps), SETTINGS)) <= {"REBALANCE_STORM"}
+    assert fired(facts_of(mishandled(fleet.events, mishaps), DEFAULT_SETTINGS)) <= {"REBALANCE_STORM"}
 
 
 @every_recording
 def test_a_recording_of_which_reports_get_lost_raises_no_other_alarm(path: Path) -> None:
     events = recorded(path)
-    known = fired(facts_of(events, SETTINGS))
+    known = fired(facts_of(events, DEFAULT_SETTINGS))
     for share in (2, 3, 7):
         kept = [e for n, e in enumerate(events) if isinstance(e, Round) or n % share]
         lossless = [msgspec.structs.replace(event, seq=n) for n, event in enumerate(kept)]
-        assert fired(facts_of(kept, SETTINGS)) <= known
-        assert fired(facts_of(lossless, SETTINGS)) <= known | {"REBALANCE_STORM"}
+        assert fired(facts_of(kept, DEFAULT_SETTINGS)) <= known
+        assert fired(facts_of(lossless, DEFAULT_SETTINGS)) <= known | {"REBALANCE_STORM"}

@@ -1,11 +1,10 @@
 """A collector that has just started, and knows of no group whether it had members, looks at all of them."""
 
 from schemas.facts import AlertFact
+from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
 from streaming.core.settings import GroupRule, Settings
 from streaming.core.shard import fold
 from tests.core.fleet import Fleet, record_of
-
-SETTINGS = Settings()
 
 
 def left(fleet: Fleet) -> Fleet:
@@ -30,13 +29,13 @@ def test_a_group_that_was_never_heard_of_is_not_kept() -> None:
     look(fleet, 4)
     assert fleet.facts == []
     records = [record_of(event, offset) for offset, event in enumerate(fleet.events)]
-    folded = fold(None, records, SETTINGS)
+    folded = fold(None, records, DEFAULT_SETTINGS)
     assert folded.facts == []
-    assert folded.blob == fold(None, [], SETTINGS).blob
+    assert folded.blob == fold(None, [], DEFAULT_SETTINGS).blob
 
 
 def test_one_that_must_never_be_empty_is() -> None:
-    fleet = Fleet(settings=Settings(groups=(GroupRule(group="g", always_on=True),)))
+    fleet = Fleet(settings=Settings(timing=DEFAULT_TIMING, groups=(GroupRule(group="g", always_on=True),)))
     fleet.says_routes, fleet.progress_every, fleet.every = False, 0, 50
     look(fleet, 5)
     assert ("", "NO_MEMBERS") in fleet.firing()
@@ -84,10 +83,10 @@ def test_any_cut_gives_the_same_of_groups_known_and_unknown() -> None:
     unknown.says_routes = True
     unknown.run(60)
     records = [record_of(event, offset) for offset, event in enumerate([*known.events, *unknown.events])]
-    whole = fold(None, records, SETTINGS)
+    whole = fold(None, records, DEFAULT_SETTINGS)
     for cut in range(0, len(records), 7):
-        first = fold(None, records[:cut], SETTINGS)
-        second = fold(first.blob, records[cut:], SETTINGS)
+        first = fold(None, records[:cut], DEFAULT_SETTINGS)
+        second = fold(first.blob, records[cut:], DEFAULT_SETTINGS)
         told = [*first.facts, *second.facts]
         for group in ("known", "unknown"):
             assert [f for f in told if f.group == group] == [f for f in whole.facts if f.group == group]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from schemas.events import AnyEvent, AssignmentReport, Heartbeat, Round, TopicRoute
 from schemas.facts import AlertFact, EventsLostFact, Fact, QueueFact
 from streaming.core.alerts.phases import AlertReason
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import fold
 from tests.core.fleet import T0, Fleet, healthy, record_of
 from tests.said import why
@@ -150,7 +150,7 @@ def test_an_inconsistent_subscription_outlives_a_loss_of_events() -> None:
 def arriving(events: list[AnyEvent], lost: set[int]) -> list[Fact]:
     """What is made of a fleet's events when those at some places never arrive."""
     kept = [record_of(event, index) for index, event in enumerate(events) if index not in lost]
-    return fold(None, kept, Settings()).facts
+    return fold(None, kept, DEFAULT_SETTINGS).facts
 
 
 def one_every(events: list[AnyEvent], seconds: int, seed: int) -> set[int]:

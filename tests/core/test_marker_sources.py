@@ -8,8 +8,8 @@ import pytest
 
 from schemas.events import BrokerAnswer, Round, UnchangedList
 from schemas.facts import Contradiction
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.intake.marker_sources import MARKERS_TO_FOLLOW, SOURCES_AT_MOST
-from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import GroupState, new_state
 from streaming.core.state.packing import pack, unpack
@@ -25,7 +25,7 @@ class Markers:
     """Markers as they come into Kafka, each with its producer's time; seconds after T0."""
 
     def __init__(self) -> None:
-        self.group = Group(new_state("c", "g"), Settings())
+        self.group = Group(new_state("c", "g"), DEFAULT_SETTINGS)
         self.seq: dict[str, int] = {}
         self.listed: dict[str, tuple[tuple[str, ...], int]] = {}
         self.refused: list[Refused] = []

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.events import ConsumerChange
 from schemas.facts import MemberFact, MembershipFact
-from streaming.core.default_timers import Timing
+from streaming.core.retention import KEEP_LEFT_CLIENT_MS
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import GroupState
 from streaming.core.state.packing import pack
@@ -148,7 +148,7 @@ def test_a_member_that_left_is_told_once() -> None:
 
 @pytest.mark.parametrize(("seconds", "is_known"), [(895, True), (910, False)])
 def test_a_client_is_forgotten_a_quarter_of_an_hour_after_it_left(seconds: int, is_known: bool) -> None:
-    assert Timing().keep_left_client_ms == 900_000
+    assert KEEP_LEFT_CLIENT_MS == 900_000
     fleet = joined("x", "y").run(60)
     fleet.leave("x")
     fleet.run(5 + seconds)

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.facts import AlertFact, GroupFact
-from streaming.core.default_timers import Timing
+from streaming.core.intake.topic_routes import KEEP_ROUTE_COPY_MS
 from streaming.core.state.packing import pack, unpack
 from tests.core.fleet import Fleet, healthy, said
 from tests.said import why
@@ -146,7 +146,7 @@ def test_copies_that_took_turns_are_forgotten_once_one_is_given_for_long() -> No
         lags(fleet, **copy)
         fleet.run(10)
     assert fleet.state.topics[0].copies is not None
-    fleet.run(Timing().keep_route_copy_ms / 1000 + 300)
+    fleet.run(KEEP_ROUTE_COPY_MS / 1000 + 300)
     assert fleet.state.topics[0].copies is None
     assert fleet.status().status == "healthy"
 

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.events import SCHEMA_VERSION, ConsumeProgress, QueueOffsets, QueueProgress, TopicOffsets
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.intake.consume_offsets import take_progress
-from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import GroupState, new_state
 
@@ -20,7 +20,7 @@ OFFSETS = st.tuples(
 
 
 def group() -> Group:
-    return Group(new_state("c", "g"), Settings())
+    return Group(new_state("c", "g"), DEFAULT_SETTINGS)
 
 
 def in_full(ts: int, broker_offset: int, lag: int, pull_lag: int | None, consumed_ts: int) -> ConsumeProgress:

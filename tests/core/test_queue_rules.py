@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from schemas.events import OwnedQueue, OwnedQueues, Subscription
+from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.settings import GroupRule, Settings
 from tests.core.fleet import Fleet, healthy
 from tests.said import why
@@ -186,7 +187,7 @@ def test_held_queues_of_a_topic_without_a_route_are_unknown() -> None:
 
 
 def test_a_configured_group_is_excluded() -> None:
-    fleet = healthy(settings=Settings(groups=(GroupRule(group="g*", excluded=True),)))
+    fleet = healthy(settings=Settings(timing=DEFAULT_TIMING, groups=(GroupRule(group="g*", excluded=True),)))
     fleet.own("y", "a0 b0-3")
     fleet.run(120)
     assert {fleet.finding("a0").reason} == {"CONFIGURED"}
@@ -257,7 +258,7 @@ def test_a_strategy_that_throws_expects_nobody_and_says_what_it_throws() -> None
     """Nearby asks for the room of each client, and one of them has none."""
     params = {"brokerRooms": {"a": "r1", "b": "r1"}, "clientRooms": {"x": "r1"}}
     rule = GroupRule(strategy="MACHINE_ROOM_NEARBY-AVG", params=params)
-    fleet = healthy(settings=Settings(groups=(rule,)))
+    fleet = healthy(settings=Settings(timing=DEFAULT_TIMING, groups=(rule,)))
     assert fleet.finding("a0").finding == "MATCH"
     assert fleet.finding("a0").expected is None
     assert "throws" in (why(fleet.finding("a0")) or "")

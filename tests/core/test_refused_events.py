@@ -3,7 +3,7 @@
 from schemas.events import Round, encode_event
 from schemas.facts import Fact, GroupFact, QuarantineFact
 from schemas.records import MAX_RECORD_BYTES
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import Record, fold
 from tests.core.fleet import T0, Fleet
 from tests.said import why
@@ -35,7 +35,7 @@ REASON = "its events are refused: too_long, 131073 bytes; the limit is 131072"
 
 
 def test_a_group_whose_rounds_are_refused_is_unknown_once_and_healthy_with_the_next_round() -> None:
-    told = statuses(fold(None, lived(400, 100, 300), Settings()).facts)
+    told = statuses(fold(None, lived(400, 100, 300), DEFAULT_SETTINGS).facts)
     before = [one for one in told if one[0] < 100]
     assert before[-1][1] == "healthy"
     assert told[len(before)] == (135, "unknown", REASON)
@@ -44,7 +44,7 @@ def test_a_group_whose_rounds_are_refused_is_unknown_once_and_healthy_with_the_n
 
 
 def test_a_group_that_was_refused_from_the_start_is_told_too() -> None:
-    (told,) = statuses(fold(None, lived(200, 0, 999), Settings()).facts)
+    (told,) = statuses(fold(None, lived(200, 0, 999), DEFAULT_SETTINGS).facts)
     assert told == (40, "unknown", REASON)
 
 
@@ -52,9 +52,9 @@ def test_however_batches_are_cut_it_is_told_once() -> None:
     records = lived(400, 100, 300)
     blob, facts = None, []
     for record in records:
-        blob, new, _ = fold(blob, [record], Settings())
+        blob, new, _ = fold(blob, [record], DEFAULT_SETTINGS)
         facts += new
-    assert statuses(facts) == statuses(fold(None, records, Settings()).facts)
+    assert statuses(facts) == statuses(fold(None, records, DEFAULT_SETTINGS).facts)
 
 
 def test_records_that_are_refused_while_rounds_are_taken_say_nothing_of_the_group() -> None:
@@ -66,6 +66,6 @@ def test_records_that_are_refused_while_rounds_are_taken_say_nothing_of_the_grou
         Record(b"c/g", b"{", 1, None, T0 + second * 1000, "events", 0, 10_000 + second) for second in range(60, 200, 3)
     ]
     mixed = sorted([*records, *garbage], key=lambda record: record.arrival_ts or 0)
-    facts = fold(None, mixed, Settings()).facts
+    facts = fold(None, mixed, DEFAULT_SETTINGS).facts
     assert len([fact for fact in facts if isinstance(fact.payload, QuarantineFact)]) == len(garbage)
-    assert statuses(facts) == statuses(fold(None, records, Settings()).facts)
+    assert statuses(facts) == statuses(fold(None, records, DEFAULT_SETTINGS).facts)

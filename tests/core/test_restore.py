@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from schemas.facts import AlertFact, MemberFact, QueueFact
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import Record, fold
 from streaming.core.state.restore import SEED_TOPIC, GroupSeed, SeedAlert, SeedQueue, restore
 from tests.core.fleet import T0, Fleet, record_of
@@ -28,7 +28,7 @@ def seed_of(fleet: Fleet) -> GroupSeed:
 
 def reseeded(fleet: Fleet, outage: float = 5) -> Fleet:
     """The same group under a new checkpoint, ``outage`` seconds later."""
-    fleet.state = restore(msgspec.json.encode(seed_of(fleet)))
+    fleet.state = restore(msgspec.json.encode(seed_of(fleet)), fleet.settings)
     fleet.now += outage
     fleet.source, fleet.seq = "another life", 0
     fleet._told_routes.clear()
@@ -133,12 +133,12 @@ def seed_record(seed: GroupSeed) -> Record:
 def test_a_seed_counts_only_where_nothing_has_grown_yet() -> None:
     fleet = duplicated()
     seed = seed_record(seed_of(fleet))
-    grown = fold(None, [record_of(event) for event in fleet.events], Settings())
-    again = fold(grown.blob, [seed], Settings())
+    grown = fold(None, [record_of(event) for event in fleet.events], DEFAULT_SETTINGS)
+    again = fold(grown.blob, [seed], DEFAULT_SETTINGS)
     assert again.blob == grown.blob
     assert again.facts == []
-    planted = fold(None, [seed], Settings())
-    assert fold(planted.blob, [seed], Settings()).blob == planted.blob
+    planted = fold(None, [seed], DEFAULT_SETTINGS)
+    assert fold(planted.blob, [seed], DEFAULT_SETTINGS).blob == planted.blob
 
 
 def test_a_seed_comes_with_the_first_batch_as_well_as_before_it() -> None:
@@ -146,9 +146,9 @@ def test_a_seed_comes_with_the_first_batch_as_well_as_before_it() -> None:
     seed = seed_record(seed_of(fleet))
     known = len(fleet.events)
     records = [record_of(event) for event in reseeded(fleet).run(60).events[known:]]
-    together = fold(None, [seed, *records], Settings())
-    planted = fold(None, [seed], Settings())
-    apart = fold(planted.blob, records, Settings())
+    together = fold(None, [seed, *records], DEFAULT_SETTINGS)
+    planted = fold(None, [seed], DEFAULT_SETTINGS)
+    apart = fold(planted.blob, records, DEFAULT_SETTINGS)
     assert together.facts == apart.facts
     assert together.blob == apart.blob
     assert planted.facts == []

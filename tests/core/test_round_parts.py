@@ -11,8 +11,8 @@ from schemas.events import AnyEvent, BrokerAnswer, ListedClient, NotAsked, Round
 from schemas.facts import AlertFact, EventsLostFact, Fact, GroupFact, MembershipFact
 from schemas.records import MAX_RECORD_BYTES
 from streaming.collector.translation.round_parts import in_parts
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.intake.round_parts import whole_rounds
-from streaming.core.settings import Settings
 from streaming.core.shard import fold
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
@@ -41,7 +41,7 @@ def split(whole: Round) -> list[Round]:
 
 def members(events: list[AnyEvent]) -> dict[str, list[str]]:
     """Whom each broker lists, as the core took it."""
-    facts = fold(None, [record_of(event) for event in events], Settings()).facts
+    facts = fold(None, [record_of(event) for event in events], DEFAULT_SETTINGS).facts
     found: dict[str, list[str]] = {}
     for fact in facts:
         if isinstance(fact.payload, MembershipFact):
@@ -72,7 +72,7 @@ def test_a_round_of_a_large_group_is_told_in_parts_that_fit_and_taken_as_one(lis
         (7 + index, index, len(parts)) for index in range(len(parts))
     ]
     assert {part.pop_topics for part in parts} == {("T",)}
-    group = Group(new_state("c", "g"), Settings())
+    group = Group(new_state("c", "g"), DEFAULT_SETTINGS)
     (joined,) = [one for part in parts for one in whole_rounds(group, part, is_new=True)]
     assert {field: getattr(joined, field) for field in told} == told
     assert members([*parts]) == {name: sorted(ids) for name, ids in lists.items()}
@@ -118,7 +118,7 @@ def facts_of(events: list[AnyEvent], cuts: tuple[int, ...] = ()) -> list[Fact]:
     blob, facts = None, []
     records = [record_of(event, index) for index, event in enumerate(events)]
     for first, last in zip((0, *sorted(cuts)), (*sorted(cuts), len(records)), strict=True):
-        blob, new, _ = fold(blob, records[first:last], Settings())
+        blob, new, _ = fold(blob, records[first:last], DEFAULT_SETTINGS)
         facts += new
     return facts
 

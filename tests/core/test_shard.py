@@ -10,14 +10,12 @@ from schemas.events import AnyEvent, Round, decode_event
 from schemas.facts import EventsLostFact, Fact, QuarantineFact
 from schemas.quarantine import QUARANTINED_BYTES
 from schemas.records import MAX_RECORD_BYTES
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import Record, fold
 from streaming.core.state.group_state import new_state
 from streaming.core.state.packing import STATE_VERSION, pack, unpack
 from streaming.errors import StateVersionError
 from tests.core.fleet import T0, Fleet, record_of
-
-SETTINGS = Settings()
 
 
 def healthy(group: str = "g", seconds: float = 60, cluster: str = "c") -> Fleet:
@@ -37,7 +35,7 @@ def kafka(value: bytes | None, key: bytes | None = b"c/g", **fields: object) -> 
 
 
 def quarantined(record: Record) -> Fact:
-    (fact,) = fold(None, [record], SETTINGS).facts
+    (fact,) = fold(None, [record], DEFAULT_SETTINGS).facts
     assert isinstance(fact.payload, QuarantineFact)
     return fact
 
@@ -45,23 +43,23 @@ def quarantined(record: Record) -> Fact:
 def test_a_fold_gives_the_facts_of_every_group_in_the_groups_own_order() -> None:
     g, h = healthy("g"), healthy("h", 90)
     mixed = list(chain.from_iterable(zip(g.events, h.events, strict=False)))
-    facts = fold(None, records_of(mixed + h.events[len(g.events) :]), SETTINGS).facts
+    facts = fold(None, records_of(mixed + h.events[len(g.events) :]), DEFAULT_SETTINGS).facts
     assert [fact for fact in facts if fact.group == "g"] == g.facts
     assert [fact for fact in facts if fact.group == "h"] == h.facts
 
 
 def test_a_group_without_events_is_not_touched() -> None:
     g, h = healthy("g"), healthy("h")
-    first = fold(None, records_of(g.events + h.events), SETTINGS)
+    first = fold(None, records_of(g.events + h.events), DEFAULT_SETTINGS)
     packed = msgspec.msgpack.decode(first.blob)
-    later = fold(first.blob, records_of(h.run(60).events[-20:]), SETTINGS)
+    later = fold(first.blob, records_of(h.run(60).events[-20:]), DEFAULT_SETTINGS)
     assert msgspec.msgpack.decode(later.blob)["c/g"] == packed["c/g"]
     assert msgspec.msgpack.decode(later.blob)["c/h"] != packed["c/h"]
 
 
 def test_a_batch_without_records_changes_nothing() -> None:
-    blob = fold(None, records_of(healthy().events), SETTINGS).blob
-    assert fold(blob, [], SETTINGS) == (blob, [], [])
+    blob = fold(None, records_of(healthy().events), DEFAULT_SETTINGS).blob
+    assert fold(blob, [], DEFAULT_SETTINGS) == (blob, [], [])
 
 
 def test_tallies_count_per_cluster() -> None:
@@ -70,7 +68,8 @@ def test_tallies_count_per_cluster() -> None:
     two.run(10)
     broken = kafka(b"{", key=b"one/g")
     cluster_counts = {
-        t.cluster: t for t in fold(None, [*records_of(one.events + two.events), broken], SETTINGS).cluster_counts
+        t.cluster: t
+        for t in fold(None, [*records_of(one.events + two.events), broken], DEFAULT_SETTINGS).cluster_counts
     }
     assert cluster_counts["one"].events == len(one.events)
     assert (cluster_counts["one"].rounds, cluster_counts["one"].groups, cluster_counts["one"].quarantined) == (12, 1, 1)
@@ -104,8 +103,8 @@ def size_of(blob: bytes) -> int:
 
 def kept_of(fleet: Fleet, records: list[Record]) -> float:
     """What is kept of a silent group after another one's events, as a share of what was kept before."""
-    blob = fold(None, records_of(fleet.events), SETTINGS).blob
-    return size_of(fold(blob, records, SETTINGS).blob) / size_of(blob)
+    blob = fold(None, records_of(fleet.events), DEFAULT_SETTINGS).blob
+    return size_of(fold(blob, records, DEFAULT_SETTINGS).blob) / size_of(blob)
 
 
 @pytest.mark.parametrize("days", [6, 7.02, 8, 30])
@@ -115,9 +114,9 @@ def test_it_does_not_matter_whether_a_shard_has_forgotten_a_group_that_comes_bac
     fleet.now += days * DAY
     fleet.join("z")
     fleet.run(120)
-    blob, facts = fold(None, records_of(fleet.events[:left]), SETTINGS)[:2]
-    forgotten = fold(blob, going_on(days), SETTINGS).blob
-    back = fold(forgotten, records_of(fleet.events[left:]), SETTINGS)
+    blob, facts = fold(None, records_of(fleet.events[:left]), DEFAULT_SETTINGS)[:2]
+    forgotten = fold(blob, going_on(days), DEFAULT_SETTINGS).blob
+    back = fold(forgotten, records_of(fleet.events[left:]), DEFAULT_SETTINGS)
     assert [*facts, *back.facts] == fleet.facts
     assert [fact.seq for fact in fleet.facts] == list(range(len(fleet.facts)))
     assert set(fleet.findings().values()) == {"MATCH"}
@@ -141,8 +140,8 @@ def test_what_waits_for_the_clock_still_waits_when_the_rest_is_forgotten() -> No
     fleet.say_route(at=fleet.now + 600)
     waiting = fleet.events[-1]
     fleet.mark(at=fleet.now - 600)
-    blob = fold(None, records_of(fleet.events), SETTINGS).blob
-    state = unpack(msgspec.msgpack.decode(fold(blob, going_on(8), SETTINGS).blob)["c/comes back"][1])
+    blob = fold(None, records_of(fleet.events), DEFAULT_SETTINGS).blob
+    state = unpack(msgspec.msgpack.decode(fold(blob, going_on(8), DEFAULT_SETTINGS).blob)["c/comes back"][1])
     assert [decode_event(held.event) for held in state.held_events] == [waiting]
     assert len(state.markers_behind) == 1
     assert state.topics == []
@@ -150,22 +149,24 @@ def test_what_waits_for_the_clock_still_waits_when_the_rest_is_forgotten() -> No
 
 def test_events_that_got_lost_while_a_group_was_silent_are_noticed_though_it_was_forgotten() -> None:
     fleet = gone()
-    blob = fold(None, records_of(fleet.events), SETTINGS).blob
+    blob = fold(None, records_of(fleet.events), DEFAULT_SETTINGS).blob
     left = len(fleet.events)
     fleet.now += 8 * DAY
     fleet.seq += 3
     fleet.round().round()
-    facts = fold(fold(blob, going_on(8), SETTINGS).blob, records_of(fleet.events[left:]), SETTINGS).facts
+    facts = fold(
+        fold(blob, going_on(8), DEFAULT_SETTINGS).blob, records_of(fleet.events[left:]), DEFAULT_SETTINGS
+    ).facts
     (lost,) = [fact for fact in facts if isinstance(fact.payload, EventsLostFact)]
     assert (lost.payload.expected_seq, lost.payload.received_seq) == (left, left + 3)
 
 
 def test_what_was_forgotten_once_is_not_looked_at_again() -> None:
-    blob = fold(None, records_of(gone().events), SETTINGS).blob
-    blob = fold(blob, going_on(8), SETTINGS).blob
+    blob = fold(None, records_of(gone().events), DEFAULT_SETTINGS).blob
+    blob = fold(blob, going_on(8), DEFAULT_SETTINGS).blob
     kept = msgspec.msgpack.decode(blob)
     kept["c/comes back"][1] = b"not to be decoded"
-    fold(msgspec.msgpack.encode(kept), going_on(9), SETTINGS)
+    fold(msgspec.msgpack.encode(kept), going_on(9), DEFAULT_SETTINGS)
 
 
 def test_a_group_with_an_open_alert_is_not_forgotten() -> None:
@@ -243,7 +244,7 @@ def test_an_event_that_the_clock_refuses_is_quarantined_at_its_own_place() -> No
     known = len(fleet.events)
     later = [record_of(event, 100 + n) for n, event in enumerate(fleet.run(10).events[known:])]
     wrong = record_of(ahead.events[0], 99)
-    facts = fold(None, [*records_of(fleet.events[:known]), wrong, *later], SETTINGS).facts
+    facts = fold(None, [*records_of(fleet.events[:known]), wrong, *later], DEFAULT_SETTINGS).facts
     (fact,) = [fact for fact in facts if isinstance(fact.payload, QuarantineFact)]
     assert fact.payload.reason == "ahead_of_clock"
     assert fact.payload.source_offset == fact.seq == 99
@@ -257,22 +258,22 @@ def test_a_marker_that_the_clock_does_not_accept_is_not_the_clusters_newest_roun
     known = len(fleet.events)
     later = [event for event in fleet.run(10).events[known:] if isinstance(event, Round)]
     ahead = msgspec.structs.replace(later[0], ts=T0 + 30 * 86_400_000, source="another", seq=1)
-    blob = fold(None, records_of(fleet.events[:known]), SETTINGS).blob
+    blob = fold(None, records_of(fleet.events[:known]), DEFAULT_SETTINGS).blob
     for events in ([later[0], ahead], [ahead]):
-        folded = fold(blob, records_of(events), SETTINGS)
+        folded = fold(blob, records_of(events), DEFAULT_SETTINGS)
         (counts,) = folded.cluster_counts
         assert counts.newest_round_ts == (T0 + 65_000 if len(events) > 1 else None)
 
 
 def test_events_that_wait_for_the_clock_wait_in_the_blob() -> None:
     fleet = healthy()
-    blob = fold(None, records_of(fleet.events), SETTINGS).blob
+    blob = fold(None, records_of(fleet.events), DEFAULT_SETTINGS).blob
     known = len(fleet.events)
     fleet.now += 3600
     outage_over = fleet.run(10).events[known:]
     facts = []
     for record in records_of(outage_over):
-        blob, new, _ = fold(blob, [record], SETTINGS)
+        blob, new, _ = fold(blob, [record], DEFAULT_SETTINGS)
         facts += new
     assert facts == [fact for fact in fleet.facts if fact.ts > T0 + 3_600_000]
 
@@ -300,10 +301,10 @@ def test_state_that_cannot_be_read_is_refused_with_what_to_do(packed: bytes) -> 
         unpack(packed)
     blob = msgspec.msgpack.encode({"c/g": [T0, packed]})
     with pytest.raises(StateVersionError, match="evenkeel reseed"):
-        fold(blob, records_of(healthy().events[:1]), SETTINGS)
+        fold(blob, records_of(healthy().events[:1]), DEFAULT_SETTINGS)
 
 
 @pytest.mark.parametrize("blob", [b"", b"\xc1", b"{}", msgspec.msgpack.encode({"c/g": "?"})])
 def test_a_blob_that_cannot_be_read_is_refused_with_what_to_do(blob: bytes) -> None:
     with pytest.raises(StateVersionError, match="evenkeel reseed"):
-        fold(blob, [], SETTINGS)
+        fold(blob, [], DEFAULT_SETTINGS)

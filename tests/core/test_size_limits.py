@@ -16,8 +16,8 @@ from schemas.events import (
     encode_event,
 )
 from schemas.records import MAX_RECORD_BYTES
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.intake.size_limits import CLIENTS_AT_MOST, KNOWN_QUEUES_AT_MOST, OWNED_AT_MOST, QUEUES_AT_MOST
-from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.state.packing import pack
@@ -30,7 +30,7 @@ class Taking:
     """A group that takes events one after the other."""
 
     def __init__(self) -> None:
-        self.group = Group(new_state("c", "g"), Settings())
+        self.group = Group(new_state("c", "g"), DEFAULT_SETTINGS)
         self.seq = 0
 
     def take(self, event_type: type, at: int = 0, **fields: object) -> list[Refused]:

@@ -5,11 +5,12 @@ from msgspec.structs import replace
 
 from schemas.events import AnyEvent, Forget, Round
 from schemas.facts import QuarantineFact
+from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
 from tests.core.fleet import T0, Fleet, record_of
 
-TRUSTED = Settings(trusted_sources=("test*", "forget ops *"))
+TRUSTED = Settings(timing=DEFAULT_TIMING, trusted_sources=("test*", "forget ops *"))
 
 
 def records(events: list[AnyEvent]) -> list[Record]:
@@ -34,7 +35,7 @@ def refused(events: list[AnyEvent], settings: Settings) -> list[tuple[str, str]]
 def test_events_of_listed_producers_are_taken_as_without_a_list() -> None:
     fleet = healthy()
     events = [*fleet.events, forget("forget ops 7 1")]
-    assert fold(None, records(events), TRUSTED).facts == fold(None, records(events), Settings()).facts
+    assert fold(None, records(events), TRUSTED).facts == fold(None, records(events), DEFAULT_SETTINGS).facts
     assert refused(events, TRUSTED) == []
 
 
@@ -49,7 +50,7 @@ def test_rounds_and_forgets_of_others_go_to_quarantine_and_change_nothing() -> N
         fact for fact in fold(None, records(events), TRUSTED).facts if not isinstance(fact.payload, QuarantineFact)
     ]
     assert judged == fleet.facts
-    assert refused(events, Settings()) == []
+    assert refused(events, DEFAULT_SETTINGS) == []
 
 
 @pytest.mark.parametrize("kind", ["assignment_report", "topic_route", "consume_progress"])

@@ -4,10 +4,9 @@ from itertools import pairwise
 
 from schemas.facts import AlertFact
 from streaming.core.alerts.phases import AlertReason
-from streaming.core.default_timers import Timing
+from streaming.core.alerts.waiting import REPEAT_WAITING_MS, TELL_WAITING_MS
+from streaming.core.default_settings import DEFAULT_TIMING
 from tests.core.fleet import T0, Fleet, healthy, not_taken_over
-
-TIMING = Timing()
 
 
 def of(fleet: Fleet, kind: str, topic: str | None = "T") -> list[tuple[int, AlertFact]]:
@@ -35,7 +34,7 @@ def test_news_of_it_come_at_most_once_a_minute_and_more_rarely_as_the_number_gro
     fleet = not_taken_over().run(3_600)
     told = [ts for ts, alert in of(fleet, "ORPHANED") if alert.reason == AlertReason.WAITING_CHANGED]
     steps = [later - earlier for earlier, later in pairwise(told)]
-    assert min(steps) >= TIMING.tell_waiting_ms
+    assert min(steps) >= TELL_WAITING_MS
     assert steps[-1] > 3 * steps[0]
     assert len(told) <= 32
 
@@ -45,7 +44,7 @@ def test_a_number_that_stays_is_said_again_after_ten_minutes() -> None:
     fleet.rate = 0
     fleet.run(1_500)
     told = [(ts, alert) for ts, alert in of(fleet, "ORPHANED") if alert.reason == AlertReason.WAITING_CHANGED]
-    assert told[-1][0] - told[-2][0] == TIMING.repeat_waiting_ms
+    assert told[-1][0] - told[-2][0] == REPEAT_WAITING_MS
     assert told[-1][1].waiting == told[-2][1].waiting
 
 
@@ -77,7 +76,7 @@ def test_evidence_has_the_time_at_which_it_was_seen_last() -> None:
     alert = fleet.alert("ORPHANED")
     assert alert.stale
     assert alert.seen_ts is not None
-    assert alert.seen_ts <= T0 + 150_000 + TIMING.view_max_age_ms
+    assert alert.seen_ts <= T0 + 150_000 + DEFAULT_TIMING.view_max_age_ms
     assert fleet.state.now == T0 + 210_000
 
 
@@ -105,4 +104,4 @@ def test_an_alert_of_a_group_at_rest_follows_the_offsets_too() -> None:
     alert = fleet.alert("UNREADABLE_QUEUES")
     assert alert.reason == AlertReason.WAITING_CHANGED
     assert alert.read_ts is not None
-    assert fleet.state.now - alert.read_ts <= 3 * TIMING.tell_waiting_ms
+    assert fleet.state.now - alert.read_ts <= 3 * TELL_WAITING_MS

@@ -6,6 +6,7 @@ import pytest
 
 from schemas.events import OwnedQueue, OwnedQueues
 from schemas.facts import GroupFact, RebalanceFact
+from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.settings import GroupRule, Settings
 from tests.core.fleet import Fleet, said
 from tests.said import why
@@ -308,7 +309,7 @@ def test_a_group_that_is_excluded_for_good_ends_its_alerts_after_an_hour_by_that
 
 def test_an_operator_that_excludes_a_group_ends_its_alerts() -> None:
     fleet = orphaned()
-    fleet.settings = Settings(groups=(GroupRule(excluded=True),))
+    fleet.settings = Settings(timing=DEFAULT_TIMING, groups=(GroupRule(excluded=True),))
     fleet.run(10)
     assert fleet.firing() == set()
     assert reasons(fleet, "ORPHANED")[-1] == "excluded"

@@ -5,7 +5,7 @@ from itertools import pairwise, takewhile
 import pytest
 
 from schemas.facts import AlertFact, AlertState, GroupFact
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.demo.fleet import APART_MS, GROUPS, WORDS, simulated_schedule
 from streaming.demo.live_output import LiveOutput
 from streaming.demo.schedule import CLUSTER, ScheduledRecord
@@ -33,7 +33,7 @@ def test_there_are_words_for_everything_that_happens_to_a_group() -> None:
 
 
 def test_all_groups_are_known_and_healthy_at_once(templates: list[GroupTemplate]) -> None:
-    facts = core_facts([one.value for one in play(templates, 1) if one.value is not None], Settings())
+    facts = core_facts([one.value for one in play(templates, 1) if one.value is not None], DEFAULT_SETTINGS)
     status = {fact.group: fact.payload.status for fact in facts if isinstance(fact.payload, GroupFact)}
     assert status == dict.fromkeys(GROUPS, "healthy")
     assert {fact.cluster for fact in facts} == {CLUSTER}
@@ -61,7 +61,7 @@ def test_one_after_the_other_breaks_in_a_new_way(templates: list[GroupTemplate])
 
 def test_the_account_tells_what_befell_a_group_and_what_was_found_of_it(templates: list[GroupTemplate]) -> None:
     output, told, played = LiveOutput([], START, GROUPS), [], play(templates, 330)
-    facts = core_facts([one.value for one in played if one.value is not None], Settings())
+    facts = core_facts([one.value for one in played if one.value is not None], DEFAULT_SETTINGS)
     told += [output.action(one.due_ms, one.group, one.action).text for one in played if one.value is None]
     told += [line.text for line in output.lines_for(facts)]
     victim = next(one.group for one in played if one.value is None)
@@ -73,7 +73,7 @@ def test_the_account_tells_what_befell_a_group_and_what_was_found_of_it(template
 
 
 def test_a_change_that_leaves_state_and_cause_as_they_are_is_not_told(templates: list[GroupTemplate]) -> None:
-    facts = core_facts([one.value for one in play(templates, 330) if one.value is not None], Settings())
+    facts = core_facts([one.value for one in play(templates, 330) if one.value is not None], DEFAULT_SETTINGS)
     alerts = [fact for fact in facts if isinstance(fact.payload, AlertFact)]
     firing = next(fact for fact in alerts if fact.payload.state == AlertState.FIRING)
     output = LiveOutput([], START, GROUPS)

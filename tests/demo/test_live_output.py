@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from schemas.facts import AlertFact, Fact
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.demo.live_output import LiveOutput
 from streaming.demo.scenarios import Scenario, load_scenarios
 from streaming.demo.schedule import CLUSTER, schedule
@@ -32,7 +32,7 @@ def facts(scenarios: list[Scenario]) -> list[Fact]:
             if played.due_ms > START + 150_000:
                 break
             values += [played.value] if played.value is not None else []
-        found += core_facts(values, Settings())
+        found += core_facts(values, DEFAULT_SETTINGS)
     return sorted(found, key=lambda fact: fact.ts)
 
 

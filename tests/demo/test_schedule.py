@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from schemas.events import AnyEvent, AssignmentReport, Round, TopicRoute
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.demo.scenarios import SCENARIOS, Scenario, load_scenarios
 from streaming.demo.schedule import CLUSTER, ScheduledRecord, schedule
 from streaming.replay.alert_transitions import transitions
@@ -88,7 +88,7 @@ def test_only_what_is_broken_fires_and_it_gets_well_when_it_begins_again(scenari
     fired, resolved = set(), set()
     for scenario in scenarios:
         values = [one.value for one in played if one.value is not None and one.group == scenario.group]
-        for one in transitions(core_facts(values, Settings())):
+        for one in transitions(core_facts(values, DEFAULT_SETTINGS)):
             if one.alert.state == "firing":
                 fired.add((scenario.plan.name, one.alert.kind))
             elif one.alert.state == "resolved" and one.alert.fired_ts:

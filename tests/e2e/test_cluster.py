@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.loopback import LoopbackKafka
 from streaming.simulation.load.fleet_spec import FleetSpec, templates_for
 from streaming.simulation.load.generated_fleet import generated_fleet
@@ -65,7 +65,7 @@ def test_a_killed_worker_is_replaced_and_nothing_is_lost_or_doubled(
 
     identity = json.loads((job.checkpoint / "evenkeel" / "identity.json").read_text())
     assert identity["state_partitions"] == SHARDS  # though no executor had registered when the job chose it
-    assert tables.as_facts(job.tables) == folded((records, Settings()))
+    assert tables.as_facts(job.tables) == folded((records, DEFAULT_SETTINGS))
 
 
 def generated(start_ts: int) -> Iterator[Sent]:

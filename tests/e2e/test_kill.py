@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.loopback import LoopbackKafka
 from streaming.wall_clock import now_ms
 from tests.e2e import tables
@@ -80,7 +80,7 @@ def test_a_run_that_is_killed_again_and_again_leaves_the_same_tables(
     job.configure(LARGE_BATCHES)
     job.finish(offsets)
     undisturbed.finish(offsets)
-    assert tables.as_facts(undisturbed.tables) == folded((records, Settings()))
+    assert tables.as_facts(undisturbed.tables) == folded((records, DEFAULT_SETTINGS))
     assert_equal(job, undisturbed)
     assert_hit(killed)
 

@@ -1,11 +1,12 @@
 """What a restart goes on from: the checkpoint as it was left, a new one made by reseed, and nothing else."""
 
 import pytest
+from msgspec.structs import replace
 
 from schemas.events import encode_event
 from schemas.facts import AlertFact, Fact
 from schemas.identity import group_key
-from streaming.core.default_timers import Timing
+from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
 from streaming.core.settings import Settings
 from streaming.loopback import LoopbackKafka
 from streaming.wall_clock import now_ms
@@ -17,7 +18,7 @@ from tests.e2e.workload import Sent, end_offsets, folded, recorded, send
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
 
-STRICT = Settings(timing=Timing(hold_critical_ms=0, grace_membership_ms=0))
+STRICT = Settings(timing=replace(DEFAULT_TIMING, hold_critical_ms=0, grace_membership_ms=0))
 AS_CONFIGURED = {"timing": {"hold_critical_seconds": 0, "grace_membership_seconds": 0}}
 STOPS_WITHIN_S = 30
 REFUSED = 2
@@ -38,7 +39,7 @@ def test_a_stop_in_the_middle_of_work_is_quick_and_the_next_start_goes_on(
     assert not job.has_read(offsets), "nothing was left to go on with"
     job.configure({"source": {"max_offsets_per_trigger": 200_000}})
     job.finish(offsets)
-    assert tables.as_facts(job.tables) == folded((records, Settings()))
+    assert tables.as_facts(job.tables) == folded((records, DEFAULT_SETTINGS))
 
 
 def test_a_batch_that_lost_its_commit_ends_once_and_under_the_settings_that_began_it(
@@ -61,7 +62,7 @@ def test_a_batch_that_lost_its_commit_ends_once_and_under_the_settings_that_bega
     job.configure(AS_CONFIGURED)
     send(kafka, topic, rest)
     job.finish(end_offsets(kafka, topic))
-    expected = folded((first + second, Settings()), (rest, STRICT))
+    expected = folded((first + second, DEFAULT_SETTINGS), (rest, STRICT))
     assert expected != folded((records, STRICT)), "the rule makes no difference: nothing was tested"
     assert tables.as_facts(job.tables) == expected
     assert alerts_in(job) == alert_rows(expected)

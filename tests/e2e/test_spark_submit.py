@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.jvm.java import java_home
 from streaming.loopback import LoopbackKafka
 from streaming.wall_clock import now_ms
@@ -49,4 +49,4 @@ def test_what_is_said_to_spark_submit_is_not_overridden(
     assert effective["spark.sql.extensions"] == "io.delta.sql.DeltaSparkSessionExtension"  # said by nobody
     identity = json.loads((job.checkpoint / "evenkeel" / "identity.json").read_text())
     assert identity["state_partitions"] == 3
-    assert tables.as_facts(job.tables) == folded((records, Settings()))
+    assert tables.as_facts(job.tables) == folded((records, DEFAULT_SETTINGS))

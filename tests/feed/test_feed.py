@@ -13,7 +13,7 @@ from kafka import KafkaConsumer
 from schemas.events import Round, decode_event
 from streaming.cli import main
 from streaming.cli.exit_status import AWAY, REFUSED
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.errors import PublishError
 from streaming.feed.console_producer import ConsoleProducer
 from streaming.feed.feeding import Clock, Fed, Feed
@@ -105,7 +105,7 @@ def test_a_file_can_be_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main(["simulate", *SMALL, "--seconds", "120", "--to", str(path)]) == 0
     said = capsys.readouterr().out
     source = open_input(path, pytest.fail)
-    outcome = run_core(source.records, Settings())
+    outcome = run_core(source.records, DEFAULT_SETTINGS)
     assert (outcome.groups, outcome.quarantined, source.counts.rounds) == (3, 0, 3 * 24)
     assert f"{source.counts.events} events of 3 groups in " in said
     assert str(path) in said

@@ -3,6 +3,7 @@
 from typing import Any
 
 from schemas.events import NotAsked
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.settings import Settings
 from streaming.inspect.cluster_text import lines_of
 from streaming.inspect.group_evaluation import snapshot_of
@@ -24,7 +25,7 @@ def looked_at(one: Fleet, seconds: float = 6) -> Fleet:
 
 
 def watch_of(one: Fleet, settings: Settings | None = None) -> ObservedGroup:
-    watch = ObservedGroup("prod", one.state.group, settings or Settings())
+    watch = ObservedGroup("prod", one.state.group, settings or DEFAULT_SETTINGS)
     for event in one.events:
         watch.take(event)
     return watch

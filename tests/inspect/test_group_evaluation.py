@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from schemas.events import AnyEvent, BrokerAnswer, ConsumeProgress, Round, RouteQueues, Subscription, TopicRoute
 from streaming.core.allocation import AveragelyByCircle
+from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.intake.size_limits import CLIENTS_AT_MOST
 from streaming.core.settings import GroupRule, Settings
 from streaming.inspect import group_evaluation
@@ -336,7 +337,7 @@ def test_messages_of_a_group_without_members_are_counted_or_not_known() -> None:
     (question,) = seen.undecided
     assert question.kind == "NO_MEMBERS"
     assert "messages wait in 8 queues" in question.evidence
-    rules = Settings(groups=(GroupRule(always_on=True),))
+    rules = Settings(timing=DEFAULT_TIMING, groups=(GroupRule(always_on=True),))
     (finding,) = picture(one, rules).findings
     assert finding.evidence == f"no broker lists a member; {sum(q.lag or 0 for q in seen.queues or ())} messages wait"
     silent = fleet()
@@ -349,7 +350,7 @@ def test_messages_of_a_group_without_members_are_counted_or_not_known() -> None:
 
 def test_group_that_was_asked_for_is_expected_to_have_members() -> None:
     one = fleet().run(40)
-    rules = Settings(groups=(GroupRule(always_on=True),))
+    rules = Settings(timing=DEFAULT_TIMING, groups=(GroupRule(always_on=True),))
     assert picture(one).status == "empty"
     seen = picture(one, rules)
     assert (seen.status, [f.kind for f in seen.findings]) == ("findings", ["NO_MEMBERS"])

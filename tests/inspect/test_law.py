@@ -21,7 +21,7 @@ from streaming.collector.wire.answers import (
     RouteAnswer,
     RunningInfoAnswer,
 )
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import take
@@ -92,8 +92,8 @@ class Seen:
     def __init__(self, name: str, routes: list[RouteAnswer]) -> None:
         self.name = name
         self.answers = Answers()
-        self.watch = ObservedGroup("prod", name, Settings())
-        self.group = Group(new_state("prod", name), Settings())
+        self.watch = ObservedGroup("prod", name, DEFAULT_SETTINGS)
+        self.group = Group(new_state("prod", name), DEFAULT_SETTINGS)
         for route in routes:
             self.answers.take(route)
 

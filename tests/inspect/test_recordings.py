@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from schemas.events import Round
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.inspect.group_evaluation import snapshot_of
 from streaming.inspect.observed_groups import ObservedCluster
 from streaming.replay.recording import Recording
@@ -16,7 +16,7 @@ FOUND = {"d_sameid": {"DUPLICATED", "ORPHANED"}, "e_subscriptions": {"INCONSISTE
 
 @pytest.mark.parametrize("path", sorted(RECORDINGS.glob("*.jsonl.gz")), ids=lambda path: path.name.partition(".")[0])
 def test_only_what_is_wrong_is_found(path: Path) -> None:
-    watch, statuses, kinds = ObservedCluster("prod", Settings()), set(), set()
+    watch, statuses, kinds = ObservedCluster("prod", DEFAULT_SETTINGS), set(), set()
     for event in Recording(path, pytest.fail).events(confirms=False):
         watch.take([event])
         if isinstance(event, Round):

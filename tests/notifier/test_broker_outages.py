@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.notifier.pages import PageSettings
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.incidents import shape_for
@@ -22,7 +22,7 @@ def facts_of_outages(fault_name: str, seed: str, outages: int, for_s: int) -> De
     random = Random(seed)
     fault = next(one for one in FAULTS if one.name == fault_name)
     group = SimulatedGroup(replace(shape_for(fault, random), brokers=2), seed, "G")
-    detector = Detector(group.fleet, Settings(), lambda _: None, 0.0)
+    detector = Detector(group.fleet, DEFAULT_SETTINGS, lambda _: None, 0.0)
     group.warm_up()
     fault.inject(group)
     group.fleet.run(150)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from schemas.facts import EvaluationFailedFact, Fact, Payload, QuarantineFact
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.loopback import LoopbackKafka
 from tests.e2e.job import Job
 from tests.e2e.workload import PARTITIONS, end_offsets, folded, received
@@ -51,6 +51,6 @@ def play(
     job = Job(folder, kafka.bootstrap_servers, topic, {"collector.clusters": {"real": cluster.namesrv}})
     with cluster, Collecting(job.config, folder / "recording.jsonl.gz") as collecting:
         began_ts, parts = conduct(plays(collecting), cluster, until_s)
-    facts = folded((received(kafka, topic), Settings()))
+    facts = folded((received(kafka, topic), DEFAULT_SETTINGS))
     outcomes = {group: Outcome(part, facts, began_ts) for group, part in parts.items()}
     return Played(job, end_offsets(kafka, topic), facts, outcomes, collecting.log)

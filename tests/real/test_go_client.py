@@ -17,7 +17,7 @@ from schemas.facts import Fact
 from streaming.cli import main
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.bodies import Asked
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.replay.core_engine import core_facts
 from streaming.wall_clock import now_ms
 from tests.e2e.job import ROOT
@@ -113,7 +113,7 @@ def config(folder: Path, cluster: LoopbackRocketMQ, asks: bool) -> Path:
 
 def facts_of(path: Path) -> list[Fact]:
     with path.with_name("events.jsonl").open("rb") as events:
-        return core_facts(events, Settings())
+        return core_facts(events, DEFAULT_SETTINGS)
 
 
 def said_by(cluster: LoopbackRocketMQ, group: str) -> tuple[dict[str, Any], dict[str, Any]]:

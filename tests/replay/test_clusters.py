@@ -10,7 +10,7 @@ import pytest
 
 from schemas.facts import AlertFact
 from schemas.identity import is_retry_topic
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.replay.core_engine import core_facts
 from streaming.replay.input_file import open_input
 
@@ -25,7 +25,7 @@ Alerts = list[tuple[str, str, AlertFact]]
 def alerts(request: pytest.FixtureRequest) -> Alerts:
     """Group, topic and alert, in order; but for retry topics."""
     source = open_input(FOLDER / request.param, pytest.fail)
-    facts = core_facts(list(source.records), Settings())
+    facts = core_facts(list(source.records), DEFAULT_SETTINGS)
     found = [(f.group, f.topic or "", f.payload) for f in facts if isinstance(f.payload, AlertFact)]
     return [one for one in found if not is_retry_topic(one[1])]
 

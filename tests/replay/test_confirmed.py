@@ -8,7 +8,7 @@ from msgspec import structs
 
 from schemas.events import AnyEvent, AssignmentReport, Heartbeat, Round
 from schemas.facts import Fact, GroupFact
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import take
@@ -34,7 +34,7 @@ def facts_of(events: list[AnyEvent]) -> dict[str, list[str]]:
     groups: dict[str, Group] = {}
     for event in events:
         if event.group not in groups:
-            groups[event.group] = Group(new_state(event.cluster, event.group), Settings())
+            groups[event.group] = Group(new_state(event.cluster, event.group), DEFAULT_SETTINGS)
         assert not take(groups[event.group], event)
     return {name: sorted(map(_without_number, group.facts)) for name, group in groups.items()}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from schemas.facts import AlertFact
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.replay.core_engine import core_facts
 from streaming.replay.input_file import open_input
 
@@ -35,7 +35,7 @@ def fired() -> Alerts:
     found: Alerts = {}
     for path in sorted([*FOLDER.glob("trials-*"), *FOLDER.glob("mismatches-*"), *FOLDER.glob("divided-*")]):
         source = open_input(path, pytest.fail)
-        for fact in core_facts(list(source.records), Settings()):
+        for fact in core_facts(list(source.records), DEFAULT_SETTINGS):
             told = found.setdefault((path.name.removesuffix(".jsonl.gz"), fact.group), [])
             if isinstance(fact.payload, AlertFact) and fact.payload.fired_ts:
                 told.append(fact.payload)

@@ -17,7 +17,7 @@ import msgspec
 
 from schemas.events import encode_event
 from schemas.facts import Fact
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.replay.core_engine import core_facts
 from streaming.replay.recording import RecordingTranslation, decode_line
 
@@ -45,7 +45,7 @@ def event_lines(lines: Lines) -> list[bytes]:
 
 
 def facts_of(lines: Lines) -> list[Fact]:
-    return core_facts(event_lines(lines), Settings())
+    return core_facts(event_lines(lines), DEFAULT_SETTINGS)
 
 
 def begin(lines: Lines) -> int:

@@ -28,6 +28,7 @@ from msgspec import Struct, field
 
 from schemas.events import encode_event
 from streaming.core.allocation import strategy_named
+from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.settings import GroupRule, Settings
 from streaming.replay.alert_transitions import as_json, transitions
 from tests.core.fleet import T0, Fleet, queues
@@ -120,7 +121,7 @@ class Scenario(Struct, forbid_unknown_fields=True):
 
     @property
     def settings(self) -> Settings:
-        return Settings(groups=self.rules)
+        return Settings(timing=DEFAULT_TIMING, groups=self.rules)
 
 
 class Firing(NamedTuple):

@@ -15,7 +15,7 @@ from streaming.cli import main
 from streaming.core.alerts import candidates
 from streaming.core.causes import table as causes
 from streaming.core.causes.explanation import Explanation
-from streaming.core.default_timers import Timing
+from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.findings import queue_findings as comparison
 from streaming.core.findings import queue_rules as findings
@@ -54,7 +54,7 @@ def test_a_fault_gets_a_group_that_it_can_strike(fault: Any) -> None:
 
 
 SEED = "s5"  # it makes small groups, and faults that last
-DEFAULT = Settings()
+DEFAULT = DEFAULT_SETTINGS
 
 
 NO_REPORT_IS_LOST = "s1"  # else a stall counts in place of a queue without an owner
@@ -84,11 +84,11 @@ def test_without_the_rule_that_finds_it_it_is_missed(monkeypatch: pytest.MonkeyP
 def test_what_is_due_goes_by_the_timers_that_the_detector_is_given() -> None:
     (expected,) = small("stopped").expected
     assert expected.found is not None
-    assert small("stopped", Settings(timing=Timing(stall_ms=600_000))).expected == []
+    assert small("stopped", Settings(timing=replace(DEFAULT_TIMING, stall_ms=600_000))).expected == []
 
 
 def test_clients_that_are_replaced_by_others_that_differ_may_be_a_deploy_that_goes_on() -> None:
-    no_wait = Settings(timing=Timing(deploy_wait_ms=0))
+    no_wait = Settings(timing=replace(DEFAULT_TIMING, deploy_wait_ms=0))
     at_once, later = small("mixed_strategies", no_wait).expected[0], small("mixed_strategies").expected[0]
     assert later.due_ts == at_once.due_ts + DEFAULT.timing.deploy_wait_ms
     assert at_once.found is not None
@@ -189,7 +189,7 @@ def test_the_command_prints_one_object(capsys: pytest.CaptureFixture[str], tmp_p
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_in_short_all_is_found_and_nobody_is_called_for_nothing() -> None:
-    report = evaluate(RunCounts(len(FAULTS), 60), "short", Settings(), jobs=2)
+    report = evaluate(RunCounts(len(FAULTS), 60), "short", DEFAULT_SETTINGS, jobs=2)
     total = report.as_json()["total"]
     assert total["recall"] == 1.0
     assert total["precision"] >= 0.95  # of so few pages and causes: not one may be wrong
@@ -200,7 +200,7 @@ def test_in_short_all_is_found_and_nobody_is_called_for_nothing() -> None:
 def total_of_some() -> dict[str, Any]:
     """The figures of one seed that makes faults last; all of them are 1.0 as long as nothing is broken."""
     names = ("clings", "same_client_id", "stopped", "not_taken_over", "pull_service_dead")
-    runs = [play_incident("broken/1", FAULT_NAMED[name], Settings()) for name in names]
+    runs = [play_incident("broken/1", FAULT_NAMED[name], DEFAULT_SETTINGS) for name in names]
     total: dict[str, Any] = Report(runs).as_json()["total"]
     return total
 
@@ -219,9 +219,11 @@ def standing_still_is_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def all_is_waited_for_three_times_as_long(patch: pytest.MonkeyPatch) -> None:
     """The detector takes its time; what is due is due as before."""
-    usual = Timing()
+    usual = DEFAULT_TIMING
     timers = ("grace_membership", "grace_route", "grace_broker", "stall")
-    late = Settings(timing=Timing(**{f"{name}_ms": 3 * getattr(usual, f"{name}_ms") for name in timers}))
+    late = Settings(
+        timing=replace(DEFAULT_TIMING, **{f"{name}_ms": 3 * getattr(usual, f"{name}_ms") for name in timers})
+    )
     patch.setattr(incidents, "Detector", lambda fleet, _, *rest: Detector(fleet, late, *rest))
 
 
@@ -260,7 +262,7 @@ def test_with_a_broken_rule_the_figures_fall(
 def test_without_patience_the_same_healthy_groups_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """What keeps everyday life silent: the graces, and that an alert fires only once all has been said again."""
     four_groups = RunCounts(0, 1_090)
-    assert not evaluate(four_groups, "short", Settings(), jobs=1).healthy_pages
+    assert not evaluate(four_groups, "short", DEFAULT_SETTINGS, jobs=1).healthy_pages
     monkeypatch.setattr(candidates, "_is_ripe", lambda *_: True)
-    none = Timing(grace_membership_ms=0, grace_route_ms=0, grace_broker_ms=0, grace_orderly_extra_ms=0)
+    none = replace(DEFAULT_TIMING, grace_membership_ms=0, grace_route_ms=0, grace_broker_ms=0, grace_orderly_extra_ms=0)
     assert evaluate(four_groups, "short", Settings(timing=none), jobs=1).healthy_pages

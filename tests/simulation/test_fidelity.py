@@ -13,7 +13,7 @@ import pytest
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
 from streaming.collector.probing.policy import Policy
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.demo import RECORDINGS
 from streaming.simulation.evaluation.detector import Detector
 from tests.simulation.measured_faults import SCRIPTS, Cluster
@@ -141,7 +141,7 @@ def lengths_of(cluster: Cluster, want: Measured) -> list[float]:
 def fired(name: str, seed: int = 1) -> Counter[tuple[str, str, str]]:
     """(kind, topic, cause) of what the detector pages of a script, warnings and critical."""
     detectors: list[Detector] = []
-    SCRIPTS[name].play(seed, lambda fleet: detectors.append(Detector(fleet, Settings(), policy=AS_RECORDED)))
+    SCRIPTS[name].play(seed, lambda fleet: detectors.append(Detector(fleet, DEFAULT_SETTINGS, policy=AS_RECORDED)))
     return Counter((a.kind, f.topic or "", a.cause or "") for f, a in detectors[0].fired())
 
 

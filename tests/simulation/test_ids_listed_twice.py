@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from schemas.facts import AlertFact
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.simulation import fault_injection as inject
 from streaming.simulation.client_config import GO
 from streaming.simulation.evaluation.detector import Detector
@@ -19,7 +19,7 @@ UNTIL_DROPPED_S = 155
 def played(seed: object, fault: Callable[[SimulatedGroup], inject.Undo], seconds: float) -> tuple[Detector, int]:
     """And when the fault began."""
     group = SimulatedGroup(ONE_BROKER, f"twice/{seed}")
-    detector = Detector(group.fleet, Settings())
+    detector = Detector(group.fleet, DEFAULT_SETTINGS)
     group.warm_up()
     group.fleet.run(10)
     began_ts = group.fleet.now

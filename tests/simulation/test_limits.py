@@ -7,7 +7,7 @@ import pytest
 
 from schemas.facts import AlertFact, AlertState
 from schemas.identity import MessageQueue
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.simulation.client_config import MUTE
 from streaming.simulation.consumer import Consumer
 from streaming.simulation.evaluation.detector import Detector
@@ -54,7 +54,7 @@ def no_traffic(group: SimulatedGroup) -> None:
 def is_told(disturb: tuple[Callable[[SimulatedGroup], None], ...], owners: int, seconds: float, phase: float) -> bool:
     """Whether somebody is called about the queue, which has none or two owners for so long."""
     group = SimulatedGroup(SHAPE, "limits")
-    detector = Detector(group.fleet, Settings())
+    detector = Detector(group.fleet, DEFAULT_SETTINGS)
     group.warm_up()
     group.fleet.run(60)
     for one in disturb:

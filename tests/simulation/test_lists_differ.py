@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from schemas.facts import AlertFact
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.simulated_group import Shape, SimulatedGroup
 
@@ -16,7 +16,7 @@ CUT_S, MENDED_S = 900, 300
 def test_it_is_told_once_and_until_it_is_mended(clients: int) -> None:
     group = SimulatedGroup(Shape(clients, 2, 4, "AVG", False, 5, 4), f"cut/{clients}")
     fleet, (_, broker) = group.fleet, group.brokers
-    detector = Detector(fleet, Settings())
+    detector = Detector(fleet, DEFAULT_SETTINGS)
     group.warm_up()
     fleet.disconnect(group.clients[0], broker)
     fleet.run(CUT_S)

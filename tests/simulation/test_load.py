@@ -14,7 +14,7 @@ from bench.slower_rounds import slower
 from schemas.events import AnyEvent, AssignmentReport, ConsumeProgress, Round, decode_event, encode_event
 from schemas.facts import AlertFact, Cause, EventsLostFact, Fact, GroupFact, MembershipFact, QueueFact
 from schemas.identity import group_key, retry_topic
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import Record, fold
 from streaming.errors import ConfigError
 from streaming.simulation.faults import FAULT_NAMED, FAULTS, Fault
@@ -271,7 +271,7 @@ def values(rounds: Iterable[GroupRound]) -> Iterator[bytes]:
 
 def folded(blob: bytes | None, told: Iterable[bytes]) -> tuple[bytes, list[Fact]]:
     arrived = [Record(None, value, len(value), None, None, "e", None, n) for n, value in enumerate(told)]
-    result = fold(blob, arrived, Settings())
+    result = fold(blob, arrived, DEFAULT_SETTINGS)
     return result.blob, result.facts
 
 

@@ -11,8 +11,8 @@ import pytest
 from schemas.events import AnyEvent, AssignmentReport, ConsumerChange, Heartbeat, Round
 from schemas.facts import AlertFact, Fact, Kind, QueueFact
 from schemas.identity import MessageQueue
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.findings import queue_rules as findings
-from streaming.core.settings import Settings
 from streaming.simulation.evaluation import healthy_operations, incidents, lasting_faults
 from streaming.simulation.evaluation.deadlines import Deadlines
 from streaming.simulation.evaluation.detector import Detector
@@ -30,7 +30,7 @@ from streaming.simulation.ground_truth import Window
 from streaming.simulation.simulated_group import TOPIC, Shape, SimulatedGroup
 
 SHAPE = Shape(clients=3, brokers=2, queues=2, strategy="AVG", orderly=False, version=5, rate=3)
-DEFAULT = Settings()
+DEFAULT = DEFAULT_SETTINGS
 PERTURBATION_NAMED = {one.name: one for one in PERTURBATIONS}
 Told = TypeVar("Told", bound=AnyEvent)
 
@@ -439,7 +439,7 @@ def test_two_owners_that_do_not_say_so_are_not_wanted() -> None:
 def test_a_page_of_a_perturbed_healthy_group_is_false_unless_it_lasted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lasting_faults.LastingFaults, "confirms", lambda *_: False)
     monkeypatch.setattr(healthy_operations, "healthy_shape", lambda _: SHAPE)
-    run = play_healthy("x", Settings(), is_perturbed=True)
+    run = play_healthy("x", DEFAULT_SETTINGS, is_perturbed=True)
     assert run.perturbations
     assert all(not told.is_true for told in run.pages)
     assert Report(perturbed=Report(healthy=[run])).as_json()["perturbed"]["all"]["healthy_pages"] == len(run.pages)
@@ -454,7 +454,7 @@ def perturbed(seed: str, fault: str) -> Run:
 @pytest.mark.parametrize("number", [4, 6])
 def test_deploys_long_after_others_page_nobody(number: int) -> None:
     """Restarts at odd hours had kept what was known of an earlier deploy, so that this one was taken for none."""
-    assert play_healthy(f"1/perturbed/healthy/{number}", Settings(), is_perturbed=True).pages == []
+    assert play_healthy(f"1/perturbed/healthy/{number}", DEFAULT_SETTINGS, is_perturbed=True).pages == []
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.facts import Kind
 from schemas.identity import MessageQueue
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.simulation.evaluation.deadlines import Deadlines
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.expected_pages import ExpectedPages
@@ -15,7 +15,6 @@ from streaming.simulation.faults import FAULT_NAMED
 from streaming.simulation.simulated_group import OTHER_TOPIC, TOPIC, Shape, SimulatedGroup
 
 SHAPE = Shape(clients=3, brokers=2, queues=4, strategy="AVG", orderly=False, version=5, rate=4)
-SETTINGS = Settings()
 
 
 class Judged:
@@ -23,7 +22,7 @@ class Judged:
 
     def __init__(self, shape: Shape = SHAPE) -> None:
         self.group = SimulatedGroup(shape, "judged")
-        self.detector = Detector(self.group.fleet, SETTINGS)
+        self.detector = Detector(self.group.fleet, DEFAULT_SETTINGS)
         self.group.warm_up()
         self.active: list[ActiveFault] = []
 
@@ -43,7 +42,7 @@ class Judged:
 
     def all_expected(self, pages: tuple[Page, ...] = ()) -> list[ExpectedPage]:
         """What had to be found."""
-        deadlines = Deadlines(self.group, self.detector, self.active, SETTINGS.timing)
+        deadlines = Deadlines(self.group, self.detector, self.active, DEFAULT_SETTINGS.timing)
         return ExpectedPages(self.group, self.active, deadlines, list(pages)).all()
 
     def expected(self, kind: Kind, pages: tuple[Page, ...] = ()) -> ExpectedPage:

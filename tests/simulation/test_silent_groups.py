@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from schemas.facts import GroupFact, Kind
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.simulation.client_config import MUTE
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.healthy_operations import crash, restart, rolling_deploy, scale_in, scale_out
@@ -24,7 +24,7 @@ class Silent:
     def __init__(self, seed: str) -> None:
         self.group = SimulatedGroup(SHAPE, seed)
         self.group.sdk_of = lambda client_id: MUTE
-        self.detector = Detector(self.group.fleet, Settings())
+        self.detector = Detector(self.group.fleet, DEFAULT_SETTINGS)
         self.group.warm_up()
 
     def fired(self) -> set[str]:

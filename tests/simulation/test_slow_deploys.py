@@ -11,7 +11,7 @@ import pytest
 from schemas.facts import AlertFact, Fact, Kind, Severity
 from schemas.identity import MessageQueue
 from streaming.core.allocation import AveragelyByCircle
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.simulation.consumer import ClientConfig, Consumer
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.results import Page
@@ -33,7 +33,7 @@ class Deploy:
         self.random = Random(seed)
         self.group.fleet.put_topic("U", dict.fromkeys(self.group.brokers, 4))
         self.group.fleet.producer.write("U", 16)
-        self.detector = Detector(self.group.fleet, Settings())
+        self.detector = Detector(self.group.fleet, DEFAULT_SETTINGS)
         self.group.warm_up()
         self.group.fleet.run(self.random.uniform(0, 20))
 

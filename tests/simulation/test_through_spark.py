@@ -7,7 +7,7 @@ import pytest
 from schemas.events import decode_event, encode_event
 from schemas.facts import Fact
 from streaming.config import load_config
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import take
@@ -20,17 +20,17 @@ SAMPLE = ("not_taken_over", "same_client_id", "stopped", "different_topics")
 
 def events_of(name: str) -> list[bytes]:
     events: list[bytes] = []
-    play_incident("s5", FAULT_NAMED[name], Settings(), name, lambda event: events.append(encode_event(event)))
+    play_incident("s5", FAULT_NAMED[name], DEFAULT_SETTINGS, name, lambda event: events.append(encode_event(event)))
     return events
 
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_file_of_the_events_gives_what_the_proof_folds_one_by_one(name: str) -> None:
     events = events_of(name)
-    group = Group(new_state("simulated", name), Settings())
+    group = Group(new_state("simulated", name), DEFAULT_SETTINGS)
     for event in map(decode_event, events):
         take(group, event)
-    assert core_facts(events, Settings()) == group.facts
+    assert core_facts(events, DEFAULT_SETTINGS) == group.facts
     assert any(fact.payload.fact == "alert" for fact in group.facts)
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from schemas.events import AnyEvent, encode_event
 from schemas.facts import Fact, HealthFact
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
 from streaming.spark.job import Plan, run_to_end
@@ -35,7 +36,7 @@ class Pipeline:
 
     def plan(self, settings: Settings | None = None, **fields: Any) -> Plan:
         given = {"checkpoint": str(self.checkpoint), "tables": str(self.folder / "tables"), "shards": 4, **fields}
-        return Plan(source=self.source, settings=settings or Settings(), **given)
+        return Plan(source=self.source, settings=settings or DEFAULT_SETTINGS, **given)
 
     def drop(self, lines: Sequence[bytes]) -> None:
         """A new file with these lines, in any order but theirs."""

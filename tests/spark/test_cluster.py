@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from tests.spark.pipeline import Pipeline, fleet, folded, lines_of
 from tests.spark_cluster import SparkCluster
 
@@ -27,7 +27,7 @@ spark = build_session(settings={
     "spark.executor.memory": "512m", "spark.sql.shuffle.partitions": "2",
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
 })
-plan = Plan(FileSource(folder + "/events"), folder + "/checkpoint", folder + "/tables", Settings(), shards=4)
+plan = Plan(FileSource(folder + "/events"), folder + "/checkpoint", folder + "/tables", DEFAULT_SETTINGS, shards=4)
 run_to_end(spark, plan)
 jvm = spark._jvm
 store = spark._jsc.sc().statusStore()
@@ -58,7 +58,7 @@ def test_both_workers_fold_shards(tmp_path):
             text=True,
         )
     assert done.returncode == 0, done.stderr
-    assert pipeline.facts() == folded((events, Settings()))
+    assert pipeline.facts() == folded((events, DEFAULT_SETTINGS))
     assert len(list((tmp_path / "checkpoint" / "state" / "0").glob("[01]/1.*"))) == 2
     stages = json.loads(done.stdout)["stages"].values()
     assert any(sorted(executors) == ["0", "1"] for executors in stages)

@@ -6,6 +6,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from schemas.facts import QuarantineFact
+from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
 from streaming.core.settings import GroupRule, Settings
 from streaming.errors import CheckpointError, MonitorError, SourceError, StateVersionError
 from streaming.spark.batches import Batches
@@ -18,7 +19,7 @@ from streaming.spark.sources import FileSource, name_of, read_source
 from tests.spark.pipeline import Pipeline, fleet, folded, lines_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
-EXCLUDING = Settings(groups=(GroupRule(excluded=True),))
+EXCLUDING = Settings(timing=DEFAULT_TIMING, groups=(GroupRule(excluded=True),))
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def test_facts_are_those_of_the_core_alone(pipeline):
     events = [*fleet("g").events, *fleet("h").events]
     pipeline.drop(lines_of(events))
     pipeline.run()
-    assert pipeline.facts() == folded((events, Settings()))
+    assert pipeline.facts() == folded((events, DEFAULT_SETTINGS))
 
 
 def test_batch_boundaries_and_restarts_do_not_matter(spark, tmp_path):
@@ -42,7 +43,7 @@ def test_batch_boundaries_and_restarts_do_not_matter(spark, tmp_path):
     pipeline.run()
     pipeline.drop(lines_of(events[2 * third :]))
     pipeline.run()
-    assert pipeline.facts() == folded((events, Settings()))
+    assert pipeline.facts() == folded((events, DEFAULT_SETTINGS))
 
 
 def test_a_batch_that_comes_again_leaves_no_duplicates_and_the_same_state(pipeline):
@@ -53,7 +54,7 @@ def test_a_batch_that_comes_again_leaves_no_duplicates_and_the_same_state(pipeli
     (pipeline.checkpoint / "commits" / "0").unlink()
     pipeline.drop(lines_of(events[half:]))
     pipeline.run()
-    assert pipeline.facts() == folded((events, Settings()))
+    assert pipeline.facts() == folded((events, DEFAULT_SETTINGS))
 
 
 def test_a_batch_cut_short_after_its_append_ends_under_the_settings_that_began_it(pipeline, monkeypatch):
@@ -73,9 +74,9 @@ def test_a_batch_cut_short_after_its_append_ends_under_the_settings_that_began_i
     pipeline.drop(lines_of(events[part:]))
     pipeline.run(EXCLUDING)
     first, rest = events[:part], events[part:]
-    ended_as_begun = folded((first, Settings()), (rest, EXCLUDING))
+    ended_as_begun = folded((first, DEFAULT_SETTINGS), (rest, EXCLUDING))
     ended_otherwise = folded((first, EXCLUDING), (rest, EXCLUDING))[len(folded((first, EXCLUDING))) :]
-    assert len(ended_as_begun) != len(folded((first, Settings()))) + len(ended_otherwise)
+    assert len(ended_as_begun) != len(folded((first, DEFAULT_SETTINGS))) + len(ended_otherwise)
     assert pipeline.facts() == ended_as_begun
 
 
@@ -85,7 +86,7 @@ def test_bad_lines_are_quarantined_under_their_file_and_harm_nobody(pipeline):
     pipeline.drop([*lines_of(events), *bad, b""])
     pipeline.run()
     facts = pipeline.facts()
-    assert [f for f in facts if not isinstance(f.payload, QuarantineFact)] == folded((events, Settings()))
+    assert [f for f in facts if not isinstance(f.payload, QuarantineFact)] == folded((events, DEFAULT_SETTINGS))
     kept = {f.payload.reason: f.payload for f in facts if isinstance(f.payload, QuarantineFact)}
     assert {one.bytes[:70_000] for one in kept.values()} == {*bad[:3], b"x" * 65_536}
     assert {one.source_topic for one in kept.values()} == {"000.jsonl"}

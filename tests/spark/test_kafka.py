@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from schemas.events import encode_event
 from schemas.facts import HealthFact, QuarantineFact
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import QUARANTINE_FACTS_AT_MOST
 from streaming.errors import AwayError, ConfigError
 from streaming.spark.brokers import Brokers
@@ -68,7 +68,7 @@ def test_records_become_the_facts_of_the_core_and_bad_ones_harm_nobody(pipeline)
     send_events(pipeline.source, events[half:])
     pipeline.run()
     facts = pipeline.facts()
-    assert about_groups(facts) == folded((events, Settings()))
+    assert about_groups(facts) == folded((events, DEFAULT_SETTINGS))
     quarantined = [fact.payload for fact in facts if isinstance(fact.payload, QuarantineFact)]
     assert sorted(one.reason for one in quarantined) == [
         "bad_json",
@@ -103,7 +103,7 @@ def test_records_dropped_after_they_were_read_are_not_lost(pipeline):
     send_events(pipeline.source, events[20:], partition=0)
     pipeline.run()
     assert pipeline.health() == []
-    assert about_groups(pipeline.facts()) == folded((events, Settings()))
+    assert about_groups(pipeline.facts()) == folded((events, DEFAULT_SETTINGS))
 
 
 def test_a_flood_of_large_records_in_one_shard_is_quarantined_and_its_neighbours_are_judged(spark, pipeline):
@@ -125,7 +125,7 @@ def test_a_flood_of_large_records_in_one_shard_is_quarantined_and_its_neighbours
     assert found.agg(F.sum("quarantine.events")).first()[0] == count
     others = spark.read.format("delta").load(f"{pipeline.plan().tables}/facts").where("fact != 'quarantine'")
     judged = others.where("NOT group_status.reason <=> 'EVENTS_REFUSED'")  # said where the flood took a minute to write
-    assert judged.count() == len(folded((events, Settings())))
+    assert judged.count() == len(folded((events, DEFAULT_SETTINGS)))
 
 
 def test_three_hundred_records_of_countless_elements_and_keys_stop_no_job(pipeline):
@@ -139,7 +139,7 @@ def test_three_hundred_records_of_countless_elements_and_keys_stop_no_job(pipeli
     assert len(told) <= 4 * (QUARANTINE_FACTS_AT_MOST + 2)  # a shard and batch
     assert sum(one.events for one in told) == 300 * IN_ZEROS + len(long_keys)
     judged = [fact for fact in about_groups(facts) if fact.group == "h"]
-    assert judged == [fact for fact in folded((events, Settings())) if fact.group == "h"]
+    assert judged == [fact for fact in folded((events, DEFAULT_SETTINGS)) if fact.group == "h"]
 
 
 def test_kafka_is_asked_with_the_options_of_the_source(spark, kafka, topic):
@@ -184,7 +184,7 @@ def test_lz4_is_unpacked_by_a_kafka_client_and_an_lz4_without_known_faults(spark
     send_events(pipeline.source, events)
     pipeline.run()
     assert compression_codec(kafka, lz4_topic) == 3
-    assert about_groups(pipeline.facts()) == folded((events, Settings()))
+    assert about_groups(pipeline.facts()) == folded((events, DEFAULT_SETTINGS))
     java = spark.sparkContext._jvm.java
     loader = java.lang.Thread.currentThread().getContextClassLoader()
 

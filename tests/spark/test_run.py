@@ -14,7 +14,7 @@ from kafka import KafkaProducer
 
 from schemas.events import encode_event
 from schemas.facts import HealthFact
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.spark.job import run
 from streaming.spark.sources import KafkaSource
 from tests.spark.pipeline import Pipeline, fleet, folded
@@ -81,7 +81,7 @@ def test_the_pulse_is_seen_while_nothing_arrives_and_while_events_do(spark, kafk
     health = pulse(pipeline)
     assert next(fact.payload.status for fact in health if fact.cluster == "") == "idle"
     assert sum(fact.payload.events for fact in health if fact.cluster == "c") == len(events)
-    assert [fact for fact in pipeline.facts() if fact.payload.fact != "health"] == folded((events, Settings()))
+    assert [fact for fact in pipeline.facts() if fact.payload.fact != "health"] == folded((events, DEFAULT_SETTINGS))
 
 
 def test_a_signal_ends_it_within_30_s_and_the_next_start_goes_on(spark, kafka, topic, tmp_path):
@@ -103,7 +103,7 @@ def test_a_signal_ends_it_within_30_s_and_the_next_start_goes_on(spark, kafka, t
         finally:
             process.kill()
             process.communicate()
-    assert [fact for fact in pipeline.facts() if fact.payload.fact != "health"] == folded((events, Settings()))
+    assert [fact for fact in pipeline.facts() if fact.payload.fact != "health"] == folded((events, DEFAULT_SETTINGS))
 
 
 def pulse(pipeline):

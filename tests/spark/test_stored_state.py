@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import Record, fold
 from streaming.errors import StateVersionError
 from streaming.spark.operator import shard_operator
@@ -44,7 +44,9 @@ def operated(state: FakeState, records: list[Record]) -> list[list[object]]:
     """The rows that one call gives."""
     frame = pd.DataFrame(records, columns=Record._fields).assign(shard=0)
     return [
-        list(row) for out in shard_operator(Settings())(None, [frame], state) for row in out.itertuples(index=False)
+        list(row)
+        for out in shard_operator(DEFAULT_SETTINGS)(None, [frame], state)
+        for row in out.itertuples(index=False)
     ]
 
 
@@ -71,18 +73,18 @@ def test_damaged_state_is_refused(damaged: Callable[[bytes], bytes]) -> None:
 
 
 def test_it_takes_less(records: list[Record]) -> None:
-    blob = fold(None, records, Settings()).blob
+    blob = fold(None, records, DEFAULT_SETTINGS).blob
     assert len(stored(blob)) < 0.6 * len(blob)
 
 
 def test_state_that_is_not_compressed_goes_on(records: list[Record]) -> None:
     """Checkpoints from before hold such."""
     half = len(records) // 2
-    old, new = FakeState(fold(None, records[:half], Settings()).blob), FakeState()
+    old, new = FakeState(fold(None, records[:half], DEFAULT_SETTINGS).blob), FakeState()
     operated(new, records[:half])
     assert old.kept != new.kept
     facts = operated(old, records[half:])[:-1]
     assert facts == operated(new, records[half:])[:-1]
     assert facts
     assert old.kept == new.kept
-    assert blob_of(new.kept or b"") == fold(None, records, Settings()).blob
+    assert blob_of(new.kept or b"") == fold(None, records, DEFAULT_SETTINGS).blob

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from schemas.facts import AlertFact, AlertQueue, Fact, GroupFact, Interval, QueueFact
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.demo import RECORDINGS
 from streaming.replay.core_engine import core_facts
 from streaming.replay.input_file import open_input
@@ -19,7 +19,7 @@ KINDS = (AlertFact, GroupFact)
 @pytest.fixture(scope="module")
 def facts() -> list[Fact]:
     source = open_input(RECORDINGS / "d_sameid.jsonl.gz", pytest.fail)
-    found = core_facts(list(source.records), Settings())
+    found = core_facts(list(source.records), DEFAULT_SETTINGS)
     return [fact for fact in found if isinstance(fact.payload, KINDS)]
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from schemas.facts import Fact
 from streaming.cli import main as evenkeel
-from streaming.core.settings import Settings
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.loopback.ports import free_port
 from streaming.notices import Site
 from streaming.projections.projector import run_projections
@@ -75,7 +75,7 @@ def tables_in(folder: Path) -> WebSettings:
     """What a job would have made of a fleet with faults, as it was at the end."""
     events = folder / "events.jsonl"
     evenkeel(["simulate", *FLEET, "--to", str(events)])
-    facts = [_in_cluster(fact) for fact in core_facts(open_input(events, print, CLUSTER).records, Settings())]
+    facts = [_in_cluster(fact) for fact in core_facts(open_input(events, print, CLUSTER).records, DEFAULT_SETTINGS)]
     facts = sorted([*facts, *health_of(facts)], key=lambda fact: fact.ts)
     tables = folder / "tables"
     commit(tables / "facts", facts)

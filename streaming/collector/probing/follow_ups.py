@@ -16,7 +16,7 @@ from streaming.collector.probing.report_graces import ReportGraces
 from streaming.collector.translation.reports import flag
 from streaming.collector.translation.routes import KnownRoute
 from streaming.collector.wire.answers import Connection, ConnectionsAnswer, RunningInfoAnswer
-from streaming.core.default_timers import Timing
+from streaming.core.settings import Timing
 
 TRIES_AT_MOST = 4  # to hear a second instance under one id; each broker forwards a request to one of the two by chance
 

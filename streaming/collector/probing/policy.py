@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from zlib import crc32
 
-from streaming.core.default_timers import Timing
+from streaming.core.default_settings import DEFAULT_TIMING
+from streaming.core.settings import Timing
 
 SLOW_ANSWER_MS = 1_000  # a client that takes longer is asked less often, and a round waits no longer for an answer
 RUNNING_INFO_TIMEOUT_MS = 12_000  # a broker gives its client 10 s, then answers 207
@@ -22,7 +23,6 @@ KEEP_WATCHING_MS = 600_000  # a group that lost its members, and a broker that n
 RETRY_ROUTE_MS = 60_000
 GROUPS_MS = 30_000  # groups and their settings
 TABLES_TIMEOUT_MS = 10_000  # of groups and of offsets: these answers can be long
-DEFAULT_TIMING = Timing()
 
 
 @dataclass(frozen=True, slots=True)

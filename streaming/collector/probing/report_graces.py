@@ -7,7 +7,7 @@ moment that is of no use, and no finding changes.
 from collections.abc import Iterable, Mapping
 
 from streaming.collector.translation.routes import KnownRoute
-from streaming.core.default_timers import Timing
+from streaming.core.settings import Timing
 
 
 class ReportGraces:

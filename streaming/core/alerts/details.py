@@ -15,6 +15,7 @@ from streaming.core.intake.membership import is_listed
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert, Client, HeartbeatProfile, RunningProfile
 
+CHANGES_BEFORE_ALERT_MS = 600_000  # an alert lists the changes of this time before it
 CLIENTS_AT_MOST = 20
 CHANGES_AT_MOST = 10
 
@@ -93,7 +94,7 @@ class AlertDetails:
         """What changed from ten minutes before the alert until now, as far as it is kept."""
         group = self._group
         active_ts = min(alert.active_ts, group.state.now)  # a clock may have been set back since
-        since = active_ts - group.timing.changes_before_alert_ms
+        since = active_ts - CHANGES_BEFORE_ALERT_MS
         changes = {*self._newest_of_clients, *_of_routes(group, alert), *_of_brokers(group, alert)}
         newest = nlargest(CHANGES_AT_MOST, (change for change in changes if change[0] >= since))
         return tuple(AlertChange(*change) for change in reversed(newest))

@@ -3,12 +3,13 @@
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert, EndedAlert
 
+ALERT_RETURNS_WITHIN_MS = 3_600_000  # an alert that fires again within this time is the same incident
 TWICE_MAY_BE_CHANCE = 2
 
 
 def times_before(group: Group, alert: Alert) -> int:
     """How often the alert had fired when it was last resolved; 0 if that was too long before it was found again."""
-    since = alert.active_ts - group.timing.alert_returns_within_ms
+    since = alert.active_ts - ALERT_RETURNS_WITHIN_MS
     before = [
         e for e in group.state.ended_alerts if (e.topic, e.kind) == (alert.topic, alert.kind) and e.ended_ts >= since
     ]
@@ -22,6 +23,6 @@ def comes_and_goes(alert: Alert) -> bool:
 def note_end(group: Group, alert: Alert) -> None:
     """Notes that the alert was resolved, because it may come back, and drops what was resolved long ago."""
     state = group.state
-    oldest = state.now - group.timing.alert_returns_within_ms
+    oldest = state.now - ALERT_RETURNS_WITHIN_MS
     others = [e for e in state.ended_alerts if (e.topic, e.kind) != (alert.topic, alert.kind) and e.ended_ts >= oldest]
     state.ended_alerts = [*others, EndedAlert(alert.topic, alert.kind, state.now, alert.times)]

@@ -7,7 +7,7 @@ from schemas.reasons import ReasonKind
 from streaming.core.alerts.candidates import AlertCandidate
 from streaming.core.alerts.deploy_wait import comes_of_members_that_differ
 from streaming.core.alerts.details import AlertDetails
-from streaming.core.alerts.flapping import comes_and_goes
+from streaming.core.alerts.flapping import ALERT_RETURNS_WITHIN_MS, comes_and_goes
 from streaming.core.alerts.phases import PENDING_PHASES, AlertReason, Signal
 from streaming.core.causes.explanation import Explanation
 from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
@@ -19,6 +19,9 @@ from streaming.core.intake.consume_offsets import is_seen_lately, is_seen_to_be_
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert, left_the_route
 from streaming.core.state.queue_state import Queue
+
+DEPLOY_WAIT_MS = 540_000  # so that what lasts ten minutes alerts by then
+GONE_AFTER_MS = 3_600_000  # a group without members, or a queue without a route, for so long is retired
 
 
 class Judged(NamedTuple):
@@ -143,7 +146,7 @@ def _looks_right(group: Group, alert: Alert, at: Judged) -> Said:
         return Said(Signal.RIGHT)
     if lists_differ:
         return Said(Signal.KEPT_OPEN, AlertReason.LISTS_DIFFER)
-    if comes_and_goes(alert) and right_ms < group.timing.alert_returns_within_ms:  # one incident, told once
+    if comes_and_goes(alert) and right_ms < ALERT_RETURNS_WITHIN_MS:  # one incident, told once
         return Said(Signal.KEPT_OPEN, AlertReason.COMES_AND_GOES)
     return Said(Signal.RIGHT_FOR_LONG)
 

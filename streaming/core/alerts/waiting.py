@@ -10,6 +10,8 @@ from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert
 from streaming.core.state.queue_state import Queue
 
+TELL_WAITING_MS = 60_000  # an open alert says how much waits at most so often, if that has changed
+REPEAT_WAITING_MS = 600_000  # and at least so often while its queues' offsets are read
 NOT_KNOWN = -1
 CHANGED_SHARE = 0.1  # of the number that the newest fact says
 
@@ -52,7 +54,7 @@ def note_told(group: Group, alert: Alert, waiting: Waiting) -> None:
 def has_news(evidence: GroupEvidence, alert: Alert) -> bool:
     """Whether an open alert must say anew what waits: the number has changed, or what was said of it is old."""
     group = evidence.group
-    if group.state.now - alert.told_ts < group.timing.tell_waiting_ms:
+    if group.state.now - alert.told_ts < TELL_WAITING_MS:
         return False
     waiting = waiting_of(evidence, alert)
     return waiting.messages is not None and _may_have_news(group, alert, waiting.messages)
@@ -63,7 +65,7 @@ def may_have_news(group: Group) -> bool:
     return any(
         _may_have_news(group, alert, sum(max(0, queue.consumer_lag) for queue in _queues(group, alert)))
         for alert in group.state.alerts
-        if group.state.now - alert.told_ts >= group.timing.tell_waiting_ms
+        if group.state.now - alert.told_ts >= TELL_WAITING_MS
     )
 
 
@@ -71,7 +73,7 @@ def _may_have_news(group: Group, alert: Alert, messages: int) -> bool:
     if not any(queue.progress_ts > alert.told_ts for queue in _queues(group, alert)):
         return False  # no offsets have been read since
     has_changed = abs(messages - alert.told_waiting) > CHANGED_SHARE * max(0, alert.told_waiting)
-    return has_changed or group.state.now - alert.told_ts >= group.timing.repeat_waiting_ms
+    return has_changed or group.state.now - alert.told_ts >= REPEAT_WAITING_MS
 
 
 def _queues(group: Group, alert: Alert) -> Iterable[Queue]:

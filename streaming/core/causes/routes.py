@@ -8,6 +8,7 @@ from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.intake.topic_routes import readable
 from streaming.core.state.group_state import HostedQueues
 
+NEW_ROUTE_MS = 600_000  # how long a client may not know a queue that a change of the route brought
 NAME_SERVERS_AT_MOST = 3
 OWNERS = {Kind.ORPHANED: 0, Kind.STALLED: 0, Kind.DUPLICATED: 2}  # how many a queue with the finding has
 
@@ -42,7 +43,7 @@ def _shared_out_otherwise(topic: TopicEvidence, queues: frozenset[int]) -> froze
 def route_lag(topic: TopicEvidence, found: Found) -> Explanation | None:
     """The queue is new, or the route before gave it to another member, and some member still uses that route."""
     changed_ms = topic.now - topic.route_changed_ts
-    if not topic.route_changed_ts or changed_ms > topic.timing.new_route_ms:
+    if not topic.route_changed_ts or changed_ms > NEW_ROUTE_MS:
         return None
     if not topic.previous_hosts:  # the topic is new, or had no queues: there is no old route
         return None

@@ -13,6 +13,10 @@ from streaming.core.intake.pauses import missed_since_ts
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import FlappingClient
 
+REPORT_MAX_AGE_MS = 90_000  # an older report of a client is no evidence
+VIEW_MAX_AGE_MS = 20_000  # a broker that did not answer for longer is not covered
+UNRESPONSIVE_CLIENT_MS = 65_000  # a client that did not answer is asked again after 40 s
+RESTARTED_LATELY_MS = 600_000  # a client that left longer ago is not restarting any more
 CLUSTERING, BROADCASTING = "CLUSTERING", "BROADCASTING"
 RESTARTS_OF_A_DEPLOY = 2  # of a process, with its rollback
 Subscriptions = tuple[tuple[str, str | None], ...]
@@ -87,7 +91,7 @@ class GroupEvidence:
         if not member.client.unanswered_since_ts:
             return False
         answered_ts = max((report.answered_ts for report in member.reports), default=self.now)
-        return self.now - answered_ts >= self.group.timing.unresponsive_client_ms
+        return self.now - answered_ts >= UNRESPONSIVE_CLIENT_MS
 
     @cached_property
     def has_reports(self) -> bool:
@@ -141,7 +145,7 @@ class GroupEvidence:
     @cached_property
     def restarting(self) -> dict[int, FlappingClient]:
         """Members whose process has left more often than a deploy and its rollback make it, and lately again."""
-        state, oldest = self.group.state, self.now - self.group.timing.changes_before_alert_ms
+        state, oldest = self.group.state, self.now - RESTARTED_LATELY_MS
         lately = [one for one in state.flapping_clients if one.times > RESTARTS_OF_A_DEPLOY and one.last_ts >= oldest]
         known = {one.who: one for one in lately}
         ids = {index: member.client.client_id for index, member in self.members.items()}

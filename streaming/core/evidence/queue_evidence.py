@@ -7,6 +7,8 @@ from streaming.core.intake.consume_offsets import is_seen_to_move
 from streaming.core.state.group_state import FINDING_CODES, Alert
 from streaming.core.state.views import QueueView
 
+SETTLE_LIMIT = 3  # times grace: how long a queue may differ and still count as settling
+UNCLAIMED_MS = 180_000  # each member is asked four times at least
 MORE_THAN_CHANGES = 3  # reports in turn: changes that were still under way when counting began
 
 
@@ -70,7 +72,7 @@ class QueueEvidence:
     def _is_long_unclaimed(self) -> bool:
         """Whether no report has named an owner for so long that the queue does not just change hands each time."""
         since_ts = self.queue.unclaimed_since_ts
-        return since_ts > 0 and self.topic.now - since_ts > self.topic.timing.unclaimed_ms
+        return since_ts > 0 and self.topic.now - since_ts > UNCLAIMED_MS
 
     @property
     def looks_right(self) -> bool:

@@ -3,6 +3,8 @@
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, Report
 
+SECOND_ADDRESS_PROOF_MS = 155_000  # a broker drops a silent connection after 120 s, and checks every 10 s
+
 
 def _doubled_since(group: Group, client: Client) -> int:
     """When a list that has the id twice last changed: reports from before prove nothing."""

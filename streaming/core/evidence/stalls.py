@@ -14,6 +14,10 @@ from streaming.core.intake.consume_offsets import is_seen_lately, unconsumed_ms
 from streaming.core.state.group_state import FINDING_CODES
 from streaming.core.state.views import QueueView
 
+TOLD_AT_LATEST_MS = 600_000  # a queue in which messages wait and of which nothing is consumed
+UNREAD_IS_HARM_MS = 180_000  # the same, of a queue that is proven to have no owner: a deploy is no excuse then
+PERSIST_OFFSETS_MS = 5_000  # MQClientInstance, persistConsumerOffsetInterval
+
 
 class InHand(Enum):
     """Whether the queue's owner has messages of it that are pulled and not consumed."""
@@ -38,13 +42,13 @@ def has_waited_too_long(evidence: GroupEvidence, queue: QueueView) -> bool:
     """Whether the ten minutes are over."""
     if queue.consumer_lag <= 0 or evidence.consume_enable is False:
         return False
-    is_long = unconsumed_ms(queue) > evidence.group.timing.told_at_latest_ms
+    is_long = unconsumed_ms(queue) > TOLD_AT_LATEST_MS
     return is_long and is_to_be_consumed(evidence, queue)
 
 
 def is_harm(evidence: GroupEvidence, queue: QueueView) -> bool:
     """Whether messages have waited unread for three minutes, whatever a deploy intends."""
-    is_long = queue.consumer_lag > 0 and unconsumed_ms(queue) >= evidence.group.timing.unread_is_harm_ms
+    is_long = queue.consumer_lag > 0 and unconsumed_ms(queue) >= UNREAD_IS_HARM_MS
     return is_long and is_to_be_consumed(evidence, queue)
 
 
@@ -183,7 +187,7 @@ def has_just_finished(topic: TopicEvidence, queue: QueueView) -> bool:
     """Whether the owner may have stored newer offsets than the ones that were read last."""
     if FINDING_CODES[queue.finding] is not Kind.SLOW_CONSUMER and _held_by_pulls(topic, queue) is InHand.NOTHING:
         return False
-    return queue.progress_ts < queue.idle_since_ts + topic.timing.persist_offsets_ms
+    return queue.progress_ts < queue.idle_since_ts + PERSIST_OFFSETS_MS
 
 
 def stall_of(topic: TopicEvidence, queues: Iterable[int]) -> Stall:

@@ -16,6 +16,10 @@ from streaming.core.intake.topic_routes import is_known, readable
 from streaming.core.state.group_state import Alert, HostedQueues, Topic
 from streaming.core.state.views import BrokerView, QueueView
 
+GRACE_MEMBERSHIP_MS = 25_000  # rebalance every 20 s
+GRACE_ROUTE_MS = 55_000  # route poll every 30 s, then the rebalance timer
+GRACE_BROKER_MS = 175_000  # name server drops a broker after 120 s; heartbeats come back within 30 s
+GRACE_ORDERLY_EXTRA_MS = 60_000  # a dead client's queue locks expire after 60 s
 _NAMED_CLIENTS = 3  # a reason stands in the fact of every queue of the topic
 
 

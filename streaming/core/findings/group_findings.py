@@ -28,6 +28,9 @@ from streaming.core.intake.pauses import away_before_ms, missed_since_ts
 from streaming.core.state.group_state import KeptFinding, MembershipChange
 from streaming.core.state.queue_state import Queue
 
+STORM_WINDOW_MS = 300_000  # the time in which STORM_CHANGES are counted
+STORM_CHANGES = 6  # as many joins and leaves are still no storm
+FLAPPING_CLIENT_MS = 3_600_000  # a client that leaves again and again, but too rarely for storm_window
 NAMES_AT_MOST = 3
 
 
@@ -123,12 +126,12 @@ def rebalance_storm(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     lasting = {
         one.who
         for one in state.flapping_clients
-        if one.times > timing.storm_changes and evidence.now - one.since_ts >= timing.flapping_client_ms
+        if one.times > timing.storm_changes and evidence.now - one.since_ts >= FLAPPING_CLIENT_MS
     }
     if flapping_clients:
         names, number, within_ms = flapping_clients, len(changes), timing.storm_window_ms
     elif lasting:
-        names, number, within_ms = lasting, None, timing.flapping_client_ms
+        names, number, within_ms = lasting, None, FLAPPING_CLIENT_MS
     else:
         return
     observed = ClientsComeAndGo(names=tuple(sorted(names)[:NAMES_AT_MOST]), changes=number, within_ms=within_ms)

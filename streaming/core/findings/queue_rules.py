@@ -30,6 +30,8 @@ from streaming.core.findings.verdict import Verdict, proven, seen
 from streaming.core.intake.consume_offsets import unconsumed_ms
 from streaming.core.state.views import QueueView
 
+STALL_MS = 60_000  # a takeover takes 20 s, a new subscription up to 23 s
+CONSUME_STALL_MS = 300_000  # longer than a batch takes; consumers store their offset every 5 s
 OTHER_ROUTE = Reason(ReasonKind.OTHER_ROUTE)
 NOT_IN_ROUTE = Reason(ReasonKind.NOT_IN_ROUTE)
 NO_MESSAGE_MODEL = Reason(ReasonKind.NO_MESSAGE_MODEL)

@@ -7,11 +7,14 @@ marker confirms it. Only several markers far behind in a row show that the clock
 from collections.abc import Callable
 from enum import Enum, auto
 
-from streaming.core.default_timers import Timing
 from streaming.core.intake.consume_offsets import STARTED_AFRESH
+from streaming.core.settings import Timing
 from streaming.core.state.group_state import Alert, Client, GroupState, Topic
 from streaming.core.state.queue_state import Queue
 
+AHEAD_OF_CLOCK_MS = 10_000  # a marker whose time is further ahead waits until the next one confirms it
+FIRST_ROUND_INTERVAL_MS = 5_000  # until two rounds have shown it
+LONGEST_ROUND_INTERVAL_MS = 60_000  # rounds further apart than this are not the usual ones
 MARKERS_TO_SET_BACK = 3
 MARKERS_TO_BELIEVE = 3
 
@@ -50,13 +53,13 @@ def _judge_late(state: GroupState, ts: int, timing: Timing) -> ClockVerdict:
 
 def horizon(state: GroupState, timing: Timing) -> int:
     """The latest time of an event that is believed at once: two rounds and the tolerance ahead of the clock."""
-    return state.now + timing.ahead_of_clock_ms + 2 * (state.interval or timing.first_round_interval_ms)
+    return state.now + timing.ahead_of_clock_ms + 2 * (state.interval or FIRST_ROUND_INTERVAL_MS)
 
 
 def is_borne_out(waiting: list[int], ts: int, timing: Timing) -> bool:
     """Whether markers that wait ahead of the clock confirm this one: one shortly before it, or two at any distance."""
     before = [earlier for earlier in waiting if earlier < ts]
-    is_near = any(ts - earlier <= timing.longest_round_interval_ms for earlier in before)
+    is_near = any(ts - earlier <= LONGEST_ROUND_INTERVAL_MS for earlier in before)
     return is_near or len(before) + 1 >= MARKERS_TO_BELIEVE
 
 
@@ -82,7 +85,7 @@ def advance(state: GroupState, ts: int, timing: Timing) -> None:
     if state.now and ts > state.now:
         if not state.interval:
             state.evaluation_due_ts = 0  # from now on it is known which reports are older than a client's listing
-        state.interval = min(ts - state.now, timing.longest_round_interval_ms)
+        state.interval = min(ts - state.now, LONGEST_ROUND_INTERVAL_MS)
     state.now = ts
     state.markers_behind = []
 

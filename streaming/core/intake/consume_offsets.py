@@ -7,12 +7,14 @@ offset has moved, without a gap between readings. It tells sooner.
 
 from schemas.events import ConsumeProgress, QueueOffsets, QueueProgress, TopicOffsets
 from schemas.facts import Kind
-from streaming.core.default_timers import Timing
+from streaming.core.settings import Timing
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import FINDING_CODES, Broker
 from streaming.core.state.queue_state import Queue
 from streaming.core.state.views import QueueView
 
+PROGRESS_MAX_GAP_MS = 180_000  # two readings further apart do not show whether the queue stood still in between
+KEEP_STEP_MS = 3_600_000  # how long a queue's offset took to move on: the next step may take as long
 STARTED_AFRESH = -1  # of Queue.stalled_ms: messages wait, and it is not known since when nothing has moved
 
 
@@ -157,7 +159,7 @@ def _is_without_a_gap(group: Group, queue: Queue, ts: int) -> bool:
 
 def _note_step(group: Group, queue: Queue, ts: int) -> None:
     """Keeps for how long the offset stood still twice lately: it may again. Once may be a fault, and a stall is one."""
-    if queue.longest_step_ts and ts - queue.longest_step_ts > group.timing.keep_step_ms:
+    if queue.longest_step_ts and ts - queue.longest_step_ts > KEEP_STEP_MS:
         queue.longest_step_ms = queue.longest_once_ms = queue.longest_step_ts = 0
     step_ms = ts - queue.unconsumed_since_ts if queue.unconsumed_since_ts else 0  # up to this reading
     if step_ms <= group.timing.stall_ms or FINDING_CODES[queue.finding] is Kind.STALLED:

@@ -3,6 +3,7 @@
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, DeployChanges, RunningProfile
 
+DEPLOY_STEP_MS = 35_000  # pods that are stopped together have 30 s to end (Kubernetes); the next round sees it
 STEPS_TO_KNOW_THE_PACE = 2
 
 
@@ -34,7 +35,7 @@ def _note_change(group: Group, joined: bool, left_since: list[int]) -> DeployCha
     known.longest_ms = max(known.longest_ms, now - known.last_ts)
     known.last_ts = now
     known.joined |= joined
-    if left_since and (not known.steps or now - known.step_ts > group.timing.deploy_step_ms):
+    if left_since and (not known.steps or now - known.step_ts > DEPLOY_STEP_MS):
         known.step_ts = now
         known.steps += 1
     return known

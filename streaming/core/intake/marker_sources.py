@@ -19,6 +19,7 @@ from streaming.core.intake import clock
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import ListClaim, MarkerSource
 
+CONTRADICTS_MS = 60_000  # rounds of two producers, by their times, or for so long by their lists
 TURNS_TO_CONTRADICT = 3  # markers out of step, between each two of which the followed producer has spoken
 MARKERS_TO_FOLLOW = 12  # in a row, with none of the followed producer between them
 MARKERS_TO_FORGET = 60  # of the followed producer, with none of the others between them
@@ -81,7 +82,7 @@ def _rival(sources: list[MarkerSource], event: Round) -> MarkerSource:
 
 def _other_time(group: Group, rival: MarkerSource, event: Round) -> Contradiction | None:
     state = group.state
-    gap_ms, limit_ms = event.ts - state.now, group.timing.contradicts_ms
+    gap_ms, limit_ms = event.ts - state.now, CONTRADICTS_MS
     if -limit_ms <= gap_ms <= clock.horizon(state, group.timing) - state.now + limit_ms:
         rival.turns = 0
         return None
@@ -101,7 +102,7 @@ def _other_list(group: Group, rival: MarkerSource, event: Round) -> Contradictio
         ours = followed.lists.get(broker_name)
         if ours is not None and ours.digest != theirs.digest:
             both_ms = min(rival.ts, followed.ts) - max(ours.since_ts, theirs.since_ts)
-            if both_ms > max(group.timing.contradicts_ms, TURNS_TO_CONTRADICT * state.interval):
+            if both_ms > max(CONTRADICTS_MS, TURNS_TO_CONTRADICT * state.interval):
                 return Contradiction(state.group, followed.source, event.source, broker_name, both_ms)
     return None
 

@@ -16,6 +16,7 @@ from streaming.core.intake.pauses import note_first_joined, note_last_left
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, FlappingClient, GroupState, MembershipChange
 
+STABLE_CLIENT_MS = 1_800_000  # a client that did not leave for so long no longer flaps
 REASONS_AT_MOST = 4096  # of joins and leaves between two markers
 HARDLY_ANY = 0.2  # of the members that a broker listed before
 
@@ -280,7 +281,7 @@ def _name(client_id: str, name_of: Mapping[str, str], members: Counter[str]) -> 
 
 def _forget_stable_clients(group: Group) -> None:
     state = group.state
-    oldest = state.now - group.timing.stable_client_ms
+    oldest = state.now - STABLE_CLIENT_MS
     calm = [one for one in state.flapping_clients if one.last_ts < oldest]
     if calm:
         state.flapping_clients = [one for one in state.flapping_clients if one.last_ts >= oldest]

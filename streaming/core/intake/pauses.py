@@ -5,6 +5,7 @@ each time for about as long, and came back. A run counts if the group consumed i
 they start teach nothing. If such a group is not back when it is due, that is told.
 """
 
+from streaming.core.finding_kinds import HOLD_NO_MEMBERS_MS
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 
@@ -18,7 +19,7 @@ def note_last_left(group: Group) -> None:
     state = group.state
     since_ts = [topic.has_members_since_ts for topic in state.topics if topic.has_members_since_ts]
     has_consumed = any(topic.is_committed for topic in state.topics)
-    is_long = bool(since_ts) and state.now - min(since_ts) >= group.timing.hold_no_members_ms
+    is_long = bool(since_ts) and state.now - min(since_ts) >= HOLD_NO_MEMBERS_MS
     state.pause_counts = has_consumed and is_long
 
 
@@ -29,7 +30,7 @@ def note_first_joined(group: Group) -> None:
     """
     state, timing = group.state, group.timing
     pause_ms = state.now - state.empty_since
-    if state.pause_counts and timing.hold_no_members_ms <= pause_ms <= timing.gone_after_ms:
+    if state.pause_counts and HOLD_NO_MEMBERS_MS <= pause_ms <= timing.gone_after_ms:
         state.past_pauses = [*state.past_pauses, pause_ms][-PAUSES_KEPT:]
     state.pause_counts = False
 
@@ -51,13 +52,13 @@ def missed_since_ts(group: Group) -> int:
         return state.empty_since
     before_ms = away_before_ms(group)
     may_be_ms = rule.may_be_empty_ms or before_ms + before_ms // LATE
-    return state.empty_since + max(0, may_be_ms - group.timing.hold_no_members_ms)
+    return state.empty_since + max(0, may_be_ms - HOLD_NO_MEMBERS_MS)
 
 
 def expected_back_by(group: Group) -> int:
     """Until when, epoch ms, nobody need be told that the group has no members; 0: it has not become empty."""
     since_ts = missed_since_ts(group)
-    return since_ts and since_ts + group.timing.hold_no_members_ms
+    return since_ts and since_ts + HOLD_NO_MEMBERS_MS
 
 
 def longest_empty_ms(settings: Settings) -> int:

@@ -5,6 +5,7 @@ from schemas.quarantine import Rejected
 from schemas.reasons import ReasonDetails, ReasonKind
 from streaming.core.state.group import Group
 
+UNKNOWN_AFTER_REFUSED_MS = 35_000  # as long as a cluster may be without a round
 OF_THEIR_GROUP = frozenset(
     {"too_long", "bad_field", "bad_json", "bad_utf8", "absurd_time", "too_many"}
 )  # the key is to be trusted
@@ -16,7 +17,7 @@ def note_refused(group: Group, why: Rejected, arrival_ts: int) -> None:
     if not state.refused_since or arrival_ts < state.refused_since:
         state.refused_since = arrival_ts
     shown = f"{ReasonKind.EVENTS_REFUSED} {why.reason}"
-    if arrival_ts - state.refused_since < group.timing.unknown_after_refused_ms or state.status == shown:
+    if arrival_ts - state.refused_since < UNKNOWN_AFTER_REFUSED_MS or state.status == shown:
         return
     state.status = shown
     queues = len(state.queues)

@@ -9,11 +9,14 @@ copies differ, none of them is *the* route: a topic then has every queue that so
 from collections.abc import Iterable, Sequence
 
 from schemas.events import RouteQueues, TopicRoute
-from streaming.core.default_timers import Timing
 from streaming.core.intake.lost_events import is_route_doubtful
+from streaming.core.settings import Timing
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import GroupState, HostedQueues, RouteCopies, RouteCopy, Topic
 
+ROUTE_MAX_AGE_MS = 200_000  # the collector sends a copy every 60 s
+ROUTE_RETURNS_WITHIN_MS = 180_000  # a name server is behind for 120 s at most; later it is a change again
+KEEP_ROUTE_COPY_MS = 600_000  # a copy that no name server gives any more
 STATIC_TOPIC_BROKER = "__syslo__"  # MixAll.LOGICAL_QUEUE_MOCK_BROKER_PREFIX
 COPIES_AT_MOST = 8
 ALTERNATES_AFTER = 2  # how often copies must come back: once may be a change that was undone
@@ -97,7 +100,6 @@ def _take_copies(group: Group, topic: Topic, given: list[RouteCopy], ts: int) ->
 
 def _remembered(group: Group, known: list[RouteCopy], given: list[RouteCopy], ts: int) -> list[RouteCopy]:
     """The copies given now, and those that were given lately; only the newest, if there are many."""
-    timing = group.timing
     newest = {tuple(copy.hosts): copy for copy in known}
     last_seen_ts = max((copy.seen_ts for copy in known), default=0)
     last = {index for copy in known if copy.is_given for index in copy.hosts}
@@ -106,18 +108,18 @@ def _remembered(group: Group, known: list[RouteCopy], given: list[RouteCopy], ts
     for copy in given:
         before = newest.get(tuple(copy.hosts))
         if before is not None:
-            is_return = before.seen_ts < last_seen_ts and ts - before.seen_ts <= timing.route_returns_within_ms
+            is_return = before.seen_ts < last_seen_ts and ts - before.seen_ts <= ROUTE_RETURNS_WITHIN_MS
             is_return = is_return and not _follow_a_broker(group, last, copy, ts)
             copy.returns = before.returns + is_return
         newest[tuple(copy.hosts)] = copy
-    kept = [copy for copy in newest.values() if copy.is_given or ts - copy.seen_ts <= timing.keep_route_copy_ms]
+    kept = [copy for copy in newest.values() if copy.is_given or ts - copy.seen_ts <= KEEP_ROUTE_COPY_MS]
     return sorted(kept, key=lambda copy: -copy.seen_ts)[:COPIES_AT_MOST]
 
 
 def _follow_a_broker(group: Group, last: set[HostedQueues], copy: RouteCopy, ts: int) -> bool:
     """Whether the copy differs from the last one by a broker that was away."""
     brokers = [group.state.brokers[hosted.broker] for hosted in last ^ set(copy.hosts)]
-    oldest = ts - group.timing.keep_route_copy_ms
+    oldest = ts - KEEP_ROUTE_COPY_MS
     return any(broker.lost_ts or 0 < oldest < broker.returned_ts for broker in brokers)
 
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 
 from schemas.facts import Fact, Payload
 from schemas.identity import MessageQueue
-from streaming.core.default_timers import Timing
-from streaming.core.settings import GroupRule, Settings
+from streaming.core.settings import GroupRule, Settings, Timing
 from streaming.core.state.group_state import (
     Broker,
     Client,
@@ -20,6 +19,8 @@ from streaming.core.state.group_state import (
     Topic,
 )
 from streaming.core.state.queue_state import Queue
+
+UNSUBSCRIBED_AFTER_MS = 120_000  # heartbeats come every 30 s
 
 
 class Group:
@@ -145,7 +146,7 @@ class Group:
         Without members there are no heartbeats: then the group did so before the last member left.
         """
         until_ts = self.state.empty_since or self.state.now
-        return 0 < topic.unsubscribed_ts <= until_ts - self.timing.unsubscribed_after_ms
+        return 0 < topic.unsubscribed_ts <= until_ts - UNSUBSCRIBED_AFTER_MS
 
     def subscribed_queues(self) -> list[Queue]:
         """Those of the topics that the group has not given up."""

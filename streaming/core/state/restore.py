@@ -42,12 +42,12 @@ class GroupSeed(Struct, frozen=True, kw_only=True):
 _decode = msgspec.json.Decoder(GroupSeed).decode
 
 
-def restore(value: bytes) -> GroupState:
+def restore(value: bytes, settings: Settings) -> GroupState:
     """The state that a seed gives. Evidence is not carried over: alerts stay open until new evidence decides."""
     seed = _decode(value)
     state = new_state(seed.cluster, seed.group)
     state.now, state.next_seq, state.valid_from_ts = seed.now, seed.next_seq, seed.now
-    group = Group(state, Settings())
+    group = Group(state, settings)
     for member in seed.members:
         _restore_member(group, member)
     for known in seed.queues:

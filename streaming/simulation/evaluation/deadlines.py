@@ -7,7 +7,8 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 from schemas.facts import Cause, Kind
-from streaming.core.default_timers import Timing
+from streaming.core.finding_kinds import HOLD_NO_MEMBERS_MS
+from streaming.core.settings import Timing
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.results import ActiveFault
 from streaming.simulation.ground_truth import Window
@@ -52,7 +53,7 @@ class Deadlines:
         """Of a finding about a topic or the group."""
         due_ts = fault.from_ts + FINDING_MS[kind] + fault.fault.extra_ms
         if kind is Kind.NO_MEMBERS:
-            return due_ts + max(0, self._group.away_ms - self._timing.hold_no_members_ms)
+            return due_ts + max(0, self._group.away_ms - HOLD_NO_MEMBERS_MS)
         if kind is not Kind.INCONSISTENT_SUBSCRIPTION:
             return due_ts
         return self._after_a_deploy(fault.from_ts, self._after_reports_of_mismatched(fault.from_ts, due_ts))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from streaming.core.default_timers import Timing
+from streaming.core.settings import Timing
 from streaming.simulation.evaluation.deadlines import Deadlines
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.expected_pages import ExpectedPages

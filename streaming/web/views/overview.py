@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from schemas.facts import GroupFact, Severity
-from streaming.core.default_timers import FixedTiming
+from streaming.core.alerts.waiting import REPEAT_WAITING_MS
 from streaming.core.finding_kinds import Meaning, Scope, row_of
+from streaming.core.group_status import REPEAT_STATUS_MS
 from streaming.explain.doubts import is_unseen
 from streaming.notices import OpenAlert
 from streaming.notices.affected import QueueKey, Waiting, queue_keys, waiting_in
@@ -18,8 +19,8 @@ STATES = ("firing", "findings", "unknown", "settling", "empty", "excluded", "hea
 SORTS = ("worst", "name", "since", "lag", "members")
 LONGEST_SEARCH = 255
 # How much waits is said at least so often, as long as offsets are read; they are read once a minute or more.
-ALERTS_LAG_IS_OLD_MS = FixedTiming().repeat_waiting_ms + 120_000
-GROUPS_LAG_IS_OLD_MS = FixedTiming().repeat_status_ms + 120_000
+ALERTS_LAG_IS_OLD_MS = REPEAT_WAITING_MS + 120_000
+GROUPS_LAG_IS_OLD_MS = REPEAT_STATUS_MS + 120_000
 
 
 class Wanted(NamedTuple):
