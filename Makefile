@@ -6,6 +6,9 @@ PURE := not spark and not kafka and not rocketmq
 FAST := $(PURE) and not slow and not chromium
 LONG := tests/e2e tests/real tests/replay/test_transformed.py tests/inspect/test_law_of_clusters.py $(addprefix tests/spark/test_,answers.py maintain_facts.py reseed.py run.py session.py tables_doc.py)
 
+# pytest compiles the tests anew in each process if no compiled file may be kept: ten seconds each.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo test test-programs test-fast test-e2e check fmt cover screenshots bench clean
 
 help:  ## Show this help

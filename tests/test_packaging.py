@@ -4,7 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
-from importlib.metadata import entry_points
+from importlib.metadata import distribution
 from importlib.util import find_spec
 from pathlib import Path
 from zipfile import ZipFile
@@ -24,8 +24,8 @@ def test_packages_resolve_to_this_project(package: str) -> None:
 
 
 def test_console_script_runs_our_main() -> None:
-    (script,) = entry_points(group="console_scripts", name="evenkeel")
-    assert script.value == "streaming.cli:main"
+    scripts = distribution("evenkeel-rocketmq").entry_points.select(group="console_scripts", name="evenkeel")
+    assert [script.value for script in scripts] == ["streaming.cli:main"]
     done = subprocess.run([sys.executable, "-m", "streaming", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["evenkeel", __version__]
 

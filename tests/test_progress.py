@@ -114,6 +114,7 @@ def assert_nothing_is_left(shown: str) -> None:
     assert "\n" not in shown
 
 
+@pytest.mark.slow
 def test_a_short_replay_says_nothing_in_a_log() -> None:
     recording = "streaming/demo/recordings/d_sameid.jsonl.gz"
     command = [sys.executable, "-m", "streaming", "replay", recording, "--engine", "core"]

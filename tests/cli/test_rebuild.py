@@ -26,6 +26,7 @@ def test_rebuild_makes_the_tables_and_needs_no_spark(config: Path, tmp_path: Pat
     assert len(read(tmp_path / "tables", "alerts")) == 6
 
 
+@pytest.mark.slow
 def test_rebuild_says_how_many_rows_each_table_has(
     config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -139,6 +139,7 @@ def test_reader_that_leaves_in_the_middle_of_watching_is_no_finding(place: dict[
     assert process.returncode == READER_GONE
 
 
+@pytest.mark.slow
 def test_output_keeps_its_encoding_and_shows_what_a_terminal_cannot(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text('[job]\n"分片" = 1\n', encoding="utf-8")
     for encoding, shown in (("ascii", rb"job.\u5206\u7247 = 1"), ("utf-8", "job.分片 = 1".encode())):

@@ -182,6 +182,7 @@ def test_broken_broker_stops_neither_the_others_nor_the_round(manner: str) -> No
     play(scene)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("manner", ["hang", "garbage", "close"])
 def test_rounds_go_on_without_name_servers(manner: str) -> None:
     async def scene(told: Told) -> None:

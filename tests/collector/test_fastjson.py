@@ -117,6 +117,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
 def test_no_body_takes_long(make: Callable[[int], str]) -> None:

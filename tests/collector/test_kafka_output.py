@@ -85,6 +85,7 @@ def test_kafka_that_is_away_is_said_and_caught_up_with(caplog: pytest.LogCapture
     assert "Kafka takes events again" in caplog.text
 
 
+@pytest.mark.slow
 def test_kafka_that_acknowledges_nothing_is_away(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ def members(events: list[AnyEvent]) -> dict[str, list[str]]:
     return {name: sorted(ids) for name, ids in found.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lists",
     [

@@ -63,6 +63,7 @@ def test_a_route_of_countless_queues_is_refused_and_the_group_goes_on(read: int,
     assert group.group.state.topics[0].hosts[0].read == 4
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 def test_many_topics_together_are_bounded_too() -> None:
     group = Taking()

@@ -94,6 +94,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", DAMAGES)
 def test_jars_that_changed_in_the_cache_are_refused_until_they_are_fetched_again(
     said: str, ivy: Path, checksums: Path

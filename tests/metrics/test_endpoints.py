@@ -180,6 +180,7 @@ def test_reasons_are_cut_and_stay_lines(fake: Fake) -> None:
     assert lines[-1] == "and 5 more"
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_tried_again(
     fake: Fake, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -130,6 +130,7 @@ def test_facts_that_are_not_there_yet_are_waited_for(plan: Any, tmp_path: Path) 
         assert said(server) == [("firing", ["g"])]
 
 
+@pytest.mark.slow
 def test_position_older_than_what_was_told_ends_nothing(plan: Any, clock: Clock, tmp_path: Path) -> None:
     """As after a crash: facts are read again, and until then nothing is known."""
     facts, position = tmp_path / "tables" / "facts", tmp_path / "state" / "position.json"
@@ -219,6 +220,7 @@ def test_storage_that_hangs_is_noticed_too(plan: Any, clock: Clock, tmp_path: Pa
         hanging.unlink(missing_ok=True)
 
 
+@pytest.mark.slow
 def test_heartbeat_goes_on_only_while_all_is_well(plan: Any, clock: Clock, tmp_path: Path) -> None:
     with Server() as pulse, Server() as server:
         commit(tmp_path / "tables" / "facts", [health()])
@@ -241,6 +243,7 @@ def test_heartbeat_goes_on_only_while_all_is_well(plan: Any, clock: Clock, tmp_p
             assert len(pulse.got) == before, "a sink that fails is not well"
 
 
+@pytest.mark.slow
 def test_folder_belongs_to_one_notifier_at_a_time(plan: Any) -> None:
     whole = plan()
     with locked_folder(whole.state):

@@ -87,6 +87,7 @@ def test_what_is_due_goes_by_the_timers_that_the_detector_is_given() -> None:
     assert small("stopped", Settings(timing=replace(DEFAULT_TIMING, stall_ms=600_000))).expected == []
 
 
+@pytest.mark.slow
 def test_clients_that_are_replaced_by_others_that_differ_may_be_a_deploy_that_goes_on() -> None:
     no_wait = Settings(timing=replace(DEFAULT_TIMING, deploy_wait_ms=0))
     at_once, later = small("mixed_strategies", no_wait).expected[0], small("mixed_strategies").expected[0]

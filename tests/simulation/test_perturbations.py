@@ -349,6 +349,7 @@ def test_maintenance_pages_nobody(seed: str) -> None:
     assert all(w.lasted_until(played.group.fleet.now) - w.from_ts < 30_000 for w in still)  # it is so on purpose
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(4))
 def test_a_broadcasting_client_in_a_clustering_group_is_told(number: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -380,6 +381,7 @@ def test_the_same_seed_is_the_same_perturbed_incident() -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_lasts_is_told() -> None:
     run = lasts("not_taken_over", "second_collector")
     assert [one.kind for one in run.lasting] == [Kind.ORPHANED]
@@ -387,6 +389,7 @@ def test_what_lasts_is_told() -> None:
     assert run.perturbations == ("second_collector",)
 
 
+@pytest.mark.slow
 def test_what_lasts_and_is_never_told_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(findings, "PROVEN_BY_REPORTS", ())
     monkeypatch.setattr(findings, "PROVEN_BY_OFFSETS", ())
@@ -436,6 +439,7 @@ def test_two_owners_that_do_not_say_so_are_not_wanted() -> None:
     assert [one.kind for one in LastingFaults(group, (), ()).expected([])] == [Kind.DUPLICATED]
 
 
+@pytest.mark.slow
 def test_a_page_of_a_perturbed_healthy_group_is_false_unless_it_lasted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lasting_faults.LastingFaults, "confirms", lambda *_: False)
     monkeypatch.setattr(healthy_operations, "healthy_shape", lambda _: SHAPE)

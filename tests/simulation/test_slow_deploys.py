@@ -82,6 +82,7 @@ ALL = [(what, way, *deploy) for what in MANNERS for way in WAYS for deploy in DE
 SOME = ALL[::13]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "way", "pods", "pace"),
     [pytest.param(*one, marks=() if one in SOME else pytest.mark.slow) for one in ALL],

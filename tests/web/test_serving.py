@@ -101,6 +101,7 @@ def test_prometheus_can_scrape_beside_the_pages(settings: WebSettings, port: int
 UNFINISHED = b"POST /silence HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\ntoken="
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unfinished", [UNFINISHED, UNFINISHED.replace(b"/silence", b"/plan"), UNFINISHED[:30]])
 def test_forms_that_are_never_sent_whole_keep_nobody_out(settings: WebSettings, port: int, unfinished: bytes) -> None:
     with served(settings._replace(listen=Listen("127.0.0.1", port))), ExitStack() as stack:
