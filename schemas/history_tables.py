@@ -352,7 +352,7 @@ NOTIFICATIONS = Table(
         ),
         Column("consumer_groups", "ARRAY<STRING>", "RocketMQ consumer groups that the page is about"),
         Column("fingerprints", "ARRAY<STRING>", "fingerprints of the alerts that the page is about"),
-        Column("since", "TIMESTAMP", "when the incident began"),
+        Column("since_time", "TIMESTAMP", "when the incident began", older="since"),
         Column("title", "STRING", "title of the page"),
         Column("ts", "TIMESTAMP", "time of the outcome, by the notifier's clock"),
         DATE,

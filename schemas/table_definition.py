@@ -5,11 +5,15 @@ from typing import NamedTuple
 
 
 class Column(NamedTuple):
-    """A column. ``type`` is a type of Spark SQL; ``comment`` says what it is, its unit, and what null means."""
+    """A column. ``type`` is a type of Spark SQL; ``comment`` says what it is, its unit, and what null means.
+
+    ``older``: the column that has its values in tables of an older evenkeel.
+    """
 
     name: str
     type: str
     comment: str
+    older: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ def with_columns(document: str) -> str:
 def _described(table: Table) -> str:
     lines = [f"### {table.name}", "", table.comment, "", *_kept(table)]
     lines += ["| column | type | meaning |", "| --- | --- | --- |"]
-    lines += [f"| {name} | {_shown(sql_type)} | {comment} |" for name, sql_type, comment in table.columns]
+    lines += [f"| {one.name} | {_shown(one.type)} | {one.comment} |" for one in table.columns]
     return "\n".join(lines)
 
 

@@ -18,7 +18,7 @@ from streaming.spark.session import build_session
 spark = build_session()
 queues = spark.read.format("delta").load({queues!r})
 queues.where("finding != 'MATCH'").select(
-    "consumer_group", "topic", "broker_name", "queue_id", "finding", "cause", "actual_owners", "since"
+    "consumer_group", "topic", "broker_name", "queue_id", "finding", "cause", "actual_owners", "since_time"
 ).orderBy("consumer_group", "topic", "broker_name", "queue_id").show(50, truncate=False)
 EOF"""
 

@@ -67,8 +67,7 @@ def _within(table: Table, since: int | None, until: int | None) -> str:
 def read_source(source: Source, tables: str, wanted: str) -> Iterator[Fact]:
     """The rows that meet the condition ``wanted``, as facts again, in no order."""
     known = selection_of(tables, source.table.name)
-    names = [column.name for column in source.table.columns]
-    return source_facts(source, known.rows(names, wanted)) if known else iter(())
+    return source_facts(source, known.rows(source.table.columns, wanted)) if known else iter(())
 
 
 def source_facts(source: Source, rows: pa.Table) -> Iterator[Fact]:
@@ -142,9 +141,11 @@ STATUS_ROWS = Source(
 )
 SOURCES = (
     Source(
-        QUEUE_ASSIGNMENTS, QueueFact, {"owners": "actual_owners", "expected": "expected_owners", "since_ts": "since"}
+        QUEUE_ASSIGNMENTS,
+        QueueFact,
+        {"owners": "actual_owners", "expected": "expected_owners", "since_ts": "since_time"},
     ),
-    Source(GROUP_MEMBERS, MemberFact, {"since_ts": "since", "start_ts": "start_time"}),
+    Source(GROUP_MEMBERS, MemberFact, {"since_ts": "since_time", "start_ts": "start_time"}),
     ALERT_ROWS,
     STATUS_ROWS,
 )

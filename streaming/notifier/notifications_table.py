@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from datetime import date, datetime, timezone
 from pathlib import Path
 from threading import Event, Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import msgspec
@@ -21,9 +21,9 @@ from msgspec.structs import asdict
 from schemas.history_tables import NOTIFICATIONS
 from streaming import private_files
 from streaming.notices import Notice, Text
+from streaming.projections.creation import create_table
 from streaming.secret_mask import masked
 from streaming.tables.arrow_types import arrow_schema, without_comments
-from streaming.tables.delta_properties import delta_properties
 from streaming.tables.storage import delta_uri
 
 log = logging.getLogger(__name__)
@@ -32,8 +32,7 @@ GATHER_S = 2.0
 MAX_WAITING_ROWS = 10_000
 BATCH = "evenkeel.batch"  # in a commit's info
 COMMITS_READ = 50  # maintenance may have committed since
-_SCHEMA = arrow_schema(NOTIFICATIONS)
-_SCHEMA_WITHOUT_COMMENTS = without_comments(_SCHEMA)
+_SCHEMA = without_comments(arrow_schema(NOTIFICATIONS))
 
 
 class Delivery(NamedTuple):
@@ -48,7 +47,7 @@ class Delivery(NamedTuple):
 
 
 class _Row(Struct):
-    """A row of the table."""
+    """A row of the table. In files of an older evenkeel ``since_time`` is called ``since``."""
 
     cluster: str
     key: str
@@ -60,7 +59,7 @@ class _Row(Struct):
     trouble: str | None
     consumer_groups: list[str]
     fingerprints: list[str]
-    since: datetime
+    since_time: datetime
     title: str
     ts: datetime
     date: date
@@ -142,16 +141,12 @@ class NotificationsTable:
         self._left = []
 
     def _append(self, batch: _Batch) -> None:
-        """A table that is there keeps its comments: Delta refuses rows whose columns have other ones."""
-        schema = _SCHEMA_WITHOUT_COMMENTS if DeltaTable.is_deltatable(self._path) else _SCHEMA
+        """The table is brought up to date first: an older evenkeel may have made it, also while this one runs."""
+        create_table(self._path, NOTIFICATIONS)
         write_deltalake(
             self._path,
-            pa.Table.from_pylist([asdict(row) for row in batch.rows], schema),
+            pa.Table.from_pylist([asdict(row) for row in batch.rows], _SCHEMA),
             mode="append",
-            partition_by=list(NOTIFICATIONS.partitioned_by),
-            name=NOTIFICATIONS.name,
-            description=NOTIFICATIONS.comment,
-            configuration=delta_properties(NOTIFICATIONS),
             commit_properties=CommitProperties(custom_metadata={BATCH: batch.path.stem}),
         )
 
@@ -180,10 +175,15 @@ def _rows(path: Path) -> list[_Row]:
         return rows
     for line in lines:
         try:
-            rows.append(msgspec.json.decode(line, type=_Row))
-        except msgspec.DecodeError:
+            rows.append(msgspec.convert(_with_new_names(msgspec.json.decode(line, type=dict[str, Any])), _Row))
+        except msgspec.MsgspecError:
             log.warning("a row of %s in %s is not whole and is lost", NOTIFICATIONS.name, path)
     return rows
+
+
+def _with_new_names(row: dict[str, Any]) -> dict[str, Any]:
+    older = {column.older: column.name for column in NOTIFICATIONS.columns if column.older in row}
+    return {older.get(name, name): value for name, value in row.items()}
 
 
 def _row(delivery: Delivery) -> _Row:
@@ -199,7 +199,7 @@ def _row(delivery: Delivery) -> _Row:
         trouble=notice.trouble.kind if notice.trouble else None,
         consumer_groups=list(notice.groups),
         fingerprints=[alert.fact.fingerprint for alert in notice.alerts],
-        since=_time(notice.since_ts),
+        since_time=_time(notice.since_ts),
         title=masked(delivery.text.title),
         ts=when,
         date=when.date(),

@@ -239,12 +239,13 @@ SOURCES: dict[str, Source] = {
         _fields("queue", "broker_name", "queue_id", "finding", "severity", "cause", "reason", "reason_details")
         | _fields("queue", "present", expected_owners="expected")
         | {"actual_owners": _owners_now}
-        | _times("queue", since="since_ts"),
+        | _times("queue", since_time="since_ts")
+        | {"from_time": _at("ts")},
     ),
     "group_members": Source(
         (MemberFact,),
         _fields("member", "client_id", "present", "brokers", "instances", "addresses", "language", "version")
         | _fields("member", "message_model", "strategy", "orderly", "subscriptions")
-        | _times("member", since="since_ts", start_time="start_ts"),
+        | _times("member", since_time="since_ts", start_time="start_ts"),
     ),
 }

@@ -1,30 +1,34 @@
-"""Delta tables from their plain definitions, comments included."""
+"""Delta tables from their plain definitions, comments included; those of an older evenkeel are brought up to date."""
 
 from collections.abc import Iterable
+from functools import partial
 
 import pyarrow as pa
-from deltalake import DeltaTable, Schema
+import pyarrow.compute as pc
+from deltalake import CommitProperties, DeltaTable, Schema, write_deltalake
 
 from schemas.history_tables import NOTIFICATIONS
-from schemas.table_definition import Table
+from schemas.table_definition import Column, Table
 from schemas.tables import PROJECTIONS
 from streaming.tables.arrow_types import arrow_schema
+from streaming.tables.conflicts import retried
 from streaming.tables.delta_properties import delta_properties
+from streaming.tables.own_memory import unsliced
 from streaming.tables.storage import delta_uri
 
 
 def create_tables(tables: str, wanted: Iterable[Table] = (*PROJECTIONS, NOTIFICATIONS)) -> None:
-    """Those that are not there yet. Others get the columns and properties that an older evenkeel did not know."""
+    """Creates the tables that are missing, and brings the others up to date."""
     for table in wanted:
         create_table(delta_uri(f"{tables}/{table.name}"), table)
 
 
 def create_table(path: str, table: Table) -> None:
-    schema = arrow_schema(table)
+    """Creates the table, or brings it up to date. Another process may do the same, or write to it, meanwhile."""
     if not DeltaTable.is_deltatable(path):
         DeltaTable.create(
             path,
-            schema,
+            arrow_schema(table),
             mode="ignore",
             partition_by=list(table.partitioned_by),
             name=table.name,
@@ -32,14 +36,56 @@ def create_table(path: str, table: Table) -> None:
             configuration=delta_properties(table),
         )
         return
-    known = DeltaTable(path)
-    missing = [field for field in schema if _lacks(pa.schema(known.schema().to_arrow()), field)]
+    for step in (_rename_columns, _add_columns, _set_properties):
+        retried(partial(step, path, table))
+
+
+def _rename_columns(path: str, table: Table) -> None:
+    """Moves values from columns that have another name now. One commit replaces all rows, or none."""
+    opened = DeltaTable(path)
+    names = [field.name for field in opened.schema().fields]
+    taken = [column for column in table.columns if _is_taken_over(column, names, table)]
+    if taken:
+        rows = _renamed(opened.to_pyarrow_table(), pa.schema(opened.schema().to_arrow()), taken, table)
+        alone = CommitProperties(max_commit_retries=0)  # a row appended meanwhile would keep the old name
+        write_deltalake(opened, unsliced(rows), mode="overwrite", schema_mode="overwrite", commit_properties=alone)
+
+
+def _is_taken_over(column: Column, names: list[str], table: Table) -> bool:
+    """Whether the table has the column's values under the older name, which may be a column of its own."""
+    is_gone = all(one.name != column.older for one in table.columns)
+    return column.older in names and (is_gone or column.name not in names)
+
+
+def _renamed(rows: pa.Table, schema: pa.Schema, taken: list[Column], table: Table) -> pa.Table:
+    """The rows in the order of the definition, then what it does not know. Both names: an older evenkeel came back."""
+    wanted = arrow_schema(table)
+    rows = rows.cast(schema)
+    for column in taken:
+        values = rows[column.older]
+        if column.name in rows.column_names:
+            values = pc.coalesce(rows[column.name], values)
+            rows = rows.drop_columns([column.name])
+        rows = rows.append_column(wanted.field(column.name), values)
+    over = {column.older for column in taken} - set(wanted.names)
+    known = [name for name in wanted.names if name in rows.column_names]
+    return rows.select([*known, *(name for name in rows.column_names if name not in known and name not in over)])
+
+
+def _add_columns(path: str, table: Table) -> None:
+    opened = DeltaTable(path)
+    known = pa.schema(opened.schema().to_arrow())
+    missing = [field for field in arrow_schema(table) if _lacks(known, field)]
     if missing:
-        known.alter.add_columns(list(Schema.from_arrow(pa.schema(missing)).fields))
-    said = known.metadata().configuration
-    changed = {name: value for name, value in delta_properties(table).items() if said.get(name) != value}
+        opened.alter.add_columns(list(Schema.from_arrow(pa.schema(missing)).fields))
+
+
+def _set_properties(path: str, table: Table) -> None:
+    opened = DeltaTable(path)
+    known = opened.metadata().configuration
+    changed = {name: value for name, value in delta_properties(table).items() if known.get(name) != value}
     if changed:
-        known.alter.set_table_properties(changed)
+        opened.alter.set_table_properties(changed)
 
 
 def _lacks(known: pa.Schema, field: pa.Field) -> bool:

@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from schemas.history_tables import NOTIFICATIONS
-from schemas.table_definition import Table
+from schemas.table_definition import Column, Table
 from schemas.tables import CURRENT, FACTS, HISTORY
 from streaming.errors import SetupError, SourceError
 from streaming.notifier.silence_files import SilenceFiles
@@ -96,13 +96,25 @@ class Database:
     def _register(self, table: Table) -> bool:
         path = f"{delta_uri(self._tables)}/{table.name}"
         try:
-            self._db.register(table.name, DeltaTable(path).to_pyarrow_dataset())
+            rows = DeltaTable(path).to_pyarrow_dataset()
         except TableNotFoundError:
             self._db.register(table.name, arrow_schema(table).empty_table())
             return False
         except (DeltaError, OSError) as error:
             raise SourceError(f"{path}: its files cannot be read: {error}") from error
+        older = [one for one in table.columns if one.name not in rows.schema.names and one.older in rows.schema.names]
+        self._db.execute(f"DROP VIEW IF EXISTS {table.name}")
+        if older:
+            self._register_with_new_names(table.name, rows, older)
+        else:
+            self._db.register(table.name, rows)
         return True
+
+    def _register_with_new_names(self, name: str, rows: Any, older: list[Column]) -> None:
+        """The table of an older evenkeel until a newer one writes to it."""
+        self._db.register(f"{name}_as_written", rows)
+        names = ", ".join(f"{one.older} AS {one.name}" for one in older)
+        self._db.execute(f"CREATE TEMPORARY VIEW {name} AS SELECT *, {names} FROM {name}_as_written")
 
 
 def _duckdb() -> Any:

@@ -2,7 +2,7 @@
 
 -- The newest round that was judged in each cluster. is_stale: it is more than two minutes old, so what the tables hold may be over.
 CREATE OR REPLACE TEMPORARY VIEW newest_rounds AS
-SELECT cluster, timestamp_millis(max(round_ms)) AS as_of,
+SELECT cluster, timestamp_millis(max(round_ms)) AS as_of_time,
        coalesce(timestamp_millis(max(round_ms)) < now() - INTERVAL 2 MINUTES, true) AS is_stale
 FROM (
   SELECT cluster, unix_millis(ts) - lag_ms AS round_ms FROM monitor_health
@@ -19,7 +19,7 @@ SELECT cluster, consumer_group, topic, broker_name, queue_id, finding, severity,
 FROM queue_findings
 UNION ALL
 SELECT cluster, consumer_group, topic, broker_name, queue_id, finding, severity, cause, expected_owners, actual_owners,
-       ts, NULL, current_date
+       from_time, NULL, current_date
 FROM queue_assignments
 WHERE present;
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from schemas.table_definition import Column
 from streaming.errors import SourceError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -58,10 +59,19 @@ class Selection:
         self.columns = frozenset(field.name for field in table.schema().fields)
         self._builder = QueryBuilder().register("rows", table)
 
-    def rows(self, what: Sequence[str], where: str = "true", then: str = "") -> pa.Table:
-        """``what``: columns, those that an older table lacks left out; ``where`` and ``then`` (an order) are SQL."""
-        known = [quoted(name) for name in what if name in self.columns]
+    def rows(self, what: Sequence[str | Column], where: str = "true", then: str = "") -> pa.Table:
+        """``what``: columns; an older table lacks some, and has others under their older names. ``where`` and ``then``
+        (an order) are SQL.
+        """
+        known = [sql for one in what if (sql := self._selected(one)) is not None]
         return self.ask(f"SELECT {', '.join(known)} FROM rows WHERE {where} {then}")
+
+    def _selected(self, column: str | Column) -> str | None:
+        """SQL of the column; None: the table does not have it."""
+        name, older = (column, None) if isinstance(column, str) else (column.name, column.older)
+        if name in self.columns:
+            return quoted(name)
+        return f"{quoted(older)} AS {quoted(name)}" if older is not None and older in self.columns else None
 
     def distinct(self, what: Sequence[str]) -> pa.Table:
         """Each combination of these columns once."""

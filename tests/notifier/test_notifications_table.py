@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from streaming import private_files
 from streaming.notices import Text
-from streaming.notifier import notifications_table
 from streaming.notifier.notifications_table import Delivery, NotificationsTable
 from tests.notices.incidents import INCIDENTS, NOW
 
@@ -91,16 +90,30 @@ def test_files_are_not_for_everybody(tmp_path: Path, folder: Path) -> None:
     assert stat.S_IMODE(left.stat().st_mode) & 0o007 == 0
 
 
-def test_rows_are_appended_to_a_table_whose_columns_have_the_comments_of_an_older_evenkeel(
-    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fields = [field.with_metadata({"comment": "as it was"}) for field in notifications_table._SCHEMA]
-    with monkeypatch.context() as older:
-        older.setattr(notifications_table, "_SCHEMA", pa.schema(fields))
-        first = NotificationsTable(str(tmp_path), folder)
-        first.add(outcome(1))
-        first.write()
+def as_older(table: Path) -> None:
+    """As a notifier left it that had other comments, and ``since`` for ``since_time``."""
+    rows = DeltaTable(table).to_pyarrow_table()
+    rows = rows.rename_columns([{"since_time": "since"}.get(name, name) for name in rows.column_names])
+    fields = [field.with_metadata({"comment": "as it was"}) for field in rows.schema]
+    write_deltalake(table, rows.cast(pa.schema(fields)), mode="overwrite", schema_mode="overwrite")
+
+
+def test_rows_are_appended_to_the_table_of_an_older_evenkeel(tmp_path: Path, folder: Path) -> None:
     outcomes = NotificationsTable(str(tmp_path), folder)
+    outcomes.add(outcome(1))
+    outcomes.write()
+    as_older(tmp_path / "notifications")
     outcomes.add(outcome(2))
     outcomes.write()
     assert written(tmp_path) == ["title 1", "title 2"]
+    began = DeltaTable(tmp_path / "notifications").to_pyarrow_table()["since_time"].to_pylist()
+    assert began[0] == began[1] is not None
+
+
+def test_rows_that_an_older_notifier_left_behind_are_written(tmp_path: Path, folder: Path) -> None:
+    killed = NotificationsTable(str(tmp_path), folder)
+    killed.add(outcome(1))
+    (left,) = folder.iterdir()
+    left.write_bytes(left.read_bytes().replace(b'"since_time"', b'"since"'))
+    NotificationsTable(str(tmp_path), folder).write()
+    assert written(tmp_path) == ["title 1"]

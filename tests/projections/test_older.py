@@ -2,22 +2,28 @@
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Mapping
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Schema, write_deltalake
 
-from schemas.tables import ALERTS, FACTS, GROUP_MEMBERS, PROJECTIONS
+from schemas.table_definition import Table
+from schemas.tables import ALERTS, FACTS, GROUP_MEMBERS, NOTIFICATIONS, PROJECTIONS, QUEUE_ASSIGNMENTS
+from streaming.projections import creation
 from streaming.projections.columns import rows_of
-from streaming.projections.creation import create_table
+from streaming.projections.creation import create_table, create_tables
 from streaming.projections.progress import CHECKPOINT, read_progress
 from streaming.projections.projector import run_projections
 from streaming.projections.spark_checkpoint import SPARKS_FILES
 from streaming.projections.table import ProjectionTable
-from streaming.tables.arrow_types import arrow_schema
+from streaming.tables.arrow_types import arrow_schema, without_comments
 from streaming.tables.delta_properties import delta_properties
 from tests.projections.golden_files import golden_facts
 from tests.projections.story import START, all_rows, read, three_days
@@ -192,3 +198,118 @@ def test_tables_get_the_properties_that_are_wanted_now(tables: Path) -> None:
     DeltaTable(path).alter.set_table_properties({"delta.deletedFileRetentionDuration": "interval 2 hours"})
     run_projections(str(tables))
     assert DeltaTable(path).metadata().configuration == delta_properties(GROUP_MEMBERS)
+
+
+SINCE = datetime(2026, 2, 28, 9, tzinfo=timezone.utc)
+OLD_NAMES = {"since_time": "since"}
+RENAMED = (QUEUE_ASSIGNMENTS, GROUP_MEMBERS, NOTIFICATIONS)
+
+
+def make_older(tables: Path, table: Table) -> list[dict[str, Any]]:
+    """Write the rows as an evenkeel did that had other names for times; what they must be afterwards."""
+    path = str(tables / table.name)
+    create_table(path, table)
+    if table is NOTIFICATIONS:
+        sent = [{"key": f"k{day}", "since_time": SINCE, "ts": SINCE, "date": SINCE.date()} for day in range(5)]
+        write_deltalake(path, pa.Table.from_pylist(sent, without_comments(arrow_schema(table))), mode="append")
+    wanted = DeltaTable(path).to_pyarrow_table()
+    older = wanted.drop_columns([name for name in ("from_time",) if name in wanted.column_names])
+    older = older.rename_columns([OLD_NAMES.get(name, name) for name in older.column_names])
+    write_deltalake(path, older, mode="overwrite", schema_mode="overwrite")
+    return in_order(wanted)
+
+
+def in_order(rows: pa.Table) -> list[dict[str, Any]]:
+    return sorted(rows.to_pylist(), key=str)
+
+
+@pytest.fixture
+def with_old_names(tables: Path) -> tuple[Path, dict[str, list[dict[str, Any]]]]:
+    run_projections(str(tables))
+    return tables, {table.name: make_older(tables, table) for table in RENAMED}
+
+
+def test_times_that_had_another_name_keep_their_values(
+    with_old_names: tuple[Path, dict[str, list[dict[str, Any]]]],
+) -> None:
+    tables, wanted = with_old_names
+    assert "since" in DeltaTable(tables / "notifications").to_pyarrow_table().column_names
+    before = {name: DeltaTable(tables / name).metadata() for name in wanted}
+    create_tables(str(tables))
+    for table in RENAMED:
+        now = DeltaTable(tables / table.name)
+        assert in_order(now.to_pyarrow_table()) == wanted[table.name]
+        assert len(wanted[table.name]) > 1
+        assert [field.name for field in now.schema().fields] == [column.name for column in table.columns]
+        comments = {field.name: field.metadata.get("comment") for field in now.schema().fields}
+        assert comments["since_time"] == next(c.comment for c in table.columns if c.name == "since_time")
+        kept = ("id", "partition_columns", "configuration", "description")
+        assert [getattr(now.metadata(), one) for one in kept] == [getattr(before[table.name], one) for one in kept]
+        create_tables(str(tables))
+        assert DeltaTable(tables / table.name).version() == now.version(), "nothing is left to do"
+
+
+KILLED_WHILE_WRITING = """
+import os, signal, sys
+import pyarrow as pa
+from streaming.projections import creation, table as projection_table
+real, before = creation.write_deltalake, iter(range(int(sys.argv[2])))
+
+def killed_half_way(table, rows, **options):
+    if next(before, None) is not None:
+        return real(table, rows, **options)
+    def half():
+        yield from rows.slice(0, rows.num_rows // 2).to_batches()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(table, pa.RecordBatchReader.from_batches(rows.schema, half()), **options)
+
+creation.write_deltalake = killed_half_way
+creation.create_tables(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("tables_done", range(len(RENAMED)))
+def test_killed_while_it_renames_it_is_done_again(
+    tables_done: int, with_old_names: tuple[Path, dict[str, list[dict[str, Any]]]]
+) -> None:
+    tables, wanted = with_old_names
+    killed = subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, str(tables), str(tables_done)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    create_tables(str(tables))
+    assert {name: in_order(DeltaTable(tables / name).to_pyarrow_table()) for name in wanted} == wanted
+
+
+def test_a_row_that_is_appended_meanwhile_keeps_its_time(
+    with_old_names: tuple[Path, dict[str, list[dict[str, Any]]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a notifier that is older still."""
+    tables, wanted = with_old_names
+    path = tables / "notifications"
+    late = {"key": "late", "ts": SINCE, "date": SINCE.date()}
+
+    def overtaken(table: DeltaTable, rows: pa.Table, **options: Any) -> None:
+        monkeypatch.setattr(creation, "write_deltalake", write_deltalake)
+        schema = pa.schema(DeltaTable(path).schema().to_arrow())
+        row = pa.Table.from_pylist([late | {"since": SINCE}], without_comments(schema))
+        write_deltalake(path, row, mode="append")
+        write_deltalake(table, rows, **options)
+
+    monkeypatch.setattr(creation, "write_deltalake", overtaken)
+    create_table(str(path), NOTIFICATIONS)
+    rows = DeltaTable(path).to_pyarrow_table().to_pylist()
+    assert len(rows) == len(wanted["notifications"]) + 1
+    assert {row["since_time"] for row in rows} == {SINCE}
+
+
+def test_older_and_newer_evenkeels_in_turn_lose_no_time(tmp_path: Path) -> None:
+    """An older one adds the column that it knows to a table that has the new one."""
+    path, schema = str(tmp_path / "group_members"), without_comments(arrow_schema(GROUP_MEMBERS))
+    create_table(path, GROUP_MEMBERS)
+    write_deltalake(path, pa.Table.from_pylist([{"client_id": "a", "since_time": SINCE}], schema), mode="append")
+    DeltaTable(path).alter.add_columns(Schema.from_arrow(pa.schema({"since": pa.timestamp("us", "UTC")})).fields)
+    older = schema.append(pa.field("since", schema.field("ts").type))
+    write_deltalake(path, pa.Table.from_pylist([{"client_id": "b", "since": SINCE}], older), mode="append")
+    create_table(path, GROUP_MEMBERS)
+    rows = in_order(DeltaTable(path).to_pyarrow_table())
+    assert [(row["client_id"], row["since_time"]) for row in rows] == [("a", SINCE), ("b", SINCE)]
+    assert "since" not in rows[0]

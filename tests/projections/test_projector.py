@@ -79,9 +79,9 @@ def test_current_state_is_what_was_told_last(finished: Path) -> None:
     queue = one(finished, "queue_assignments", queue_id=0)
     gone = one(finished, "group_members", client_id="b2")
     assert (queue["finding"], queue["severity"], queue["actual_owners"]) == ("MATCH", "none", ["client-2"])
-    assert queue["since"] == utc(2026, 3, 3, 13)
+    assert queue["since_time"] == utc(2026, 3, 3, 13)
     assert not one(finished, "queue_assignments", queue_id=1)["present"]
-    assert (gone["present"], gone["since"]) == (False, utc(2026, 3, 3, 13))
+    assert (gone["present"], gone["since_time"]) == (False, utc(2026, 3, 3, 13))
     assert one(finished, "group_members", client_id="a")["start_time"] == utc(2026, 3, 3, 12)
 
 

@@ -12,6 +12,7 @@ from streaming.config.sections import Retention
 PAGE = Path(__file__).parents[2] / "docs" / "tables.md"
 # Reserved by Spark's ANSI mode or by DuckDB: unquoted, they would break a query.
 RESERVED = {"group", "order", "left", "right", "from", "to", "end", "when", "where", "check", "default", "limit"}
+TIMES_WITHIN = re.compile(r"`?(\w+)`?:(?:ARRAY<)?TIMESTAMP")  # within structs
 UNITS = re.compile(r"milliseconds|per second")
 
 
@@ -32,8 +33,10 @@ def test_no_column_of_a_projection_needs_quotes(table):
 @pytest.mark.parametrize("table", PROJECTIONS, ids=lambda table: table.name)
 def test_times_are_timestamps_and_durations_name_their_unit(table):
     for column in table.columns:
-        if column.name in ("ts", "since") or column.name.endswith("_time"):
-            assert column.type == "TIMESTAMP"
+        if column.type == "TIMESTAMP":
+            assert column.name == "ts" or column.name.endswith("_time"), column
+        assert column.type == "TIMESTAMP" or not column.name.endswith(("_time", "since", "until")), column
+        assert all(name.endswith(("_time", "_times")) for name in TIMES_WITHIN.findall(column.type)), column
         if column.name.endswith(("_ms", "_per_s")):
             assert UNITS.search(column.comment), column
 

@@ -64,13 +64,13 @@ def test_blind_spots_are_a_dead_collector_a_late_job_and_a_gap_that_is_still_ope
 
     assert gaps.keys() == {"prod", "late", "stopped"}
     assert len(ask("blind-spots")) == 3
-    assert seconds_from(gaps["prod"]["begins"], NOW - 30 * MINUTE) <= 16
-    assert seconds_from(gaps["prod"]["ends"], NOW - 20 * MINUTE) <= 16
+    assert seconds_from(gaps["prod"]["from_time"], NOW - 30 * MINUTE) <= 16
+    assert seconds_from(gaps["prod"]["to_time"], NOW - 20 * MINUTE) <= 16
     assert 600 <= float(gaps["prod"]["silent_seconds"]) <= 632
-    assert seconds_from(gaps["late"]["begins"], NOW - 15 * MINUTE) <= 16
-    assert seconds_from(gaps["late"]["ends"], NOW - 5 * MINUTE) <= 16
-    assert seconds_from(gaps["stopped"]["begins"], STOPPED) <= 16
-    assert gaps["stopped"]["ends"] is None
+    assert seconds_from(gaps["late"]["from_time"], NOW - 15 * MINUTE) <= 16
+    assert seconds_from(gaps["late"]["to_time"], NOW - 5 * MINUTE) <= 16
+    assert seconds_from(gaps["stopped"]["from_time"], STOPPED) <= 16
+    assert gaps["stopped"]["to_time"] is None
     assert 1800 <= float(gaps["stopped"]["silent_seconds"]) <= 1816
 
 
@@ -81,8 +81,8 @@ def test_what_is_broken_now_says_how_old_it_is(ask):
         (owned_twice,) = of(rows, consumer_group="order-service", finding="DUPLICATED")
 
         assert (stopped["finding"], stopped["is_stale"]) == ("ORPHANED", True)
-        assert seconds_from(stopped["as_of"], STOPPED) <= 2
-        assert seconds_from(owned_twice["as_of"], NOW) <= 2
+        assert seconds_from(stopped["as_of_time"], STOPPED) <= 2
+        assert seconds_from(owned_twice["as_of_time"], NOW) <= 2
     assert {(row["cluster"], row["is_stale"]) for row in ask("open-alerts")} >= {("stopped", True)}
 
 

@@ -129,15 +129,15 @@ def in_duckdb(tables, now, silences=None):
 def opening(engine, tables, now):
     """The page's code for the tables of the test, with the views as ``evenkeel sql --views`` prints them."""
     views = Path(f"{tables.path}-views.sql")
-    views.write_text(as_of(VIEWS.read_text(encoding="utf-8"), now), encoding="utf-8")
+    views.write_text(as_of_time(VIEWS.read_text(encoding="utf-8"), now), encoding="utf-8")
     return OPENING[engine].replace("data/tables", tables.path).replace('Path("views.sql")', f"Path({str(views)!r})")
 
 
 def asked(name, now):
-    return as_of(QUERIES[name], now)
+    return as_of_time(QUERIES[name], now)
 
 
-def as_of(sql, now):
+def as_of_time(sql, now):
     """SQL as if it were asked at ``now`` (epoch ms), when the story ends: to write tables takes a while."""
     then = datetime.fromtimestamp(now / 1000, timezone.utc)
     return sql.replace("now()", f"TIMESTAMP '{then:%Y-%m-%d %H:%M:%S.%f}'")
@@ -232,7 +232,7 @@ def test_what_was_told_is_found_and_what_did_not_arrive(ask):
     assert [(row["key"], row["outcome"]) for row in ask("undelivered")] == [("key of audit", "missed")]
     newest, before = [row for row in ask("told-after") if row["consumer_group"] == "order-service"]
     assert float(newest["seconds"]) == 7
-    assert (before["told_time"], before["seconds"]) == (None, None)
+    assert (before["delivered_time"], before["seconds"]) == (None, None)
 
 
 def test_only_silences_that_hold_are_listed(ask):

@@ -4,17 +4,21 @@ import csv
 import io
 import json
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 from schemas.facts import Contradiction
+from schemas.tables import QUEUE_ASSIGNMENTS
 from streaming.cli import main
 from streaming.notifier.silence_files import SilenceFiles
 from streaming.notifier.silences import Silence
+from streaming.projections.creation import create_table
 from streaming.projections.projector import run_projections
 from streaming.sql.database import Database
 from streaming.wall_clock import now_ms
@@ -120,6 +124,24 @@ def test_a_table_that_is_not_there_yet_is_empty(tmp_path: Path) -> None:
 
     (answer,) = database.answers("SELECT count(*), max(title) FROM notifications")
     assert list(answer.rows()) == [(0, None)]
+
+
+def test_tables_of_an_older_evenkeel_have_the_names_of_today(tables: Path, tmp_path: Path) -> None:
+    """Also those that nothing brings up to date, as in a copy; and after something has."""
+    shutil.copytree(tables, tmp_path / "tables")
+    path = tmp_path / "tables" / "queue_assignments"
+    older = DeltaTable(path).to_pyarrow_table().drop_columns(["from_time"])
+    older = older.rename_columns([{"since_time": "since"}.get(name, name) for name in older.column_names])
+    write_deltalake(path, older, mode="overwrite", schema_mode="overwrite")
+    database = Database(str(tmp_path / "tables"), tmp_path / "state")
+    query = (
+        "SELECT q.since_time = f.from_time FROM queue_assignments AS q, queue_findings_all AS f WHERE f.to_time IS NULL"
+    )
+    (answer,) = database.answers(query)
+    assert list(answer.rows()) == [(True,)]
+    create_table(str(path), QUEUE_ASSIGNMENTS)
+    (answer,) = database.answers(query)
+    assert list(answer.rows()) == [(True,)]
 
 
 def test_text_shows_times_lists_and_nulls(ask: Ask) -> None:
