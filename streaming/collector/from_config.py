@@ -11,7 +11,7 @@ from streaming.collector.output.kafka import KafkaOutput, make_producer
 from streaming.collector.probing.policy import Policy
 from streaming.collector.wire.acl import Credentials
 from streaming.config import Collector, Config, producer_arguments, server_list
-from streaming.core.intake.pauses import longest_empty_ms
+from streaming.core.state.pauses import longest_empty_ms
 from streaming.errors import CollectorError
 
 REPORT_EMPTY_LONGER_MS = 600_000

@@ -18,10 +18,10 @@ from streaming.core.finding_kinds import HOLD_CRITICAL_MS, HOLD_WARNING_MS
 from streaming.core.findings.group_findings import STORM_CHANGES, STORM_WINDOW_MS
 from streaming.core.findings.queue_rules import CONSUME_STALL_MS, STALL_MS
 from streaming.core.intake.clock import AHEAD_OF_CLOCK_MS
-from streaming.core.intake.consume_offsets import PROGRESS_MAX_GAP_MS
-from streaming.core.intake.topic_routes import ROUTE_MAX_AGE_MS
 from streaming.core.retention import FORGET_AFTER_MS
 from streaming.core.settings import Settings, Timing
+from streaming.core.state.offsets import PROGRESS_MAX_GAP_MS
+from streaming.core.state.routes import ROUTE_MAX_AGE_MS
 
 DEFAULT_TIMING = Timing(
     grace_membership_ms=GRACE_MEMBERSHIP_MS,

@@ -15,11 +15,12 @@ from streaming.core.findings.group_findings import FLAPPING_CLIENT_MS, find_grou
 from streaming.core.findings.queue_facts import record_findings
 from streaming.core.findings.queue_findings import TopicFindings, judge_topics
 from streaming.core.group_status import REPEAT_STATUS_MS, emit_group_status
-from streaming.core.intake.membership import hosting_brokers, is_listed
 from streaming.core.member_facts import emit_member_facts
 from streaming.core.rebalances import update_rebalance
 from streaming.core.retention import KEEP_LEFT_CLIENT_MS, abandoned_topics, forget_what_is_gone
 from streaming.core.state.group import UNSUBSCRIBED_AFTER_MS, Group
+from streaming.core.state.members import is_listed
+from streaming.core.state.routes import hosting_brokers
 
 
 def evaluate(group: Group, before: int) -> None:
@@ -28,9 +29,11 @@ def evaluate(group: Group, before: int) -> None:
     If the evaluation raises, a fact says so, the group is UNKNOWN until it succeeds again, and other groups go on.
     """
     state = group.state
-    is_at_rest = state.now < state.evaluation_due_ts and not _is_evidence_too_old(group)
-    if is_at_rest and not may_have_news(group) and not group_waiting.has_news(group, before):
-        return
+    if state.now < state.evaluation_due_ts:
+        _note_how_long_evidence_lasts(group)
+        is_at_rest = not 0 < state.evidence_lasts_until_ts <= state.now
+        if is_at_rest and not may_have_news(group) and not group_waiting.has_news(group, before):
+            return
     try:
         _evaluate(group, before)
         state.failed = False
@@ -102,15 +105,14 @@ def _due(group: Group, evidence: GroupEvidence, found: list[TopicFindings]) -> i
     return min(due + [ts for ts in _may_be_past(group, found) if ts > state.now])
 
 
-def _is_evidence_too_old(group: Group) -> bool:
-    """Whether the newest report of a listed client, or the route of a topic, is too old to count any more.
+def _note_how_long_evidence_lasts(group: Group) -> None:
+    """Notes until when the newest report of each listed client and the route of each topic count.
 
     What comes between two evaluations is newer evidence only. So what lasts until a time need not be searched before.
     """
     state = group.state
     if state.now >= state.evidence_lasts_until_ts:
         state.evidence_lasts_until_ts = _evidence_lasts_until_ts(group)
-    return state.now >= state.evidence_lasts_until_ts > 0
 
 
 def _evidence_lasts_until_ts(group: Group) -> int:

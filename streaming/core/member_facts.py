@@ -3,9 +3,9 @@
 from schemas.facts import MemberFact
 from schemas.identity import is_retry_topic
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.intake.client_reports import addresses_of
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import EMITTED, NOT_EMITTED, Client, HeartbeatProfile, RunningProfile
+from streaming.core.state.members import addresses_of
 
 _NOTHING_LISTED = HeartbeatProfile()
 _NOTHING_RUN = RunningProfile()

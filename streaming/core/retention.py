@@ -4,12 +4,13 @@ The state of a group that has been silent for ``forget_after_ms`` is compacted b
 after so long starts afresh in any case: so no fact depends on whether its shard had compacted it already.
 """
 
-from streaming.core.intake.membership import hosting_brokers, is_listed
 from streaming.core.member_facts import absent_member
 from streaming.core.settings import Timing
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import NOT_EMITTED, Client, GroupState, left_the_route
+from streaming.core.state.members import is_listed
 from streaming.core.state.queue_state import Queue
+from streaming.core.state.routes import hosting_brokers
 
 FORGET_AFTER_MS = 7 * 86_400_000  # a group without events for so long is compacted
 CLOCKS_DIFFER_MS = 3_600_000  # between groups of one cluster, at most: so no state is dropped too early
@@ -114,6 +115,7 @@ def forget_absent_clients(group: Group) -> None:
 def forget_what_is_gone(group: Group) -> None:
     """Drop clients that left long ago, and queues that left the route long ago, with no owner, in no alert."""
     state = group.state
+    _date_clients(group)
     gone = {index for index, client in enumerate(state.clients) if _is_gone(group, client)}
     held = {queue for index, c in enumerate(state.clients) if index not in gone for r in c.reports for queue in r.owned}
     held.update(queue for alert in state.alerts for queue in alert.queues)
@@ -149,9 +151,12 @@ def _may_hold_messages(group: Group, queue: Queue) -> bool:
     return group.state.now - queue.since_ts <= kept_ms
 
 
+def _date_clients(group: Group) -> None:
+    """Clients that no list has named are kept from now on for as long as those that leave now."""
+    for client in group.state.clients:
+        client.since_ts = client.since_ts or group.state.now
+
+
 def _is_gone(group: Group, client: Client) -> bool:
-    now = group.state.now
-    if not client.since_ts:
-        client.since_ts = now
     is_absent = not is_listed(client) and client.emitted == NOT_EMITTED
-    return is_absent and now - client.since_ts > KEEP_LEFT_CLIENT_MS
+    return is_absent and group.state.now - client.since_ts > KEEP_LEFT_CLIENT_MS

@@ -30,8 +30,8 @@ from streaming.core.intake import clock
 from streaming.core.intake.client_reports import confirm_reports, take_heartbeat, take_listed, take_report
 from streaming.core.intake.clock import ClockVerdict
 from streaming.core.intake.consume_offsets import take_progress
-from streaming.core.intake.lost_events import give_up_old_gaps, is_first_time, take_changes
-from streaming.core.intake.marker_sources import contradiction, follow
+from streaming.core.intake.lost_events import give_up_old_gaps, is_first_time, note_number, take_changes
+from streaming.core.intake.marker_sources import follow, take_source
 from streaming.core.intake.membership import take_change, take_lists
 from streaming.core.intake.refused_events import note_round
 from streaming.core.intake.round_parts import whole_rounds
@@ -85,7 +85,8 @@ def take(group: Group, event: AnyEvent, origin: Origin = NOWHERE) -> list[Refuse
         return [Refused(encode_event(event), origin, why)]
     if isinstance(event, Round) and event.look and _says_nothing(group, event):
         return []
-    is_new = is_first_time(group, event, _time_of(event))
+    is_new = is_first_time(group.state, event)
+    note_number(group, event, _time_of(event))
     if isinstance(event, Round):
         whole = whole_rounds(group, event, is_new)
         return [refused for one in whole for refused in _take_whole_round(group, one, origin, is_new)]
@@ -132,13 +133,15 @@ def _take_round(group: Group, event: Round, origin: Origin, is_new: bool) -> lis
     believed = bool(state.held_events) and clock.is_borne_out(_waiting_markers(state), event.ts, timing)
     if not is_new and event.ts <= state.now:
         return []  # it came before, so it says nothing about the clock
-    found = contradiction(group, event)
+    found = take_source(group, event)
     if found is not None:
         return [_refuse_contradicting(event, origin, found)]
     verdict = clock.judge_marker(state, event.ts, timing, believed)
     if verdict is ClockVerdict.HOLD:
         return _hold(group, event, origin)
-    if verdict is ClockVerdict.LATE:
+    if verdict is ClockVerdict.FAR_BEHIND:
+        state.markers_behind.append(event.ts)
+    if verdict in (ClockVerdict.LATE, ClockVerdict.FAR_BEHIND):
         return []
     if verdict is ClockVerdict.SET_BACK or (state.now and event.ts > clock.horizon(state, timing)):
         follow(group, event)

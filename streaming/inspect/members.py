@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from schemas.identity import is_retry_topic
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.member_evidence import MemberEvidence
-from streaming.core.intake.client_reports import addresses_of
+from streaming.core.state.members import addresses_of
 from streaming.inspect.observed_groups import ObservedGroup
 from streaming.inspect.queues import BUSY_PER_S
 from streaming.inspect.snapshot import InspectedMember, InspectedQueue

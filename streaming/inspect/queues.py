@@ -8,8 +8,8 @@ from schemas.facts import Kind
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import Verdict
-from streaming.core.intake.consume_offsets import unconsumed_ms
 from streaming.core.state.group_state import HostedQueues
+from streaming.core.state.offsets import unconsumed_ms
 from streaming.core.state.queue_state import Queue as QueueInState
 from streaming.inspect.message_rates import Flow, OffsetHistory
 from streaming.inspect.snapshot import InspectedQueue

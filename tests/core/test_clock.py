@@ -27,7 +27,7 @@ def refused_by(fleet: Fleet, event: AnyEvent) -> list[Refused]:
         (120_001, ClockVerdict.HOLD),
         (100_000, ClockVerdict.LATE),
         (90_001, ClockVerdict.LATE),
-        (90_000, ClockVerdict.LATE),
+        (90_000, ClockVerdict.FAR_BEHIND),
     ],
 )
 def test_a_marker_is_judged_by_how_far_it_is_from_the_clock(ts: int, verdict: ClockVerdict) -> None:

@@ -12,8 +12,8 @@ from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.group_findings import severity_of
 from streaming.core.findings.queue_facts import began_ts
 from streaming.core.findings.queue_findings import TopicFindings
-from streaming.core.intake.pauses import expected_back_by, missed_since_ts
 from streaming.core.state.group import Group
+from streaming.core.state.pauses import expected_back_by, missed_since_ts
 
 
 class AlertCandidate(Struct, frozen=True):

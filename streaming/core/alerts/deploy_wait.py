@@ -5,7 +5,7 @@ from collections.abc import Set
 from schemas.facts import Cause
 from streaming.core.causes.table import CAUSES
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.intake.deploy_tracking import is_to_be_replaced, patience_ms
+from streaming.core.state.deploys import is_to_be_replaced, patience_ms
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import DeployChanges
 

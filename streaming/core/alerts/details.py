@@ -10,10 +10,9 @@ from schemas.identity import is_retry_topic
 from streaming.core.alerts.waiting import waiting_in
 from streaming.core.evidence.group_evidence import GroupEvidence, shown
 from streaming.core.findings.verdict import Verdict
-from streaming.core.intake.client_reports import addresses_of
-from streaming.core.intake.membership import is_listed
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert, Client, HeartbeatProfile, RunningProfile
+from streaming.core.state.members import addresses_of, is_listed
 
 CHANGES_BEFORE_ALERT_MS = 600_000  # an alert lists the changes of this time before it
 CLIENTS_AT_MOST = 20

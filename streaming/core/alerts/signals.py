@@ -15,9 +15,9 @@ from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.stalls import has_members_again, has_waited_too_long
 from streaming.core.finding_kinds import ALERTING_OF_QUEUES, BY_OFFSETS, DECIDED_BY_REPORTS, KINDS, WHATEVER_MEMBERS_RUN
 from streaming.core.findings.verdict import Verdict
-from streaming.core.intake.consume_offsets import is_seen_lately, is_seen_to_be_consumed, is_seen_to_move
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert, left_the_route
+from streaming.core.state.offsets import is_seen_lately, is_seen_to_be_consumed, is_seen_to_move
 from streaming.core.state.queue_state import Queue
 
 DEPLOY_WAIT_MS = 540_000  # so that what lasts ten minutes alerts by then

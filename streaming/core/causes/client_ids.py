@@ -7,7 +7,7 @@ from schemas.observed import ListedTwice, SameClientId
 from streaming.core.causes.explanation import Explanation, Found, explanation
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.evidence.topic_evidence import TopicEvidence
-from streaming.core.intake.client_reports import addresses_of
+from streaming.core.state.members import addresses_of
 
 ADDRESSES_AT_MOST = 4
 

@@ -5,7 +5,7 @@ from schemas.observed import MemberGone, NotConfigured, RoomWithoutConsumer
 from streaming.core.allocation import ByConfig, ByMachineRoom, class_of_strategy, simple_class_name
 from streaming.core.causes.explanation import Explanation, Found, explanation
 from streaming.core.evidence.topic_evidence import TopicEvidence
-from streaming.core.intake.consume_offsets import is_seen_to_move
+from streaming.core.state.offsets import is_seen_to_move
 
 
 def _goes_by(topic: TopicEvidence, name: str) -> bool:

@@ -5,8 +5,8 @@ from schemas.observed import BrokerQueues, OldRoute, RouteAtNameServers, RoutesD
 from streaming.core.causes.explanation import Explanation, Found, explanation
 from streaming.core.evidence.expected_owners import NotKnown
 from streaming.core.evidence.topic_evidence import TopicEvidence
-from streaming.core.intake.topic_routes import readable
 from streaming.core.state.group_state import HostedQueues
+from streaming.core.state.routes import readable
 
 NEW_ROUTE_MS = 600_000  # how long a client may not know a queue that a change of the route brought
 NAME_SERVERS_AT_MOST = 3

@@ -8,10 +8,11 @@ from schemas.reasons import ReasonKind
 from streaming.core.evidence.exclusions import PUSHES
 from streaming.core.evidence.listed_members import ListedMembers
 from streaming.core.evidence.member_evidence import MemberEvidence
-from streaming.core.intake.membership import hosting_brokers, is_listed
-from streaming.core.intake.pauses import missed_since_ts
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import FlappingClient
+from streaming.core.state.members import is_listed
+from streaming.core.state.pauses import missed_since_ts
+from streaming.core.state.routes import hosting_brokers
 
 REPORT_MAX_AGE_MS = 90_000  # an older report of a client is no evidence
 VIEW_MAX_AGE_MS = 20_000  # a broker that did not answer for longer is not covered

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from streaming.core.allocation import simple_class_name
 from streaming.core.evidence.member_evidence import MemberEvidence
-from streaming.core.intake.membership import entries_at
+from streaming.core.state.members import entries_at
 
 Span = tuple[int, int]  # when the oldest and the newest of some reports were answered
 

@@ -8,9 +8,9 @@ from streaming.core.evidence.second_instance import (
     two_instances_answer,
     two_instances_at_once,
 )
-from streaming.core.intake.lost_events import reports_count_after
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, HeartbeatProfile, Report, RunningProfile
+from streaming.core.state.lost_evidence import reports_count_after
 
 
 class MemberEvidence:

@@ -8,8 +8,8 @@ from streaming.core.evidence.queue_evidence import QueueEvidence
 from streaming.core.evidence.stalls import InHand, held_by_reports, is_overdue
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.finding_kinds import BY_OFFSETS
-from streaming.core.intake.consume_offsets import restart_clocks
 from streaming.core.state.group import Group
+from streaming.core.state.offsets import restart_clocks
 from streaming.core.state.queue_state import Queue
 
 NOT_CONSUMED = BY_OFFSETS | {Kind.ORPHANED}
@@ -32,7 +32,9 @@ def observe(group: Group, evidence: GroupEvidence) -> list[TopicObservation]:
     """Every topic of the group. A second call at the same marker gives the same."""
     held = evidence.held
     return [
-        _observe_topic(group, TopicEvidence(evidence, index, topic, group.routed_queues(index)), held.get(index, set()))
+        _observe_topic(
+            group, TopicEvidence(evidence, index, topic, group.add_routed_queues(index)), held.get(index, set())
+        )
         for index, topic in enumerate(group.state.topics)
         if index not in group.abandoned
     ]

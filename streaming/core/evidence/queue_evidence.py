@@ -3,8 +3,8 @@
 from schemas.facts import Kind
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.finding_kinds import BY_OFFSETS
-from streaming.core.intake.consume_offsets import is_seen_to_move
 from streaming.core.state.group_state import FINDING_CODES, Alert
+from streaming.core.state.offsets import is_seen_to_move
 from streaming.core.state.views import QueueView
 
 SETTLE_LIMIT = 3  # times grace: how long a queue may differ and still count as settling

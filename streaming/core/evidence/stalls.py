@@ -10,8 +10,8 @@ from streaming.core.evidence.group_evidence import BROADCASTING, GroupEvidence
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.finding_kinds import BY_OFFSETS
-from streaming.core.intake.consume_offsets import is_seen_lately, unconsumed_ms
 from streaming.core.state.group_state import FINDING_CODES
+from streaming.core.state.offsets import is_seen_lately, unconsumed_ms
 from streaming.core.state.views import QueueView
 
 TOLD_AT_LATEST_MS = 600_000  # a queue in which messages wait and of which nothing is consumed

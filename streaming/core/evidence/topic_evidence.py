@@ -11,9 +11,9 @@ from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
 from streaming.core.evidence.expected_owners import NotKnown
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.topic_shares import TopicShares
-from streaming.core.intake.consume_offsets import is_seen_to_move
-from streaming.core.intake.topic_routes import is_known, readable
 from streaming.core.state.group_state import Alert, HostedQueues, Topic
+from streaming.core.state.offsets import is_seen_to_move
+from streaming.core.state.routes import is_known, readable
 from streaming.core.state.views import BrokerView, QueueView
 
 GRACE_MEMBERSHIP_MS = 25_000  # rebalance every 20 s

@@ -6,9 +6,9 @@ from schemas.reasons import Reason, ReasonKind
 from streaming.core.evidence.expected_owners import NotKnown, expected_owners, strategy_key
 from streaming.core.evidence.group_evidence import BROADCASTING, GroupEvidence
 from streaming.core.evidence.listed_members import ListedMembers
-from streaming.core.intake.topic_routes import readable, standing
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import RouteCopy, Topic
+from streaming.core.state.routes import readable, standing
 
 NAME_SERVERS_DIFFER = Reason(ReasonKind.NAME_SERVERS_DIFFER)
 

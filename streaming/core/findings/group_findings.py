@@ -23,9 +23,9 @@ from streaming.core.finding_kinds import KINDS, WHATEVER_MEMBERS_RUN
 from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.unreadable_queues import unreadable_queues
 from streaming.core.findings.unreported_members import member_lists_differ, shared_client_id
-from streaming.core.intake.membership import process_names
-from streaming.core.intake.pauses import away_before_ms, missed_since_ts
 from streaming.core.state.group_state import KeptFinding, MembershipChange
+from streaming.core.state.members import process_names
+from streaming.core.state.pauses import away_before_ms, missed_since_ts
 from streaming.core.state.queue_state import Queue
 
 STORM_WINDOW_MS = 300_000  # the time in which STORM_CHANGES are counted

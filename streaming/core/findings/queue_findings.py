@@ -10,7 +10,7 @@ from streaming.core.finding_kinds import BY_OFFSETS, RIGHT
 from streaming.core.findings.broadcasting import judge_broadcasting
 from streaming.core.findings.queue_rules import judge, judge_by_offsets, judge_outside_route
 from streaming.core.findings.verdict import Verdict
-from streaming.core.intake.consume_offsets import is_seen_to_move
+from streaming.core.state.offsets import is_seen_to_move
 
 UNREADABLE = Reason(ReasonKind.UNREADABLE)
 Verdicts = dict[int, Verdict]  # index of the queue -> what was found

@@ -27,7 +27,7 @@ from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.evidence.topic_shares import NAME_SERVERS_DIFFER
 from streaming.core.finding_kinds import WRONG_OWNERS
 from streaming.core.findings.verdict import Verdict, proven, seen
-from streaming.core.intake.consume_offsets import unconsumed_ms
+from streaming.core.state.offsets import unconsumed_ms
 from streaming.core.state.views import QueueView
 
 STALL_MS = 60_000  # a takeover takes 20 s, a new subscription up to 23 s

@@ -6,9 +6,9 @@ from schemas.facts import Cause, Kind
 from schemas.observed import QueueName, Unreadable, UnreadableQueues, counted
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.findings.group_finding import GroupFinding
-from streaming.core.intake.topic_routes import is_known
 from streaming.core.state.group_state import HostedQueues, Topic, left_the_route
 from streaming.core.state.queue_state import Queue
+from streaming.core.state.routes import is_known
 
 CAUSES = (Cause.NO_READ_PERM, Cause.READ_LT_WRITE, Cause.LEFT_ROUTE)  # the first is named as the alert's
 

@@ -13,8 +13,8 @@ from streaming.core.evidence.exclusions import PULLS
 from streaming.core.evidence.group_evidence import CLUSTERING, GroupEvidence
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.findings.group_finding import GroupFinding
-from streaming.core.intake.membership import entries_at
 from streaming.core.state.group_state import Topic
+from streaming.core.state.members import entries_at
 
 
 def shared_client_id(evidence: GroupEvidence) -> Iterator[GroupFinding]:

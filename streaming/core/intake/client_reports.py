@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from schemas.events import SQL92, AssignmentReport, ConfirmedReport, Heartbeat, ListedClient, OwnedQueues, Subscription
-from schemas.identity import with_host, without_host
+from schemas.identity import without_host
 from streaming.core.intake.client_versions import named
 from streaming.core.intake.deploy_tracking import note_quick_restart
 from streaming.core.intake.topic_routes import note_owned
@@ -245,9 +245,3 @@ def _take_addresses(group: Group, client: Client, index: int, given: Iterable[st
         client.two_addresses_since_ts = ts if any(" " in known for known in client.addresses) else 0
         client.alive = client.stopped = 0
         group.request_evaluation()
-
-
-def addresses_of(client: Client, index: int | None = None) -> tuple[str, ...]:
-    """Where the client connects from, as one broker sees it, or as all do."""
-    known = client.addresses if index is None else client.addresses[index : index + 1]
-    return tuple(sorted({with_host(address, client.client_id) for seen in known for address in seen.split()}))

@@ -7,9 +7,9 @@ marker confirms it. Only several markers far behind in a row show that the clock
 from collections.abc import Callable
 from enum import Enum, auto
 
-from streaming.core.intake.consume_offsets import STARTED_AFRESH
 from streaming.core.settings import Timing
 from streaming.core.state.group_state import Alert, Client, GroupState, Topic
+from streaming.core.state.offsets import STARTED_AFRESH
 from streaming.core.state.queue_state import Queue
 
 AHEAD_OF_CLOCK_MS = 10_000  # a marker whose time is further ahead waits until the next one confirms it
@@ -26,6 +26,7 @@ class ClockVerdict(Enum):
 
     ACCEPT = auto()
     LATE = auto()
+    FAR_BEHIND = auto()  # late, and one of those that show in a row that the clock was ahead
     HOLD = auto()
     SET_BACK = auto()
 
@@ -46,8 +47,7 @@ def _judge_late(state: GroupState, ts: int, timing: Timing) -> ClockVerdict:
     if ts > state.now - timing.ahead_of_clock_ms or (state.markers_behind and ts <= state.markers_behind[-1]):
         return ClockVerdict.LATE
     if len(state.markers_behind) + 1 < MARKERS_TO_SET_BACK:
-        state.markers_behind.append(ts)
-        return ClockVerdict.LATE
+        return ClockVerdict.FAR_BEHIND
     return ClockVerdict.SET_BACK
 
 

@@ -10,12 +10,10 @@ from schemas.facts import Kind
 from streaming.core.settings import Timing
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import FINDING_CODES, Broker
+from streaming.core.state.offsets import STARTED_AFRESH, unconsumed_ms
 from streaming.core.state.queue_state import Queue
-from streaming.core.state.views import QueueView
 
-PROGRESS_MAX_GAP_MS = 180_000  # two readings further apart do not show whether the queue stood still in between
 KEEP_STEP_MS = 3_600_000  # how long a queue's offset took to move on: the next step may take as long
-STARTED_AFRESH = -1  # of Queue.stalled_ms: messages wait, and it is not known since when nothing has moved
 
 
 def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
@@ -169,19 +167,6 @@ def _note_step(group: Group, queue: Queue, ts: int) -> None:
     queue.longest_step_ts = ts
 
 
-def restart_clocks(queue: Queue, now: int) -> None:
-    """From now on the group is to consume the queue, as it was not before."""
-    if queue.unconsumed_since_ts:
-        queue.unconsumed_since_ts = now
-    if queue.stalled_ms > 0:
-        queue.stalled_ms = STARTED_AFRESH
-
-
-def unconsumed_ms(queue: QueueView) -> int:
-    """For how long messages had waited, and the group's offset had not moved, at the last reading; 0: it has moved."""
-    return queue.progress_ts - queue.unconsumed_since_ts if queue.unconsumed_since_ts else 0
-
-
 def _note_the_oldest(group: Group, queue: Queue, progress: QueueProgress | QueueOffsets) -> None:
     """Keeps when the last consumed message was written, while the queue stands still or is far behind."""
     waits = (
@@ -227,25 +212,3 @@ def leave_out(group: Group, index: int, ms: int) -> None:
         if queue.broker == index and queue.pull_lag > 0 and is_lately:
             queue.stalled_ms = queue.stalled_ms or STARTED_AFRESH
             queue.progress_ts = min(queue.progress_ts + ms, state.now)
-
-
-def is_seen_lately(group: Group, queue: QueueView) -> bool:
-    """Whether the offsets are recent."""
-    return queue.progress_ts > 0 and group.state.now - queue.progress_ts <= group.timing.progress_max_gap_ms
-
-
-def is_seen_to_move(group: Group, queue: QueueView) -> bool:
-    """Whether the newest offsets show that the queue moves, or that nothing waits in it.
-
-    An offset beyond the end shows neither.
-    """
-    is_known = is_seen_lately(group, queue) and queue.consumer_lag >= 0
-    return is_known and (queue.stalled_ms == 0 or queue.pull_lag <= 0)
-
-
-def is_seen_to_be_consumed(group: Group, queue: QueueView) -> bool:
-    """Whether the newest offsets show that the group consumes the queue, or that nothing waits in it.
-
-    An offset beyond the end shows neither.
-    """
-    return is_seen_lately(group, queue) and queue.consumer_lag >= 0 and not queue.unconsumed_since_ts

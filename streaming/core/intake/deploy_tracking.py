@@ -1,10 +1,10 @@
 """Joins and leaves that follow one another, as in a rolling deploy, and the pace at which they do."""
 
+from streaming.core.state.deploys import is_to_be_replaced, patience_ms, running_of
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, DeployChanges, RunningProfile
 
 DEPLOY_STEP_MS = 35_000  # pods that are stopped together have 30 s to end (Kubernetes); the next round sees it
-STEPS_TO_KNOW_THE_PACE = 2
 
 
 def note_quick_restart(group: Group, client: Client) -> None:
@@ -56,25 +56,11 @@ def _is_over(group: Group, known: DeployChanges, left_since: list[int]) -> bool:
     return rest_ms > patience_ms(group, known) or not is_left
 
 
-def is_to_be_replaced(group: Group, known: DeployChanges, client: Client) -> bool:
-    """Whether the member was there before the deploy, or was started since as all ran before, while others differ.
-
-    A pod that joins right before the deploy, or is started again before its turn has come, runs what all ran.
-    """
-    if client.since_ts < known.began_ts:
-        return True
-    return known.mismatched and known.ran is not None and _running(group, client) == known.ran
-
-
 def _what_all_ran(group: Group) -> RunningProfile | None:
     """What the members run that were there before this change; None: they differ, or none has reported."""
     before = (client for client in group.state.clients if any(client.entries) and client.since_ts < group.state.now)
-    running = {_running(group, client) for client in before} - {None}
+    running = {running_of(group, client) for client in before} - {None}
     return running.pop() if len(running) == 1 else None
-
-
-def _running(group: Group, client: Client) -> RunningProfile | None:
-    return group.state.running_profiles[client.reports[0].running] if client.reports else None
 
 
 def forget_finished_deploy(group: Group) -> None:
@@ -82,14 +68,3 @@ def forget_finished_deploy(group: Group) -> None:
     state = group.state
     if state.deploy is not None and state.now - state.deploy.last_ts > patience_ms(group, state.deploy):
         state.deploy = None
-
-
-def patience_ms(group: Group, known: DeployChanges) -> int:
-    """How long nothing may change before the deploy counts as stopped: clearly longer than between two changes.
-
-    After the first step it is not known how long a deploy rests between steps: then ``deploy_wait_ms`` counts.
-    """
-    timing = group.timing
-    if known.steps < STEPS_TO_KNOW_THE_PACE:
-        return timing.deploy_wait_ms
-    return min(timing.deploy_wait_ms, 2 * known.longest_ms + timing.grace_membership_ms)

@@ -11,15 +11,21 @@ from schemas.events import AnyEvent, Round
 from schemas.facts import EventsLostFact
 from streaming.core.intake import clock
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import GroupState, MissingEvents, Topic
+from streaming.core.state.group_state import GroupState, MissingEvents
+from streaming.core.state.lost_evidence import doubt_ts
 
 SOURCES_KEPT = 8
 GAPS_KEPT = 16
 LOST_AFTER_MARKERS = 2
 
 
-def is_first_time(group: Group, event: AnyEvent, ts: int) -> bool:
-    """Whether the event did not come before. Notes the numbers between it and the last one as missing.
+def is_first_time(state: GroupState, event: AnyEvent) -> bool:
+    """Whether the event did not come before: its number is larger than the last one, or was missing."""
+    return event.seq > state.sources.get(event.source, -1) or _gap_of(state, event) is not None
+
+
+def note_number(group: Group, event: AnyEvent, ts: int) -> None:
+    """Notes the event's number, and the numbers between it and the last one as missing.
 
     ``ts`` is the event's time. Missing events may be as young as this one. A wrong clock must not make later events
     doubtful.
@@ -29,16 +35,14 @@ def is_first_time(group: Group, event: AnyEvent, ts: int) -> bool:
     state.sources[event.source] = event.seq if last is None else max(last, event.seq)  # the latest heard stand last
     if last is None:
         _forget_a_source(group)
-        return True
-    if event.seq <= last:
-        return bool(state.missing_events) and _fill(group, event)
-    if event.seq > last + 1:
+    elif event.seq <= last:
+        _fill(group, event)
+    elif event.seq > last + 1:
         youngest = max(state.now, min(ts - 1, clock.horizon(state, group.timing)))
         state.missing_events.append(MissingEvents(event.source, last + 1, event.seq - 1, youngest))
         group.request_evaluation()
         if len(state.missing_events) > GAPS_KEPT:
             _give_up(group, state.missing_events.pop(0))
-    return True
 
 
 def give_up_old_gaps(group: Group) -> None:
@@ -60,26 +64,8 @@ def take_changes(group: Group, routes_changed_ts: int | None) -> None:
     told = -1 if routes_changed_ts is None else min(routes_changed_ts, state.now)
     if told != state.routes_changed_ts:
         state.routes_changed_ts = told
-        if _doubt_ts(state):
+        if doubt_ts(state):
             group.request_evaluation()
-
-
-def reports_count_after(state: GroupState) -> int:
-    """Reports answered up to this time do not count. A marker that tells of all changes makes none doubtful."""
-    return state.valid_from_ts if state.routes_changed_ts >= 0 else max(state.valid_from_ts, _doubt_ts(state))
-
-
-def is_route_doubtful(state: GroupState, topic: Topic) -> bool:
-    """Whether a change of the topic's route may have been in a lost event."""
-    if topic.confirmed_ts <= state.valid_from_ts:
-        return True
-    is_after_changes = 0 <= state.routes_changed_ts <= topic.confirmed_ts
-    return topic.confirmed_ts <= _doubt_ts(state) and not is_after_changes
-
-
-def _doubt_ts(state: GroupState) -> int:
-    """Up to when events are missing or lost."""
-    return max([state.lost_events_ts, *(gap.ts for gap in state.missing_events)])
 
 
 def _forget_a_source(group: Group) -> None:
@@ -93,23 +79,30 @@ def _forget_a_source(group: Group) -> None:
         _give_up(group, gap)
 
 
-def _fill(group: Group, event: AnyEvent) -> bool:
-    """Whether the number was missing; the gap that it was in closes, or falls in two.
+def _gap_of(state: GroupState, event: AnyEvent) -> int | None:
+    """The index of the gap that the event's number is in; None: the number is not missing."""
+    for index, gap in enumerate(state.missing_events):
+        if gap.source == event.source and gap.first <= event.seq <= gap.last:
+            return index
+    return None
+
+
+def _fill(group: Group, event: AnyEvent) -> None:
+    """Closes the gap that the event's number is in, or splits it in two.
 
     A marker that comes too late to be taken is as good as lost.
     """
-    state = group.state
-    for index, gap in enumerate(state.missing_events):
-        if gap.source == event.source and gap.first <= event.seq <= gap.last:
-            parts = [(gap.first, event.seq - 1), (event.seq + 1, gap.last)]
-            state.missing_events[index : index + 1] = [
-                MissingEvents(gap.source, first, last, gap.ts, gap.markers) for first, last in parts if first <= last
-            ]
-            if isinstance(event, Round) and event.ts <= state.now:
-                state.lost_events_ts = max(state.lost_events_ts, gap.ts)
-            group.request_evaluation()
-            return True
-    return False
+    state, index = group.state, _gap_of(group.state, event)
+    if index is None:
+        return
+    gap = state.missing_events[index]
+    parts = [(gap.first, event.seq - 1), (event.seq + 1, gap.last)]
+    state.missing_events[index : index + 1] = [
+        MissingEvents(gap.source, first, last, gap.ts, gap.markers) for first, last in parts if first <= last
+    ]
+    if isinstance(event, Round) and event.ts <= state.now:
+        state.lost_events_ts = max(state.lost_events_ts, gap.ts)
+    group.request_evaluation()
 
 
 def _give_up(group: Group, gap: MissingEvents) -> None:

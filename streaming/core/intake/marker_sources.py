@@ -26,8 +26,8 @@ MARKERS_TO_FORGET = 60  # of the followed producer, with none of the others betw
 SOURCES_AT_MOST = 4
 
 
-def contradiction(group: Group, event: Round) -> Contradiction | None:
-    """How the marker contradicts the producer that the group follows, so that it must not be taken."""
+def take_source(group: Group, event: Round) -> Contradiction | None:
+    """Notes the marker's producer. Returns how it contradicts the one that is followed: such a marker is refused."""
     sources = group.state.marker_sources
     if not sources:
         sources.append(MarkerSource(event.source, event.ts))

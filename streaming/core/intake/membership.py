@@ -1,20 +1,21 @@
 """Membership as each broker sees it: the lists of a round, and what has changed in them."""
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Mapping
 from hashlib import blake2b
 from itertools import chain
-from operator import attrgetter
 
 from schemas.events import BrokerAnswer, ConsumerChange, Round, UnchangedList
 from schemas.facts import MembershipFact
 from schemas.identity import host_of
-from streaming.core.intake.client_reports import addresses_of
+from streaming.core.finding_kinds import HOLD_NO_MEMBERS_MS
 from streaming.core.intake.consume_offsets import is_away, leave_out
 from streaming.core.intake.deploy_tracking import forget_finished_deploy, note_deploy_change, note_second_instance
-from streaming.core.intake.pauses import note_first_joined, note_last_left
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, FlappingClient, GroupState, MembershipChange
+from streaming.core.state.members import addresses_of, entries_at, is_listed, process_names
+from streaming.core.state.pauses import PAUSES_KEPT
+from streaming.core.state.routes import hosting_brokers
 
 STABLE_CLIENT_MS = 1_800_000  # a client that did not leave for so long no longer flaps
 REASONS_AT_MOST = 4096  # of joins and leaves between two markers
@@ -37,7 +38,7 @@ def take_lists(group: Group, event: Round) -> None:
     answers = _known_answers(group, event)
     _note_who_is_back(group, answers)
     first = {index for index in answers if not state.brokers[index].answered_ts}
-    changed = [(index, answer.client_ids) for index, answer in answers.items() if _is_new_list(group, index, answer)]
+    changed = [(index, answer.client_ids) for index, answer in answers.items() if _take_answer(group, index, answer)]
     changed += [(index, ()) for index in _give_up_silent_brokers(group, answers.keys())]
     if changed:
         present_before = {index for index, client in enumerate(state.clients) if is_listed(client)}
@@ -89,10 +90,6 @@ def _ids_in(group: Group, index: int, answer: BrokerAnswer) -> tuple[str, ...]:
     return tuple(client.client_id for client in clients for _ in range(entries_at(client, index)))
 
 
-def is_listed(client: Client) -> bool:
-    return any(client.entries)
-
-
 def _note_who_is_back(group: Group, answers: Mapping[int, BrokerAnswer]) -> None:
     """Notes whether brokers that give a list again were restarted, or only could not be asked."""
     state = group.state
@@ -139,14 +136,19 @@ def _left_a_route(state: GroupState, index: int) -> bool:
     return False
 
 
-def _is_new_list(group: Group, index: int, answer: BrokerAnswer) -> bool:
-    """Whether the list differs from the one known; notes that the broker answered."""
+def _take_answer(group: Group, index: int, answer: BrokerAnswer) -> bool:
+    """Notes that the broker answered. Returns whether its list differs from the one known."""
     state = group.state
     broker = state.brokers[index]
     first = not broker.answered_ts
     heard_ts, broker.answered_ts = broker.answered_ts, state.now
     broker.list_version = answer.data_version
-    if answer.unchanged or (not first and _is_same_list(group, index, answer.client_ids)):
+    is_same = answer.unchanged
+    if not answer.unchanged and not first:
+        digest = _digest_of(answer.client_ids)
+        is_same = digest == broker.list_digest or _is_same_list(group, index, answer.client_ids)
+        broker.list_digest = digest
+    if is_same:
         if heard_ts < answer.listed_since <= state.now:  # it was another one meanwhile, in a marker that is lost
             broker.changed_ts = answer.listed_since
             group.request_evaluation()
@@ -156,20 +158,14 @@ def _is_new_list(group: Group, index: int, answer: BrokerAnswer) -> bool:
     return True
 
 
+def _digest_of(client_ids: tuple[str, ...]) -> bytes:
+    return blake2b("\n".join(client_ids).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
 def _is_same_list(group: Group, index: int, client_ids: tuple[str, ...]) -> bool:
-    """By its digest, else, where it came in another order, entry by entry."""
-    broker = group.state.brokers[index]
-    digest = blake2b("\n".join(client_ids).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    if digest == broker.list_digest:
-        return True
-    broker.list_digest = digest
+    """Whether the broker's list has the same entries, in any order."""
     listed = {client.client_id: n for client in group.state.clients if (n := entries_at(client, index))}
     return listed == Counter(client_ids)
-
-
-def entries_at(client: Client, index: int) -> int:
-    """How often the broker at ``index`` lists the client."""
-    return client.entries[index] if index < len(client.entries) else 0
 
 
 def _replace_list(group: Group, index: int, listed: Counter[str], first_seen: bool) -> set[str]:
@@ -230,35 +226,6 @@ def _give_up_silent_brokers(group: Group, answered: Container[int]) -> list[int]
     return given_up
 
 
-def hosting_brokers(state: GroupState) -> set[int]:
-    """Indices of the brokers that host some topic of the group."""
-    return {hosted.broker for topic in state.topics for hosted in topic.hosts}
-
-
-def process_names(changes: Sequence[MembershipChange]) -> dict[str, str]:
-    """Client id -> the name of its process: its host, for a process that is started again mostly has a new id.
-
-    If several members of a host were there at once, each has its own id for a name. Members that did not change do not
-    matter: of many containers with the same address one may restart again and again.
-    """
-    here: dict[str, set[str]] = {}
-    crowded: set[str] = set()
-    host_by_id = {client_id: host_of(client_id) for client_id in {change.client_id for change in changes}}
-    for change in sorted(changes, key=attrgetter("ts", "joined")):
-        host = host_by_id[change.client_id]
-        if host not in here:
-            here[host] = {change.client_id} if change.joined else set()
-        elif change.joined:
-            here[host].add(change.client_id)
-        elif change.client_id in here[host]:
-            here[host].remove(change.client_id)
-        else:
-            crowded.add(host)  # it had been there all along, beside the others
-        if len(here[host]) > 1:
-            crowded.add(host)
-    return {one: one if host in crowded else host for one, host in host_by_id.items()}
-
-
 def _note_flapping_clients(group: Group, left: set[str]) -> None:
     """Notes processes that leave, be it only one broker's list, again and again, never more than half an hour apart."""
     state = group.state
@@ -308,8 +275,29 @@ def _note_joins_and_leaves(group: Group, present_before: set[int]) -> None:
         note_deploy_change(group, joined, left_since)
     if any(is_listed(client) for client in state.clients):
         if state.empty_since:
-            note_first_joined(group)
+            _note_first_joined(group)
         state.empty_since = 0
     elif present_before:
         state.empty_since = state.now
-        note_last_left(group)
+        _note_last_left(group)
+
+
+def _note_last_left(group: Group) -> None:
+    """The last member has left. The pause that begins counts if the group consumed, and was there for long enough."""
+    state = group.state
+    since_ts = [topic.has_members_since_ts for topic in state.topics if topic.has_members_since_ts]
+    has_consumed = any(topic.is_committed for topic in state.topics)
+    is_long = bool(since_ts) and state.now - min(since_ts) >= HOLD_NO_MEMBERS_MS
+    state.pause_counts = has_consumed and is_long
+
+
+def _note_first_joined(group: Group) -> None:
+    """A member has joined a group that had none, and whose last member left at ``empty_since``.
+
+    A longer pause than ``gone_after_ms`` is not learned: such a group counts as retired.
+    """
+    state, timing = group.state, group.timing
+    pause_ms = state.now - state.empty_since
+    if state.pause_counts and HOLD_NO_MEMBERS_MS <= pause_ms <= timing.gone_after_ms:
+        state.past_pauses = [*state.past_pauses, pause_ms][-PAUSES_KEPT:]
+    state.pause_counts = False

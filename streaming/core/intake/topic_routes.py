@@ -6,20 +6,18 @@ one of its own choice (``NettyRemotingClient.getAndCreateNameserverChannel``), a
 copies differ, none of them is *the* route: a topic then has every queue that some copy has.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from schemas.events import RouteQueues, TopicRoute
-from streaming.core.intake.lost_events import is_route_doubtful
-from streaming.core.settings import Timing
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import GroupState, HostedQueues, RouteCopies, RouteCopy, Topic
+from streaming.core.state.group_state import HostedQueues, RouteCopies, RouteCopy, Topic
+from streaming.core.state.lost_evidence import is_route_doubtful
+from streaming.core.state.routes import standing
 
-ROUTE_MAX_AGE_MS = 200_000  # the collector sends a copy every 60 s
 ROUTE_RETURNS_WITHIN_MS = 180_000  # a name server is behind for 120 s at most; later it is a change again
 KEEP_ROUTE_COPY_MS = 600_000  # a copy that no name server gives any more
 STATIC_TOPIC_BROKER = "__syslo__"  # MixAll.LOGICAL_QUEUE_MOCK_BROKER_PREFIX
 COPIES_AT_MOST = 8
-ALTERNATES_AFTER = 2  # how often copies must come back: once may be a change that was undone
 
 
 def take_route(group: Group, event: TopicRoute) -> None:
@@ -123,13 +121,6 @@ def _follow_a_broker(group: Group, last: set[HostedQueues], copy: RouteCopy, ts:
     return any(broker.lost_ts or 0 < oldest < broker.returned_ts for broker in brokers)
 
 
-def standing(copies: RouteCopies) -> Sequence[RouteCopy]:
-    """The copies that some client may use now: those given last, and all of them once they alternate."""
-    if sum(copy.returns for copy in copies.given) >= ALTERNATES_AFTER:
-        return copies.given
-    return [copy for copy in copies.given if copy.is_given]
-
-
 def _union(copies: Iterable[list[HostedQueues]]) -> list[HostedQueues]:
     """Every queue that some copy has."""
     hosts: dict[int, HostedQueues] = {}
@@ -149,13 +140,3 @@ def _change(topic: Topic, hosts: list[HostedQueues], ts: int) -> None:
         topic.hosts_changed_ts = ts
     topic.previous_hosts = topic.hosts
     topic.hosts = hosts
-
-
-def is_known(state: GroupState, topic: Topic, timing: Timing) -> bool:
-    """Whether a copy of the route is recent enough, and no newer one can have been lost."""
-    return not is_route_doubtful(state, topic) and state.now - topic.confirmed_ts <= timing.route_max_age_ms
-
-
-def readable(hosts: Iterable[HostedQueues]) -> list[tuple[int, int]]:
-    """(index of the broker, number of readable queues), brokers without read permission left out."""
-    return [(hosted.broker, hosted.read) for hosted in hosts if hosted.is_readable]

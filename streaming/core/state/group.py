@@ -135,8 +135,8 @@ class Group:
     def queue_index(self, queue: MessageQueue) -> int:
         return self.queue(self.topic(queue.topic), self.broker(queue.broker_name), queue.queue_id)
 
-    def routed_queues(self, topic: int) -> list[int]:
-        """Indices of the queues that the topic's route says can be read; new ones are added."""
+    def add_routed_queues(self, topic: int) -> list[int]:
+        """Adds the queues that the topic's route says can be read, where they are new. Returns the indices of all."""
         hosts = self.state.topics[topic].hosts
         return [self.queue(topic, host.broker, i) for host in hosts if host.is_readable for i in range(host.read)]
 

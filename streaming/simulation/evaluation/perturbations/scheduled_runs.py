@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streaming.core.intake.pauses import LATE, PAUSES_KEPT
+from streaming.core.state.pauses import LATE, PAUSES_KEPT
 from streaming.simulation.evaluation.perturbations.context import PerturbationContext
 
 RUN_S = (200, 320)

@@ -2,7 +2,7 @@
 
 This is configured (``may_be_empty``), or learned from the group's own past: it has been without members several times,
 each time for about as long, and came back. A run counts if the group consumed in it, so clients that crash as soon as
-they start teach nothing. If such a group is not back when it is due, that is told.
+they start teach nothing. If such a group is not back when it is due, that is reported.
 """
 
 from streaming.core.finding_kinds import HOLD_NO_MEMBERS_MS
@@ -12,27 +12,6 @@ from streaming.core.state.group import Group
 PAUSES_KEPT = 3  # as many must be alike: an outage and the next one seldom last equally long
 ALIKE = 2  # times the shortest, at most
 LATE = 4  # a group is missed when it has been away for a quarter longer than ever before
-
-
-def note_last_left(group: Group) -> None:
-    """The last member has left. The pause that begins counts if the group consumed, and was there for long enough."""
-    state = group.state
-    since_ts = [topic.has_members_since_ts for topic in state.topics if topic.has_members_since_ts]
-    has_consumed = any(topic.is_committed for topic in state.topics)
-    is_long = bool(since_ts) and state.now - min(since_ts) >= HOLD_NO_MEMBERS_MS
-    state.pause_counts = has_consumed and is_long
-
-
-def note_first_joined(group: Group) -> None:
-    """A member has joined a group that had none, and whose last member left at ``empty_since``.
-
-    A longer pause than ``gone_after_ms`` is not learned: such a group counts as retired.
-    """
-    state, timing = group.state, group.timing
-    pause_ms = state.now - state.empty_since
-    if state.pause_counts and HOLD_NO_MEMBERS_MS <= pause_ms <= timing.gone_after_ms:
-        state.past_pauses = [*state.past_pauses, pause_ms][-PAUSES_KEPT:]
-    state.pause_counts = False
 
 
 def away_before_ms(group: Group) -> int:
