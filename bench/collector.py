@@ -16,7 +16,6 @@ from statistics import median
 from bench.results import Results, say
 from streaming.collector.output.json_lines import LinesFile
 from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
-from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.policy import Policy
 from streaming.collector.wire.client import RemotingClient
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
@@ -62,7 +61,7 @@ async def _collect(namesrv: list[str], events: Path, confirms: bool) -> dict[str
     """Figures of the rounds that count. ``confirms`` false: everything is told in full each time."""
     policy = Policy(confirms=confirms)
     client, file = RemotingClient(policy.timeout_ms / 1000), LinesFile(events)
-    probe = ClusterProbe(ClusterView("bench", policy, client, namesrv, "bench", file.emit, lambda _: None))
+    probe = ClusterProbe("bench", policy, client, namesrv, "bench", file.emit, lambda _: None)
     reports, cpu_s, size = [], 0.0, 0
     for number in range(SETTLING + ROUNDS):
         if number == SETTLING:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from streaming.collector.output.kafka import KafkaOutput
 from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
-from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.lag import Lags, TopicLag
 from streaming.collector.probing.not_asked import NotAsked
 from streaming.collector.wire.request_counts import RequestCounts
@@ -36,13 +35,13 @@ class ClusterCounts:
     brokers_answer: bool = True
     not_asked: Counter[NotAsked] = field(default_factory=Counter)
 
-    def round_ended(self, report: RoundReport, view: ClusterView, probe: ClusterProbe) -> None:
+    def round_ended(self, report: RoundReport, probe: ClusterProbe) -> None:
         self.rounds.add(report.took_s)
-        self.watched, self.empty = view.groups.counts()
+        self.watched, self.empty = probe.groups.counts()
         self.silent = len(report.silent)
         self.brokers_answer = probe.has_broker
         self.not_asked = probe.not_asked()
-        self.round_ts = view.clock.now_ms()
+        self.round_ts = probe.clock.now_ms()
 
 
 class CollectorExposed:

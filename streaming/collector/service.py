@@ -26,9 +26,9 @@ from streaming.collector.output.kafka import KafkaOutput
 from streaming.collector.output.other_collectors import OtherCollectorCheck
 from streaming.collector.probing import request_load
 from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
-from streaming.collector.probing.cluster_view import ClusterView, Emit, Record
 from streaming.collector.probing.pace import Pace
 from streaming.collector.probing.policy import Policy
+from streaming.collector.probing.transport import Emit, Record
 from streaming.collector.signals import Signals, run_once
 from streaming.collector.wire.client import RemotingClient
 from streaming.config import Config
@@ -47,7 +47,6 @@ class Watched(NamedTuple):
 
     cluster: str
     policy: Policy
-    view: ClusterView
     probe: ClusterProbe
     memory: MemoryFile
     counts: ClusterCounts
@@ -59,9 +58,9 @@ def watched(config: Config, cluster: str, policy: Policy, emit: Emit, record: Re
     allowed = networks(collector.networks)
     client = RemotingClient(collector.timeout_seconds, tls_of(collector), credentials_of(collector), allowed=allowed)
     source = source_name(client.clock.now_ms())
-    view = ClusterView(cluster, policy, client, name_servers(config)[cluster], source, emit, record)
-    counts = ClusterCounts(cluster, policy.interval_ms, client.counts, view.lags)
-    return Watched(cluster, policy, view, ClusterProbe(view), MemoryFile(Path(collector.state), cluster), counts)
+    probe = ClusterProbe(cluster, policy, client, name_servers(config)[cluster], source, emit, record)
+    counts = ClusterCounts(cluster, policy.interval_ms, client.counts, probe.lags)
+    return Watched(cluster, policy, probe, MemoryFile(Path(collector.state), cluster), counts)
 
 
 def collect(config: Config, recording: Path | None = None) -> None:
@@ -91,7 +90,7 @@ def dry_run(config: Config) -> Iterator[Footprint]:
             said = [f"  no answer of {who}: {why}" for who, why in report.silent.items()]
             return Footprint(
                 (*request_load.lines(cluster, *found.probe.load(policy)), *said),
-                bool(found.view.brokers.addresses) and not report.silent,
+                bool(found.probe.brokers.addresses) and not report.silent,
             )
         finally:
             await found.probe.close()
@@ -141,7 +140,7 @@ async def _watch_all(config: Config, clusters: list[Watched], output: KafkaOutpu
     signals.notify(stop.set)
     over = Event()
     if output is not None:
-        sources = {one.cluster: one.view.translation.source for one in clusters}
+        sources = {one.cluster: one.probe.translation.source for one in clusters}
         source, options = config.source, client_options(config)
         OtherCollectorCheck(source.bootstrap_servers, options, source.topic, lambda: sources, over).start()
     try:
@@ -160,12 +159,12 @@ async def _watch(one: Watched, stop: asyncio.Event, output: KafkaOutput | None) 
             began = time.monotonic()
             if output is not None and output.losses != losses:
                 losses = output.losses
-                one.view.translation.send_all()
+                one.probe.translation.send_all()
             report = await _round(one, stopping)
             upcoming = pace.ended(began, time.monotonic())
             if report is not None:
                 one.memory.save(one.probe.memory())
-                one.counts.round_ended(report, one.view, one.probe)
+                one.counts.round_ended(report, one.probe)
             if upcoming.warning:
                 log.warning("%s: %s", one.cluster, upcoming.warning)
             if report is not None and time.monotonic() - last_summary >= SUMMARY_EVERY_S:

@@ -53,8 +53,8 @@ class ClusterInspection:
     async def round(self) -> None:
         """Raises CollectorError where no name server has ever answered."""
         self._report = await self._watched.probe.round()
-        view = self._watched.view
-        if not view.brokers.addresses and (why := view.silent.get("the name servers")):
+        probe = self._watched.probe
+        if not probe.brokers.addresses and (why := probe.silent.why.get("the name servers")):
             raise CollectorError(f"no answer of the name servers of {self.observed.cluster}: {why}")
 
     @property
@@ -65,38 +65,39 @@ class ClusterInspection:
     def is_waiting(self) -> bool:
         """Whether another round may hear some client, or what waits for groups without members."""
         awaits_reports = any(group.awaits_reports for group in self.observed.groups.values())
-        return awaits_reports or self._watched.view.groups.empty().not_asked > 0
+        return awaits_reports or self._watched.probe.groups.empty().not_asked > 0
 
     def snapshot(self) -> InspectedCluster:
-        view = self._watched.view
-        silent = dict(view.silent) if self._report is not None else {"the cluster": "no round has ended"} | view.silent
-        empty = view.groups.empty()
+        probe = self._watched.probe
+        no_round = {} if self._report is not None else {"the cluster": "no round has ended"}
+        empty = probe.groups.empty()
         return InspectedCluster(
             cluster=self.observed.cluster,
-            ts=view.clock.now_ms(),
+            ts=probe.clock.now_ms(),
             looked_s=round(self.elapsed_s, 1),
-            brokers=tuple(sorted(view.brokers.addresses)),
-            untold=self._watched.probe.brokers_without_groups,
+            brokers=tuple(sorted(probe.brokers.addresses)),
+            untold=probe.brokers_without_groups,
             empty=EmptyGroups(number=empty.number, not_known=empty.not_known, not_asked=empty.not_asked),
-            silent=silent,
+            silent=no_round | probe.silent.why,
             groups=(*(snapshot_of(group) for _, group in sorted(self.observed.groups.items())), *self._absent()),
         )
 
     def _absent(self) -> Iterator[InspectedGroup]:
         """Groups that were asked for by name, and that no broker has named."""
-        view, untold = self._watched.view, self._watched.probe.brokers_without_groups
+        probe = self._watched.probe
+        untold = probe.brokers_without_groups
         for name in self._names - self.observed.groups.keys():
-            if not view.policy.covers(name):
+            if not self._watched.policy.covers(name):
                 why = "evenkeel leaves it out: a group of RocketMQ's own, or in [collector] exclude"
-            elif view.groups.knows(name):
+            elif probe.groups.knows(name):
                 why = "no round of it has ended"
-            elif untold or not view.brokers.addresses:
+            elif untold or not probe.brokers.addresses:
                 why = f"no broker that answered knows it; no answer from {', '.join(untold) or 'the name servers'}"
             else:
-                why = f"no broker knows it: {', '.join(sorted(view.brokers.addresses))}"
-            is_certain = view.policy.covers(name) and not untold and not view.groups.knows(name)
+                why = f"no broker knows it: {', '.join(sorted(probe.brokers.addresses))}"
+            is_certain = self._watched.policy.covers(name) and not untold and not probe.groups.knows(name)
             yield absent(
-                self.observed.cluster, name, view.clock.now_ms(), why, is_certain and bool(view.brokers.addresses)
+                self.observed.cluster, name, probe.clock.now_ms(), why, is_certain and bool(probe.brokers.addresses)
             )
 
     async def close(self) -> None:

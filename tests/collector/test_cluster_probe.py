@@ -25,7 +25,6 @@ from streaming.collector.probing import (
     unread_queues,
 )
 from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
-from streaming.collector.probing.cluster_view import ClusterView
 from streaming.collector.probing.policy import Policy
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.answers import HeartbeatsAnswer, Line
@@ -55,10 +54,9 @@ class Told:
         self.events: list[AnyEvent] = []
         self.lines: list[Line] = []
         client = RemotingClient(policy.timeout_ms / 1000, credentials=credentials, clock=clock, allowed=allowed)
-        self.view = ClusterView(
+        self.probe = ClusterProbe(
             "prod", policy, client, fake.namesrv, "collector 1", self.events.extend, self.lines.append
         )
-        self.probe = ClusterProbe(self.view)
 
     async def round(self) -> RoundReport:
         self.events.clear()
@@ -231,7 +229,7 @@ def test_broker_that_no_route_names_any_more_is_asked_on() -> None:
     async def scene(told: Told) -> None:
         await told.round()
         told.fake.nodes["broker-b"].is_registered = False
-        told.view.routing.choose((), 0)  # all routes are due again
+        told.probe.routes.choose((), 0)  # all routes are due again
         for _ in range(2):
             await told.round()
         route = next(route for route in told.of(TopicRoute) if route.topic == "T") if told.of(TopicRoute) else None
@@ -387,7 +385,7 @@ def test_offsets_of_a_group_that_lost_its_members_are_still_told() -> None:
     async def scene(told: Told) -> None:
         await told.round()
         told.fake.groups["g"].members = []
-        told.view.offsets.forget_group("g")  # or they would be asked again in 20 s only
+        told.probe.offsets.forget_group("g")  # or they would be asked again in 20 s only
         await told.round()
         assert not any(broker.client_ids for broker in told.marker().brokers)
         assert {progress.broker_name for progress in told.of(ConsumeProgress)} == {"broker-a", "broker-b"}
@@ -429,16 +427,16 @@ def test_queues_that_left_the_route_are_asked_one_by_one_too() -> None:
         assert all(node.requests[14] == 0 for node in told.fake.nodes.values())
         told.fake.queues["T"] = 3
         told.fake.offsets["T", "broker-a", 3] = (50, 20, 20)
-        told.view.offsets.forget_group("g")  # or they would be asked again in 20 s only
-        told.view.routing.answered("T", 0, is_known=False)  # or its route in 10 s only
+        told.probe.offsets.forget_group("g")  # or they would be asked again in 20 s only
+        told.probe.routes.answered("T", 0, is_known=False)  # or its route in 10 s only
         await told.round()
-        told.view.offsets.forget_group("g")
+        told.probe.offsets.forget_group("g")
         await told.round()
         left = [
             q for p in told.of(ConsumeProgress) for q in p.queues if q.queue_id == 3 and p.broker_name == "broker-a"
         ]
         assert [(q.broker_offset, q.consumer_offset) for q in left] == [(50, 20)]
-        assert {topic: lag.messages for _, topic, lag in told.view.lags.by_topic()}["T"] >= 30
+        assert {topic: lag.messages for _, topic, lag in told.probe.lags.by_topic()}["T"] >= 30
 
     play(scene)
 
@@ -451,7 +449,7 @@ def test_clients_of_a_group_with_new_queues_are_let_be() -> None:
         assert told.of(AssignmentReport) == []
         assert [(one.client_id, one.reason) for one in told.marker().not_asked] == [("c1", unread_queues.REASON)]
         told.fake.groups["g"].has_pulled = True
-        told.view.offsets.forget_group("g")  # or they would be asked again in 20 s only
+        told.probe.offsets.forget_group("g")  # or they would be asked again in 20 s only
         await told.round()
         assert [report.client_id for report in told.of(AssignmentReport)] == ["c1"]
 
@@ -472,8 +470,8 @@ def test_broadcasting_group_is_asked_for_reports_alone() -> None:
 
 def test_topic_on_a_broker_that_does_not_know_the_group_is_covered_too() -> None:
     async def scene(told: Told) -> None:
-        told.view.groups.know("broker-a", ["g"])
-        told.view.groups.know("broker-b", [])
+        told.probe.groups.know("broker-a", ["g"])
+        told.probe.groups.know("broker-b", [])
         await told.round()
         assert [broker.broker_name for broker in told.marker().brokers] == ["broker-a", "broker-b"]
 
@@ -521,11 +519,11 @@ def test_broker_that_has_been_gone_for_long_is_forgotten(monkeypatch: pytest.Mon
         told.fake.nodes["broker-b"].is_registered = False
         monkeypatch.setattr(broker_directory, "KEEP_WATCHING_MS", -1)
         monkeypatch.setattr(group_probe, "KEEP_WATCHING_MS", -1)
-        told.view.routing.choose((), 0)  # all routes are due again
+        told.probe.routes.choose((), 0)  # all routes are due again
         for _ in range(3):
             await told.round()
             await asyncio.sleep(0.02)
-        assert told.view.groups.brokers_of("g") <= {"broker-a"}
+        assert told.probe.groups.brokers_of("g") <= {"broker-a"}
         assert "broker-b" not in {broker.broker_name for broker in told.marker().brokers}
 
     play(scene)

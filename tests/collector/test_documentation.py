@@ -6,7 +6,7 @@ from pathlib import Path
 
 from schemas.codec import decode_record
 from schemas.events import AssignmentReport
-from streaming.collector.probing import client_schedule, group_probe
+from streaming.collector.probing import client_schedule
 from streaming.collector.probing.follow_ups import TRIES_AT_MOST
 from streaming.collector.probing.policy import (
     CLIENT_PAUSE_MS,
@@ -16,6 +16,7 @@ from streaming.collector.probing.policy import (
     KEEP_WATCHING_MS,
     LOOK_MS,
     RETRY_ROUTE_MS,
+    RUNNING_INFO_TIMEOUT_MS,
     TABLES_TIMEOUT_MS,
     Policy,
 )
@@ -51,7 +52,7 @@ def test_numbers_are_those_of_the_code() -> None:
         ("is not asked for 4 s at least", CLIENT_PAUSE_MS),
         ("its first 5 s", FIRST_ASK_AFTER_JOIN_MS),
         ("10 s for tables", TABLES_TIMEOUT_MS),
-        ("12 s for running info", group_probe.RUNNING_INFO_TIMEOUT_MS),
+        ("12 s for running info", RUNNING_INFO_TIMEOUT_MS),
     ]:
         assert said in TEXT
         assert f"{ms // 1000} s" in said

@@ -1,8 +1,11 @@
-"""Brokers by their names, and the addresses that they have at the moment."""
+"""Brokers by their names: the addresses that they have at the moment, and which of them give no answer."""
 
+import logging
 from collections.abc import Mapping
 
 from streaming.collector.probing.policy import KEEP_WATCHING_MS
+
+log = logging.getLogger(__name__)
 
 
 class BrokerDirectory:
@@ -29,3 +32,19 @@ class BrokerDirectory:
     @property
     def addresses(self) -> Mapping[str, str]:
         return self._addresses
+
+
+class Silent:
+    """Who gives no answer, and why: brokers, and the name servers together. The log says when that changes."""
+
+    def __init__(self, cluster: str) -> None:
+        self.why: dict[str, str] = {}
+        self._cluster = cluster
+
+    def note(self, who: str, failure: str | None) -> None:
+        """``failure`` None: there was an answer."""
+        if failure is not None and who not in self.why:
+            log.warning("%s: no answer of %s: %s", self._cluster, who, failure)
+            self.why[who] = failure
+        elif failure is None and self.why.pop(who, None) is not None:
+            log.warning("%s: answers again: %s", self._cluster, who)

@@ -4,27 +4,33 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from streaming.collector.probing.cluster_view import ClusterView
+from streaming.collector.probing.broker_directory import BrokerDirectory, Silent
+from streaming.collector.probing.client_schedule import ClientSchedule
+from streaming.collector.probing.directory_probe import DirectoryProbe
+from streaming.collector.probing.group_directory import GroupDirectory
 from streaming.collector.probing.group_probe import GroupProbe
+from streaming.collector.probing.lag import Lags
+from streaming.collector.probing.live_transport import LiveTransport
 from streaming.collector.probing.memory import Memory
 from streaming.collector.probing.not_asked import NotAsked
-from streaming.collector.probing.offset_schedule import waits
-from streaming.collector.probing.policy import GROUPS_MS, Policy
+from streaming.collector.probing.offset_schedule import OffsetSchedule, waits
+from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.request_load import Load, estimate
+from streaming.collector.probing.route_probe import RouteProbe
+from streaming.collector.probing.route_schedule import RouteSchedule
+from streaming.collector.probing.transport import Emit, Record
 from streaming.collector.translation.broker_view import listed
-from streaming.collector.wire import bodies, requests
-from streaming.collector.wire.answers import SUCCESS, SubscriptionGroupAnswer
-from streaming.collector.wire.bodies import Asked, GroupSettings
-from streaming.collector.wire.client import Lane, Reply
-from streaming.collector.wire.requests import Request
+from streaming.collector.translation.cluster import ClusterTranslation
+from streaming.collector.wire.answers import SUCCESS
+from streaming.collector.wire.client import RemotingClient
+from streaming.collector.wire.name_servers import NameServers
 
 SPREAD = 0.5  # of the interval, over which the groups of a round are begun
 FEW_GROUPS = 20  # need not be spread
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 
 class RoundReport(NamedTuple):
@@ -38,196 +44,107 @@ class RoundReport(NamedTuple):
     silent: dict[str, str]
 
 
-class CombinedSettings(NamedTuple):
-    """The settings of a group on all its brokers, taken together."""
-
-    consume_enable: bool | None
-    orderly: bool | None
-    pop_topics: tuple[str, ...]
-
-
 class ClusterProbe:
-    """``round`` never raises for what RocketMQ does or does not do."""
+    """``round`` never raises for what RocketMQ does or does not do.
 
-    def __init__(self, view: ClusterView) -> None:
-        self._view = view
-        self._groups: dict[str, GroupProbe] = {}
-        self._settings: dict[str, dict[str, GroupSettings]] = {}
-        self._popping: dict[str, frozenset[tuple[str, str]]] = {}
-        self._recorded_settings: dict[str, CombinedSettings] = {}
+    ``emit`` gets events in the order of their groups' numbers, ``record`` every answer; neither may block.
+    """
+
+    def __init__(
+        self,
+        cluster: str,
+        policy: Policy,
+        client: RemotingClient,
+        namesrv: Iterable[str],
+        source: str,
+        emit: Emit,
+        record: Record,
+    ) -> None:
+        self.clock = client.clock
+        self.brokers, self.groups, self.silent = BrokerDirectory(), GroupDirectory(policy), Silent(cluster)
+        self.translation = ClusterTranslation(cluster, source, policy.confirms)
+        self.lags, self.offsets, self.routes = Lags(), OffsetSchedule(policy), RouteSchedule(policy)
+        self._cluster, self._policy, self._client, self._emit, self._record = cluster, policy, client, emit, record
+        self._name_servers = NameServers(client, tuple(namesrv), policy.timeout_ms / 1000)
+        self._transport = LiveTransport(cluster, client, self._name_servers, self.brokers, policy)
+        self._route_probe = RouteProbe(self._transport, self.translation.routes, self.routes, record)
+        self._directory = DirectoryProbe(
+            self._transport, self._name_servers, self.brokers, self.groups, self.translation, self.silent, record
+        )
+        self._clients = ClientSchedule(policy)
+        self._probes: dict[str, GroupProbe] = {}
         self._learning: asyncio.Task[None] | None = None
-        self._learned_ts: dict[str, int] = {}
+
+    def _probe_of(self, name: str) -> GroupProbe:
+        return GroupProbe(
+            self._cluster, self.translation.group(name), self._policy,
+            transport=self._transport, brokers=self.brokers, route_probe=self._route_probe,
+            routes=self.translation.routes, clients=self._clients, offsets=self.offsets, lags=self.lags,
+            note=self.silent.note, emit=self._emit, record=self._record,
+        )  # fmt: skip
 
     async def round(self) -> RoundReport:
-        """Ask everything that is due now, and tell it."""
+        """Ask everything that is due now, and emit it."""
         self._follow_the_clock()
-        view, started = self._view, time.perf_counter()
-        started_ts = view.clock.now_ms()
-        asked_before = view.client.asked
-        view.client.begin_round()
-        await self._learn_cluster_in_background()
-        await asyncio.gather(*map(self._look, view.groups.to_look_at(view.clock.steady_ms())))
-        await asyncio.gather(*map(self._ask_backlog, view.groups.to_ask_for_backlog(view.clock.steady_ms())))
-        names = view.groups.to_probe(view.clock.steady_ms())
-        topics = {topic for group in self._groups.values() for topic in group.topics}
-        await asyncio.gather(self._view.learn_due_routes(topics), self._probe(names, started_ts, started))
-        view.client.keep_only({*view.brokers.addresses.values(), *view.name_servers.addresses})
+        started, started_ts, asked_before = time.perf_counter(), self.clock.now_ms(), self._client.asked
+        self._client.begin_round()
+        await self._learn_directory_in_background()
+        await asyncio.gather(*map(self._look, self.groups.to_look_at(self.clock.steady_ms())))
+        await asyncio.gather(*map(self._ask_backlog, self.groups.to_ask_for_backlog(self.clock.steady_ms())))
+        names = self.groups.to_probe(self.clock.steady_ms())
+        topics = {topic for probe in self._probes.values() for topic in probe.topics}
+        await asyncio.gather(self._route_probe.learn_due(topics), self._probe(names, started_ts, started))
+        self._client.keep_only({*self.brokers.addresses.values(), *self._name_servers.addresses})
         return RoundReport(
             started_ts=started_ts,
             took_s=time.perf_counter() - started,
             groups=len(names),
-            without_members=view.groups.counts()[1],
-            requests=view.client.asked - asked_before,
-            silent=dict(view.silent),
+            without_members=self.groups.counts()[1],
+            requests=self._client.asked - asked_before,
+            silent=dict(self.silent.why),
         )
 
-    @property
-    def brokers_without_groups(self) -> tuple[str, ...]:
-        """Brokers that have never told which groups they know."""
-        return tuple(sorted(self._view.brokers.addresses.keys() - self._learned_ts.keys()))
-
-    @property
-    def has_broker(self) -> bool:
-        """Whether any broker is known that gives what it is asked for."""
-        silent = self._view.silent.keys()
-        return any(silent.isdisjoint((name, _for_its_groups(name))) for name in self._view.brokers.addresses)
-
-    def recall(self, memory: Memory | None) -> None:
-        """Take over what was known before this start. A group that had members then may have lost them since."""
-        now = self._view.clock.steady_ms()
-        self._view.groups.start_without_memory(now if memory is None else memory.blind_ts)
-        for name, remembered in () if memory is None else memory.groups.items():
-            if self._view.groups.recall(name, remembered.empty_since or now, now):
-                self._groups[name] = GroupProbe(self._view, name)
-                self._groups[name].recall(remembered)
-
-    def memory(self) -> Memory:
-        """What the next start is to know."""
-        members_ts = self._view.groups.members_ts
-        groups = {name: group.remembered(members_ts(name)) for name, group in self._groups.items()}
-        return Memory(self._view.clock.steady_ms(), groups, self._view.groups.blind_ts)
-
     def _follow_the_clock(self) -> None:
-        """Between rounds, so that all of one round is told by one clock."""
-        moved_ms = self._view.clock.follow()
+        """Between rounds, so that one round has one clock."""
+        moved_ms = self.clock.follow()
         if moved_ms:
             where = "forward" if moved_ms > 0 else "back"
-            log.warning("%s: the clock was set %s by %.1f s", self._view.cluster, where, abs(moved_ms) / 1000)
+            log.warning("%s: the clock was set %s by %.1f s", self._cluster, where, abs(moved_ms) / 1000)
         if moved_ms < 0:
-            self._view.translation.set_back(-moved_ms)
+            self.translation.set_back(-moved_ms)
 
-    def not_asked(self) -> Counter[NotAsked]:
-        """How many clients were due and not asked in the last round of their group, by why."""
-        found = Counter[NotAsked]()
-        for group in self._groups.values():
-            found.update(group.not_asked)
-        return found
-
-    def load(self, policy: Policy) -> tuple[int, int, Load]:
-        """Groups with members and without, as of the last round, and the requests a second that they cost."""
-        groups = [self._groups[name].footprint() for name in self._groups if self._groups[name].has_members]
-        names = [name for name in self._view.brokers.addresses if name in self._settings]
-        empty_on = {name: self._view.groups.number_empty_on(name) for name in names}
-        return len(groups), self._view.groups.counts()[1], estimate(groups, empty_on, policy)
-
-    async def close(self) -> None:
-        await self._view.close()
-        await self._view.client.close()
-
-    async def _learn_cluster_in_background(self) -> None:
+    async def _learn_directory_in_background(self) -> None:
         """Brokers and groups. Once they are known, the round does not wait for whether they still are the same."""
         if self._learning is None or self._learning.done():
-            self._learning = self._view.in_background(self._learn_cluster())
-        if not self._view.brokers.addresses or not any(self._view.groups.counts()):
+            self._learning = self._transport.start(self._directory.learn())
+        if not self.brokers.addresses or not any(self.groups.counts()):
             await asyncio.wait([self._learning])
 
-    async def _learn_cluster(self) -> None:
-        addresses, failure = await self._ask_who_is_where()
-        self._view.note("the name servers", failure)
-        now = self._view.clock.steady_ms()
-        for news in self._view.brokers.take(addresses or {}, now) if addresses is not None else ():
-            log.info("%s: %s", self._view.cluster, news)
-        for name in self._settings.keys() - self._view.brokers.addresses.keys():
-            self._forget_broker(name)
-        oldest = self._view.clock.steady_ms() - GROUPS_MS
-        due = [name for name in self._view.brokers.addresses if self._learned_ts.get(name, 0) <= oldest]
-        await asyncio.gather(*map(self._learn_groups, due))
-        if due:
-            self._record_settings()
-
-    async def _ask_who_is_where(self) -> tuple[dict[str, str] | None, str | None]:
-        """The brokers that any name server knows: one may lack a broker that cannot reach it. If none tells, why."""
-        servers = self._view.name_servers
-        address, reply = await servers.ask(requests.cluster_info())
-        addresses, failure = bodies.broker_addresses(reply)
-        others = [other for other in servers.addresses if other != address] if address else []
-        for besides in (await servers.ask_besides(requests.cluster_info(), others)).values():
-            addresses = {**(bodies.broker_addresses(besides)[0] or {}), **(addresses or {})} or addresses
-        if addresses is not None:
-            return addresses, None
-        return None, f"{address}: {failure}" if address else failure
-
-    async def _learn_groups(self, broker: str) -> None:
-        """A broker that does not answer is asked again in the next round."""
-        reply = await self._view.ask(broker, requests.subscription_groups(), Lane.TABLES)
-        settings, failure = bodies.group_settings(reply)
-        if settings is None:
-            self._view.note(_for_its_groups(broker), failure)
-            return
-        self._learned_ts[broker] = self._view.clock.steady_ms()
-        self._view.note(_for_its_groups(broker), None)
-        modes = await self._view.ask(broker, requests.message_request_modes(), Lane.TABLES)
-        self._popping[broker] = bodies.popping_groups(modes) or frozenset()
-        self._settings[broker] = settings
-        self._view.groups.know(broker, settings)
-
-    def _record_settings(self) -> None:
-        for name in self._view.groups.watched():
-            self._record_settings_of(name)
-
-    def _record_settings_of(self, name: str) -> None:
-        """A group consumes if any broker lets it, and is orderly, or pops a topic, if any broker says so."""
-        found = {broker: groups[name] for broker, groups in sorted(self._settings.items()) if name in groups}
-        enabled = [one.consume_enable for one in found.values() if one.consume_enable is not None]
-        orderly = [one.consume_message_orderly for one in found.values() if one.consume_message_orderly is not None]
-        pops = tuple(sorted({topic for pairs in self._popping.values() for topic, group in pairs if group == name}))
-        settings = CombinedSettings(any(enabled) if enabled else None, any(orderly) if orderly else None, pops)
-        if found and self._recorded_settings.get(name) != settings:
-            self._recorded_settings[name] = settings
-            answer = SubscriptionGroupAnswer(
-                ts=self._view.clock.now_ms(), cluster=self._view.cluster, broker=next(iter(found)), group=name,
-                code=SUCCESS, consume_enable=settings.consume_enable, orderly=settings.orderly, pop_topics=pops,
-            )  # fmt: skip
-            self._view.record(answer)
-            self._view.translation.group(name).take(answer)
+    # --- groups without members
 
     async def _look(self, name: str) -> None:
         """Whether a group without members has some now, by every broker that knows it."""
-        lists = await self._ask_all(name, requests.consumer_list(name), Lane.LISTS, bodies.consumer_list)
+        brokers = sorted(self.groups.brokers_of(name))
+        lists = await asyncio.gather(*(self._transport.consumer_list(broker, name) for broker in brokers))
         has_lists = bool(lists) and all(listed(one) is not None for one in lists)
-        clock = self._view.clock
         has_members = any(one.ids for one in lists)
-        if not has_members and self._view.groups.is_look_reported(clock.steady_ms()):
-            await GroupProbe(self._view, name).look(clock.now_ms())
-        self._view.groups.looked_at(name, has_members, clock.steady_ms(), has_lists)
+        if not has_members and self.groups.is_look_reported(self.clock.steady_ms()):
+            await self._probe_of(name).look(self.clock.now_ms(), brokers)
+        self.groups.looked_at(name, has_members, self.clock.steady_ms(), has_lists)
 
     async def _ask_backlog(self, name: str) -> None:
         """Whether messages wait for a group without members, by every broker that knows it."""
-        answers = await self._ask_all(name, requests.consume_stats(name), Lane.TABLES, bodies.consume_stats)
-        messages_wait = any(waits(row) for answer in answers for row in answer.table or ())
-        has_offsets = all(answer.code == SUCCESS for answer in answers)
-        self._view.groups.asked_for_backlog(name, messages_wait, has_offsets, self._view.clock.steady_ms())
+        brokers = sorted(self.groups.brokers_of(name))
+        asked = await asyncio.gather(*(self._transport.consume_stats(broker, name) for broker in brokers))
+        messages_wait = any(waits(row) for timed in asked for row in timed.answer.table or ())
+        has_offsets = all(timed.answer.code == SUCCESS for timed in asked)
+        self.groups.asked_for_backlog(name, messages_wait, has_offsets, self.clock.steady_ms())
 
-    async def _ask_all(self, name: str, request: Request, lane: Lane, read: Callable[[Reply, Asked], T]) -> list[T]:
-        """Every broker that knows the group."""
-        brokers = sorted(self._view.groups.brokers_of(name))
-        replies = await asyncio.gather(*(self._view.ask(broker, request, lane) for broker in brokers))
-        asked = [Asked(self._view.cluster, broker, name) for broker in brokers]
-        return list(map(read, replies, asked))
+    # --- groups that get rounds
 
     async def _probe(self, names: list[str], started_ts: int, started: float) -> None:
         """A round of each group; many of them begin one after the other rather than all at once."""
-        spread_s = SPREAD * self._view.policy.interval_ms / 1000 if self._view.policy.spreads else 0
+        spread_s = SPREAD * self._policy.interval_ms / 1000 if self._policy.spreads else 0
         step_s = spread_s / len(names) if len(names) > FEW_GROUPS else 0
         rounds = []
         for number, name in enumerate(names):
@@ -237,32 +154,61 @@ class ClusterProbe:
         await asyncio.gather(*rounds)
 
     async def _probe_group(self, name: str, started_ts: int) -> None:
-        group = self._groups.get(name)
-        if group is None:
-            group = self._groups[name] = GroupProbe(self._view, name)
-            self._record_settings_of(name)
+        probe = self._probes.get(name)
+        if probe is None:
+            probe = self._probes[name] = self._probe_of(name)
+            self._directory.record_settings(name)
         try:
-            await group.round(started_ts)
+            await probe.round(started_ts, self.groups.brokers_of(name))
         except Exception:
-            log.exception("%s: the round of group %s failed", self._view.cluster, name)
-        self._view.groups.probed(name, group.has_members, self._view.clock.steady_ms())
-        if name not in self._view.groups.watched():
+            log.exception("%s: the round of group %s failed", self._cluster, name)
+        self.groups.probed(name, probe.has_members, self.clock.steady_ms())
+        if name not in self.groups.watched():
             self._forget(name)
-
-    def _forget_broker(self, name: str) -> None:
-        """One that has been gone for long."""
-        self._view.groups.know(name, ())
-        for known in (self._settings, self._popping, self._learned_ts):
-            known.pop(name, None)
 
     def _forget(self, name: str) -> None:
         """A group that has long been empty; should it come back, it is another to us."""
-        del self._groups[name]
-        self._recorded_settings.pop(name, None)
-        self._view.clients.forget_group(name)
-        self._view.offsets.forget_group(name)
-        self._view.lags.forget_group(name)
+        del self._probes[name]
+        self._directory.forget_group(name)
+        for schedule in (self._clients, self.offsets, self.lags):
+            schedule.forget_group(name)
 
+    # --- from one start to the next
 
-def _for_its_groups(broker: str) -> str:
-    return f"{broker} for its groups"
+    def recall(self, memory: Memory | None) -> None:
+        """Take over what was known before this start. A group that had members then may have lost them since."""
+        now = self.clock.steady_ms()
+        self.groups.start_without_memory(now if memory is None else memory.blind_ts)
+        for name, remembered in () if memory is None else memory.groups.items():
+            if self.groups.recall(name, remembered.empty_since or now, now):
+                self._probes[name] = self._probe_of(name)
+                self._probes[name].recall(remembered)
+
+    def memory(self) -> Memory:
+        """What the next start is to know."""
+        groups = {name: probe.remembered(self.groups.members_ts(name)) for name, probe in self._probes.items()}
+        return Memory(self.clock.steady_ms(), groups, self.groups.blind_ts)
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    # --- what is exposed
+
+    @property
+    def brokers_without_groups(self) -> tuple[str, ...]:
+        """Brokers that have never told which groups they know."""
+        return self._directory.brokers_without_groups
+
+    @property
+    def has_broker(self) -> bool:
+        """Whether any broker is known that gives what it is asked for."""
+        return self._directory.has_broker
+
+    def not_asked(self) -> Counter[NotAsked]:
+        """How many clients were due and not asked in the last round of their group, by why."""
+        return sum((probe.not_asked for probe in self._probes.values()), Counter[NotAsked]())
+
+    def load(self, policy: Policy) -> tuple[int, int, Load]:
+        """Groups with members and without, as of the last round, and the requests a second that they cost."""
+        groups = [probe.footprint() for probe in self._probes.values() if probe.has_members]
+        return len(groups), self.groups.counts()[1], estimate(groups, self._directory.empty_groups, policy)

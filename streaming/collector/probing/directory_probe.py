@@ -1,0 +1,141 @@
+"""Asks which brokers there are, and each of them which groups it knows, with their settings."""
+
+import asyncio
+import logging
+from typing import NamedTuple
+
+from streaming.collector.probing.broker_directory import BrokerDirectory, Silent
+from streaming.collector.probing.group_directory import GroupDirectory
+from streaming.collector.probing.live_transport import LiveTransport
+from streaming.collector.probing.policy import GROUPS_MS
+from streaming.collector.probing.transport import Record
+from streaming.collector.translation.cluster import ClusterTranslation
+from streaming.collector.wire import bodies, requests
+from streaming.collector.wire.answers import SUCCESS, SubscriptionGroupAnswer
+from streaming.collector.wire.bodies import GroupSettings
+from streaming.collector.wire.client import Lane
+from streaming.collector.wire.name_servers import NameServers
+
+log = logging.getLogger(__name__)
+
+
+class CombinedSettings(NamedTuple):
+    """The settings of a group on all its brokers, taken together."""
+
+    consume_enable: bool | None
+    orderly: bool | None
+    pop_topics: tuple[str, ...]
+
+
+class DirectoryProbe:
+    """Of one cluster. It fills ``brokers``, ``groups`` and the settings of ``translation``."""
+
+    def __init__(
+        self,
+        transport: LiveTransport,
+        name_servers: NameServers,
+        brokers: BrokerDirectory,
+        groups: GroupDirectory,
+        translation: ClusterTranslation,
+        silent: Silent,
+        record: Record,
+    ) -> None:
+        self._transport, self._clock, self._name_servers = transport, transport.clock, name_servers
+        self._brokers, self._groups, self._translation = brokers, groups, translation
+        self._silent, self._record = silent, record
+        self._settings: dict[str, dict[str, GroupSettings]] = {}  # by broker and group
+        self._popping: dict[str, frozenset[tuple[str, str]]] = {}
+        self._recorded_settings: dict[str, CombinedSettings] = {}
+        self._learned_ts: dict[str, int] = {}
+
+    @property
+    def brokers_without_groups(self) -> tuple[str, ...]:
+        """Brokers that have never told which groups they know."""
+        return tuple(sorted(self._brokers.addresses.keys() - self._learned_ts.keys()))
+
+    @property
+    def has_broker(self) -> bool:
+        """Whether any broker is known that gives what it is asked for."""
+        silent = self._silent.why.keys()
+        return any(silent.isdisjoint((name, _for_its_groups(name))) for name in self._brokers.addresses)
+
+    @property
+    def empty_groups(self) -> dict[str, int]:
+        """How many groups without members each broker knows, of those brokers that have told their groups."""
+        names = [name for name in self._brokers.addresses if name in self._settings]
+        return {name: self._groups.number_empty_on(name) for name in names}
+
+    async def learn(self) -> None:
+        addresses, failure = await self._ask_who_is_where()
+        self._silent.note("the name servers", failure)
+        if addresses is not None:
+            for news in self._brokers.take(addresses, self._clock.steady_ms()):
+                log.info("%s: %s", self._translation.cluster, news)
+        for name in self._settings.keys() - self._brokers.addresses.keys():
+            self._forget_broker(name)
+        oldest = self._clock.steady_ms() - GROUPS_MS
+        due = [name for name in self._brokers.addresses if self._learned_ts.get(name, 0) <= oldest]
+        await asyncio.gather(*map(self._learn_groups, due))
+        for name in self._groups.watched() if due else ():
+            self.record_settings(name)
+
+    async def _ask_who_is_where(self) -> tuple[dict[str, str] | None, str | None]:
+        """The brokers that any name server knows: one may lack a broker that cannot reach it. If none tells, why."""
+        servers = self._name_servers
+        address, reply = await servers.ask(requests.cluster_info())
+        addresses, failure = bodies.broker_addresses(reply)
+        others = [other for other in servers.addresses if other != address] if address else []
+        for besides in (await servers.ask_besides(requests.cluster_info(), others)).values():
+            addresses = {**(bodies.broker_addresses(besides)[0] or {}), **(addresses or {})} or addresses
+        if addresses is not None:
+            return addresses, None
+        return None, f"{address}: {failure}" if address else failure
+
+    async def _learn_groups(self, broker: str) -> None:
+        """A broker that does not answer is asked again in the next round."""
+        reply = await self._transport.ask(broker, requests.subscription_groups(), Lane.TABLES)
+        settings, failure = bodies.group_settings(reply)
+        self._silent.note(_for_its_groups(broker), failure if settings is None else None)
+        if settings is None:
+            return
+        self._learned_ts[broker] = self._clock.steady_ms()
+        modes = await self._transport.ask(broker, requests.message_request_modes(), Lane.TABLES)
+        self._popping[broker] = bodies.popping_groups(modes) or frozenset()
+        self._settings[broker] = settings
+        self._groups.know(broker, settings)
+
+    def record_settings(self, name: str) -> None:
+        """Takes the settings of a group into its translation, where they have changed."""
+        found = {broker: groups[name] for broker, groups in sorted(self._settings.items()) if name in groups}
+        settings = self._combined(name, list(found.values()))
+        if found and self._recorded_settings.get(name) != settings:
+            self._recorded_settings[name] = settings
+            answer = SubscriptionGroupAnswer(
+                ts=self._clock.now_ms(), cluster=self._translation.cluster, broker=next(iter(found)), group=name,
+                code=SUCCESS, consume_enable=settings.consume_enable, orderly=settings.orderly,
+                pop_topics=settings.pop_topics,
+            )  # fmt: skip
+            self._record(answer)
+            self._translation.group(name).take(answer)
+
+    def _combined(self, name: str, of_brokers: list[GroupSettings]) -> CombinedSettings:
+        """A group consumes if any broker lets it, and is orderly, or pops a topic, if any broker says so."""
+        enabled = [one.consume_enable for one in of_brokers if one.consume_enable is not None]
+        orderly = [one.consume_message_orderly for one in of_brokers if one.consume_message_orderly is not None]
+        pops = {topic for pairs in self._popping.values() for topic, group in pairs if group == name}
+        return CombinedSettings(
+            any(enabled) if enabled else None, any(orderly) if orderly else None, tuple(sorted(pops))
+        )
+
+    def forget_group(self, name: str) -> None:
+        self._recorded_settings.pop(name, None)
+
+    def _forget_broker(self, name: str) -> None:
+        """One that has been gone for long."""
+        self._groups.know(name, ())
+        for known in (self._settings, self._popping, self._learned_ts):
+            known.pop(name, None)
+
+
+def _for_its_groups(broker: str) -> str:
+    return f"{broker} for its groups"
