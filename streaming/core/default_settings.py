@@ -5,15 +5,15 @@ from typing import Any
 import msgspec
 
 from streaming.core.alerts.signals import DEPLOY_WAIT_MS, GONE_AFTER_MS
-from streaming.core.evidence.group_evidence import REPORT_MAX_AGE_MS, VIEW_MAX_AGE_MS
-from streaming.core.evidence.queue_evidence import SETTLE_LIMIT
-from streaming.core.evidence.second_instance import SECOND_ADDRESS_PROOF_MS
-from streaming.core.evidence.topic_evidence import (
+from streaming.core.evidence.grace import (
     GRACE_BROKER_MS,
     GRACE_MEMBERSHIP_MS,
     GRACE_ORDERLY_EXTRA_MS,
     GRACE_ROUTE_MS,
 )
+from streaming.core.evidence.group_evidence import REPORT_MAX_AGE_MS, VIEW_MAX_AGE_MS
+from streaming.core.evidence.queue_evidence import SETTLE_LIMIT
+from streaming.core.evidence.second_instance import SECOND_ADDRESS_PROOF_MS
 from streaming.core.finding_kinds import HOLD_CRITICAL_MS, HOLD_WARNING_MS
 from streaming.core.findings.group_findings import STORM_CHANGES, STORM_WINDOW_MS
 from streaming.core.findings.queue_rules import CONSUME_STALL_MS, STALL_MS

@@ -143,7 +143,7 @@ def _may_be_past(group: Group, found: list[TopicFindings]) -> list[int]:
     state, timing = group.state, group.timing
     flapping = [client for client in state.flapping_clients if client.times > timing.storm_changes]
     return [
-        *(findings.evidence.ready_ts for findings in found),
+        *(findings.evidence.grace.ready_ts for findings in found),
         *(t.unsubscribed_ts + UNSUBSCRIBED_AFTER_MS for t in state.topics if t.unsubscribed_ts),
         *(client.since_ts + FLAPPING_CLIENT_MS for client in flapping),
     ]

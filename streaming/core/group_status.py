@@ -144,5 +144,5 @@ def _reason(evidence: GroupEvidence, found: list[TopicFindings]) -> Reason | Non
 
 def _is_unknown(findings: TopicFindings) -> bool:
     """Whether some queue is UNKNOWN, and not only because the topic has just changed."""
-    is_settling = findings.evidence.route_known and findings.evidence.now < findings.evidence.ready_ts
+    is_settling = findings.evidence.route_known and findings.evidence.now < findings.evidence.grace.ready_ts
     return not is_settling and any(verdict.kind is Kind.UNKNOWN for verdict in findings.verdicts.values())

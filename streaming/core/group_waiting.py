@@ -17,7 +17,7 @@ MOST_QUEUES = 20
 
 def waiting_of_group(evidence: GroupEvidence) -> tuple[int | None, int | None, tuple[QueueWaiting, ...]]:
     """The number, when the oldest of its offsets were read, and the queues with the most; None: not known."""
-    known = _known(evidence.group) if evidence.commits_to_brokers else []
+    known = [] if evidence.broadcasts else _known(evidence.group)
     if not known:
         return None, None, ()
     fullest = nlargest(MOST_QUEUES, (queue for queue in known if queue.consumer_lag > 0), _lag)

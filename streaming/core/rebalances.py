@@ -4,7 +4,7 @@ from collections import Counter
 
 from schemas.facts import Kind, RebalanceFact
 from schemas.identity import is_retry_topic
-from streaming.core.evidence.group_evidence import BROADCASTING, GroupEvidence
+from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import RIGHT, WRONG_OWNERS
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import Verdict
@@ -86,7 +86,7 @@ def _count_harm(
     """
     elapsed = now - rebalance.last_ts
     rebalance.last_ts = now
-    if evidence.message_model == BROADCASTING:
+    if evidence.broadcasts:
         return
     for findings, verdict in judged:
         if verdict.kind in (Kind.EXCLUDED, Kind.NO_MEMBERS):

@@ -121,7 +121,7 @@ def _why_unknown(verdict: Verdict) -> str:
 def _unclear(findings: TopicFindings, kind: Kind, indices: list[int], why: str) -> Undecided:
     topic = findings.evidence
     cause, words = _cause(findings, kind, indices)
-    wait_ms = topic.ready_ts - topic.now
+    wait_ms = topic.grace.ready_ts - topic.now
     return Undecided(
         kind=kind.value,
         topic=topic.topic.name,

@@ -1,6 +1,6 @@
 """From when on what clients report counts: after a change they need time to share out their queues again.
 
-The job computes the same of the same changes (``TopicEvidence.ready_ts``). Where the two differ, a client is asked at a
+The job computes the same of the same changes (``core.evidence.grace``). Where the two differ, a client is asked at a
 moment that is of no use, and no finding changes.
 """
 

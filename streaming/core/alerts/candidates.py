@@ -110,7 +110,7 @@ def _is_ripe(group: Group, index: int, findings: TopicFindings) -> bool:
 def _hold_ms(group: Group, index: int, findings: TopicFindings) -> int:
     verdict, timing = findings.verdicts[index], group.timing
     hold_ms = fires_after_ms(verdict.kind, verdict.severity, timing)
-    if verdict.kind is Kind.DUPLICATED and verdict.oldest_ts < findings.evidence.ready_ts:
+    if verdict.kind is Kind.DUPLICATED and verdict.oldest_ts < findings.evidence.grace.ready_ts:
         return max(hold_ms, timing.report_max_age_ms)
     return hold_ms
 

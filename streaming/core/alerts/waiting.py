@@ -29,7 +29,7 @@ class Waiting(NamedTuple):
 
 def waiting_in(evidence: GroupEvidence, queue: Queue) -> Waiting:
     """Broadcasting clients keep their offsets to themselves."""
-    if not queue.progress_ts or not evidence.commits_to_brokers:
+    if not queue.progress_ts or evidence.broadcasts:
         return Waiting(None, None, None)
     return Waiting(counted(max(0, queue.consumer_lag)), queue.progress_ts, queue.consumed_ts or None)
 

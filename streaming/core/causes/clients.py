@@ -73,7 +73,7 @@ def _owners_while_still(topic: TopicEvidence, queue: int) -> set[int]:
     They have not reported since the last change, and it began to stand still after that.
     """
     still_since_ts = topic.queue(queue).progress_ts - max(0, topic.queue(queue).stalled_ms)
-    since = 0 if topic.change_ts > still_since_ts else topic.change_ts + 1
+    since = 0 if topic.grace.change_ts > still_since_ts else topic.grace.change_ts + 1
     return set(topic.owners(queue, since))
 
 

@@ -27,7 +27,7 @@ def room_without_consumer(topic: TopicEvidence, found: Found) -> Explanation | N
 
 def _is_consumed(topic: TopicEvidence, queue: int) -> bool:
     """Who owned the queue before the last change, and was not heard since, may have released it if it stands still."""
-    if topic.owners(queue, topic.change_ts + 1):
+    if topic.owners(queue, topic.grace.change_ts + 1):
         return True
     return bool(topic.owners(queue)) and is_seen_to_move(topic.group, topic.queue(queue))
 

@@ -12,7 +12,7 @@ def view_divergence(topic: TopicEvidence, found: Found) -> Explanation | None:
     Each broker drops a silent client at its own time, so lists differ for a while after every change. Lists that name
     the same members, one of them twice, are of a dead connection.
     """
-    is_young = topic.now - topic.listed_ts < topic.timing.grace_membership_ms
+    is_young = topic.now - topic.grace.listed_ts < topic.timing.grace_membership_ms
     if not topic.views_differ or topic.has_broker_back or is_young:
         return None
     listed = {broker: topic.listed_by(broker) for broker in topic.hosts}

@@ -166,7 +166,7 @@ def _unexplained(topic: TopicEvidence, found: Found) -> Explanation:
     observed = Unexplained(
         reported=topic.listed.reported,
         members=len(topic.members),
-        changed_ms=topic.now - topic.change_ts if topic.change_ts > topic.of_group.first_round_ts else None,
+        changed_ms=topic.now - topic.grace.change_ts if topic.grace.change_ts > topic.of_group.first_round_ts else None,
         keep=topic.clients(keep) if keep else None,
         leave=topic.clients(leave) if leave else None,
     )

@@ -5,6 +5,7 @@ from functools import cached_property
 from schemas.facts import Kind
 from schemas.identity import host_of, is_retry_topic
 from schemas.reasons import ReasonKind
+from streaming.core.evidence.broadcasting import BROADCASTING, CLUSTERING, broadcasting_members, message_model
 from streaming.core.evidence.exclusions import PUSHES
 from streaming.core.evidence.listed_members import ListedMembers
 from streaming.core.evidence.member_evidence import MemberEvidence
@@ -18,7 +19,6 @@ REPORT_MAX_AGE_MS = 90_000  # an older report of a client is no evidence
 VIEW_MAX_AGE_MS = 20_000  # a broker that did not answer for longer is not covered
 UNRESPONSIVE_CLIENT_MS = 65_000  # a client that did not answer is asked again after 40 s
 RESTARTED_LATELY_MS = 600_000  # a client that left longer ago is not restarting any more
-CLUSTERING, BROADCASTING = "CLUSTERING", "BROADCASTING"
 RESTARTS_OF_A_DEPLOY = 2  # of a process, with its rollback
 Subscriptions = tuple[tuple[str, str | None], ...]
 
@@ -159,11 +159,6 @@ class GroupEvidence:
         since_ts = missed_since_ts(self.group)
         return since_ts > 0 and self.now - since_ts <= self.group.timing.gone_after_ms
 
-    @property
-    def commits_to_brokers(self) -> bool:
-        """Whether brokers know the group's offsets; broadcasting clients keep theirs to themselves."""
-        return self.message_model != BROADCASTING
-
     @cached_property
     def orderly(self) -> bool:
         """From configuration, else the subscription group's settings, else the reports."""
@@ -174,25 +169,23 @@ class GroupEvidence:
 
     @cached_property
     def message_model(self) -> str | None:
-        """CLUSTERING or BROADCASTING, by the newest reports, else by heartbeats; None where nothing says.
+        """CLUSTERING or BROADCASTING; None where nothing says."""
+        return message_model(self.balancing, self.members.values(), self.group.state.topics)
 
-        CLUSTERING if any member is: it shares queues out, whatever the others do. Go names it in heartbeats only, and a
-        broker shows that of the group's last heartbeat (ConsumerGroupInfo.updateChannel). A group whose offsets brokers
-        see to move does not broadcast.
-        """
-        reported = {member.running.message_model for member in self.balancing if member.running is not None}
-        listed = {member.heartbeat.message_model for member in self.members.values() if member.heartbeat is not None}
-        for models in (reported, listed):
-            if models - {None}:
-                return CLUSTERING if CLUSTERING in models else BROADCASTING
-        return CLUSTERING if any(topic.is_committed for topic in self.group.state.topics) else None
+    @property
+    def shares_out(self) -> bool:
+        """Whether it is known that members share the queues out, and commit their offsets to brokers."""
+        return self.message_model == CLUSTERING
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether every member consumes every queue, and keeps its offsets to itself."""
+        return self.message_model == BROADCASTING
 
     @cached_property
     def broadcasting(self) -> frozenset[int]:
         """Members that report to be BROADCASTING."""
-        return frozenset(
-            m.index for m in self.balancing if m.running is not None and m.running.message_model == BROADCASTING
-        )
+        return broadcasting_members(self.balancing)
 
     @cached_property
     def consumes(self) -> str | None:

@@ -142,6 +142,6 @@ def _is_back_in_the_route(q: QueueEvidence, queue: Queue) -> bool:
 def _is_taken_over(q: QueueEvidence, queue: Queue) -> bool:
     """Whether a new owner takes it over that did not cause the stall: from none, or from another client."""
     if q.found is Kind.ORPHANED:
-        return bool(q.newest or q.topic.now < q.topic.ready_ts)
+        return bool(q.newest or q.topic.now < q.topic.grace.ready_ts)
     before = {*queue.owners, *queue.last_stable_owners}
     return bool(before) and not before.issuperset(q.newest)

@@ -1,6 +1,7 @@
 """One queue as its rules see it: who reports to own it, who should own it, and which reports count."""
 
 from schemas.facts import Kind
+from streaming.core.evidence.broadcasting import is_owned_by_all
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.finding_kinds import BY_OFFSETS
 from streaming.core.state.group_state import FINDING_CODES, Alert
@@ -36,7 +37,7 @@ class QueueEvidence:
         self.is_doubtful = topic.is_doubtful(self.queue)
         self.is_lifted = self._has_settled_too_long()
         self.recent = topic.now - topic.timing.report_max_age_ms
-        since = self.recent if self.is_lifted else max(topic.ready_ts, self.recent)
+        since = self.recent if self.is_lifted else max(topic.grace.ready_ts, self.recent)
         all_count = topic.reports_as_of >= since and not topic.non_reporting
         self.counting = self.newest if all_count else topic.proven_owners(index, since)
 
@@ -81,7 +82,7 @@ class QueueEvidence:
         Broadcasting: whether every member that says what it owns owns the queue.
         """
         if self.topic.broadcasts:
-            return self.topic.listed.reporting.keys() <= set(self.newest)
+            return is_owned_by_all(self.topic.listed, self.newest)
         return len(self.newest) == 1 and (self.expected is None or self.newest == self.expected)
 
     @property
@@ -102,7 +103,7 @@ class QueueEvidence:
         return since_ts > 0 and self.topic.now - since_ts > self._longest_settling_ms(since_ts)
 
     def _longest_settling_ms(self, since_ts: int) -> int:
-        return self.topic.timing.settle_limit * self.topic.grace_since(since_ts)
+        return self.topic.timing.settle_limit * self.topic.grace.longest_since(since_ts)
 
     @property
     def says_twice_for_long(self) -> bool:

@@ -6,7 +6,7 @@ from enum import Enum
 from schemas.facts import Kind
 from schemas.observed import Stall, counted
 from streaming.core.evidence.exclusions import PULLS
-from streaming.core.evidence.group_evidence import BROADCASTING, GroupEvidence
+from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.finding_kinds import BY_OFFSETS
@@ -67,7 +67,7 @@ def is_to_be_consumed(evidence: GroupEvidence, queue: QueueView) -> bool:
     none: a client that pulls actively commits nothing before it has got a message.
     """
     topic = evidence.group.state.topics[queue.topic]
-    if evidence.message_model in (None, BROADCASTING) or not evidence.may_subscribe(topic.name):
+    if not evidence.shares_out or not evidence.may_subscribe(topic.name):
         return False
     if evidence.consumes == PULLS and not (topic.is_committed and queue.broker_offset > queue.uncommitted_end):
         return False
@@ -98,7 +98,7 @@ def is_not_consumed(topic: TopicEvidence, queue: QueueView, least_ms: int) -> bo
     enough_ms = max(least_ms, queue.longest_step_ms * 3 // 2)
     if topic.of_group.consumes == PULLS and queue.stalled_ms < enough_ms:
         return False
-    enough_ms += enough_ms // 2 if topic.change_ts > queue.unconsumed_since_ts else 0
+    enough_ms += enough_ms // 2 if topic.grace.change_ts > queue.unconsumed_since_ts else 0
     returned_ts = topic.broker(queue.broker).returned_ts
     stands_ms = queue.progress_ts - max(queue.unconsumed_since_ts, returned_ts)
     extra_ms = _orderly_extra(topic, queue, queue.unconsumed_since_ts)
@@ -129,7 +129,7 @@ def _orderly_extra(topic: TopicEvidence, queue: QueueView, still_since_ts: int) 
     A queue that began to stand still when all changes were over has its owner as before, with the lock. What was found
     to stand still goes on to do so when a client leaves later.
     """
-    is_settled = still_since_ts >= topic.shared_out_ts or FINDING_CODES[queue.finding] in BY_OFFSETS
+    is_settled = still_since_ts >= topic.grace.shared_out_ts or FINDING_CODES[queue.finding] in BY_OFFSETS
     return 0 if is_settled or not topic.of_group.orderly else topic.timing.grace_orderly_extra_ms
 
 
@@ -179,7 +179,7 @@ def _held_by_pulls(topic: TopicEvidence, queue: QueueView) -> InHand:
         return InHand.NOTHING
     pulled_ts = queue.progress_ts - max(0, queue.stalled_ms)
     went_on_ms = pulled_ts - queue.unconsumed_since_ts if queue.unconsumed_since_ts else 0
-    goes_on = went_on_ms >= topic.timing.stall_ms and topic.change_ts < pulled_ts
+    goes_on = went_on_ms >= topic.timing.stall_ms and topic.grace.change_ts < pulled_ts
     return InHand.SOME if goes_on else InHand.NOT_KNOWN
 
 

@@ -1,4 +1,4 @@
-"""One topic of a group as rules see it: its members, from when on evidence counts, and who should own what."""
+"""One topic of a group as rules see it: its members, its route, its grace, and who should own what."""
 
 from collections.abc import Collection, Iterable
 from functools import cached_property
@@ -9,17 +9,14 @@ from schemas.identity import is_retry_topic
 from schemas.reasons import Reason, ReasonDetails, ReasonKind
 from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
 from streaming.core.evidence.expected_owners import NotKnown
+from streaming.core.evidence.grace import grace_of, has_broker_back, is_converging, last_change
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.topic_shares import TopicShares
-from streaming.core.state.group_state import Alert, HostedQueues, Topic
+from streaming.core.state.group_state import Alert, Broker, HostedQueues, Topic
 from streaming.core.state.offsets import is_seen_to_move
 from streaming.core.state.routes import is_known, readable
 from streaming.core.state.views import BrokerView, QueueView
 
-GRACE_MEMBERSHIP_MS = 25_000  # rebalance every 20 s
-GRACE_ROUTE_MS = 55_000  # route poll every 30 s, then the rebalance timer
-GRACE_BROKER_MS = 175_000  # name server drops a broker after 120 s; heartbeats come back within 30 s
-GRACE_ORDERLY_EXTRA_MS = 60_000  # a dead client's queue locks expire after 60 s
 _NAMED_CLIENTS = 3  # a reason stands in the fact of every queue of the topic
 
 
@@ -48,7 +45,11 @@ class TopicEvidence(TopicShares):
         self.listed = of_group.listed_by(tuple(self.hosts))
         self.members = self.listed.members
         self.non_reporting = self.listed.non_reporting
-        self._time_the_evidence()
+        self.grace = grace_of(topic, self._host_brokers(), group.timing, of_group.orderly)
+        self.reports_as_of = self.listed.reports_as_of
+        self.is_fresh = self.reports_as_of > 0 and self.now - self.reports_as_of <= group.timing.report_max_age_ms
+        self.is_complete = self.is_fresh and self.reports_as_of >= self.grace.ready_ts
+        self.is_since_change = self.is_fresh and self.reports_as_of > self.grace.change_ts
 
     def queue(self, index: int) -> QueueView:
         return self.group.state.queues[index]
@@ -121,7 +122,7 @@ class TopicEvidence(TopicShares):
         Offsets that were read before a change of members was over may show the owner before. So they count for an owner
         that had the queue already when all was right last.
         """
-        not_before = self.listed_ts + self.timing.grace_membership_ms
+        not_before = self.grace.listed_ts + self.timing.grace_membership_ms
         queues = [(index, self.group.state.queues[index]) for index in self.queues]
         return frozenset(
             (owner, queue.broker)
@@ -155,48 +156,17 @@ class TopicEvidence(TopicShares):
         hosts = () if self.topic.hosts else self.topic.previous_hosts
         return any(state.brokers[hosted.broker].answered_ts < oldest for hosted in hosts)
 
-    def _time_the_evidence(self) -> None:
-        """Sets when the topic last changed, and from when on reports count."""
-        timing, brokers, topic = self.group.timing, self.group.state.brokers, self.topic
-        hosts = [brokers[index] for index in self.hosts]
-        listed_ts = self.listed_ts = max((broker.changed_ts for broker in hosts), default=0)
-        away_ts = max((broker.returned_ts for broker in hosts), default=0)  # one still away is not covered
-        away_ts = max(away_ts, topic.hosts_changed_ts)
-        differ_ts = topic.copies.differ_ts if topic.copies is not None else 0
-        self.change_ts = max(listed_ts, topic.changed_ts, away_ts)
-        extra = timing.grace_orderly_extra_ms if self.of_group.orderly else 0
-        waits = (
-            (listed_ts, timing.grace_membership_ms),
-            (topic.changed_ts, timing.grace_route_ms),
-            (away_ts, timing.grace_broker_ms),
-            (differ_ts, timing.grace_broker_ms),
-        )
-        self._graces = [(ts, grace + extra) for ts, grace in waits if ts]
-        self.ready_ts = max((ts + grace for ts, grace in self._graces), default=extra)
-        self.shared_out_ts = self.ready_ts - extra  # by then queues have changed hands; locks may still be waited for
-        self.reports_as_of = self.listed.reports_as_of
-        self.is_fresh = self.reports_as_of > 0 and self.now - self.reports_as_of <= timing.report_max_age_ms
-        self.is_complete = self.is_fresh and self.reports_as_of >= self.ready_ts
-        self.is_since_change = self.is_fresh and self.reports_as_of > self.change_ts
-
-    def grace_since(self, ts: int) -> int:
-        """The longest grace, in ms, of the changes whose grace had not ended at ``ts``, or that came later."""
-        last = self.ready_ts - self.change_ts
-        return max((grace for changed_ts, grace in self._graces if changed_ts + grace > ts), default=last)
+    def _host_brokers(self) -> list[Broker]:
+        return [self.group.state.brokers[index] for index in self.hosts]
 
     def is_doubtful(self, queue: QueueView) -> bool:
         """Whether some name server's copy lacks the queue: then a client may be right to own it, or not to."""
         return bool(self.copies) and queue.queue_id >= self._in_every_copy.get(queue.broker, 0)
 
-    @cached_property
+    @property
     def is_converging(self) -> bool:
         """Whether name servers began or ceased to differ so lately that clients may still differ too."""
-        timing, copies = self.group.timing, self.topic.copies
-        if copies is None:
-            return False
-        if copies.differ_ts:
-            return self.now - copies.differ_ts < timing.grace_broker_ms
-        return copies.agreed_ts > 0 and self.now - copies.agreed_ts < timing.grace_route_ms
+        return is_converging(self.topic, self.now, self.timing)
 
     @cached_property
     def follows_another_route(self) -> bool:
@@ -221,16 +191,15 @@ class TopicEvidence(TopicShares):
         except NotKnown:
             return False
 
-    @cached_property
+    @property
     def has_broker_back(self) -> bool:
         """Whether one of its brokers was away so lately that its list may still be growing."""
-        oldest = self.now - self.group.timing.grace_broker_ms
-        return any(0 < oldest < self.group.state.brokers[index].returned_ts for index in self.hosts)
+        return has_broker_back(self._host_brokers(), self.now, self.timing)
 
     @cached_property
     def no_report_since_change(self) -> Reason:
         """Names members that have not reported what they own, recently and since the last change."""
-        oldest = max(self.change_ts + 1, self.now - self.group.timing.report_max_age_ms)
+        oldest = max(self.grace.change_ts + 1, self.now - self.group.timing.report_max_age_ms)
         clients = self._first_of(self.listed.silent_since(oldest))
         return Reason(ReasonKind.NO_REPORT_SINCE_CHANGE, ReasonDetails(clients=clients))
 
@@ -265,16 +234,7 @@ class TopicEvidence(TopicShares):
     @cached_property
     def why_settling(self) -> Reason:
         """What changed last, and from when on reports count."""
-        changes = [
-            (self.topic.changed_ts, ReasonKind.ROUTE_CHANGED, ""),
-            (self.topic.hosts_changed_ts, ReasonKind.BROKERS_CHANGED, ""),
-        ]
-        for broker in (self.group.state.brokers[index] for index in self.hosts):
-            changes.append((broker.changed_ts, ReasonKind.MEMBER_LIST_CHANGED, broker.name))
-            changes.append((broker.returned_ts, ReasonKind.BROKER_RETURNED, broker.name))
-        ts, kind, name = max(changes)
-        names = (name,) if name else ()
-        return Reason(kind, ReasonDetails(broker_names=names, changed_ts=ts, counts_from_ts=self.ready_ts))
+        return last_change(self.topic, self._host_brokers(), self.grace)
 
     def is_left_to_a_second_entry(self, queue: int) -> bool:
         """Whether members leave the queue to the second entry of an id that is listed twice: no client takes it.
@@ -285,7 +245,7 @@ class TopicEvidence(TopicShares):
         if not self.listed.listed_twice:
             return False
         if self.shares_by_list is None:
-            return not self.owners(queue, self.change_ts + 1)
+            return not self.owners(queue, self.grace.change_ts + 1)
         return queue in self.of_second_entries or (self.views_differ and queue in self.moved_by_second_entries)
 
     @cached_property
@@ -328,7 +288,7 @@ class TopicEvidence(TopicShares):
             return Kind.UNKNOWN, Reason(ReasonKind.ROUTE_NOT_KNOWN)
         if self.members or self.uncovered:
             return None
-        if self.now < self.ready_ts:
+        if self.now < self.grace.ready_ts:
             return Kind.SETTLING, Reason(ReasonKind.NO_MEMBER_YET)
         return Kind.NO_MEMBERS, Reason(ReasonKind.NO_CONSUMER)
 

@@ -4,7 +4,7 @@ from functools import cached_property
 
 from schemas.reasons import Reason, ReasonKind
 from streaming.core.evidence.expected_owners import NotKnown, expected_owners, strategy_key
-from streaming.core.evidence.group_evidence import BROADCASTING, GroupEvidence
+from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.listed_members import ListedMembers
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import RouteCopy, Topic
@@ -26,7 +26,7 @@ class TopicShares:
 
     @property
     def broadcasts(self) -> bool:
-        return self.of_group.message_model == BROADCASTING
+        return self.of_group.broadcasts
 
     @cached_property
     def copies(self) -> list[RouteCopy]:

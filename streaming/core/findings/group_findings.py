@@ -18,7 +18,7 @@ from schemas.observed import (
     counted,
 )
 from schemas.reasons import ReasonKind
-from streaming.core.evidence.group_evidence import CLUSTERING, RESTARTS_OF_A_DEPLOY, GroupEvidence, Subscriptions, shown
+from streaming.core.evidence.group_evidence import RESTARTS_OF_A_DEPLOY, GroupEvidence, Subscriptions, shown
 from streaming.core.finding_kinds import KINDS, WHATEVER_MEMBERS_RUN
 from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.unreadable_queues import unreadable_queues
@@ -151,7 +151,7 @@ def _restarted_too_often(changes: list[MembershipChange]) -> set[str]:
 
 def idle_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     """More members than queues: some will never own any."""
-    if evidence.message_model != CLUSTERING:
+    if not evidence.shares_out:
         return
     for topic in evidence.group.state.topics:
         queues = sum(hosted.read for hosted in topic.hosts if hosted.is_readable)

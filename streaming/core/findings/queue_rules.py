@@ -42,7 +42,7 @@ def duplicated(q: QueueEvidence) -> Verdict | None:
     topic = q.topic
     if len(q.newest) < 2 or q.queue.broker in topic.uncovered or topic.of_group.message_model is None:
         return None
-    since = q.recent if q.says_twice_for_long else max(q.recent, topic.ready_ts)
+    since = q.recent if q.says_twice_for_long else max(q.recent, topic.grace.ready_ts)
     owners = topic.proven_owners(q.index, since)
     return proven(q, Kind.DUPLICATED, topic.listed.answered(owners), owners=owners) if len(owners) > 1 else None
 

@@ -28,7 +28,7 @@ def note_two_owners(topic: TopicEvidence, index: int, queue: Queue, verdict: Ver
         queue.unexplained_reports += len(new) if queue.newest_owner_report_ts in reported else len(new) - 1
         queue.newest_owner_report_ts = max(new)
     are_of_one_id = len({member for member, _ in holders}) == 1
-    if topic.change_ts > topic.now - topic.of_group.interval and not are_of_one_id:
+    if topic.grace.change_ts > topic.now - topic.of_group.interval and not are_of_one_id:
         queue.unexplained_reports -= 1
 
 

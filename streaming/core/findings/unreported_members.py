@@ -10,7 +10,7 @@ from schemas.identity import is_retry_topic
 from schemas.observed import BrokerList, MemberListsDiffer, clients
 from streaming.core.causes.client_ids import same_id
 from streaming.core.evidence.exclusions import PULLS
-from streaming.core.evidence.group_evidence import CLUSTERING, GroupEvidence
+from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.state.group_state import Topic
@@ -22,7 +22,7 @@ def shared_client_id(evidence: GroupEvidence) -> Iterator[GroupFinding]:
 
     A client that pulls actively may pull what it likes, so its id says nothing of its queues.
     """
-    if evidence.message_model != CLUSTERING or evidence.consumes == PULLS:
+    if not evidence.shares_out or evidence.consumes == PULLS:
         return
     twice = [one for one in evidence.balancing if _is_proven_twice(evidence, one) and not evidence.is_heard(one)]
     if twice:
@@ -42,7 +42,7 @@ def member_lists_differ(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     Each client asks any one of the brokers, so members compute their shares from different lists. Lists that have
     changed lately may differ for a moment, and those of a broker that was restarted until heartbeats have come.
     """
-    if evidence.message_model != CLUSTERING or all(map(evidence.is_heard, evidence.balancing)):
+    if not evidence.shares_out or all(map(evidence.is_heard, evidence.balancing)):
         return
     judged = [topic for topic in evidence.group.state.topics if _is_judged(topic)]
     for hosts in dict.fromkeys(tuple(hosted.broker for hosted in topic.hosts) for topic in judged):
