@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 
-from streaming.collector.probing.policy import LOOK_MS, Policy
+from streaming.collector.probing.policy import Policy
 
 INTERVAL_MS = 2_000
 OFFSETS_MS = 1_500  # in each round: the first and the last answer of a look are further apart than two commits
@@ -34,7 +34,7 @@ def look_policy(policy: Policy, include: tuple[str, ...]) -> InspectPolicy:
             "idle_offsets_ms": IDLE_OFFSETS_MS,
             "report_empty_ms": FOREVER_MS,
             "backlogs": BACKLOGS,
-            "empty_ms": 0 if include else LOOK_MS,
+            "rests_when_empty": not include,
             "timeout_ms": min(policy.timeout_ms, TIMEOUT_MS),
             "tables_timeout_ms": TIMEOUT_MS,
             "first_ask_ms": 1,

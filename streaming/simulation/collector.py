@@ -9,12 +9,13 @@ from random import Random
 from schemas.events import AnyEvent
 from schemas.identity import retry_topic
 from streaming.collector.probing.asked_through import AskedThrough
-from streaming.collector.probing.client_schedule import ClientSchedule
+from streaming.collector.probing.client_schedule import NO_ANSWER, ClientSchedule
 from streaming.collector.probing.follow_ups import FollowUps
+from streaming.collector.probing.group_directory import KEEP_WATCHING_MS
 from streaming.collector.probing.heartbeat_schedule import HeartbeatSchedule
 from streaming.collector.probing.lists import confirmed
 from streaming.collector.probing.offset_schedule import OffsetSchedule
-from streaming.collector.probing.policy import KEEP_WATCHING_MS, NO_ANSWER, Policy
+from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.queues_beyond_read import QueuesBeyondRead
 from streaming.collector.probing.route_schedule import RouteSchedule
 from streaming.collector.probing.unread_queues import REASON, UnreadQueues

@@ -8,23 +8,20 @@ from hypothesis import strategies as st
 
 from streaming.collector.probing import client_schedule, offset_schedule
 from streaming.collector.probing.broker_directory import BrokerDirectory
-from streaming.collector.probing.client_schedule import ClientSchedule
-from streaming.collector.probing.group_directory import GroupDirectory
-from streaming.collector.probing.offset_schedule import OffsetSchedule
-from streaming.collector.probing.policy import (
+from streaming.collector.probing.client_schedule import (
     CLIENT_PAUSE_MS,
     FIRST_ASK_AFTER_JOIN_MS,
     FOLLOW_UPS_A_MINUTE,
-    KEEP_WATCHING_MS,
-    LOOK_MS,
     NO_ANSWER,
-    RETRY_ROUTE_MS,
     SILENT_AFTER,
     SILENT_MS,
     SLOW_ANSWER_MS,
-    Policy,
+    ClientSchedule,
 )
-from streaming.collector.probing.route_schedule import RouteSchedule
+from streaming.collector.probing.group_directory import KEEP_WATCHING_MS, LOOK_MS, GroupDirectory
+from streaming.collector.probing.offset_schedule import OffsetSchedule
+from streaming.collector.probing.policy import Policy
+from streaming.collector.probing.route_schedule import RETRY_ROUTE_MS, RouteSchedule
 from streaming.collector.wire.answers import OffsetRow
 
 NOW = 1_700_000_000_000

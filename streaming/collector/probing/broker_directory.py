@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping
 
-from streaming.collector.probing.policy import KEEP_WATCHING_MS
+from streaming.collector.probing.group_directory import KEEP_WATCHING_MS
 
 log = logging.getLogger(__name__)
 

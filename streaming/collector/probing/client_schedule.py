@@ -10,19 +10,17 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from streaming.collector.probing.policy import (
-    CLIENT_PAUSE_MS,
-    FIRST_ASK_AFTER_JOIN_MS,
-    FOLLOW_UPS_A_MINUTE,
-    MAX_BACKOFF_MS,
-    NO_ANSWER,
-    SILENT_AFTER,
-    SILENT_MS,
-    SLOW_ANSWER_MS,
-    Policy,
-)
+from streaming.collector.probing.policy import Policy
 from streaming.core.evidence.exclusions import is_proxy_client
 
+SLOW_ANSWER_MS = 1_000  # a client that takes longer is asked less often, and a round waits no longer for an answer
+NO_ANSWER = "no answer within 10 s"  # of a client, as its broker says by code 207
+MAX_BACKOFF_MS = 60_000  # a client that answers slowly or not any more is asked at least this often
+SILENT_AFTER = 5  # requests: one that has answered none of them most likely runs an SDK that does not know the request
+SILENT_MS = 600_000  # such a client is asked this often: each time it costs its broker a thread for 10 s
+CLIENT_PAUSE_MS = 4_000  # between two requests to one client, in however many groups it is
+FOLLOW_UPS_A_MINUTE = 4  # requests to one client out of turn, at most, in however many groups it is
+FIRST_ASK_AFTER_JOIN_MS = 5_000  # a client that has just joined has rebalanced by then
 SWITCHED_OFF = "running info is switched off"
 GRPC_CLIENT = "a gRPC client: its proxy answers for it"
 STILL_BUSY = "the last request is still on its way"

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from streaming.collector.probing.broker_directory import BrokerDirectory, Silent
 from streaming.collector.probing.group_directory import GroupDirectory
 from streaming.collector.probing.live_transport import LiveTransport
-from streaming.collector.probing.policy import GROUPS_MS
 from streaming.collector.probing.transport import Record
 from streaming.collector.translation.cluster import ClusterTranslation
 from streaming.collector.wire import bodies, requests
@@ -15,6 +14,9 @@ from streaming.collector.wire.answers import SUCCESS, SubscriptionGroupAnswer
 from streaming.collector.wire.bodies import GroupSettings
 from streaming.collector.wire.client import Lane
 from streaming.collector.wire.name_servers import NameServers
+
+GROUPS_MS = 30_000  # groups and their settings
+
 
 log = logging.getLogger(__name__)
 

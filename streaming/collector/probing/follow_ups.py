@@ -9,9 +9,9 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from streaming.collector.probing.client_schedule import FIRST_ASK_AFTER_JOIN_MS
 from streaming.collector.probing.disagreements import Queue, disagreements, said
 from streaming.collector.probing.last_answers import LastAnswers
-from streaming.collector.probing.policy import FIRST_ASK_AFTER_JOIN_MS
 from streaming.collector.probing.report_graces import ReportGraces
 from streaming.collector.translation.reports import flag
 from streaming.collector.translation.routes import KnownRoute

@@ -8,8 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from streaming.collector.probing.policy import KEEP_WATCHING_MS, LOOK_MS, REPORT_ALL_MS, Policy
+from streaming.collector.probing.policy import Policy
 
+LOOK_MS = 50_000  # groups without members are asked for their lists so often: new members are noticed within a minute
+REPORT_ALL_MS = 200_000  # after a start without a memory: then it is known which groups have no members
+KEEP_WATCHING_MS = 600_000  # a group that lost its members, and a broker that no route names, are asked so long
 TWO_LOOKS_MS = 2 * LOOK_MS
 
 
@@ -111,7 +114,8 @@ class GroupDirectory:
         empty_ms = now - group.members_ts
         if not self._policy.is_always_on(name) and empty_ms > self._policy.report_empty_ms:
             group.is_watched = False
-        group.due_ts = now + self._policy.empty_ms if empty_ms > KEEP_WATCHING_MS else 0
+        rest_ms = LOOK_MS if self._policy.rests_when_empty else 0
+        group.due_ts = now + rest_ms if empty_ms > KEEP_WATCHING_MS else 0
 
     def to_ask_for_backlog(self, now: int) -> list[str]:
         """Groups without members whose offsets say whether anybody misses them; those asked longest ago first."""

@@ -9,15 +9,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from schemas.identity import retry_topic
 from streaming.collector.probing.asked_through import AskedThrough, broker_of
 from streaming.collector.probing.broker_directory import BrokerDirectory
-from streaming.collector.probing.client_schedule import ClientSchedule
+from streaming.collector.probing.client_schedule import NO_ANSWER, SLOW_ANSWER_MS, ClientSchedule
 from streaming.collector.probing.follow_ups import FollowUps
+from streaming.collector.probing.group_directory import KEEP_WATCHING_MS
 from streaming.collector.probing.heartbeat_schedule import HeartbeatSchedule
 from streaming.collector.probing.lag import Lags
 from streaming.collector.probing.lists import confirmed, is_about_client
 from streaming.collector.probing.memory import Remembered
 from streaming.collector.probing.not_asked import NO_BROKER, NotAsked, reason_of
 from streaming.collector.probing.offset_schedule import OffsetSchedule
-from streaming.collector.probing.policy import KEEP_WATCHING_MS, NO_ANSWER, SLOW_ANSWER_MS, Policy
+from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.queues_beyond_read import QueuesBeyondRead
 from streaming.collector.probing.request_load import Footprint
 from streaming.collector.probing.route_probe import RouteProbe

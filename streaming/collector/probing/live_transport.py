@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from streaming.collector.probing.broker_directory import BrokerDirectory
 from streaming.collector.probing.last_heartbeats import LastHeartbeats
-from streaming.collector.probing.policy import RUNNING_INFO_TIMEOUT_MS, Policy
+from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.transport import Timed
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.answers import (
@@ -25,6 +25,7 @@ from streaming.collector.wire.client import Lane, RemotingClient, Reply
 from streaming.collector.wire.name_servers import NameServers
 from streaming.collector.wire.requests import Request
 
+RUNNING_INFO_TIMEOUT_MS = 12_000  # a broker gives its client 10 s, then answers 207
 NO_ADDRESS = "the name servers do not know the broker"
 T = TypeVar("T")
 log = logging.getLogger(__name__)

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from streaming.collector.probing.policy import KEEP_WATCHING_MS, Policy
+from streaming.collector.probing.group_directory import KEEP_WATCHING_MS
+from streaming.collector.probing.policy import Policy
 from streaming.collector.wire.answers import OffsetRow
 
 SURELY_MS = 200  # answers do not come after exactly equal times

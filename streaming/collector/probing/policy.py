@@ -8,20 +8,6 @@ from zlib import crc32
 from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.settings import Timing
 
-SLOW_ANSWER_MS = 1_000  # a client that takes longer is asked less often, and a round waits no longer for an answer
-RUNNING_INFO_TIMEOUT_MS = 12_000  # a broker gives its client 10 s, then answers 207
-NO_ANSWER = "no answer within 10 s"  # of a client, as its broker says by code 207
-MAX_BACKOFF_MS = 60_000  # a client that answers slowly or not any more is asked at least this often
-SILENT_AFTER = 5  # requests: one that has answered none of them most likely runs an SDK that does not know the request
-SILENT_MS = 600_000  # such a client is asked this often: each time it costs its broker a thread for 10 s
-CLIENT_PAUSE_MS = 4_000  # between two requests to one client, in however many groups it is
-FOLLOW_UPS_A_MINUTE = 4  # requests to one client out of turn, at most, in however many groups it is
-FIRST_ASK_AFTER_JOIN_MS = 5_000
-LOOK_MS = 50_000  # groups without members are asked for their lists so often: new members are noticed within a minute
-REPORT_ALL_MS = 200_000  # after a start without a memory: then it is known which groups have no members
-KEEP_WATCHING_MS = 600_000  # a group that lost its members, and a broker that no route names, are asked so long
-RETRY_ROUTE_MS = 60_000
-GROUPS_MS = 30_000  # groups and their settings
 TABLES_TIMEOUT_MS = 10_000  # of groups and of offsets: these answers can be long
 
 
@@ -33,7 +19,8 @@ class Policy:
     ``report_empty_ms``: how long events are sent of a group that lost its members. ``first_ask_ms``: clients that are
     there from the start are asked so much later; 1: not in the first round.
     ``backlogs``: of how many groups without members offsets are asked in one round, at most; each group once in 50 s.
-    Events are sent of a group from when messages wait in it. ``empty_ms``: between rounds of a group long empty.
+    Events are sent of a group from when messages wait in it. ``rests_when_empty``: a group that has been empty for
+    long is asked less often.
     ``confirms``: rounds confirm what has not changed; false: it is told in full each time.
     ``timing``: the job's, which says from when on reports count.
     """
@@ -52,7 +39,7 @@ class Policy:
     tables_timeout_ms: int = TABLES_TIMEOUT_MS
     first_ask_ms: int = 0
     backlogs: int = 0
-    empty_ms: int = LOOK_MS
+    rests_when_empty: bool = True
     confirms: bool = True
     timing: Timing = DEFAULT_TIMING
 

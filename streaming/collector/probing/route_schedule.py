@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 
 from schemas.identity import is_retry_topic
-from streaming.collector.probing.policy import RETRY_ROUTE_MS, Policy
+from streaming.collector.probing.policy import Policy
+
+RETRY_ROUTE_MS = 60_000  # the route of a retry topic: no client waits for it
 
 
 class RouteSchedule:
