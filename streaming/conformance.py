@@ -17,14 +17,14 @@ from streaming.core.allocation.vectors import CONSTRUCTOR, Answer, Case, Queues,
 SHOWN_MISMATCHES = 20
 SHOWN_ITEMS = 10
 
-# What the file says or what we say: an answer, or ids in their order.
+# The file's value or ours: an answer, or ids in their order.
 Said = Answer | tuple[str, ...]
-# What is compared, what the file says, what we say.
+# The name of the compared value, the file's value, ours.
 Pair = tuple[str, Said, Said]
 
 
 class UnreadableError(Exception):
-    """The file, or one line of it, is not what it should be."""
+    """The file, or one line of it, cannot be read."""
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ def _cases(path: Path) -> Iterator[Case]:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """Compressed or not is seen by the first bytes, not by the name."""
+    """The lines of the file. Its first bytes, not its name, show whether it is compressed."""
     try:
         with path.open("rb") as file:
             compressed = file.peek(2)[:2] == b"\x1f\x8b"
@@ -80,7 +80,7 @@ def _count(case: Case, score: _Score, out: TextIO) -> None:
 
 
 def _pairs(case: Case) -> Iterator[Pair]:
-    """Everything that the case lets us compare."""
+    """All values of a case that can be compared."""
     if case.asks_constructor:
         thrown = case.strategy if isinstance(case.strategy, AllocationError) else None
         yield CONSTRUCTOR, case.expected[CONSTRUCTOR], thrown
@@ -94,7 +94,7 @@ def _pairs(case: Case) -> Iterator[Pair]:
 
 
 def _answer(case: Case, client_id: str) -> Answer:
-    """What the client computes from what it sees."""
+    """The queues that the client computes from what it sees."""
     strategy = case.strategy
     if isinstance(strategy, AllocationError):
         return strategy
@@ -111,7 +111,9 @@ def _answer(case: Case, client_id: str) -> Answer:
 
 
 def _orders(case: Case) -> Iterator[Pair]:
-    """Sorting is ours to reproduce: a sorted list of the file must come out of any other order."""
+    """Sorted lists of the file, and our own order of the same items in another order: sorting is part of the
+    strategy.
+    """
     if not case.inputs_are_sorted:
         return
     for queues in (case.queues, *case.queue_views.values()):
@@ -121,7 +123,7 @@ def _orders(case: Case) -> Iterator[Pair]:
 
 
 def _all_at_once(case: Case, answers: Mapping[str, Answer]) -> Iterator[Pair]:
-    """The monitor asks for all clients in one pass: that must say what each client says."""
+    """The shares of all clients, which the monitor computes in one pass: they must equal each client's own."""
     thrown = any(isinstance(answer, AllocationError) for answer in answers.values())
     all_see_the_same = case.inputs_are_sorted and not case.queue_views and not case.client_id_views
     if isinstance(case.strategy, AllocationError) or thrown or not all_see_the_same:
@@ -132,7 +134,7 @@ def _all_at_once(case: Case, answers: Mapping[str, Answer]) -> Iterator[Pair]:
 
 
 def _sums(case: Case, answers: Mapping[str, Answer]) -> Iterator[Pair]:
-    """Which queues two own and which nobody does; an id that is listed twice owns twice."""
+    """The queues with two owners and those without one. An id that is listed twice owns twice."""
     owners = Counter(dict.fromkeys(case.queues, 0))
     for client_id in case.client_ids + case.probes:
         answer = answers[client_id]
@@ -167,7 +169,7 @@ def _first_difference(expected: tuple[object, ...], got: tuple[object, ...]) -> 
 
 
 def _text(said: Said, start: int) -> str:
-    """How many, and the items from where the difference begins."""
+    """The number of items, and the items from the first difference on."""
     if not isinstance(said, tuple):
         return "null" if said is None else f"throws {said}"
     shown = said[start : start + SHOWN_ITEMS]

@@ -5,12 +5,12 @@
       StateVersionError        stored state was written by another version
       CheckpointError          the checkpoint and the tables or the configuration do not belong together
       AwayError                Kafka, a storage or the network is not there now: the same may succeed later
-      InUseError               another process has what this one needs for itself
+      InUseError               another process uses what this one needs for itself
       SourceError              an input file or topic cannot be read as what it should be
-      SetupError               something the machine should have is missing
+      SetupError               the machine lacks something that is needed
       PublishError             an event did not get to Kafka or into a file
       CollectorError           RocketMQ cannot be asked, or its answer cannot be read
-      OutputError              what was asked for cannot be written
+      OutputError              a result cannot be written
       DeliveryError            a sink did not take a page, or may not have taken it
 
 Each message says what, where, and what to do.
@@ -34,11 +34,11 @@ class CheckpointError(MonitorError):
 
 
 class AwayError(MonitorError):
-    """Kafka, a storage or the network does not answer, or has not yet what is needed. The same may succeed later."""
+    """Kafka, a storage or the network does not answer, or lacks what is needed. The same may succeed later."""
 
 
 class InUseError(MonitorError):
-    """Another process has what this one needs for itself."""
+    """Another process uses what this one needs for itself."""
 
 
 class SourceError(MonitorError):
@@ -46,7 +46,7 @@ class SourceError(MonitorError):
 
 
 class SetupError(MonitorError):
-    """Something the machine should have is missing."""
+    """The machine lacks something that is needed."""
 
 
 class PublishError(MonitorError):
@@ -58,7 +58,7 @@ class CollectorError(MonitorError):
 
 
 class OutputError(MonitorError):
-    """What was asked for cannot be written: to standard output, or into the file that was named."""
+    """A result cannot be written to standard output, or into the named file."""
 
 
 class DeliveryError(MonitorError):

@@ -1,7 +1,7 @@
-"""A file that one process at a time holds, and which process that is. The kernel lets go of it when the process ends.
+"""A file that one process at a time locks, and which process that is. The kernel unlocks it when the process ends.
 
-That is ``flock``: it ends with its process, so it needs no expiry. It holds for all processes of one machine that see
-the file; over NFS for those of all machines, if the server keeps locks.
+The lock is ``flock``. It ends with its process, so it needs no expiry. It works between all processes of one machine
+that see the file, and over NFS between machines, if the server keeps locks.
 """
 
 import errno
@@ -21,14 +21,16 @@ from msgspec import Struct
 from streaming.private_files import opened
 from streaming.wall_clock import now_ms
 
-TRIES, BETWEEN_S = 5, 0.05  # somebody who only looks holds it for a moment
+TRIES, BETWEEN_S = 5, 0.05  # a process that only looks locks it for a moment
 COMMAND_LENGTH = 200
-MODE = 0o660  # who else may write to the folder may see who holds it
+MODE = 0o660  # who may write to the folder may read who has the lock
 CANNOT_LOCK = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 
 
 class Holder(Struct, frozen=True):
-    """``command``: what was typed; ``since_ts``: epoch milliseconds. Without a host it does not say who it is."""
+    """The process that has the lock. ``command``: its command line; ``since_ts``: epoch ms. Without a host: not
+    known.
+    """
 
     host: str = ""
     pid: int = 0
@@ -43,7 +45,7 @@ class Holder(Struct, frozen=True):
 
 
 class HeldElsewhere(Exception):
-    """Another process holds the file."""
+    """Another process has locked the file."""
 
     def __init__(self, holder: Holder) -> None:
         super().__init__(str(holder))
@@ -61,7 +63,7 @@ def this_process() -> Holder:
 
 @contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Hold the file, made if it is not there. Raises HeldElsewhere, CannotLock, or OSError where it can't be made."""
+    """Lock the file, which is made if missing. Raises HeldElsewhere, CannotLock, or OSError if it cannot be made."""
     with os.fdopen(_to_hold(path), "r+b", buffering=0) as file:
         for left in reversed(range(TRIES)):
             if _locked(file.fileno(), fcntl.LOCK_EX):
@@ -69,18 +71,18 @@ def held(path: Path) -> Iterator[None]:
             if not left:
                 raise HeldElsewhere(_said(file.readall()))
             time.sleep(BETWEEN_S)
-        with suppress(OSError):  # it is held, though a full disk does not take by whom
+        with suppress(OSError):  # it is locked, though a full disk does not take the name of the process
             file.truncate(0)
             file.write(msgspec.json.encode(this_process()))
         try:
             yield
         finally:
             with suppress(OSError):
-                file.truncate(0)  # its last word must not name one that is gone
+                file.truncate(0)  # the file must not name a process that has ended
 
 
 def _to_hold(path: Path) -> int:
-    """A descriptor of the file, which a read-only disk does not keep from being held."""
+    """A descriptor of the file to lock, also on a read-only disk."""
     try:
         return opened(path, os.O_RDWR | os.O_CREAT, MODE)
     except OSError as error:
@@ -90,7 +92,7 @@ def _to_hold(path: Path) -> int:
 
 
 def holder_of(path: Path) -> Holder | None:
-    """Who holds the file; None where nobody does. Raises OSError where it cannot be read."""
+    """The process that has locked the file; None if none has. Raises OSError if it cannot be read."""
     try:
         file = os.fdopen(opened(path, os.O_RDONLY), "rb")
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""An HTTP server over a socket that was opened before, until its process says so."""
+"""An HTTP server over a socket that was opened before; it runs until its process stops it."""
 
 import asyncio
 import errno
@@ -25,14 +25,14 @@ PATIENCE_S = 30.0  # with a client that asks nothing, or sends half a request
 UNREAD_PATIENCE_S = 120.0  # with one that reads nothing of its answer: kernels take it in large pieces
 LOOK_EVERY_S = 5.0
 AGAIN_AFTER_S = 30.0
-REQUESTS_LOG = logging.getLogger("uvicorn.error")  # what uvicorn says of each request that is none
+REQUESTS_LOG = logging.getLogger("uvicorn.error")  # uvicorn's message for bytes that are no request
 _once_a_minute = OnceAMinute()
 log = logging.getLogger(__name__)
 
 
 def listening_socket(host: str, port: int, key: str) -> socket.socket:
-    """``key``: of the configuration, which names the address. Raises SetupError where it cannot be listened on, and
-    AwayError where this machine does not have it yet: networks and name servers may come up later.
+    """A socket that listens. ``key``: the key of the configuration with the address. Raises SetupError if the address
+    cannot be used, and AwayError if this machine does not have it yet: networks and DNS may come up later.
     """
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -51,7 +51,7 @@ def listening_socket(host: str, port: int, key: str) -> socket.socket:
 
 
 def begin_again_until(stop: Event, what: str, serve: Callable[[], None]) -> None:
-    """Begin ``serve`` again after it failed, until ``stop``. Where it fails again alike, that is logged once."""
+    """Begin ``serve`` again after it failed, until ``stop``. The same failure in a row is logged once."""
     logged = ""
     while not stop.is_set():
         try:
@@ -65,18 +65,18 @@ def begin_again_until(stop: Event, what: str, serve: Callable[[], None]) -> None
 
 
 def base_address(scheme: str, host: str, listening: socket.socket) -> str:
-    """What a browser is given to reach it: the host of the configuration, and the port that is listened on."""
+    """The address for a browser: the host of the configuration, and the port of the socket."""
     shown = f"[{host}]" if ":" in host else host
     return f"{scheme}://{shown}:{listening.getsockname()[1]}"
 
 
 def host_name(header: str) -> str:
-    """Of a Host header, without its port."""
+    """The host in a Host header, without its port."""
     return header[1:].partition("]")[0] if header.startswith("[") else header.partition(":")[0].lower()
 
 
 def serve_until(stop: Event, app: ASGIApp, listening: socket.socket, most_connections: int, **options: Any) -> None:
-    """``options``: of uvicorn, beside those that hold for all servers of evenkeel."""
+    """Serve until ``stop``. ``options``: of uvicorn, beside those of all servers of evenkeel."""
     REQUESTS_LOG.addFilter(_once_a_minute)
     server = _Server(
         uvicorn.Config(
@@ -99,10 +99,10 @@ def serve_until(stop: Event, app: ASGIApp, listening: socket.socket, most_connec
 
 
 class _Protocol(H11Protocol):
-    """A connection. uvicorn itself waits for ever for a request's end, and for a client that reads no answer.
+    """A connection with time-outs: uvicorn waits for ever for a request's end, and for a client that reads no answer.
 
-    Where there are too many, the one that has waited longest for its client gives way. So who holds connections open
-    keeps nobody else out.
+    If there are too many connections, the one that has waited longest for its client is closed. So a client that keeps
+    connections open does not keep others out.
     """
 
     def __init__(self, *arguments: Any, most_connections: int, **options: Any) -> None:
@@ -133,7 +133,9 @@ class _Protocol(H11Protocol):
 
     @property
     def waits_since(self) -> float | None:
-        """Since when it waits for its client; None while it is being answered. Single bytes prolong nothing."""
+        """Since when it waits for its client; None while a request is answered. A single byte does not restart the
+        time.
+        """
         is_answering = self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body
         return None if is_answering and not self.flow.write_paused else self._since
 
@@ -161,7 +163,7 @@ class _Protocol(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """Signals are the command's."""
+    """A server that handles no signals: the command handles them."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -1,13 +1,13 @@
-"""One process at a time writes to a folder: a lease, taken at the start, and refused in words that name the other.
+"""The lease of a folder: one process at a time writes to it. It is taken at the start; a second process is refused.
 
-Spark itself notices a second query on a checkpoint only when both have written the same batch, and then ends the one
-that came later to it, mostly the first; of tables that two checkpoints write to it notices nothing.
+Spark notices a second query on a checkpoint only when both have written the same batch. It then ends the query that
+came later to it, which is mostly the first one. It does not notice two checkpoints that write to one table.
 
-On a file system of this machine the lease is a lock of the kernel (``streaming.file_lock``), which is gone with its
-process. Object stores and HDFS have none. There it is a file that its owner writes again every ``RENEW_EVERY_S``.
-A process that finds such a file watches it: if it has not changed for ``EXPIRES_S``, its owner is gone. So no clocks of
-two machines are compared. The owner reads the file before each write. If the file belongs to another process by then
-(which took it while this one was paused, or started in the same moment), this process ends.
+On a file system of this machine the lease is a lock of the kernel (``streaming.file_lock``), which ends with its
+process. Object stores and HDFS have no locks. There the lease is a file that its owner writes again every
+``RENEW_EVERY_S``. A process that finds such a file watches it: if it has not changed for ``EXPIRES_S``, its owner is
+gone. So no clocks of two machines are compared. The owner reads the file before each write. If the file belongs to
+another process by then (which took it while this one was paused, or started in the same moment), this process ends.
 """
 
 import logging
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 NAME = "_lease"  # Hadoop takes a file whose name begins so for no data
 RENEW_EVERY_S = 10.0
 EXPIRES_S = 40.0  # two writes may fail
-CHECK_AFTER_S = 3.0  # of two that write at the same time the later one counts
+CHECK_AFTER_S = 3.0  # if two write at the same time, the later one counts
 
 
 class TextFolder(Protocol):
@@ -56,7 +56,7 @@ class Lease(Struct, frozen=True):
 
 @contextmanager
 def local_leases(folders: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Hold those folders that this machine can lock; yields the others. By key of the configuration: path or address.
+    """Lock the folders that this machine can lock, and yield the others. By key of the configuration: path or address.
 
     It needs no Spark, so a second process is refused before it starts one. Raises InUseError.
     """
@@ -80,7 +80,7 @@ def local_leases(folders: Mapping[str, str]) -> Iterator[dict[str, str]]:
 
 @contextmanager
 def remote_leases(open_folder: OpenFolder, folders: Mapping[str, str], stop: Event) -> Iterator[None]:
-    """The same for folders that no machine can lock. Sets ``stop`` when one is lost, and raises InUseError then."""
+    """Keep leases of folders that no machine can lock. When one is lost, this sets ``stop`` and raises InUseError."""
     lost: list[InUseError] = []
     taken: list[_RemoteLease] = []
     over = Event()
@@ -130,7 +130,7 @@ class _RemoteLease:
         self._mine = Lease(str(uuid4()), 0, this_process())
 
     def take(self, stop: Event) -> None:
-        """Raises InUseError while another renews it."""
+        """Take the lease. Raises InUseError while another process renews it."""
         found = self._folder.read(NAME)
         if found is not None:
             log.info(
@@ -149,7 +149,7 @@ class _RemoteLease:
         self._write()
 
     def release(self) -> None:
-        """Java may be gone by now; then the next one waits until the lease has expired."""
+        """Release the lease. If Java has ended already, the next process waits until the lease has expired."""
         try:
             self._require_mine()
             self._folder.delete(NAME)
@@ -177,7 +177,7 @@ class _RemoteLease:
 
 
 def who(text: str) -> str:
-    """Whose lease it is, as far as it says."""
+    """The owner of the lease, as far as the file names it."""
     return str(_read(text).holder)
 
 

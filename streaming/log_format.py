@@ -1,4 +1,4 @@
-"""Where log lines go: standard error, so that results on standard output stay clean."""
+"""The format of log lines. They go to standard error, so that standard output has only results."""
 
 import json
 import logging
@@ -29,8 +29,8 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """One line each. Text after a line break is indented, so that no name of a broker or client looks like a record of
-    its own, or acts on a terminal.
+    """One line of text a record. Text after a line break is indented, so that no name of a broker or client looks like
+    a record, or acts on a terminal.
     """
 
     def format(self, record: logging.LogRecord) -> str:

@@ -9,7 +9,7 @@ _TEXTS = ("text/html", "text/plain", "text/event-stream", "application/json")
 
 
 def masked_app(app: ASGIApp) -> ASGIApp:
-    """The same application but for that. A piece of a stream is looked at as one text."""
+    """The application, with secrets masked in its answers. Each piece of a stream is masked by itself."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         begun: Message = {}
@@ -32,7 +32,7 @@ def masked_app(app: ASGIApp) -> ASGIApp:
 
 
 def _masked_body(begun: Message, message: Message) -> Message:
-    """``begun``: what comes before the body, with its length; empty once that was sent."""
+    """The masked body. ``begun``: the message before the body, with its length; empty once that was sent."""
     body = bytes(message.get("body", b""))
     if begun and not MutableHeaders(raw=begun["headers"]).get("content-type", "").startswith(_TEXTS):
         return message

@@ -1,7 +1,7 @@
-"""Files and folders that only this process's user may read, opened at their own place: no symbolic link is followed.
+"""Files and folders that only this process's user may read. No symbolic link is followed.
 
-They have addresses of clients and names of people in them. Who may write beside such a file could else have evenkeel
-overwrite, or read, another file through a link of its name.
+They contain addresses of clients and names of people. Otherwise somebody who may write to the folder could make
+evenkeel overwrite, or read, another file through a link.
 """
 
 import errno
@@ -28,7 +28,7 @@ def opened(path: Path, flags: int, mode: int = FILE_MODE) -> int:
 
 
 def read(path: Path) -> bytes:
-    """Raises OSError, also for what is no file: a pipe would never end."""
+    """Read the file. Raises OSError, also for a pipe, which would never end."""
     with os.fdopen(opened(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "no file", str(path))
@@ -36,7 +36,7 @@ def read(path: Path) -> bytes:
 
 
 def replace(path: Path, content: bytes, mode: int = FILE_MODE) -> None:
-    """Whole or not at all, also when the machine fails. The folder is made if it is not there. Raises OSError."""
+    """Write the file whole or not at all, also if the machine fails. Makes the folder if missing. Raises OSError."""
     make_folder(path.parent)
     new = path.with_suffix(".new")
     with suppress(FileNotFoundError):
@@ -54,7 +54,7 @@ def appended(path: Path) -> BinaryIO:
 
 
 def make_folder(folder: Path, mode: int = FOLDER_MODE) -> None:
-    """Make it if it is not there, and close it to all but its owner and group. Raises OSError, also for a link."""
+    """Make the folder if missing, and close it to all but its owner and group. Raises OSError, also for a link."""
     folder.mkdir(parents=True, exist_ok=True, mode=mode)
     found = folder.lstat().st_mode
     if stat.S_ISLNK(found):
@@ -64,7 +64,7 @@ def make_folder(folder: Path, mode: int = FOLDER_MODE) -> None:
 
 
 def listed(folder: Path, suffix: str) -> list[Path]:
-    """The files of a folder whose names end so. Raises OSError, also for a link."""
+    """The files of a folder with this ending. Raises OSError, also for a link."""
     if folder.is_symlink():
         raise _link(folder)
     return sorted(path for path in folder.iterdir() if path.suffix == suffix)

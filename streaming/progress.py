@@ -1,4 +1,4 @@
-"""How far a long command has come, on standard error.
+"""The progress of a long command, on standard error.
 
 A terminal has one line that is written over. A log gets a line now and then, and none of ``waiting``.
 """
@@ -17,7 +17,7 @@ _ERASE = "\r\x1b[K"
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Show a terminal, for as long as it lasts, what is being done. For what cannot say how far it has come."""
+    """Show on a terminal what is being done while the block lasts, for work whose progress is not known."""
     if not sys.stderr.isatty():
         yield
         return
@@ -29,7 +29,9 @@ def waiting(what: str) -> Iterator[None]:
 
 
 class Progress:
-    """Say how things stand as often as you like; what is not due yet is left out. Nothing of it stays on a terminal."""
+    """The progress line. It may be updated at any rate: updates that are not due are left out. A terminal keeps
+    nothing.
+    """
 
     def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream or sys.stderr
@@ -46,14 +48,16 @@ class Progress:
         self.clear()
 
     def count(self, done: int, total: int | None, what: str) -> None:
-        """``what`` is counted, in words. ``total`` None: nobody knows how many there are."""
+        """Show a count. ``what``: the name of the things that are counted. ``total`` None: their number is not
+        known.
+        """
         if total is None:
             self.say(f"{done} {what}")
             return
         self.say(f"{bar(done, total) if self._is_terminal else ''}{done} of {total} {what}")
 
     def say(self, text: str) -> None:
-        """``text``: what is done so far, in a few words."""
+        """Show ``text``: in a few words, what is done so far."""
         now = self._clock()
         if now - self._said < self._every_s:
             return
@@ -64,7 +68,7 @@ class Progress:
         self._is_shown = self._is_terminal
 
     def note(self, text: str) -> None:
-        """A line that stays."""
+        """Print a line that stays."""
         self.clear()
         print(text, file=self._stream, flush=True)
 

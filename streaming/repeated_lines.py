@@ -9,7 +9,7 @@ MOST_KINDS = 100
 
 
 class OnceAMinute(logging.Filter):
-    """For ``addFilter`` of a logger. Lines are of one kind if they have one text before values are filled in."""
+    """A filter for a logger. Lines are of one kind if their text is the same before values are filled in."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()

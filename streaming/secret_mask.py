@@ -1,8 +1,8 @@
 """The mask of secrets: every text that leaves the process passes ``masked``.
 
-What leaves: standard output and standard error, log lines, answers of the HTTP servers, tables, state files, events and
-pages. Who reads a secret calls ``hide``. A secret is found as it is, within base64 at any place, and behind the escapes
-of addresses, JSON and HTML. Its beginning alone is masked, too: the other side may have cut what it quotes.
+Such texts are standard output and standard error, log lines, answers of the HTTP servers, tables, state files, events
+and pages. Code that reads a secret calls ``hide``. A secret is found as it is, within base64 at any place, and behind
+the escapes of addresses, JSON and HTML. The beginning of a secret is masked too: the other side may cut what it quotes.
 """
 
 import base64
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 MASK = "***"
-SHORTEST = 4  # what is shorter stands in every text
+SHORTEST = 4  # a shorter secret would be found in every text
 SHORTEST_IN_BASE64 = 8
 SHORTEST_BEGINNING = 8
 MOST_ESCAPES = 3  # escapes within escapes
@@ -111,7 +111,7 @@ def _meaning(escape: str) -> str:
 
 
 def _without_blanks(view: _View) -> _View:
-    """Lines of base64 are broken; it is written with two alphabets."""
+    """The text without blanks: lines of base64 are broken."""
     return _View("".join(view.text.translate(_URL_SAFE).split()), view, _no_blanks)
 
 
@@ -143,12 +143,12 @@ def _covered(text: str, spans: list[_Span]) -> str:
 
 
 def _least(secret: str) -> int:
-    """So many of its first characters give it away: half of what was drawn by chance, all of what are words."""
+    """The length of a beginning that is masked: half of a random secret, all of a secret of words."""
     return max(SHORTEST_BEGINNING, len(secret) // 2) if is_random(secret) and _PIECE.fullmatch(secret) else len(secret)
 
 
 def _in_base64(secret: str) -> Iterator[_Form]:
-    """What base64 has of it wherever it stands, without the characters that hold bits of its neighbours."""
+    """The base64 of the secret at any place, without the characters that also contain bits of its neighbours."""
     for written in {secret, quote(secret, safe="")}:
         content = written.encode("utf-8", "surrogatepass")
         for before in range(3):
@@ -159,12 +159,12 @@ def _in_base64(secret: str) -> Iterator[_Form]:
 
 
 def is_random(text: str) -> bool:
-    """Whether it looks drawn by chance: letters and digits, or long. Other texts may be words that stand elsewhere."""
+    """Whether the text looks random: letters and digits, or long. Other texts may be common words."""
     return _RANDOM.fullmatch(text) is not None
 
 
 def in_address(address: str) -> Iterator[str]:
-    """What may not be shown anywhere of an address that holds a secret, as that of a webhook does."""
+    """The parts of an address with a secret (a webhook's, for example) that may not be shown anywhere."""
     scheme, _, rest = address.partition("://")
     if not rest:
         return
@@ -180,8 +180,8 @@ def in_address(address: str) -> Iterator[str]:
 
 
 def every_part(address: str, *, names_host: bool = True) -> Iterator[str]:
-    """What may not be shown of an address in the answers of its own host. ``names_host``: it stands there, as it does
-    not in addresses for apprise, and is shown."""
+    """The parts of an address that may not be shown in answers of its host. ``names_host``: the address has a host,
+    which is shown; addresses for apprise have none."""
     rest = address.partition("://")[2]
     authority, _, path = rest.partition("/")
     userinfo, _, host = authority.rpartition("@")
@@ -194,7 +194,7 @@ def every_part(address: str, *, names_host: bool = True) -> Iterator[str]:
 
 
 def passwords_in(text: str) -> Iterator[str]:
-    """What stands before the host of an address, and its password alone."""
+    """The user information before the host of an address, and its password."""
     for userinfo in re.findall(r"://([^/\s\"'@]*(?:@[^/\s\"'@]*)*)@", text):
         password = userinfo.partition(":")[2]
         for one in (userinfo, password or userinfo):
@@ -211,7 +211,7 @@ _everywhere = SecretMask()
 
 
 def hide(secrets: Iterable[str]) -> None:
-    """From here on ``masked`` covers these, too, for the life of the process."""
+    """Mask these from now on, for the life of the process."""
     global _everywhere
     with _lock:
         added = set(secrets) - _everywhere.secrets
@@ -220,12 +220,12 @@ def hide(secrets: Iterable[str]) -> None:
 
 
 def forget() -> None:
-    """For tests, each of which has secrets of its own."""
+    """Forget all secrets: each test has its own."""
     global _everywhere
     with _lock:
         _everywhere = SecretMask()
 
 
 def masked(text: str) -> str:
-    """A text as it may leave the process."""
+    """The text with secrets masked."""
     return _everywhere.masked(text)

@@ -1,8 +1,8 @@
-"""SIGTERM and SIGINT ask a command to end. The handler only hands the signal to a thread of its own.
+"""SIGTERM and SIGINT end a command in order. The handler only hands the signal to a thread.
 
-A handler runs in the main thread, between any two of its steps: there, to log would break off what is being
-logged (and the logging would swallow that, and the signal with it), and ``Event.set`` would wait for ever for a lock
-that the main thread itself holds while it waits for the event. ``SimpleQueue.put`` is made for this.
+A handler runs in the main thread, between any two of its steps. Logging inside a signal handler is not reentrant.
+``Event.set`` would wait for ever for a lock that the main thread has while it waits for the event.
+``SimpleQueue.put`` is reentrant.
 """
 
 import logging
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 @contextmanager
 def ended_by_signals(stop: Event, within_s: float | None = None) -> Iterator[None]:
     """While the block lasts, either signal sets ``stop``. If the block then lasts longer than ``within_s`` seconds, the
-    process ends with 0 in the middle of things. For the main thread.
+    process ends at once with 0. Only the main thread may call this.
     """
     arrived: SimpleQueue[int | None] = SimpleQueue()
     over = Event()
@@ -37,7 +37,7 @@ def ended_by_signals(stop: Event, within_s: float | None = None) -> Iterator[Non
         log.info("%s: stopping", signal.Signals(number).name)
         if within_s is not None and not over.wait(within_s):
             log.warning("ending in the middle of things: what was cut short is done again at the next start")
-            os._exit(0)  # Java goes with us
+            os._exit(0)  # Java ends with this process
 
     Thread(target=obey, name="signals", daemon=True).start()
     before = {number: signal.signal(number, handle) for number in SIGNALS}

@@ -1,4 +1,4 @@
-"""What the driver does with each batch: it appends the facts and adds up what was read."""
+"""The driver's work for each batch: appending the facts, and adding up the records that were read."""
 
 import logging
 import time
@@ -26,10 +26,10 @@ HEARTBEAT_PATIENCE_MS = 1_000  # a batch that comes a little late carries the he
 
 
 class Batches:
-    """Writes batches, and health facts while there are none. ``losses``: None where the source can't lose records.
+    """Writes batches, and health facts while there are none. ``losses``: None where the source cannot lose records.
 
-    ``appended``: the newest batch whose facts are there already, though it may not be committed. ``kafka``: what Kafka
-    says of the topic's end, None where the source is not Kafka.
+    ``appended``: the newest batch whose facts are in the table; its commit may be missing. ``kafka``: the topic's
+    end by Kafka's answers, None where the source is not Kafka.
     """
 
     def __init__(
@@ -58,8 +58,10 @@ class Batches:
         self._is_report, self._is_fact = F.col("kind") == REPORT, F.col("kind") == FACT
 
     def write(self, batch: DataFrame, batch_id: int) -> None:
-        """For ``foreachBatch``. The reports are collected in any case: where nothing is appended, nothing else would
-        compute the batch, but the state must go on to the next version all the same."""
+        """Write one batch, for ``foreachBatch``.
+
+        The reports are collected in any case. If nothing is appended, this is what makes Spark compute the batch, and
+        the state must reach its next version."""
         began = time.monotonic()
         self._began_ts = self._now_ms()
         batch.persist(StorageLevel.MEMORY_AND_DISK)
@@ -80,7 +82,7 @@ class Batches:
         self._done = batch_id
 
     def report_loss_at_start(self, spark: SparkSession) -> None:
-        """Report a loss that happened while nobody read: before the first batch, and once."""
+        """Report records that were lost while no job was reading: before the first batch, and once."""
         position = self._checkpoint.end_offsets(self._done)
         if self._losses is not None and position:
             loss = self._losses.at_start(position)
@@ -92,7 +94,7 @@ class Batches:
                 self._table.append(rows_of(spark, facts), self._note(self._done), once=once)
 
     def beat(self, spark: SparkSession) -> None:
-        """A health fact of its own, if no batch has brought one in time."""
+        """Write a health fact if no batch has written one in time."""
         facts = self._health.facts(self._now_ms(), self._sight(), HEARTBEAT_PATIENCE_MS)
         if facts:
             self._table.append(rows_of(spark, facts), self._note(self._done))
@@ -129,7 +131,7 @@ class Batches:
 
 
 def start_heartbeat(spark: SparkSession, batches: Batches, stop: Event) -> Thread:
-    """A thread that writes health facts while nothing arrives, or while a batch takes long."""
+    """Start a thread that writes health facts while nothing arrives, or while a batch takes long."""
 
     def run() -> None:
         while not stop.wait(1):

@@ -15,7 +15,7 @@ UNRESOLVED = "No resolvable bootstrap urls"  # Kafka's client takes that for a w
 
 
 class Brokers:
-    """The Kafka that a source reads from. Each question is a connection of its own: they are rare."""
+    """The Kafka that a source reads from. Each question opens a connection, because questions are rare."""
 
     def __init__(self, spark: SparkSession, source: KafkaSource) -> None:
         self._jvm: Any = spark._jvm
@@ -26,7 +26,7 @@ class Brokers:
         }
 
     def partitions(self) -> list[int]:
-        """Those of the source's topic; none where there is no such topic."""
+        """The partitions of the source's topic; empty if there is no such topic."""
         with self._consumer() as consumer:
             return sorted(int(found.partition()) for found in consumer.partitionsFor(self._source.topic))
 
@@ -39,7 +39,7 @@ class Brokers:
             )
 
     def earliest(self, partitions: Collection[tuple[str, int]]) -> dict[tuple[str, int], int]:
-        """The first offset that each still holds; a partition that is no longer there has none."""
+        """The first offset that each partition still has; a partition that is gone has no entry."""
         if not partitions:
             return {}
         with self._consumer() as consumer:

@@ -1,8 +1,8 @@
-"""What evenkeel keeps beside Spark's checkpoint, under ``evenkeel/``: whose it is, and the configuration in force.
+"""evenkeel's own files beside Spark's checkpoint, in ``evenkeel/``: its identity and the settings of each batch.
 
-``identity.json`` binds the checkpoint to its facts: batch numbers start at 0 with every new checkpoint, and a batch
-whose number was seen under the same identity is not written again. ``settings/N.json`` is in force from batch N on, so
-that a batch that was begun ends under the settings that began it, even if the configuration has changed by then.
+``identity.json`` binds the checkpoint to its facts. Batch numbers start at 0 with every new checkpoint. A batch is not
+written again if its number was written under the same identity. ``settings/N.json`` is in force from batch N on. So a
+batch ends under the settings with which it began, even if the configuration has changed in between.
 """
 
 from uuid import uuid4
@@ -27,9 +27,9 @@ Offsets = dict[str, dict[str, int]]  # topic -> partition (JSON has only text fo
 
 
 class Identity(Struct, frozen=True, kw_only=True):
-    """Fixed for a checkpoint's life. ``source`` is the topic or folder; ``seeded``: it was made by reseed.
+    """The identity of a checkpoint, which never changes. ``source``: the topic or folder; ``seeded``: made by reseed.
 
-    ``state_version``: of the state in it; None where an evenkeel made it that did not say so.
+    ``state_version``: the version of its state; None in checkpoints of versions that did not write it.
     """
 
     identity: str
@@ -54,7 +54,9 @@ class Checkpoint:
         return self._folder.uri
 
     def require_readable_state(self, spark: SparkSession) -> None:
-        """Refuse state of another version now, not in the first batch. Raises StateVersionError."""
+        """Raise StateVersionError if the state is of another version, so that the job fails now and not in the first
+        batch.
+        """
         if self.identity.state_version is None and self.done() >= 0:
             kept = spark.read.format("statestore").load(self.uri).select("value.groupState.blob").head()
             if kept is not None and kept.blob is not None:
@@ -63,11 +65,11 @@ class Checkpoint:
             require_version(self.identity.state_version)
 
     def begun(self) -> int | None:
-        """The newest batch whose offsets are decided; None before the first."""
+        """The newest batch whose offsets are written; None before the first."""
         return max(self._folder.numbers("offsets"), default=None)
 
     def pending(self) -> int | None:
-        """The batch that was begun and not committed; Spark will run it again, with the same records."""
+        """The batch that was begun and not committed; Spark runs it again with the same records."""
         begun = self.begun()
         committed = max(self._folder.numbers("commits"), default=None)
         return None if begun is None or (committed is not None and committed >= begun) else begun
@@ -78,7 +80,7 @@ class Checkpoint:
         return pending - 1 if pending is not None else -1 if begun is None else begun
 
     def mend(self) -> None:
-        """Where the newest commit was deleted, so that its batch runs again, its checksum would stop the new one."""
+        """Delete the checksum of a commit that was deleted. It would stop the batch that runs again."""
         pending = self.pending()
         if pending is not None:
             self._folder.delete(f"commits/.{pending}.crc")
@@ -89,7 +91,7 @@ class Checkpoint:
         return 0 if begun is None else begun + 1
 
     def end_offsets(self, batch_id: int) -> Offsets:
-        """Where Kafka is read up to by the end of this batch; batch -1: where the first one begins."""
+        """The offsets up to which Kafka is read at the end of this batch; of batch -1: where the first one begins."""
         if batch_id < 0:
             first = (self._folder.read("sources/0/0") or self.identity.starting_offsets or "").splitlines()
             return _decode_offsets(first[-1] if first else "")
@@ -116,7 +118,7 @@ class Checkpoint:
             ) from error
 
     def put_in_force(self, settings: Settings) -> None:
-        """From the next batch on."""
+        """Put these settings in force from the next batch on."""
         if self.settings_of(self.next_batch()) != settings:
             self._folder.write(f"{_SETTINGS}/{self.next_batch()}.json", msgspec.json.encode(settings).decode())
 
@@ -147,7 +149,7 @@ def open_checkpoint(spark: SparkSession, uri: str, source: str, shards: int, fac
 
 
 def new_identity(source: str, shards: int, state_partitions: int) -> Identity:
-    """More partitions than shards would stay empty."""
+    """A new identity. It has at most as many partitions as shards: more would stay empty."""
     return Identity(
         identity=str(uuid4()),
         source=source,
@@ -198,7 +200,7 @@ def _refuse_changed(checkpoint: Checkpoint, source: str, shards: int) -> None:
 
 
 def _decode_offsets(text: str) -> Offsets:
-    """Of Kafka; a folder of files has none of interest."""
+    """The offsets of Kafka; a folder of files has none that matter here."""
     try:
         return msgspec.json.decode(text, type=Offsets)
     except msgspec.MsgspecError:

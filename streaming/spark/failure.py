@@ -1,4 +1,4 @@
-"""Why a query failed, in one message: what our own code raised on a worker, else the root cause in Java's words."""
+"""The cause of a query's failure in one message: the error of our code on a worker, else Java's root cause."""
 
 import logging
 import re
@@ -16,7 +16,7 @@ _CAUSE = re.compile(r"^(?:Caused by: |: )?((?!py4j\.)[\w.$]+(?:Error|Exception):
 
 
 def explained(query: StreamingQuery) -> MonitorError:
-    """The error to raise for a query that ended; Java's whole story goes to the debug log."""
+    """The error to raise for a query that failed. Java's whole stack trace goes to the debug log."""
     failure: Any = query._jsq.exception()
     if failure.isEmpty():
         return MonitorError(f"query {query.name} ended, though nobody stopped it")

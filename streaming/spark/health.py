@@ -1,4 +1,4 @@
-"""How the monitor itself is doing: adds up what batches report to one health fact a cluster every 15 s."""
+"""The health of the job itself: the batches' reports, added up to one health fact for each cluster every 15 s."""
 
 from collections.abc import Iterable, Mapping
 from threading import Lock
@@ -17,7 +17,7 @@ NOBODY = ""  # the cluster of a health fact while no cluster is known
 
 
 class Sight(NamedTuple):
-    """What is known of the job's own work beside its batches, at one moment.
+    """The job's work at one moment, beside what batches report.
 
     ``working_ms``: for how long a batch has been made, None: none is; ``unread``: records in Kafka that it is not done
     with, None: not known.
@@ -40,9 +40,9 @@ class BatchSummary(NamedTuple):
 class Health:
     """Adds up batches and makes health facts, every ``every_s`` seconds and at once after a loss.
 
-    ``newest`` is each known cluster's newest round; it outlives the process in the metadata of Delta's commits. A round
-    ahead of the job's clock counts as of now: else one wrong clock would hide for long that all others are late.
-    The batches' thread and that of the heartbeat both use it.
+    ``newest`` is each known cluster's newest round. It is kept in the metadata of Delta's commits, so a new process
+    knows it. A round ahead of the job's clock counts as of now: otherwise one wrong clock would hide for a long time
+    that all others are late. The threads of the batches and of the heartbeat both use it.
     """
 
     def __init__(self, every_s: float | None, newest: Mapping[str, int], now_ms: int) -> None:
@@ -77,7 +77,7 @@ class Health:
                 self._loss = Loss(self._loss.records + loss.records, "; ".join(details))
 
     def facts(self, now_ms: int, sight: Sight, patience_ms: float = 0) -> list[Fact]:
-        """What is due: nothing before the time, but for a loss. ``patience_ms``: how long past the time to wait.
+        """The health facts that are due. A loss is due at once. ``patience_ms``: how long to wait past the due time.
 
         While a batch is being made a lag is lateness.
         """
@@ -99,7 +99,7 @@ class Health:
         return bool(cluster) and len(self.newest) < CLUSTERS_AT_MOST
 
     def _take(self, batch: ClusterCounts) -> None:
-        """``groups`` are the most that one batch touched."""
+        """Add up one batch. ``groups`` is the largest number of groups that one batch had."""
         total = self._sums.setdefault(batch.cluster, ClusterCounts(batch.cluster))
         most_groups = max(total.groups, batch.groups)
         _add(total, batch)
@@ -107,7 +107,7 @@ class Health:
         self.newest[batch.cluster] = max(batch.newest_round_ts or 0, self.newest.get(batch.cluster, 0))
 
     def _forget(self, now_ms: int) -> None:
-        """A cluster that is not heard of for a week is no longer watched."""
+        """Stop watching a cluster from which no event has come for a week."""
         gone = [name for name, ts in self.newest.items() if name not in self._sums and now_ms - ts > FORGET_CLUSTER_MS]
         for name in gone:
             del self.newest[name]
@@ -150,7 +150,7 @@ class Health:
 
 
 def failure_facts(newest: Mapping[str, int], error: str, now_ms: int) -> list[Fact]:
-    """The job's last words, where it ends with an error. ``newest``: each known cluster's newest round."""
+    """The health facts of a job that ends with an error. ``newest``: each known cluster's newest round."""
     return [Fact(now_ms, name, "", None, now_ms, _failure(ts, error, now_ms)) for name, ts in newest.items()]
 
 
@@ -172,7 +172,7 @@ def _failure(newest_ts: int, error: str, now_ms: int) -> HealthFact:
 
 
 def counts_by_cluster(reports: Iterable[ShardReport]) -> Iterable[ClusterCounts]:
-    """The shards' counts of a batch added up: a group is in one shard, so that groups add up too."""
+    """The sums of the shards' counts of a batch. A group is in one shard, so numbers of groups add up too."""
     totals: dict[str, ClusterCounts] = {}
     for counts in (counts for report in reports for counts in report.cluster_counts):
         _add(totals.setdefault(counts.cluster, ClusterCounts(counts.cluster)), counts)

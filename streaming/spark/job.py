@@ -33,13 +33,13 @@ from streaming.spark.sources import FileSource, KafkaSource, Source, name_of, re
 from streaming.wall_clock import now_ms
 
 QUERY_NAME = "detection"
-BETWEEN_BATCHES_S = 12  # how long a stop waits for the batch at hand; what is cut short is done again at the next start
+BETWEEN_BATCHES_S = 12  # how long a stop waits for the running batch; an interrupted batch runs again at the next start
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run. ``checkpoint`` and ``tables`` are folders on any file system that Hadoop knows.
+    """The parameters of a job. ``checkpoint`` and ``tables`` are folders on any file system that Hadoop knows.
 
     ``health_seconds`` None: no regular health facts.
     """
@@ -54,7 +54,7 @@ class Plan:
 
 
 def plan_of(config: Config) -> Plan:
-    """What the configuration asks for."""
+    """The plan that the configuration gives."""
     source = config.source
     return Plan(
         source=FileSource(source.folder)
@@ -131,7 +131,7 @@ class _Job:
 
 @contextmanager
 def _detection(spark: SparkSession, plan: Plan, counts: JobCounts) -> Iterator[_Job]:
-    """Open the checkpoint, end the batch that was cut short under its own settings, and put the plan's in force."""
+    """Open the checkpoint, end an interrupted batch under its own settings, and put the plan's settings in force."""
     try:
         with scheduler_pool(spark, DETECTION_POOL):
             job = _prepare(spark, plan, counts)
@@ -171,7 +171,7 @@ def _prepare(spark: SparkSession, plan: Plan, counts: JobCounts) -> _Job:
 
 @contextmanager
 def _last_words(spark: SparkSession, plan: Plan) -> Iterator[None]:
-    """A job that ends with an error says so in the facts: without that nobody could tell it from one that is killed."""
+    """Write into the facts that the job ends with an error. Otherwise it would look like a job that was killed."""
     try:
         yield
     except MonitorError as error:
@@ -188,7 +188,9 @@ def _tell_failure(spark: SparkSession, plan: Plan, error: str) -> None:
             table.create()  # an older evenkeel may have made it, without some of today's columns
             with scheduler_pool(spark, DETECTION_POOL):
                 table.append(rows_of(spark, failure_facts(notes[0].newest, error, now_ms())), notes[0])
-    except Exception as failure:  # Java may be gone, or the tables away: then their own silence must do
+    except (
+        Exception
+    ) as failure:  # Java may have ended, or the tables may be away: then only the missing health facts show it
         log.debug("the facts cannot say that the job has failed: %s", failure)
 
 
@@ -206,7 +208,7 @@ def _finish(query: StreamingQuery) -> None:
     try:
         while query.isActive:
             time.sleep(0.05)
-    except BaseException:  # Ctrl-C: it must not go on behind our back
+    except BaseException:  # Ctrl-C: the query must not go on without us
         query.stop()
         raise
     if query.exception() is not None:
@@ -226,7 +228,7 @@ def _watch(query: StreamingQuery, stop: Event) -> None:
 
 
 def _stop(query: StreamingQuery) -> None:
-    """Between two batches if one ends soon, else in the middle of one. Java may have had the signal too and be gone."""
+    """Stop the query between two batches if one ends soon, else within one. Java may have ended by the same signal."""
     deadline = time.monotonic() + BETWEEN_BATCHES_S
     try:
         while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""What the driver has seen of its batches since the job started, for Prometheus and /readyz. Pure."""
+"""Counts of the batches since the job started, for Prometheus and /readyz. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ class JobCounts:
         self._lock = Lock()
 
     def add(self, batch: BatchSummary, now_ms: int) -> None:
-        """What a batch has read."""
+        """Add what a batch has read."""
         with self._lock:
             self._lost += batch.loss.records
             self._facts += sum(report.facts for report in batch.reports)
@@ -44,7 +44,7 @@ class JobCounts:
                 self._count(one, now_ms)
 
     def lost(self, records: int) -> None:
-        """Before the first batch, while nobody read."""
+        """Add records that were lost before the first batch, while no job was reading."""
         with self._lock:
             self._lost += records
 
@@ -54,7 +54,7 @@ class JobCounts:
             self._batch_ts = now_ms
 
     def appended(self, now_ms: int) -> None:
-        """Facts were appended. A cluster that is not heard of for a week is no longer watched."""
+        """Note that facts were appended. A cluster without an event for a week is no longer watched."""
         with self._lock:
             self._append_ts = now_ms
             for name in [name for name, ts in self._newest.items() if ts and now_ms - ts > FORGET_CLUSTER_MS]:
@@ -66,7 +66,7 @@ class JobCounts:
             return list(self._series())
 
     def troubles(self, configured: tuple[str, ...], blind_ms: int, late_ms: int, now_ms: int) -> list[str]:
-        """Why the job does not do its work: facts are not written, no rounds come, or they are old.
+        """The reasons why the job is not ready: facts are not written, no rounds come, or the rounds are old.
 
         ``configured``: clusters whose rounds must come, beside those that have come.
         """
@@ -74,7 +74,7 @@ class JobCounts:
             return list(self._troubles(configured, blind_ms, late_ms, now_ms))
 
     def _count(self, one: ClusterCounts, now_ms: int) -> None:
-        """Only events make a cluster known: the key of a damaged record may name any."""
+        """Count for a cluster. Only events make a cluster known: the key of a damaged record may name any."""
         if one.events and one.cluster not in self._newest and len(self._newest) < MOST_CLUSTERS:
             self._newest[one.cluster] = 0
         name = one.cluster if one.cluster in self._newest else NOT_KNOWN

@@ -1,4 +1,4 @@
-"""What Kafka says of the topic's end, asked beside the batches: whether it answers, and whether records still come."""
+"""The topic's end, asked of Kafka beside the batches: whether Kafka answers, and whether records still come."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ ASK_EVERY_S = 5.0
 
 
 class KafkaSeen(NamedTuple):
-    """``answered_ts``: when Kafka last answered; ``error``: what came instead at the last question, None: it answered.
+    """Kafka's last answer. ``answered_ts``: when it came; ``error``: the error of the last question, None: it answered.
 
     ``ends``: where each partition ended then, and since ``quiet_since_ts`` all have been seen to end there. Times are
     epoch ms by the job's clock; None: it has not answered since the job started.
@@ -28,7 +28,7 @@ class KafkaSeen(NamedTuple):
     error: str | None = None
 
     def unread(self, position: Offsets) -> int | None:
-        """Records beyond ``position``, up to which the job has read; None: not known."""
+        """The number of records after ``position``, up to which the job has read; None: not known."""
         if self.answered_ts is None:
             return None
         read = flat(position)
@@ -53,7 +53,7 @@ class KafkaWatch:
         self.seen = KafkaSeen(now, before.quiet_since_ts if is_quiet else now, ends)
 
     def start(self, stop: Event, every_s: float = ASK_EVERY_S) -> Thread:
-        """Asks in a thread of its own until ``stop``: a Kafka that is away must not hold up what says so."""
+        """Ask in a separate thread until ``stop``, so that a Kafka that is away does not delay the health facts."""
 
         def run() -> None:
             while not stop.is_set():

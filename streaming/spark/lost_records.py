@@ -18,14 +18,14 @@ class Loss(NamedTuple):
 
 
 class LossFinder:
-    """Remembers what it has reported: a loss found at the start is not counted again in the batch that skips it."""
+    """Finds losses and counts each once: a loss found at the start is not counted again in the batch that skips it."""
 
     def __init__(self, earliest: EarliestOffsets) -> None:
         self._earliest = earliest
         self._reported: dict[Partition, int] = {}
 
     def at_start(self, position: Offsets) -> Loss:
-        """What is gone already when the next record to be read is at ``position``."""
+        """The records that are already gone when the next record to be read is at ``position``."""
         wanted = {partition: offset for partition, offset in flat(position).items() if offset >= 0}
         first = self._earliest(wanted)
         self._reported = {
@@ -34,11 +34,11 @@ class LossFinder:
         return _loss({partition: offset - wanted[partition] for partition, offset in self._reported.items()})
 
     def in_batch(self, start: Offsets, end: Offsets, ranges: Iterable[OffsetRange]) -> Loss:
-        """What a batch should have read and did not.
+        """The records that a batch should have read and did not read.
 
         Fewer records than offsets is not loss in itself: transactions leave markers, compaction leaves gaps. Only
         where Kafka's first record has moved past the batch's start were records dropped. A partition that goes
-        backwards belongs to a topic that was deleted and made again: what it held is gone.
+        backwards belongs to a topic that was deleted and made again: its records are gone.
         """
         begins, ends, read = flat(start), flat(end), _records(ranges)
         begin = {partition: max(begins.get(partition, 0), self._reported.get(partition, 0)) for partition in ends}
@@ -71,5 +71,5 @@ def _records(ranges: Iterable[OffsetRange]) -> dict[Partition, int]:
 
 
 def flat(offsets: Offsets) -> dict[Partition, int]:
-    """By partition."""
+    """The numbers by partition."""
     return {(topic, int(number)): offset for topic, numbers in offsets.items() for number, offset in numbers.items()}

@@ -48,13 +48,13 @@ def _arrived(frames: Iterable[pd.DataFrame]) -> tuple[int, list[Record]]:
 
 
 def _values(column: np.ndarray) -> list[Any]:
-    """As Python's values. pandas has integers as floats where some are null."""
+    """The rows as Python values. pandas has integers as floats if some are null."""
     values = column.tolist()
     return [None if value != value else int(value) for value in values] if column.dtype.kind == "f" else values
 
 
 def _offset_ranges(records: list[Record]) -> list[OffsetRange]:
-    """How many records of each partition were read, and between which offsets; records are in arrival order."""
+    """The number of records read of each partition, and their offsets. Records are in arrival order."""
     ranges = []
     for (topic, partition), run in groupby(records, key=lambda record: (record.topic, record.partition)):
         if partition is not None:

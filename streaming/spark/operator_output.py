@@ -1,4 +1,4 @@
-"""What the stateful operator gives: one row for each fact, and one row a call that reports what the call did."""
+"""The rows of the stateful operator: one for each fact, and one for each call with a report of what the call did."""
 
 from typing import NamedTuple, get_type_hints
 
@@ -40,7 +40,7 @@ class OffsetRange(Struct, frozen=True):
 
 
 class ShardReport(Struct, frozen=True):
-    """What one call did: what it read, how large the shard's state is, and what the core counted."""
+    """The report of one call: the records it read, the size of the shard's state, and the core's counts."""
 
     shard: int
     state_bytes: int

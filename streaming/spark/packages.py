@@ -21,10 +21,10 @@ def spark_packages() -> list[str]:
 
 
 def newer_lz4(jars: Sequence[Path]) -> Path:
-    """The one of ``jars`` that must come before Spark's own lz4-java 1.8.0: Java takes the first that it finds."""
+    """The lz4 jar that must stand before Spark's own lz4-java 1.8.0, because Java takes the first that it finds."""
     return next(jar for jar in jars if jar.name.startswith("lz4-java-"))
 
 
 def spark_jars() -> list[Path]:
-    """The same as files for `spark.jars`: a session then starts without Ivy's resolution, messages and network."""
+    """The packages as files for `spark.jars`. A session then starts without Ivy and without the network."""
     return fetch(spark_packages(), exclude=SHIPPED_WITH_SPARK)

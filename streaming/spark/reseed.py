@@ -1,7 +1,7 @@
-"""A new checkpoint that begins with what the tables know: for another shard count, another version, or a lost one.
+"""A new checkpoint made from the tables: for another number of shards, another version, or a lost checkpoint.
 
-Seeds lie in the checkpoint as a second source, which the first batch reads before all other records. Kafka is read
-from where the newest commit of facts says that it was read up to, so that no record is left out.
+The checkpoint has a second source, the seeds, which the first batch reads before all other records. Kafka is read from
+the offsets in the newest commit of facts, so no record is left out.
 """
 
 from typing import NamedTuple
@@ -40,7 +40,7 @@ ALERT = """named_struct(
 
 
 class Reseeded(NamedTuple):
-    """What the new checkpoint begins with, and where it begins to read."""
+    """The content of the new checkpoint, and the offsets where it begins to read."""
 
     groups: int
     open_alerts: int
@@ -48,7 +48,9 @@ class Reseeded(NamedTuple):
 
 
 def reseed(spark: SparkSession, plan: Plan, start: str | None = None) -> Reseeded:
-    """Make ``plan.checkpoint``, which must be new. ``start``: Spark's startingOffsets in place of the tables' word."""
+    """Make ``plan.checkpoint``, which must be new. ``start``: Spark's startingOffsets; they replace those of the
+    tables.
+    """
     folder = Folder(spark, plan.checkpoint)
     refuse_existing(folder)
     table = FactsTable(spark, plan.tables)
@@ -70,7 +72,7 @@ def reseed(spark: SparkSession, plan: Plan, start: str | None = None) -> Reseede
 
 
 def _position(spark: SparkSession, plan: Plan, note: CommitNote | None) -> str:
-    """Where to read on, for every partition that there is now; new ones from their beginning."""
+    """The offset to read from, for every partition that exists now; new partitions are read from their beginning."""
     source = plan.source
     if not isinstance(source, KafkaSource):
         raise SourceError(
@@ -111,7 +113,7 @@ def _seeds(spark: SparkSession, tables: str) -> DataFrame:
 
 
 def _clocks(spark: SparkSession, tables: str) -> DataFrame:
-    """Each group's time and number after its newest fact, of which any table may be the last to know."""
+    """Each group's time and the number of its next fact. The newest fact may be in any of the tables."""
     facts = _read(spark, tables, "facts").where("fact NOT IN ('health', 'quarantine')")
     rows = facts.select("cluster", F.col("group").alias("consumer_group"), "ts", "seq")
     for table in ("alerts", "group_status", "queue_assignments", "group_members"):

@@ -30,10 +30,10 @@ def serve(
     started: Callable[[], None] = lambda: None,
     counts: JobCounts | None = None,
 ) -> None:
-    """Run until SIGTERM, SIGINT or ``stop``: then within 30 s. Raises InUseError while another process writes
+    """Run until SIGTERM, SIGINT or ``stop``, then end within 30 s. Raises InUseError while another process writes
     to the same tables or checkpoint, and MonitorError when detection fails. ``counts`` follows the batches.
 
-    What runs beside detection never ends it: what goes wrong there is logged.
+    An error beside detection is logged and never ends detection.
     """
     stop = stop or Event()
     with ended_by_signals(stop, END_WITHIN_S), local_leases(written_by(config)) as far:
@@ -44,7 +44,7 @@ def serve(
         finally:
             stop.set()
             with _ignored(stop):
-                spark.sparkContext.setLogLevel("OFF")  # tasks that were cut short miss files that are deleted now
+                spark.sparkContext.setLogLevel("OFF")  # interrupted tasks would miss files that are deleted now
                 spark.stop()
 
 
@@ -77,7 +77,7 @@ def _detect(
 
 
 def _beside(spark: SparkSession, config: Config, stop: Event, ended: Event) -> list[Callable[[], None]]:
-    """``ended``: detection has written its last facts, which the tables are to get before their process ends."""
+    """Run what stands beside detection. ``ended``: detection has written its last facts; the tables get them too."""
 
     def projections() -> None:
         with _ignored(stop):
@@ -93,7 +93,7 @@ def _beside(spark: SparkSession, config: Config, stop: Event, ended: Event) -> l
 
 @contextmanager
 def _ignored(stop: Event) -> Iterator[None]:
-    """Say what went wrong and go on; while stopping, Java may be gone, and that is no news."""
+    """Log an error and go on. While stopping, Java may have ended, which is not logged."""
     try:
         yield
     except Exception as error:

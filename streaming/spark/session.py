@@ -1,7 +1,7 @@
-"""The Spark session: tuned where the user has said nothing, and never against what the user has said.
+"""The Spark session, with evenkeel's settings wherever the user has set nothing.
 
-What the user said comes from ``spark-submit`` or ``PYSPARK_SUBMIT_ARGS``, then evenkeel's own configuration file,
-then ``spark-defaults.conf``. Only what none of them names is set here.
+The user's settings come from ``spark-submit`` or ``PYSPARK_SUBMIT_ARGS``, then evenkeel's configuration file, then
+``spark-defaults.conf``. Only settings that none of them names are made here.
 """
 
 import atexit
@@ -80,7 +80,7 @@ TUNED = {
     "spark.sql.inMemoryColumnarStorage.batchSize": "200",  # rows of a quarantined flood have up to 90 KB each
     "spark.sql.streaming.stopTimeout": "10s",
 }
-LOGGED_BY_US = (  # these log each failure with its whole Java story; ``failure`` says it in one message
+LOGGED_BY_US = (  # these log each failure with its whole stack trace; ``failure`` gives it in one message
     "org.apache.spark.sql.execution.streaming.MicroBatchExecution",
     "org.apache.spark.scheduler.TaskSetManager",
     "org.apache.spark.executor.Executor",
@@ -110,7 +110,7 @@ SHIPPED = ("__init__.py", "errors.py", "secret_mask.py", "core/**/*.py", "spark/
 
 
 def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None = None) -> SparkSession:
-    """This process's session; ``settings`` are the ``spark.*`` of evenkeel's configuration file."""
+    """The session of this process; ``settings`` are the ``spark.*`` keys of evenkeel's configuration file."""
     if SparkContext._active_spark_context is not None:
         return _tune_running_session(SparkSession.builder.getOrCreate())
     scratch = Path(tempfile.mkdtemp(prefix="evenkeel-spark-"))
@@ -128,14 +128,14 @@ def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None
     }
     asked = {**_without(wanted, _spark_defaults()), **(settings or {})}
     kept_back = _start_java(asked, scratch)
-    conf = SparkConf()  # now holds all that the user said elsewhere
+    conf = SparkConf()  # now has all that the user set elsewhere
     for key, value in kept_back.items():
         conf.set(key, value)
     for key, value in {**wanted, **(settings or {})}.items():
         conf.setIfMissing(key, value)
     if _is_local(conf):
         for key in ("spark.driver.host", "spark.driver.bindAddress"):
-            conf.setIfMissing(key, "127.0.0.1")  # nobody else needs to reach us
+            conf.setIfMissing(key, "127.0.0.1")  # no other machine needs to reach us
     _add_jars(conf)
     spark = _session_by(conf)
     if not conf.contains("spark.sql.shuffle.partitions"):
@@ -149,19 +149,19 @@ def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None
 
 @contextmanager
 def scheduler_pool(spark: SparkSession, pool: str) -> Iterator[None]:
-    """Runs the jobs of this thread, and of queries started in it, in this pool. Maintenance yields to detection."""
+    """Run the jobs of this thread, and of queries started in it, in this pool. Maintenance yields to detection."""
     context = spark.sparkContext
     before = context.getLocalProperty("spark.scheduler.pool")
     context.setLocalProperty("spark.scheduler.pool", pool)
     try:
         yield
     finally:
-        with suppress(Py4JError, OSError):  # Java may be gone, and that is not what went wrong
+        with suppress(Py4JError, OSError):  # Java may have ended, which is not the error to report
             context.setLocalProperty("spark.scheduler.pool", before)  # type: ignore[arg-type]  # None removes it
 
 
 def _session_by(conf: SparkConf) -> SparkSession:
-    """Raises AwayError where a master of Spark's own does not answer: Spark gives up after a minute."""
+    """The session of this builder. Raises AwayError if a master of Spark does not answer: Spark gives up after 60 s."""
     try:
         return SparkSession.builder.config(conf=conf).getOrCreate()
     except Py4JJavaError as error:
@@ -176,7 +176,7 @@ def _is_local(conf: SparkConf) -> bool:
 
 
 def _tune_running_session(spark: SparkSession) -> SparkSession:
-    """A session that someone else started: tune what can still be changed and was not said."""
+    """Tune a session that was started before: the settings that can still be changed and that the user did not set."""
     said = spark.conf.getAll
     for key, value in TUNED.items():
         if key not in said and spark.conf.isModifiable(key):
@@ -185,9 +185,9 @@ def _tune_running_session(spark: SparkSession) -> SparkSession:
 
 
 def _start_java(settings: Mapping[str, str], scratch: Path) -> dict[str, str]:
-    """Start Java unless it runs already; what ``PYSPARK_SUBMIT_ARGS`` says wins over ``settings``.
+    """Start Java unless it runs already. ``PYSPARK_SUBMIT_ARGS`` wins over ``settings``.
 
-    Returns the settings that count and were kept out of Java's command line, which everybody on the machine can read.
+    Returns the settings that were kept out of Java's command line, which every user of the machine can read.
 
     Spark makes folders where Java was started (``artifacts``, ``spark-warehouse``) and fails where it may not
     write. So Java starts in ``scratch``, unless the user named files to it, perhaps by relative paths.
@@ -215,7 +215,7 @@ def _start_java(settings: Mapping[str, str], scratch: Path) -> dict[str, str]:
 
 
 def _with_newer_lz4(said: Mapping[str, str]) -> dict[str, str]:
-    """The class path of the Java that we start, unless the user brings jars of their own."""
+    """The settings with a newer lz4 in the class path of the Java that we start, unless the user brings jars."""
     places = [said.get(key, "") for key in ("spark.jars", "spark.jars.packages", CLASS_PATH)]
     if any("delta-spark" in place for place in (*places, os.environ.get("PYSPARK_SUBMIT_ARGS", ""))):
         return {}
@@ -224,7 +224,9 @@ def _with_newer_lz4(said: Mapping[str, str]) -> dict[str, str]:
 
 
 def _require_name_of_user() -> None:
-    """Without one Java's home is "?", and Hadoop's login ends with a NullPointerException."""
+    """Raise SetupError without a user name: Java's home would be "?", and Hadoop's login fails with a
+    NullPointerException.
+    """
     try:
         pwd.getpwuid(os.getuid())
     except KeyError:
@@ -235,18 +237,18 @@ def _require_name_of_user() -> None:
 
 @contextmanager
 def _termination_held_back() -> Iterator[None]:
-    """What is started meanwhile ignores SIGTERM, for good; this process gets it at the end.
+    """A process that is started in this block ignores SIGTERM for good. This process gets the signal at its end.
 
     A signal that systemd or a shell sends to the whole process group reaches Java too. If Java ended by itself, before
     the query is stopped, each thread that speaks to it would fail. It ends when this process closes its standard input.
     Only signals that are ignored stay with Java (HotSpot unblocks others), and only blocked ones wait for this process.
     """
-    if threading.current_thread() is not threading.main_thread():  # it is for the main thread to say
+    if threading.current_thread() is not threading.main_thread():  # the main thread reports it
         yield
         return
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     handler = signal.getsignal(signal.SIGTERM)
-    if signal.SIGTERM not in signal.sigpending():  # to ignore it would forget it
+    if signal.SIGTERM not in signal.sigpending():  # an ignored signal would be lost
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
         yield
@@ -262,8 +264,8 @@ def _is_needed_to_start(key: str, value: str) -> bool:
 
 
 def _without_secrets(key: str, value: str, scratch: Path) -> str:
-    """What may stand in the command line. Options with secrets go into a file that only we can read, and that Java
-    reads for itself (``@argfiles``); of an address with a password people are told.
+    """The options for the command line. Options with secrets go into a file that only this user can read, and that Java
+    reads itself (``@argfiles``). A warning is logged for an address with a password.
     """
     if key in OWN_JAVA_OPTIONS and holds_secret_property(value):
         file = scratch / f"{key}.options"
@@ -280,13 +282,13 @@ def _without_secrets(key: str, value: str, scratch: Path) -> str:
 
 
 def _quoted(option: str) -> str:
-    """As a file of options wants it."""
+    """The option as a file of options needs it."""
     escaped = option.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
 def _submitted() -> dict[str, str]:
-    """What ``PYSPARK_SUBMIT_ARGS`` says by ``--conf``."""
+    """The ``--conf`` settings of ``PYSPARK_SUBMIT_ARGS``."""
     words = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
     pairs = [word.partition("=") for option, word in pairwise(words) if option in ("--conf", "-c")]
     return {key: value for key, _, value in pairs}
@@ -303,7 +305,7 @@ def _working_in(folder: Path) -> Iterator[None]:
 
 
 def _spark_defaults() -> dict[str, str]:
-    """What the user's ``spark-defaults.conf``, or the properties file named in its place, says."""
+    """The settings of the user's ``spark-defaults.conf``, or of the properties file that replaces it."""
     words = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
     if "--properties-file" in words:
         path = Path(words[words.index("--properties-file") + 1])
@@ -343,7 +345,7 @@ def _quieten_logs(spark: SparkSession) -> None:
 
 
 def _ship_code(context: SparkContext, scratch: Path) -> None:
-    """Send our code to the workers, so that every one runs what the driver runs, installed there or not."""
+    """Send our code to the workers, so that each runs the driver's version, whether it is installed there or not."""
     archive = scratch / "evenkeel.zip"
     with ZipFile(archive, "w") as zipped:
         for package, patterns in ((streaming, SHIPPED), (schemas, ("*.py",))):

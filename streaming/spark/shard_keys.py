@@ -1,4 +1,4 @@
-"""Which shard each record goes to, and the key under which Spark's shuffle spreads the shards evenly."""
+"""The shard of each record, and the key with which Spark's shuffle spreads the shards evenly."""
 
 from collections.abc import Sequence
 
@@ -7,16 +7,16 @@ from pyspark.sql import functions as F
 
 
 def with_shard_keys(arrived: DataFrame, keys: Sequence[int]) -> DataFrame:
-    """Give each row its shard and the shard's key; drop what only served to find them."""
+    """Give each row its shard and the shard's key; drop the columns that were needed to find them."""
     shard = F.pmod(F.xxhash64("shard_by"), F.lit(len(keys))).cast("int")
     shard_key = F.element_at(F.array(*map(F.lit, keys)), F.col("shard") + 1)
     return arrived.withColumn("shard", shard).withColumn("shard_key", shard_key).drop("shard_by")
 
 
 def shard_keys(spark: SparkSession, shards: int, partitions: int) -> list[int]:
-    """For each shard a number that Spark's own hash sends to partition ``shard % partitions``.
+    """A key for each shard: a number that Spark's hash sends to partition ``shard % partitions``.
 
-    Left to chance, 32 keys fell 20 and 12 on two partitions.
+    With the plain numbers as keys, one partition of two got 20 of 32 shards.
     """
     candidates = spark.range(64 * partitions + 64 * shards).select(
         F.col("id").cast("int"), F.pmod(F.hash(F.col("id").cast("int")), F.lit(partitions)).alias("partition")

@@ -29,7 +29,9 @@ class KafkaSource:
     options: Mapping[str, str] = field(default_factory=dict)
 
     def reader_options(self) -> dict[str, str]:
-        """Options of Spark's Kafka source. Lost data is found and said by ``loss``; it must not end the query."""
+        """Options of Spark's Kafka source. ``lost_records`` finds and reports lost data, which must not end the
+        query.
+        """
         return {
             "kafka.bootstrap.servers": self.bootstrap_servers,
             "subscribe": self.topic,
@@ -56,7 +58,7 @@ Source = KafkaSource | FileSource
 
 
 def name_of(source: Source) -> str:
-    """What a checkpoint remembers of its source: the brokers may move, the topic or folder may not."""
+    """The name of the source that a checkpoint keeps: the brokers may change, the topic or folder may not."""
     return f"topic {source.topic}" if isinstance(source, KafkaSource) else f"folder {source.folder}"
 
 
@@ -106,7 +108,7 @@ def _read_files(spark: SparkSession, source: FileSource) -> DataFrame:
 
 
 def _first_event() -> Column:
-    """Of a line that is an array of events."""
+    """The first event of a line that is an array of events."""
     is_array = F.startswith(F.ltrim("value"), F.lit("["))
     return F.when(is_array, F.get_json_object("value", "$[0]")).otherwise(F.col("value"))
 

@@ -52,7 +52,7 @@ class Folder:
                 stream.close()
 
     def write(self, name: str, text: str) -> None:
-        """Whole or not at all, as Spark writes its own offsets."""
+        """Write the file whole or not at all, as Spark writes its own offsets."""
         path = self._path(name)
         with self._away_said():
             self._files.mkdirs(path.getParent())

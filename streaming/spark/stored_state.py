@@ -21,7 +21,7 @@ def stored(blob: bytes) -> bytes:
 
 
 def blob_of(kept: bytes) -> bytes:
-    """The blob again. Older checkpoints hold blobs that are not compressed: these come back as they are.
+    """The blob of a stored state. Older checkpoints have blobs that are not compressed: these come back as they are.
 
     Raises StateVersionError for one that cannot be unpacked.
     """

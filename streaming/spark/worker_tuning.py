@@ -11,20 +11,24 @@ from zipimport import zipimporter
 
 
 def tune_worker() -> None:
-    """To be called in every task, before its work; a second call costs nothing."""
-    gc.disable()  # else it searches thousands of groups again and again while they are decoded, and after each shard
+    """Tune this worker. Every task calls it before its work; a second call costs nothing."""
+    gc.disable()  # otherwise it searches thousands of groups again while they are decoded, and after each shard
     _freeze_modules()
     _drop_zip_importers()
 
 
 @cache
 def _freeze_modules() -> None:
-    """Once a process: to search them after each task took 10 ms. ``gc.get_freeze_count`` takes as long."""
+    """Freeze the modules, once in a process: searching them after each task took 10 ms, as ``gc.get_freeze_count``
+    does.
+    """
     gc.freeze()
 
 
 def _drop_zip_importers() -> None:
-    """Else Python reads an archive's directory again in each task, 0.2 to 0.4 s for Spark's own jar and pyspark.zip."""
+    """Drop importers of archives: Python would read them again in each task, 0.2 to 0.4 s for Spark's jar and
+    pyspark.zip.
+    """
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimporter):
             del sys.path_importer_cache[path]
