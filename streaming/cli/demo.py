@@ -4,13 +4,15 @@ import argparse
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from shlex import quote
 from threading import Event, Thread
 
-from streaming.config import Alerts, Config, Notify, Tables, Web
+from streaming.cli.run import exposed_by_run
+from streaming.config import Alerts, Config, Job, Metrics, Notify, Source, Spark, Tables, Web
+from streaming.config.alerts import Pages
 from streaming.demo.example_queries import example_queries
 from streaming.demo.fleet import demo_templates
 from streaming.demo.live_run import TOPIC, DemoRun
@@ -19,13 +21,18 @@ from streaming.demo.schedule import CLUSTER
 from streaming.demo.terminal import Terminal
 from streaming.loopback.kafka import LoopbackKafka, kafka_jars
 from streaming.loopback.ports import free_port
+from streaming.metrics.server import start_serving
 from streaming.replay.output_folder import fresh_folder
+from streaming.replay.spark_engine import SHORT_LIVED
+from streaming.spark.job_counts import JobCounts
 from streaming.spark.packages import spark_jars
 from streaming.wording.numbers import counted
 
 FOLDER = Path("data", "demo")
 PARTITIONS = 4
-HOST, PORT = "127.0.0.1", 8400
+HOST = "127.0.0.1"
+PAGES, METRICS, COLLECTOR = 8400, 9464, 9465  # as conf/prometheus/prometheus.yml has them
+OPEN = "open?cluster={cluster}&group={group}&alert={alert}"
 ENDING_S = 5
 
 
@@ -58,48 +65,67 @@ def run(arguments: argparse.Namespace) -> int:
             stack.callback(kafka.stop)
             kafka.start()
             kafka.create_topic(TOPIC, PARTITIONS)
-        address = _free_address()
+        config, collector = _demo_config(kafka.bootstrap_servers, folder), _free_address(COLLECTOR)
+        job, stop = JobCounts(), Event()
+        start_notifier = stack.enter_context(_served(config, job, stop))
         show = DemoRun(
-            terminal, scenarios, templates, kafka.bootstrap_servers, folder, arguments.seconds, f"http://{address}/"
+            terminal, scenarios, templates, config, collector, folder, arguments.seconds, job, start_notifier, stop
         )
-        stack.enter_context(_pages(address, folder, show.tables))
         show.run()
     _print_summary(terminal, show, time.monotonic() - began)
     return 0
 
 
-def _free_address() -> str:
-    """Where the pages are by default, else with another port."""
+def _demo_config(bootstrap_servers: str, folder: Path) -> Config:
+    """Everybody on this machine may silence: the pages are of the demo, and are served on loopback only."""
+    return Config(
+        source=Source(topic=TOPIC, bootstrap_servers=bootstrap_servers),
+        tables=Tables(path=str(folder / "tables")),
+        job=Job(checkpoint=str(folder / "checkpoint"), shards=8, trigger_seconds=1, maintenance=False),
+        spark=Spark.model_validate({"settings": SHORT_LIVED}),
+        web=Web(listen=_free_address(PAGES), may_silence=["*"]),
+        metrics=Metrics(listen=_free_address(METRICS)),
+        notify=Notify(state=str(folder / "notifier")),
+    )
+
+
+def _free_address(port: int) -> str:
+    """On loopback, with this port if it is free, else with another one."""
     with socket.socket() as probe:
         try:
-            probe.bind((HOST, PORT))
+            probe.bind((HOST, port))
         except OSError:
             return f"{HOST}:{free_port()}"
-    return f"{HOST}:{PORT}"
+    return f"{HOST}:{port}"
 
 
 @contextmanager
-def _pages(address: str, folder: Path, tables: Path) -> Iterator[None]:
-    """The pages of the tables, served by this process."""
+def _served(config: Config, job: JobCounts, stop: Event) -> Iterator[Callable[[], None]]:
+    """Pages and metrics, as in ``run``. Gives what starts a notifier, which ends with ``stop``."""
+    from streaming.notifier.exposed import NotifierCounts
+    from streaming.notifier.from_config import notifier_settings
+    from streaming.notifier.threads import keep_delivering
     from streaming.web.from_config import web_settings
     from streaming.web.live.watch import Watch
     from streaming.web.server import keep_serving
 
-    config = Config(
-        tables=Tables(path=str(tables)), web=Web(listen=address), notify=Notify(state=str(folder / "notifier"))
-    )
-    settings = web_settings(config, Alerts())
-    settings = settings._replace(site=settings.site._replace(is_played=True))
-    watch, stop = Watch(config.tables.path), Event()
-    web = Thread(target=keep_serving, args=(settings, watch, stop), name="web", daemon=True)
+    alerts = Alerts(pages=Pages(link=f"http://{config.web.listen}/{OPEN}"))
+    shown, sent = web_settings(config, alerts), notifier_settings(config, alerts)
+    site = shown.site._replace(is_played=True)
+    shown, sent = shown._replace(site=site), sent._replace(site=site)
+    watch, counts, over = Watch(config.tables.path), NotifierCounts(), Event()
+    web = Thread(target=keep_serving, args=(shown, watch, over), name="web", daemon=True)
+    notifier = Thread(target=keep_delivering, args=(sent, stop, counts), name="notifier", daemon=True)
+    start_serving(config.metrics.address(), exposed_by_run(config, watch, sent, counts, job), over)
     web.start()
-    reader = watch.start_reading(stop)
+    reader = watch.start_reading(over)
     try:
-        yield
+        yield notifier.start
     finally:
-        stop.set()
-        for thread in (reader, web):
-            thread.join(ENDING_S)
+        over.set()
+        for thread in (reader, web, notifier):
+            if thread.is_alive():
+                thread.join(ENDING_S)
 
 
 def _print_summary(terminal: Terminal, show: DemoRun, took_s: float) -> None:

@@ -74,7 +74,7 @@ def _pages_and_metrics(
 
     pages = web_settings(config, alerts, arguments.config) if config.web.in_run else None
     watch = Watch(config.tables.path)
-    exposed = _exposed(config, watch, settings, counts, job)
+    exposed = exposed_by_run(config, watch, settings, counts, job)
     start_serving(config.metrics.address(), exposed, stop)
 
     def start() -> None:
@@ -85,7 +85,7 @@ def _pages_and_metrics(
     return start
 
 
-def _exposed(
+def exposed_by_run(
     config: Config, watch: "Watch", settings: "NotifierSettings", counts: "NotifierCounts", job: "JobCounts"
 ) -> "Exposed":
     """Of the job, of the groups, and of the notifier, if it is this one that delivers."""

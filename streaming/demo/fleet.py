@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from random import Random
 
-from streaming.demo.schedule import CLUSTER, ScheduledRecord
+from schemas.events import decode_event
+from streaming.demo.schedule import CLUSTER, Scheduled
 from streaming.simulation.load.fleet_spec import JOIN, FleetSpec, faults_named, templates_for
 from streaming.simulation.load.generated_fleet import GeneratedFleet
 from streaming.simulation.load.generated_group import GeneratedGroup, GroupRound
@@ -85,7 +86,7 @@ def demo_templates() -> list[GroupTemplate]:
     return templates_for(FleetSpec(len(GROUPS), CLIENTS, QUEUES, seed=SEED, faults=faults))
 
 
-def simulated_schedule(templates: list[GroupTemplate], start_ms: int) -> Iterator[ScheduledRecord]:
+def simulated_schedule(templates: list[GroupTemplate], start_ms: int) -> Iterator[Scheduled]:
     """Every event of the fleet from ``start_ms`` on, in the order in which it is due; it never ends.
 
     The groups are known by then, and one after the other comes to the end of an idle minute.
@@ -98,15 +99,15 @@ def simulated_schedule(templates: list[GroupTemplate], start_ms: int) -> Iterato
         groups.append(GeneratedGroup(template, identity, Random(f"{SEED}/{name}"), schedule.next_disruption, idle_from))
     fleet, numbers = GeneratedFleet(groups, start_ms - KNOWN_BEFORE_MS), count()
     for group_round in fleet.introduce(len(groups)):
-        yield from _scheduled(group_round, start_ms, numbers)
+        yield _scheduled(group_round, start_ms, numbers)
     due_ms = start_ms
     for group_round in fleet.rounds():
         due_ms = max(due_ms, group_round.ts)
         for _, group, what in schedule.due(due_ms):
-            yield ScheduledRecord(due_ms, next(numbers), group, b"", None, what)
-        yield from _scheduled(group_round, due_ms, numbers)
+            yield Scheduled(due_ms, next(numbers), group, action=what)
+        yield _scheduled(group_round, due_ms, numbers)
 
 
-def _scheduled(group_round: GroupRound, due_ms: int, numbers: count[int]) -> Iterator[ScheduledRecord]:
-    for key, value in group_round.records():
-        yield ScheduledRecord(due_ms, next(numbers), group_round.group.identity.group, key, value)
+def _scheduled(group_round: GroupRound, due_ms: int, numbers: count[int]) -> Scheduled:
+    events = [decode_event(event) for event in group_round.events]
+    return Scheduled(due_ms, next(numbers), group_round.group.identity.group, events)

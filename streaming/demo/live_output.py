@@ -60,6 +60,10 @@ class LiveOutput:
             self._about[group] = f"{last}{REPAIRED}" if what == "mended" else f"simulated: {what}"
         return Line(f"{self._at(due_ms)}  {'(done)':<8}  {group}: {what}", "cyan")
 
+    def page(self, ts: int, title: str) -> Line:
+        """A page that was sent to the people on call."""
+        return Line(f"{self._at(ts)}  {'(page)':<8}  {title}", "magenta")
+
     def _at(self, ts: int) -> str:
         return f"{max(0, ts - self._start_ms) / 1000:7.1f} s"
 

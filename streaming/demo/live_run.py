@@ -17,16 +17,23 @@ from msgspec import Struct, field
 
 from schemas.facts import AlertFact, GroupFact
 from schemas.tables import FACTS
-from streaming.config import Config, Job, Source, Spark, Tables
+from streaming.collector.exposed import CollectorExposed
+from streaming.config import Config
+from streaming.config.values import host_and_port
 from streaming.demo.fleet import GROUPS, simulated_schedule
 from streaming.demo.live_output import LiveOutput
+from streaming.demo.page_log import PageLog
+from streaming.demo.played_collector import PlayedCollector
 from streaming.demo.publisher import Publisher
 from streaming.demo.scenarios import Scenario
-from streaming.demo.schedule import CLUSTER, ScheduledRecord, schedule
+from streaming.demo.schedule import CLUSTER, Scheduled, schedule
 from streaming.demo.terminal import Terminal
+from streaming.metrics.exposition import Exposed
+from streaming.metrics.server import start_serving
 from streaming.projections.projector import run_projections
-from streaming.replay.spark_engine import SHORT_LIVED
 from streaming.simulation.load.group_template import GroupTemplate
+from streaming.simulation.load.segment import ROUND_MS
+from streaming.spark.job_counts import JobCounts
 from streaming.spark.service import serve
 from streaming.tables.facts_reader import FactsReader
 from streaming.tables.replayed_mark import mark_replayed
@@ -39,7 +46,7 @@ FINISH_WITHIN_S = 300  # a machine that is busy with other things may need minut
 TO_LOOK_AT = (
     "the list of groups: the worst is first, and it changes by itself",
     "a group: the map shows who owns each queue, who should own it, and what is wrong; the timeline, what happened",
-    "an alert: which queues, since when, why, what changed before, what to do",
+    "an alert: which queues, since when, why, what changed before, what to do; and a form that silences it",
     "Health: evenkeel itself. Plan: what a change would do to a group",
 )
 STDERR = 2  # what a process inherits, also if sys.stderr was replaced
@@ -47,25 +54,30 @@ STDERR = 2  # what a process inherits, also if sys.stderr was replaced
 
 @dataclass
 class DemoRun:
-    """``folder`` gets ``tables``, ``checkpoint``, and Spark's messages in ``spark.log``.
+    """``config``: of the job, its notifier and its pages; ``collector``: where the metrics of what plays are served.
 
-    ``pages``: their address, with a slash at its end.
+    ``folder`` gets Spark's messages in ``spark.log`` and pages in ``pages.log``. ``job`` counts the job's batches,
+    ``started`` is called once it runs, and ``stop`` is set when it ends.
     """
 
     terminal: Terminal
     scenarios: list[Scenario]
     templates: list[GroupTemplate]
-    bootstrap_servers: str
+    config: Config
+    collector: str
     folder: Path
     seconds: float | None
-    pages: str
+    job: JobCounts
+    started: Callable[[], None]
+    stop: Event
     output: LiveOutput | None = None
     records: int = 0
 
     def __post_init__(self) -> None:
-        self.tables = self.folder / "tables"
+        self.tables = Path(self.config.tables.path)
+        self._pages = f"http://{self.config.web.listen}/"
+        self._page_log = PageLog(self.folder / "pages.log")
         self._ready = Event()
-        self._stop = Event()
         self._stderr = StderrToFile(self.folder / "spark.log")
         self._failure: BaseException | None = None
         self._facts = FactsReader(self.tables / FACTS.name, [AlertFact, GroupFact])
@@ -76,74 +88,72 @@ class DemoRun:
         printer.start()
         try:
             self._stderr.begin()
-            serve(self._config(), self._stop, self._on_ready)
+            serve(self.config, self.stop, self._on_ready, self.job)
         finally:
             self._stderr.end()
-            self._stop.set()
+            self.stop.set()
             printer.join()
         if self._failure is not None:
             raise self._failure
-        self._print_new_facts()
+        self._print_news()
+        self._page_log.close()
         if self.output is not None:
             with self.terminal.step("Bringing the tables up to date"):
                 run_projections(str(self.tables))
             mark_replayed(self.tables, "evenkeel demo")  # from here on they are about the past, and page nobody
 
-    def _config(self) -> Config:
-        return Config(
-            source=Source(topic=TOPIC, bootstrap_servers=self.bootstrap_servers),
-            tables=Tables(path=str(self.tables)),
-            job=Job(
-                checkpoint=str(self.folder / "checkpoint"),
-                shards=8,
-                trigger_seconds=1,
-                maintenance=False,
-            ),
-            spark=Spark.model_validate({"settings": SHORT_LIVED}),
-        )
-
     def _on_ready(self) -> None:
         """Called in the main thread once the query runs: pyspark has put its own handler of Ctrl-C in place by now."""
 
         def interrupt(number: int, frame: FrameType | None) -> None:
-            self._stop.set()
+            self.stop.set()
 
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, interrupt)
         self._stderr.end()
+        self.started()
         self._ready.set()
 
     def _print_all(self) -> None:
         try:
             with self.terminal.step("Starting Spark and the streaming job"):
-                while not (self._ready.is_set() or self._stop.is_set()):
+                while not (self._ready.is_set() or self.stop.is_set()):
                     self._ready.wait(POLL_S)
             if self._ready.is_set():
                 self._play()
         except BaseException as error:
             self._failure = error
         finally:
-            self._stop.set()
+            self.stop.set()
 
     def _play(self) -> None:
         start_ms = now_ms() + FIRST_EVENT_MS
-        self.output = output = LiveOutput(self.scenarios, start_ms, GROUPS, self.pages)
+        self.output = output = LiveOutput(self.scenarios, start_ms, GROUPS, self._pages)
         self._print_introduction(start_ms)
-        publisher = Publisher(self.bootstrap_servers, TOPIC, self._schedule(start_ms))
+        publisher = self._publisher(start_ms)
         publisher.start()
         try:
-            while not self._stop.wait(POLL_S) and not self._is_over(start_ms):
+            while not self.stop.wait(POLL_S) and not self._is_over(start_ms):
                 publisher.check()
                 while not publisher.actions.empty():
                     action = publisher.actions.get()
                     self.terminal.say_wrapped(*output.action(action.due_ms, action.group, action.action))
-                self._print_new_facts()
+                self._print_news()
         finally:
             publisher.stop()
-            self.records = publisher.records
+            self.records = publisher.output.records
         self._finish()
 
-    def _schedule(self, start_ms: int) -> Iterator[ScheduledRecord]:
+    def _publisher(self, start_ms: int) -> Publisher:
+        """It plays, and serves what a collector exposes of what it has played."""
+        source = self.config.source
+        collector = PlayedCollector(len(self.scenarios) + len(GROUPS), ROUND_MS)
+        publisher = Publisher(source.bootstrap_servers, source.topic, self._schedule(start_ms), collector.take)
+        exposed = CollectorExposed([collector.counts], self.config.metrics.series_limit, publisher.output, now_ms)
+        start_serving(host_and_port(self.collector), Exposed("collect", [exposed.series], exposed.troubles), self.stop)
+        return publisher
+
+    def _schedule(self, start_ms: int) -> Iterator[Scheduled]:
         """The recordings, and the simulated fleet beside them."""
         both = schedule(self.scenarios, start_ms), simulated_schedule(self.templates, start_ms)
         return heapq.merge(*both, key=lambda one: one.due_ms)
@@ -159,39 +169,47 @@ class DemoRun:
         until = "Ctrl-C ends it" if self.seconds is None else f"It ends after {self.seconds:g} s"
         clock = time.strftime("%H:%M:%S", time.localtime(start_ms / 1000))
         self.terminal.say(f"Playing from {clock} on. {until}. (done) is what was really done.\n")
-        self.terminal.say_wrapped(f"In a browser: {self.pages}", "bold")
+        self.terminal.say_wrapped(f"In a browser: {self._pages}", "bold")
         for line in TO_LOOK_AT:
             self.terminal.say_wrapped(f"{'':13} {line}")
-        self.terminal.say_wrapped(f"For Prometheus: {self.pages}metrics\n")
+        self.terminal.say_wrapped(f"For Prometheus: {', '.join(self._targets())}")
+        self.terminal.say_wrapped(f"Pages to people on call go to {self._page_log.baseFilename}\n")
+
+    def _targets(self) -> list[str]:
+        """The addresses that serve metrics: of the job with its notifier, of what plays, and of the pages."""
+        addresses = (self.config.metrics.listen, self.collector, self.config.web.listen)
+        return [f"http://{one}/metrics" for one in addresses]
 
     def _is_over(self, start_ms: int) -> bool:
         return self.seconds is not None and now_ms() >= start_ms + self.seconds * 1000
 
-    def _print_new_facts(self) -> None:
-        """Facts that were committed since the last call."""
+    def _print_news(self) -> None:
+        """Facts that were committed, and pages that were sent, since the last call."""
         facts = self._facts.new()
         if self.output is not None:
             for line in self.output.lines_for(facts):
                 self.terminal.say_wrapped(*line)
+            for title in self._page_log.new_titles():
+                self.terminal.say_wrapped(*self.output.page(now_ms(), title))
 
     def _finish(self) -> None:
         """The facts of everything played; one who presses Ctrl-C does not wait."""
-        if not self._stop.is_set():
+        if not self.stop.is_set():
             with self.terminal.step("Waiting for the job to catch up"):
                 self._wait_until(self._is_all_read)
         self.terminal.say("Stopping ...", "dim")
 
     def _wait_until(self, is_done: Callable[[], bool]) -> None:
         deadline = time.monotonic() + FINISH_WITHIN_S
-        while not is_done() and not self._stop.wait(POLL_S):
-            self._print_new_facts()
+        while not is_done() and not self.stop.wait(POLL_S):
+            self._print_news()
             if time.monotonic() > deadline:
                 self.terminal.say(f"not done within {FINISH_WITHIN_S} s: going on without", "yellow")
                 return
 
     def _is_all_read(self) -> bool:
         """Whether the newest commit says that the job has read every record; a health fact brings one in time."""
-        self._print_new_facts()
+        self._print_news()
         return records_read(self.tables / FACTS.name) >= self.records
 
 

@@ -1,31 +1,40 @@
-"""A thread that sends every record to Kafka when it is due."""
+"""A thread that gives every event to the collector's output to Kafka when it is due."""
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 
-from kafka import KafkaProducer
-
-from streaming.demo.schedule import ScheduledRecord
+from streaming.collector.output.kafka import KafkaOutput, make_producer
+from streaming.demo.schedule import Scheduled
 
 POLL_S = 0.2
+CLOSE_WITHIN_S = 10
+LIMIT_BYTES = 64 * 1024 * 1024  # of the events that wait for Kafka
 
 
 class Publisher:
-    """Sends a schedule from ``start`` to ``stop``. ``actions``: those that are due, to be printed."""
+    """Plays a schedule from ``start`` to ``stop``. ``actions``: those that are due, to be printed; ``noted`` is called
+    with all that is played.
+    """
 
-    def __init__(self, bootstrap_servers: str, topic: str, schedule: Iterator[ScheduledRecord]) -> None:
-        self.actions: SimpleQueue[ScheduledRecord] = SimpleQueue()
-        self.records = 0
-        self._topic = topic
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        topic: str,
+        schedule: Iterator[Scheduled],
+        noted: Callable[[Scheduled], None] = lambda _: None,
+    ) -> None:
+        self.actions: SimpleQueue[Scheduled] = SimpleQueue()
+        self.output = KafkaOutput(lambda: make_producer(bootstrap_servers, {}), topic, LIMIT_BYTES)
         self._schedule = schedule
-        self._producer = KafkaProducer(bootstrap_servers=bootstrap_servers, acks="all", linger_ms=20)
+        self._noted = noted
         self._stopping = threading.Event()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="publisher", daemon=True)
 
     def start(self) -> None:
+        self.output.start()
         self._thread.start()
 
     def stop(self) -> None:
@@ -33,7 +42,7 @@ class Publisher:
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
-        self._producer.close(timeout=5)
+        self.output.close(CLOSE_WITHIN_S)
 
     def check(self) -> None:
         """Raise what ended the thread, if anything did."""
@@ -56,9 +65,8 @@ class Publisher:
                 return False
         return not self._stopping.is_set()
 
-    def _play(self, played: ScheduledRecord) -> None:
-        if played.value is None:
+    def _play(self, played: Scheduled) -> None:
+        if played.action:
             self.actions.put(played)
-            return
-        self._producer.send(self._topic, key=played.key, value=played.value)
-        self.records += 1
+        self.output.emit(list(played.events))
+        self._noted(played)

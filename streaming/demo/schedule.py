@@ -5,16 +5,16 @@ Where the scenario says so, the whole recording starts again; its first lines sh
 """
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
 from msgspec import structs
 
-from schemas.events import encode_event
-from schemas.identity import group_key
+from schemas.events import AnyEvent
 from streaming.collector.translation.reports import start_ts
 from streaming.collector.wire.answers import (
+    Answer,
     ConsumeStatsAnswer,
     Line,
     OffsetRow,
@@ -27,15 +27,18 @@ CLUSTER = "demo"
 PAUSE_MS = 1_000  # the time between two rounds
 
 
-class ScheduledRecord(NamedTuple):
-    """What is due at ``due_ms``: a record, or (``value`` None) the words for something done to the real cluster."""
+class Scheduled(NamedTuple):
+    """What is due at ``due_ms``: ``events``, or an ``action``: the words for something that was done to the cluster.
+
+    ``answer``: the line of a recording that gave the events, if any: what was answered to a request.
+    """
 
     due_ms: int
     number: int
     group: str
-    key: bytes
-    value: bytes | None
+    events: Sequence[AnyEvent] = ()
     action: str = ""
+    answer: Answer | None = None
 
 
 class ScheduledLine(NamedTuple):
@@ -45,23 +48,22 @@ class ScheduledLine(NamedTuple):
     what: Line | ClusterAction
 
 
-def schedule(scenarios: Iterable[Scenario], start_ms: int) -> Iterator[ScheduledRecord]:
+def schedule(scenarios: Iterable[Scenario], start_ms: int) -> Iterator[Scheduled]:
     """Everything to be played from ``start_ms`` on, in the order in which it is due; it never ends."""
     numbers = count()
-    return heapq.merge(*(_records_of(scenario, start_ms, numbers) for scenario in scenarios))
+    return heapq.merge(*(_of_scenario(scenario, start_ms, numbers) for scenario in scenarios))
 
 
-def _records_of(scenario: Scenario, start_ms: int, numbers: "count[int]") -> Iterator[ScheduledRecord]:
-    key = group_key(CLUSTER, scenario.group).encode()
+def _of_scenario(scenario: Scenario, start_ms: int, numbers: "count[int]") -> Iterator[Scheduled]:
     translation = RecordingTranslation(CLUSTER, f"demo {start_ms}")
     due_ms = 0
     for cue in scheduled_lines(scenario, start_ms + scenario.delay_ms):
         due_ms = max(due_ms, cue.due_ms)
         if isinstance(cue.what, ClusterAction):
-            yield ScheduledRecord(due_ms, next(numbers), scenario.group, key, None, cue.what.what)
+            yield Scheduled(due_ms, next(numbers), scenario.group, action=cue.what.what)
             continue
-        for event in translation.feed(cue.what):
-            yield ScheduledRecord(due_ms, next(numbers), scenario.group, key, encode_event(event))
+        answer = cue.what if isinstance(cue.what, Answer) else None
+        yield Scheduled(due_ms, next(numbers), scenario.group, translation.feed(cue.what), answer=answer)
 
 
 def scheduled_lines(scenario: Scenario, begins: int) -> Iterator[ScheduledLine]:

@@ -17,10 +17,12 @@ import requests
 from streaming.projections.progress import read_progress
 from streaming.tables.facts_log import FactsLog
 from streaming.tables.replayed_mark import replayed_by
+from tests.metrics.scraping import of_process, scrape
 
 MARK = "EVENKEEL_TEST_MARK"
 GONE_WITHIN_S = 30
 SHOWN_WITHIN_S = 60
+ONLY_IN_TROUBLE = {"evenkeel_monitor_troubles"}
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1800)]
 
@@ -88,20 +90,55 @@ def test_it_tells_of_healthy_groups_and_of_alerts_with_their_cause_and_ends(tmp_
     assert "SAME_CLIENT_ID" in answer
 
 
-def test_ctrl_c_ends_it_without_a_word_of_complaint(tmp_path: Path, mark: str) -> None:
+def test_it_is_scraped_and_silenced_while_it_plays_and_ctrl_c_ends_it_without_complaint(
+    tmp_path: Path, mark: str
+) -> None:
     process = demo(mark, tmp_path / "kept")
     assert process.stdout is not None
-    said = ""
-    for line in process.stdout:
-        said += line
-        if line.startswith("In a browser: "):
-            break
-    address = line.removeprefix("In a browser: ").strip()
+    lines = iter(process.stdout)
+    said = read_until(lines, "Pages to people on call go to ")
+    (address,) = re.findall(r"In a browser: (\S+)", said)
+    (targets,) = re.findall(r"For Prometheus: (.+)", said)
     assert shows(address, "G_b_kill9_50499")
-    assert shows(f"{address}metrics", 'group="G_b_kill9_50499"')
+    said += read_until(lines, "(page) ")
+    all_are_exposed(targets.split(", "))
+    (title,) = re.findall(r"\(page\) +(.+)", said)
+    assert title in (tmp_path / "kept" / "pages.log").read_text("utf-8")
+    (alert, *_) = re.findall(r"(http://\S+/alert\?id=\w+)", said)
+    silenced = requests.post(f"{address}silence", form_of(alert) | {"minutes": "60", "why": "a test"}, timeout=30)
+    assert silenced.ok, silenced.text
+    assert "a test" in requests.get(f"{address}silences", timeout=30).text
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process in the foreground
     rest, _ = process.communicate(timeout=300)
     assert process.returncode == 0, said + rest
     assert "Stopping ..." in rest
     assert "Tables: " in rest
     assert "Traceback" not in said + rest
+
+
+def read_until(lines: Iterator[str], words: str) -> str:
+    """What is printed up to the line that has these words."""
+    said = ""
+    for line in lines:
+        said += line
+        if words in line:
+            return said
+    raise AssertionError(f"it ended without {words!r}: {said}")
+
+
+def all_are_exposed(addresses: list[str]) -> None:
+    """Every metric that the dashboard and the rules ask for, by the three parts that each stands for a process."""
+    exposed = dict(zip(addresses, ("run", "collect", "web"), strict=True))
+    wanted = {(address, name) for address, process in exposed.items() for name in of_process(process) - ONLY_IN_TROUBLE}
+    deadline = time.monotonic() + SHOWN_WITHIN_S
+    while missing := wanted - {(one, name) for one in addresses for name in scrape(one.removesuffix("/metrics")).names}:
+        assert time.monotonic() < deadline, missing
+        time.sleep(1)
+
+
+def form_of(alert: str) -> dict[str, str]:
+    """The hidden fields of the form that silences, and its first choice of what."""
+    page = requests.get(alert, timeout=30).text
+    form = page.partition('action="/silence"')[2].partition("</form>")[0]
+    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form))
+    return hidden | {"scope": re.findall(r'name="scope" value="(\w+)"', form)[0]}

@@ -2,6 +2,7 @@
 
 import io
 import itertools
+from itertools import takewhile
 
 import pytest
 from rich.console import Console
@@ -13,6 +14,7 @@ from streaming.demo.scenarios import Scenario, load_scenarios
 from streaming.demo.schedule import CLUSTER, schedule
 from streaming.demo.terminal import Terminal
 from streaming.replay.core_engine import core_facts
+from tests.demo.values import values
 
 START = 1_800_000_000_000
 
@@ -27,12 +29,8 @@ def facts(scenarios: list[Scenario]) -> list[Fact]:
     """What the core says of the first 150 s of the show."""
     found = []
     for scenario in scenarios:
-        values = []
-        for played in schedule([scenario], START):
-            if played.due_ms > START + 150_000:
-                break
-            values += [played.value] if played.value is not None else []
-        found += core_facts(values, DEFAULT_SETTINGS)
+        played = takewhile(lambda one: one.due_ms <= START + 150_000, schedule([scenario], START))
+        found += core_facts(values(played), DEFAULT_SETTINGS)
     return sorted(found, key=lambda fact: fact.ts)
 
 

@@ -3,15 +3,16 @@
 from collections import Counter
 from itertools import pairwise, takewhile
 
-import msgspec
 import pytest
 
 from schemas.events import AnyEvent, AssignmentReport, Round, TopicRoute
+from schemas.identity import group_key
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.demo.scenarios import SCENARIOS, Scenario, load_scenarios
-from streaming.demo.schedule import CLUSTER, ScheduledRecord, schedule
+from streaming.demo.schedule import CLUSTER, Scheduled, schedule
 from streaming.replay.alert_transitions import transitions
 from streaming.replay.core_engine import core_facts
+from tests.demo.values import values
 from tests.records import accepted
 
 START = 1_800_000_000_000
@@ -22,17 +23,19 @@ def scenarios() -> list[Scenario]:
     return load_scenarios(pytest.fail)
 
 
-def play(scenarios: list[Scenario], seconds: int) -> list[ScheduledRecord]:
+def play(scenarios: list[Scenario], seconds: int) -> list[Scheduled]:
     return list(takewhile(lambda one: one.due_ms <= START + 1000 * seconds, schedule(scenarios, START)))
 
 
-def events_of(played: list[ScheduledRecord], group: str) -> list[AnyEvent]:
-    events = []
-    for one in played:
-        if one.value is None or one.group != group:
-            continue
-        events += accepted(one.key, one.value, one.due_ms)
-    return events
+def events_of(played: list[Scheduled], group: str) -> list[AnyEvent]:
+    """Those of a group, as the job accepts them."""
+    return [
+        event
+        for one in played
+        if one.group == group
+        for value in values([one])
+        for event in accepted(group_key(CLUSTER, group).encode(), value, one.due_ms)
+    ]
 
 
 def test_what_is_due_comes_in_order_and_starts_at_the_start(scenarios: list[Scenario]) -> None:
@@ -56,8 +59,7 @@ def test_every_group_has_a_round_a_second_for_minutes(scenarios: list[Scenario])
 
 def test_no_event_is_ahead_of_the_moment_at_which_it_is_played(scenarios: list[Scenario]) -> None:
     for one in play(scenarios, 120):
-        if one.value is not None:
-            assert msgspec.json.decode(one.value)["ts"] <= one.due_ms
+        assert all(event.ts <= one.due_ms for event in one.events)
 
 
 def test_messages_that_wait_are_no_older_than_the_recording(scenarios: list[Scenario]) -> None:
@@ -87,8 +89,8 @@ def test_only_what_is_broken_fires_and_it_gets_well_when_it_begins_again(scenari
     played = play(scenarios, 180)
     fired, resolved = set(), set()
     for scenario in scenarios:
-        values = [one.value for one in played if one.value is not None and one.group == scenario.group]
-        for one in transitions(core_facts(values, DEFAULT_SETTINGS)):
+        of_group = values(one for one in played if one.group == scenario.group)
+        for one in transitions(core_facts(of_group, DEFAULT_SETTINGS)):
             if one.alert.state == "firing":
                 fired.add((scenario.plan.name, one.alert.kind))
             elif one.alert.state == "resolved" and one.alert.fired_ts:
@@ -103,7 +105,7 @@ def test_only_what_is_broken_fires_and_it_gets_well_when_it_begins_again(scenari
 
 
 def test_deeds_are_those_of_the_recordings(scenarios: list[Scenario]) -> None:
-    actions = [one.action for one in play(scenarios, 60) if one.value is None]
+    actions = [one.action for one in play(scenarios, 60) if one.action]
     assert "kill -9 b_kill9-c2" in actions
     assert "expand 4->8 on every broker" in actions
     assert "start d_sameid-c2, instance same on T_d_sameid_50573" in actions

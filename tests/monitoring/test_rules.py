@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
+from streaming.cli import demo
 from streaming.metrics.catalogue import METRICS
 from tests.monitoring.programs import PROMTOOL, needs
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "conf" / "prometheus" / "evenkeel-rules.yml"
+SCRAPES = RULES.with_name("prometheus.yml")
 TIMELINES = Path(__file__).parent / "rules_test.yml"
 NAMES = {m.name + end for m in METRICS for end in ("", "_bucket", "_count", "_sum")}
 
@@ -26,11 +28,19 @@ ALERTS = [rule for rule in rules() if "alert" in rule]
 
 @pytest.mark.slow
 @needs(PROMTOOL, "promtool")
-@pytest.mark.parametrize("words", [["check", "rules", str(RULES)], ["test", "rules", str(TIMELINES)]], ids=str)
+@pytest.mark.parametrize("words", [["check", "config", str(SCRAPES)], ["test", "rules", str(TIMELINES)]], ids=str)
 def test_promtool_accepts_them(words: list[str]) -> None:
     assert PROMTOOL is not None
     done = subprocess.run([PROMTOOL, *words], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_is_scraped_is_where_the_demo_serves_it() -> None:
+    scrapes = yaml.safe_load(SCRAPES.read_text())
+    (job,) = scrapes["scrape_configs"]
+    (targets,) = [one["targets"] for one in job["static_configs"]]
+    assert targets == [f"{demo.HOST}:{port}" for port in (demo.METRICS, demo.COLLECTOR, demo.PAGES)]
+    assert scrapes["rule_files"] == [RULES.name]
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda rule: rule["alert"])

@@ -71,13 +71,14 @@ def _check_reachable(servers: list[str]) -> None:
 class KafkaOutput:
     """``emit`` only puts events into the backlog; all else is the thread's.
 
-    ``sent`` counts events. ``is_away``: Kafka takes none now. ``losses`` rises when events were lost and Kafka takes
-    others again: it is time to tell everything once more.
+    ``sent`` counts events, ``records`` the records that they were in. ``is_away``: Kafka takes none now. ``losses``
+    rises when events were lost and Kafka takes others again: it is time to tell everything once more.
     """
 
     def __init__(self, connect: Callable[[], Producer], topic: str, limit_bytes: int) -> None:
         self.backlog = Backlog(limit_bytes)
         self.sent = 0
+        self.records = 0
         self.losses = 0
         self._connect = connect
         self._topic = topic
@@ -146,6 +147,7 @@ class KafkaOutput:
     def _acknowledged(self, number: int, events: int) -> None:
         self._in_flight.end(number)
         self.sent += events
+        self.records += 1
         self._note_absence(False, "")
 
     def _refused(self, number: int, error: BaseException) -> None:

@@ -1,0 +1,107 @@
+"""What stands for a collector in the demo: it counts what is played, and is exposed as a collector is. Pure.
+
+Requests are those of the recordings, with the time that each took when it was recorded. All else is what events say.
+A round of the cluster ends when each group has had one since the last.
+"""
+
+from collections import Counter
+
+from schemas.events import BrokerAnswer, ConsumeProgress, Round, TopicOffsets
+from streaming.collector.exposed import ClusterCounts
+from streaming.collector.probing.lag import Lags
+from streaming.collector.probing.not_asked import NotAsked, reason_of
+from streaming.collector.wire.answers import (
+    SUCCESS,
+    Answer,
+    ConnectionsAnswer,
+    ConsumerListAnswer,
+    ConsumeStatsAnswer,
+    HeartbeatsAnswer,
+    OffsetRow,
+    RouteAnswer,
+    RunningInfoAnswer,
+    SubscriptionGroupAnswer,
+)
+from streaming.collector.wire.request_counts import Outcome, RequestCounts
+from streaming.collector.wire.requests import Code
+from streaming.demo.schedule import CLUSTER, Scheduled
+
+CODES: dict[type[Answer], Code] = {
+    ConsumerListAnswer: Code.GET_CONSUMER_LIST_BY_GROUP,
+    ConnectionsAnswer: Code.GET_CONSUMER_CONNECTION_LIST,
+    HeartbeatsAnswer: Code.GET_ALL_PRODUCER_INFO,
+    RouteAnswer: Code.GET_ROUTEINFO_BY_TOPIC,
+    RunningInfoAnswer: Code.GET_CONSUMER_RUNNING_INFO,
+    ConsumeStatsAnswer: Code.GET_CONSUME_STATS,
+    SubscriptionGroupAnswer: Code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
+}
+
+
+class PlayedCollector:
+    """``groups``: how many are played. One thread plays; any may read ``counts``."""
+
+    def __init__(self, groups: int, interval_ms: int) -> None:
+        self._requests, self._lags = RequestCounts(), Lags()
+        self.counts = ClusterCounts(CLUSTER, interval_ms, self._requests, self._lags)
+        self._groups = groups
+        self._offsets: dict[tuple[str, str], dict[tuple[str, int], OffsetRow]] = {}
+        self._has_members: dict[tuple[str, str], bool] = {}  # by group and broker
+        self._answered: dict[str, bool] = {}  # by broker
+        self._not_asked: dict[str, Counter[NotAsked]] = {}  # by group
+        self._told: set[str] = set()  # groups that have had a round since the cluster's last
+        self._began_ts: int | None = None
+
+    def take(self, played: Scheduled) -> None:
+        if played.answer is not None:
+            self._count_request(played.answer)
+        for event in played.events:
+            if isinstance(event, ConsumeProgress):
+                self._take_offsets(event.group, event)
+            elif isinstance(event, Round):
+                self._take_round(event, played.due_ms)
+
+    def _count_request(self, answer: Answer) -> None:
+        if answer.code is None:
+            outcome = Outcome.TIMED_OUT
+        else:
+            outcome = Outcome.ANSWERED if answer.code == SUCCESS else Outcome.REFUSED
+        self._requests.add(CODES[type(answer)], outcome, answer.dur_ms / 1000)
+
+    def _take_offsets(self, group: str, said: ConsumeProgress | TopicOffsets) -> None:
+        rows = self._offsets.setdefault((group, said.broker_name), {})
+        for one in said.queues:
+            rows[said.topic, one.queue_id] = OffsetRow(
+                topic=said.topic, queue_id=one.queue_id, broker_offset=one.broker_offset,
+                consumer_offset=one.consumer_offset, last_timestamp=one.consumed_ts,
+            )  # fmt: skip
+        self._lags.answered(group, said.broker_name, rows.values())
+
+    def _take_round(self, event: Round, ts: int) -> None:
+        for offsets in event.offsets:
+            self._take_offsets(event.group, offsets)
+        for answer in event.brokers:
+            self._take_list(event.group, answer)
+        for unchanged in event.unchanged_lists:
+            self._answered[unchanged.broker_name] = True
+        self._not_asked[event.group] = Counter(reason_of(one.reason) for one in event.not_asked)
+        self._told.add(event.group)
+        if self._began_ts is None:
+            self._began_ts = ts
+        if len(self._told) == self._groups:
+            self._end_round(ts, self._began_ts)
+
+    def _take_list(self, group: str, answer: BrokerAnswer) -> None:
+        self._answered[answer.broker_name] = answer.answered
+        if answer.answered and not answer.unchanged:
+            self._has_members[group, answer.broker_name] = bool(answer.client_ids)
+
+    def _end_round(self, ts: int, began_ts: int) -> None:
+        counts = self.counts
+        watched = {group for (group, _), has in self._has_members.items() if has}
+        counts.rounds.add((ts - began_ts) / 1000)
+        counts.watched, counts.empty = len(watched), len(self._told - watched)
+        counts.silent = sum(not answered for answered in self._answered.values())
+        counts.brokers_answer = any(self._answered.values())
+        counts.not_asked = sum(self._not_asked.values(), Counter())
+        counts.round_ts = ts
+        self._told, self._began_ts = set(), None
