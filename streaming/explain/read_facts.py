@@ -12,8 +12,9 @@ from schemas.facts import Fact, HealthFact
 from schemas.tables import FACTS
 from streaming.errors import SourceError
 from streaming.explain.expired_facts import read_expired, read_groups
-from streaming.explain.snapshot import MonitorStatus
+from streaming.explain.snapshot import MonitorStatus, monitor_status
 from streaming.explain.snapshot_from_facts import KINDS
+from streaming.newest_facts import health_after
 from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
 from streaming.tables.query import Selection, is_one_of, is_told_by, quoted, text
 from streaming.wording.lists import first_of
@@ -55,7 +56,7 @@ def read_monitor(tables: str, cluster: str, until: int | None) -> MonitorStatus 
         return None
     health = newest.payload
     assert isinstance(health, HealthFact)
-    return MonitorStatus(newest.ts, health.status, newest.ts - (health.lag_ms or 0))
+    return monitor_status(health_after(None, newest, health))
 
 
 def _open(tables: str) -> Selection:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from schemas.facts import Kind, MemberFact
 from schemas.observed import Observed
 from schemas.reasons import ReasonDetails
+from streaming.newest_facts import ClusterHealth
 from streaming.snapshots.values import GroupSnapshot, QueueName, QueueSnapshot
 
 
@@ -111,6 +112,10 @@ class MonitorStatus(Struct, frozen=True):
     ts: int
     status: str
     seen_ts: int
+
+
+def monitor_status(health: ClusterHealth) -> MonitorStatus:
+    return MonitorStatus(health.ts, health.status, health.newest_round_ts or health.ts)
 
 
 class ExplainedGroup(GroupSnapshot, frozen=True, kw_only=True):

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from streaming.metrics import catalogue as m
 from streaming.metrics.series import MOST_CLUSTERS, Series, label, seconds
+from streaming.newest_facts import ClusterHealth
 from streaming.notices import MonitorTrouble
 from streaming.notifier.monitor_health import MonitorLimits
-from streaming.notifier.open_alerts import ClusterHealth
 from streaming.notifier.sink_worker import SinkStatus
 
 OUTCOMES = ("delivered", "repeated", "failed", "missed")

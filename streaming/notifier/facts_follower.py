@@ -1,7 +1,7 @@
 """Reads new facts from the table's commits, without a JVM; from a snapshot where its log has been cut off."""
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Any
 from urllib.parse import unquote
@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 
 from schemas.ddl import payload_column
 from schemas.facts import AlertFact, Fact, GroupFact, HealthFact, Payload
-from schemas.identity import group_key
+from streaming.newest_facts import newest_facts
 from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
 from streaming.tables.facts_log import FactsLog
 
@@ -70,7 +70,7 @@ class FactsFollower:
             return self._read_commits()
         if not is_same and self.table_id is not None:
             log.warning("%s is another table than before: what stood in that is over", self._log.path)
-        facts = list(newest_facts(self._snapshot(table)))
+        facts = [fact for fact in newest_facts(self._snapshot(table)) if _is_of_interest(fact.payload)]
         self.table_id, self.version = table_id, version
         return facts
 
@@ -105,22 +105,9 @@ class FactsFollower:
                 yield from self._rows(unquote(action["path"]))
 
 
-def newest_facts(facts: Iterable[Fact]) -> Iterator[Fact]:
-    """The newest of each alert, of each refused group, of the health of each cluster, also while rounds came."""
-    newest: dict[tuple[str, str], Fact] = {}
-    for fact in facts:
-        names: list[tuple[str, str]] = []
-        if isinstance(fact.payload, AlertFact):
-            names = [("alert", fact.payload.fingerprint)]
-        elif isinstance(fact.payload, HealthFact):
-            names = [("health", fact.cluster)] + ([("rounds", fact.cluster)] if fact.payload.rounds else [])
-        elif isinstance(fact.payload, GroupFact):
-            names = [("group", group_key(fact.cluster, fact.group))]
-        for name in names:
-            if name not in newest or newest[name].seq < fact.seq:
-                newest[name] = fact
-    wanted = (fact for fact in newest.values() if not isinstance(fact.payload, GroupFact) or fact.payload.refused_since)
-    yield from {id(fact): fact for fact in wanted}.values()
+def _is_of_interest(payload: Payload) -> bool:
+    """Of groups, only those whose events are refused."""
+    return not isinstance(payload, GroupFact) or payload.refused_since is not None
 
 
 def _may_hold(action: dict[str, Any], kind: str) -> bool:

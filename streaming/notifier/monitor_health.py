@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from streaming.newest_facts import CONTRADICTION_ENDS_MS, ClusterHealth
 from streaming.notices import MonitorTrouble, TroubleEvidence
-from streaming.notifier.open_alerts import CONTRADICTION_ENDS_MS, ClusterHealth, RefusedGroup
+from streaming.notifier.open_alerts import RefusedGroup
 
 FORGET_CLUSTER_MS = 7 * 86_400_000  # as the job does
 GROUP_BLIND_MS = 120_000

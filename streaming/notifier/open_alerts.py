@@ -5,33 +5,14 @@ from collections.abc import Iterable
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from schemas.facts import FAILED, AlertFact, AlertState, Contradiction, Fact, GroupFact, HealthFact
+from schemas.facts import AlertFact, AlertState, Fact, GroupFact, HealthFact
 from schemas.identity import group_key
 from schemas.reasons import ReasonDetails
+from streaming.newest_facts import ClusterHealth, health_after, is_newer, open_alert
 from streaming.notices import MonitorTrouble, OpenAlert
 
 KEEP_REFUSED_MS = 7 * 86_400_000  # no fact says so when a group is gone
-CONTRADICTION_ENDS_MS = 120_000  # after the newest round that contradicts others
 KEEP_ENDED_MS = 86_400_000  # a sink that was away can still be told how an incident ended
-
-
-class ClusterHealth(Struct, frozen=True, rename={"health_ts": "heard_ts", "rounds_ts": "covering_ts"}):
-    """By the job's clock, epoch ms. ``rounds_ts``: of the newest health fact that counts a round.
-
-    ``newest``: that of ``health_ts``. ``failed_ts`` and ``failure``: when the job ended with which error, if it has
-    written nothing since. ``contradicted_since_ts`` and ``contradicted_ts``: of the first and the newest health fact
-    that counts rounds that contradict others. In files the fields keep the names that earlier versions wrote.
-    """
-
-    health_ts: int
-    rounds_ts: int | None = None
-    newest_round_ts: int | None = None
-    newest: HealthFact | None = None
-    failed_ts: int | None = None
-    failure: str = ""
-    contradicted_since_ts: int | None = None
-    contradicted_ts: int | None = None
-    contradiction: Contradiction | None = None
 
 
 class RefusedGroup(Struct, frozen=True):
@@ -66,7 +47,7 @@ class OpenAlerts(Struct):
             if isinstance(fact.payload, AlertFact):
                 self._take_alert(fact, fact.payload)
             elif isinstance(fact.payload, HealthFact):
-                self._take_health(fact, fact.payload)
+                self.health[fact.cluster] = health_after(self.health.get(fact.cluster), fact, fact.payload)
             elif isinstance(fact.payload, GroupFact):
                 self._take_group(fact, fact.payload)
 
@@ -88,16 +69,14 @@ class OpenAlerts(Struct):
 
     def _take_alert(self, fact: Fact, payload: AlertFact) -> None:
         name = payload.fingerprint
-        known = self.alerts.get(name) or self.ended.get(name)
-        if known is not None and known.seq >= fact.seq:
+        if not is_newer(fact, self.alerts.get(name) or self.ended.get(name)):
             return
-        alert = OpenAlert(fact.cluster, fact.group, fact.topic or None, fact.ts, fact.seq, payload)
         was_firing = self.alerts.pop(name, None) is not None
         if payload.state == AlertState.FIRING:
             self.ended.pop(name, None)
-            self.alerts[name] = alert
+            self.alerts[name] = open_alert(fact, payload)
         elif was_firing or name in self.ended or payload.fired_ts is not None:
-            self.ended[name] = alert
+            self.ended[name] = open_alert(fact, payload)
 
     def _take_group(self, fact: Fact, payload: GroupFact) -> None:
         key = group_key(fact.cluster, fact.group)
@@ -109,35 +88,6 @@ class OpenAlerts(Struct):
         elif known is None:
             since, reason, details = payload.refused_since, payload.reason or "", payload.reason_details
             self.refused[key] = RefusedGroup(fact.cluster, fact.group, fact.seq, since, reason, details)
-
-    def _take_health(self, fact: Fact, payload: HealthFact) -> None:
-        known = self.health.get(fact.cluster, ClusterHealth(0))
-        if fact.ts < known.health_ts:
-            return
-        if payload.status == FAILED:
-            self.health[fact.cluster] = replace(known, failed_ts=fact.ts, failure=payload.detail or "")
-            return
-        seen = ClusterHealth(
-            health_ts=fact.ts,
-            rounds_ts=fact.ts if payload.rounds else known.rounds_ts,
-            newest_round_ts=known.newest_round_ts if payload.lag_ms is None else fact.ts - max(0, payload.lag_ms),
-            newest=payload,
-        )
-        self.health[fact.cluster] = _with_contradiction(seen, known, payload)
-
-
-def _with_contradiction(seen: ClusterHealth, known: ClusterHealth, payload: HealthFact) -> ClusterHealth:
-    last_ts = known.contradicted_ts
-    lasts = last_ts is not None and seen.health_ts - last_ts <= CONTRADICTION_ENDS_MS
-    since_ts = known.contradicted_since_ts if lasts else None
-    if payload.contradicting:
-        found = payload.contradiction or known.contradiction
-        return replace(
-            seen, contradicted_since_ts=since_ts or seen.health_ts, contradicted_ts=seen.health_ts, contradiction=found
-        )
-    if not lasts:
-        return seen
-    return replace(seen, contradicted_since_ts=since_ts, contradicted_ts=last_ts, contradiction=known.contradiction)
 
 
 def _not_ahead(known: ClusterHealth, now: int) -> ClusterHealth:

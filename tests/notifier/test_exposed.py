@@ -15,10 +15,10 @@ import pytest
 from streaming.errors import DeliveryError
 from streaming.loopback.ports import free_port
 from streaming.metrics.exposition import Exposed, Exposition
+from streaming.newest_facts import ClusterHealth
 from streaming.notices import MonitorTrouble
 from streaming.notifier.exposed import NotifierCounts, NotifierStatus
 from streaming.notifier.monitor_health import MonitorLimits
-from streaming.notifier.open_alerts import ClusterHealth
 from streaming.notifier.pages import PageSettings
 from streaming.notifier.retries import RetryPolicy
 from streaming.notifier.routes import Route

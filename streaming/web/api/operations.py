@@ -91,7 +91,7 @@ class Api:
         found = []
         for line in cluster_lines(known, now):
             health = known.health.get(line.name)
-            status = None if health is None else str(health.fact.status)
+            status = None if health is None else health.status
             found.append(
                 Cluster(name=line.name, groups=line.groups, seen_ts=line.seen_ts, is_blind=line.is_blind, status=status)
             )

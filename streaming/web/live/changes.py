@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from threading import Lock
 
-from streaming.web.views.known import GroupName
+from streaming.newest_facts import GroupName
 
 
 class Changes:

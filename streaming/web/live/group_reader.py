@@ -8,12 +8,13 @@ from schemas.tables import FACTS
 from streaming.errors import SourceError
 from streaming.explain.expired_facts import SOURCES, Source, read_expired
 from streaming.explain.read_facts import read_group, read_monitor
-from streaming.explain.snapshot import MonitorStatus
+from streaming.explain.snapshot import MonitorStatus, monitor_status
+from streaming.newest_facts import GroupName
 from streaming.projections.progress import read_progress
 from streaming.tables.facts_log import FactsLog
 from streaming.tables.query import Selection, damage_said, is_of_day_from, millis, text
 from streaming.web.live.new_facts import facts_after
-from streaming.web.views.known import GroupName, Known, is_open
+from streaming.web.views.known import Known, is_open
 from streaming.web.views.notification import Notification
 
 HISTORY = (
@@ -52,7 +53,7 @@ def read_then(tables: str, name: GroupName, at: int) -> list[Fact]:
 
 def monitor_now(cluster: str, known: Known) -> MonitorStatus | None:
     health = known.health.get(cluster)
-    return None if health is None else MonitorStatus(health.ts, health.fact.status, health.seen_ts or health.ts)
+    return None if health is None else monitor_status(health)
 
 
 def monitor_then(tables: str, cluster: str, at: int) -> MonitorStatus | None:

@@ -15,10 +15,10 @@ from schemas.facts import (
     RebalanceFact,
 )  # fmt: skip
 from schemas.tables import FACTS
+from streaming.newest_facts import GroupName
 from streaming.projections.progress import Progress
 from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
 from streaming.tables.facts_log import FactsLog
-from streaming.web.views.known import GroupName
 
 KINDS: tuple[type[Payload], ...] = (AlertFact, GroupFact, MemberFact, MembershipFact, QueueFact, RebalanceFact)
 MOST_COMMITS = 200  # of more than these, the table is quicker to read than the files of each

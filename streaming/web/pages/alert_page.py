@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 from starlette.requests import Request
 
-from schemas.facts import AlertFact, Fact, Severity
+from schemas.facts import Fact, Severity
 from streaming.core.alerts.phases import AlertReason
 from streaming.errors import MonitorError, SourceError
 from streaming.explain.doubts import is_unseen
+from streaming.newest_facts import newest_alerts, newest_lives
 from streaming.notices import Notice, OpenAlert
 from streaming.notices.commands import silence_command
 from streaming.notifier.silences import Silence, is_silenced
@@ -19,7 +20,6 @@ from streaming.web.pages.silence_scopes import SCOPES, silence_of
 from streaming.web.queries import required, text
 from streaming.web.rendering import address
 from streaming.web.views.alerts import AlertView, alert_view, in_order
-from streaming.web.views.group import newest_alerts
 from streaming.web.views.known import Known
 from streaming.web.views.notification import Notification
 from streaming.web.views.silences import silence_rows
@@ -115,16 +115,12 @@ class AlertPage:
 
 def steps(facts: list[Fact], fingerprint: str) -> list[Step]:
     """The newest life of the alert, the newest step first; that more or less waits is no step of it."""
-    life: list[Step] = []
-    for fact in facts:
-        alert = fact.payload
-        if isinstance(alert, AlertFact) and alert.fingerprint == fingerprint:
-            if alert.reason == AlertReason.FOUND:
-                life = []
-            if alert.reason == AlertReason.WAITING_CHANGED:
-                continue
-            life.append(Step(fact.ts, alert.state, alert.reason, len(alert.queues)))
-    return life[::-1]
+    steps = [
+        Step(alert.ts, alert.fact.state, alert.fact.reason, len(alert.fact.queues))
+        for alert in newest_lives(facts).get(fingerprint, ())
+        if alert.fact.reason != AlertReason.WAITING_CHANGED
+    ]
+    return steps[::-1]
 
 
 def _notice(alert: OpenAlert) -> Notice:

@@ -11,13 +11,14 @@ from starlette.responses import RedirectResponse
 from schemas.facts import Fact
 from streaming.errors import SourceError
 from streaming.explain.times import parse_moment
+from streaming.newest_facts import GroupName, newest_alerts
 from streaming.wall_clock import now_ms
 from streaming.web.context import Answer, BadRequest, Busy, Context, NotFound
 from streaming.web.live.group_reader import monitor_now, monitor_then, read_now, read_then
 from streaming.web.queries import number, required, text
 from streaming.web.rendering import address, machine_time
-from streaming.web.views.group import Asked, began_ts, group_view, newest_alerts
-from streaming.web.views.known import GroupName, Known
+from streaming.web.views.group import Asked, began_ts, group_view
+from streaming.web.views.known import Known
 from streaming.web.views.silences import silenced
 from streaming.web.views.timeline import MINUTES, span_of
 from streaming.web.words import Words

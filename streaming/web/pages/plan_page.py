@@ -9,6 +9,7 @@ from starlette.requests import Request
 
 from streaming.errors import SourceError
 from streaming.explain.snapshot_from_facts import snapshot_of
+from streaming.newest_facts import GroupName
 from streaming.simulation.planning.change import Change, checked, new_ids, size_of, work_of
 from streaming.simulation.planning.current_group import CurrentGroup, choose_group
 from streaming.simulation.planning.forecast import Forecast, forecasts, strategy_of
@@ -19,7 +20,6 @@ from streaming.web.pages.group_page import GroupFacts
 from streaming.web.posted_form import Form
 from streaming.web.queries import number, one_of, text
 from streaming.web.security.forms import is_meant
-from streaming.web.views.known import GroupName
 from streaming.web.views.plan import group_choice, group_now, plan_picture
 from streaming.web.words import Words
 

@@ -4,17 +4,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from schemas.facts import AlertFact, Fact, GroupFact, MemberFact
+from schemas.facts import Fact, GroupFact, MemberFact
 from schemas.identity import is_retry_topic
 from streaming.core.group_waiting import MOST_QUEUES as MOST_FULLEST
 from streaming.explain.doubts import Doubt, doubt_of
 from streaming.explain.snapshot import ExplainedGroup, ExplainedQueue, MonitorStatus, UnalertedQueues
 from streaming.explain.snapshot_from_facts import snapshot_of
+from streaming.newest_facts import KnownGroup, newest_alerts, newest_group
 from streaming.notices import OpenAlert, Site
 from streaming.notices.affected import Waiting, read_ts
 from streaming.notices.language import Language
 from streaming.web.views.alerts import AlertView, alert_view, in_order
-from streaming.web.views.known import KnownGroup, is_open
+from streaming.web.views.known import is_open
 from streaming.web.views.overview import STATES, findings_of, lag_of
 from streaming.web.views.queue_map import QueueMap, level_of, queue_map
 from streaming.web.views.timeline import Timeline, span_of, timeline
@@ -128,7 +129,8 @@ def group_view(
     def said(it: ExplainedGroup | ExplainedQueue | UnalertedQueues) -> str:
         return _said(it, words, lambda ts: clock(ts, now, site.zone))
 
-    status = next((fact.payload for fact in reversed(facts) if isinstance(fact.payload, GroupFact)), None)
+    newest = newest_group(facts)
+    status = newest.status if newest is not None else None
     begun = _begun_ts(views)
     lag, lag_is_old = (None, False) if status is None else lag_of(status, [one for one in alerts if is_open(one)], now)
     queues = _queue_rows(group, status, alerts, said)
@@ -170,18 +172,6 @@ def _begun_ts(alerts: Iterable[AlertView]) -> int | None:
 def _by_cause(alerts: Iterable[AlertView]) -> tuple[tuple[AlertView, ...], ...]:
     """One explanation is enough for alerts with the same cause. Those without a cause have one each."""
     return tuple(map(tuple, grouped(alerts, lambda alert: alert.cause or alert.fingerprint).values()))
-
-
-def newest_alerts(facts: Iterable[Fact]) -> list[OpenAlert]:
-    """The newest of each alert, open or not."""
-    found = {
-        fact.payload.fingerprint: OpenAlert(
-            fact.cluster, fact.group, fact.topic or None, fact.ts, fact.seq, fact.payload
-        )
-        for fact in facts
-        if isinstance(fact.payload, AlertFact)
-    }
-    return list(found.values())
 
 
 def began_ts(alert: OpenAlert) -> int:

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 
 from streaming.metrics import catalogue as m
 from streaming.metrics.series import MOST_CLUSTERS, Series, label, seconds, within
+from streaming.newest_facts import GroupName, KnownGroup
 from streaming.notices import OpenAlert
-from streaming.web.views.known import GroupName, Known, KnownGroup, is_firing, is_open, of_groups
+from streaming.web.views.known import Known, is_firing, is_open, of_groups
 
 STATUSES = ("healthy", "findings", "settling", "unknown", "excluded", "empty")
 
@@ -36,8 +37,8 @@ def _totals(known: Known, clusters: dict[str, None]) -> Iterator[Series]:
         health = known.health.get(name)
         if health is not None:
             yield Series(m.CLUSTER_HEALTH_TIME, (label(name),), seconds(health.ts))
-            if health.seen_ts is not None:
-                yield Series(m.CLUSTER_SEEN_TIME, (label(name),), seconds(health.seen_ts))
+            if health.newest_round_ts is not None:
+                yield Series(m.CLUSTER_SEEN_TIME, (label(name),), seconds(health.newest_round_ts))
     statuses = Counter((group.cluster, group.status.status) for group in known.groups.values())
     for name in clusters:
         for status in STATUSES:

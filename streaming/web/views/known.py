@@ -1,38 +1,17 @@
 """What is known of all groups now: the newest status of each, open alerts, and evenkeel's own health. Pure."""
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 from msgspec import Struct, field
 
 from schemas.facts import AlertFact, AlertState, Fact, GroupFact, HealthFact, RebalanceFact
+from streaming.newest_facts import ClusterHealth, GroupName, KnownGroup, alert_after, group_after, health_after
 from streaming.notices import OpenAlert
 
-GroupName = tuple[str, str]  # cluster, consumer group
 KEEP_RESOLVED_MS = 86_400_000
-
-
-class KnownGroup(Struct, frozen=True):
-    """The newest status of a group, the same since ``since_ts``; ``longer``: it was so when reading began."""
-
-    cluster: str
-    group: str
-    seq: int
-    ts: int
-    since_ts: int
-    longer: bool
-    status: GroupFact
-
-    @property
-    def name(self) -> GroupName:
-        return self.cluster, self.group
-
-
-class ClusterHealth(Struct, frozen=True):
-    """The newest health fact of a cluster, and until when evenkeel has seen the cluster."""
-
-    ts: int
-    seen_ts: int | None
-    fact: HealthFact
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 class Known(Struct):
@@ -62,7 +41,7 @@ class Known(Struct):
     def seen_ts(self, cluster: str) -> int | None:
         """Until when evenkeel has seen the cluster; None where nothing says it."""
         health = self.health.get(cluster)
-        return health.seen_ts if health is not None else None
+        return health.newest_round_ts if health is not None else None
 
     def newest_ts(self) -> int:
         """Of all that is known; 0 where nothing is."""
@@ -87,44 +66,26 @@ class Known(Struct):
         }
 
     def _take(self, fact: Fact) -> bool:
-        payload = fact.payload
-        if isinstance(payload, GroupFact):
-            return self._take_group(fact, payload)
-        if isinstance(payload, AlertFact):
-            return self._take_alert(fact, payload)
+        """Whether the fact says anything new."""
+        name, payload = (fact.cluster, fact.group), fact.payload
         if isinstance(payload, RebalanceFact):
-            name = (fact.cluster, fact.group)
             self.rebalances[name] = self.rebalances.get(name, 0) + 1
             return True
-        return isinstance(payload, HealthFact) and self._take_health(fact, payload)
+        if isinstance(payload, AlertFact):
+            known = self.alerts.get(payload.fingerprint)
+            return _put(self.alerts, payload.fingerprint, alert_after(known, fact, payload))
+        if isinstance(payload, GroupFact):
+            return _put(self.groups, name, group_after(self.groups.get(name), fact, payload))
+        if isinstance(payload, HealthFact):
+            return _put(self.health, fact.cluster, health_after(self.health.get(fact.cluster), fact, payload))
+        return False
 
-    def _take_group(self, fact: Fact, status: GroupFact) -> bool:
-        name = (fact.cluster, fact.group)
-        before = self.groups.get(name)
-        if before is not None and before.seq >= fact.seq:
-            return False
-        same = before if before is not None and before.status.status == status.status else None
-        since_ts = fact.ts if same is None else same.since_ts
-        longer = before is None if same is None else same.longer
-        self.groups[name] = KnownGroup(fact.cluster, fact.group, fact.seq, fact.ts, since_ts, longer, status)
-        return True
 
-    def _take_alert(self, fact: Fact, alert: AlertFact) -> bool:
-        before = self.alerts.get(alert.fingerprint)
-        if before is not None and before.seq >= fact.seq:
-            return False
-        self.alerts[alert.fingerprint] = OpenAlert(
-            fact.cluster, fact.group, fact.topic or None, fact.ts, fact.seq, alert
-        )
-        return True
-
-    def _take_health(self, fact: Fact, health: HealthFact) -> bool:
-        before = self.health.get(fact.cluster)
-        if before is not None and before.ts >= fact.ts:
-            return False
-        seen = fact.ts - max(0, health.lag_ms) if health.lag_ms is not None else (before.seen_ts if before else None)
-        self.health[fact.cluster] = ClusterHealth(fact.ts, seen, health)
-        return True
+def _put(known: dict[Key, Value], key: Key, value: Value) -> bool:
+    """Whether it was another value before."""
+    is_new = known.get(key) is not value
+    known[key] = value
+    return is_new
 
 
 def is_open(alert: OpenAlert) -> bool:

@@ -9,10 +9,11 @@ from streaming.core.alerts.waiting import REPEAT_WAITING_MS
 from streaming.core.finding_kinds import Meaning, Scope, row_of
 from streaming.core.group_status import REPEAT_STATUS_MS
 from streaming.explain.doubts import is_unseen
+from streaming.newest_facts import GroupName, KnownGroup
 from streaming.notices import OpenAlert
 from streaming.notices.affected import QueueKey, Waiting, queue_keys, waiting_in
 from streaming.web.views.alerts import in_order, level_of
-from streaming.web.views.known import GroupName, Known, KnownGroup, is_firing, of_groups
+from streaming.web.views.known import Known, is_firing, of_groups
 
 ROWS_A_PAGE = 50
 STATES = ("firing", "findings", "unknown", "settling", "empty", "excluded", "healthy")

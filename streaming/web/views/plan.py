@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from schemas.identity import MessageQueue
+from streaming.newest_facts import GroupName
 from streaming.simulation.planning.change import room_of
 from streaming.simulation.planning.current_group import CurrentGroup
 from streaming.simulation.planning.forecast import Forecast, strategy_of
-from streaming.web.views.known import GroupName, Known
+from streaming.web.views.known import Known
 from streaming.wording.lists import grouped
 
 SIZE, TOP, GAP = 18, 30, 8

@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 from streaming.explain.doubts import is_unseen
+from streaming.newest_facts import ClusterHealth, KnownGroup
 from streaming.web.views.freshness import LATE_AFTER_MS
-from streaming.web.views.known import ClusterHealth, Known, KnownGroup
+from streaming.web.views.known import Known
 
 MOST_REFUSED = 50
 
@@ -67,7 +68,7 @@ def refused_groups(known: Known) -> tuple[KnownGroup, ...]:
 
 
 def _state(health: ClusterHealth, now: int) -> str:
-    seen = health.seen_ts if health.seen_ts is not None else health.ts
+    seen = health.newest_round_ts if health.newest_round_ts is not None else health.ts
     if is_unseen(seen, now):
         return "blind"
-    return "late" if now - seen > LATE_AFTER_MS else health.fact.status
+    return "late" if now - seen > LATE_AFTER_MS else health.status
