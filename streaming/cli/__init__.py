@@ -1,4 +1,4 @@
-"""The command line. Only the command that is asked for is imported: Spark alone takes a second."""
+"""The command line. Only the module of the given command is imported: Spark takes a second."""
 
 import argparse
 import os
@@ -44,7 +44,7 @@ WITHOUT_CONFIG = ("demo", "check-config", "conformance", "completion", "version"
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM ends a command like Ctrl-C: the terminal's cursor is shown again and temporary folders are deleted."""
+    """Raised for SIGTERM. It ends a command like Ctrl-C: the cursor is shown again, temporary folders are deleted."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -72,7 +72,7 @@ def _answered(words: Sequence[str]) -> int:
         if isinstance(error.__cause__, BrokenPipeError):  # of a file that is standard output
             raise ReaderGone from None
         return _refused(error)
-    except Exception:  # Python itself would end with 1, which says that something looked at is not right
+    except Exception:  # Python would end with 1, which means that a finding is wrong
         traceback.print_exc()
         return OWN_FAULT
 
@@ -80,7 +80,7 @@ def _answered(words: Sequence[str]) -> int:
 def _refused(error: MonitorError) -> int:
     from streaming.wording.names import plain_lines
 
-    if sys.stderr is not None:  # it may have been closed at the start, and print() would take standard output instead
+    if sys.stderr is not None:  # it may have been closed at the start; print() would use standard output then
         with suppress(OSError):
             print(f"evenkeel: {plain_lines(str(error))}", file=sys.stderr, flush=True)
     return status_of(error)
@@ -88,7 +88,7 @@ def _refused(error: MonitorError) -> int:
 
 @contextmanager
 def _termination_raised() -> Iterator[None]:
-    """SIGTERM is raised in the main thread, once, unless it is ignored or somebody has taken it."""
+    """Raise Terminated in the main thread at the first SIGTERM, unless the signal is ignored or has another handler."""
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         yield
         return
@@ -96,7 +96,7 @@ def _termination_raised() -> Iterator[None]:
 
     def terminate(number: int, frame: object) -> None:
         signal.signal(number, signal.SIG_DFL)  # a second signal ends the process at once
-        if os.getpid() != process:  # a process that was forked has nothing of ours to close
+        if os.getpid() != process:  # a forked process has nothing to close
             signal.raise_signal(number)
         raise Terminated
 
@@ -120,7 +120,7 @@ def _run(words: Sequence[str]) -> int:
 
 
 def parser_with(commands_in_full: Collection[str]) -> argparse.ArgumentParser:
-    """Only of ``commands_in_full`` it knows the options: for them the command's module is imported."""
+    """The parser. It knows the options of ``commands_in_full`` only, whose modules are imported."""
     parser = argparse.ArgumentParser(
         prog="evenkeel",
         description="Watches how RocketMQ consumer groups share out message queues.",
@@ -137,7 +137,7 @@ def parser_with(commands_in_full: Collection[str]) -> argparse.ArgumentParser:
 
 
 class _Help(argparse.HelpFormatter):
-    """Leaves an example in one line: it is to be pasted."""
+    """The format of help. An example stays in one line, so that it can be pasted."""
 
     EXAMPLE = "example:"
 

@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def script(shell: str) -> str:
-    """It is complete in itself: at a press of Tab evenkeel is not started."""
+    """The script. It is complete in itself: Tab does not start evenkeel."""
     parser = parser_with(COMMANDS)
     for name, command in _commands(parser):
         command.description = COMMANDS[name]  # one line beside each command

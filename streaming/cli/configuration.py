@@ -1,4 +1,4 @@
-"""What commands begin with: the configuration, the logs, and a Spark session."""
+"""The first steps of commands: the configuration, the logs, and a Spark session."""
 
 import argparse
 import os
@@ -28,10 +28,10 @@ def configured(
     options: Mapping[str, tuple[str, str]] | None = None,
     writes: Container[KeyPath] = EVERY_FOLDER,
 ) -> Config:
-    """The configuration that ``--config`` names; logs are as it says from here on. Raises ConfigError.
+    """The configuration that ``--config`` names. Its settings of logs are applied. Raises ConfigError.
 
     ``options`` of the command line win over all: by option, the variable that it stands for and its value.
-    ``writes``: keys of the folders that the command writes to; the others need not be writable, nor be there.
+    ``writes``: keys of the folders that the command writes to; other folders need not exist or be writable.
     """
     options = options or {}
     try:
@@ -58,7 +58,7 @@ def configured_with_alerts(
 
 
 def add_metrics_option(parser: argparse.ArgumentParser) -> None:
-    """For commands of which several may run on one machine under one configuration."""
+    """Add --metrics, for commands of which several may run on one machine under one configuration."""
     parser.add_argument(
         "--metrics", metavar="HOST:PORT", help="where Prometheus finds /metrics, instead of metrics.listen"
     )
@@ -69,7 +69,7 @@ def metrics_option(arguments: argparse.Namespace) -> dict[str, tuple[str, str]]:
 
 
 def options_given(arguments: argparse.Namespace, keys: Mapping[str, KeyPath]) -> dict[str, tuple[str, str]]:
-    """Those of the options that were given, as ``configured`` takes them. ``keys``: the key that each stands for."""
+    """The options that were given, as ``configured`` takes them. ``keys``: the key of each option."""
     values = {option: getattr(arguments, option.removeprefix("--").replace("-", "_")) for option in keys}
     return {option: (variable(keys[option]), value) for option, value in values.items() if value is not None}
 
@@ -78,10 +78,12 @@ def options_given(arguments: argparse.Namespace, keys: Mapping[str, KeyPath]) ->
 def session(config: Config, command: str, alone_in: Mapping[str, str] | None = None) -> Iterator[Any]:
     """A Spark session for one command, stopped at its end.
 
-    ``alone_in``: folders, by key, to which nobody else may write meanwhile. Raises InUseError while somebody does.
+    ``alone_in``: folders, by key, to which no other process may write meanwhile. Raises InUseError if one does.
     """
     from streaming.lease import local_leases, remote_leases
-    from streaming.spark.session import build_session  # takes a second that a refused configuration need not wait for
+    from streaming.spark.session import (
+        build_session,
+    )  # takes a second, and is not needed if the configuration is refused
     from streaming.spark.storage import Folder
 
     with local_leases(alone_in or {}) as far:

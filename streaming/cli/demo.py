@@ -49,7 +49,7 @@ def _positive(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Set up, play, sum up, and return 0; Ctrl-C is an end like any other. Raises MonitorError where it cannot."""
+    """Set up, play, sum up, and return 0; Ctrl-C is an end like any other. Raises MonitorError if it cannot."""
     terminal = Terminal()
     began = time.monotonic()
     folder = fresh_folder(arguments.keep.absolute())

@@ -1,6 +1,6 @@
-"""What every command's exit status says (docs/exit-status.md).
+"""The exit status of every command (docs/exit-status.md).
 
-``inspect`` and ``collect --dry-run`` use 2 also for what they could not learn, as their pages say.
+``inspect`` and ``collect --dry-run`` also use 2 if not everything was answered, as their pages say.
 """
 
 from streaming.errors import AwayError, InUseError, MonitorError, PublishError
@@ -19,7 +19,7 @@ TERMINATED = 143  # as if by SIGTERM
 
 
 def status_of(error: MonitorError) -> int:
-    """Of a command that ended with an error raised on purpose."""
+    """The exit status of a command that ended with one of our errors."""
     if isinstance(error, InUseError):
         return IN_USE
     if isinstance(error, AwayError | PublishError):

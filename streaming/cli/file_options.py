@@ -13,7 +13,7 @@ _taken: list[Path] = []
 
 
 def readable(text: str) -> Path:
-    """Standard input is kept in a file while the command lasts: some inputs are read twice."""
+    """A path to read. Standard input is copied into a file while the command lasts: some inputs are read twice."""
     if text != "-":
         return Path(text)
     if _taken:

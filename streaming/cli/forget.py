@@ -49,7 +49,7 @@ def _only_cluster(config: Config) -> str:
 
 
 def _record(cluster: str, group: str, now: int) -> tuple[bytes, bytes]:
-    """Key and value. Its ``source`` is unique, so that it makes no gap in another producer's numbers."""
+    """The key and value. Its ``source`` is unique, so it makes no gap in another producer's numbers."""
     here = socket.gethostname()
     value = encode_event(
         Forget(
@@ -70,7 +70,7 @@ def _record(cluster: str, group: str, now: int) -> tuple[bytes, bytes]:
 
 
 def _user() -> str:
-    """In a container a user may have a number only."""
+    """The user's name; in a container a user may have only a number."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -78,7 +78,7 @@ def _user() -> str:
 
 
 def _write(folder: Path, value: bytes) -> str:
-    """A new file that is renamed when it is complete: the job reads each file once."""
+    """Write a new file and rename it when it is complete: the job reads each file once."""
     path = folder / f"forget-{time.time_ns()}.jsonl"
     unfinished = path.with_name(f".{path.name}")
     try:

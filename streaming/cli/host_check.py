@@ -19,7 +19,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class Host(NamedTuple):
-    """``why``: the key that names it."""
+    """A host to check. ``why``: the key that names it."""
 
     why: str
     host: str
@@ -30,19 +30,19 @@ class Host(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """``failure``: None if a connection was taken."""
+    """The result for one host. ``failure``: None if it accepted a connection."""
 
     host: Host
     failure: str | None
 
 
 def hosts_of(config: Config, alerts: Alerts) -> list[Host]:
-    """Those whose names are no secrets. Of chat sinks apprise alone knows the host."""
+    """The hosts of the configuration whose names are no secrets. Only apprise knows the host of a chat sink."""
     return list(dict.fromkeys([*_sources(config), *_destinations(alerts)]))
 
 
 def ask_all(hosts: list[Host], within_s: float = ALL_WITHIN_S) -> Iterator[Asked]:
-    """In the order given. Whoever has not answered when the time is over counts as away."""
+    """The results in the order given. A host that has not answered in time counts as away."""
     pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="ask")
     asked: Mapping[Host, Future[str | None]] = {host: pool.submit(_failure, host) for host in hosts}
     wait(asked.values(), within_s)
@@ -70,7 +70,7 @@ def _destinations(alerts: Alerts) -> Iterator[Host]:
 
 
 def _by_url(why: str, url: str) -> Host:
-    """The proxy in its place, where the environment names one."""
+    """The host of the address, or of the proxy that the environment names for it."""
     proxy = select_proxy(url, get_environ_proxies(url))
     parts = urlsplit(proxy if proxy and "://" in proxy else f"http://{proxy}" if proxy else url)
     named = f"{why}, by the proxy" if proxy else why

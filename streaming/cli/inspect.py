@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def _collector_is_quiet() -> Iterator[None]:
-    """The text says who does not answer, so log lines need not."""
+    """Keep the collector's log quiet: the output names those that do not answer."""
     logger = logging.getLogger("streaming.collector")
     before = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -75,7 +75,7 @@ def _collector_is_quiet() -> Iterator[None]:
 
 
 def with_name_servers(config: Config, text: str) -> Config:
-    """The configuration for these name servers alone. A cluster that has them there keeps its name, and its rules."""
+    """The configuration with only these name servers. A cluster that has them keeps its name and its rules."""
     servers = server_list(text)
     if not servers:
         raise CollectorError(f"--namesrv {text}: host:port of one or more name servers, separated by semicolons")

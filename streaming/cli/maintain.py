@@ -7,7 +7,7 @@ from streaming.progress import waiting
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """One line a table, then 0. Only ``facts`` takes Spark, which alone writes it."""
+    """Print one line a table, then return 0. Only ``facts`` takes Spark, which alone writes it."""
     config = configured(arguments)
     from streaming.projections.maintain import maintain
     from streaming.spark.maintain import maintain_facts

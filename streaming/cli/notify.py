@@ -50,7 +50,7 @@ def _exposed(settings: NotifierSettings, counts: NotifierCounts) -> Exposed:
 
 
 def _test(settings: NotifierSettings) -> int:
-    """It may run beside a notifier that delivers: nothing is kept of it."""
+    """Send a test page. It may run beside a notifier that delivers, because it keeps nothing."""
     has_failed = False
     for one in test_destinations(settings):
         has_failed |= not one.is_accepted

@@ -8,7 +8,7 @@ from streaming.progress import Progress
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """One line a table, then 0. Raises InUseError while another process writes to the tables."""
+    """Print one line a table, then return 0. Raises InUseError while another process writes to the tables."""
     config = configured(arguments)
     from streaming.lease import local_leases, remote_leases
     from streaming.projections.rebuild import rebuild

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def say(text: str) -> None:
-    """Warnings and progress: beside the results, never among them."""
+    """Print a warning or the progress to standard error, so that standard output has only results."""
     print(plain_lines(text), file=sys.stderr, flush=True)
 
 
@@ -86,7 +86,7 @@ def _print_words(outcome: Outcome, counts: Counts) -> None:
 
 
 def summary(outcome: Outcome, counts: Counts) -> str:
-    """What was read and what came of it, in a line."""
+    """A line with the counts of what was read and found."""
     last = {transition.alert.fingerprint: transition.alert.state for transition in outcome.transitions}
     fired = {t.alert.fingerprint for t in outcome.transitions if t.alert.state == "firing"}
     still = sum(last[fingerprint] == "firing" for fingerprint in fired)

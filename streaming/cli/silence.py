@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print what was done, and on standard error where the silence is kept and who reads it; then 0.
 
-    Raises SetupError for what is not complete, no silence that lasts, or one that nobody would read.
+    Raises SetupError for incomplete options, a silence that does not last, or one that no notifier would read.
     """
     config = configured(arguments, writes=() if arguments.list else (NOTIFIER,))
     state = Path(config.notify.state).resolve()
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _readable(files: SilenceFiles) -> list[Silence]:
-    """Raises SetupError where silences cannot be read."""
+    """The silences. Raises SetupError if they cannot be read."""
     found = files.all()
     if files.failure is not None:
         raise SetupError(files.failure)
@@ -94,7 +94,7 @@ def _readable(files: SilenceFiles) -> list[Silence]:
 
 
 def _reader(state: Path) -> Holder | None:
-    """Raises SetupError where the folder may not be read: there could be silences."""
+    """The reader of silences. Raises SetupError if the folder may not be read, because it could contain silences."""
     try:
         return running_notifier(state)
     except OSError as error:
@@ -121,7 +121,7 @@ def _silence(arguments: argparse.Namespace, now: int) -> Silence:
 
 
 def _what_it_silences(silence: Silence, state: Path) -> str:
-    """Shows what the silence matches now: a misspelt pattern matches nothing."""
+    """Print what the silence matches now: a misspelt pattern matches nothing."""
     known = read_open_alerts(state)
     clusters = sorted(name for name in known.health if name)
     if clusters and not any(fnmatchcase(name, silence.cluster) for name in clusters):
@@ -150,7 +150,7 @@ def _patterns_lacking(arguments: argparse.Namespace) -> list[str]:
 
 
 def _refuse_without(lacking: list[str]) -> None:
-    """Raises SetupError if anything is lacking."""
+    """Raise SetupError if an option is missing."""
     if lacking:
         raise SetupError(f"a silence also needs {', '.join(lacking)}")
 

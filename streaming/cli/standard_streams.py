@@ -1,6 +1,6 @@
-"""Standard output and standard error of a command: their reader may be gone, or the disk may be full.
+"""Standard output and standard error of a command. Their reader may have ended, or the disk may be full.
 
-Neither is a fault of the command, and neither may look like a result: ``inspect`` ends with 1 if something is wrong.
+Neither is an error of the command, and neither may look like a result: ``inspect`` ends with 1 if something is wrong.
 """
 
 import io
@@ -17,11 +17,11 @@ _STDOUT, _STDERR = 1, 2
 
 
 class ReaderGone(Exception):
-    """The reader of standard output is gone. Not a BrokenPipeError: for that rich ends the process with 1."""
+    """The reader of standard output has ended. No BrokenPipeError, because rich ends the process with 1 for that."""
 
 
 class _Output(io.FileIO):
-    """Raises ReaderGone or OutputError for the first write that fails, and drops what comes later."""
+    """Standard output. Raises ReaderGone or OutputError for the first failed write, and drops later writes."""
 
     failure: Exception | None = None
 
@@ -38,7 +38,7 @@ class _Output(io.FileIO):
 
 
 class _Errors(io.FileIO):
-    """What cannot be written is dropped."""
+    """Standard error. Text that cannot be written is dropped."""
 
     def write(self, data: Any, /) -> Any:
         try:
@@ -48,7 +48,7 @@ class _Errors(io.FileIO):
 
 
 class _Masked(io.TextIOWrapper):
-    """No secret is printed, not by a traceback either. A text that is printed at once is looked at as one."""
+    """A stream that masks secrets, also in tracebacks. Each text that is printed at once is masked by itself."""
 
     def write(self, text: str, /) -> int:
         super().write(masked(text))
@@ -57,9 +57,9 @@ class _Masked(io.TextIOWrapper):
 
 @contextmanager
 def standard_streams() -> Iterator[None]:
-    """Both streams for the length of a command. Raises ReaderGone or OutputError where output was lost.
+    """Both streams while a command runs. Raises ReaderGone or OutputError if output was lost.
 
-    Streams that are no longer Python's own, as under a test, stay as they are. Both show what a terminal cannot.
+    Streams that were replaced, as under a test, stay as they are. Both write out what a terminal cannot show.
     """
     before = sys.stdout, sys.stderr
     output: _Output | None = None
@@ -86,7 +86,7 @@ def standard_streams() -> Iterator[None]:
 
 
 def _held(number: int) -> int:
-    """The descriptor, taken if it is closed: the next file to be opened would get its number, and what is printed."""
+    """The descriptor, opened if it is closed: otherwise the next opened file would get its number and the output."""
     try:
         os.fstat(number)
     except OSError:
@@ -98,7 +98,7 @@ def _held(number: int) -> int:
 
 
 def _text(raw: io.FileIO, like: Any) -> io.TextIOWrapper:
-    """As Python would have made it; ``like`` is None where the stream was closed when Python started."""
+    """A text stream like Python's own; ``like`` is None if the stream was closed when Python started."""
     if like is None:
         return _Masked(io.BufferedWriter(raw), encoding="utf-8")
     like.flush()

@@ -1,4 +1,4 @@
-"""Events into Kafka with Kafka's own console producer, a Java client: it takes a tenth of the time of Python's."""
+"""Kafka's own console producer, a Java client: it takes a tenth of the time of the Python client."""
 
 import os
 import re
@@ -17,19 +17,21 @@ from streaming.simulation.load.generated_group import GroupRound, Record
 JVM = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error")
 LINGER_MS = 5
 ENDS_WITHIN_S = 300
-PICKED_UP = re.compile(r"^(NOTE: )?Picked up \w+:.*\n?", re.MULTILINE)  # Java says so of JAVA_TOOL_OPTIONS and the like
+PICKED_UP = re.compile(
+    r"^(NOTE: )?Picked up \w+:.*\n?", re.MULTILINE
+)  # Java prints such lines about JAVA_TOOL_OPTIONS and others
 
 
 def as_lines(records: Iterable[Record]) -> bytes:
-    """Key, tab, value, line by line: JSON has neither raw tabs nor raw line ends."""
+    """The records as lines of key, tab and value: JSON has neither raw tabs nor raw line ends."""
     return b"".join([b"%b\t%b\n" % record for record in records])
 
 
 class ConsoleProducer:
     """An ``Output``. ``pipe`` takes lines as ``as_lines`` makes them; ``close`` waits until all is acknowledged.
 
-    It comes from Kafka's own jars, fetched once (SetupError, AwayError), and knows neither TLS nor SASL. Readers in
-    Python know ``gzip`` alone; ``lz4`` costs less.
+    It runs from Kafka's jars, which are fetched once (SetupError, AwayError), without TLS and SASL. Readers in Python
+    know only ``gzip``; ``lz4`` costs less.
     """
 
     def __init__(self, bootstrap_servers: str, topic: str, compression: str = "gzip") -> None:
@@ -50,7 +52,7 @@ class ConsoleProducer:
             stdout=self._said,
             stderr=self._said,
             bufsize=1 << 20,
-            start_new_session=True,  # Ctrl-C is ours to handle: what was sent still arrives
+            start_new_session=True,  # this process handles Ctrl-C: events that were sent still arrive
         )
 
     @property
@@ -62,7 +64,7 @@ class ConsoleProducer:
         try:
             self.pipe.write(as_lines(group_round.records()))
         except OSError:
-            self.close()  # it has ended, and says why
+            self.close()  # it has ended, and its output has the reason
             raise
 
     def flush(self) -> None:
@@ -73,7 +75,7 @@ class ConsoleProducer:
             raise
 
     def close(self) -> None:
-        """Raises PublishError if it complained: it reports a record that was not sent, and goes on."""
+        """End the producer. Raises PublishError if it reported a record that was not sent; it goes on after that."""
         status, said = self._end()
         if status or said:
             raise PublishError(f"{self.where}: not all was taken: Kafka's console producer ended with {status}: {said}")

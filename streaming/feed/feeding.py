@@ -15,9 +15,9 @@ ROUNDS_A_LOOK = 64  # after so many the clock is looked at
 
 
 class Fed(NamedTuple):
-    """What feeding came to: ``seconds`` it took, and by how much a round was sent after its time at most.
+    """The result of feeding: the ``seconds`` it took, and the longest delay of a round after its time.
 
-    ``share`` is how much of the fleet's time is done, from 0 to 1.
+    ``share``: the part of the fleet's time that is done, 0 to 1.
     """
 
     events: int
@@ -32,7 +32,7 @@ class Fed(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """``now`` in seconds since the epoch; tests have one that waits for nobody."""
+    """A clock. ``now``: seconds since the epoch. Tests have a clock that does not wait."""
 
     now: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
@@ -42,7 +42,9 @@ REAL = Clock()
 
 
 class Feed:
-    """``fed`` is how far it has come, also when it was interrupted. ``on_progress`` gets it every few seconds."""
+    """A feed of rounds. ``fed``: its progress, also after an interruption; ``on_progress`` gets it every few
+    seconds.
+    """
 
     def __init__(
         self, output: Output, on_progress: Callable[[Fed], None] = lambda _: None, clock: Clock = REAL
@@ -56,7 +58,7 @@ class Feed:
         return Fed(self._events, self._clock.now() - self._began, self._late_s, self._share, self._rounds)
 
     def at_once(self, rounds: Iterator[GroupRound], until_ts: int) -> Fed:
-        """All rounds whose markers are told before ``until_ts``, as fast as they can be made."""
+        """Send all rounds whose markers come before ``until_ts``, as fast as they can be made."""
         for number, group_round in enumerate(self._until(rounds, until_ts)):
             self._send(group_round)
             if number % ROUNDS_A_LOOK == 0:
@@ -64,7 +66,7 @@ class Feed:
         return self.fed
 
     def paced(self, rounds: Iterator[GroupRound], until_ts: int) -> Fed:
-        """The same, each round when its marker's time has come. What is late is sent at once."""
+        """Send each round when its marker's time has come. A round that is late is sent at once."""
         for group_round in self._until(rounds, until_ts):
             while (wait_s := group_round.ts / 1000 - (now := self._clock.now())) > 0:
                 self._output.flush()

@@ -21,23 +21,23 @@ COMPRESSION = 1  # of gzip: speed counts
 
 
 class Output(Protocol):
-    """``where`` it goes, in words. Raises PublishError for what cannot be handed over."""
+    """An output of events. ``where``: its name in words. Raises PublishError for events that cannot be handed over."""
 
     where: str
 
     def send(self, group_round: GroupRound) -> None: ...
 
     def flush(self) -> None:
-        """What was sent is to be seen by readers."""
+        """Make sure that readers see the events that were sent."""
 
     def close(self) -> None:
-        """Wait until all that was sent has arrived."""
+        """Wait until all events that were sent have arrived."""
 
 
 class FileOutput:
-    """JSON lines; what was there before is overwritten. A name that ends in ``.gz`` is compressed.
+    """A file of JSON lines, which is overwritten. It is compressed if its name ends in ``.gz``.
 
-    ``is_whole``: it gets its name only once it is complete, as for a folder of which the job reads each file once.
+    ``is_whole``: it gets its name only when it is complete: the job reads each file of a folder once.
     """
 
     def __init__(self, path: Path, is_whole: bool = False) -> None:
@@ -86,7 +86,7 @@ def _open(path: Path) -> IO[bytes]:
 
 
 class KafkaOutput:
-    """Every record under its group's key, in each group's order; at most ``ON_THE_WAY`` are not yet acknowledged."""
+    """Kafka: each record under its group's key, in each group's order. At most ``ON_THE_WAY`` are not acknowledged."""
 
     def __init__(self, producer: Producer, topic: str, servers: str) -> None:
         self.where = f"topic {topic} at {servers}"
@@ -95,7 +95,7 @@ class KafkaOutput:
         self._failures: list[BaseException] = []
 
     def check_topic(self) -> None:
-        """Raises PublishError if the topic is not there."""
+        """Raise PublishError if the topic does not exist."""
         try:
             self._producer.partitions_for(self._topic)
         except KafkaError as error:
@@ -112,7 +112,7 @@ class KafkaOutput:
             future.add_errback(self._failed)
 
     def flush(self) -> None:
-        """The producer's own thread sends all within 50 ms."""
+        """Nothing to do: the producer's thread sends all within 50 ms."""
 
     def close(self) -> None:
         for _ in range(ON_THE_WAY):
@@ -138,7 +138,7 @@ class KafkaOutput:
 
 
 def kafka_output(config: Config) -> Output:
-    """Into the job's own topic: by Kafka's console producer, or, with options such as for TLS, by the collector's.
+    """The output into the job's topic: Kafka's console producer, or the collector's producer if options need it (TLS).
 
     Raises PublishError where no broker answers or the topic is not there.
     """

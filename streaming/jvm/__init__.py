@@ -1,1 +1,1 @@
-"""What Spark and the loopback Kafka both stand on: a Java that fits, and jars."""
+"""Java and jars for Spark and for the loopback Kafka."""

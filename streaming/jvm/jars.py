@@ -1,10 +1,10 @@
 """Fetch jars once, with the Ivy that pyspark ships, and keep them in the user's cache.
 
-Each set of coordinates has a folder of its own, which appears complete or not at all. Ivy works
-in a scratch folder: a half-filled ~/.m2 or ~/.ivy2 can't disturb it, nor can two runs at once.
+Each set of coordinates has its own folder, which appears complete or not at all. Ivy works in a scratch folder: an
+incomplete ~/.m2 or ~/.ivy2 cannot disturb it, nor can two runs at once.
 
-What runs in evenkeel's name is what it was tested with: a file beside this one has the SHA-256 of every jar. They are
-compared when jars have been fetched, and before each use.
+evenkeel runs only jars with which it was tested: ``jars.sha256`` has the SHA-256 of every jar. They are compared when
+jars have been fetched, and before each use.
 """
 
 import fcntl
@@ -29,7 +29,7 @@ FILE_NAMES = "[artifact]-[revision](-[classifier]).[ext]"  # native code has one
 
 
 def cache_dir() -> Path:
-    """Where downloads are kept: $EVENKEEL_CACHE, else a folder in the user's cache."""
+    """The folder of downloads: $EVENKEEL_CACHE, else a folder in the user's cache."""
     if chosen := os.environ.get("EVENKEEL_CACHE"):
         return Path(chosen)
     try:
@@ -41,7 +41,7 @@ def cache_dir() -> Path:
 def fetch(coordinates: Sequence[str], exclude: Sequence[str] = (), checksums: Path = CHECKSUMS) -> list[Path]:
     """The jars of these `group:artifact:version` and all they need, less those of the excluded groups.
 
-    Raises AwayError where they cannot be fetched now, SetupError where others came than those with these ``checksums``.
+    Raises AwayError if they cannot be fetched now, SetupError if the jars have other checksums than these.
     """
     cache = cache_dir()
     folder = cache / "jars" / set_name(coordinates)
@@ -72,7 +72,7 @@ def fetch(coordinates: Sequence[str], exclude: Sequence[str] = (), checksums: Pa
 
 
 def set_name(coordinates: Sequence[str]) -> str:
-    """The name of the folder that holds them."""
+    """The name of the folder of these jars."""
     return "--".join("-".join(c.split(":")[1:]) for c in coordinates)
 
 
@@ -87,7 +87,7 @@ def _expected(checksums: Path, name: str) -> dict[str, str]:
 
 
 def _difference(folder: Path, expected: Mapping[str, str]) -> str | None:
-    """How the jars in a folder differ from those that are expected; None if they do not."""
+    """The difference between the jars in a folder and the expected ones, as text; None if there is none."""
     found = {jar.name: jar for jar in folder.glob("*.jar")}
     if missing := sorted(expected.keys() - found.keys()):
         return f"{missing[0]} is missing"
@@ -102,7 +102,7 @@ def _difference(folder: Path, expected: Mapping[str, str]) -> str | None:
 def download(
     coordinates: Sequence[str], exclude: Sequence[str], folder: Path, expected: Mapping[str, str] | None
 ) -> None:
-    """Fetch into a folder that is not there. ``expected`` None: any jars, to see which to expect."""
+    """Fetch the jars into a new folder. ``expected`` None: accept any, to learn the checksums."""
     print(f"evenkeel: fetching jars into {folder} (a minute or so, once)", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as name:
         scratch = Path(name)
@@ -122,7 +122,7 @@ def download(
 
 
 def _run(command: Sequence[str], coordinates: Sequence[str], scratch: Path) -> None:
-    """Ivy, whose words are kept in ``scratch``; meanwhile the jars are named as they come."""
+    """Run Ivy, with its output in ``scratch``, and print the jars as they come."""
     said, deadline = scratch / "said", time.monotonic() + TIME_LIMIT_S
     arrived = _Arrivals(scratch / "cache")
     with said.open("wb") as words, subprocess.Popen(command, stdout=words, stderr=subprocess.STDOUT) as process:
@@ -143,7 +143,7 @@ def _run(command: Sequence[str], coordinates: Sequence[str], scratch: Path) -> N
 
 
 class _Arrivals:
-    """The jars in Ivy's cache, each told once, with its bytes. Ivy writes into a file of another name (.part)."""
+    """The jars in Ivy's cache, each printed once, with its bytes. Ivy first writes into a file named .part."""
 
     def __init__(self, cache: Path) -> None:
         self._cache = cache
@@ -175,7 +175,7 @@ def _pyspark_jars() -> Path:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock that the system releases even if this process is killed."""
+    """Lock a file; the system releases the lock even if this process is killed."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

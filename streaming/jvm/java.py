@@ -50,7 +50,7 @@ def _major_version(java: Path) -> int | None:
 
 
 def main() -> int:
-    """Print the home of the Java to use, or why there is none."""
+    """Print the home of the Java to use, or the reason why there is none."""
     try:
         print(java_home())
     except SetupError as error:

@@ -1,4 +1,4 @@
-"""A real Kafka broker: one node, no ZooKeeper, on 127.0.0.1, started in seconds and gone without a trace."""
+"""A real Kafka broker: one node, no ZooKeeper, on 127.0.0.1, started in seconds; it leaves no files."""
 
 import os
 import signal
@@ -43,14 +43,14 @@ exit $status
 
 
 def kafka_jars() -> list[Path]:
-    """The broker's jars, fetched once."""
+    """The broker's jars, which are fetched once."""
     return fetch(COORDINATES)
 
 
 class LoopbackKafka:
     """A broker for the length of a `with` block, or from `start()` to `stop()`.
 
-    With `log_dir` the records outlive the broker; without it they go with it.
+    With `log_dir` the records are kept; without it they are deleted with the broker.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class LoopbackKafka:
         return self
 
     def stop(self, within_s: float = 15) -> None:
-        """Stop gracefully; kill what has not ended in time. Stopping twice does no harm."""
+        """Stop the broker; kill it if it has not ended in time. A second call does nothing."""
         process, self._process = self._process, None
         if process is not None and process.stdin is not None:
             process.stdin.close()
@@ -127,7 +127,7 @@ class LoopbackKafka:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # Ctrl-C is ours to handle: the broker outlives it until stop()
+                start_new_session=True,  # this process handles Ctrl-C: the broker runs on until stop()
             )
         return self._process
 
@@ -153,7 +153,7 @@ class LoopbackKafka:
         }
 
     def _format(self, java: list[str], config: Path) -> None:
-        """Give an empty log directory its identity, as KRaft demands before the first start."""
+        """Give an empty log directory its identity, which KRaft needs before the first start."""
         if (self._home / "records" / "meta.properties").exists():
             return
         command = [*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(config)]

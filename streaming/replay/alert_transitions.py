@@ -13,14 +13,14 @@ from streaming.wording.times import clock, moment
 
 
 class AlertTransition(NamedTuple):
-    """An alert changed its state, or its queues or cause while open. ``alert`` is the fact's payload."""
+    """A change of an alert's state, or of its queues or cause while open. ``alert`` is the fact's payload."""
 
     fact: Fact
     alert: AlertFact
 
 
 def transitions(facts: Iterable[Fact]) -> list[AlertTransition]:
-    """Those among facts, in the order of their times; that more or less waits is none."""
+    """The transitions among facts, by time. A fact that only says how much waits is no transition."""
     found = [
         AlertTransition(fact, fact.payload)
         for fact in facts
@@ -30,7 +30,7 @@ def transitions(facts: Iterable[Fact]) -> list[AlertTransition]:
 
 
 def as_json(transition: AlertTransition, first_ts: int) -> dict[str, Any]:
-    """One line of ``replay --json``. ``owners`` holds, for each of ``queues``, the client ids that own it."""
+    """One line of ``replay --json``. ``owners``: for each of ``queues``, the client ids that own it."""
     fact, alert = transition
     return {
         "ts": fact.ts,
@@ -51,7 +51,9 @@ def as_json(transition: AlertTransition, first_ts: int) -> dict[str, Any]:
 
 
 def headline(transition: AlertTransition) -> str:
-    """State, severity, kind, whose and why: ``FIRING  critical  DUPLICATED  prod/orders  topic T  (found)``."""
+    """State, severity, kind, group, topic and reason: ``FIRING  critical  DUPLICATED  prod/orders  topic T
+    (found)``.
+    """
     fact, alert = transition
     state = f"{alert.state.upper()} (stale)" if alert.stale else alert.state.upper()
     topic = f"  topic {fact.topic}" if fact.topic else ""
@@ -60,7 +62,7 @@ def headline(transition: AlertTransition) -> str:
 
 
 def details(transition: AlertTransition) -> Iterator[str]:
-    """Which queues, whose they are and should be, and the cause: one line each."""
+    """One line each for the queues, their owners, their expected owners and the cause."""
     alert = transition.alert
     for queues in grouped(alert.queues, lambda queue: (queue.owners, queue.expected)).values():
         owners = f"owned by {named(queues[0].owners)}"

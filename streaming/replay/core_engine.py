@@ -27,7 +27,7 @@ def _ignore(done: int, total: int | None, what: str) -> None:
 
 
 class Outcome(NamedTuple):
-    """What came of a replay."""
+    """The result of a replay."""
 
     transitions: list[AlertTransition]
     groups: int
@@ -37,15 +37,15 @@ class Outcome(NamedTuple):
 
 
 def run_core(records: Iterable[bytes], settings: Settings, on_progress: OnProgress = _ignore) -> Outcome:
-    """Fold in this process, as one shard: no Spark, no tables.
+    """Fold the records in this process as one shard, without Spark and tables.
 
-    ``on_progress`` gets how many are done, of how many (None: not known), and what they are.
+    ``on_progress`` gets the number done, the number of all (None: not known), and their name.
     """
     return outcome_of(core_facts(records, settings, on_progress))
 
 
 def core_facts(records: Iterable[bytes], settings: Settings, on_progress: OnProgress = _ignore) -> list[Fact]:
-    """The facts of events in the order that files have: that of their ``seq``."""
+    """The facts of events in the order of their ``seq``, as in files."""
     read = _counted(map(_numbered, records), lambda count: on_progress(count, None, "events read"))
     ordered = sorted(read, key=lambda one: one[0])
     judged = _counted(ordered, lambda count: on_progress(count, len(ordered), "events judged"))
@@ -67,7 +67,9 @@ _seq_decoder = msgspec.json.Decoder(_Seq | list[_Seq])
 
 
 def _numbered(value: bytes) -> tuple[int, bytes]:
-    """By its first event. A line without a readable number comes first, as in Spark: it is only to be quarantined."""
+    """The number of a line: ``seq`` of its first event. A line without one comes first, as in Spark; it is
+    quarantined.
+    """
     try:
         head = _seq_decoder.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

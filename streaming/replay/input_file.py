@@ -16,7 +16,7 @@ Warn = Callable[[str], None]
 
 
 class Counts(Struct):
-    """What was read so far. ``first_ts``: the time of the first line, in epoch milliseconds."""
+    """Counts of the lines read so far. ``first_ts``: the time of the first line, epoch ms."""
 
     events: int = 0
     rounds: int = 0
@@ -24,7 +24,7 @@ class Counts(Struct):
 
 
 class InputFile(NamedTuple):
-    """``records``: one event each, as in Kafka. ``counts`` grow while they are taken."""
+    """An opened file. ``records``: one event each, as in Kafka. ``counts`` grow while they are read."""
 
     counts: Counts
     records: Iterator[bytes]
@@ -49,7 +49,7 @@ _head_decoder = msgspec.json.Decoder(_Head)
 
 
 def _of_events(path: Path, warn: Warn, counts: Counts) -> Iterator[bytes]:
-    """Lines as they are: what cannot be used goes to the quarantine, as it would from Kafka."""
+    """The lines as records. Those that cannot be used go to quarantine, as from Kafka."""
     for line in read_lines(path, warn):
         head = _head(line.text)
         counts.events += 1

@@ -13,7 +13,7 @@ LONGEST_LINE = 64 * 1024 * 1024
 
 
 class FileLine(NamedTuple):
-    """``number`` counts from 1. ``ends`` false: the file stops in the middle of it."""
+    """A line. ``number`` counts from 1. ``ends`` false: the file stops within it."""
 
     number: int
     text: bytes
@@ -21,7 +21,7 @@ class FileLine(NamedTuple):
 
 
 def read_lines(path: Path, warn: Callable[[str], None]) -> Iterator[FileLine]:
-    """The lines that are not blank. A compressed file that is cut off or damaged gives what can be read of it."""
+    """The lines that are not blank. Of a compressed file that is cut off or damaged: those that can be read."""
     try:
         with _open(path) as stream:
             yield from _lines(path, stream)

@@ -9,7 +9,7 @@ MARK = ".made-by-evenkeel"
 
 
 def fresh_folder(path: Path) -> Path:
-    """Create an empty folder. Deletes what an earlier run left there; refuses any other files (SetupError)."""
+    """Create an empty folder. Deletes files of an earlier run; raises SetupError for any other files."""
     try:
         if path.is_dir() and any(path.iterdir()):
             if not (path / MARK).exists():

@@ -1,8 +1,8 @@
-"""A recording to events: where rounds begin and end, and which line belongs to whom.
+"""Recordings to events: where rounds begin and end, and to which group a line belongs.
 
-A recording holds what was answered (streaming.collector.wire.answers), in the order in which it came. A group's
-round ends at a ``round`` line or, in recordings without them, when a broker is heard again that has listed the
-group's members in this round already. A line without cluster or group belongs to those of the last ``meta`` line.
+A recording has all answers (streaming.collector.wire.answers) in the order in which they came. A group's
+round ends at a ``round`` line. In recordings without such lines it ends when a broker lists the group's members again.
+A line without cluster or group belongs to those of the last ``meta`` line.
 """
 
 from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ _decoders = {str(line.__struct_config__.tag): msgspec.json.Decoder(line) for lin
 
 
 class RecordingTranslation:
-    """Lines in, events out. ``rounds`` counts the markers given; ``confirms`` as of ``ClusterTranslation``."""
+    """The translation of lines to events. ``rounds`` counts the markers; ``confirms`` as in ``ClusterTranslation``."""
 
     def __init__(self, cluster: str = DEFAULT_CLUSTER, source: str = "recording", confirms: bool = True) -> None:
         self.rounds = 0
@@ -67,7 +67,7 @@ class RecordingTranslation:
         return self._take(cluster, line)
 
     def finish(self) -> list[AnyEvent]:
-        """At the end of the input. A round that lacks a broker's answer may have been cut off: it gets no marker."""
+        """The last events. A round without some broker's answer may have been cut off, so it gets no marker."""
         events: list[AnyEvent] = []
         for cluster in self._clusters.values():
             for group in cluster.groups.values():
@@ -125,7 +125,7 @@ class RecordingTranslation:
 
 
 def decode_line(text: bytes) -> tuple[Line | None, str, int]:
-    """A line's answer (None for a kind that says nothing to a replay), its kind and its time."""
+    """The answer of a line (None for a kind that a replay does not need), its kind and its time."""
     head = _kind_decoder.decode(text)
     decoder = _decoders.get(head.kind)
     return (None if decoder is None else decoder.decode(text)), head.kind, head.ts
@@ -143,7 +143,7 @@ class Recording:
         self._unknown_kinds: set[str] = set()
 
     def events(self, source: str = "recording", confirms: bool = True) -> Iterator[AnyEvent]:
-        """Every event, in the order of the file. Raises SourceError, with the line, for what is not a recording."""
+        """All events in the order of the file. Raises SourceError, with the line, if this is no recording."""
         translation = RecordingTranslation(self._cluster, source, confirms)
         for line in read_lines(self.path, self._warn):
             answer = self._decode(line)

@@ -29,9 +29,9 @@ def run_spark(
     say: Callable[[str], None],
     show: Callable[[Outcome], None],
 ) -> None:
-    """Run the job over the records and leave all tables in ``tables``, which is emptied first.
+    """Run the job over the records and make all tables in ``tables``, which is emptied first.
 
-    ``show`` is called once the facts are there, before the other tables are made from them.
+    ``show`` is called when the facts are written, before the other tables are made from them.
     """
     tables = fresh_folder(tables.absolute())
     mark_replayed(tables, "evenkeel replay")

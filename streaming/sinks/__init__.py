@@ -1,4 +1,4 @@
-"""Destinations of pages, one kind a file. A sink sends one message; what is sent when is the notifier's business."""
+"""Destinations of pages, one kind a file. A sink sends one message; the notifier decides what is sent when."""
 
 from streaming.sinks.sink import Message, Sink
 

@@ -1,8 +1,8 @@
 """Prometheus Alertmanager, API v2. It resolves alerts that are not sent again, so they are sent every minute.
 
-``endsAt`` of what fires lies some re-sends ahead: when evenkeel falls silent, Alertmanager resolves it by then, and
-Alertmanager's own dead-man rule should tell of that. Labels make an alert's identity there, so when they change under
-one key, the alert with the old ones is ended along with it.
+``endsAt`` of a firing alert is some re-sends ahead. If evenkeel stops, Alertmanager resolves the alert then, and a
+dead-man rule of Alertmanager should report it. Alertmanager identifies an alert by its labels. If they change under one
+key, the alert with the old labels is ended at the same time.
 """
 
 from datetime import datetime, timezone
@@ -45,7 +45,7 @@ class AlertmanagerSink(Sink):
 
 
 def alertmanager_alert(message: Message) -> dict[str, Any]:
-    """A ``postableAlert``."""
+    """The alert as a ``postableAlert`` of Alertmanager's API."""
     notice = message.notice
     kind = notice.trouble.began[0] if notice.trouble else notice.alerts[0].fact.kind
     labels = {

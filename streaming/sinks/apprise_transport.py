@@ -1,7 +1,7 @@
-"""How apprise's plugins reach their channels: by HTTP and SMTP within bounds. Other protocols are refused.
+"""The transport of apprise's plugins: HTTP and SMTP within bounds. Other protocols are refused.
 
-Its plugins call ``requests.post`` and ``smtplib.SMTP`` by the names of the modules that they import. They are given
-modules that bear the same names.
+The plugins call ``requests.post`` and ``smtplib.SMTP`` by the names of the modules that they import. These names get
+bounded modules here.
 """
 
 import io
@@ -27,7 +27,7 @@ _last = local()
 
 
 def use_bounds(target: object) -> bool:
-    """Gives the bounds to all that this target's plugin uses; whether everything that it reads is bounded then."""
+    """Bound the modules that this target's plugin uses. Returns whether everything that it reads is bounded."""
     for name, module in list(sys.modules.items()):
         if name.startswith("apprise."):
             _replace(module)
@@ -44,12 +44,12 @@ def forget_answer() -> None:
 
 
 def last_answer() -> requests.Response | None:
-    """Of the newest HTTP request of this thread since ``forget_answer``."""
+    """The answer to this thread's newest HTTP request since ``forget_answer``."""
     return getattr(_last, "answer", None)
 
 
 class _Requests(ModuleType):
-    """``requests`` without what has no bounds."""
+    """``requests`` with bounds; functions without bounds are missing."""
 
     def __getattr__(self, name: str) -> Any:
         if name in _UNBOUNDED:
@@ -66,20 +66,20 @@ def _verb(name: str) -> Any:
 
 
 def _named(verb: str, arguments: tuple[Any, ...]) -> dict[str, Any]:
-    """The positional arguments of requests.post and its like."""
+    """The positional arguments of requests.post and similar functions, by name."""
     names = ("data", "json") if verb == "post" else ("params",) if verb == "get" else ("data",)
     return dict(zip(names, arguments, strict=False))
 
 
 class _Mail(ModuleType):
-    """``smtplib`` whose connections are bounded."""
+    """``smtplib`` with bounded connections."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(smtplib, name)
 
 
 class _BoundedAnswers(smtplib.SMTP):
-    """Of each answer no more is read than of one by HTTP. A connection ends in time."""
+    """Connections that read no more of an answer than by HTTP, and end in time."""
 
     _deadline: Deadline | None = None
     _reader: BoundedReader | None = None
@@ -127,12 +127,12 @@ def _replace(module: ModuleType) -> None:
 
 
 def _belongs(name: str, target: object) -> bool:
-    """Whether a module is one of those that the plugin is written in."""
+    """Whether the module is part of the plugin."""
     return any(name == home or name.startswith(f"{home}.") for home in _homes(target))
 
 
 def _homes(target: object) -> Iterator[str]:
-    """``apprise.plugins.slack``, of the class and of those that it is derived from."""
+    """The modules of the plugin's class and of its base classes, such as ``apprise.plugins.slack``."""
     for kind in type(target).__mro__:
         parts = kind.__module__.split(".")
         if parts[:2] == ["apprise", "plugins"] and parts[2:3] not in ([], ["base"]):

@@ -17,9 +17,9 @@ _GZIP_OR_ZLIB = 47  # zlib's number for either
 
 
 def exchange(method: str, url: str, limit_s: float, **options: Any) -> requests.Response:
-    """The answer, which has at most MOST_BYTES of content, unpacked. A body that breaks off is as long as it came.
+    """The answer with at most MOST_BYTES of unpacked content. A body that breaks off has the bytes that came.
 
-    Raises requests.RequestException, and no other error. ``limit_s``: from the connection to the last byte.
+    Raises requests.RequestException, and no other error. ``limit_s``: seconds from the connection to the last byte.
     ``options``: those of ``requests.request``.
     """
     with Deadline(limit_s) as deadline, _Session() as session:
@@ -34,7 +34,7 @@ def exchange(method: str, url: str, limit_s: float, **options: Any) -> requests.
 
 
 class _Session(requests.Session):
-    """Does not look where a redirect leads: ``requests`` would read its whole body first, and trip over its address."""
+    """A session that follows no redirect: ``requests`` would read its whole body first, and may fail at its address."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,18 +81,18 @@ class _BoundedResponse(http.client.HTTPResponse):
 
 
 def _body(answer: Any) -> bytes:
-    """As it was sent, as far as it can be read."""
+    """The body as it was sent, as far as it can be read."""
     body = bytearray()
     try:
         while len(body) < MOST_BYTES and (piece := answer.read(MOST_BYTES - len(body), decode_content=False)):
             body += piece
     except (HTTPError, OSError, ValueError, http.client.HTTPException):
-        pass  # what the status says still counts
+        pass  # the status still counts
     return bytes(body)
 
 
 def _unpacked(body: bytes, encoding: str) -> bytes:
-    """Nothing where it cannot be unpacked."""
+    """The body unpacked; empty if it cannot be unpacked."""
     if encoding in ("", "identity"):
         return body
     try:

@@ -1,7 +1,7 @@
-"""Bounds of what another side answers: of its bytes, and of the time that it may take.
+"""Bounds for the answer of another server: for its bytes and for its time.
 
-The time-outs of ``requests`` and ``smtplib`` hold for each read: a server that sends one byte every second is waited
-for without end, and one that sends a gigabyte is read to its end.
+The time-outs of ``requests`` and ``smtplib`` are for each read. So they wait without end for a server that sends one
+byte every second, and read a gigabyte to its end.
 """
 
 import io
@@ -15,7 +15,7 @@ MOST_BYTES = 65_536  # of one answer, its headers included
 
 
 class BoundedReader(io.RawIOBase):
-    """What a socket receives. After MOST_BYTES it reads as if the other side had ended the connection."""
+    """The bytes that a socket receives. After MOST_BYTES it reads as if the server had closed the connection."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._raw = connection.makefile("rb", buffering=0)
@@ -33,7 +33,7 @@ class BoundedReader(io.RawIOBase):
         return taken
 
     def begin_answer(self) -> None:
-        """The next answer of the same connection has bytes of its own."""
+        """Begin to count the bytes of the next answer of the same connection."""
         self._left = MOST_BYTES
 
     def close(self) -> None:
@@ -42,9 +42,9 @@ class BoundedReader(io.RawIOBase):
 
 
 class Deadline:
-    """Shuts the sockets of one exchange down ``limit_s`` seconds after it is made.
+    """A deadline that shuts down the sockets of one exchange ``limit_s`` seconds after it is made.
 
-    What is read after that raises, as if the other side had broken the connection off.
+    A read after that raises, as if the server had broken the connection.
     """
 
     def __init__(self, limit_s: float) -> None:
@@ -62,7 +62,7 @@ class Deadline:
             self._shut()
 
     def end(self) -> None:
-        """The exchange is over: nothing is shut any more."""
+        """End the exchange: no socket is shut down any more."""
         self._timer.cancel()
         with self._lock:
             for handle in self._handles:
@@ -79,5 +79,5 @@ class Deadline:
         with self._lock:
             self._is_over = True
             for handle in self._handles:
-                with suppress(OSError):  # the other side was quicker
+                with suppress(OSError):  # the server has closed it already
                     handle.shutdown(socket.SHUT_RDWR)

@@ -1,7 +1,7 @@
-"""DingTalk, Feishu, Lark, WeCom, Slack, mail and whatever else apprise can reach, by an apprise address.
+"""DingTalk, Feishu, Lark, WeCom, Slack, mail and everything else that apprise reaches, by an apprise address.
 
-apprise says only yes or no, and takes every 200 for yes, though DingTalk, Feishu and WeCom answer 200 with an error in
-the body when they refuse, also when one sends too fast. So the answer is read here first.
+apprise returns only success or failure, and takes every 200 for success. But DingTalk, Feishu and WeCom answer 200 with
+an error in the body when they refuse a message, also when messages come too fast. So the answer is read here first.
 """
 
 from importlib.util import find_spec
@@ -31,7 +31,7 @@ _ESCAPED = 0.9  # escaping makes text a little longer
 
 class ChatSink(Sink):
     def __init__(self, name: str, kind: str, address: str) -> None:
-        """``address`` holds the token: it is never shown. Raises SetupError without apprise, or where it takes no such
+        """``address`` contains the token, so it is never shown. Raises SetupError if apprise is missing or refuses the
         address."""
         if find_spec("apprise") is None:
             raise SetupError(f"sink {name}: {kind} needs apprise: pip install apprise")
@@ -58,7 +58,9 @@ class ChatSink(Sink):
         kinds = self._apprise.NotifyType
         apprise_transport.forget_answer()
         is_taken = self._target.notify(
-            title=escape(message.text.title, "plain"),  # apprise escapes for the channel, but lets names call everybody
+            title=escape(
+                message.text.title, "plain"
+            ),  # apprise escapes for the channel, but a name with @all would notify everybody
             body=escape(message.text.body, "plain"),
             notify_type=kinds.FAILURE if message.notice.status == "firing" else kinds.SUCCESS,
             body_format=self._apprise.NotifyFormat.TEXT,
@@ -74,7 +76,7 @@ class ChatSink(Sink):
 
 
 def _check_answer(kind: str, answer: requests.Response) -> None:
-    """Raises DeliveryError where the body refuses, or is not the chat's own: then a proxy may have answered."""
+    """Raise DeliveryError if the body is a refusal, or not the chat's: then a proxy may have answered."""
     try:
         said = answer.json()
     except ValueError:

@@ -1,4 +1,4 @@
-"""One POST, and what its failure means."""
+"""One POST, and the error for its failure."""
 
 import time
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ _PASSING = frozenset({408, 425, 429})
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float, *, answers_json: bool = False) -> str:
-    """POST and be answered 2xx within ``timeout_s`` seconds, or raise DeliveryError. Returns the answer.
+    """POST and return the answer. Raises DeliveryError unless it is 2xx and comes within ``timeout_s`` seconds.
 
-    The status decides: an answer whose body breaks off is still an answer. ``answers_json``: a 2xx whose body is text
-    that is not JSON comes from somebody else, such as a proxy that asks for a login. What is returned or raised quotes
-    the answer at length, with any secret in it: ``MaskedSink`` masks and cuts it.
+    Only the status counts: an answer whose body breaks off is still an answer. ``answers_json``: a 2xx whose body is
+    text that is not JSON comes from another server, such as a proxy that asks for a login. The returned answer and the
+    error quote the whole answer with any secret in it: ``MaskedSink`` masks and cuts it.
     """
     host = urlsplit(url).hostname
     began = time.monotonic()
@@ -38,12 +38,12 @@ def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float, *,
 
 
 def is_success(response: requests.Response) -> bool:
-    """2xx: a redirect is none, since nothing follows it."""
+    """Whether the status is 2xx. A redirect is no success, because it is not followed."""
     return 200 <= response.status_code < 300
 
 
 def _may_be_json(text: str) -> bool:
-    """Whether the beginning of a body is that of JSON. A body that is empty or could not be read says nothing."""
+    """Whether the body may be JSON, by its beginning. A body that is empty or could not be read may be."""
     return not text.strip() or text.lstrip()[0] in "{["
 
 
@@ -73,7 +73,7 @@ def _unanswered(host: str, error: requests.RequestException) -> DeliveryError:
 
 
 def _seconds(text: str) -> float | None:
-    """Of a ``Retry-After``: seconds or a date; None if it is neither."""
+    """The seconds of a ``Retry-After``, which is a number or a date; None if it is neither."""
     if text.isdecimal():
         return float(text)
     try:

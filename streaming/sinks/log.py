@@ -1,4 +1,4 @@
-"""evenkeel's own log."""
+"""A sink that writes pages to evenkeel's own log."""
 
 import logging
 from dataclasses import dataclass

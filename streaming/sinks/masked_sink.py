@@ -1,4 +1,4 @@
-"""A sink that keeps secrets: its own from whoever reads what came back, and all others from its pages."""
+"""A sink that masks secrets: its own in answers and errors, and all secrets in its pages."""
 
 import logging
 import traceback
@@ -17,7 +17,7 @@ LONGEST_ANSWER = 400
 
 
 class MaskedSink(Sink):
-    """``secrets``: of the sink, with every part of its address, which its answers may repeat."""
+    """The mask around a sink. ``secrets``: the sink's, with each part of its address, which answers may repeat."""
 
     def __init__(self, sink: Sink, secrets: Iterable[str]) -> None:
         self.name, self.resend_ms, self.most_bytes = sink.name, sink.resend_ms, sink.most_bytes
@@ -25,7 +25,7 @@ class MaskedSink(Sink):
         self._mask = SecretMask(secrets)
 
     def send(self, message: Message) -> str:
-        """Raises DeliveryError for whatever goes wrong. Nothing that it says or raises has a secret in it."""
+        """Send one message. Raises only DeliveryError. Neither the answer nor the error contains a secret."""
         try:
             return self._shown(self._sink.send(_masked(message)) or "")
         except DeliveryError as error:
@@ -37,7 +37,7 @@ class MaskedSink(Sink):
         raise DeliveryError(said, is_temporary=True, may_have_arrived=True)
 
     def _shown(self, text: str) -> str:
-        """Cut last: half a secret cannot be recognised."""
+        """The text, first masked, then cut: half a secret cannot be recognised."""
         text = self._hidden(text)
         return text if len(text) <= LONGEST_ANSWER else f"{text[:LONGEST_ANSWER]}..."
 
@@ -46,7 +46,7 @@ class MaskedSink(Sink):
 
 
 def _masked(message: Message) -> Message:
-    """A page without any secret: an error that it tells of may have quoted one."""
+    """The page with secrets masked: an error in its text may quote one."""
     text = Text(*map(masked, message.text))
     told = msgspec.json.encode(message.notice).decode()
     shown = masked(told)

@@ -27,7 +27,7 @@ class PagerDutySink(Sink):
 
 
 def pagerduty_event(message: Message) -> dict[str, Any]:
-    """The event, but for the routing key."""
+    """The event without its routing key."""
     notice = message.notice
     if notice.status == "resolved":
         return {"event_action": "resolve", "dedup_key": notice.key}

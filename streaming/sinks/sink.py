@@ -1,4 +1,4 @@
-"""What every sink is: it accepts one message, or raises why not."""
+"""The interface of every sink: it accepts one message, or raises an error."""
 
 from typing import NamedTuple, Protocol
 
@@ -6,7 +6,7 @@ from streaming.notices import Notice, Text
 
 
 class Message(NamedTuple):
-    """``link``: a page to look at, if one is configured; ``now``: epoch ms."""
+    """One message to send. ``link``: the address of a page about it, if configured; ``now``: epoch ms."""
 
     notice: Notice
     text: Text
@@ -15,14 +15,14 @@ class Message(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Title and body in one."""
+        """The title and the body as one text."""
         return "\n".join(filter(None, self.text))
 
 
 class Sink(Protocol):
-    """``resend_ms``: how often firing alerts must be sent again; None: not at all.
+    """A destination of pages. ``resend_ms``: how often firing alerts must be sent again; None: never.
 
-    ``most_bytes``: how much text it takes at once, title and body in UTF-8, None if any page fits.
+    ``most_bytes``: the longest text that it accepts, title and body in UTF-8; None: any page fits.
     """
 
     name: str
@@ -30,4 +30,4 @@ class Sink(Protocol):
     most_bytes: int | None = None
 
     def send(self, message: Message) -> str | None:
-        """Returns the answer once the sink has accepted it. Raises DeliveryError. One message at a time."""
+        """Send one message and return the sink's answer. Raises DeliveryError. Not for two threads at once."""

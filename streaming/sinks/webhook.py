@@ -1,8 +1,8 @@
-"""A webhook of one's own: JSON, signed.
+"""A webhook of the user: signed JSON.
 
 ``X-Evenkeel-Signature`` is ``sha256=`` and the hex HMAC-SHA256, under the shared secret, of ``X-Evenkeel-Timestamp``,
 a full stop and the body. Check it, and refuse old timestamps. ``Idempotency-Key`` is the same when a message is
-repeated, and another for each that says something new.
+repeated, and differs between messages with different content.
 """
 
 import hmac
@@ -40,7 +40,7 @@ class WebhookSink(Sink):
 
 
 def webhook_payload(message: Message) -> dict[str, Any]:
-    """The body: a notice's fields, its text, and when it was sent. Times are epoch milliseconds."""
+    """The body: a notice's fields, its text, and when it was sent. Times are epoch ms."""
     notice = message.notice
     return {
         "schema": 1,

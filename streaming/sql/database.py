@@ -1,6 +1,6 @@
 """A DuckDB database in memory over the Delta tables: the tables, Spark's names for functions, the views, the silences.
 
-A table that is not there yet is empty. Each query sees the tables as they are when it begins.
+A table that does not exist yet is empty. Each query sees the tables as they are when it begins.
 """
 
 from collections.abc import Iterator
@@ -46,14 +46,14 @@ SILENCES = pa.schema(
 
 
 class Answer:
-    """What a query answered: names of columns, and its rows, which can be read once."""
+    """The answer to a query: names of columns, and its rows, which can be read once."""
 
     def __init__(self, executed: Any, refused: type[Exception]) -> None:
         self._executed, self._refused = executed, refused
         self.columns: list[str] = [column[0] for column in executed.description or ()]
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Raises SourceError where a row cannot be computed."""
+        """The rows. Raises SourceError if one cannot be computed."""
         try:
             while rows := self._executed.fetchmany(ROWS_AT_ONCE):
                 yield from rows
@@ -62,7 +62,9 @@ class Answer:
 
 
 class Database:
-    """Raises SetupError where DuckDB is not installed, and SourceError where there are no tables of evenkeel."""
+    """The database. Raises SetupError if DuckDB is not installed, and SourceError if there are no tables of
+    evenkeel.
+    """
 
     def __init__(self, tables: str, notifier_state: Path) -> None:
         self._tables, self._silences = tables, SilenceFiles(notifier_state)
@@ -78,7 +80,9 @@ class Database:
         self._db.execute(VIEWS.read_text(encoding="utf-8"))
 
     def answers(self, text: str) -> Iterator[Answer]:
-        """One for each statement of ``text``. Raises SourceError with DuckDB's reason for the first that is refused."""
+        """One answer for each statement of ``text``. Raises SourceError, with DuckDB's reason, for the first
+        refused one.
+        """
         refused = self._duckdb.Error
         try:
             for statement in self._duckdb.extract_statements(text):
@@ -88,7 +92,7 @@ class Database:
             raise SourceError(f"the query is refused: {error}") from error
 
     def _refresh(self) -> bool:
-        """Whether any table is there."""
+        """Register the tables as they are now. Returns whether there is any."""
         self._db.register("silences", _rows_of(self._silences.all()))
         registered = [self._register(table) for table in TABLES]
         return any(registered)

@@ -18,7 +18,7 @@ MOST_ROWS = 200  # of a table of text: more than anybody reads on a screen
 
 
 def print_table(answer: Answer) -> None:
-    """Columns as wide as their content, at most ``MOST_ROWS`` rows. Nothing for a statement without an answer."""
+    """Print columns as wide as their content, and at most ``MOST_ROWS`` rows. Without an answer nothing is printed."""
     if not answer.columns:
         return
     table = Table(*map(plain, answer.columns), box=box.SIMPLE_HEAD, pad_edge=False)
@@ -32,14 +32,14 @@ def print_table(answer: Answer) -> None:
 
 
 def print_csv(answer: Answer) -> None:
-    """A line of names, then a line a row. Null is empty; lists and structs are JSON; times are ISO 8601."""
+    """Print a line of names, then a line a row. Null is empty; lists and structs are JSON; times are ISO 8601."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(answer.columns)
     writer.writerows(map(_csv_cell, row) for row in answer.rows())
 
 
 def print_json(answer: Answer) -> None:
-    """An array with one object a row, one row a line. Times are ISO 8601."""
+    """Print an array with one object a row, one row a line. Times are ISO 8601."""
     rows = (dict(zip(answer.columns, row, strict=True)) for row in answer.rows())
     print("[" + ",\n ".join(_json(row) for row in rows) + "]")
 

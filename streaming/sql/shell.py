@@ -1,4 +1,4 @@
-"""Queries that somebody types: each ends with a semicolon, and may have several lines."""
+"""The SQL shell: a query ends with a semicolon, and may have several lines."""
 
 import readline  # noqa: F401  (input() then has a history and the arrow keys)
 import sys
@@ -18,7 +18,7 @@ docs/tables.md says what each table holds, and has queries to start with."""
 
 
 def talk(database: Database, show: Callable[[Answer], None]) -> None:
-    """Until the input ends. A query that is refused does not end it, and Ctrl-C drops what was typed."""
+    """Run the shell until the input ends. A refused query does not end it. Ctrl-C drops the typed text."""
     print(WELCOME)
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Commits that lose a race: writers and maintenance change the same tables, and either may come first."""
+"""Commits that conflict: writers and maintenance change the same tables, and either may be first."""
 
 import time
 from collections.abc import Callable
@@ -14,7 +14,7 @@ _OF_SPARK = ("DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHAN
 
 
 def retried(commit: Callable[[], T], tries: int = TRIES) -> T:
-    """What ``commit`` returns; after a conflict it is computed again, on what the other commit has left."""
+    """The result of ``commit``; after a conflict it is computed again, after the other commit."""
     for tried in range(1, tries):
         try:
             return commit()

@@ -1,4 +1,4 @@
-"""The facts table as its log tells of it: which files each commit brought, and the rows of a file. Without a JVM."""
+"""The log of the facts table: the files of each commit, and the rows of a file. Without a JVM."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ class Facts(NamedTuple):
 
 
 class FactsLog:
-    """Raises what deltalake and pyarrow raise."""
+    """The log of a facts table. Raises the errors of deltalake and pyarrow."""
 
     def __init__(self, path: str) -> None:
         self.path = delta_uri(path)
@@ -31,7 +31,7 @@ class FactsLog:
 
     @property
     def files(self) -> FileSystem:
-        """The table's folder. An object store is asked for it once."""
+        """The file system of the table's folder. An object store is asked once."""
         if self._opened is None:
             self._opened = files_in(self.path)
         return self._opened
@@ -47,20 +47,20 @@ class FactsLog:
         return Facts(str(table.metadata().id), table.version())
 
     def has(self, version: int) -> bool:
-        """Whether the log has this commit: it may be yet to come, or cut off."""
+        """Whether the log has this commit. It may come later, or may be deleted."""
         return bool(self.files.get_file_info(_entry(version)).type == FileType.File)
 
     def commit_time(self, version: int) -> datetime | None:
-        """When this version was committed; None if the log has no such entry, any more or yet."""
+        """When this version was committed; None if the log does not have it yet, or no longer."""
         found = self.files.get_file_info(_entry(version))
         modified: datetime | None = found.mtime if found.type == FileType.File else None
         return None if modified is None else modified.astimezone(timezone.utc)
 
     def new_files(self, version: int) -> list[str] | None:
-        """Files of new facts that this commit brought; None if the log has no such commit.
+        """The files of new facts of this commit; None if the log does not have the commit.
 
-        A commit that also removes facts brings none: it rewrites files from which rows were deleted. Compaction says
-        of its files that they are no change.
+        A commit that also removes facts has no new ones: it rewrites files from which rows were deleted. The files of
+        a compaction are marked as no change.
         """
         actions = self._commit(version)
         if actions is None or any(_is_change(action.get("remove")) for action in actions):
@@ -68,7 +68,7 @@ class FactsLog:
         return [unquote(action["add"]["path"]) for action in actions if _is_change(action.get("add"))]
 
     def rows(self, file: str, columns: Sequence[str], wanted: pc.Expression) -> pa.Table:
-        """The rows of a file that are wanted."""
+        """The rows of a file that meet the condition."""
         return pq.read_table(file, columns=list(columns), filters=wanted, filesystem=self.files, partitioning=None)
 
     def batches(self, file: str, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:

@@ -13,7 +13,9 @@ from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
 
 
 class FactsReader:
-    """The table must not be compacted meanwhile: such files are read again. ``kinds``: which payloads to read."""
+    """A reader of new facts. It reads compacted files again, so the table must not be compacted. ``kinds``:
+    payloads.
+    """
 
     def __init__(self, path: Path, kinds: Iterable[type[Payload]] = PAYLOADS) -> None:
         self._path = path
@@ -21,7 +23,7 @@ class FactsReader:
         self._seen: set[str] = set()
 
     def new(self) -> list[Fact]:
-        """Facts committed since the last call, in each group's order; none while there is no table."""
+        """The facts committed since the last call, in each group's order; empty while there is no table."""
         files = self._new_files()
         if not files:
             return []

@@ -1,10 +1,10 @@
-"""Rows whose columns are slices of no other column."""
+"""Rows whose columns are no slices of other columns."""
 
 import pyarrow as pa
 
 
 def unsliced(rows: pa.Table) -> pa.Table:
-    """The same rows. Pieces of nested columns that begin inside a longer one are copied, and nothing else.
+    """The rows with their own memory. Only pieces of nested columns that begin inside a longer one are copied.
 
     deltalake 1.6 aborts the process when it is given a slice of a struct column: it counts the slice's offset twice
     (arrow-rs, pull request 10835). pyarrow reads a file in pieces of 131,072 rows, which are such slices.

@@ -1,8 +1,8 @@
-"""Rows of a Delta table that are wanted, without a JVM and without reading the table whole.
+"""Selected rows of a Delta table, without a JVM and without reading the whole table.
 
-DataFusion, which comes with deltalake, decodes the columns of a condition first and of the others only the rows that
-meet it. Arrow's own datasets decode every row of a row group with a single match: of a day of a million facts, whose
-payloads are a hundred columns, that took seconds and gigabytes.
+DataFusion, which comes with deltalake, first decodes the columns of a condition, and then only the rows that meet it.
+Arrow's datasets decode every row of a row group with a single match. For a day with a million facts, whose payloads are
+a hundred columns, that took seconds and gigabytes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 @contextmanager
 def damage_said(path: str) -> Iterator[None]:
-    """Raises SourceError for files that are missing, damaged, or not evenkeel's, and for those that may not be read."""
+    """Raise SourceError for files that are missing, damaged, unreadable, or not evenkeel's."""
     try:
         yield
     except (DeltaError, OSError, pa.ArrowException) as error:
@@ -33,7 +33,7 @@ def damage_said(path: str) -> Iterator[None]:
 
 
 def millis(when: datetime) -> int:
-    """Epoch milliseconds of a time in a table."""
+    """The epoch milliseconds of a time in a table."""
     return (when - _EPOCH) // timedelta(milliseconds=1)
 
 
@@ -48,9 +48,9 @@ def selection_of(tables: str, name: str) -> "Selection | None":
 
 
 class Selection:
-    """A table as it was when this was made. Raises deltalake's errors; TableNotFoundError where there is none.
+    """A table at the time of construction. Raises deltalake's errors; TableNotFoundError if there is no table.
 
-    What is read then raises SourceError where files are damaged.
+    Reading raises SourceError if files are damaged.
     """
 
     def __init__(self, path: str) -> None:

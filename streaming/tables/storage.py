@@ -22,7 +22,7 @@ _TREE = re.compile(r"\x1b\[[0-9;]*m|↳")
 
 
 def delta_uri(address: str) -> str:
-    """An address of the configuration as deltalake calls it: Hadoop's s3a is its s3."""
+    """The address for deltalake: Hadoop's s3a is its s3."""
     return address.replace("s3a://", "s3://", 1)
 
 
@@ -35,7 +35,9 @@ def local_path(address: str) -> Path | None:
 
 
 def files_in(folder: str) -> FileSystem:
-    """Of this machine by pyarrow, which lets other threads go on while a disk hangs; deltalake's holds them all."""
+    """The file system of the folder. For local ones it is pyarrow's: deltalake's blocks all threads while a disk
+    hangs.
+    """
     path = local_path(folder)
     if path is not None:
         return SubTreeFileSystem(str(path), LocalFileSystem())
@@ -60,7 +62,7 @@ class TextFiles:
                 return None
 
     def write(self, name: str, text: str) -> None:
-        """Whole or not at all, also when the machine loses power."""
+        """Write the file whole or not at all, also if the machine loses power."""
         with away_said(self.uri):
             if self._path is not None:
                 _replace(self._path / name, text)
@@ -85,7 +87,7 @@ class TextFiles:
 
 @contextmanager
 def away_said(folder: str) -> Iterator[None]:
-    """What deltalake, pyarrow and the system raise becomes an AwayError."""
+    """Raise the errors of deltalake, pyarrow and the system as AwayError."""
     try:
         yield
     except (OSError, DeltaError) as error:
@@ -93,13 +95,13 @@ def away_said(folder: str) -> Iterator[None]:
 
 
 def _in_short(error: Exception) -> str:
-    """deltalake writes the chain of causes as a tree, in colours: the first line and the root cause say enough."""
+    """The error in short: deltalake writes a coloured tree of causes; its first line and root cause are enough."""
     lines = [_TREE.sub("", line).strip() for line in str(error).splitlines() if line.strip()]
     return ": ".join(dict.fromkeys((lines[0], lines[-1]))) if lines else type(error).__name__
 
 
 def _put(folder: str, name: str, text: str) -> None:
-    """Object stores show a file when it is whole. deltalake's stream takes bytes, not the buffers of pyarrow's."""
+    """Write a file. Object stores show it when it is whole. deltalake's stream takes bytes, not pyarrow's buffers."""
     stream: Any = DeltaStorageHandler(delta_uri(folder))._handler.open_output_stream(name, None)
     stream.write(text.encode())
     stream.close()

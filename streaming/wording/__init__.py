@@ -1,1 +1,1 @@
-"""Names, numbers and tables as people read them. Pure, and nothing that a name holds may act where it is shown."""
+"""Names, numbers and times as people read them. Pure. Control characters in names are made visible."""

@@ -1,4 +1,4 @@
-"""Lists as people read them: equal things together, and no more names than one can read."""
+"""Lists as people read them: equal things together, and not too many names."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
@@ -8,7 +8,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """Items with the same key together, in the order in which the keys come."""
+    """The items by their key, in the order in which the keys come."""
     groups: dict[K, list[T]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
@@ -21,5 +21,5 @@ def first_of(names: Sequence[str], most: int = 3) -> str:
 
 
 def joined(*parts: str | None, by: str = ": ") -> str:
-    """Those parts that say something."""
+    """The parts that are not empty, joined."""
     return by.join(part for part in parts if part)

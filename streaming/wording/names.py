@@ -1,4 +1,4 @@
-"""Names and numbers as they fit on a terminal: nothing that a name holds may act on it."""
+"""Names that fit on a terminal. No character of a name can act on the terminal."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -9,26 +9,26 @@ ELLIPSIS = "…"
 
 
 def plain(text: str) -> str:
-    """Control characters, marks that turn text around and half characters, written out."""
+    """The text with control characters, marks that turn text around and half characters written out."""
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
 
 
 def plain_lines(text: str) -> str:
-    """The same of each line, where the text has several of its own."""
+    """Like ``plain``, for a text of several lines."""
     return "\n".join(map(plain, text.split("\n")))
 
 
 def cut(text: str, width: int) -> str:
-    """The beginning, as far as there is room."""
+    """The beginning of the text that fits."""
     if cell_len(text) <= width:
         return text
     return _head(text, width - 1) + ELLIPSIS if width > 0 else ""
 
 
 def cut_middle(text: str, width: int) -> str:
-    """Keeps beginning and end: client ids differ in both."""
+    """The text without its middle: client ids differ in their beginning and end."""
     if cell_len(text) <= width or width < 4:
         return cut(text, width)
     tail = (width - 1) // 2

@@ -1,4 +1,4 @@
-"""Numbers, ages and the numbers of queues, as short as they can be read."""
+"""Numbers, ages and queue ids in short."""
 
 from collections.abc import Iterable
 
@@ -34,7 +34,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def folded(numbers: Iterable[int]) -> list[str]:
-    """``0-3`` and ``5``: neighbours together."""
+    """The ids as ranges: ``0-3`` and ``5``."""
     found: list[list[int]] = []
     for number in sorted(set(numbers)):
         if found and number == found[-1][1] + 1:

@@ -15,7 +15,7 @@ def moment(ts: int, zone: tzinfo | None = timezone.utc) -> str:
 
 
 def zone_then(ts: int, zone: tzinfo | None = timezone.utc) -> str:
-    """``UTC``, ``UTC+08:00``: how far the zone's clocks are from UTC at that time."""
+    """The zone's distance from UTC at that time: ``UTC``, ``UTC+08:00``."""
     at = _at(ts, zone)
     return f"UTC{_offset(at) if at.utcoffset() else ''}"
 
@@ -40,7 +40,9 @@ def clock(ts: int, now: int, zone: tzinfo | None = timezone.utc) -> str:
 
 
 def _at(ts: int, zone: tzinfo | None = timezone.utc) -> datetime:
-    """A clock that is wrong must not cost the page: what no calendar holds becomes its first or last moment."""
+    """The moment as a datetime. A time outside the calendar becomes its first or last moment, so that a page with
+    a wrong clock is still sent.
+    """
     return (EPOCH + timedelta(milliseconds=min(max(ts, _FIRST), _LAST))).astimezone(zone)
 
 
