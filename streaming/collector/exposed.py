@@ -10,7 +10,7 @@ from streaming.collector.probing.lag import Lags, TopicLag
 from streaming.collector.probing.not_asked import NotAsked
 from streaming.collector.wire.request_counts import RequestCounts
 from streaming.metrics import catalogue as m
-from streaming.metrics.series import Histogram, Series, label, seconds, within
+from streaming.metrics.series import Histogram, Series, histogram, label, seconds, within
 
 ROUND_BOUNDS_S = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 MISSED_ROUNDS = 3
@@ -26,7 +26,7 @@ class ClusterCounts:
     interval_ms: int
     requests: RequestCounts
     lags: Lags
-    rounds: Histogram = field(default_factory=lambda: Histogram(ROUND_BOUNDS_S))
+    rounds: Histogram = field(default_factory=lambda: histogram(m.ROUND_DURATION, ROUND_BOUNDS_S))
     failed: int = 0
     round_ts: int | None = None
     watched: int = 0
@@ -36,7 +36,7 @@ class ClusterCounts:
     not_asked: Counter[NotAsked] = field(default_factory=Counter)
 
     def round_ended(self, report: RoundReport, probe: ClusterProbe) -> None:
-        self.rounds.add(report.took_s)
+        self.rounds.observe(report.took_s)
         self.watched, self.empty = probe.groups.counts()
         self.silent = len(report.silent)
         self.brokers_answer = probe.has_broker
@@ -105,7 +105,7 @@ def _of_cluster(one: ClusterCounts) -> Iterator[Series]:
         yield Series(m.REQUESTS, (name, code.name, outcome.value), number)
     for code, durations in one.requests.durations():
         yield Series(m.REQUEST_DURATION, (name, code.name), durations)
-    yield Series(m.ROUND_DURATION, (name,), one.rounds.durations())
+    yield Series(m.ROUND_DURATION, (name,), one.rounds)
     yield Series(m.ROUND_INTERVAL, (name,), seconds(one.interval_ms))
     yield Series(m.ROUNDS_FAILED, (name,), one.failed)
     if one.round_ts is not None:

@@ -98,7 +98,7 @@ class PlayedCollector:
     def _end_round(self, ts: int, began_ts: int) -> None:
         counts = self.counts
         watched = {group for (group, _), has in self._has_members.items() if has}
-        counts.rounds.add((ts - began_ts) / 1000)
+        counts.rounds.observe((ts - began_ts) / 1000)
         counts.watched, counts.empty = len(watched), len(self._told - watched)
         counts.silent = sum(not answered for answered in self._answered.values())
         counts.brokers_answer = any(self._answered.values())

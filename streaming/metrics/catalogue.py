@@ -4,15 +4,11 @@ Names and units follow Prometheus's conventions. Labels are the clusters, groups
 words of a closed set. Nothing of a client or a queue is a label: their number has no bound.
 """
 
-from enum import Enum
+from collections.abc import Callable
 from typing import NamedTuple
 
-
-class Type(Enum):
-    COUNTER = "counter"
-    GAUGE = "gauge"
-    HISTOGRAM = "histogram"
-
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric as Family
 
 RUN, COLLECT, NOTIFY, WEB = PROCESSES = ("run", "collect", "notify", "web")
 
@@ -21,7 +17,7 @@ class Metric(NamedTuple):
     """``name``: as Prometheus shows it, a counter's with ``_total``. ``processes``: the commands that expose it."""
 
     name: str
-    type: Type
+    type: Callable[..., Family]
     labels: tuple[str, ...]
     processes: tuple[str, ...]
     help: str
@@ -36,13 +32,13 @@ class Metric(NamedTuple):
 _METRICS: list[Metric] = []
 
 
-def _metric(name: str, type_: Type, labels: str, processes: tuple[str, ...], help_: str) -> Metric:
+def _metric(name: str, type_: Callable[..., Family], labels: str, processes: tuple[str, ...], help_: str) -> Metric:
     one = Metric(f"evenkeel_{name}", type_, tuple(labels.split()), processes, help_)
     _METRICS.append(one)
     return one
 
 
-_C, _G, _H = Type.COUNTER, Type.GAUGE, Type.HISTOGRAM
+_C, _G, _H = CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
 # Of every process
 BUILD_INFO = _metric("build_info", _G, "version process", PROCESSES, "always 1: which evenkeel this is")

@@ -2,20 +2,17 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client import CollectorRegistry, Histogram, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4 as CONTENT_TYPE
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
-from prometheus_client.utils import floatToGoString
 
 from streaming import __version__
-from streaming.metrics.catalogue import BUILD_INFO, READY, Metric, Type
-from streaming.metrics.series import Durations, Series
+from streaming.metrics.catalogue import BUILD_INFO, READY, Metric
+from streaming.metrics.series import Series
 
 __all__ = ["CONTENT_TYPE", "Exposed", "Exposition", "Reader"]
 
@@ -59,7 +56,7 @@ class _Reading(Collector):
         self._exposed = exposed
 
     def collect(self) -> Iterator[Family]:
-        by_metric: dict[Metric, dict[tuple[str, ...], float | Durations]] = {}
+        by_metric: dict[Metric, dict[tuple[str, ...], float | Histogram]] = {}
         for one in self._series():
             if len(one.labels) != len(one.metric.labels):
                 raise ValueError(f"{one.metric.name} has the labels {one.metric.labels}, not {one.labels}")
@@ -75,21 +72,18 @@ class _Reading(Collector):
             yield from read()
 
 
-def _family(metric: Metric, values: dict[tuple[str, ...], float | Durations]) -> Family:
-    if metric.type is Type.HISTOGRAM:
-        histogram = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
-        for labels, value in values.items():
-            assert isinstance(value, Durations)
-            histogram.add_metric(labels, _buckets(value), value.total_s)
-        return histogram
-    kind = CounterMetricFamily if metric.type is Type.COUNTER else GaugeMetricFamily
-    family = kind(metric.name, metric.help, labels=metric.labels)
+def _family(metric: Metric, values: dict[tuple[str, ...], float | Histogram]) -> Family:
+    family: Any = metric.type(metric.name, metric.help, labels=metric.labels)
     for labels, value in values.items():
-        assert not isinstance(value, Durations)
-        family.add_metric(labels, value)
+        if isinstance(value, Histogram):
+            _add_buckets(family, dict(zip(metric.labels, labels, strict=True)), value)
+        else:
+            family.add_metric(labels, value)
     return family
 
 
-def _buckets(durations: Durations) -> list[tuple[str, float]]:
-    bounds = [*map(floatToGoString, durations.bounds), "+Inf"]
-    return list(zip(bounds, accumulate(durations.counts), strict=True))
+def _add_buckets(family: Family, labels: dict[str, str], histogram: Histogram) -> None:
+    for own in histogram.collect():
+        for sample in own.samples:
+            if not sample.name.endswith("_created"):
+                family.add_sample(sample.name, labels | sample.labels, sample.value)

@@ -1,9 +1,10 @@
 """Series as values: what a process exposes at one moment. Pure."""
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
+
+from prometheus_client import Histogram
 
 from streaming.metrics.catalogue import Metric
 from streaming.wording.names import ELLIPSIS, plain
@@ -13,36 +14,17 @@ MOST_CLUSTERS = 100  # events name them, and anybody may send some
 _MARK = 8
 
 
-class Durations(NamedTuple):
-    """A histogram: ``counts`` of each bucket, the last one of all that is longer than the last bound."""
-
-    bounds: tuple[float, ...]
-    counts: tuple[int, ...]
-    total_s: float
-
-
 class Series(NamedTuple):
-    """``labels``: the values of the metric's labels, in their order."""
+    """``labels``: the values of the metric's labels, in their order. ``value``: of a histogram, its counts."""
 
     metric: Metric
     labels: tuple[str, ...]
-    value: float | Durations
+    value: float | Histogram
 
 
-class Histogram:
-    """Counts durations. One thread adds; any may ask for ``durations``."""
-
-    def __init__(self, bounds: Sequence[float]) -> None:
-        self._bounds = tuple(bounds)
-        self._counts = [0] * (len(bounds) + 1)
-        self._total_s = 0.0
-
-    def add(self, seconds: float) -> None:
-        self._counts[bisect_left(self._bounds, seconds)] += 1
-        self._total_s += seconds
-
-    def durations(self) -> Durations:
-        return Durations(self._bounds, tuple(self._counts), self._total_s)
+def histogram(metric: Metric, bounds: Sequence[float]) -> Histogram:
+    """Counts durations, in the buckets that these bounds make, for the series of one set of labels."""
+    return Histogram(metric.name, metric.help, buckets=bounds, registry=None)
 
 
 def label(name: str) -> str:

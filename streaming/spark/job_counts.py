@@ -6,7 +6,7 @@ from threading import Lock
 
 from streaming.core.shard import ClusterCounts
 from streaming.metrics import catalogue as m
-from streaming.metrics.series import MOST_CLUSTERS, Histogram, Series, label, seconds
+from streaming.metrics.series import MOST_CLUSTERS, Series, histogram, label, seconds
 from streaming.spark.health import FORGET_CLUSTER_MS, BatchSummary, counts_by_cluster
 
 BATCH_BOUNDS_S = (0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 40, 80)
@@ -24,7 +24,7 @@ class JobCounts:
     """The batches' thread and that of the heartbeat add; others read."""
 
     def __init__(self) -> None:
-        self._batches = Histogram(BATCH_BOUNDS_S)
+        self._batches = histogram(m.JOB_BATCHES, BATCH_BOUNDS_S)
         self._batch_ts: int | None = None
         self._append_ts: int | None = None
         self._facts = self._lost = 0
@@ -50,7 +50,7 @@ class JobCounts:
 
     def ended(self, took_s: float, now_ms: int) -> None:
         with self._lock:
-            self._batches.add(took_s)
+            self._batches.observe(took_s)
             self._batch_ts = now_ms
 
     def appended(self, now_ms: int) -> None:
@@ -86,7 +86,7 @@ class JobCounts:
             self._rounds_ts[name] = now_ms
 
     def _series(self) -> Iterator[Series]:
-        yield Series(m.JOB_BATCHES, (), self._batches.durations())
+        yield Series(m.JOB_BATCHES, (), self._batches)
         for metric, ts in ((m.JOB_BATCH_TIME, self._batch_ts), (m.JOB_APPEND_TIME, self._append_ts)):
             if ts is not None:
                 yield Series(metric, (), seconds(ts))

@@ -16,7 +16,7 @@ from streaming.metrics import server
 from streaming.metrics.catalogue import GROUP_MEMBERS, GROUP_REBALANCES, JOB_BATCHES
 from streaming.metrics.endpoints import MOST_TROUBLES, endpoints_app
 from streaming.metrics.exposition import Exposed, Exposition
-from streaming.metrics.series import Histogram, Series, label
+from streaming.metrics.series import Series, histogram, label
 from streaming.metrics.server import keep_serving
 from tests.metrics.scraping import Scrape, get, scrape
 from tests.web.asking import Answer, ask
@@ -123,10 +123,10 @@ def test_two_names_that_look_the_same_are_one_series(fake: Fake) -> None:
 
 
 def test_a_histogram_is_cumulative(fake: Fake) -> None:
-    histogram = Histogram((0.5, 1))
+    durations = histogram(JOB_BATCHES, (0.5, 1))
     for seconds in (0.1, 0.7, 3):
-        histogram.add(seconds)
-    fake.series = [Series(JOB_BATCHES, (), histogram.durations())]
+        durations.observe(seconds)
+    fake.series = [Series(JOB_BATCHES, (), durations)]
     found = Scrape(fake.ask("/metrics").text)
     name = "evenkeel_job_batch_duration_seconds"
     assert [found.one(f"{name}_bucket", le=le) for le in ("0.5", "1.0", "+Inf")] == [1, 2, 3]

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from enum import Enum
 
 from streaming.collector.wire.requests import Code
-from streaming.metrics.series import Durations, Histogram
+from streaming.metrics.catalogue import REQUEST_DURATION
+from streaming.metrics.series import Histogram, histogram
 
 BOUNDS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
@@ -26,12 +27,12 @@ class RequestCounts:
 
     def __init__(self) -> None:
         self._counts = {code: Counter[Outcome]() for code in Code}
-        self._durations = {code: Histogram(BOUNDS_S) for code in Code}
+        self._durations = {code: histogram(REQUEST_DURATION, BOUNDS_S) for code in Code}
 
     def add(self, code: Code, outcome: Outcome, took_s: float) -> None:
         self._counts[code][outcome] += 1
         if outcome in (Outcome.ANSWERED, Outcome.REFUSED):
-            self._durations[code].add(took_s)
+            self._durations[code].observe(took_s)
 
     def counts(self) -> Iterator[tuple[Code, Outcome, int]]:
         """Of the codes that were asked, every outcome."""
@@ -39,7 +40,7 @@ class RequestCounts:
             for outcome in Outcome if counter else ():
                 yield code, outcome, counter[outcome]
 
-    def durations(self) -> Iterator[tuple[Code, Durations]]:
-        for code, histogram in self._durations.items():
+    def durations(self) -> Iterator[tuple[Code, Histogram]]:
+        for code, durations in self._durations.items():
             if self._counts[code]:
-                yield code, histogram.durations()
+                yield code, durations
