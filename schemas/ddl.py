@@ -1,25 +1,20 @@
-"""Spark SQL types of the payloads, derived from their definitions, so that a table can't drift from the code."""
+"""Spark SQL types of Python's annotations, so that a table can't drift from the code."""
 
+from datetime import date, datetime
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 
-from schemas.facts import PAYLOADS, GroupFact, Payload
-
-_PLAIN = {str: "STRING", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN", bytes: "BINARY"}
-
-FACT_KEY_COLUMNS: dict[str, str] = {
-    "identity": "STRING",
-    "shard": "INT",
-    "seq": "BIGINT",
-    "fact": "STRING",
-    "cluster": "STRING",
-    "group": "STRING",
-    "topic": "STRING",
-    "ts": "TIMESTAMP",
-    "date": "DATE",
+_PLAIN = {
+    str: "STRING",
+    int: "BIGINT",
+    float: "DOUBLE",
+    bool: "BOOLEAN",
+    bytes: "BINARY",
+    datetime: "TIMESTAMP",
+    date: "DATE",
 }
 
 
@@ -36,8 +31,9 @@ def sql_type(annotation: Any) -> str:
         present = [argument for argument in arguments if argument is not NoneType]
         if len(present) == 1:
             return sql_type(present[0])
-    if origin is list or (origin is tuple and arguments[1:] == (...,)):
-        return f"ARRAY<{sql_type(arguments[0])}>"
+    item = item_type(annotation)
+    if item is not None:
+        return f"ARRAY<{sql_type(item)}>"
     if origin is dict:
         return f"MAP<{sql_type(arguments[0])},{sql_type(arguments[1])}>"
     raise TypeError(f"{annotation} has no Spark SQL type")
@@ -48,14 +44,10 @@ def struct_type(struct: type[Struct]) -> str:
     return f"STRUCT<{','.join(f'`{name}`:{sql_type(hint)}' for name, hint in _fields(struct).items())}>"
 
 
-def payload_column(payload: type[Payload]) -> str:
-    """The column of the facts table that holds this payload."""
-    return "group_status" if payload is GroupFact else payload.fact
-
-
-def payload_columns() -> dict[str, str]:
-    """Every payload's column and its type."""
-    return {payload_column(payload): struct_type(payload) for payload in PAYLOADS}
+def item_type(annotation: Any) -> Any:
+    """The type of a list's items; None where the annotation is no list."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    return arguments[0] if origin is list or (origin is tuple and arguments[1:] == (...,)) else None
 
 
 def _fields(struct: type[Struct]) -> dict[str, Any]:

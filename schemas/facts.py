@@ -2,15 +2,17 @@
 
 A row of the table ``facts`` is ``(identity, shard, seq, fact, cluster, group, topic, ts)`` and one of these payloads.
 ``seq`` counts the facts of one (cluster, group), so it does not depend on how events were cut into batches.
-Fields that end with ``_ts`` are epoch milliseconds, UTC; those that end with ``_ms`` are milliseconds.
+Fields that end with ``_ts`` are epoch milliseconds, UTC; those that end with ``_ms`` are milliseconds. The columns of
+the tables are derived from the fields (``schemas/tables.py``): the text of a field is the comment of its column, too.
 """
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from msgspec import Struct
 
 from schemas.observed import Observed
 from schemas.reasons import ReasonDetails
+from schemas.table_definition import NO_COLUMN, AsColumn, Form, Part
 from schemas.word import Word
 
 
@@ -77,6 +79,39 @@ class WaitsFor(Word):
     DEPLOY = "deploy"
 
 
+OWNED_BY_NO_CLIENT = (Kind.ORPHANED, Kind.NO_MEMBERS)  # an empty list of owners is proof where one of these is found
+
+BrokerName = Annotated[str, "RocketMQ broker name; replicas share it"]
+QueueId = Annotated[int, "queue id: the queues of a topic on one broker are numbered from 0", AsColumn(type="INT")]
+ClientId = Annotated[str, "RocketMQ client id, ip@instance"]
+ClientVersion = Annotated[str | None, "RocketMQ version of the client; null: not known"]
+StrategyClass = Annotated[str | None, "class name of its allocate strategy; null: it has not reported one"]
+FindingOfQueue = Annotated[
+    str,
+    "EXCLUDED, DUPLICATED, ORPHANED, STALLED, SLOW_CONSUMER, CONSUME_DISABLED, UNKNOWN, SETTLING, PHANTOM, MISPLACED,"
+    " MATCH or NO_MEMBERS",
+]
+SeverityName = Annotated[str, "critical, warning, info or none"]
+CauseOfFinding = Annotated[
+    str | None, "cause of the finding: SAME_CLIENT_ID, VIEW_DIVERGENCE, ...; null: the finding needs none"
+]
+Owners = Annotated[
+    tuple[str, ...],
+    "client ids that report to own the queue; an id twice means two instances; empty: no client does; null: not known",
+    AsColumn("actual_owners", form=Form.OWNERS),
+]
+ExpectedOwners = Annotated[
+    tuple[str, ...] | None,
+    "client ids that should own the queue, by the allocate strategy; null: not known",
+    AsColumn("expected_owners"),
+]
+Details = Annotated[
+    ReasonDetails | None,
+    "what the reason says beside its kind: each kind fills in its own fields, all others are null; *_ts: epoch ms, UTC;"
+    " null: the kind says it all, or a row of evenkeel 0.1",
+]
+
+
 class Payload(Struct, frozen=True, kw_only=True):
     """Base of the payloads; ``fact`` is the name in the facts table's column of that name.
 
@@ -87,288 +122,304 @@ class Payload(Struct, frozen=True, kw_only=True):
 
 
 class Interval(Struct, frozen=True, kw_only=True):
-    """The finding of a queue, from ``from_ts`` until ``to_ts``. ``severity`` None: a fact of an older evenkeel."""
+    """The finding of a queue from one time to another."""
 
-    finding: str
-    cause: str | None
-    owners: tuple[str, ...]
-    expected: tuple[str, ...] | None
-    from_ts: int
-    to_ts: int
-    severity: str | None = None
+    finding: FindingOfQueue
+    cause: CauseOfFinding
+    owners: Owners
+    expected: ExpectedOwners
+    from_ts: Annotated[int, "start of the interval, inclusive"]
+    to_ts: Annotated[int, "end of the interval, exclusive"]
+    severity: Annotated[
+        str | None,
+        "critical, warning, info (of a retry topic: no message waited) or none; null in rows of an older evenkeel",
+    ] = None
 
 
 class QueueFact(Payload, frozen=True, kw_only=True):
-    """The finding, severity, owners or expected owners of a queue changed. ``ended`` is what they were before.
-
-    ``owners`` are the client ids that report to own the queue (an id twice: two instances). An empty list means that no
-    client owns the queue where the finding is ORPHANED or NO_MEMBERS; elsewhere the owners are not known.
-    ``expected`` are the client ids that should own it, by the allocate strategy; None: not known. ``since_ts``: since
-    when the queue has not been as it should, the time in which it settled included; of what is right or not known since
-    when it has been found. ``present`` false: the route no longer has the queue, and no client owns it.
-    ``reason`` is the kind of reason, which
-    ``reason_details`` explain: why the finding is EXCLUDED, UNKNOWN or SETTLING, or the expected owners are not known.
-    Facts of evenkeel 0.1 have an English sentence there.
-    """
+    """The finding, severity, owners or expected owners of a queue changed."""
 
     fact: ClassVar[str] = "queue"
-    broker_name: str
-    queue_id: int
-    finding: str
-    severity: str
-    cause: str | None
-    reason: str | None
-    owners: tuple[str, ...]
-    expected: tuple[str, ...] | None
-    since_ts: int
-    present: bool = True
-    ended: Interval | None = None
-    reason_details: ReasonDetails | None = None
+    broker_name: BrokerName
+    queue_id: QueueId
+    finding: FindingOfQueue
+    severity: SeverityName
+    cause: CauseOfFinding
+    reason: Annotated[
+        str | None,
+        "why the finding is EXCLUDED, UNKNOWN or SETTLING, or why the expected owners are not known: a kind of reason"
+        " (docs/findings.md lists them); null: none; in rows of evenkeel 0.1 an English sentence, unless EXCLUDED",
+    ]
+    owners: Owners
+    expected: ExpectedOwners
+    since_ts: Annotated[
+        int,
+        "since when the queue has not been as it should, the time in which it settled included; of what is right or not"
+        " known: since when that is found",
+        AsColumn(older="since"),
+    ]
+    present: Annotated[bool, "false: the queue is no longer in the topic's route, and no client owns it"] = True
+    ended: Annotated[Interval | None, "the finding before, which ended with this one; null: none", NO_COLUMN] = None
+    reason_details: Details = None
 
 
-class AlertQueue(Struct, frozen=True):
-    """A queue of an alert, as in ``QueueFact``. ``waiting``: messages not consumed, by the broker's offsets, which were
-    read at ``read_ts``; None: no offsets are known. ``reason`` and ``reason_details``: why the expected owners are not
-    known. Older facts have none of the last three.
-    """
+class AlertQueue(Part, frozen=True):
+    """A queue of an alert."""
 
-    broker_name: str
-    queue_id: int
-    owners: tuple[str, ...] = ()
-    expected: tuple[str, ...] | None = None
-    waiting: int | None = None
-    read_ts: int | None = None
-    reason: str | None = None
-    reason_details: ReasonDetails | None = None
+    broker_name: BrokerName
+    queue_id: QueueId
+    owners: Owners = ()
+    expected: ExpectedOwners = None
+    waiting: Annotated[int | None, "number of messages not consumed; null: not known"] = None
+    read_ts: Annotated[int | None, "when the offsets behind waiting were read; null: not known"] = None
+    reason: Annotated[str | None, "why the expected owners are not known; null: they are", NO_COLUMN] = None
+    reason_details: Annotated[ReasonDetails | None, "what this says beside its kind", NO_COLUMN] = None
 
 
-class AlertClient(Struct, frozen=True):
-    """A client of an alert: an owner or expected owner of its queues, or a client that the cause names.
+class AlertClient(Part, frozen=True):
+    """A client of an alert: an owner or expected owner of its queues, or a client that the cause names."""
 
-    From brokers: ``addresses`` (ip:port of its channels), ``brokers`` (those that list it) and ``version``. From its
-    report: ``strategy`` (Java class), ``subscriptions`` (topics), ``start_ts`` (one for each instance) and
-    ``answered_ts`` (when its newest report came; None: none has come).
-    """
-
-    client_id: str
-    addresses: tuple[str, ...] = ()
-    brokers: tuple[str, ...] = ()
-    version: str | None = None
-    strategy: str | None = None
-    subscriptions: tuple[str, ...] = ()
-    start_ts: tuple[int, ...] = ()
-    answered_ts: int | None = None
+    client_id: ClientId
+    addresses: Annotated[tuple[str, ...], "ip:port of its channels"] = ()
+    brokers: Annotated[tuple[str, ...], "names of the brokers that list it"] = ()
+    version: ClientVersion = None
+    strategy: StrategyClass = None
+    subscriptions: Annotated[tuple[str, ...], "topics that it subscribes to, by its report"] = ()
+    start_ts: Annotated[
+        tuple[int, ...], "when each instance of it started, by its report", AsColumn("start_times")
+    ] = ()
+    answered_ts: Annotated[int | None, "when its newest report came; null: none has come"] = None
 
 
-class AlertChange(Struct, frozen=True):
-    """What changed shortly before the alert. ``subject`` is a client id, a topic or a broker's name.
+class AlertChange(Part, frozen=True):
+    """What changed shortly before an alert."""
 
-    ``what`` is joined, left, route_changed, broker_lost or broker_returned.
-    """
-
-    ts: int
-    what: str
-    subject: str
+    ts: Annotated[int, "when it was seen", AsColumn("change_time")]
+    what: Annotated[str, "joined, left, route_changed, broker_lost or broker_returned"]
+    subject: Annotated[str, "a client id, a topic or a broker's name"]
 
 
 class AlertFact(Payload, frozen=True, kw_only=True):
-    """An alert changed its state, or the queues, cause or severity of an open alert changed, or how much waits in them.
-
-    ``reason`` says which.
-
-    ``active_ts``: when it became pending; ``fired_ts``: when it began to fire; ``resolved_ts``: when it was resolved.
-    ``since_ts``: since when the first of its queues has not been as it should, the earliest ``since_ts`` of its queues.
-    ``stale``: evidence that could resolve it is missing. ``clients`` (at most 20) and ``changes`` (at most 10, the
-    newest last) are what a page shows. ``waiting``: messages not consumed in its queues, by the brokers' offsets, the
-    oldest of which were read at ``read_ts``. The oldest of these messages was stored after ``oldest_ts``. ``observed``
-    is the evidence, of ``seen_ts``, when it last supported the alert; ``evidence`` is the same as an English sentence
-    in facts of evenkeel 0.1, else empty. ``kept_open``: the reason why it is open though its queues have looked right
-    since ``right_since_ts``. ``waits_for``: why it is pending. time: it must last, until ``waits_until_ts`` at least;
-    deploy: a rolling deploy may bring it about, and it fires at ``waits_until_ts`` at the latest, if it is found then.
-    ``deploy_since_ts``: since when such a deploy has gone on, also if the alert fires. Older facts have none of
-    ``read_ts``, ``seen_ts``, ``kept_open``, ``right_since_ts``, ``waits_for``, ``waits_until_ts`` and
-    ``deploy_since_ts``.
-    """
+    """An alert changed its state, or an open alert's queues, cause or severity changed, or how much waits in them."""
 
     fact: ClassVar[str] = "alert"
-    fingerprint: str
-    state: str
-    severity: str
-    kind: str
-    cause: str | None
-    evidence: str = ""
-    queues: tuple[AlertQueue, ...]
-    reason: str
-    active_ts: int
-    fired_ts: int | None = None
-    resolved_ts: int | None = None
-    stale: bool = False
-    since_ts: int | None = None
-    clients: tuple[AlertClient, ...] = ()
-    changes: tuple[AlertChange, ...] = ()
-    waiting: int | None = None
-    oldest_ts: int | None = None
-    observed: Observed | None = None
-    read_ts: int | None = None
-    seen_ts: int | None = None
-    kept_open: str | None = None
-    right_since_ts: int | None = None
-    waits_for: str | None = None
-    waits_until_ts: int | None = None
-    deploy_since_ts: int | None = None
+    fingerprint: Annotated[
+        str, "identifies the alert: one for each (cluster, consumer_group, topic, kind), always the same"
+    ]
+    state: Annotated[str, "pending, firing or resolved"]
+    severity: SeverityName
+    kind: Annotated[str, "finding that the alert is about, of queues, a topic or the group"]
+    cause: Annotated[str | None, "SAME_CLIENT_ID, VIEW_DIVERGENCE, ... or UNEXPLAINED; null: the kind needs none"]
+    evidence: Annotated[
+        str,
+        "the same as observed, as an English sentence, in rows of evenkeel 0.1; null in later rows",
+        AsColumn(form=Form.FILLED),
+    ] = ""
+    queues: Annotated[tuple[AlertQueue, ...], "message queues that the alert is about"]
+    reason: Annotated[str, "why this row was written: which transition, or what changed"]
+    active_ts: Annotated[int, "when the alert became pending"]
+    fired_ts: Annotated[int | None, "when the alert began to fire; null: it has not fired"] = None
+    resolved_ts: Annotated[int | None, "when the alert was resolved; null: it is open"] = None
+    stale: Annotated[bool, "true: evidence that could resolve the alert is missing"] = False
+    since_ts: Annotated[
+        int | None, "since when the first of its queues has not been as it should; null in rows of an older evenkeel"
+    ] = None
+    clients: Annotated[
+        tuple[AlertClient, ...],
+        "clients that the cause names, then owners and expected owners of the queues; at most 20",
+    ] = ()
+    changes: Annotated[
+        tuple[AlertChange, ...],
+        "changes from ten minutes before the alert until the row, the newest last, at most 10",
+    ] = ()
+    waiting: Annotated[int | None, "number of messages not consumed in its queues; null: not known"] = None
+    oldest_ts: Annotated[int | None, "the oldest message not consumed was stored after this; null: not known"] = None
+    observed: Annotated[
+        Observed | None,
+        "what shows the finding and its cause: one struct for each kind of evidence, most of them null;"
+        " docs/findings.md names those of each cause; null in rows of evenkeel 0.1",
+    ] = None
+    read_ts: Annotated[
+        int | None,
+        "when the oldest of the offsets behind waiting were read; null: not known, or a row of an older evenkeel",
+    ] = None
+    seen_ts: Annotated[int | None, "when evidence last supported it; null in rows of an older evenkeel"] = None
+    kept_open: Annotated[
+        str | None,
+        "the reason why it is open though its queues have looked right since right_since_time; null: they do not",
+    ] = None
+    right_since_ts: Annotated[int | None, "since when its queues have looked right; null: they do not"] = None
+    waits_for: Annotated[
+        str | None,
+        "why it is pending. time: it must last until waits_until_time at least; deploy: a rolling deploy may bring it"
+        " about; null: it is not pending, or a row of an older evenkeel",
+    ] = None
+    waits_until_ts: Annotated[
+        int | None, "of a deploy: it fires at this time at the latest, if it is found then; null: it is not pending"
+    ] = None
+    deploy_since_ts: Annotated[
+        int | None,
+        "since when the rolling deploy has gone on for which it waits, or which may be the reason why it fires; null:"
+        " none, or a row of an older evenkeel",
+    ] = None
 
 
 class MembershipFact(Payload, frozen=True, kw_only=True):
-    """One broker's list of members changed by one client: ``change`` is appeared or disappeared.
-
-    ``entries``: how often the broker lists the client id now (2: two channels under one id). ``reason``: registered,
-    unregistered, expired or closed, from a producer of events that saw it; None: none did. ``addresses``: ip:port of
-    each entry. ``first_seen``: it was in the first list that the broker gave, so it may have joined earlier.
-    """
+    """One broker's list of members changed by one client."""
 
     fact: ClassVar[str] = "membership"
-    broker_name: str
-    client_id: str
-    change: str
-    entries: int
-    reason: str | None = None
-    addresses: tuple[str, ...] = ()
-    first_seen: bool = False
+    broker_name: BrokerName
+    client_id: ClientId
+    change: Annotated[str, "appeared or disappeared"]
+    entries: Annotated[int, "how often the broker lists the client id now; 2: two channels under one id"]
+    reason: Annotated[str | None, "registered, unregistered, expired or closed; null: no producer saw why"] = None
+    addresses: Annotated[tuple[str, ...], "ip:port of each entry; empty: not known"] = ()
+    first_seen: Annotated[
+        bool,
+        "true: it was in the first list that the broker gave of the group, so it may have joined earlier; null in rows"
+        " of an older evenkeel",
+    ] = False
 
 
 class MemberFact(Payload, frozen=True, kw_only=True):
-    """What is known of a client has changed. ``present`` false: no covered broker lists it any more.
-
-    ``since_ts``: since when it has been a member, or no longer is one. From brokers: ``brokers`` (those that list it),
-    ``addresses`` (ip:port), ``language`` and ``version``. From its report: ``strategy`` (Java class), ``orderly``,
-    ``subscriptions`` (topics) and ``start_ts``. ``message_model``: from its report, else from brokers. ``instances``:
-    processes that use this client id.
-    """
+    """What is known of a client has changed."""
 
     fact: ClassVar[str] = "member"
-    client_id: str
-    present: bool
-    since_ts: int
-    brokers: tuple[str, ...] = ()
-    instances: int = 1
-    addresses: tuple[str, ...] = ()
-    language: str | None = None
-    version: str | None = None
-    message_model: str | None = None
-    strategy: str | None = None
-    orderly: bool | None = None
-    subscriptions: tuple[str, ...] = ()
-    start_ts: int | None = None
+    client_id: ClientId
+    present: Annotated[bool, "true: some broker lists it as a member"]
+    since_ts: Annotated[int, "since when it has been a member, or no longer is one", AsColumn(older="since")]
+    brokers: Annotated[tuple[str, ...], "names of the brokers that list it"] = ()
+    instances: Annotated[int, "number of processes with this client id; more than 1 is a fault"] = 1
+    addresses: Annotated[tuple[str, ...], "ip:port of its channels; empty: not known"] = ()
+    language: Annotated[str | None, "JAVA, CPP, GO, ...; null: not known"] = None
+    version: ClientVersion = None
+    message_model: Annotated[str | None, "CLUSTERING or BROADCASTING; null: not known"] = None
+    strategy: StrategyClass = None
+    orderly: Annotated[bool | None, "true: it consumes in order and locks its queues; null: not known"] = None
+    subscriptions: Annotated[tuple[str, ...], "topics that it subscribes to, by its report"] = ()
+    start_ts: Annotated[int | None, "when it started, by its report; null: not known"] = None
 
 
 class RebalanceFact(Payload, frozen=True, kw_only=True):
-    """A rebalance has ended: from the first change of members or routes until every queue had its expected owner again.
-
-    ``trigger``: join, leave, join and leave, route, or not seen. ``joined`` and ``left`` are client ids.
-    ``queues_moved``: queues that changed owner; ``fewest_moves``: queues that had to, None: not known.
-    ``duplicated_ms`` and ``orphaned_ms`` are the milliseconds that queues had two owners or none, summed over queues;
-    the second counts only while every member of the topic has reported. ``converged`` false: it lasted too long, or
-    evidence was lost.
+    """A rebalance has ended: it began with the first change of members or routes, and lasted until every queue had its
+    expected owner again.
     """
 
     fact: ClassVar[str] = "rebalance"
-    trigger: str
-    joined: tuple[str, ...]
-    left: tuple[str, ...]
-    topics: tuple[str, ...]
-    from_ts: int
-    to_ts: int
-    converged: bool
-    queues_moved: int
-    fewest_moves: int | None
-    duplicated_ms: int
-    orphaned_ms: int
+    trigger: Annotated[str, "what began it: join, leave, join and leave, route, or not seen"]
+    joined: Annotated[tuple[str, ...], "client ids that joined", AsColumn("members_joined")]
+    left: Annotated[tuple[str, ...], "client ids that left", AsColumn("members_left")]
+    topics: Annotated[tuple[str, ...], "topics with queues that changed owner or whose route changed"]
+    from_ts: Annotated[int, "when the first change was seen"]
+    to_ts: Annotated[int, "when it converged, or when evenkeel gave it up"]
+    converged: Annotated[
+        bool,
+        "true: every queue had its expected owner again; false: it lasted too long and was given up, or evidence was"
+        " lost",
+    ]
+    queues_moved: Annotated[int, "number of queues that changed owner"]
+    fewest_moves: Annotated[int | None, "number of queues that had to change owner at least; null: not known"]
+    duplicated_ms: Annotated[int, "time in which queues had two or more owners, summed over queues, in milliseconds"]
+    orphaned_ms: Annotated[
+        int, "time in which queues had no owner by the reports of all members, summed over queues, in milliseconds"
+    ]
 
 
-class QueueWaiting(Struct, frozen=True):
-    """``waiting``: messages not consumed in the queue, by the broker's offsets."""
+class QueueWaiting(Part, frozen=True):
+    """A queue in which messages wait."""
 
-    topic: str
-    broker_name: str
-    queue_id: int
-    waiting: int
+    topic: Annotated[str, "RocketMQ topic"]
+    broker_name: BrokerName
+    queue_id: Annotated[int, "queue id"]
+    waiting: Annotated[int, "number of messages not consumed, by the broker's offsets"]
 
 
 class GroupFact(Payload, frozen=True, kw_only=True):
-    """The status of a group changed, or how many messages wait for it, or it has been the same for an hour.
-
-    ``status`` is healthy, findings, settling, unknown, excluded or empty. ``members`` counts the entries in brokers'
-    lists, ``members_reporting`` the clients that have reported their queues, ``counts`` the queues of each finding.
-    ``retry_counts``: how many of these are queues of retry topics in which no message waits, so that no alert names
-    them; None: an older fact.
-    ``refused_since``: epoch milliseconds since when events of the group have been refused and no round of it was taken;
-    None: rounds are taken. ``reason`` is the kind of reason why the
-    group, or one of its queues, is not judged, and ``reason_details`` explain it; None: all queues are judged. Facts of
-    evenkeel 0.1 have an English sentence there. ``waiting``: messages not consumed in all queues of the topics that it
-    subscribes to, by the brokers' offsets, the oldest of which were read at ``read_ts``; None: not known, or an older
-    fact. ``fullest``: the queues in which the most of them wait, at most 20.
-    """
+    """The status of a group changed, or how many messages wait for it, or it has been the same for an hour."""
 
     fact: ClassVar[str] = "group"
-    status: str
-    members: int
-    queues: int
-    counts: dict[str, int]
-    brokers_covered: int
-    brokers_known: int
-    members_reporting: int
-    reason: str | None = None
-    refused_since: int | None = None
-    reason_details: ReasonDetails | None = None
-    waiting: int | None = None
-    read_ts: int | None = None
-    fullest: tuple[QueueWaiting, ...] = ()
-    retry_counts: dict[str, int] | None = None
+    status: Annotated[str, "healthy, findings, settling, unknown, excluded or empty"]
+    members: Annotated[int, "number of members: of the entries in brokers' lists"]
+    queues: Annotated[int, "number of message queues of the group's topics"]
+    counts: Annotated[
+        dict[str, int],
+        "finding -> number of queues with it; findings of a topic or the group: how often they are found",
+        AsColumn("finding_counts"),
+    ]
+    brokers_covered: Annotated[int, "number of brokers that answered lately"]
+    brokers_known: Annotated[int, "number of brokers known"]
+    members_reporting: Annotated[int, "number of members of which every instance has reported its queues"]
+    reason: Annotated[
+        str | None,
+        "why the group, or one of its queues, is not judged: a kind of reason (docs/findings.md lists them); null: all"
+        " are judged; in rows of evenkeel 0.1 an English sentence, unless EXCLUDED",
+    ] = None
+    refused_since: Annotated[
+        int | None,
+        "epoch ms since when events of the group have been refused and no round of it was taken; null: rounds are"
+        " taken",
+        NO_COLUMN,
+    ] = None
+    reason_details: Details = None
+    waiting: Annotated[
+        int | None,
+        "number of messages not consumed in all queues of the topics that the group subscribes to; null: not known, or"
+        " a row of an older evenkeel",
+    ] = None
+    read_ts: Annotated[int | None, "when the oldest of the offsets behind waiting were read; null: not known"] = None
+    fullest: Annotated[
+        tuple[QueueWaiting, ...], "the queues in which the most messages wait, at most 20", AsColumn("fullest_queues")
+    ] = ()
+    retry_counts: Annotated[
+        dict[str, int] | None,
+        "finding -> how many of these are queues of retry topics in which no message waits, so that no alert names"
+        " them; null in rows of an older evenkeel",
+    ] = None
 
 
 class EvaluationFailedFact(Payload, frozen=True, kw_only=True):
-    """A fault of evenkeel: the evaluation of the group raised an error. The group is UNKNOWN until one succeeds.
-
-    ``error`` is the error's type and text, ``where`` the function and line.
-    """
+    """A fault of evenkeel: the evaluation of the group raised an error. The group is UNKNOWN until one succeeds."""
 
     fact: ClassVar[str] = "evaluation_failed"
-    error: str
-    where: str
+    error: Annotated[str, "evaluation_failed: type and text of the error; else null"]
+    where: Annotated[str, "evaluation_failed: function and line in the code; else null", AsColumn("place")]
 
 
 class EventsLostFact(Payload, frozen=True, kw_only=True):
-    """Events of the group were lost: a gap in the ``seq`` of the producer ``source`` that stayed open for two rounds.
-
-    ``expected_seq`` is the first missing number, ``received_seq`` the first number after the gap.
-    """
+    """Events of the group were lost: a gap in the ``seq`` of a producer that stayed open for two rounds."""
 
     fact: ClassVar[str] = "events_lost"
-    source: str
-    expected_seq: int
-    received_seq: int
+    source: Annotated[str, "events_lost: producer whose events are missing; else null"]
+    expected_seq: Annotated[int, "the first missing number", NO_COLUMN]
+    received_seq: Annotated[int, "the first number after the gap", NO_COLUMN]
 
 
 class QuarantineFact(Payload, frozen=True, kw_only=True):
-    """A record, or one event of it, that could not be used. ``reason`` is one of a fixed set of words.
+    """A record, or one event of it, that could not be used.
 
-    ``bytes``: at most the first 64 KB of the value; ``length`` and ``sha256`` are those of the whole value.
-    ``source_topic``, ``source_partition`` and ``source_offset``: where it was read in Kafka, or the file and its line.
-    ``events``: how many events it stands for. Of a record, and of a batch, only the first events that are refused have
-    a fact each. One more for each reason says how many others there are.
+    Of a record, and of a batch, only the first events that are refused have a fact each. One more for each reason says
+    how many others there are.
     """
 
     fact: ClassVar[str] = "quarantine"
-    reason: str
-    detail: str
-    length: int
-    sha256: str
-    record_key: bytes | None
-    bytes: bytes | None
-    source_topic: str | None
-    source_partition: int | None
-    source_offset: int | None
-    events: int = 1
+    reason: Annotated[str, "one of a fixed set of words: bad_json, bad_field, too_long, key_mismatch, absurd_time, ..."]
+    detail: Annotated[str, "what was wrong, and where"]
+    length: Annotated[int, "length of the whole value, in bytes"]
+    sha256: Annotated[str, "SHA-256 of the whole value, in hex"]
+    record_key: Annotated[
+        bytes | None,
+        "key of the record as text; bytes that are not UTF-8 are replaced",
+        AsColumn(type="STRING", form=Form.TEXT),
+    ]
+    bytes: Annotated[bytes | None, "the first 64 KB of the value; null: the record had none", AsColumn("value")]
+    source_topic: Annotated[str | None, "Kafka topic, or name of the file"]
+    source_partition: Annotated[int | None, "Kafka partition; null in files", AsColumn(type="INT")]
+    source_offset: Annotated[int | None, "Kafka offset; in files: seq of the line"]
+    events: Annotated[
+        int,
+        "how many refused events the row stands for: more than 1 where the others of a record or batch are only"
+        " counted, and the row is an example of them; null: 1",
+    ] = 1
 
 
 FAILED = "failed"  # HealthFact.status of the last words of a job that ends with an error
@@ -392,43 +443,50 @@ class Contradiction(Struct, frozen=True, omit_defaults=True):
 class HealthFact(Payload, frozen=True, kw_only=True):
     """How evenkeel itself works, for each cluster about every 15 s. Where none comes, ``monitor_blind`` is paged.
 
-    ``status``: ok, idle (nothing arrived), late, data_lost (Kafka dropped records before they were read), or failed
-    (the job ends with the error ``detail``). Numbers of rounds, events, quarantined records and broker answers that
-    were missing are since the health fact before, and so is ``events_per_s``. ``groups``: the most groups of which one
-    micro-batch had events. ``lag_ms``: the job's clock minus the newest round's time; None: no round has come.
-    ``batch_ms``: how long the micro-batch took that ended at ``batch_ended_ts``; ``working_ms``: for how long the next
-    one has been made, None: none is. ``state_bytes``: size of the job's state.
-
-    Of Kafka, which is asked every few seconds: ``kafka_ts``: when it last answered, and ``kafka_error``: what came
-    instead at the last question. Then ``unread`` records were beyond those that the job is done with, and since
-    ``quiet_since_ts`` no record was seen to come. None: not known, not Kafka, or an older fact.
-
-    ``contradicting``: how many rounds were not taken since the health fact before because they contradict those of
-    another producer; ``contradiction``: the newest of them.
+    Kafka is asked every few seconds.
     """
 
     fact: ClassVar[str] = "health"
-    status: str
-    batch_id: int
-    groups: int
-    rounds: int
-    events: int
-    quarantined: int
-    brokers_unanswered: int
-    lag_ms: int | None
-    events_per_s: float
-    batch_ms: int
-    state_bytes: int
-    records_lost: int = 0
-    detail: str | None = None
-    batch_ended_ts: int | None = None
-    working_ms: int | None = None
-    kafka_ts: int | None = None
-    kafka_error: str | None = None
-    unread: int | None = None
-    quiet_since_ts: int | None = None
-    contradicting: int = 0
-    contradiction: Contradiction | None = None
+    status: Annotated[
+        str,
+        "ok, idle (nothing arrived), late, data_lost (Kafka dropped unread records) or failed (the job ended with an"
+        " error)",
+    ]
+    batch_id: Annotated[int, "number of the detection job's micro-batch"]
+    groups: Annotated[
+        int,
+        "the most groups of which one micro-batch had events since the row before",
+        AsColumn("consumer_groups"),
+    ]
+    rounds: Annotated[int, "number of collection rounds read since the row before"]
+    events: Annotated[int, "number of events read since the row before"]
+    quarantined: Annotated[int, "number of records quarantined since the row before"]
+    brokers_unanswered: Annotated[int, "number of broker answers that were missing in those rounds"]
+    lag_ms: Annotated[
+        int | None,
+        "how far the newest round is behind the job's clock, in milliseconds; null: no round has come",
+    ]
+    events_per_s: Annotated[float, "events read per second since the row before"]
+    batch_ms: Annotated[int, "how long the newest micro-batch that has ended took, in milliseconds"]
+    state_bytes: Annotated[int, "size of the job's state, in bytes"]
+    records_lost: Annotated[int, "number of records that Kafka dropped before they were read"] = 0
+    detail: Annotated[str | None, "further explanation of the status; null: none"] = None
+    batch_ended_ts: Annotated[int | None, "when the newest micro-batch ended; null: none has since the job started"] = (
+        None
+    )
+    working_ms: Annotated[
+        int | None, "for how long the next micro-batch has been made, in milliseconds; null: none is"
+    ] = None
+    kafka_ts: Annotated[int | None, "when Kafka last said where its topic ends; null: it has not"] = None
+    kafka_error: Annotated[str | None, "why it did not when it was asked last; null: it did"] = None
+    unread: Annotated[
+        int | None, "number of records in Kafka beyond those that the job is done with; null: not known"
+    ] = None
+    quiet_since_ts: Annotated[int | None, "since when no record was seen to come to Kafka; null: not known"] = None
+    contradicting: Annotated[
+        int, "number of rounds refused since the row before because they contradict those of another producer"
+    ] = 0
+    contradiction: Annotated[Contradiction | None, "the newest of these rounds; null: none", NO_COLUMN] = None
 
 
 PAYLOADS: tuple[type[Payload], ...] = (
@@ -443,6 +501,11 @@ PAYLOADS: tuple[type[Payload], ...] = (
     QuarantineFact,
     HealthFact,
 )
+
+
+def payload_column(payload: type[Payload]) -> str:
+    """The column of the facts table that has this payload."""
+    return "group_status" if payload is GroupFact else payload.fact
 
 
 class Fact(Struct, frozen=True, gc=False):

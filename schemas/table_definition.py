@@ -1,68 +1,157 @@
-"""What a table's definition is made of, and the columns that several tables share."""
+"""What a table's definition is made of, and how its columns are derived from the fields of a fact.
 
+A field says once what it is: ``Annotated[type, "what it is, its unit, and what null means"]``. The column of a field
+``read_ts`` (epoch ms) is ``read_time``, a TIMESTAMP. What else the column has of its own is the field's ``AsColumn``.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from enum import Enum, auto
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
+
+from schemas.ddl import item_type, sql_type
+
+
+class Form(Enum):
+    """How a column's value is made from the value of the fact's field."""
+
+    SAME = auto()
+    TIME = auto()  # a TIMESTAMP of epoch milliseconds, or a list of both
+    PARTS = auto()  # a list of structs, whose fields have the names and types of columns
+    FILLED = auto()  # null for an empty string
+    OWNERS = auto()  # facts of an older evenkeel have an empty list also where owners are not known
+    TEXT = auto()  # bytes as text
+    BEGINNING = auto()  # the first bytes as text
+    DIFFERENCE = auto()  # of two fields: ``path`` is "more - less"
+
+
+class AsColumn(NamedTuple):
+    """What the field's column has other than the field. ``exists`` false: the field has none.
+
+    ``older``: the column that has its values in tables of an older evenkeel.
+    """
+
+    name: str | None = None
+    type: str | None = None
+    form: Form | None = None
+    older: str | None = None
+    exists: bool = True
+
+
+NO_COLUMN = AsColumn(exists=False)
+
+
+class Part(Struct, frozen=True):
+    """A struct in a fact whose fields have the names and types of columns in a table."""
 
 
 class Column(NamedTuple):
     """A column. ``type`` is a type of Spark SQL; ``comment`` says what it is, its unit, and what null means.
 
+    ``path``: where the facts table has the value, as ``queue.ended.finding``; empty: in no fact. ``parts``: of PARTS.
     ``older``: the column that has its values in tables of an older evenkeel.
     """
 
     name: str
     type: str
     comment: str
+    path: str = ""
+    form: Form = Form.SAME
     older: str | None = None
+    parts: tuple["Column", ...] = ()
+
+    @property
+    def field(self) -> str:
+        """The name of the fact's field."""
+        return self.path.rpartition(".")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """A Delta table. ``keep_days``: for how long rows are kept unless the configuration says otherwise; 0: for ever.
 
-    ``keep_newest_of``: columns; the newest row of each combination of their values is kept for ever, because it still
-    holds. ``merge_keys``: columns that identify a row of a table of current state; empty: rows are only appended.
+    ``kinds``: the facts that make a row; ``needs``: a field that must not be null. ``keep_newest_of``: columns; the
+    newest row of each combination of their values is kept for ever, because it still holds. ``merge_keys``: columns
+    that identify a row of a table of current state; empty: rows are only appended.
     """
 
     name: str
     comment: str
     columns: tuple[Column, ...]
+    kinds: tuple[type[Struct], ...] = ()
+    needs: str | None = None
     keep_days: int = 0
     partitioned_by: tuple[str, ...] = ("date",)
     merge_keys: tuple[str, ...] = ()
     keep_newest_of: tuple[str, ...] = ()
 
 
-CLUSTER = Column("cluster", "STRING", "name configured for a set of name servers, not the broker's cluster name")
-GROUP = Column("consumer_group", "STRING", "RocketMQ consumer group")
-TOPIC = Column("topic", "STRING", "RocketMQ topic")
-BROKER = Column("broker_name", "STRING", "RocketMQ broker name; replicas share it")
-QUEUE_ID = Column("queue_id", "INT", "queue id: the queues of a topic on one broker are numbered from 0")
-CLIENT = Column("client_id", "STRING", "RocketMQ client id, ip@instance")
-SEQ = Column("seq", "BIGINT", "number of the fact behind this row; it counts up within (cluster, consumer_group)")
-TS = Column("ts", "TIMESTAMP", "time of the collection round that brought the fact")
-DATE = Column("date", "DATE", "UTC day of ts; the table is partitioned by it")
-FINDING = Column(
-    "finding",
-    "STRING",
-    "EXCLUDED, DUPLICATED, ORPHANED, STALLED, SLOW_CONSUMER, CONSUME_DISABLED, UNKNOWN, SETTLING, PHANTOM, MISPLACED,"
-    " MATCH or NO_MEMBERS",
-)
-CAUSE = Column(
-    "cause", "STRING", "cause of the finding: SAME_CLIENT_ID, VIEW_DIVERGENCE, ...; null: the finding needs none"
-)
-EXPECTED = Column(
-    "expected_owners",
-    "ARRAY<STRING>",
-    "client ids that should own the queue, by the allocate strategy; null: not known",
-)
-ACTUAL = Column(
-    "actual_owners",
-    "ARRAY<STRING>",
-    "client ids that report to own the queue; an id twice means two instances; empty: no client does; null: not known",
-)
-SEVERITY = Column("severity", "STRING", "critical, warning, info or none")
-REASON_DETAILS = (
-    "what the reason says beside its kind: each kind fills in its own fields, all others are null; *_ts: epoch ms, UTC;"
-    " null: the kind says it all, or a row of evenkeel 0.1"
-)
+def columns_of(struct: type[Struct], at: str, *only: str) -> tuple[Column, ...]:
+    """The columns of the struct's fields, or ``only`` of these. ``at``: where the facts table has the struct."""
+    hints = get_type_hints(struct, include_extras=True)
+    columns = [_column(name, hints[name], at) for name in only or struct.__struct_fields__]
+    return tuple(column for column in columns if column is not None)
+
+
+def fields_said(struct: type[Struct]) -> str:
+    """What the fields of the struct say of themselves, one after the other."""
+    hints = get_type_hints(struct, include_extras=True)
+    return listed((name, _extras(hints[name])[0]) for name in struct.__struct_fields__)
+
+
+def listed(said: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{name} ({text})" for name, text in said)
+
+
+def _column(field: str, hint: Any, at: str) -> Column | None:
+    (comment, differs), annotation = _extras(hint), _plain(hint)
+    if not differs.exists:
+        return None
+    parts = _parts(annotation)
+    return Column(
+        name=differs.name or _name(field),
+        type=differs.type or _type(field, annotation, parts),
+        comment=f"{comment}: {listed((one.name, one.comment) for one in parts)}" if parts else comment,
+        path=f"{at}.{field}" if at else field,
+        form=differs.form or _form(field, parts),
+        older=differs.older,
+        parts=parts,
+    )
+
+
+def _parts(annotation: Any) -> tuple[Column, ...]:
+    item = item_type(annotation)
+    return columns_of(item, "") if isinstance(item, type) and issubclass(item, Part) else ()
+
+
+def _form(field: str, parts: tuple[Column, ...]) -> Form:
+    if _is_time(field):
+        return Form.TIME
+    return Form.PARTS if any(one.name != one.field or one.form is not Form.SAME for one in parts) else Form.SAME
+
+
+def _type(field: str, annotation: Any, parts: tuple[Column, ...]) -> str:
+    if parts:
+        return f"ARRAY<STRUCT<{','.join(f'{one.name}:{one.type}' for one in parts)}>>"
+    known = sql_type(annotation)
+    return known.replace("BIGINT", "TIMESTAMP") if _is_time(field) else known
+
+
+def _extras(hint: Any) -> tuple[str, AsColumn]:
+    extras = hint.__metadata__ if get_origin(hint) is not None and hasattr(hint, "__metadata__") else ()
+    text = next((one for one in extras if isinstance(one, str)), "")
+    return text, next((one for one in extras if isinstance(one, AsColumn)), AsColumn())
+
+
+def _plain(hint: Any) -> Any:
+    return get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
+
+
+def _is_time(field: str) -> bool:
+    return field == "ts" or field.endswith("_ts")
+
+
+def _name(field: str) -> str:
+    return f"{field.removesuffix('_ts')}_time" if field.endswith("_ts") else field

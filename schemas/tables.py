@@ -1,72 +1,86 @@
 """Every Delta table as plain data: columns with types, comments and units, partitioning and merge keys. No Spark.
 
-``facts`` is the log. History tables get one row a fact, appended; current tables hold one row a thing: of each value of
-``merge_keys`` the row with the largest ``seq``. Columns of the projections are named so that no SQL dialect wants them
-quoted: ``consumer_group`` is the ``group`` of events and facts. Times are TIMESTAMP (UTC), durations BIGINT
-milliseconds.
+``facts`` is the log. History tables get one row a fact, appended; current tables have one row a thing: of each value of
+``merge_keys`` the row with the largest ``seq``. Their columns are derived from the fields of the facts that make them.
+They are named so that no SQL dialect wants them quoted: ``consumer_group`` is the ``group`` of events and facts. Times
+are TIMESTAMP (UTC), durations BIGINT milliseconds.
 """
 
+from datetime import date, datetime
 from inspect import getdoc
+from typing import Annotated
 
-from schemas.ddl import FACT_KEY_COLUMNS, payload_column, payload_columns, sql_type
-from schemas.facts import PAYLOADS
-from schemas.history_tables import (
-    ALERTS,
-    GROUP_STATUS,
-    MEMBERSHIP_CHANGES,
-    MONITOR_FAULTS,
-    MONITOR_HEALTH,
-    NOTIFICATIONS,
-    QUARANTINE,
-    QUEUE_FINDINGS,
-    REBALANCES,
+from msgspec import Struct
+
+from schemas.ddl import struct_type
+from schemas.facts import (
+    PAYLOADS,
+    AlertFact,
+    EvaluationFailedFact,
+    EventsLostFact,
+    GroupFact,
+    HealthFact,
+    Interval,
+    MemberFact,
+    MembershipFact,
+    Payload,
+    QuarantineFact,
+    QueueFact,
+    RebalanceFact,
+    SeverityName,
+    payload_column,
 )
-from schemas.reasons import ReasonDetails
-from schemas.table_definition import (
-    ACTUAL,
-    BROKER,
-    CAUSE,
-    CLIENT,
+from schemas.table_definition import AsColumn, Column, Form, Table, columns_of, fields_said
+
+CLUSTER_COMMENT = "name configured for a set of name servers, not the broker's cluster name"
+CLUSTER = Column("cluster", "STRING", CLUSTER_COMMENT, "cluster")
+GROUP = Column("consumer_group", "STRING", "RocketMQ consumer group", "group")
+TOPIC = Column("topic", "STRING", "RocketMQ topic", "topic")
+SEQ = Column(
+    "seq", "BIGINT", "number of the fact behind this row; it counts up within (cluster, consumer_group)", "seq"
+)
+TS = Column("ts", "TIMESTAMP", "time of the collection round that brought the fact", "ts")
+DATE = Column("date", "DATE", "UTC day of ts; the table is partitioned by it", "ts")
+
+
+def _fields(kind: type[Payload], *only: str) -> tuple[Column, ...]:
+    return columns_of(kind, payload_column(kind), *only)
+
+
+def _duration(struct: str) -> Column:
+    path = f"{struct}.to_ts - {struct}.from_ts"
+    return Column("duration_ms", "BIGINT", "to_time - from_time, in milliseconds", path, Form.DIFFERENCE)
+
+
+def _payload_comment(payload: type[Payload]) -> str:
+    what = " ".join((getdoc(payload) or "").replace("``", "").split())
+    return f"{what} Fields: {fields_said(payload)}. Fields named *_ts: epoch ms, UTC."
+
+
+FACT_KEYS = (
+    Column("identity", "STRING", "identity of the detection job's checkpoint that the fact came from"),
+    Column("shard", "INT", "number of the shard of the group's state"),
+    Column(
+        "seq",
+        "BIGINT",
+        "number of the fact within (cluster, group); of a quarantined record: its Kafka offset or line",
+    ),
+    Column(
+        "fact", "STRING", "kind of the fact: the payload column of this name is filled, for group it is group_status"
+    ),
     CLUSTER,
-    DATE,
-    EXPECTED,
-    FINDING,
-    GROUP,
-    QUEUE_ID,
-    REASON_DETAILS,
-    SEQ,
-    SEVERITY,
-    TOPIC,
+    Column("group", "STRING", "RocketMQ consumer group; empty: the key of a quarantined record does not say it"),
+    Column("topic", "STRING", "RocketMQ topic; null: the fact is about no single topic"),
     TS,
-    Column,
-    Table,
+    DATE,
 )
-
-_FACT_COMMENTS = {
-    "identity": "identity of the detection job's checkpoint that the fact came from",
-    "shard": "number of the shard of the group's state",
-    "seq": "number of the fact within (cluster, group); of a quarantined record: its Kafka offset or line",
-    "fact": "kind of the fact: the payload column of this name is filled, for group it is group_status",
-    "cluster": CLUSTER.comment,
-    "group": "RocketMQ consumer group; empty: the key of a quarantined record does not say it",
-    "topic": "RocketMQ topic; null: the fact is about no single topic",
-    "ts": TS.comment,
-    "date": DATE.comment,
-}
-
-
-def _payload_comment(payload: type) -> str:
-    return " ".join((getdoc(payload) or "").replace("``", "").split()) + " Fields named *_ts: epoch ms, UTC."
-
-
-_PAYLOAD_COMMENTS = {payload_column(payload): _payload_comment(payload) for payload in PAYLOADS}
 
 FACTS = Table(
     name="facts",
     comment="The log from which all other tables are made: one row for each fact, appended in order, never changed.",
-    columns=tuple(
-        Column(name, sql_type, (_FACT_COMMENTS | _PAYLOAD_COMMENTS)[name])
-        for name, sql_type in (FACT_KEY_COLUMNS | payload_columns()).items()
+    columns=(
+        *FACT_KEYS,
+        *(Column(payload_column(kind), struct_type(kind), _payload_comment(kind)) for kind in PAYLOADS),
     ),
     keep_days=30,
 )
@@ -74,33 +88,13 @@ FACTS = Table(
 QUEUE_ASSIGNMENTS = Table(
     name="queue_assignments",
     comment="One row for each message queue of each group, as it is now: its owners, expected owners and finding.",
+    kinds=(QueueFact,),
     columns=(
         CLUSTER,
         GROUP,
         TOPIC,
-        BROKER,
-        QUEUE_ID,
-        FINDING,
-        SEVERITY,
-        CAUSE,
-        Column(
-            "reason",
-            "STRING",
-            "why the finding is EXCLUDED, UNKNOWN or SETTLING, or why the expected owners are not known: a kind of"
-            " reason (docs/findings.md lists them); null: none; in rows of evenkeel 0.1 an English sentence, unless"
-            " EXCLUDED",
-        ),
-        Column("reason_details", sql_type(ReasonDetails), REASON_DETAILS),
-        EXPECTED,
-        ACTUAL,
-        Column("from_time", "TIMESTAMP", "start of the interval that goes on, as in queue_findings", older="ts"),
-        Column(
-            "since_time",
-            "TIMESTAMP",
-            "since when the queue has not been as it should; of what is right or not known: since when that is found",
-            older="since",
-        ),
-        Column("present", "BOOLEAN", "false: the queue is no longer in the topic's route, and no client owns it"),
+        *_fields(QueueFact),
+        Column("from_time", "TIMESTAMP", "start of the interval that goes on, as in queue_findings", "ts", older="ts"),
         SEQ,
         TS,
     ),
@@ -111,27 +105,175 @@ QUEUE_ASSIGNMENTS = Table(
 GROUP_MEMBERS = Table(
     name="group_members",
     comment="One row for each client of each group, as last known. One that left stays for a while, present = false.",
+    kinds=(MemberFact,),
+    columns=(CLUSTER, GROUP, *_fields(MemberFact), SEQ, TS),
+    partitioned_by=(),
+    merge_keys=("cluster", "consumer_group", "client_id"),
+)
+
+QUEUE_FINDINGS = Table(
+    name="queue_findings",
+    comment="History of message queues: one row for each interval in which a queue's finding, severity and owners"
+    " stayed the same, written when it ended. What holds now is in queue_assignments.",
+    kinds=(QueueFact,),
+    needs="queue.ended",
     columns=(
         CLUSTER,
         GROUP,
-        CLIENT,
-        Column("present", "BOOLEAN", "true: some broker lists it as a member"),
-        Column("since_time", "TIMESTAMP", "since when it has been a member, or no longer is one", older="since"),
-        Column("brokers", "ARRAY<STRING>", "names of the brokers that list it"),
-        Column("instances", "BIGINT", "number of processes with this client id; more than 1 is a fault"),
-        Column("addresses", "ARRAY<STRING>", "ip:port of its channels; empty: not known"),
-        Column("language", "STRING", "JAVA, CPP, GO, ...; null: not known"),
-        Column("version", "STRING", "RocketMQ version of the client; null: not known"),
-        Column("message_model", "STRING", "CLUSTERING or BROADCASTING; null: not known"),
-        Column("strategy", "STRING", "class name of its allocate strategy; null: it has not reported one"),
-        Column("orderly", "BOOLEAN", "true: it consumes in order and locks its queues; null: not known"),
-        Column("subscriptions", "ARRAY<STRING>", "topics that it subscribes to, by its report"),
-        Column("start_time", "TIMESTAMP", "when it started, by its report; null: not known"),
+        TOPIC,
+        *_fields(QueueFact, "broker_name", "queue_id"),
+        *columns_of(Interval, "queue.ended"),
+        _duration("queue.ended"),
+        Column("next_finding", "STRING", "finding of the queue after the interval", "queue.finding"),
         SEQ,
         TS,
+        DATE,
     ),
-    partitioned_by=(),
-    merge_keys=("cluster", "consumer_group", "client_id"),
+    keep_days=90,
+)
+
+MEMBERSHIP_CHANGES = Table(
+    name="membership_changes",
+    comment="One row for each time that a client appeared in, or disappeared from, one broker's list of members.",
+    kinds=(MembershipFact,),
+    columns=(CLUSTER, GROUP, *_fields(MembershipFact), SEQ, TS, DATE),
+    keep_days=90,
+)
+
+REBALANCES = Table(
+    name="rebalances",
+    comment="One row for each rebalance: from the first change of a group's members or routes until every queue had its"
+    " expected owner again.",
+    kinds=(RebalanceFact,),
+    columns=(CLUSTER, GROUP, *_fields(RebalanceFact), _duration("rebalance"), SEQ, TS, DATE),
+    keep_days=365,
+)
+
+ALERTS = Table(
+    name="alerts",
+    comment="One row for each transition of an alert, and for each change of an open alert's queues, cause or severity."
+    " The newest row of a fingerprint (largest seq) is the present state of the alert.",
+    kinds=(AlertFact,),
+    columns=(
+        CLUSTER,
+        GROUP,
+        Column("topic", "STRING", "RocketMQ topic; null or empty: the alert is about the whole group", "topic"),
+        *_fields(AlertFact),
+        SEQ,
+        TS,
+        DATE,
+    ),
+    keep_days=365,
+    keep_newest_of=("fingerprint",),
+)
+
+GROUP_STATUS = Table(
+    name="group_status",
+    comment="One row for each change of a consumer group's status, and one an hour without a change. The newest row of"
+    " a group (largest seq) is its present status.",
+    kinds=(GroupFact,),
+    columns=(CLUSTER, GROUP, *_fields(GroupFact), SEQ, TS, DATE),
+    keep_days=90,
+    keep_newest_of=("cluster", "consumer_group"),
+)
+
+QUARANTINE = Table(
+    name="quarantine",
+    comment="One row for each record that could not be used: where it came from, and its content.",
+    kinds=(QuarantineFact,),
+    columns=(
+        Column(
+            "cluster", "STRING", "cluster, by the record's key; null: the key does not say it", "cluster", Form.FILLED
+        ),
+        Column(
+            "consumer_group",
+            "STRING",
+            "consumer group, by the record's key; null: the key does not say it",
+            "group",
+            Form.FILLED,
+        ),
+        *_fields(QuarantineFact),
+        Column("preview", "STRING", "the first 200 bytes of the value as text", "quarantine.bytes", Form.BEGINNING),
+        Column("ts", "TIMESTAMP", "when the record arrived; 1970-01-01 in files, which do not say it", "ts"),
+        DATE,
+    ),
+    keep_days=30,
+)
+
+MONITOR_HEALTH = Table(
+    name="monitor_health",
+    comment="How evenkeel itself works: one row per cluster about every 15 s. A gap means that evenkeel did not watch.",
+    kinds=(HealthFact,),
+    columns=(
+        CLUSTER,
+        *_fields(HealthFact),
+        Column("ts", "TIMESTAMP", "when it was measured, by the job's clock", "ts"),
+        DATE,
+    ),
+    keep_days=30,
+)
+
+MONITOR_FAULTS = Table(
+    name="monitor_faults",
+    comment="One row for each time that a fault of evenkeel, or a loss of events, kept it from judging a group.",
+    kinds=(EvaluationFailedFact, EventsLostFact),
+    columns=(
+        CLUSTER,
+        GROUP,
+        Column(
+            "fault",
+            "STRING",
+            "evaluation_failed (an error in evenkeel) or events_lost (a gap in what arrived)",
+            "fact",
+        ),
+        *_fields(EvaluationFailedFact),
+        *_fields(EventsLostFact),
+        Column(
+            "events_lost",
+            "BIGINT",
+            "events_lost: number of events, by the producer's numbering; else null",
+            "events_lost.received_seq - events_lost.expected_seq",
+            Form.DIFFERENCE,
+        ),
+        SEQ,
+        TS,
+        DATE,
+    ),
+    keep_days=90,
+)
+
+
+class NotificationRow(Struct):
+    """A row of ``notifications``, which the notifier writes. It is made from no fact."""
+
+    cluster: Annotated[str, CLUSTER_COMMENT]
+    key: Annotated[str, "identifies the incident, at the sink too: the same from its first notice to its last"]
+    sink: Annotated[str, "name of the destination in the alert rules"]
+    outcome: Annotated[
+        str, "delivered, failed (it will be tried again) or missed (it was over before it was delivered)"
+    ]
+    detail: Annotated[str | None, "why it failed or was missed; null: it was delivered"]
+    status: Annotated[str, "firing or resolved: what the notice says"]
+    severity: SeverityName
+    trouble: Annotated[
+        str | None,
+        "monitor_blind, monitor_late, monitor_contradicted or group_blind: evenkeel's own trouble; null: a page about"
+        " alerts",
+    ]
+    consumer_groups: Annotated[list[str], "RocketMQ consumer groups that the page is about"]
+    fingerprints: Annotated[list[str], "fingerprints of the alerts that the page is about"]
+    since_time: Annotated[datetime, "when the incident began", AsColumn(older="since")]
+    title: Annotated[str, "title of the page"]
+    ts: Annotated[datetime, "time of the outcome, by the notifier's clock"]
+    date: Annotated[date, DATE.comment]
+
+
+NOTIFICATIONS = Table(
+    name="notifications",
+    comment="Outcomes of each page at each destination, written by the notifier: one row for each outcome. A page that"
+    " fails has a row for that, and another one when it is delivered later, or is over before.",
+    columns=columns_of(NotificationRow, ""),
+    keep_days=90,
 )
 
 HISTORY: tuple[Table, ...] = (

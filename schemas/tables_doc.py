@@ -3,11 +3,13 @@
 import sys
 from pathlib import Path
 
-from schemas.history_tables import NOTIFICATIONS
 from schemas.table_definition import Table
-from schemas.tables import CURRENT, FACTS, HISTORY
+from schemas.tables import CURRENT, FACTS, HISTORY, NOTIFICATIONS
 
-BEGIN, END = "<!-- columns: made from schemas/tables.py, change that -->", "<!-- end of columns -->"
+BEGIN, END = (
+    "<!-- columns: made from schemas/facts.py and schemas/tables.py, change these -->",
+    "<!-- end of columns -->",
+)
 
 
 def columns_section() -> str:
@@ -41,8 +43,9 @@ def _kept(table: Table) -> list[str]:
 
 
 def _shown(sql_type: str) -> str:
-    """The fields of a payload are in schemas/facts.py; a page of them helps nobody."""
-    return "STRUCT<...>" if sql_type.startswith("STRUCT") else sql_type.replace("`", "")
+    """The type without the fields of a struct: what they are stands in the comment."""
+    before, struct, _ = sql_type.partition("STRUCT")
+    return f"{before}STRUCT<...>{'>' * before.count('<')}" if struct else sql_type
 
 
 if __name__ == "__main__":

@@ -7,8 +7,7 @@ from difflib import get_close_matches
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
-from schemas.ddl import payload_column
-from schemas.facts import Fact, HealthFact
+from schemas.facts import Fact, HealthFact, payload_column
 from schemas.tables import FACTS
 from streaming.errors import SourceError
 from streaming.explain.expired_facts import read_expired, read_groups

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from schemas.ddl import payload_column
-from schemas.facts import AlertFact, Fact, GroupFact, HealthFact, Payload
+from schemas.facts import AlertFact, Fact, GroupFact, HealthFact, Payload, payload_column
 from streaming.newest_facts import newest_facts
 from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
 from streaming.tables.facts_log import FactsLog

@@ -6,7 +6,7 @@ that is killed loses no row, and the next one appends none twice.
 
 import logging
 from collections.abc import Iterable
-from datetime import date, datetime, timezone
+from datetime import datetime, timezone
 from pathlib import Path
 from threading import Event, Lock
 from typing import Any, NamedTuple
@@ -15,10 +15,9 @@ from uuid import uuid4
 import msgspec
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
-from msgspec import Struct
 from msgspec.structs import asdict
 
-from schemas.history_tables import NOTIFICATIONS
+from schemas.tables import NOTIFICATIONS, NotificationRow
 from streaming import private_files
 from streaming.notices import Notice, Text
 from streaming.projections.creation import create_table
@@ -46,33 +45,14 @@ class Delivery(NamedTuple):
     ts: int
 
 
-class _Row(Struct):
-    """A row of the table. In files of an older evenkeel ``since_time`` is called ``since``."""
-
-    cluster: str
-    key: str
-    sink: str
-    outcome: str
-    detail: str | None
-    status: str
-    severity: str
-    trouble: str | None
-    consumer_groups: list[str]
-    fingerprints: list[str]
-    since_time: datetime
-    title: str
-    ts: datetime
-    date: date
-
-
 class _Batch:
     """Rows of one commit, in memory and, where the disk takes them, in a file."""
 
-    def __init__(self, path: Path, rows: Iterable[_Row] = ()) -> None:
+    def __init__(self, path: Path, rows: Iterable[NotificationRow] = ()) -> None:
         self.path = path
         self.rows = list(rows)
 
-    def add(self, row: _Row) -> None:
+    def add(self, row: NotificationRow) -> None:
         self.rows.append(row)
         try:
             private_files.make_folder(self.path.parent)
@@ -165,9 +145,9 @@ def _files(folder: Path) -> list[Path]:
         return []
 
 
-def _rows(path: Path) -> list[_Row]:
+def _rows(path: Path) -> list[NotificationRow]:
     """Those that are whole: the last one may have been cut off."""
-    rows: list[_Row] = []
+    rows: list[NotificationRow] = []
     try:
         lines = private_files.read(path).splitlines()
     except OSError as error:
@@ -175,20 +155,23 @@ def _rows(path: Path) -> list[_Row]:
         return rows
     for line in lines:
         try:
-            rows.append(msgspec.convert(_with_new_names(msgspec.json.decode(line, type=dict[str, Any])), _Row))
+            rows.append(
+                msgspec.convert(_with_new_names(msgspec.json.decode(line, type=dict[str, Any])), NotificationRow)
+            )
         except msgspec.MsgspecError:
             log.warning("a row of %s in %s is not whole and is lost", NOTIFICATIONS.name, path)
     return rows
 
 
 def _with_new_names(row: dict[str, Any]) -> dict[str, Any]:
+    """In files of an older evenkeel a field may have another name."""
     older = {column.older: column.name for column in NOTIFICATIONS.columns if column.older in row}
     return {older.get(name, name): value for name, value in row.items()}
 
 
-def _row(delivery: Delivery) -> _Row:
+def _row(delivery: Delivery) -> NotificationRow:
     notice, when = delivery.notice, _time(delivery.ts)
-    return _Row(
+    return NotificationRow(
         cluster=notice.cluster,
         key=notice.key,
         sink=delivery.sink,

@@ -7,9 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Schema, write_deltalake
 
-from schemas.history_tables import NOTIFICATIONS
 from schemas.table_definition import Column, Table
-from schemas.tables import PROJECTIONS
+from schemas.tables import NOTIFICATIONS, PROJECTIONS
 from streaming.tables.arrow_types import arrow_schema
 from streaming.tables.conflicts import retried
 from streaming.tables.delta_properties import delta_properties

@@ -7,14 +7,14 @@ from urllib.parse import unquote
 import pyarrow as pa
 from msgspec.structs import replace
 
-from schemas.ddl import payload_columns
+from schemas.facts import PAYLOADS, payload_column
 from streaming.projections.columns import FACTS_SCHEMA, KEYS
 from streaming.projections.progress import Position
 from streaming.tables.facts_log import FactsLog
 
 ROWS_A_PIECE = 25_000
 ROWS_A_BATCH = 50_000
-SCHEMA = pa.schema([FACTS_SCHEMA.field(name) for name in (*KEYS, *payload_columns())])
+SCHEMA = pa.schema([FACTS_SCHEMA.field(name) for name in (*KEYS, *map(payload_column, PAYLOADS))])
 
 
 class NewFacts(NamedTuple):

@@ -9,9 +9,9 @@ from msgspec import Struct
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemas.ddl import FACT_KEY_COLUMNS, payload_column, struct_type
-from schemas.facts import PAYLOADS, Fact, Payload
-from schemas.tables import FACTS
+from schemas.ddl import struct_type
+from schemas.facts import PAYLOADS, Fact, Payload, payload_column
+from schemas.tables import FACT_KEYS, FACTS
 from streaming.secret_mask import masked
 from streaming.spark.checkpoint import Offsets
 from streaming.spark.creation import create_table
@@ -95,7 +95,7 @@ def table_columns(identity: str) -> list[Column]:
     """The table's columns from the operator's rows: each payload in the column of its kind."""
     when = F.timestamp_millis("ts")
     made = {"identity": F.lit(identity), "ts": when, "date": F.to_date(when)}
-    keys = [made.get(name, F.col(name)).cast(kind).alias(name) for name, kind in FACT_KEY_COLUMNS.items()]
+    keys = [made.get(key.name, F.col(key.name)).cast(key.type).alias(key.name) for key in FACT_KEYS]
     return [*keys, *[_payload(payload).alias(payload_column(payload)) for payload in PAYLOADS]]
 
 

@@ -12,9 +12,8 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from schemas.history_tables import NOTIFICATIONS
 from schemas.table_definition import Column, Table
-from schemas.tables import CURRENT, FACTS, HISTORY
+from schemas.tables import CURRENT, FACTS, HISTORY, NOTIFICATIONS
 from streaming.errors import SetupError, SourceError
 from streaming.notifier.silence_files import SilenceFiles
 from streaming.notifier.silences import Silence

@@ -1,16 +1,17 @@
-"""Rows of the facts table as facts again."""
+"""Rows of the tables as facts again: of the facts table, and of tables that have the fields of a fact."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import pyarrow as pa
 from msgspec import Struct
 
-from schemas.ddl import payload_column
-from schemas.facts import PAYLOADS, Fact
+from schemas.facts import PAYLOADS, Fact, payload_column
+from schemas.table_definition import Column, Form, Table
+from streaming.tables.query import millis
 
 KEY_COLUMNS = ["fact", "seq", "cluster", "group", "topic", "ts"]
 
@@ -26,13 +27,33 @@ def facts_of(rows: pa.Table) -> Iterator[Fact]:
         yield Fact(row["seq"], row["cluster"], row["group"], row["topic"], row["ts"], payload)
 
 
+def facts_in(table: Table, rows: pa.Table) -> Iterator[Fact]:
+    """The facts that made these rows of the table, in their order. A table without ``seq`` has facts of no group."""
+    (kind,) = table.kinds
+    columns = [one for one in table.columns if one.path == f"{payload_column(kind)}.{one.field}"]  # type: ignore[arg-type]
+    for row in rows.to_pylist():
+        ts = millis(row["ts"])
+        payload = built(kind, {one.field: _of_fact(one, row.get(one.name)) for one in columns})
+        group, topic = row.get("consumer_group") or "", row.get("topic") or None
+        yield Fact(row.get("seq", ts), row["cluster"], group, topic, ts, payload)
+
+
+def _of_fact(column: Column, value: Any) -> Any:
+    """The field's value. Times are whole milliseconds in facts."""
+    if value is None or column.form not in (Form.TIME, Form.PARTS):
+        return value
+    if column.form is Form.PARTS:
+        return [{one.field: _of_fact(one, part.get(one.name)) for one in column.parts} for part in value]
+    return [millis(one) for one in value] if isinstance(value, list) else millis(value)
+
+
 def _millis(times: pa.ChunkedArray) -> pa.ChunkedArray:
     """Epoch milliseconds; Spark's timestamps come without their zone, which is UTC."""
     return times.cast(pa.timestamp("ms", times.type.tz)).cast(pa.int64())
 
 
 def built(kind: Any, value: Any) -> Any:
-    """A column's value as ``kind``. A null becomes the field's default, if it has one."""
+    """A column's value as ``kind``. A null becomes the field's default, or what is empty where it may not be null."""
     make = _maker(kind)
     return value if make is None or value is None else make(value)
 
@@ -53,16 +74,28 @@ def _maker(kind: Any) -> Callable[[Any], Any] | None:
 
 
 def _struct_maker(kind: type[Struct]) -> Callable[[Any], Any]:
-    fields = [(field.name, _maker(field.type), field.required) for field in msgspec.structs.fields(kind)]
+    hints = get_type_hints(kind)
+    fields = [
+        (field.name, _maker(hints[field.name]), field.required, _empty(hints[field.name]))
+        for field in msgspec.structs.fields(kind)
+    ]
 
     def make(value: Any) -> Any:
         given = {}
-        for name, make_field, required in fields:
+        for name, make_field, required, empty in fields:
             said = value.get(name)
             if said is not None:
                 given[name] = said if make_field is None else make_field(said)
             elif required:
-                given[name] = None
+                given[name] = empty
         return kind(**given)
 
     return make
+
+
+def _empty(annotation: Any) -> Any:
+    """The value of a field that an older table lacks: None, or what is empty where it may not be None."""
+    if get_origin(annotation) in (Union, UnionType):
+        return None
+    made = get_origin(annotation) or annotation
+    return made() if made in (tuple, dict, str, int) else None

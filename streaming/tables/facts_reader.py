@@ -7,8 +7,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
 
-from schemas.ddl import payload_column
-from schemas.facts import PAYLOADS, Fact, Payload
+from schemas.facts import PAYLOADS, Fact, Payload, payload_column
 from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
 
 

@@ -9,11 +9,10 @@ import pytest
 from deltalake import write_deltalake
 
 from schemas.facts import AlertChange, AlertClient, AlertQueue, Fact
-from schemas.history_tables import ALERTS, GROUP_STATUS
 from schemas.table_definition import Table
-from schemas.tables import GROUP_MEMBERS, QUEUE_ASSIGNMENTS
+from schemas.tables import ALERTS, GROUP_MEMBERS, GROUP_STATUS, QUEUE_ASSIGNMENTS
 from streaming.errors import SourceError
-from streaming.explain.expired_facts import SOURCES, read_expired
+from streaming.explain.expired_facts import KEPT_LONGER, read_expired
 from streaming.explain.read_facts import read_group, read_monitor
 from streaming.explain.snapshot import BrokerList, MonitorStatus
 from streaming.explain.snapshot_from_facts import snapshot_of
@@ -100,13 +99,13 @@ def test_what_still_holds_outlives_its_facts(tmp_path: Path) -> None:
     key = {"cluster": "prod", "consumer_group": "orders", "ts": since, "date": since.date()}
     queue = {
         "topic": "T", "broker_name": "a", "queue_id": 0, "finding": "ORPHANED", "severity": "critical",
-        "cause": "MEMBER_GONE", "reason": None, "expected_owners": ["x"], "actual_owners": [], "since": since,
+        "cause": "MEMBER_GONE", "reason": None, "expected_owners": ["x"], "actual_owners": [], "since_time": since,
         "present": True, "seq": 4,
     }  # fmt: skip
     member = {
-        "client_id": "x", "present": True, "since": since, "brokers": ["a", "b"], "instances": 2, "addresses": ["h:1"],
-        "language": None, "version": None, "message_model": None, "strategy": None, "orderly": None,
-        "subscriptions": ["T"], "start_time": None, "seq": 3,
+        "client_id": "x", "present": True, "since_time": since, "brokers": ["a", "b"], "instances": 2,
+        "addresses": ["h:1"], "language": None, "version": None, "message_model": None, "strategy": None,
+        "orderly": None, "subscriptions": ["T"], "start_time": None, "seq": 3,
     }  # fmt: skip
     alert = {
         "topic": "T", "kind": "ORPHANED", "fingerprint": "f", "state": "firing", "severity": "critical",
@@ -135,7 +134,7 @@ def test_what_still_holds_outlives_its_facts(tmp_path: Path) -> None:
     assert told_alert.queues == (AlertQueue("a", 0, (), ("x",), 7),)
     assert told_alert.clients == (AlertClient("x", start_ts=(T0,), answered_ts=T0),)
     assert told_alert.changes == (AlertChange(T0, "left", "x"),)
-    of_days = [source for source in SOURCES if "date" in source.table.partitioned_by]
+    of_days = [table for table in KEPT_LONGER if "date" in table.partitioned_by]
     for since_ts, seqs in ((T0, [5, 6]), (T0 + DAY_S * 1000, [])):
         read = read_expired(str(tmp_path), "orders", None, None, since_ts, of_days)
         assert [fact.seq for fact in read] == seqs

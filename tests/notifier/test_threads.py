@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from schemas.history_tables import NOTIFICATIONS
+from schemas.tables import NOTIFICATIONS
 from streaming.loopback.ports import free_port
 from streaming.notifier import notifications_table
 from streaming.notifier.exposed import NotifierCounts

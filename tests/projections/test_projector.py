@@ -10,8 +10,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from schemas.facts import MemberFact, QueueFact
-from schemas.history_tables import NOTIFICATIONS
-from schemas.tables import CURRENT, HISTORY, PROJECTIONS, QUEUE_FINDINGS
+from schemas.tables import CURRENT, HISTORY, NOTIFICATIONS, PROJECTIONS, QUEUE_FINDINGS
 from streaming.errors import CheckpointError
 from streaming.projections import new_facts, projector
 from streaming.projections.locks import writing_alone

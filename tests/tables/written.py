@@ -9,8 +9,7 @@ import msgspec
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from schemas.ddl import payload_column
-from schemas.facts import PAYLOADS, Fact
+from schemas.facts import PAYLOADS, Fact, payload_column
 from schemas.tables import FACTS
 from streaming.tables.arrow_types import arrow_schema
 from streaming.tables.fact_rows import built

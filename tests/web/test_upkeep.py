@@ -8,8 +8,8 @@ import pytest
 from deltalake import write_deltalake
 from msgspec.structs import replace
 
-from schemas.history_tables import MONITOR_FAULTS, NOTIFICATIONS, QUARANTINE
 from schemas.table_definition import Table
+from schemas.tables import MONITOR_FAULTS, NOTIFICATIONS, QUARANTINE
 from streaming.tables.arrow_types import arrow_schema, without_comments
 from streaming.web.live.group_reader import read_notifications
 from streaming.web.live.upkeep_reader import read_upkeep

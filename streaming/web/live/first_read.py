@@ -2,21 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 
-from schemas.facts import Fact, HealthFact
-from schemas.history_tables import ALERTS, GROUP_STATUS, MONITOR_HEALTH
-from streaming.explain.expired_facts import ALERT_ROWS, STATUS_ROWS, Source, read_source, source_facts
+from schemas.facts import Fact
+from schemas.tables import ALERTS, GROUP_STATUS, MONITOR_HEALTH
+from streaming.explain.expired_facts import read_table
+from streaming.tables.fact_rows import facts_in
 from streaming.tables.query import is_one_of, millis, selection_of, text
 
-HEALTH_ROWS = Source(
-    MONITOR_HEALTH,
-    HealthFact,
-    {
-        "groups": "consumer_groups",
-        "batch_ended_ts": "batch_ended_time",
-        "kafka_ts": "kafka_time",
-        "quiet_since_ts": "quiet_since_time",
-    },
-)
 NAMES_AT_ONCE = 500
 _NEWEST_HEALTH = (
     "SELECT cluster, max(ts) AS ts FROM rows WHERE date >= (SELECT max(date) FROM rows) - INTERVAL '1 day' "
@@ -56,12 +47,12 @@ def _statuses(tables: str) -> Iterator[Fact]:
     rows = selection_of(tables, GROUP_STATUS.name)
     if rows is None:
         return
-    recent = list(source_facts(STATUS_ROWS, rows.ask(_NEWEST_STATUS)))
+    recent = list(facts_in(GROUP_STATUS, rows.ask(_NEWEST_STATUS)))
     yield from recent
     known = {(fact.cluster, fact.group) for fact in recent}
     every = {(row["cluster"], row["consumer_group"]): row["seq"] for row in rows.ask(_GROUPS).to_pylist()}
     for some in _in_pieces(sorted({group for cluster, group in every if (cluster, group) not in known})):
-        for fact in read_source(STATUS_ROWS, tables, is_one_of("consumer_group", some)):
+        for fact in read_table(GROUP_STATUS, tables, is_one_of("consumer_group", some)):
             if every.get((fact.cluster, fact.group)) == fact.seq:
                 yield fact
 
@@ -72,7 +63,7 @@ def _alerts(tables: str) -> Iterator[Fact]:
         return
     newest = {row["fingerprint"]: row["seq"] for row in rows.ask(_NEWEST_ALERTS).to_pylist()}
     for some in _in_pieces(sorted(newest)):
-        for fact in read_source(ALERT_ROWS, tables, is_one_of("fingerprint", some)):
+        for fact in read_table(ALERTS, tables, is_one_of("fingerprint", some)):
             if newest.get(fact.payload.fingerprint) == fact.seq:  # type: ignore[attr-defined]
                 yield fact
 
@@ -83,8 +74,8 @@ def _health(tables: str) -> Iterator[Fact]:
         return
     for row in rows.ask(_NEWEST_HEALTH).to_pylist():
         at = millis(row["ts"])
-        yield from read_source(
-            HEALTH_ROWS, tables, f'"cluster" = {text(row["cluster"])} AND "ts" = to_timestamp_millis({at})'
+        yield from read_table(
+            MONITOR_HEALTH, tables, f'"cluster" = {text(row["cluster"])} AND "ts" = to_timestamp_millis({at})'
         )
 
 

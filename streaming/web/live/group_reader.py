@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from schemas.facts import Fact, MembershipFact, RebalanceFact
-from schemas.history_tables import MEMBERSHIP_CHANGES, NOTIFICATIONS, REBALANCES
-from schemas.tables import FACTS
+from schemas.facts import Fact
+from schemas.tables import FACTS, MEMBERSHIP_CHANGES, NOTIFICATIONS, REBALANCES
 from streaming.errors import SourceError
-from streaming.explain.expired_facts import SOURCES, Source, read_expired
+from streaming.explain.expired_facts import KEPT_LONGER, read_expired
 from streaming.explain.read_facts import read_group, read_monitor
 from streaming.explain.snapshot import MonitorStatus, monitor_status
 from streaming.newest_facts import GroupName
@@ -17,14 +16,6 @@ from streaming.web.live.new_facts import facts_after
 from streaming.web.views.known import Known, is_open
 from streaming.web.views.notification import Notification
 
-HISTORY = (
-    Source(MEMBERSHIP_CHANGES, MembershipFact, {}),
-    Source(
-        REBALANCES,
-        RebalanceFact,
-        {"joined": "members_joined", "left": "members_left", "from_ts": "from_time", "to_ts": "to_time"},
-    ),
-)
 MOST_NOTIFICATIONS = 50
 
 
@@ -36,7 +27,7 @@ def read_now(tables: str, name: GroupName, known: Known, now: int, hours: int) -
     """
     since = min([now - hours * 3_600_000, *_beginnings(name, known)])
     progress = read_progress(tables)
-    facts = read_expired(tables, name[1], name[0], None, since, (*SOURCES, *HISTORY))
+    facts = read_expired(tables, name[1], name[0], None, since, (*KEPT_LONGER, MEMBERSHIP_CHANGES, REBALANCES))
     newer = facts_after(tables, progress, name)
     if newer is None and FactsLog(f"{tables}/{FACTS.name}").exists():
         return read_group(tables, name[1], name[0], None)

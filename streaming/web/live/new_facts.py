@@ -3,7 +3,6 @@
 import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError
 
-from schemas.ddl import payload_column
 from schemas.facts import (
     AlertFact,
     Fact,
@@ -13,6 +12,7 @@ from schemas.facts import (
     Payload,
     QueueFact,
     RebalanceFact,
+    payload_column,
 )  # fmt: skip
 from schemas.tables import FACTS
 from streaming.newest_facts import GroupName

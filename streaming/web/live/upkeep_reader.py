@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from schemas.history_tables import MONITOR_FAULTS, NOTIFICATIONS, QUARANTINE
+from schemas.tables import MONITOR_FAULTS, NOTIFICATIONS, QUARANTINE
 from streaming.tables.query import is_of_day_from, millis, selection_of
 from streaming.web.views.upkeep import Fault, Quarantined, Sink, Upkeep
 
