@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from schemas.facts import AlertFact, AlertState, Fact, GroupFact
 from streaming.demo.scenarios import Scenario
 from streaming.replay.alert_transitions import AlertTransition, details, headline
-from streaming.snapshots.group_lines import ALERT_STYLES, status_style
+from streaming.snapshots.group_text import ALERT_STYLES, status_style
 from streaming.snapshots.lines import Line
 from streaming.wording.numbers import counted
 

@@ -7,15 +7,16 @@ from itertools import starmap
 
 from schemas.facts import AlertState, Kind
 from schemas.identity import is_retry_topic
+from streaming.core.finding_kinds import UNDECIDED
 from streaming.explain.doubts import Doubt, doubt_of
-from streaming.explain.group_tables import member_table, queue_tables
+from streaming.explain.group_tables import tables_of
 from streaming.explain.reasons import reason_of
 from streaming.explain.snapshot import ExplainedAlert, ExplainedGroup, UnalertedQueues
 from streaming.explain.times import Moment
 from streaming.notices.english import ENGLISH
 from streaming.notices.evidence_english import in_english
 from streaming.notices.page_parts import advice_on
-from streaming.snapshots.group_lines import ALERT_STYLES, NOT_JUDGED, finding_title, status_style
+from streaming.snapshots.group_text import ALERT_STYLES, finding_title, status_style
 from streaming.snapshots.lines import DEEPER, INDENT, Line, paragraph, without_control_characters
 from streaming.wording.lists import joined
 from streaming.wording.names import cut
@@ -33,8 +34,7 @@ def lines_of(group: ExplainedGroup, width: int, zone: tzinfo | None) -> Iterator
     yield from _alerts(group, when, width)
     for one in group.unalerted:
         yield from _unalerted(one, when, width)
-    yield from member_table(group, when, width)
-    yield from queue_tables(group, when, width)
+    yield from tables_of(group, when, width)
     yield from _changes(group, when, width)
 
 
@@ -137,7 +137,7 @@ def _unalerted(one: UnalertedQueues, when: Moment, width: int) -> Iterator[Line]
     style = "dim" if one.finding == Kind.EXCLUDED or is_retry_topic(one.topic) else "yellow"
     yield from paragraph(f"no alert: {finding_title(one.finding, one.topic, one.queues)}", width, "", style)
     reason = reason_of(one, when.clock)
-    if reason and one.finding in NOT_JUDGED:  # it may be another one by now
+    if reason and one.finding in UNDECIDED:  # it may be another one by now
         reason = f"{reason} (reported at {when.clock(one.told_ts)})"
     yield from paragraph(joined(joined(one.cause, reason), one.why, by="; "), width, INDENT, "")
 

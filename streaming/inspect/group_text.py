@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
 from streaming.core.allocation import strategy_of_class
-from streaming.inspect.member_table import member_table
-from streaming.inspect.queue_table import message_flow, queue_tables
+from streaming.inspect.group_tables import message_flow, tables_of
 from streaming.inspect.snapshot import Finding, InspectedGroup, Undecided
-from streaming.snapshots.group_lines import finding_title, status_style
-from streaming.snapshots.lines import DEEPER, INDENT, Line, indented, paragraph
+from streaming.snapshots.group_text import finding_title, status_style
+from streaming.snapshots.lines import DEEPER, INDENT, Line, paragraph
 from streaming.wording.lists import joined
 from streaming.wording.names import cut, cut_middle
 from streaming.wording.numbers import counted
@@ -42,7 +41,7 @@ def full_lines(group: InspectedGroup, width: int, asked_for: bool, verbose: bool
         return
     for note in group.notes:
         yield from paragraph(f"note: {note}", width, INDENT, "", at_most)
-    yield from _tables(group, width, verbose)
+    yield from tables_of(group, width, verbose)
     yield from paragraph(_coverage(group), width, INDENT, "dim")
 
 
@@ -91,16 +90,6 @@ def _undecided(one: Undecided, width: int, at_most: int) -> Iterator[Line]:
     when = f"judged in {in_s} s at the earliest" if in_s else ""
     yield from paragraph(f"not judged: {finding_title(kind, one.topic, one.queues)}", width, INDENT, "yellow")
     yield from paragraph(joined(evidence, when, by="; "), width, DEEPER, "", at_most)
-
-
-def _tables(group: InspectedGroup, width: int, verbose: bool) -> Iterator[Line]:
-    room = width - len(INDENT)
-    tables = [list(member_table(group, room, verbose)), *queue_tables(group, room, verbose)]
-    for table in filter(None, tables):
-        yield Line("")
-        yield from indented(table)
-    if any(tables):
-        yield Line("")
 
 
 def _coverage(group: InspectedGroup) -> str:

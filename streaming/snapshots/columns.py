@@ -1,6 +1,6 @@
 """Tables that fit a width: columns that may be cut get narrower, the widest first."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -34,11 +34,18 @@ def number(head: str) -> Column:
     return Column(head, right=True)
 
 
-def table(columns: Sequence[Column], rows: Sequence[tuple[Sequence[str], str]], width: int) -> Iterator[Line]:
-    """The heads in bold, then a line for each row: its cells and its style. Nothing without rows."""
-    styles = ["bold", *(style for _, style in rows)]
+class Row(NamedTuple):
+    """``cells``: by the heads of their columns."""
+
+    cells: Mapping[str, str]
+    style: str = ""
+
+
+def table(columns: Sequence[Column], rows: Sequence[Row], width: int) -> Iterator[Line]:
+    """The heads in bold, then a line for each row. Nothing without rows."""
     if rows:
-        yield from map(Line, laid_out(columns, [cells for cells, _ in rows], width), styles)
+        cells = [[row.cells.get(column.head, "") for column in columns] for row in rows]
+        yield from map(Line, laid_out(columns, cells, width), ["bold", *(row.style for row in rows)])
 
 
 def laid_out(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[str]:

@@ -90,7 +90,7 @@ def test_thousand_queues_are_read_on_a_screen_or_two(strategy: AveragelyByCircle
     assert "may be ORPHANED, 25 queues of T" in shown
     first_row = next(line for line in lines if "ORPHANED?" in line)
     assert lines.index(first_row) < lines.index(next(line for line in lines if line.endswith("MATCH")))
-    assert "20 more; --verbose shows all" in shown
+    assert "20 more members; --verbose shows all" in shown
     everything = page(picture(looked_at(one)), verbose=True)
     assert "--verbose" not in everything
     assert all(f"10.0.0.{n}@{n}" in everything for n in range(40))

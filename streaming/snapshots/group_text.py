@@ -1,0 +1,142 @@
+"""A group as lines of text: titles of findings, and the tables of its members and of its queues by topic.
+
+``inspect`` and ``explain`` fill the columns that they know. A column without values is left out.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from typing import NamedTuple
+
+from schemas.facts import Kind
+from schemas.identity import is_retry_topic
+from streaming.core.finding_kinds import UNDECIDED
+from streaming.snapshots import columns
+from streaming.snapshots.columns import Row
+from streaming.snapshots.lines import INDENT, Line, indented, short_ranges
+from streaming.snapshots.values import QueueName, QueueSnapshot
+from streaming.wording.lists import grouped, joined
+from streaming.wording.names import cut, named
+from streaming.wording.numbers import counted
+
+STATUS_STYLES = {"findings": "bold red", "healthy": "green", "excluded": "dim"}  # of any other: OTHER_STYLE
+OTHER_STYLE = "yellow"
+ALERT_STYLES = {"pending": "yellow", "firing": "bold red", "resolved": "green"}
+MEMBER_COLUMNS = (
+    columns.name("client id"),
+    columns.number("instances"),
+    columns.text("address"),
+    columns.number("queues"),
+    columns.number("in/s"),
+    columns.number("out/s"),
+    columns.number("lag"),
+    columns.text("version"),
+    columns.text("strategy"),
+    columns.text("subscribes to"),
+    columns.text("member since"),
+    columns.text("answered"),
+)
+QUEUE_COLUMNS = (
+    columns.text("queues"),
+    columns.number("n"),
+    columns.name("owner"),
+    columns.name("expected"),
+    columns.number("in/s"),
+    columns.number("out/s"),
+    columns.number("lag"),
+    columns.Column("finding"),
+    columns.text("since"),
+    columns.text("why"),
+)
+MOST_MEMBERS, MOST_ROWS = 20, 40  # unless all are asked for
+
+
+class QueueRow(NamedTuple):
+    """Queues of a topic that are alike, and their cells by the columns' heads, besides those of every such row.
+
+    ``stands_out``: they need attention. A topic for retries is left out where none of its queues does.
+    """
+
+    queues: Sequence[QueueSnapshot]
+    cells: Mapping[str, str]
+    stands_out: bool
+    style: str
+
+
+def status_style(status: str) -> str:
+    return STATUS_STYLES.get(status, OTHER_STYLE)
+
+
+def finding_style(finding: str | None) -> str:
+    """``finding`` None: the queue is not judged."""
+    if finding in (Kind.MATCH, Kind.EXCLUDED):
+        return "dim" if finding == Kind.EXCLUDED else ""
+    return "yellow" if finding is None or finding == Kind.NO_MEMBERS or finding in UNDECIDED else "red"
+
+
+def finding_title(kind: str, topic: str | None, queues: Sequence[QueueName]) -> str:
+    """``ORPHANED, 2 queues of T: broker-a 0-1``."""
+    where = f"{counted(len(queues), 'queue')} of {topic}: {short_ranges(queues)}" if queues else topic or ""
+    return f"{kind}, {where}" if where else kind
+
+
+def member_table(rows: Sequence[Row], width: int, rest: str) -> Iterator[Line]:
+    """``rest``: how the rows beyond the most can be seen; empty: all are shown."""
+    yield from _table(MEMBER_COLUMNS, rows[: MOST_MEMBERS if rest else None], width)
+    yield from _left_out(rows[MOST_MEMBERS:], "members", rest)
+
+
+def queue_tables(
+    rows: Iterable[QueueRow], width: int, rest: str, flows: Mapping[str, str] | None = None
+) -> Iterator[Line]:
+    """A table for each topic: what stands out comes first. ``flows``: of topics, for their titles."""
+    for topic, those in grouped(rows, lambda row: row.queues[0].topic).items():
+        if rest and is_retry_topic(topic) and not any(row.stands_out for row in those):
+            continue
+        number = counted(sum(len(row.queues) for row in those), "queue")
+        title = joined(f"{topic}: {number}", (flows or {}).get(topic, ""), by=", ")
+        in_order = sorted(those, key=lambda row: not row.stands_out)
+        yield Line("")
+        yield Line(INDENT + cut(title, width - len(INDENT)), "bold")
+        yield from _table(QUEUE_COLUMNS, [_queue_row(row) for row in in_order[: MOST_ROWS if rest else None]], width)
+        yield from _left_out([queue for row in in_order[MOST_ROWS:] for queue in row.queues], "queues", rest)
+
+
+def _table(heads: Sequence[columns.Column], rows: Sequence[Row], width: int) -> Iterator[Line]:
+    yield from indented(columns.table(heads, rows, width - len(INDENT)))
+
+
+def _left_out(those: Sized, what: str, rest: str) -> Iterator[Line]:
+    if rest and len(those):
+        yield Line(f"{INDENT}... {len(those)} more {what}; {rest}", "dim")
+
+
+def _queue_row(row: QueueRow) -> Row:
+    first = row.queues[0]
+    cells = {
+        "queues": short_ranges(queue.name for queue in row.queues),
+        "n": str(len(row.queues)),
+        "owner": _owner(first),
+        "expected": _should_own(first),
+    }
+    return Row({**cells, **row.cells}, row.style)
+
+
+def _owner(queue: QueueSnapshot) -> str:
+    """A queue that cannot be read has no owner in any case."""
+    if queue.owners:
+        return named(queue.owners)
+    if queue.finding is None:
+        return ""
+    if queue.finding == Kind.EXCLUDED:
+        return "-"
+    return "not known" if queue.owners is None else named(())
+
+
+def _should_own(queue: QueueSnapshot) -> str:
+    """Empty where it is its owner, or is not known. Two instances of one id never own a queue both by right."""
+    if queue.expected is None:
+        return ""
+    if not queue.expected:
+        return "no client"
+    if queue.expected != queue.owners:
+        return named(queue.expected)
+    return "one of these" if queue.finding == Kind.DUPLICATED else ""
