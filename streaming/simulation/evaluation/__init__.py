@@ -1,1 +1,1 @@
-"""How good the detector is: random groups with faults and without, and its pages compared with the truth."""
+"""The evaluation of the detector: random groups with and without faults, and its pages compared with the truth."""

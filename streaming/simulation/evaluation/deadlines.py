@@ -1,6 +1,6 @@
-"""By when a page must be sent: what docs/findings.md promises, from the moment when something is wrong.
+"""Deadlines of pages: what docs/findings.md promises, from the moment when something is wrong.
 
-More time is given where the evidence cannot be had sooner; docs/simulation.md lists the reasons.
+The deadline is later if the evidence cannot come sooner; docs/simulation.md lists the reasons.
 """
 
 from bisect import bisect_left
@@ -27,7 +27,7 @@ FINDING_MS = {  # until a page may be expected: RocketMQ's and the collector's i
 
 
 class Deadlines:
-    """Of one run, once it is over. ``tail_ms``: two report intervals, a round, and how long an alert must hold."""
+    """The deadlines of one run, after its end. ``tail_ms``: two report intervals, a round, and an alert's hold time."""
 
     def __init__(
         self, group: SimulatedGroup, detector: Detector, active: Iterable[ActiveFault], timing: Timing
@@ -46,11 +46,11 @@ class Deadlines:
         self._changes = sorted((ts, what) for (_, what), ts in seconds.items())
 
     def of_window(self, window: Window) -> int:
-        """Of a queue that is wrong from the window's beginning on."""
+        """The deadline for a queue that is wrong from the window's beginning on."""
         return self._after_a_deploy(window.from_ts, self._of_window(window))
 
     def of_finding(self, kind: Kind, fault: ActiveFault) -> int:
-        """Of a finding about a topic or the group."""
+        """The deadline for a finding about a topic or the group."""
         due_ts = fault.from_ts + FINDING_MS[kind] + fault.fault.extra_ms
         if kind is Kind.NO_MEMBERS:
             return due_ts + max(0, self._group.away_ms - HOLD_NO_MEMBERS_MS)
@@ -62,14 +62,14 @@ class Deadlines:
         return [one for one in self._active if one.from_ts <= to_ts and one.to_ts >= from_ts]
 
     def is_silent(self, from_ts: int, to_ts: int) -> bool:
-        """Whether some instance was not heard: then it cannot be known what it owns, and only offsets can tell."""
+        """Whether an instance did not report: then its queues are not known, and only offsets can show the fault."""
         if any(one.fault.hides_clients for one in self.active_at(from_ts, to_ts)):
             return True
         unheard = (*(ts for ts, _ in self._detector.timeouts), *self._detector.lost_reports)
         return any(from_ts - self._report_ms <= ts <= to_ts for ts in unheard)
 
     def is_long_silent(self, from_ts: int, to_ts: int) -> bool:
-        """The same, or some minutes before ``from_ts``."""
+        """Like ``is_silent``, also some minutes before ``from_ts``."""
         return self.is_silent(from_ts - SILENT_FOR_MS, to_ts)
 
     def _of_window(self, window: Window) -> int:
@@ -91,9 +91,9 @@ class Deadlines:
         return max(due, from_ts + self._stall_ms + self._orderly_ms + self._report_ms)
 
     def _after_changes(self, window: Window) -> int:
-        """Each change starts its own grace, up to a limit where changes do not end.
+        """The end of the last grace. Each change starts a grace; there is a limit if changes do not end.
 
-        Two owners cannot be told from a queue that changes hands while members change as often as they are asked.
+        While members change as often as they are asked, two owners look like a queue that moves.
         """
         from_ts = window.from_ts
         due, longest, number = from_ts + self.tail_ms, 0, 0
@@ -115,7 +115,9 @@ class Deadlines:
         return (timing.grace_broker_ms if what == "broker" else timing.grace_membership_ms) + self._orderly_ms
 
     def _after_all_reports(self, from_ts: int, due: int) -> int:
-        """Who did not answer is asked again within three report intervals; dead connections are listed for 130 s."""
+        """The time when all have reported. A silent client is asked again within three intervals; dead
+        connections stay 130 s.
+        """
         for one in self.active_at(from_ts, due):
             if one.fault.hides_clients:
                 due = max(due, one.from_ts + DEAD_IS_LISTED_MS + self._timing.grace_membership_ms + self.tail_ms)
@@ -125,21 +127,21 @@ class Deadlines:
         return due
 
     def _after_paused_rounds(self, from_ts: int, due: int, within_ms: int) -> int:
-        """While queues are new to the group no client is asked (docs/collector.md): nobody knows what they own."""
+        """The end of rounds in which no client is asked, because queues are new to the group (docs/collector.md)."""
         for ts in self._detector.paused_rounds:
             if from_ts - self._report_ms <= ts <= due:
                 due = max(due, ts + within_ms)
         return due
 
     def _after_a_deploy(self, from_ts: int, due: int) -> int:
-        """Clients that differ, of which some was replaced, may be a deploy that goes on (docs/findings.md)."""
+        """The end of the wait for a deploy: clients that differ and are replaced may be one (docs/findings.md)."""
         differ = any(MISMATCHES & set(one.fault.causes) for one in self.active_at(from_ts, due))
         since = max(self._group.warm_ts, from_ts - self._timing.deploy_wait_ms)
         changes = {change.what for change in self._group.fleet.truth.changes if since <= change.ts <= due}
         return due + self._timing.deploy_wait_ms if differ and {"joined", "left"} <= changes else due
 
     def _after_reports_of_mismatched(self, from_ts: int, due: int) -> int:
-        """What a client subscribes to it says itself, and while it does not answer nobody else does."""
+        """The time when clients with other subscriptions have reported: nothing else shows what they subscribe to."""
         within_ms = self.tail_ms + self._timing.hold_warning_ms
         due = self._after_paused_rounds(from_ts, due, within_ms)
         for ts, client_id in self._detector.timeouts:

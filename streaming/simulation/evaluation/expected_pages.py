@@ -1,4 +1,4 @@
-"""What had to be found, and whether it was: read from the truth, never from the detector's rules."""
+"""The faults that must be found, and whether they were: from the truth, never from the detector's rules."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -17,7 +17,7 @@ ROUTE_IN_USE_MS = 50_000  # until a client shares out by a new route: it polls e
 
 
 class ExpectedPages:
-    """Of one run, once it is over."""
+    """The expected pages of one run, after its end."""
 
     def __init__(
         self, group: SimulatedGroup, active: Iterable[ActiveFault], deadlines: Deadlines, pages: list[Page]
@@ -37,7 +37,7 @@ class ExpectedPages:
         return [one for windows in overlapping for one in self._of_windows(windows)]
 
     def _of_windows(self, windows: list[Window]) -> list[ExpectedPage]:
-        """The first of these windows that lasted beyond the time by which it had to be found."""
+        """The first of these windows that lasted beyond its deadline."""
         for window in windows:
             lasted_until = window.lasted_until(self._end)
             if lasted_until < window.from_ts + self._deadlines.tail_ms:
@@ -55,7 +55,9 @@ class ExpectedPages:
         return []
 
     def _also_seen_as(self, kind: Kind, from_ts: int, due_ts: int) -> set[Kind]:
-        """Of a client that is not heard: what it owns can't be known, and once it is not listed it owns nothing."""
+        """Other kinds for a client without reports: its queues are not known, and it owns nothing once it is not
+        listed.
+        """
         if kind is Kind.STALLED:
             return {Kind.ORPHANED} if self._deadlines.is_long_silent(from_ts, due_ts) else set()
         return {Kind.STALLED} if self._deadlines.is_silent(from_ts, due_ts) else set()
@@ -72,13 +74,13 @@ class ExpectedPages:
         return found
 
     def _lasted_until(self, kind: Kind, one: ActiveFault) -> int:
-        """Clients that are started again subscribe as all do, and a client that is alone differs from nobody."""
+        """The end of the fault: restarted clients subscribe like all, and a single client differs from none."""
         if kind is not Kind.INCONSISTENT_SUBSCRIPTION:
             return one.to_ts
         return min(one.to_ts, next(self._alike_since(one.from_ts), one.to_ts))
 
     def _alike_since(self, from_ts: int) -> Iterator[int]:
-        """From ``from_ts`` on: when none of those that subscribe otherwise was left, or none but those."""
+        """The time from ``from_ts`` on when all members subscribed alike."""
         members, mismatched = Counter[str](), set(self._group.mismatched_clients)
         changes = [change for change in self._truth.changes if change.what in ("joined", "left")]
         for change, following in zip_longest(changes, changes[1:]):
@@ -100,7 +102,7 @@ class ExpectedPages:
         return ExpectedPage(kind, topic, from_ts, due_ts, names, tuple(sorted(causes)))
 
     def _of_what_is_done(self, windows: list[Window], due_ts: int, active: list[ActiveFault]) -> set[str]:
-        """Right names for what clients do with the queues of these windows, whatever the fault says of itself."""
+        """Causes that are right for these windows by the behaviour of clients, beside those of the fault."""
         if windows[0].kind is Kind.SLOW_CONSUMER:
             return {Cause.CLIENT_STALLED.value}  # the window says that the listener of its owner hangs
         hung = [one for one in active if one.fault.hangs_rebalance]
@@ -112,13 +114,13 @@ class ExpectedPages:
         return causes
 
     def _goes_by_an_old_route(self, hung: ActiveFault, topic: str, due_ts: int) -> bool:
-        """Whether the route changed since the client that no longer rebalances did so last."""
+        """Whether the route changed after the last rebalance of a client whose rebalance hangs."""
         from_ts, to_ts = hung.from_ts - ROUTE_IN_USE_MS, min(hung.to_ts, due_ts)
         routes = (change.ts for change in self._truth.changes if (change.what, change.subject) == ("route", topic))
         return any(from_ts <= ts <= to_ts for ts in routes)
 
     def _is_left_behind(self, window: Window, due_ts: int) -> bool:
-        """Whether nobody has the queue by then, and the client that held it last has left since."""
+        """Whether the queue has no owner then, and its last owner has left."""
         is_nobodys = window.kind is Kind.ORPHANED and window.from_ts <= due_ts <= window.lasted_until(self._end)
         if not is_nobodys:
             return False
@@ -137,7 +139,7 @@ class ExpectedPages:
 
 
 def _overlapping(windows: list[Window], end: int) -> list[list[Window]]:
-    """Windows that overlap in time, as one."""
+    """The windows, joined where they overlap in time."""
     groups: list[list[Window]] = []
     until = -1
     for window in sorted(windows, key=lambda w: w.from_ts):

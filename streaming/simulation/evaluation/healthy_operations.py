@@ -1,4 +1,4 @@
-"""Everyday life: what happens to a group that is well. Nobody should be called for any of it."""
+"""Healthy operation: what happens to a group that is well. No page should be sent for it."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def restart(group: SimulatedGroup) -> None:
 
 
 def crash(group: SimulatedGroup) -> None:
-    """It is started again elsewhere, under another id."""
+    """A client crashes, and is started again on another host under another id."""
     group.fleet.kill(group.pick())
     group.fleet.clock.after(group.random.randrange(2_000, 40_000), group.start)
 
 
 def rolling_deploy(group: SimulatedGroup) -> None:
-    """One after the other is replaced; sometimes they come back with another strategy or another topic beside."""
+    """Clients are replaced one after the other, sometimes with another strategy or one more topic."""
     config = group.config
     if group.random.random() < 0.25 and group.shape.strategy == "AVG":
         config = replace(config, strategy=AveragelyByCircle())
@@ -72,14 +72,14 @@ def _replace(group: SimulatedGroup, client: Consumer, config: ClientConfig, keep
 
 
 def short_pause(group: SimulatedGroup) -> None:
-    """A garbage collection."""
+    """A client pauses, as in a garbage collection."""
     client = group.pick()
     client.pause()
     group.fleet.clock.after(group.random.randrange(500, 30_000), client.resume)
 
 
 def slow_for_a_while(group: SimulatedGroup) -> None:
-    """Its code is slower than the messages come, and catches up later."""
+    """A client consumes more slowly than messages come, and catches up later."""
     client = group.pick()
     client.set_speed(max(1, group.shape.rate // 2))
     group.fleet.clock.after(group.random.randrange(20_000, 180_000), client.set_speed, group.config.speed)
@@ -102,12 +102,12 @@ def broker_restart(group: SimulatedGroup) -> None:
 
 
 def night(group: SimulatedGroup) -> None:
-    """Nothing is produced any more, and the group is stopped; in the morning it starts again."""
+    """Producers stop, and the group is stopped; in the morning it starts again."""
     _night(group, is_careful=False)
 
 
 def careful_night(group: SimulatedGroup) -> None:
-    """Nobody stops a group while messages wait: it would be missed, and rightly."""
+    """A night in which the group is stopped only when no messages wait: otherwise a page is right."""
     _night(group, is_careful=True)
 
 
@@ -147,7 +147,7 @@ OPERATIONS: tuple[tuple[Callable[[SimulatedGroup], None], int], ...] = (
 
 
 def healthy_shape(random: Random) -> Shape:
-    """Shares that are written down do not follow a group that changes: that is a fault of its own."""
+    """A shape without the CONFIG strategy: its fixed shares do not follow a group that changes, which is a fault."""
     shape = random_shape(random)
     while shape.strategy == "CONFIG":
         shape = random_shape(random)
@@ -155,7 +155,7 @@ def healthy_shape(random: Random) -> Shape:
 
 
 def play_healthy(seed: str, settings: Settings, is_perturbed: bool = False) -> Run:
-    """Every page is false but those for messages that waited unread for three minutes in a queue that nobody held.
+    """Play healthy operation. A page is false unless messages waited unread for three minutes in an unowned queue.
 
     With perturbations also those that were true for ten minutes.
     """

@@ -1,4 +1,4 @@
-"""What was wrong for ten minutes and longer: it must have a page, and a page for it is never a false alarm."""
+"""Faults of ten minutes and longer: each must have a page, and a page for it is never false."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOGETHER_MS = 60_000  # queues of one topic that change hands stay one fault
 
 
 class LastingFaults:
-    """Of one run, once it is over."""
+    """The lasting faults of one run, after its end."""
 
     def __init__(
         self, group: SimulatedGroup, active: Iterable[ActiveFault], known_findings: Iterable[KnownFinding]
@@ -30,10 +30,10 @@ class LastingFaults:
         self._group, self._truth, self._end = group, group.fleet.truth, group.fleet.now
         self._active, self._known_findings = list(active), list(known_findings)
 
-    # --- what had to be found
+    # --- expected pages
 
     def expected(self, pages: list[Page]) -> list[ExpectedPage]:
-        """Of each topic what lasted, and whether a page named one of its queues, or the fault, while it did."""
+        """The lasting faults of each topic, and whether a page named a queue of it, or the fault, in that time."""
         found = []
         for windows in self._of_queues():
             first = windows[0]
@@ -48,14 +48,14 @@ class LastingFaults:
         return found + [self._new(Kind.SHARED_CLIENT_ID, "", span, set(), pages) for span in self._shared_ids()]
 
     def _unread(self, one: ActiveFault, pages: list[Page]) -> ExpectedPage:
-        """Messages wait, and nothing is consumed for ten minutes: that is told, as whatever, at the next reading."""
+        """Queues with messages of which none is consumed for ten minutes: any finding counts, at the next reading."""
         expected = ExpectedPage(Kind.STALLED, TOPIC, one.from_ts, one.from_ts + UNREAD_MS, (one.fault.name,), ())
         of_waiting = (page for page in pages if page.kind in (*OF_WAITING, Kind.NO_MEMBERS))
         expected.found = next((page for page in of_waiting if one.from_ts <= page.fired_ts <= one.to_ts), None)
         return expected
 
     def _shared_ids(self) -> Iterator[tuple[int, int]]:
-        """When two clients that lived used one id for ten minutes, in a group of which no client answers.
+        """The times when two live clients used one id for ten minutes, in a group without answering clients.
 
         Brokers list it once more for as long as they keep dead connections.
         """
@@ -77,7 +77,7 @@ class LastingFaults:
         return by_id
 
     def _of_queues(self) -> list[list[Window]]:
-        """Windows of ten minutes and longer, those of a topic that overlap as one."""
+        """Windows of ten minutes and longer; those of a topic that overlap count as one."""
         groups: list[list[Window]] = []
         long = [w for w in self._joined_windows() if w.lasted_until(self._end) - w.from_ts >= LASTING_MS]
         for window in sorted(long, key=lambda w: (w.queue.topic, w.from_ts)):
@@ -90,7 +90,7 @@ class LastingFaults:
         return groups
 
     def _joined_windows(self) -> list[Window]:
-        """Each queue's windows. Those that follow one another directly count as one, also if their kinds differ."""
+        """The windows of each queue. Adjacent windows count as one, also if their kinds differ."""
         by_queue: dict[MessageQueue, list[Window]] = {}
         for window in self._truth.windows:
             if window.kind not in OF_QUEUES or not self._can_be_seen(window):
@@ -103,12 +103,12 @@ class LastingFaults:
         return [window for windows in by_queue.values() for window in windows]
 
     def _joined(self, first: Window, then: Window) -> Window:
-        """Named for the longer of the two."""
+        """Both windows as one, with the kind of the longer one."""
         longer = max(first, then, key=lambda window: window.lasted_until(self._end) - window.from_ts)
         return Window(longer.kind, first.queue, first.from_ts, then.to_ts)
 
     def _can_be_seen(self, window: Window) -> bool:
-        """That two own a queue can be known only where both say so, and who pulls by itself consumes when it likes.
+        """Whether evidence can show it: two owners only if both report, and pull consumers consume when they like.
 
         See docs/findings.md.
         """
@@ -126,7 +126,9 @@ class LastingFaults:
         return next((one.owners for one in reversed(held[:index]) if one.queue == window.queue), ())
 
     def _is_undisturbed(self, kind: Kind, from_ts: int) -> bool:
-        """Who subscribes to something else may be restarted meanwhile, and a group without members may get one."""
+        """Whether nothing ended it: a client with other subscriptions may restart, a group without members may
+        get one.
+        """
         if kind is Kind.NO_MEMBERS:
             joined = (change.ts for change in self._truth.changes if change.what == "joined")
             return not any(from_ts <= ts < from_ts + LASTING_MS for ts in joined)
@@ -135,7 +137,7 @@ class LastingFaults:
     def _new(
         self, kind: Kind, topic: str, span: tuple[int, int], queues: set[MessageQueue], pages: list[Page]
     ) -> ExpectedPage:
-        """``due_ts`` is when it has lasted ten minutes: a page that comes later is late, and better than none."""
+        """A new expected page. ``due_ts``: when the fault has lasted ten minutes; a later page is late."""
         from_ts, to_ts = span
         active = [one for one in self._active if one.from_ts <= from_ts + LASTING_MS and one.to_ts >= from_ts]
         expected = ExpectedPage(kind, topic, from_ts, from_ts + LASTING_MS, tuple(one.fault.name for one in active), ())
@@ -150,10 +152,10 @@ class LastingFaults:
                 break
         return expected
 
-    # --- which pages are true
+    # --- true pages
 
     def confirms(self, page: Page) -> bool:
-        """Whether what the page says of the topic, or the group, was so for ten minutes and longer."""
+        """Whether the page was true of the topic, or the group, for ten minutes and longer."""
         if any(one.kind is page.kind and one.from_ts <= page.fired_ts for one in self._known_findings):
             return True
         if page.kind is Kind.INCONSISTENT_SUBSCRIPTION:
@@ -165,7 +167,7 @@ class LastingFaults:
         return self._is_within_long_span([(w.from_ts, w.lasted_until(self._end)) for w in windows], page.fired_ts)
 
     def _is_unreadable(self, page: Page) -> bool:
-        """What nobody can read stands still. Where name servers differ, no more than that can be told."""
+        """Whether the queue cannot be read, so it stands still. If name servers differ, no more can be known."""
         return any(
             (Kind.UNREADABLE_QUEUES, page.topic) in one.fault.group_findings
             and one.from_ts <= page.fired_ts <= one.to_ts + TOGETHER_MS

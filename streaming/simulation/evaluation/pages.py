@@ -1,4 +1,4 @@
-"""Which pages were sent, and whether the truth confirms them."""
+"""The pages that were sent, and whether the truth confirms them."""
 
 from collections.abc import Iterable
 
@@ -23,7 +23,7 @@ SEEN_FROM_MS = 10_000  # a window that lasted no longer is what every rebalance 
 
 
 def read_pages(detector: Detector, fleet: Fleet, active: Iterable[ActiveFault], deadlines: Deadlines) -> list[Page]:
-    """In the order in which they began to fire."""
+    """The pages in the order in which their alerts began to fire."""
     truth = _PageTruth(detector, fleet, list(active), deadlines)
     resolved: dict[tuple[str, int], int] = {}
     queues: dict[tuple[str, int], set[MessageQueue]] = {}
@@ -63,7 +63,7 @@ class _PageTruth:
         self._detector, self._fleet, self._active, self._deadlines = detector, fleet, active, deadlines
 
     def confirms(self, page: Page) -> bool:
-        """Whether what the page says was so within the minute before it."""
+        """Whether the page was true within the minute before it."""
         if page.kind in (Kind.MISPLACED, Kind.NO_MEMBERS):
             confirmed = (ts for kind, ts in self._detector.confirmed if kind == page.kind.value)
             return any(page.fired_ts - LOOKS_BACK_MS <= ts <= page.fired_ts for ts in confirmed)

@@ -1,4 +1,4 @@
-"""The figures of many runs: how much was found, how soon, with which cause, and how often nobody had to be called."""
+"""The figures of many runs: recall, delays, causes, and false pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streaming.simulation.fleet import T0
 
 
 def figures(incidents: int, expected: list[ExpectedPage], pages: list[Page]) -> dict[str, Any]:
-    """Of a number of incidents. What there was nothing of is None, never 0 or 100 %."""
+    """The figures of these incidents. A figure without any case is None, never 0 or 100 %."""
     causes = [one.cause_is_right for one in expected if one.cause_is_right is not None]
     delays = sorted(one.delay_ms for one in expected if one.delay_ms is not None)
     return {
@@ -36,7 +36,7 @@ def _percentile(delays: list[int], percent: int) -> float | None:
 
 
 class Report(Struct):
-    """All runs of an evaluation. ``missed`` and ``false`` say with which seed each can be seen again."""
+    """All runs of an evaluation. ``missed`` and ``false`` give the seed that repeats each."""
 
     incidents: list[Run] = field(default_factory=list)
     healthy: list[Run] = field(default_factory=list)
@@ -44,18 +44,20 @@ class Report(Struct):
 
     @property
     def healthy_pages(self) -> list[tuple[Run, Page]]:
-        """Every page in healthy operation is a false alarm, unless what it says was true for ten minutes."""
+        """Pages in healthy operation. Each is a false page, unless it was true for ten minutes."""
         return [(run, page) for run in self.healthy for page in run.pages if not page.is_true]
 
     @property
     def without_page(self) -> list[tuple[Run, ExpectedPage]]:
-        """What was wrong for ten minutes without a page."""
+        """Faults of ten minutes and longer without a page."""
         runs = [*self.incidents, *self.healthy]
         return [(run, one) for run in runs for one in run.lasting if one.found is None]
 
     @property
     def is_bad(self) -> bool:
-        """Something was missed, or a healthy group paged; with perturbations only what lasts must not be missed."""
+        """Whether a fault was missed or a healthy group paged. With perturbations only lasting faults count as
+        missed.
+        """
         missed = any(one.found is None for run in self.incidents for one in run.expected)
         perturbed = self.perturbed is not None and (self.perturbed.without_page or self.perturbed.healthy_pages)
         return bool(missed or self.healthy_pages or perturbed)
@@ -119,7 +121,7 @@ class Report(Struct):
         return figures(len(self.incidents), expected, pages)
 
     def _causes(self) -> dict[str, set[str]]:
-        """The cause that is the best name of faults, and these."""
+        """The best cause of each fault, and its pages."""
         found: dict[str, set[str]] = {}
         for name in self._faults():
             for cause in ANY_FAULT_NAMED[name].causes[:1]:
@@ -127,7 +129,7 @@ class Report(Struct):
         return dict(sorted(found.items()))
 
     def _of_faults(self, names: set[str]) -> dict[str, Any]:
-        """Of the incidents of which one of them was the first fault."""
+        """The figures of incidents whose first fault is one of these."""
         return _figures_of([run for run in self.incidents if run.faults[0] in names])
 
     def _false_of_incidents(self) -> list[dict[str, Any]]:

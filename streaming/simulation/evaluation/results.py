@@ -1,4 +1,4 @@
-"""What a run comes to: which pages were expected, and which were sent."""
+"""The results of a run: the expected pages, and the pages that were sent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streaming.simulation.faults import Fault
 
 
 class ActiveFault(NamedTuple):
-    """A fault of an incident, from when to when."""
+    """A fault of an incident, with its beginning and end."""
 
     fault: Fault
     from_ts: int
@@ -20,16 +20,16 @@ class ActiveFault(NamedTuple):
 
 
 class KnownFinding(NamedTuple):
-    """What is true of the group from ``from_ts`` on because of a perturbation: a page that says so is right."""
+    """A finding that is true from ``from_ts`` on because of a perturbation: a page for it is right."""
 
     kind: Kind
     from_ts: int
 
 
 class Page(NamedTuple):
-    """An alert that began to fire. ``is_true``: the truth confirms it. ``was_so``: it did for a moment at least.
+    """An alert that began to fire. ``is_true``: the truth confirms it. ``was_so``: it was true for a moment at least.
 
-    ``cause`` is the one with which it fired, ``later_causes`` are those that it named since, and when.
+    ``cause``: the cause when it began to fire; ``later_causes``: later ones, with their times.
     """
 
     kind: Kind
@@ -44,12 +44,12 @@ class Page(NamedTuple):
     later_causes: tuple[tuple[int, str | None], ...] = ()
 
     def cause_at(self, ts: int) -> str | None:
-        """The cause that it names then."""
+        """The cause at that time."""
         return next((cause for since_ts, cause in reversed(self.later_causes) if since_ts <= ts), self.cause)
 
 
 class ExpectedPage(Struct):
-    """Something that was wrong for long enough to be found by ``due_ts``. ``found`` None: it was missed."""
+    """A fault that lasted long enough to be found by ``due_ts``. ``found`` None: it was missed."""
 
     kind: Kind
     topic: str
@@ -61,32 +61,32 @@ class ExpectedPage(Struct):
 
     @property
     def delay_ms(self) -> int | None:
-        """Not of what a page was open for already."""
+        """The delay of the page; None if a page was open already."""
         late = None if self.found is None else self.found.fired_ts - self.from_ts
         return late if late is not None and late >= 0 else None
 
     @property
     def is_late(self) -> bool:
-        """Whether it was found, but not by ``due_ts``."""
+        """Whether it was found after ``due_ts``."""
         return self.found is not None and self.found.fired_ts > self.due_ts
 
     @property
     def cause(self) -> str | None:
-        """The one named when it fires; of a page that was open already, the one named when this had to be found."""
+        """The cause when the page fires; of a page that was open already, the cause at ``due_ts``."""
         if self.found is None or self.found.fired_ts >= self.from_ts:
             return None if self.found is None else self.found.cause
         return self.found.cause_at(self.due_ts)
 
     @property
     def cause_is_right(self) -> bool | None:
-        """None: there is nothing to be named."""
+        """Whether the cause is right; None: no cause is expected."""
         return self.cause in self.causes if self.causes and self.cause is not None else None
 
 
 class Run(Struct):
-    """What came of one seed: ``seconds`` of the group's time, ``rebalances`` in it.
+    """The result of one seed: ``seconds`` of the group's time, ``rebalances`` in it.
 
-    ``lasting``: what was wrong for ten minutes, where there were perturbations.
+    ``lasting``: faults of ten minutes and longer, in runs with perturbations.
     """
 
     seed: str

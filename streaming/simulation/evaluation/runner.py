@@ -1,4 +1,4 @@
-"""As many incidents and healthy rebalances as are asked for, on as many processors as there are."""
+"""Plays the requested number of incidents and healthy rebalances, on all processors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AT_ONCE = 16  # runs that are begun before the first of them is waited for
 
 
 class RunCounts(NamedTuple):
-    """How much is played: incidents and healthy rebalances, and as many of each with perturbations."""
+    """The numbers of runs: incidents and healthy rebalances, and the same numbers with perturbations."""
 
     incidents: int
     healthy: int

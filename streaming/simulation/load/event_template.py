@@ -1,7 +1,7 @@
 """Events as bytes with placeholders: encoded once, then filled in for each group and time.
 
-That is ten times as fast as encoding each event. Each group has two lists, of names and of numbers, with which the
-placeholders are filled in; ``Placeholders`` says what stands where in them.
+This is ten times as fast as encoding each event. Each group has a list of names and a list of numbers for the
+placeholders; ``Placeholders`` has their order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OFFSETS = frozenset({"broker_offset", "consumer_offset", "pull_offset"})
 
 
 class NameKind(Enum):
-    """What a name is of."""
+    """The kind of thing that a name belongs to."""
 
     CLUSTER = "cluster"
     SOURCE = "source"
@@ -50,7 +50,7 @@ _KINDS = {
 
 
 class Placeholders:
-    """Where each name and number stands in a group's lists. Clients have the time of their start, queues an offset."""
+    """The index of each name and number in a group's lists. Clients have their start time, queues an offset."""
 
     def __init__(self) -> None:
         self.names: dict[tuple[NameKind, str], int] = {}
@@ -74,9 +74,9 @@ class Placeholders:
 
 
 class Origin(NamedTuple):
-    """What times and offsets count from: how the group was when a segment began.
+    """The origin of times and offsets: the group at the beginning of a segment.
 
-    ``starts`` is what each client said of its own start, ``offsets`` the newest offset of each queue.
+    ``starts``: the start time that each client reported; ``offsets``: the newest offset of each queue.
     """
 
     ts: int
@@ -85,20 +85,22 @@ class Origin(NamedTuple):
 
 
 class EventTemplate(NamedTuple):
-    """``text`` takes names for each ``%b``, then numbers for each ``%d``: an index in the list, and what is added."""
+    """A template. ``text`` has ``%b`` for names and ``%d`` for numbers; each number: an index in the list, and an
+    addend.
+    """
 
     text: bytes
     names: tuple[int, ...]
     numbers: tuple[tuple[int, int], ...]
 
     def fill(self, names: list[bytes], numbers: list[int]) -> bytes:
-        """``names`` with each ``%`` doubled."""
+        """Fill the template. ``names`` have each ``%`` doubled."""
         named = self.text % tuple([names[index] for index in self.names])
         return named % tuple([numbers[index] + more for index, more in self.numbers])
 
 
 def event_template(event: AnyEvent, placeholders: Placeholders, origin: Origin, later_ms: int = 0) -> EventTemplate:
-    """The event, to be told ``later_ms`` after its time."""
+    """The template of an event that is sent ``later_ms`` after its time."""
     walk = _Walk(placeholders, origin, later_ms, getattr(event, "client_id", ""))
     encoded = msgspec.json.encode(walk.through(msgspec.to_builtins(event)))
     text = encoded.replace(b"%", b"%%%%").replace(_ENCODED_NUMBER, b"%%d").replace(_ENCODED_NAME, b"%b")
@@ -106,7 +108,7 @@ def event_template(event: AnyEvent, placeholders: Placeholders, origin: Origin, 
 
 
 class _Walk:
-    """Through an event in the order of its bytes, noting what is to be filled in."""
+    """A walk through an event in the order of its bytes, which notes the placeholders."""
 
     def __init__(self, placeholders: Placeholders, origin: Origin, later_ms: int, client_id: str) -> None:
         self.names: list[int] = []
@@ -159,7 +161,7 @@ class _Walk:
         return [queue_id, broker_offset, *lags, self._time(consumed_ts)]
 
     def _time(self, ts: int) -> int:
-        """0 says that there is none."""
+        """A time; 0 stays 0, which means that there is none."""
         return self._number(TS, self._later(ts)) if ts else 0
 
     def _number(self, index: int, more: int) -> int:

@@ -1,4 +1,4 @@
-"""What fleet is wanted, and the group templates that it is generated from."""
+"""The specification of a fleet, and the group templates for it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ DISTINCT = (("AVG", 5, 20), ("AVG", 5, 12), ("AVG_BY_CIRCLE", 5, 50), ("AVG", 4,
 
 @dataclass(frozen=True, slots=True)
 class FleetSpec:
-    """``queues`` are those of a group's topic on all brokers together; its retry topic has one more on each.
+    """A fleet. ``queues``: those of a group's topic on all brokers; its retry topic has one more on each broker.
 
-    ``churn`` is the share of the rounds of an idle group in which a client joins it, to leave two minutes later.
-    ``faulty`` is the share of all groups that is in trouble, on average, by ``faults``.
+    ``churn``: the share of an idle group's rounds in which a client joins; it leaves two minutes later.
+    ``faulty``: the average share of groups with one of ``faults``.
     """
 
     groups: int
@@ -35,7 +35,7 @@ class FleetSpec:
 
 
 def faults_named(names: Iterable[str]) -> tuple[Fault, ...]:
-    """``all``, or faults by their names. Raises ConfigError for one that there is not."""
+    """The faults of these names, or ``all``. Raises ConfigError for an unknown name."""
     wanted = list(names)
     if wanted == ["all"]:
         return tuple(FAULT_NAMED.values())
@@ -46,9 +46,9 @@ def faults_named(names: Iterable[str]) -> tuple[Fault, ...]:
 
 
 def templates_for(spec: FleetSpec, tell: Callable[[int, int], None] = lambda done, of: None) -> list[GroupTemplate]:
-    """One for each shape that is wanted. Raises ConfigError where the groups are too small for a fault.
+    """One template for each shape. Raises ConfigError if the groups are too small for a fault.
 
-    ``tell`` hears how many of them are simulated: with many faults that takes a while.
+    ``tell`` gets the number of simulated templates: with many faults this takes a while.
     """
     wanted = faults_by_shape(spec)
     templates = []
@@ -60,7 +60,9 @@ def templates_for(spec: FleetSpec, tell: Callable[[int, int], None] = lambda don
 
 
 def faults_by_shape(spec: FleetSpec) -> dict[Shape, list[Fault]]:
-    """The usual shapes share the faults that fit them; others have one of their own. Raises ConfigError."""
+    """The faults of each shape. Usual shapes get those that fit; other faults get their own shape. Raises
+    ConfigError.
+    """
     common = _shapes(spec)
     found: dict[Shape, list[Fault]] = {shape: [] for shape in common}
     for fault in spec.faults:
@@ -83,13 +85,13 @@ def disruption_of(fault: Fault) -> Disruption:
 
 
 def _join(group: SimulatedGroup) -> Callable[[], object]:
-    """It leaves when the group is restored to how it was."""
+    """A client joins; it leaves when the group is restored."""
     group.start()
     return lambda: None
 
 
 def _everyday(shape: Shape) -> tuple[Disruption, ...]:
-    """By configuration nobody can join: there is no list for it."""
+    """The everyday disruptions. With the CONFIG strategy no client can join: it has no list."""
     return () if shape.strategy == "CONFIG" else (JOIN_AND_LEAVE,)
 
 

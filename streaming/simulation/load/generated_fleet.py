@@ -1,4 +1,4 @@
-"""Many generated groups as one stream: which groups it has, what happens to each, and in which order events come."""
+"""Many generated groups as one stream: its groups, their disruptions, and the order of events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORDS = (
 
 
 class GeneratedFleet:
-    """Groups take turns within a round. ``start_ts`` is when the first round of the first of them starts."""
+    """A generated fleet. Groups take turns within a round. ``start_ts``: the start of the first group's first round."""
 
     def __init__(self, groups: Sequence[GeneratedGroup], start_ts: int) -> None:
         self._groups, self._start_ts = groups, start_ts
@@ -29,19 +29,19 @@ class GeneratedFleet:
         self._rounds = self._take_rounds()
 
     def open(self) -> None:
-        """All groups, as a collector sees them that begins to watch."""
+        """The first rounds of all groups, as from a collector that begins to watch."""
         for number, group in enumerate(self._groups):
             group.open(self._starts(0, number))
         self._begun = len(self._groups)
 
     def introduce(self, up_to: int) -> Iterator[GroupRound]:
-        """The first ``up_to`` groups in as few events as it takes to know them, healthy, when the next round starts."""
+        """Make the first ``up_to`` groups known with few events; they are healthy when the next round starts."""
         for number in range(self._begun, up_to):
             yield self._groups[number].introduce(self._starts(self._round + 1, number))
         self._begun = up_to
 
     def rounds(self) -> Iterator[GroupRound]:
-        """One group's round after the other, without an end."""
+        """The rounds of one group after the other, without an end."""
         return self._rounds
 
     def _take_rounds(self) -> Iterator[GroupRound]:
@@ -54,7 +54,7 @@ class GeneratedFleet:
 
 
 def generated_fleet(spec: FleetSpec, templates: Sequence[GroupTemplate], start_ts: int) -> GeneratedFleet:
-    """Of ``templates_for`` this spec. The same spec gives the same events, but for their times."""
+    """The fleet of this spec. The same spec gives the same events with other times."""
     chooser = _DisruptionChooser(spec, templates)
     groups = []
     for number in range(spec.groups):
@@ -68,7 +68,7 @@ def generated_fleet(spec: FleetSpec, templates: Sequence[GroupTemplate], start_t
 
 
 class _DisruptionChooser:
-    """Chooses what happens to a group, by the shares of a spec."""
+    """Chooses disruptions of groups by the shares of a spec."""
 
     def __init__(self, spec: FleetSpec, templates: Sequence[GroupTemplate]) -> None:
         self._random = Random(f"{spec.seed}/chance")
@@ -83,7 +83,7 @@ class _DisruptionChooser:
         return group.template.disruptions.get(JOIN) if self._random.random() < self._joins else None
 
     def _breaks(self, fault: RecordedDisruption, idle_ms: int) -> float:
-        """How likely it is after an idle minute, so that the group is in trouble for its share of the time."""
+        """Its probability after an idle minute, so that the group has trouble for its share of the time."""
         if not self._faulty:
             return 0.0
         between_ms = fault.mended_ms / self._faulty - fault.segment.duration_ms

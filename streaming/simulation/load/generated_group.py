@@ -20,21 +20,21 @@ Record = tuple[bytes, bytes]  # Kafka's key and value
 
 
 class GroupRound(NamedTuple):
-    """The encoded events of one round of a group. ``ts``: when its marker is told."""
+    """The encoded events of one round of a group. ``ts``: the time of its marker."""
 
     ts: int
     group: GeneratedGroup
     events: list[bytes]
 
     def records(self) -> list[Record]:
-        """As the collector sends them: one record a round, as far as they fit."""
+        """The events as the collector sends them: one record a round, if they fit."""
         return [(self.group.key, joined.value) for joined in record_values(self.events)]
 
 
 class GeneratedGroup:
-    """``next_disruption`` is asked at the end of each idle minute what happens to the group next; None: nothing.
+    """A generated group. ``next_disruption`` is called at the end of each idle minute: the next disruption, or None.
 
-    ``idle_from`` is the round of the idle minutes with which it begins: not all groups give the same at a time.
+    ``idle_from``: the round of the idle minutes with which it begins, so that not all groups send the same at a time.
     """
 
     def __init__(
@@ -58,12 +58,12 @@ class GeneratedGroup:
         self._idle_minute = 0
 
     def open(self, ts: int) -> None:
-        """A collector begins to watch it at ``ts``."""
+        """Begin at ``ts`` like a group that a collector begins to watch."""
         self._begin(self.template.first_minutes, ts)
         self._start_clients()
 
     def introduce(self, ts: int) -> GroupRound:
-        """As few events as make it known, all before ``ts``; it is idle then."""
+        """Make the group known with as few events as possible, all before ``ts``; it is idle then."""
         self._begin(self.template.introduction, ts - self.template.introduction.duration_ms)
         self._start_clients()
         events = [event for _ in self._segment.rounds for event in self._round()]
@@ -71,7 +71,7 @@ class GeneratedGroup:
         return GroupRound(ts, self, events)
 
     def next_round(self) -> GroupRound:
-        """The segment that comes next."""
+        """The next round, also of the next segment."""
         if self._index == len(self._segment.rounds):
             self._next_segment()
         marker_ts = self._numbers[TS] + self._segment.marker_ms[self._index]
@@ -86,7 +86,7 @@ class GeneratedGroup:
         return events
 
     def _next_segment(self) -> None:
-        """After an idle minute a disruption may come; after anything else the group is idle."""
+        """Begin the next segment: after an idle minute perhaps a disruption, after a disruption an idle minute."""
         template, ended, ts = self.template, self._segment, self._numbers[TS] + self._segment.duration_ms
         if ended is template.first_minutes:
             self._start_idle(ts)
@@ -100,7 +100,7 @@ class GeneratedGroup:
         self._begin(template.idle[self._idle_minute], ts)
 
     def _start_idle(self, ts: int) -> None:
-        """From ``idle_from`` on."""
+        """Begin an idle minute at ``idle_from``."""
         self._end()
         self._idle_minute, index = divmod(self._idle_from, ROUNDS_A_MINUTE)
         idle = self.template.idle[self._idle_minute]

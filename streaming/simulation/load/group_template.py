@@ -43,7 +43,7 @@ ROUNDS_BEFORE_MS, ROUTES_MS = (20_000, 70_000, 180_000), 240_000
 
 
 class Disruption(NamedTuple):
-    """What happens to a group: ``inject`` does it, and returns how to undo it."""
+    """A disruption of a group: ``inject`` causes it and returns the function that undoes it."""
 
     name: str
     inject: Callable[[SimulatedGroup], Callable[[], object]]
@@ -52,7 +52,7 @@ class Disruption(NamedTuple):
 
 
 class RecordedDisruption(NamedTuple):
-    """The events of a disruption, from the moment when it is injected until all is well again."""
+    """The events of a disruption, from its injection until the group is healthy again."""
 
     name: str
     segment: Segment
@@ -60,7 +60,9 @@ class RecordedDisruption(NamedTuple):
 
 
 class GroupTemplate:
-    """Of a group of this shape. ``ages``: the index of each client's start, and how long before the first round."""
+    """The template of a group of this shape. ``ages``: the index of each client's start, and its time before the
+    first round.
+    """
 
     def __init__(self, shape: Shape, seed: str, disruptions: Iterable[Disruption] = ()) -> None:
         self.placeholders = Placeholders()
@@ -80,7 +82,7 @@ class GroupTemplate:
         return watched, watched.record(FIRST_MINUTES * ROUNDS_A_MINUTE)
 
     def _record(self, disruption: Disruption) -> RecordedDisruption:
-        """The same group once more, up to the moment of the disruption."""
+        """The events of the same group again, up to the moment of the disruption."""
         watched, _ = self._settled()
         watched.record(ROUNDS_A_MINUTE)
         group, mended_ms = watched.group, disruption.lasts_s * 1000
@@ -96,7 +98,7 @@ class GroupTemplate:
 def _introduction(
     first_minutes: RecordedRounds, idle: Sequence[RecordedRounds], placeholders: Placeholders, last_minute: Segment
 ) -> Segment:
-    """The first round, the last report of everybody, and between them only that time goes by."""
+    """The first round and the last report of each client, with nothing in between."""
     first = first_minutes.rounds[0]
     template_of = partial(event_template, placeholders=placeholders, origin=first_minutes.origin)
     heartbeats = [template_of(event) for event in first if isinstance(event, Heartbeat)]
@@ -118,7 +120,7 @@ def _introduction(
 
 
 def _told(event: AnyEvent) -> Iterator[AssignmentReport | ConsumeProgress]:
-    """Reports, and offsets as events of their own."""
+    """The reports, and offsets as separate events."""
     if isinstance(event, AssignmentReport | ConsumeProgress):
         yield event
     elif isinstance(event, Round):

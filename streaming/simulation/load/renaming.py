@@ -1,4 +1,4 @@
-"""The names of a generated group in place of those of the simulated one, in the same order.
+"""Renames a simulated group to a generated one, with names in the same order.
 
 The order of client ids and of topics is kept, since the strategies go by it. A strategy that goes by the names
 themselves (CONSISTENT_HASH, or rooms in client ids) cannot be renamed.
@@ -16,7 +16,7 @@ _HOSTS = 254 * 256 * 256  # addresses in 10.0.0.0/8 whose last number is 1 to 25
 
 
 class GroupIdentity(NamedTuple):
-    """What a group is called, and where. ``source`` is the producer of its events.
+    """The names of a group. ``source``: the producer of its events.
 
     ``has_nanos``: client ids are ``ip@pid#nanoseconds``, as clients from 4.9 on make them, else ``ip@pid``.
     """
@@ -51,7 +51,7 @@ def _by_kind(placeholders: Placeholders, expected: NameKind) -> list[str]:
 
 
 def _client_ids(count: int, has_nanos: bool, random: Random) -> list[str]:
-    """In their order, each on a host of its own."""
+    """The client ids in their order, each on its own host."""
     made = []
     for number in random.sample(range(_HOSTS), count):
         high, low = divmod(number, 254)

@@ -1,4 +1,4 @@
-"""A segment of a simulated group's life: the events of some rounds, and what is different after them."""
+"""A segment of a simulated group: the events of some rounds, and the changes after them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOOK_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class RecordedRounds:
-    """What a collector told in so many rounds, round by round. ``starts`` and ``offsets`` are those at the end."""
+    """The events of a collector, round by round. ``starts`` and ``offsets``: those at the end."""
 
     rounds: list[list[AnyEvent]]
     origin: Origin
@@ -27,12 +27,12 @@ class RecordedRounds:
 
     @property
     def marker(self) -> Round:
-        """Of the first round."""
+        """The marker of the first round."""
         return next(event for event in self.rounds[0] if isinstance(event, Round))
 
 
 class WatchedGroup:
-    """A group that has settled, and a collector that begins to watch it. Time stands still just before a round."""
+    """A settled group, and a collector that begins to watch it. The time is just before a round."""
 
     def __init__(self, group: SimulatedGroup) -> None:
         self.group = group
@@ -42,7 +42,7 @@ class WatchedGroup:
         Collector(group.fleet, CLUSTER, self._events.append, list_jitter_ms=1).start()  # each minute is like the last
 
     def record(self, rounds: int) -> RecordedRounds:
-        """The next so many rounds. What was done to the group since the last time is part of them."""
+        """Record the next rounds. Changes of the group since the last call are part of them."""
         fleet, before = self.group.fleet, self._before
         while not (markers := [event for event in self._events if isinstance(event, Round)]):
             fleet.run(_LOOK_S)
@@ -66,7 +66,7 @@ class WatchedGroup:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """``rounds`` are the events up to each marker, ``marker_ms`` when each marker is told, from the beginning on.
+    """A segment. ``rounds``: the events up to each marker; ``marker_ms``: the time of each marker after the beginning.
 
     At its end ``increments`` are added to the group's numbers (index, how much), and ``restarts`` replace some of them
     (index, milliseconds after the segment's beginning): clients that have started again.

@@ -1,4 +1,4 @@
-"""How a group runs before something is done to it, and how it is restored."""
+"""A simulated group before a disruption, and its restoration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streaming.simulation.simulated_group import TOPIC, SimulatedGroup
 
 
 class GroupSnapshot(NamedTuple):
-    """By client id how each runs, and by broker the queues of the topic."""
+    """The configuration of each client, and the topic's queues by broker."""
 
     configs: Mapping[str, ClientConfig]
     queues: Mapping[str, QueueData]
@@ -24,7 +24,7 @@ def snapshot_of(group: SimulatedGroup) -> GroupSnapshot:
 
 
 def restore(group: SimulatedGroup, before: GroupSnapshot) -> None:
-    """New clients leave, missing ones start, and those that run otherwise than before are started again."""
+    """Restore the group: new clients leave, missing ones start, and clients with another configuration restart."""
     changed = {n: data for n, data in before.queues.items() if group.fleet.brokers[n].topics[TOPIC] != data}
     if changed:
         numbers = {n: (data.read_queue_nums, data.write_queue_nums, data.perm) for n, data in changed.items()}

@@ -1,1 +1,1 @@
-"""What a change will do to a group: shares by all six strategies, and what getting there costs."""
+"""The forecast of a change to a group: shares by all six strategies, and the cost of the rebalance."""

@@ -1,4 +1,4 @@
-"""What is to be done to a group."""
+"""The change of a group."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ LOOKS_OF_ITS_OWN = 10  # what a client or queue costs by itself, in looks of one
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """``queues``: topic -> queues on each broker. ``rolling``: so many at a time are restarted, 0: none.
+    """A change. ``queues``: topic -> queues on each broker. ``rolling``: how many clients restart at a time; 0: none.
 
-    ``lose_room``: what stands before ``-`` or ``@`` in the names of brokers and ids of clients that are lost.
-    ``strategy``: what all clients share out by afterwards.
+    ``lose_room``: the text before ``-`` or ``@`` in the names of brokers and ids of clients that are lost.
+    ``strategy``: the strategy of all clients afterwards.
     """
 
     join: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
     @property
     def at_a_time(self) -> int:
-        """So many clients are restarted at the same time; 0: none is."""
+        """The number of clients that restart at the same time; 0: none."""
         return self.rolling or (1 if self.strategy is not None else 0)
 
     @property
@@ -43,7 +43,7 @@ class Change(Struct, frozen=True, kw_only=True):
         return not (self.join or self.leave or self.rolling or self.queues or self.lose_room or self.strategy)
 
     def __str__(self) -> str:
-        """In words, as a title has it."""
+        """The change in words, for a title."""
         parts = [f"{len(self.join)} more clients" if len(self.join) > 1 else "one more client"] if self.join else []
         parts += [f"without {', '.join(self.leave)}"] if self.leave else []
         parts += [f"{topic} with {count} queues on each broker" for topic, count in self.queues.items()]
@@ -59,7 +59,7 @@ def room_of(name: str) -> str:
 
 
 def checked(change: Change, current: CurrentGroup) -> Change:
-    """The change, if it can be made to the group. Raises SourceError, with what is there."""
+    """The change, if the group allows it. Raises SourceError, which names what exists."""
     if change.is_empty:
         raise SourceError("nothing to plan: name a change, as --join 2, --leave ID, --queues TOPIC=16 or --rolling 1")
     unknown = sorted(set(change.leave) - set(current.client_ids))
@@ -77,7 +77,7 @@ def checked(change: Change, current: CurrentGroup) -> Change:
 
 
 def _check_size(change: Change, current: CurrentGroup) -> None:
-    """Raises SourceError for what would be tried for hours."""
+    """Raise SourceError for a change whose trial would take hours."""
     clients, queues, seconds = size_of(change, current)
     if clients > MOST_CLIENTS:
         raise SourceError(f"{clients} clients: a plan is made for {MOST_CLIENTS} at most")
@@ -95,7 +95,7 @@ def _check_size(change: Change, current: CurrentGroup) -> None:
 
 
 class Size(NamedTuple):
-    """Of what is simulated in one trial."""
+    """The size of what one trial simulates."""
 
     clients: int
     queues: int
@@ -109,13 +109,13 @@ def size_of(change: Change, current: CurrentGroup) -> Size:
 
 
 def work_of(change: Change, current: CurrentGroup) -> int:
-    """What trying it costs, in looks of one client at another or at a queue."""
+    """The cost of a trial, in looks of one client at another or at a queue."""
     clients, queues, seconds = size_of(change, current)
     return seconds * (clients + LOOKS_OF_ITS_OWN) * (clients + queues)
 
 
 def _queues_in(current: CurrentGroup, changed: Mapping[str, int]) -> int:
-    """As they are simulated: a broker has all queues up to the largest id."""
+    """The simulated queues: a broker has all queues up to the largest id."""
     numbers: dict[tuple[str, str], int] = {}
     for topic, broker, queue_id in (queue.name for queue in current.shared()):
         numbers[topic, broker] = max(numbers.get((topic, broker), 0), changed.get(topic, queue_id + 1))
@@ -123,7 +123,7 @@ def _queues_in(current: CurrentGroup, changed: Mapping[str, int]) -> int:
 
 
 def roll_s(change: Change, clients: int) -> int:
-    """How long it takes until so many clients are restarted."""
+    """The seconds until this number of clients is restarted."""
     return -(-clients // change.at_a_time) * STEP_S if change.at_a_time else 0
 
 
@@ -138,6 +138,6 @@ def brokers_after(change: Change, current: CurrentGroup) -> tuple[str, ...]:
 
 
 def new_ids(count: int, current: CurrentGroup) -> tuple[str, ...]:
-    """Ids for clients that join: where they stand among the others is not known, so they are dealt out evenly."""
+    """Ids for clients that join. Their order among the others is not known, so they are spread evenly."""
     known = sorted(current.client_ids)
     return tuple(f"{known[index * len(known) // count]}-new{index + 1}" for index in range(count))

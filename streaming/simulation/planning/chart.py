@@ -16,7 +16,7 @@ CELLS_AT_MOST = 2_000_000  # in one field of the picture, of which there are up 
 
 
 def check(path: Path) -> None:
-    """Before work is done for a picture. Raises SourceError for a name that none can have, or a folder that is not."""
+    """Check the name before the picture is computed. Raises SourceError for a bad name or a missing folder."""
     if path.suffix.lower() not in ENDINGS:
         raise SourceError(f"{path}: a picture is a .png or an .svg")
     if not path.parent.is_dir():
@@ -26,7 +26,7 @@ def check(path: Path) -> None:
 
 
 def draw(forecasts: list[Forecast], path: Path, title: str) -> None:
-    """PNG or SVG, by the name's end. Raises SourceError without matplotlib, or where it cannot be drawn or written."""
+    """Draw PNG or SVG, by the name's ending. Raises SourceError without matplotlib, or if it cannot be written."""
     check(path)
     try:
         from matplotlib.colors import ListedColormap
@@ -67,7 +67,7 @@ def _name_clients(axis: Any, clients: list[str]) -> None:
 
 
 def _name_brokers(axis: Any, queues: list[MessageQueue]) -> None:
-    """A line where another topic or broker begins, and its name in the middle."""
+    """Draw a line where another topic or broker begins, and its name in the middle."""
     places = [(queue.topic, queue.broker_name) for queue in queues]
     firsts = [n for n, place in enumerate(places) if not n or place != places[n - 1]]
     for first in firsts[1:]:
@@ -80,7 +80,7 @@ def _name_brokers(axis: Any, queues: list[MessageQueue]) -> None:
 
 
 def _cells(queues: list[MessageQueue], clients: list[str], owners: Owners, before: Owners) -> list[list[int]]:
-    """1 where a client owns a queue, 2 where another did before, 3 where the queue is new or had no owner."""
+    """The cells: 1 if a client owns a queue, 2 if another did before, 3 if the queue is new or had no owner."""
 
     def cell(client: str, queue: MessageQueue) -> int:
         if owners.get(queue) != client:

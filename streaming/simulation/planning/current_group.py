@@ -19,7 +19,7 @@ class Member(Struct, frozen=True):
 
 
 class Queue(Struct, frozen=True):
-    """``in_per_s``: messages written to it a second, None where that is not known."""
+    """A queue. ``in_per_s``: messages written to it a second; None: not known."""
 
     topic: str
     broker_name: str
@@ -34,7 +34,7 @@ class Queue(Struct, frozen=True):
 
 
 class CurrentGroup(Struct, frozen=True, kw_only=True):
-    """What a plan needs of a group. Retry topics are left out: each client's share of them costs nothing."""
+    """A group as a plan needs it. Retry topics are left out: a client's share of them costs nothing."""
 
     cluster: str = ""
     group: str
@@ -56,7 +56,7 @@ class CurrentGroup(Struct, frozen=True, kw_only=True):
         return any(queue.in_per_s is not None for queue in self.shared())
 
     def at_rate(self, rate: float) -> CurrentGroup:
-        """With so many messages a second in all, each queue as many."""
+        """The group with this number of messages a second in all, the same for each queue."""
         each = rate / len(self.shared())
         return replace(self, queues=tuple(replace(queue, in_per_s=each) for queue in self.shared()))
 
@@ -66,7 +66,7 @@ class CurrentGroup(Struct, frozen=True, kw_only=True):
 
 
 def read_current_group(text: bytes, group: str | None, where: str) -> CurrentGroup:
-    """One group out of one or several lines. Raises SourceError where it is not there, or cannot be planned for."""
+    """One group out of one or several lines. Raises SourceError if it is missing, or cannot be planned for."""
     try:
         found = [current_group_of(msgspec.json.decode(line)) for line in text.splitlines() if line.strip()]
     except (msgspec.DecodeError, RecursionError):
@@ -78,7 +78,7 @@ def read_current_group(text: bytes, group: str | None, where: str) -> CurrentGro
 
 
 def current_group_of(look: Any) -> CurrentGroup:
-    """A group as ``inspect`` shows it. What is not known (null) counts as not given. Raises msgspec.ValidationError."""
+    """A group as ``inspect`` shows it. An unknown value (null) counts as not given. Raises msgspec.ValidationError."""
     return msgspec.convert(_without_nulls(look), CurrentGroup)
 
 
@@ -105,7 +105,7 @@ def choose_group(found: Sequence[CurrentGroup], group: str | None, where: str) -
 
 
 def rates_by_topic(queues: Sequence[Queue]) -> Mapping[str, float]:
-    """Messages a second of each topic."""
+    """The messages a second of each topic."""
     found: dict[str, float] = {}
     for queue in queues:
         found[queue.topic] = found.get(queue.topic, 0.0) + (queue.in_per_s or 0.0)

@@ -1,4 +1,4 @@
-"""What a change will do: the shares by arithmetic, and what getting there costs by trying it on a simulated group."""
+"""The forecast of a change: shares by arithmetic, and the cost by trials on a simulated group."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RESTART_S = 10  # a client of a rolling restart is away so long
 
 
 class Cost(Struct, frozen=True, kw_only=True):
-    """Of one trial, or on average. Seconds are summed over queues, but for the longest of one queue."""
+    """The cost of one trial, or the average. Seconds are sums over queues, except for the longest of one queue."""
 
     unowned_queue_s: float
     unowned_longest_s: float
@@ -50,10 +50,10 @@ class Cost(Struct, frozen=True, kw_only=True):
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
-    """By one strategy. ``why_not``: it does not apply, and all else is None.
+    """The forecast by one strategy. ``why_not``: why it does not apply; then all else is None.
 
-    ``error``: how far a single run lies from what the others forecast, on average. Without rates nobody knows how many
-    messages are delivered again.
+    ``error``: the average distance of a single run from the forecast of the others. Without rates the number of
+    messages that are delivered again is not known.
     """
 
     strategy: str
@@ -77,7 +77,7 @@ class Forecast(Struct, frozen=True, kw_only=True):
 
 
 def forecasts(current: CurrentGroup, change: Change, seed: str = "plan") -> list[Forecast]:
-    """By each of the six strategies, were it the group's."""
+    """The forecast by each of the six strategies, as if the group had it."""
     return [_forecast(current, change, name, seed) for name in STRATEGY_NAMES]
 
 
@@ -99,7 +99,7 @@ def _forecast(current: CurrentGroup, change: Change, name: str, seed: str) -> Fo
 
 
 def distance(one: Cost, other: Cost) -> Cost:
-    """How far apart they are, figure by figure."""
+    """The distance of two costs, figure by figure."""
     found, forecast = asdict(one), asdict(other)
     return Cost(**{name: abs(found[name] - forecast[name]) for name in found})
 
@@ -110,9 +110,9 @@ def mean(costs: Iterable[Cost]) -> Cost:
 
 
 class Trial:
-    """The group by one strategy, to which the change can be made again and again. Raises NotApplicable.
+    """A group with one strategy, for any number of trials of the change. Raises NotApplicable.
 
-    With another strategy than the group's, the group is taken to have had it before, unless that is the change.
+    If this is not the group's strategy, the group counts as having had it before, unless that is the change.
     """
 
     def __init__(self, current: CurrentGroup, change: Change, name: str) -> None:
@@ -165,7 +165,7 @@ class Trial:
         return ClientConfig(tuple(topics), strategy, self._current.orderly)
 
     def _make_change(self, fleet: Fleet) -> float:
-        """Gives how long it takes until all of it is done."""
+        """Make the change, and return how long it takes until it is complete."""
         change = self._change
         for topic, count in change.queues.items():
             names = brokers_after(change, self._current)
@@ -180,7 +180,7 @@ class Trial:
         return self._roll(fleet) if change.at_a_time else 0.0
 
     def _roll(self, fleet: Fleet) -> float:
-        """Restart those who stay, so many at a time, each under its id."""
+        """Restart the clients that stay, some at a time, each under its id."""
         clients = [client for client in fleet.clients if client.client_id not in self._change.join]
         for index, client in enumerate(clients):
             delay_ms = index // self._change.at_a_time * STEP_S * 1_000
@@ -191,7 +191,7 @@ class Trial:
 
 
 def strategy_of(current: CurrentGroup) -> str | None:
-    """The strategy that all members report; None where they report none, or several."""
+    """The strategy that all members report; None if they report none, or several."""
     named = {strategy_of_class(member.strategy) for member in current.members if member.strategy}
     return named.pop() if len(named) == 1 else None
 

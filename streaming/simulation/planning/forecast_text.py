@@ -1,4 +1,4 @@
-"""A plan as people read it."""
+"""A plan as text."""
 
 from collections.abc import Iterator
 

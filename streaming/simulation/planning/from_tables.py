@@ -1,4 +1,4 @@
-"""A group as it was known at a time, from the tables that the job writes. They know no rates."""
+"""A group at a time, from the tables that the job writes. They have no rates."""
 
 from schemas.facts import Kind
 from streaming.explain.read_facts import read_group
@@ -8,13 +8,13 @@ from streaming.simulation.planning.current_group import CurrentGroup, Member, Qu
 
 
 def read_tables(tables: str, group: str, cluster: str | None, until: int | None) -> CurrentGroup:
-    """``until``: epoch milliseconds. Raises SourceError where there is no such group, or it cannot be planned for."""
+    """The group until ``until`` (epoch ms). Raises SourceError if it is missing, or cannot be planned for."""
     snapshot = snapshot_of(read_group(tables, group, cluster, until), until)
     return choose_group([current_group_of(snapshot)], group, tables)
 
 
 def current_group_of(group: ExplainedGroup) -> CurrentGroup:
-    """A queue that is held though its topic does not have it is not shared out."""
+    """The group of a snapshot. A queue that is owned though its topic no longer has it is not shared out."""
     models = [member.message_model for member in group.members if member.message_model is not None]
     return CurrentGroup(
         cluster=group.cluster,

@@ -1,4 +1,4 @@
-"""Which client has which queue before and after a change, and how many queues had to move."""
+"""The owners of queues before and after a change, and how many queues had to move."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ STRATEGY_NAMES = ("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH", "CONFIG", "MACHINE_
 
 
 class NotApplicable(Exception):
-    """Why the group cannot be shared out by a strategy."""
+    """The reason why a strategy does not apply to the group."""
 
 
 class Balance(NamedTuple):
-    """``fewest``: how many queues had to move, given how many each client ends up with."""
+    """The moves of a change. ``fewest``: how many queues had to move, given how many each client has in the end."""
 
     moved: int
     fewest: int
@@ -41,7 +41,7 @@ class Balance(NamedTuple):
 
 
 def strategies_of(name: str, current: CurrentGroup, ids: Iterable[str]) -> dict[str, Strategy]:
-    """Each client's strategy. By configuration each keeps the queues that it has now."""
+    """The strategy of each client. With CONFIG each keeps the queues that it has now."""
     brokers = {queue.broker_name for queue in current.shared()}
     if name == "CONFIG":
         owners = current.owners()
@@ -66,7 +66,7 @@ def strategies_of(name: str, current: CurrentGroup, ids: Iterable[str]) -> dict[
 
 
 def allocate_topics(by_client: Mapping[str, Strategy], queues: Iterable[MessageQueue]) -> dict[MessageQueue, str]:
-    """Topic by topic, as clients do. Raises NotApplicable where the strategy throws."""
+    """The shares of all topics, computed topic by topic, as clients do. Raises NotApplicable if the strategy throws."""
     by_topic: dict[str, list[MessageQueue]] = {}
     for queue in queues:
         by_topic.setdefault(queue.topic, []).append(queue)
@@ -84,7 +84,7 @@ def allocate_topics(by_client: Mapping[str, Strategy], queues: Iterable[MessageQ
 
 
 def balance(before: Owners, after: Owners, queues: Iterable[MessageQueue], members: Iterable[str]) -> Balance:
-    """What has changed hands of the queues that are there before and after, and how even it is."""
+    """The queues that moved, of those that exist before and after, and how even the shares are."""
     queues, members = list(queues), list(members)
     counts = Counter(dict.fromkeys(members, 0))
     counts.update(owner for queue in queues if (owner := after.get(queue)) is not None)
@@ -101,7 +101,7 @@ def balance(before: Owners, after: Owners, queues: Iterable[MessageQueue], membe
 
 
 def _fewest(held: Counter[str], expected: Counter[str]) -> int:
-    """Clients are interchangeable: who holds most keeps as much of it as the largest share allows."""
+    """The fewest moves. Clients are interchangeable: the client with most queues gets the largest share."""
     staying = sorted((held[one] for one in expected), reverse=True)
     kept = sum(map(min, staying, sorted(expected.values(), reverse=True)))
     return sum(held.values()) - kept

@@ -1,1 +1,1 @@
-"""What a group, its cluster or the collector's events may meet with beside faults: one module for each family."""
+"""Perturbations of a group, its cluster or the collector's events, beside faults: one module for each family."""

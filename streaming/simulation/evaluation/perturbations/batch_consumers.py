@@ -1,4 +1,4 @@
-"""Listeners that take their time and are well."""
+"""Listeners that consume in long batches and are healthy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def batches(context: PerturbationContext) -> None:
             clock.after(context.delay_ms(REST_S), take, client)
 
     def look() -> None:
-        """Clients that have started since."""
+        """Find clients that have started since."""
         for client in group.clients:
             if id(client) not in seen:
                 seen.add(id(client))

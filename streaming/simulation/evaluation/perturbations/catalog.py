@@ -1,4 +1,4 @@
-"""Which perturbations a run meets with: drawn by its seed, at the rates given here."""
+"""The perturbations of a run: drawn by its seed, at the rates given here."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ MORE_THAN_ONE = (0.6, 0.3, 0.1)  # how many runs have one, two, three
 
 @dataclass(frozen=True)
 class Perturbation:
-    """``weight``: how often it is drawn, as against the others. ``family``: no two of one family come together.
+    """A perturbation. ``weight``: how often it is drawn, relative to others. ``family``: a run has one of each at most.
 
-    ``share``: it is not drawn against the others, but comes beside them in so many runs, by dice of its own. So the
-    runs without it are what they were before there was such a perturbation.
+    ``share``: it is not drawn with the others, but added in this share of the runs, by its own random numbers. So runs
+    without it are the same as before this perturbation existed.
     """
 
     name: str
@@ -110,7 +110,7 @@ PERTURBATIONS = (
 
 
 def draw(seed: str, shape: Shape, is_healthy: bool) -> list[Perturbation]:
-    """One to three, and those that come beside them."""
+    """Draw one to three perturbations, and those with a ``share``."""
     random = Random(f"{seed}/perturbations")
     fitting = [
         one
@@ -129,14 +129,14 @@ def draw(seed: str, shape: Shape, is_healthy: bool) -> list[Perturbation]:
 
 
 def fit(shape: Shape, drawn: list[Perturbation]) -> Shape:
-    """The shape, with as many clients at most as the perturbations have room for."""
+    """The shape, with at most as many clients as the perturbations allow."""
     return replace(shape, clients=min([shape.clients, *(one.most_clients for one in drawn)]))
 
 
 def begin(
     seed: str, drawn: list[Perturbation], group: SimulatedGroup, detector: Detector, is_healthy: bool
 ) -> list[KnownFinding]:
-    """Before the group's first client starts. What is true of the group because of them."""
+    """Begin them before the group's first client starts. Returns the findings that are true because of them."""
     known_findings: list[KnownFinding] = []
     for one in drawn:
         context = PerturbationContext(group, detector, Random(f"{seed}/{one.name}"), is_healthy, known_findings)

@@ -1,4 +1,4 @@
-"""Clients and brokers that tell less than those of RocketMQ 5 in Java."""
+"""Clients and brokers that report less than those of RocketMQ 5 in Java."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streaming.simulation.evaluation.perturbations.context import PerturbationCo
 
 
 def _put(context: PerturbationContext, sdk: Sdk, share: float) -> None:
-    """So many of the clients run it, the same ones after a restart."""
+    """Give this SDK to some of the clients, to the same ones after a restart."""
     salt = context.random.randrange(1 << 30)
 
     def sdk_of(client_id: str) -> Sdk:
@@ -47,6 +47,6 @@ def pull_consumers(context: PerturbationContext) -> None:
 
 
 def old_brokers(context: PerturbationContext) -> None:
-    """Brokers of 4.x, which do not tell pull offsets."""
+    """Brokers of 4.x, which do not report pull offsets."""
     for broker in context.group.fleet.brokers.values():
         broker.tells_pull_offsets = False

@@ -1,4 +1,4 @@
-"""Connections that have died, of which brokers do not know yet."""
+"""Dead connections that brokers do not know to be dead yet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AGAIN_S = (300, 900)
 def half_open_after_a_change(context: PerturbationContext) -> None:
     """A client leaves, or the topic grows, and within a minute another client reconnects: brokers list it twice.
 
-    It comes by itself and goes by itself, again and again.
+    It begins and ends without a cause from outside, many times.
     """
     context.group.fleet.clock.after(context.delay_ms(BEGINS_S), _change, context)
 

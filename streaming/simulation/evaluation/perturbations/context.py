@@ -1,4 +1,4 @@
-"""A group that is about to be played, for perturbations to change before its first client starts."""
+"""The group of a run, which perturbations may change before its first client starts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streaming.simulation.simulated_group import SimulatedGroup
 
 @dataclass
 class PerturbationContext:
-    """``random`` is a perturbation's own, so that one more or less changes nothing in the others."""
+    """A group to change. ``random`` belongs to one perturbation, so that another one does not change its numbers."""
 
     group: SimulatedGroup
     detector: Detector
@@ -26,5 +26,5 @@ class PerturbationContext:
         return round(self.random.uniform(*seconds) * 1_000)
 
     def log_uniform(self, least: float, most: float) -> float:
-        """Small ones are as likely as large ones, by order of magnitude."""
+        """A random number; each order of magnitude is equally likely."""
         return exp(self.random.uniform(log(least), log(most)))

@@ -1,4 +1,4 @@
-"""Clients that come and go in ways that last."""
+"""Deploys and crashes that take long."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def _deploy(context: PerturbationContext) -> None:
 
 
 def _add_topic(group: SimulatedGroup) -> None:
-    """Others write to it already."""
+    """Add a topic to which messages are written already."""
     group.put_topic(group.shape.queues, OTHER_TOPIC)
     group.write(OTHER_TOPIC, group.shape.rate)
     group.config = replace(group.config, topics=(*group.config.topics, (OTHER_TOPIC, "*")))
 
 
 def _replace(context: PerturbationContext, client_id: str, keeps_id: bool) -> None:
-    """It comes back as all run by then. A pod that was started again meanwhile is replaced all the same."""
+    """Replace a pod by one of the newest configuration, also if it was started again in the meantime."""
     group = context.group
     running = [one for one in group.clients if one.client_id == client_id and not one.is_paused]
     if running:

@@ -1,4 +1,4 @@
-"""What may happen to events between the collector and the detector, and to the collector's clock."""
+"""Events that are lost or late between collector and detector, and a collector's clock that is set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators set at brokers for a group, and set back."""
+"""Settings of a group at brokers, which operators change and change back."""
 
 from __future__ import annotations
 

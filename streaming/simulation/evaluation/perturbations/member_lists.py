@@ -1,4 +1,4 @@
-"""Brokers whose lists of members are not whole, or do not come."""
+"""Brokers whose lists of members are incomplete or missing."""
 
 from __future__ import annotations
 

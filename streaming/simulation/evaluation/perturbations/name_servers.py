@@ -1,4 +1,4 @@
-"""Several name servers that do not say the same at once.
+"""Several name servers that differ for some time.
 
 Brokers register with each of them on their own (``BrokerOuterAPI.registerBrokerAll``); one that a registration did not
 reach is behind until the next, or the one after. Clients and collectors stay with the one that they have reached
@@ -19,7 +19,7 @@ ASKED_EVERY_MS = 10_000  # an alternating one gives another name server to each 
 
 
 class _RouteHistory:
-    """The routes that the brokers registered, since when."""
+    """The routes that the brokers registered, with the time of each."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet, self._began_ts = fleet, fleet.now
@@ -35,13 +35,15 @@ class _RouteHistory:
         self._fleet.clock.after(LOOK_MS, self._look)
 
     def route(self, topic: str, ts: int) -> TopicRoute | None:
-        """As it was at ``ts``; what was there when all began had been there for long."""
+        """The route at ``ts``. Routes of the beginning count as old."""
         known = self._routes.get(topic, [])
         return next((route for since, route in reversed(known) if since <= max(ts, self._began_ts)), None)
 
 
 class _LaggingNameServers:
-    """One for each lag. ``alternates``: each request reaches another one; else everybody stays with his own."""
+    """Name servers, one for each lag. ``alternates``: each request reaches another one; else each asker keeps its
+    own.
+    """
 
     def __init__(self, fleet: Fleet, lags_ms: list[int], alternates: bool, salt: int) -> None:
         self._fleet, self._history = fleet, _RouteHistory(fleet)
@@ -61,7 +63,7 @@ def lagging(context: PerturbationContext) -> None:
 
 
 def alternating(context: PerturbationContext) -> None:
-    """The same behind a load balancer: each request reaches another."""
+    """Two or three name servers behind a load balancer: each request reaches another one."""
     _put(context, alternates=True)
 
 

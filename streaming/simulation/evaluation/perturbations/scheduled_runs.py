@@ -1,4 +1,4 @@
-"""Groups that have no members for a while on purpose, as a job that runs now and then."""
+"""Groups that have no members for a while on purpose, such as a scheduled job."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAUSES_WITH_MESSAGES = 2
 def runs_now_and_then(context: PerturbationContext) -> None:
     """Runs of some minutes and pauses, all before the group's first day: in the first pauses no message waits.
 
-    By then it is known how long the group stays away. In the pauses that follow messages wait, and nobody is missed.
+    By then it is known how long the group stays away. In later pauses messages wait, and no page may be sent.
     """
     group, random = context.group, context.random
     pause_s = random.uniform(*PAUSE_S)
@@ -38,7 +38,7 @@ def runs_now_and_then(context: PerturbationContext) -> None:
 
 
 def _consume_all(context: PerturbationContext) -> None:
-    """Nothing is written any more, until nothing waits."""
+    """Stop writing until no message waits."""
     fleet = context.group.fleet
     for topic in fleet.producer.topics:
         context.group.write(topic, 0)

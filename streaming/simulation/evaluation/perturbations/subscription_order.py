@@ -1,4 +1,4 @@
-"""Filters that mean the same and are written in another way in each JVM."""
+"""Filters with the same meaning that each JVM writes in another order."""
 
 from __future__ import annotations
 
