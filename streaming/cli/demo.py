@@ -12,10 +12,10 @@ from threading import Event, Thread
 
 from streaming.cli.run import exposed_by_run
 from streaming.config import Alerts, Config, Job, Metrics, Notify, Source, Spark, Tables, Web
-from streaming.config.alerts import Pages
+from streaming.config.alerts import Monitor, Pages
 from streaming.demo.example_queries import example_queries
 from streaming.demo.fleet import demo_templates
-from streaming.demo.live_run import TOPIC, DemoRun
+from streaming.demo.live_run import FINISH_WITHIN_S, TOPIC, DemoRun
 from streaming.demo.scenarios import load_scenarios
 from streaming.demo.schedule import CLUSTER
 from streaming.demo.terminal import Terminal
@@ -89,6 +89,11 @@ def _demo_config(bootstrap_servers: str, folder: Path) -> Config:
     )
 
 
+def demo_alerts(pages: str) -> Alerts:
+    """Each page leads to the demo's own. That no rounds come is no trouble while the job catches up at the end."""
+    return Alerts(pages=Pages(link=f"http://{pages}/{OPEN}"), monitor=Monitor(blind_seconds=2 * FINISH_WITHIN_S))
+
+
 def _free_address(port: int) -> str:
     """On loopback, with this port if it is free, else with another one."""
     with socket.socket() as probe:
@@ -109,7 +114,7 @@ def _served(config: Config, job: JobCounts, stop: Event) -> Iterator[Callable[[]
     from streaming.web.live.watch import Watch
     from streaming.web.server import keep_serving
 
-    alerts = Alerts(pages=Pages(link=f"http://{config.web.listen}/{OPEN}"))
+    alerts = demo_alerts(config.web.listen)
     shown, sent = web_settings(config, alerts), notifier_settings(config, alerts)
     site = shown.site._replace(is_played=True)
     shown, sent = shown._replace(site=site), sent._replace(site=site)

@@ -11,7 +11,8 @@ import pytest
 from deltalake import CommitProperties, write_deltalake
 from kafka import KafkaConsumer
 
-from streaming.demo.live_run import StderrToFile, records_read
+from streaming.cli.demo import demo_alerts
+from streaming.demo.live_run import FINISH_WITHIN_S, StderrToFile, records_read
 from streaming.demo.publisher import Publisher
 from streaming.demo.scenarios import load_scenarios
 from streaming.demo.schedule import schedule
@@ -42,6 +43,10 @@ def test_what_java_says_goes_to_a_file_and_ours_does_not(tmp_path: Path, capfd: 
     os.write(2, b"ours\n")
     assert (tmp_path / "log").read_text() == "WARN nothing of interest\n"
     assert capfd.readouterr().err == "ours\n"
+
+
+def test_the_end_of_the_show_is_no_trouble_of_evenkeel() -> None:
+    assert demo_alerts("127.0.0.1:8400").monitor.blind_seconds > FINISH_WITHIN_S
 
 
 @pytest.mark.kafka
