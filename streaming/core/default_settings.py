@@ -14,9 +14,9 @@ from streaming.core.evidence.grace import (
 from streaming.core.evidence.group_evidence import REPORT_MAX_AGE_MS, VIEW_MAX_AGE_MS
 from streaming.core.evidence.queue_evidence import SETTLE_LIMIT
 from streaming.core.evidence.second_instance import SECOND_ADDRESS_PROOF_MS
+from streaming.core.evidence.stalls import CONSUME_STALL_MS, STALL_MS
 from streaming.core.finding_kinds import HOLD_CRITICAL_MS, HOLD_WARNING_MS
 from streaming.core.findings.group_findings import STORM_CHANGES, STORM_WINDOW_MS
-from streaming.core.findings.queue_rules import CONSUME_STALL_MS, STALL_MS
 from streaming.core.intake.clock import AHEAD_OF_CLOCK_MS
 from streaming.core.retention import FORGET_AFTER_MS
 from streaming.core.settings import Settings, Timing

@@ -98,15 +98,15 @@ def _note_mismatch(q: QueueEvidence, queue: Queue) -> None:
             queue.mismatch_since_ts = queue.unclaimed_since_ts = 0
         return
     queue.mismatch_since_ts = queue.mismatch_since_ts or q.topic.now
-    queue.unclaimed_since_ts = 0 if q.newest else queue.unclaimed_since_ts or q.topic.now
+    queue.unclaimed_since_ts = 0 if q.owners else queue.unclaimed_since_ts or q.topic.now
 
 
 def _note_idle_owner(q: QueueEvidence, queue: Queue, is_still: bool) -> None:
     """Notes since when the owner of a queue that stands still has had no messages of it in hand."""
-    if not is_still or held_by_reports(q.topic, q.index, q.newest) is not InHand.NOTHING:
+    if not is_still or held_by_reports(q.topic, q.index, q.owners) is not InHand.NOTHING:
         queue.idle_since_ts = 0
     elif not queue.idle_since_ts:
-        reports = (report for owner in q.newest for report in q.topic.members[owner].reports)
+        reports = (report for owner in q.owners for report in q.topic.members[owner].reports)
         queue.idle_since_ts = max((report.answered_ts for report in reports), default=0)
 
 
@@ -118,7 +118,7 @@ def _note_who_is_to_consume(q: QueueEvidence, queue: Queue) -> None:
     to a dead connection has no owner until brokers drop that; one that is left to a second instance never gets one.
     """
     is_taken_over = _is_taken_over(q, queue)
-    gets_an_owner = is_taken_over or bool(q.newest and not queue.owners)
+    gets_an_owner = is_taken_over or bool(q.owners and not queue.owners)
     if queue.publish_delay_ms < 0 or _is_back_in_the_route(q, queue) or (gets_an_owner and _is_told(q)):
         restart_clocks(queue, q.topic.now)
     if is_taken_over or (q.topic.is_converging and q.found not in BY_OFFSETS):
@@ -142,6 +142,6 @@ def _is_back_in_the_route(q: QueueEvidence, queue: Queue) -> bool:
 def _is_taken_over(q: QueueEvidence, queue: Queue) -> bool:
     """Whether a new owner takes it over that did not cause the stall: from none, or from another client."""
     if q.found is Kind.ORPHANED:
-        return bool(q.newest or q.topic.now < q.topic.grace.ready_ts)
+        return bool(q.owners or q.topic.now < q.topic.grace.ready_ts)
     before = {*queue.owners, *queue.last_stable_owners}
-    return bool(before) and not before.issuperset(q.newest)
+    return bool(before) and not before.issuperset(q.owners)

@@ -14,7 +14,10 @@ MORE_THAN_CHANGES = 3  # reports in turn: changes that were still under way when
 
 
 class QueueEvidence:
-    """One queue under judgement. ``counting``: its owners by the reports that are recent and late enough to count."""
+    """One queue under judgement. ``owners``: by the newest reports; ``counting``: by those that count.
+
+    A report counts that is recent, and came after the grace.
+    """
 
     __slots__ = (
         "counting",
@@ -22,7 +25,7 @@ class QueueEvidence:
         "index",
         "is_doubtful",
         "is_lifted",
-        "newest",
+        "owners",
         "queue",
         "recent",
         "topic",
@@ -32,14 +35,14 @@ class QueueEvidence:
         self.topic = topic
         self.index = index
         self.queue: QueueView = topic.queue(index)
-        self.newest = topic.owners(index)
+        self.owners = topic.owners(index)
         self.expected = None if topic.expected is None else topic.expected.get(index)
         self.is_doubtful = topic.is_doubtful(self.queue)
         self.is_lifted = self._has_settled_too_long()
         self.recent = topic.now - topic.timing.report_max_age_ms
         since = self.recent if self.is_lifted else max(topic.grace.ready_ts, self.recent)
         all_count = topic.reports_as_of >= since and not topic.non_reporting
-        self.counting = self.newest if all_count else topic.proven_owners(index, since)
+        self.counting = self.owners if all_count else topic.proven_owners(index, since)
 
     @property
     def found(self) -> Kind:
@@ -47,7 +50,7 @@ class QueueEvidence:
         return FINDING_CODES[self.queue.finding]
 
     @property
-    def told(self) -> Alert | None:
+    def fired_stall(self) -> Alert | None:
         """The open alert that has fired because the queue stands still; None: there is none."""
         naming_it = self.topic.fired_alerts.get(self.index, ())
         return next((alert for alert in naming_it if Kind(alert.kind) in BY_OFFSETS), None)
@@ -77,17 +80,36 @@ class QueueEvidence:
 
     @property
     def looks_right(self) -> bool:
-        """Whether the newest reports, counting or not, show the expected owner, or one owner if that is not known.
+        """Whether the owners reports, counting or not, show the expected owner, or one owner if that is not known.
 
         Broadcasting: whether every member that says what it owns owns the queue.
         """
         if self.topic.broadcasts:
-            return is_owned_by_all(self.topic.listed, self.newest)
-        return len(self.newest) == 1 and (self.expected is None or self.newest == self.expected)
+            return is_owned_by_all(self.topic.listed, self.owners)
+        return len(self.owners) == 1 and (self.expected is None or self.owners == self.expected)
 
     @property
-    def is_expected_and_single(self) -> bool:
-        return len(self.newest) == 1 and self.newest == self.expected
+    def is_heard(self) -> bool:
+        """Whether all evidence about owners is there."""
+        return self.topic.is_heard
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether messages wait, and some offset has not moved."""
+        return self.queue.stalled_ms > 0 or self.queue.unconsumed_since_ts > 0
+
+    @property
+    def is_reported_since_change(self) -> bool:
+        """Whether every member has reported since the last change, or the queue has settled for too long."""
+        return self.topic.is_since_change or (self.is_lifted and self.topic.is_fresh)
+
+    @property
+    def repeated(self) -> list[int]:
+        """Of two or more owners: those whose reports count, or who repeat them whatever else changes."""
+        if len(self.owners) < 2:
+            return []
+        since = self.recent if self.says_twice_for_long else max(self.recent, self.topic.grace.ready_ts)
+        return self.topic.proven_owners(self.index, since)
 
     @property
     def may_follow_a_newer_route(self) -> bool:
@@ -97,6 +119,17 @@ class QueueEvidence:
             return False  # it was STALLED for as long
         unhealthy_since_ts = queue.since_ts if self.found is Kind.STALLED else queue.unhealthy_since_ts or now
         return now - unhealthy_since_ts < timing.grace_broker_ms and self.topic.follows_another_route
+
+    @property
+    def may_be_behind(self) -> bool:
+        """Whether a route that had the queue may be back, while the name servers that are asked lag behind.
+
+        A client took the queue long after it had left the route. A client with an old route would never have released
+        it.
+        """
+        grace_ms, since_ts = self.topic.timing.grace_broker_ms, self.queue.mismatch_since_ts
+        is_taken_again = self.was_in_route and since_ts > self.topic.route_changed_ts + grace_ms
+        return is_taken_again and self.topic.now - since_ts < grace_ms
 
     def _has_settled_too_long(self) -> bool:
         since_ts = self.queue.mismatch_since_ts
@@ -109,7 +142,7 @@ class QueueEvidence:
     def says_twice_for_long(self) -> bool:
         """Whether two or more clients report it in turn, more often than changes of members or routes can explain.
 
-        Each does so in its newest report, and for longer than a queue may settle. So it did not change hands each time.
+        Each does so in its owners report, and for longer than a queue may settle. So it did not change hands each time.
         """
         since_ts = self.queue.two_owners_since_ts
         if not since_ts:

@@ -14,6 +14,8 @@ from streaming.core.state.group_state import FINDING_CODES
 from streaming.core.state.offsets import is_seen_lately, unconsumed_ms
 from streaming.core.state.views import QueueView
 
+STALL_MS = 60_000  # a takeover takes 20 s, a new subscription up to 23 s
+CONSUME_STALL_MS = 300_000  # longer than a batch takes; consumers store their offset every 5 s
 TOLD_AT_LATEST_MS = 600_000  # a queue in which messages wait and of which nothing is consumed
 UNREAD_IS_HARM_MS = 180_000  # the same, of a queue that is proven to have no owner: a deploy is no excuse then
 PERSIST_OFFSETS_MS = 5_000  # MQClientInstance, persistConsumerOffsetInterval
@@ -103,6 +105,23 @@ def is_not_consumed(topic: TopicEvidence, queue: QueueView, least_ms: int) -> bo
     stands_ms = queue.progress_ts - max(queue.unconsumed_since_ts, returned_ts)
     extra_ms = _orderly_extra(topic, queue, queue.unconsumed_since_ts)
     return min(stands_ms, _has_an_owner_for_ms(topic, queue)) >= enough_ms + extra_ms
+
+
+def is_long_unconsumed(topic: TopicEvidence, queue: QueueView) -> bool:
+    """Whether it is not consumed for longer than a batch takes."""
+    return is_not_consumed(topic, queue, topic.timing.consume_stall_ms)
+
+
+def stands_longer_than_a_step(topic: TopicEvidence, index: int, are_owners_silent: bool) -> bool:
+    """Whether the group's offset stands for longer than its steps have taken lately, though messages may be in hand.
+
+    Who does not answer any more has stopped, if the queue does not move either. Others may only have a long batch.
+    Members that do not report what they own may keep their offsets elsewhere.
+    """
+    if topic.is_left_to_non_reporting(index) and not topic.topic.is_committed:
+        return False
+    least_ms = topic.timing.stall_ms if are_owners_silent else topic.timing.consume_stall_ms
+    return is_not_consumed(topic, topic.queue(index), least_ms)
 
 
 def _counts(topic: TopicEvidence, queue: QueueView) -> bool:

@@ -67,6 +67,22 @@ class TopicEvidence(TopicShares):
         """As evidence names clients."""
         return observed.clients(self.client_ids(indices))
 
+    @cached_property
+    def is_heard(self) -> bool:
+        """Whether all evidence about owners of its queues is there."""
+        is_reported = self.is_complete and self.is_since_change
+        return is_reported and self.of_group.message_model is not None and not self.uncovered and not self.silent
+
+    @cached_property
+    def uncovered_names(self) -> tuple[str, ...]:
+        """Its brokers that have given no list of members for long."""
+        return tuple(map(self.broker_name, self.uncovered))
+
+    @cached_property
+    def silent_names(self) -> tuple[str, ...]:
+        """Its brokers that gave no list of members in this round, but did lately."""
+        return tuple(map(self.broker_name, self.silent))
+
     @property
     def confirmed_ts(self) -> int:
         """When a copy of the route came last."""

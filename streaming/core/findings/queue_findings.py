@@ -5,6 +5,8 @@ from schemas.reasons import Reason, ReasonKind
 from streaming.core.causes.explanation import Explanation, Found
 from streaming.core.causes.table import EXPLAINED, explain
 from streaming.core.evidence.observation import TopicObservation
+from streaming.core.evidence.queue_evidence import QueueEvidence
+from streaming.core.evidence.queue_record import is_plainly_right, record_of, record_outside_route
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.finding_kinds import BY_OFFSETS, RIGHT
 from streaming.core.findings.broadcasting import judge_broadcasting
@@ -53,13 +55,18 @@ def _judge_topic(observation: TopicObservation) -> Verdicts:
     topic = observation.topic
     unreadable = {i: Verdict(Kind.EXCLUDED, Severity.NONE, UNREADABLE, topic.owners(i), None) for i in topic.unreadable}
     if topic.finding_of_all is not None:
-        overdue = {q.index: judge_by_offsets(q) for q in observation.routed}
+        overdue = {q.index: judge_by_offsets(record_of(q)) for q in observation.routed}
         judged = {index: verdict for index, verdict in overdue.items() if verdict is not None}
         return _all(observation, *topic.finding_of_all) | unreadable | judged
-    rule = judge_broadcasting if topic.broadcasts else judge
-    verdicts = {q.index: rule(q) for q in observation.routed}
-    outside = {q.index: judge_outside_route(q) for q in observation.outside}
-    return verdicts | unreadable | {index: verdict for index, verdict in outside.items() if verdict is not None}
+    verdicts = {q.index: _judge(q) for q in observation.routed}
+    outside = {q.index: judge_outside_route(record_outside_route(q)) for q in observation.outside if q.owners}
+    return verdicts | unreadable | outside
+
+
+def _judge(q: QueueEvidence) -> Verdict:
+    if is_plainly_right(q):
+        return Verdict(Kind.MATCH, Severity.NONE, None, q.owners, q.expected)
+    return judge_broadcasting(record_of(q)) if q.topic.broadcasts else judge(record_of(q))
 
 
 def _all(observation: TopicObservation, kind: Kind, reason: Reason) -> Verdicts:

@@ -1,4 +1,4 @@
-"""What a rule says of a queue."""
+"""The finding of a queue, as a rule gives it."""
 
 from msgspec import Struct
 
@@ -6,7 +6,7 @@ from schemas.facts import Kind, Severity
 from schemas.observed import Part
 from schemas.reasons import Reason
 from streaming.core.evidence.listed_members import Span
-from streaming.core.evidence.queue_evidence import QueueEvidence
+from streaming.core.evidence.queue_record import QueueRecord
 from streaming.core.finding_kinds import KINDS
 
 
@@ -30,20 +30,19 @@ class Verdict(Struct, frozen=True, gc=False):
 
 
 def seen(
-    q: QueueEvidence,
+    q: QueueRecord,
     kind: Kind,
     reason: Reason | None = None,
     observed: Part | None = None,
     severity: Severity | None = None,
 ) -> Verdict:
     """A verdict on the newest reports as they are."""
-    return Verdict(kind, severity or KINDS[kind].severity, reason, q.newest, q.expected, observed=observed)
+    return Verdict(kind, severity or KINDS[kind].severity, reason, q.owners, q.expected, observed=observed)
 
 
 def proven(
-    q: QueueEvidence, kind: Kind, reports: Span, observed: Part | None = None, owners: list[int] | None = None
+    q: QueueRecord, kind: Kind, reports: Span, observed: Part | None = None, owners: list[int] | None = None
 ) -> Verdict:
     """A verdict that rests on ``reports`` that count."""
     owned = q.counting if owners is None else owners
-    reason = q.topic.why_not_expected if q.expected is None else None
-    return Verdict(kind, KINDS[kind].severity, reason, owned, q.expected, *reports, observed=observed)
+    return Verdict(kind, KINDS[kind].severity, q.why_not_expected, owned, q.expected, *reports, observed=observed)
