@@ -15,7 +15,6 @@ from streaming.explain.snapshot import ExplainedAlert, ExplainedGroup, Unalerted
 from streaming.explain.times import Moment
 from streaming.notices.english import ENGLISH
 from streaming.notices.evidence_english import in_english
-from streaming.notices.page_parts import advice_on
 from streaming.snapshots.group_text import ALERT_STYLES, finding_title, status_style
 from streaming.snapshots.lines import DEEPER, INDENT, Line, paragraph, without_control_characters
 from streaming.wording.lists import joined
@@ -118,10 +117,7 @@ def _waiting(alert: ExplainedAlert, when: Moment) -> str:
 
 def _advice(alert: ExplainedAlert, width: int) -> Iterator[Line]:
     """What helps, while it is open."""
-    if alert.state == AlertState.RESOLVED:
-        return
-    do, for_now = advice_on(alert.cause, alert.kind, ENGLISH)
-    for label, text in (("for now", for_now), ("do", do)):
+    for label, text in (("for now", alert.for_now), ("do", alert.do)):
         yield from paragraph(f"{label}: {text}" if text else "", width, INDENT, "bold")
 
 

@@ -22,7 +22,8 @@ class BrokerList(Struct, frozen=True):
 class ExplainedQueue(QueueSnapshot, frozen=True, kw_only=True):
     """``reason`` is as of ``told_ts``: no new fact is written while the finding stays the same.
 
-    ``reason_kind`` and ``reason_details`` are the same as data; None in facts of evenkeel 0.1.
+    ``reason_kind`` and ``reason_details`` are the same as data; None in facts of evenkeel 0.1. ``waiting``: messages
+    that are not consumed, as of ``read_ts``; None: not known.
     """
 
     finding: str
@@ -30,6 +31,8 @@ class ExplainedQueue(QueueSnapshot, frozen=True, kw_only=True):
     reason_details: ReasonDetails | None = None
     since_ts: int
     told_ts: int
+    waiting: int | None = None
+    read_ts: int | None = None
 
     @property
     def is_reason_of_expected(self) -> bool:
@@ -56,7 +59,8 @@ class ExplainedAlert(Struct, frozen=True):
 
     ``evidence`` and ``observed`` are as of ``seen_ts``, ``waiting`` is as of ``read_ts``: messages that are not
     consumed, of which the oldest was stored after ``oldest_ts``; None: not known. Facts that only say anew how much
-    waits are no transitions. ``since_ts`` and the last four fields are those of the newest fact.
+    waits are no transitions. ``since_ts`` and ``waits_for`` to ``right_since_ts`` are those of the newest fact.
+    ``for_now`` and ``do``: what helps at once, and what ends the cause; empty where the alert is resolved.
     """
 
     fingerprint: str
@@ -79,6 +83,8 @@ class ExplainedAlert(Struct, frozen=True):
     waits_until_ts: int | None
     deploy_since_ts: int | None
     right_since_ts: int | None
+    for_now: str
+    do: str
 
 
 class UnalertedQueues(Struct, frozen=True):
@@ -123,7 +129,8 @@ class ExplainedGroup(GroupSnapshot, frozen=True, kw_only=True):
 
     ``reason_kind`` and ``reason_details`` are ``reason`` as data; None in facts of evenkeel 0.1.
     ``counts``, ``retry_counts``, ``brokers_covered``, ``brokers_known`` and ``members_reporting`` are as of
-    ``status_ts``.
+    ``status_ts``. ``waiting``: messages that are not consumed, by offsets of which the oldest were read at ``read_ts``;
+    the oldest of the messages was stored after ``oldest_ts``. None: not known.
     """
 
     newest_ts: int
@@ -136,6 +143,9 @@ class ExplainedGroup(GroupSnapshot, frozen=True, kw_only=True):
     brokers_covered: int | None
     brokers_known: int | None
     members_reporting: int | None
+    waiting: int | None = None
+    read_ts: int | None = None
+    oldest_ts: int | None = None
     members: tuple[MemberFact, ...]
     views: tuple[BrokerList, ...]
     queues: tuple[ExplainedQueue, ...]

@@ -28,10 +28,13 @@ from streaming.explain.snapshot import (
     MonitorStatus,
     UnalertedQueues,
 )
+from streaming.explain.waiting import waiting_of_group, waiting_of_queues
 from streaming.newest_facts import newest_facts, newest_group, newest_lives
 from streaming.notices import OpenAlert
 from streaming.notices.affected import read_ts, seen_ts
+from streaming.notices.english import ENGLISH
 from streaming.notices.evidence_english import english_evidence
+from streaming.notices.page_parts import advice_on
 from streaming.notices.reasons_english import reason_in_short
 from streaming.wording.lists import grouped
 from streaming.wording.times import moment
@@ -55,7 +58,9 @@ def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorSt
     newest_ts = max(fact.ts for fact in facts)
     now = max(newest_ts, monitor.seen_ts if monitor else 0) if at is None else at
     status = known.status if known else None
-    queues = _queues(newest)
+    open_alerts = [life[-1] for life in lives if is_open(life[-1].fact.state)]
+    waiting, _ = waiting_of_group(status, open_alerts)
+    queues = _queues(newest, status, open_alerts)
     members = [fact.payload for fact in newest if isinstance(fact.payload, MemberFact) and fact.payload.present]
     alerts = tuple(_alert(life) for life in lives if _is_of_interest(life[-1], now))
     return ExplainedGroup(
@@ -74,6 +79,9 @@ def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorSt
         brokers_covered=status.brokers_covered if status else None,
         brokers_known=status.brokers_known if status else None,
         members_reporting=status.members_reporting if status else None,
+        waiting=waiting.messages if waiting else None,
+        read_ts=waiting.read_ts if waiting else None,
+        oldest_ts=waiting.oldest_ts if waiting else None,
         members=tuple(sorted(members, key=lambda member: member.client_id)),
         views=_views(newest, members),
         queues=queues,
@@ -93,14 +101,19 @@ def _kind(reason: str | None) -> str | None:
     return reason if reason in REASON_KINDS else None
 
 
-def _queues(newest: Iterable[Fact]) -> tuple[ExplainedQueue, ...]:
+def _queues(
+    newest: Iterable[Fact], status: GroupFact | None, open_alerts: Iterable[OpenAlert]
+) -> tuple[ExplainedQueue, ...]:
     """The queues in the order of their names."""
-    told = [(fact, fact.payload) for fact in newest if isinstance(fact.payload, QueueFact)]
-    queues = (_queue(fact, queue) for fact, queue in told if queue.present)
+    told = [(fact, fact.payload) for fact in newest if isinstance(fact.payload, QueueFact) and fact.payload.present]
+    keys = [(fact.topic, queue.broker_name, queue.queue_id) for fact, queue in told]
+    waiting = waiting_of_queues(keys, status, open_alerts)
+    queues = (_queue(fact, queue, waiting.get(key)) for (fact, queue), key in zip(told, keys, strict=True))
     return tuple(sorted(queues, key=lambda queue: (queue.topic, *queue.name)))
 
 
-def _queue(fact: Fact, queue: QueueFact) -> ExplainedQueue:
+def _queue(fact: Fact, queue: QueueFact, waiting: tuple[int, int] | None) -> ExplainedQueue:
+    messages, messages_ts = waiting or (None, None)
     return ExplainedQueue(
         topic=fact.topic or "",
         broker_name=queue.broker_name,
@@ -114,6 +127,8 @@ def _queue(fact: Fact, queue: QueueFact) -> ExplainedQueue:
         expected=queue.expected,
         since_ts=queue.since_ts,
         told_ts=fact.ts,
+        waiting=messages,
+        read_ts=messages_ts,
     )
 
 
@@ -135,6 +150,7 @@ def _is_of_interest(alert: OpenAlert, now: int) -> bool:
 
 def _alert(life: Sequence[OpenAlert]) -> ExplainedAlert:
     newest, alert = life[-1], life[-1].fact
+    do, for_now = advice_on(alert.cause, alert.kind, ENGLISH) if is_open(alert.state) else ("", "")
     return ExplainedAlert(
         alert.fingerprint,
         newest.topic,
@@ -156,6 +172,8 @@ def _alert(life: Sequence[OpenAlert]) -> ExplainedAlert:
         alert.waits_until_ts,
         alert.deploy_since_ts,
         alert.right_since_ts,
+        for_now,
+        do,
     )
 
 

@@ -13,6 +13,7 @@ from streaming.errors import MonitorError
 from streaming.notices import Site
 from streaming.notifier.silence_files import SilenceFiles
 from streaming.notifier.state_files import running_notifier
+from streaming.wall_clock import now_ms
 from streaming.web.live.ranking import Ranking
 from streaming.web.live.watch import Watch
 from streaming.web.rendering import StaticFile, read_static, renderer
@@ -92,6 +93,10 @@ class Context:
             return running_notifier(self.settings.state) is not None
         except OSError:
             return False
+
+    def silences_now_ms(self) -> int:
+        """The time by which silences last: the notifier's clock, also where the tables are of the past."""
+        return now_ms()
 
     def words(self, request: Request) -> Words:
         cookies = request.cookies

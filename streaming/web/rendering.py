@@ -53,7 +53,7 @@ def machine_time(ts: int) -> str:
 def typed_time(ts: int, zone: tzinfo | None) -> str:
     """As a field for a date and a time takes it: the reader's, without the zone."""
     try:
-        return f"{datetime.fromtimestamp(ts / 1000, timezone.utc).astimezone(zone):%Y-%m-%dT%H:%M:%S}"
+        return f"{datetime.fromtimestamp(ts / 1000, timezone.utc).astimezone(zone):%Y-%m-%dT%H:%M}"
     except (ValueError, OverflowError, OSError):
         return ""
 

@@ -70,6 +70,10 @@ class Browser:
     def click(self, selector: str) -> None:
         self._command("POST", f"/element/{self._find(selector)}/click", {})
 
+    def click_element(self, element: dict[str, str]) -> None:
+        """``element``: as a script has returned it."""
+        self._command("POST", f"/element/{element[_ELEMENT]}/click", {})
+
     def type(self, selector: str, text: str) -> None:
         self._command("POST", f"/element/{self._find(selector)}/value", {"text": text})
 

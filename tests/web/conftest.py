@@ -10,6 +10,7 @@ from streaming.web.live.watch import Watch
 from streaming.web.security.access import AccessRules
 from streaming.web.security.users import Users
 from streaming.web.settings import Listen, WebSettings
+from tests.web.a_day import a_day
 from tests.web.browser import driver
 from tests.web.made_tables import make_tables
 from tests.web.screenshots import served, when_it_answers
@@ -25,6 +26,12 @@ NOBODY = Users({}, {})
 @pytest.fixture(scope="session")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_tables(tmp_path_factory.mktemp("tables"), GROUPS)
+
+
+@pytest.fixture(scope="session")
+def day(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tables with a day behind them."""
+    return a_day(tmp_path_factory.mktemp("day"))
 
 
 @pytest.fixture(scope="session")

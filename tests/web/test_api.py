@@ -2,19 +2,23 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import jsonschema
 import pytest
 from starlette.applications import Starlette
+from starlette.requests import Request
 
 from streaming.cli import main
 from streaming.notifier.silence_files import SilenceFiles
 from streaming.notifier.silences import Silence
 from streaming.wall_clock import now_ms
 from streaming.web.app import web_app
+from streaming.web.context import Context
 from streaming.web.live.watch import Watch
+from streaming.web.pages.group_page import GroupFacts, GroupPage
 from streaming.web.security.access import AccessRules
 from streaming.web.settings import WebSettings
 from tests.explain.facts import facts_of_scenario
@@ -82,6 +86,44 @@ def test_a_group_is_what_explain_says_of_it(app: Starlette, watch: Watch, capsys
     assert main(["explain", "orders", "--tables", watch.tables, "--at", _iso(at), "--json"]) == 0
 
     assert found == json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("group", "at"), [("orders", ""), ("carts", ""), ("billing", ""), ("stock", "2026-11-21T14:05:00Z")]
+)
+def test_what_the_page_of_a_group_shows_is_what_it_gives(settings: WebSettings, day: Path, group: str, at: str) -> None:
+    of_day = Watch(str(day))
+    of_day.read()
+    context = Context(settings._replace(tables=str(day)), of_day)
+    page = GroupPage(context, GroupFacts(context))
+    request = Request(_scope(f"cluster=prod&group={group}&at={at}"))
+    view = page.answer(request).values["view"]
+    given = get(web_app(context.settings, of_day), "/group", cluster="prod", group=group, **({"at": at} if at else {}))
+
+    assert (given["cluster"], given["group"]) == (view.cluster, view.group)
+    assert (given["waiting"], given["read_ts"]) == (view.lag.messages, view.lag.read_ts)
+    assert (given["members_reporting"], given["brokers_covered"]) == (view.members_reporting, view.brokers_covered)
+    assert {one["client_id"] for one in given["members"]} == {row.member.client_id for row in view.members}
+    assert sum(one["waiting"] or 0 for one in given["queues"]) == sum(row.waiting or 0 for row in view.queues)
+    assert {(one["topic"], one["finding"], one["cause"] or "") for one in given["queues"]} == {
+        (row.topic, row.finding, row.cause) for row in view.queues
+    }
+    shown = {alert.fingerprint: alert for card in view.alerts for alert in card}
+    alerts = {one["fingerprint"]: one for one in given["alerts"] if one["state"] != "resolved"}
+    assert set(alerts) == set(shown)
+    for name, alert in alerts.items():
+        page_of_it = shown[name]
+        assert (alert["since_ts"], alert["do"], alert["for_now"]) == (
+            page_of_it.since_ts,
+            page_of_it.do,
+            page_of_it.now,
+        )
+        assert bool(alert["waits_until_ts"]) == (alert["state"] == "pending") == bool(page_of_it.note)
+        assert len(alert["queues"]) in (0, int(page_of_it.what.split()[0]) if page_of_it.queues else 0)
+
+
+def _scope(query: str) -> dict[str, Any]:
+    return {"type": "http", "method": "GET", "path": "/group", "query_string": query.encode(), "headers": []}
 
 
 def test_a_moment_of_the_past_shows_nothing_that_came_later(app: Starlette) -> None:

@@ -1,10 +1,17 @@
 """What fits a screen, on a desk and on a phone; what keys and the search do; whose time it is. In a real Chromium."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from schemas.facts import AlertFact
+from streaming.notifier.silence_files import SilenceFiles
+from streaming.notifier.silences import Silence
+from streaming.wall_clock import now_ms
 from streaming.web.settings import WebSettings
+from tests.explain.facts import facts_of_scenario
+from tests.scenarios.scenario import FILES
 from tests.web.axe import AXE, AXE_MISSING, violations
 from tests.web.browser import MISSING, Look, browser
 from tests.web.made_tables import make_tables
@@ -132,3 +139,52 @@ def test_axe_finds_nothing(chromedriver: str, site: str, look: Look) -> None:
         for path in ("/", group, alert, "/health", "/plan", group.replace("/group", "/plan") + "&join=1"):
             page.open(site + path)
             assert violations(page) == [], path
+        assert page.run("return document.querySelectorAll('table.figures tbody tr').length > 1")
+
+
+@pytest.mark.skipif(AXE is None, reason=AXE_MISSING)
+@pytest.mark.parametrize("look", [DESK, DESK._replace(dark=True), PHONE], ids=["desk", "dark", "phone"])
+def test_axe_finds_nothing_in_silences(chromedriver: str, site: str, settings: WebSettings, look: Look) -> None:
+    group, alert = links(site)
+    files, now = SilenceFiles(settings.state), now_ms()
+    with browser(chromedriver, look) as page:
+        page.open(site + "/silences")
+        assert violations(page) == [], "empty"
+        files.add(
+            Silence(id="on", group="ord*", from_ts=now, until_ts=now + 3_600_000, by="Ada", why="known since noon")
+        )
+        files.add(Silence(id="over", group="stock", from_ts=now - 2, until_ts=now - 1, by="Ada", why="deploy"))
+        for path in ("/silences", "/", group, alert):
+            page.open(site + path)
+            assert "known since noon" in page.run("return document.body.outerHTML")
+            assert violations(page) == [], path
+
+
+@pytest.mark.parametrize("language", ["en", "zh-CN"])
+def test_the_card_of_no_cause_pushes_the_timeline_off_a_screen(
+    chromedriver: str, settings: WebSettings, tmp_path: Path, language: str
+) -> None:
+    tables = make_tables(tmp_path / "all", {name: (name, until) for name, until in firing_scenarios().items()})
+    with served(settings._replace(tables=str(tables))) as address:
+        when_it_answers(address)
+        with browser(chromedriver, DESK._replace(language=language)) as page:
+            too_low = {}
+            for name in firing_scenarios():
+                page.open(f"{address}/group?cluster=prod&group={name}")
+                assert page.run(BOX + "return box('.alert').right <= box('.map').left"), name
+                bottom = page.run(BOX + "return box('.timeline').bottom")
+                if bottom > 800:
+                    too_low[name] = bottom
+            assert not too_low
+
+
+@cache
+def firing_scenarios() -> dict[str, float]:
+    """Those in which an alert fires, and how many seconds after their beginning most alerts are open."""
+    found = {}
+    for path in FILES:
+        facts = facts_of_scenario(path.stem)
+        times = [fact.ts for fact in facts if isinstance(fact.payload, AlertFact) and fact.payload.state == "firing"]
+        if times:
+            found[path.stem] = (times[-1] - facts[0].ts) / 1000
+    return found

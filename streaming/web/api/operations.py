@@ -12,7 +12,6 @@ from streaming.errors import SourceError
 from streaming.explain.snapshot import ExplainedGroup
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.explain.times import parse_moment
-from streaming.wall_clock import now_ms
 from streaming.web.api.answers import (
     Alerts,
     Cluster,
@@ -24,8 +23,7 @@ from streaming.web.api.answers import (
     Silences,
     Waiting,
 )
-from streaming.web.context import BadRequest, Context, NotFound
-from streaming.web.live.group_reader import monitor_now, monitor_then
+from streaming.web.context import BadRequest, Context
 from streaming.web.pages.group_page import GroupFacts
 from streaming.web.queries import number, one_of, required, text
 from streaming.web.views.alerts import in_order
@@ -117,13 +115,8 @@ class Api:
         watch = self._context.watch
         name, now = (required(query, "cluster", 255), required(query, "group", 255)), watch.now_ms()
         at = _moment(text(query, "at", 40), now)
-        known = watch.known
-        try:
-            if at is None:
-                return snapshot_of(self._facts.now(name, known, HOURS), None, monitor_now(name[0], known))
-            return snapshot_of(self._facts.then(name, at), at, monitor_then(watch.tables, name[0], at))
-        except SourceError as error:
-            raise NotFound(str(error)) from error
+        facts, monitor = self._facts.at(name, at, watch.known, HOURS)
+        return snapshot_of(facts, at, monitor)
 
     def _queues(self, query: QueryParams) -> Queues:
         group, finding = self._group(query), text(query, "finding", 40)
@@ -141,7 +134,7 @@ class Api:
         return Alerts(as_of_ts=self._context.watch.now_ms(), alerts=tuple(in_order(wanted)))
 
     def _silences(self, query: QueryParams) -> Silences:
-        now, silences = now_ms(), self._context.silences  # they last by the clock of the notifier
+        now, silences = self._context.silences_now_ms(), self._context.silences
         known = tuple(
             KnownSilence(silence=row.silence, is_on=row.is_on, alerts=tuple(one.fact.fingerprint for one in row.alerts))
             for row in silence_rows(silences.all(), self._context.watch.known.all_open_alerts(), now)

@@ -12,7 +12,6 @@ from streaming.newest_facts import newest_alerts, newest_lives
 from streaming.notices import Notice, OpenAlert
 from streaming.notices.commands import silence_command
 from streaming.notifier.silences import Silence, is_silenced
-from streaming.wall_clock import now_ms
 from streaming.web.context import Answer, Context, NotFound
 from streaming.web.live.group_reader import read_notifications
 from streaming.web.pages.group_page import GroupFacts
@@ -92,7 +91,8 @@ class AlertPage:
 
     def _scopes(self, alert: OpenAlert) -> list[tuple[str, tuple[OpenAlert, ...]]]:
         """How much may be silenced, and which open alerts each of these would silence now."""
-        everything, now = self._context.watch.known.open_alerts((alert.cluster, alert.group)), now_ms()
+        everything = self._context.watch.known.open_alerts((alert.cluster, alert.group))
+        now = self._context.silences_now_ms()
         scopes = [scope for scope in SCOPES if scope != "cause" or alert.fact.cause]
         tried = [silence_of(alert, scope, 1, "", "", now) for scope in scopes]
         return [
@@ -108,8 +108,7 @@ class AlertPage:
             return []
 
     def _silences(self, alert: OpenAlert) -> list[Silence]:
-        """Those that last, by the clock of the notifier."""
-        now = now_ms()
+        now = self._context.silences_now_ms()
         return [one for one in self._context.silences.all() if is_silenced(alert, [one], now)]
 
 

@@ -10,9 +10,9 @@ from starlette.responses import RedirectResponse
 
 from schemas.facts import Fact
 from streaming.errors import SourceError
+from streaming.explain.snapshot import MonitorStatus
 from streaming.explain.times import parse_moment
 from streaming.newest_facts import GroupName, newest_alerts
-from streaming.wall_clock import now_ms
 from streaming.web.context import Answer, BadRequest, Busy, Context, NotFound
 from streaming.web.live.group_reader import monitor_now, monitor_then, read_now, read_then
 from streaming.web.queries import number, required, text
@@ -54,8 +54,18 @@ class GroupFacts:
                 self._kept.popitem(last=False)
         return facts
 
-    def then(self, name: GroupName, at: int) -> list[Fact]:
-        return self._read(lambda: read_then(self._context.watch.tables, name, at))
+    def at(self, name: GroupName, at: int | None, known: Known, hours: int) -> tuple[list[Fact], MonitorStatus | None]:
+        """The group's facts and evenkeel's own state at a time, None: now. Raises NotFound and Busy.
+
+        ``hours``: how much of what happened before now is read at least.
+        """
+        tables = self._context.watch.tables
+        try:
+            if at is None:
+                return self.now(name, known, hours), monitor_now(name[0], known)
+            return self._read(lambda: read_then(tables, name, at)), monitor_then(tables, name[0], at)
+        except SourceError as error:
+            raise NotFound(str(error)) from error
 
     def _read(self, read: Callable[[], list[Fact]]) -> list[Fact]:
         if not self._reading.acquire(timeout=WAIT_FOR_READING_S):
@@ -83,14 +93,8 @@ class GroupPage:
             return RedirectResponse(address("/group", cluster=name[0], group=name[1], at=machine_time(at)), 303)
         minutes = number(query, "minutes", MINUTES[0], MINUTES[-1], 0)
         asked = Asked(now if at is None else at, at, minutes, text(query, "map") == "all")
-        try:
-            if at is None:
-                shown = minutes or span_of((began_ts(one) for one in known.open_alerts(name)), now)
-                facts, monitor = self._facts.now(name, known, -(-shown // 60)), monitor_now(name[0], known)
-            else:
-                facts, monitor = self._facts.then(name, at), monitor_then(watch.tables, name[0], at)
-        except SourceError as error:
-            raise NotFound(str(error)) from error
+        shown = minutes or span_of((began_ts(one) for one in known.open_alerts(name)), now)
+        facts, monitor = self._facts.at(name, at, known, hours=-(-shown // 60))
         group = known.with_facts(facts).groups.get(name) if at is None else None
         view = group_view(facts, monitor, group, asked, words.of_pages, self._context.site(words))
         silences, alerts = self._context.silences.all(), newest_alerts(facts)
@@ -99,7 +103,7 @@ class GroupPage:
             "asked": asked,
             "now": asked.now,
             "minutes_known": MINUTES,
-            "silenced": silenced(alerts, silences, now_ms() if at is None else at),
+            "silenced": silenced(alerts, silences, self._context.silences_now_ms() if at is None else at),
         }
         changes = address("/changes", cluster=name[0], group=name[1])
         return Answer("group.html", values, "", (changes, live) if at is None else None, cluster=name[0])

@@ -3,7 +3,6 @@
 from starlette.requests import Request
 
 from streaming.notifier.silences import Silence
-from streaming.wall_clock import now_ms
 from streaming.web.context import Answer, Context
 from streaming.web.queries import number, one_of, text
 from streaming.web.views.overview import LONGEST_SEARCH, SORTS, STATES, Overview, Wanted
@@ -32,6 +31,5 @@ class OverviewPage:
         return Answer("overview.html", values, "overview", ("/changes", live))
 
     def _silenced(self, view: Overview) -> dict[str, Silence]:
-        """Silences last by the clock of the notifier."""
         alerts = [alert for row in view.rows for alert in row.alerts]
-        return silenced(alerts, self._context.silences.all(), now_ms())
+        return silenced(alerts, self._context.silences.all(), self._context.silences_now_ms())

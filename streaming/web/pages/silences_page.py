@@ -2,7 +2,6 @@
 
 from starlette.requests import Request
 
-from streaming.wall_clock import now_ms
 from streaming.web.context import Answer, Context
 from streaming.web.views.silences import silence_rows
 
@@ -15,7 +14,7 @@ class SilencesPage:
 
     def answer(self, request: Request) -> Answer:
         watch, silences = self._context.watch, self._context.silences
-        user, now = self._context.user(request), now_ms()  # silences last by the clock of the notifier
+        user, now = self._context.user(request), self._context.silences_now_ms()
         rows = silence_rows(silences.all(), watch.known.all_open_alerts(), now)
         values = {
             "rows": rows[:MOST_ROWS],

@@ -8,7 +8,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from streaming.errors import MonitorError
-from streaming.wall_clock import now_ms
 from streaming.web.context import BadRequest, Context, Refused
 from streaming.web.pages.alert_page import SILENCE_MINUTES
 from streaming.web.pages.silence_scopes import SCOPES, silence_of
@@ -62,10 +61,10 @@ class Silencing:
         by, scope = self._context.user(request).name, form.get("scope", "")
         if scope not in SCOPES or (scope == "cause" and not alert.fact.cause):
             raise BadRequest(words("silence_incomplete"))
-        silence = silence_of(alert, scope, int(minutes), by, why, now_ms())
+        silence = silence_of(alert, scope, int(minutes), by, why, self._context.silences_now_ms())
         self._context.silences.add(silence)
         log.info("%s silences %s/%s for %s minutes: %r", silence.by, alert.cluster, alert.group, minutes, why)
 
     def _end(self, request: Request, form: Form) -> None:
-        ended = self._context.silences.end(form.get("silence", ""), now_ms())
+        ended = self._context.silences.end(form.get("silence", ""), self._context.silences_now_ms())
         log.info("%s ends the silence %r: %s", self._context.user(request).name, form.get("silence", ""), bool(ended))

@@ -4,15 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from schemas.facts import Fact, GroupFact, MemberFact
+from schemas.facts import Fact, MemberFact
 from schemas.identity import is_retry_topic
-from streaming.core.group_waiting import MOST_QUEUES as MOST_FULLEST
 from streaming.explain.doubts import Doubt, doubt_of
 from streaming.explain.snapshot import ExplainedGroup, ExplainedQueue, MonitorStatus, UnalertedQueues
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.newest_facts import KnownGroup, newest_alerts, newest_group
 from streaming.notices import OpenAlert, Site
-from streaming.notices.affected import Waiting, read_ts
+from streaming.notices.affected import Waiting
 from streaming.notices.language import Language
 from streaming.web.views.alerts import AlertView, alert_view, in_order
 from streaming.web.views.known import is_open
@@ -133,7 +132,7 @@ def group_view(
     status = newest.status if newest is not None else None
     begun = _begun_ts(views)
     lag, lag_is_old = (None, False) if status is None else lag_of(status, [one for one in alerts if is_open(one)], now)
-    queues = _queue_rows(group, status, alerts, said)
+    queues = _queue_rows(group, said)
     minutes = asked.minutes or span_of((began_ts(alert) for alert in alerts if is_open(alert)), now)
     return GroupView(
         cluster=group.cluster,
@@ -206,43 +205,11 @@ def _member_rows(group: ExplainedGroup) -> tuple[MemberRow, ...]:
     )
 
 
-def _queue_rows(
-    group: ExplainedGroup,
-    status: GroupFact | None,
-    alerts: Iterable[OpenAlert],
-    said: Callable[[ExplainedQueue], str],
-) -> list[QueueRow]:
-    """What is wrong comes first. Of its open alert's queues it is known more newly how much waits."""
-    waiting = {(queue.topic, *queue.name): one for queue in group.queues if (one := _by_status(queue, status))} | {
-        (alert.topic, queue.broker_name, queue.queue_id): (queue.waiting, queue.read_ts or read_ts(alert))
-        for alert in sorted(alerts, key=lambda alert: alert.seq)
-        if is_open(alert)
-        for queue in alert.fact.queues
-        if queue.waiting is not None
-    }
-    rows = [
-        _queue_row(those, [waiting.get((queue.topic, *queue.name)) for queue in those], said(those[0]))
-        for those in grouped(group.queues, _what_is_alike).values()
-    ]
+def _queue_rows(group: ExplainedGroup, said: Callable[[ExplainedQueue], str]) -> list[QueueRow]:
+    """The queues, the worst first. Queues that are alike share a row."""
+    rows = [_queue_row(those, said(those[0])) for those in grouped(group.queues, _what_is_alike).values()]
     order = ("critical", "warning", "unknown", "settling", "info", "right")
     return sorted(rows, key=lambda row: (order.index(row.level), is_retry_topic(row.topic), row.topic))
-
-
-def _by_status(queue: ExplainedQueue, status: GroupFact | None) -> tuple[int, int] | None:
-    """How many messages wait in the queue and when that was read, by the group's newest status; None: it is not said.
-
-    The status says it of the fullest queues. Where these are few, nothing waits in the others.
-    """
-    if status is None or status.waiting is None or status.read_ts is None:
-        return None
-    found = [
-        one.waiting
-        for one in status.fullest
-        if (one.topic, one.broker_name, one.queue_id) == (queue.topic, *queue.name)
-    ]
-    if found:
-        return found[0], status.read_ts
-    return (0, status.read_ts) if len(status.fullest) < MOST_FULLEST else None
 
 
 def _what_is_alike(queue: ExplainedQueue) -> tuple[object, ...]:
@@ -251,9 +218,9 @@ def _what_is_alike(queue: ExplainedQueue) -> tuple[object, ...]:
     return queue.topic, queue.finding, queue.cause, queue.owners, queue.expected, queue.reason, since
 
 
-def _queue_row(queues: Sequence[ExplainedQueue], waiting: Iterable[tuple[int, int] | None], reason: str) -> QueueRow:
+def _queue_row(queues: Sequence[ExplainedQueue], reason: str) -> QueueRow:
     first = queues[0]
-    known = [one for one in waiting if one is not None]
+    known = [queue.waiting for queue in queues if queue.waiting is not None]
     return QueueRow(
         first=first,
         topic=first.topic,
@@ -266,8 +233,8 @@ def _queue_row(queues: Sequence[ExplainedQueue], waiting: Iterable[tuple[int, in
         expected=first.expected,
         since_ts=min(queue.since_ts for queue in queues),
         reason="" if first.is_reason_of_expected else reason,
-        waiting=sum(number for number, _ in known) if known else None,
-        read_ts=min((ts for _, ts in known), default=0),
+        waiting=sum(known) if known else None,
+        read_ts=min((queue.read_ts for queue in queues if queue.read_ts is not None), default=0),
     )
 
 

@@ -9,9 +9,10 @@ from streaming.core.alerts.waiting import REPEAT_WAITING_MS
 from streaming.core.finding_kinds import Meaning, Scope, row_of
 from streaming.core.group_status import REPEAT_STATUS_MS
 from streaming.explain.doubts import is_unseen
+from streaming.explain.waiting import waiting_of_group
 from streaming.newest_facts import GroupName, KnownGroup
 from streaming.notices import OpenAlert
-from streaming.notices.affected import QueueKey, Waiting, queue_keys, waiting_in
+from streaming.notices.affected import QueueKey, Waiting, queue_keys
 from streaming.web.views.alerts import in_order, level_of
 from streaming.web.views.known import Known, is_firing, of_groups
 
@@ -150,16 +151,10 @@ def _row(group: KnownGroup, alerts: Iterable[OpenAlert], is_old: bool, now: int)
 
 
 def lag_of(status: GroupFact, alerts: Sequence[OpenAlert], now: int) -> tuple[Waiting | None, bool]:
-    """What waits, and whether that was read long ago: of the whole group, unless its alerts know of more by now."""
-    of_alerts = waiting_in(alerts)
-    of_group = None if status.waiting is None else Waiting(status.waiting, status.read_ts or 0, None)
-    if of_group is None or (of_alerts is not None and _is_newer_and_more(of_alerts, of_group)):
-        return of_alerts, of_alerts is not None and now - of_alerts.read_ts > ALERTS_LAG_IS_OLD_MS
-    return of_group, now - of_group.read_ts > GROUPS_LAG_IS_OLD_MS
-
-
-def _is_newer_and_more(one: Waiting, other: Waiting) -> bool:
-    return one.read_ts > other.read_ts and one.messages > other.messages
+    """The messages that wait for the group, and whether that was read too long ago to speak of ``now``."""
+    waiting, by_alerts = waiting_of_group(status, alerts)
+    limit_ms = ALERTS_LAG_IS_OLD_MS if by_alerts else GROUPS_LAG_IS_OLD_MS
+    return waiting, waiting is not None and now - waiting.read_ts > limit_ms
 
 
 def _unknown_row(name: GroupName, alerts: Sequence[OpenAlert], now: int) -> OverviewRow:

@@ -1,0 +1,46 @@
+"""How many messages wait for a group and in each of its queues, and when that was read: by its newest facts. Pure."""
+
+from collections.abc import Iterable, Sequence
+
+from schemas.facts import GroupFact
+from streaming.core.group_waiting import MOST_QUEUES as MOST_FULLEST
+from streaming.notices import OpenAlert
+from streaming.notices.affected import Waiting, read_ts, waiting_in
+
+QueueKey = tuple[str | None, str, int]  # topic, broker name, queue id
+
+
+def waiting_of_group(status: GroupFact | None, open_alerts: Sequence[OpenAlert]) -> tuple[Waiting | None, bool]:
+    """The messages that wait, None where that is not known, and whether open alerts say it.
+
+    They say it where they were read more newly than the group's status, and know of as many messages at least.
+    """
+    of_alerts = waiting_in(open_alerts)
+    if status is None or status.waiting is None:
+        return of_alerts, True
+    of_group = Waiting(status.waiting, status.read_ts or 0, None)
+    if of_alerts is not None and of_alerts.read_ts > of_group.read_ts and of_alerts.messages >= of_group.messages:
+        return of_alerts, True
+    return of_group, False
+
+
+def waiting_of_queues(
+    keys: Iterable[QueueKey], status: GroupFact | None, open_alerts: Iterable[OpenAlert]
+) -> dict[QueueKey, tuple[int, int]]:
+    """The messages that wait in each queue of which it is known, and when that was read.
+
+    An open alert knows it more newly than the group's status, which names the fullest queues only. Where these are few,
+    nothing waits in the others.
+    """
+    of_alerts: dict[QueueKey, tuple[int, int]] = {
+        (alert.topic, queue.broker_name, queue.queue_id): (queue.waiting, queue.read_ts or read_ts(alert))
+        for alert in sorted(open_alerts, key=lambda alert: alert.seq)
+        for queue in alert.fact.queues
+        if queue.waiting is not None
+    }
+    if status is None or status.waiting is None or status.read_ts is None:
+        return of_alerts
+    fullest: dict[QueueKey, int] = {(one.topic, one.broker_name, one.queue_id): one.waiting for one in status.fullest}
+    names_all = len(status.fullest) < MOST_FULLEST
+    of_status = {key: (fullest.get(key, 0), status.read_ts) for key in keys if names_all or key in fullest}
+    return of_status | of_alerts
