@@ -9,6 +9,7 @@ import os
 import resource
 import tempfile
 import time
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
@@ -16,7 +17,7 @@ from statistics import median
 from bench.results import Results, say
 from streaming.collector.output.json_lines import LinesFile
 from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
-from streaming.collector.probing.policy import Policy
+from streaming.collector.probing.policy import DEFAULT_POLICY
 from streaming.collector.wire.client import RemotingClient
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 
@@ -59,7 +60,7 @@ def _figures(reports: list[RoundReport], cpu_s: float, event_bytes: int) -> dict
 
 async def _collect(namesrv: list[str], events: Path, confirms: bool) -> dict[str, float]:
     """Figures of the rounds that count. ``confirms`` false: everything is told in full each time."""
-    policy = Policy(confirms=confirms)
+    policy = replace(DEFAULT_POLICY, confirms=confirms)
     client, file = RemotingClient(policy.timeout_ms / 1000), LinesFile(events)
     probe = ClusterProbe("bench", policy, client, namesrv, "bench", file.emit, lambda _: None)
     reports, cpu_s, size = [], 0.0, 0

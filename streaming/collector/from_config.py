@@ -1,20 +1,15 @@
-"""From the configuration to what the collector needs: a policy for each cluster, credentials, TLS, the outputs."""
+"""From the configuration to what the collector needs: the clusters, credentials, TLS, the outputs."""
 
 import socket
 import ssl
-from functools import lru_cache
 from os import getpid
 from pathlib import Path
 from typing import NoReturn
 
 from streaming.collector.output.kafka import KafkaOutput, make_producer
-from streaming.collector.probing.policy import Policy
 from streaming.collector.wire.acl import Credentials
 from streaming.config import Collector, Config, producer_arguments, server_list
-from streaming.core.state.pauses import longest_empty_ms
 from streaming.errors import CollectorError
-
-REPORT_EMPTY_LONGER_MS = 600_000
 
 
 def name_servers(config: Config) -> dict[str, tuple[str, ...]]:
@@ -24,29 +19,6 @@ def name_servers(config: Config) -> dict[str, tuple[str, ...]]:
             'collector.clusters is empty: name the clusters to watch, as in clusters = { prod = "10.0.0.1:9876" }'
         )
     return {cluster: server_list(servers) for cluster, servers in config.collector.clusters.items()}
-
-
-def policy_of(config: Config, cluster: str) -> Policy:
-    """A group that lost its members is told of until its alerts have been given up as gone."""
-    collector, settings = config.collector, config.settings()
-
-    @lru_cache(maxsize=65_536)
-    def is_always_on(group: str) -> bool:
-        return settings.rule_for(cluster, group).always_on
-
-    return Policy(
-        interval_ms=_ms(collector.interval_seconds),
-        timeout_ms=_ms(collector.timeout_seconds),
-        running_info_ms=_ms(collector.running_info_seconds) if collector.running_info else 0,
-        offsets_ms=_ms(collector.offsets_seconds),
-        idle_offsets_ms=_ms(collector.idle_offsets_seconds),
-        route_ms=_ms(collector.route_seconds),
-        include=tuple(collector.include),
-        exclude=tuple(collector.exclude),
-        is_always_on=is_always_on,
-        report_empty_ms=longest_empty_ms(settings) + REPORT_EMPTY_LONGER_MS,
-        timing=settings.timing,
-    )
 
 
 def credentials_of(collector: Collector) -> Credentials | None:
@@ -118,7 +90,3 @@ def client_options(config: Config) -> dict[str, object]:
 def source_name(now_ms: int) -> str:
     """The life of this producer, for people too."""
     return f"collector {socket.gethostname()} {getpid()} {now_ms}"[:255]
-
-
-def _ms(seconds: float) -> int:
-    return round(seconds * 1000)

@@ -16,7 +16,6 @@ from streaming.collector.from_config import (
     credentials_of,
     kafka_output,
     name_servers,
-    policy_of,
     source_name,
     tls_of,
 )
@@ -27,7 +26,7 @@ from streaming.collector.output.other_collectors import OtherCollectorCheck
 from streaming.collector.probing import request_load
 from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
 from streaming.collector.probing.pace import Pace
-from streaming.collector.probing.policy import Policy
+from streaming.collector.probing.policy import Policy, policy_of
 from streaming.collector.probing.transport import Emit, Record
 from streaming.collector.signals import Signals, run_once
 from streaming.collector.wire.client import RemotingClient

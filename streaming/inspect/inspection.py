@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from streaming.collector.from_config import name_servers, policy_of
+from streaming.collector.from_config import name_servers
 from streaming.collector.probing.cluster_probe import RoundReport
+from streaming.collector.probing.policy import policy_of
 from streaming.collector.service import Watched, watched
 from streaming.collector.signals import Signals, run_once
 from streaming.config import Config

@@ -15,7 +15,7 @@ from streaming.collector.probing.group_directory import KEEP_WATCHING_MS
 from streaming.collector.probing.heartbeat_schedule import HeartbeatSchedule
 from streaming.collector.probing.lists import confirmed
 from streaming.collector.probing.offset_schedule import OffsetSchedule
-from streaming.collector.probing.policy import Policy
+from streaming.collector.probing.policy import DEFAULT_POLICY, Policy
 from streaming.collector.probing.queues_beyond_read import QueuesBeyondRead
 from streaming.collector.probing.route_schedule import RouteSchedule
 from streaming.collector.probing.unread_queues import REASON, UnreadQueues
@@ -38,7 +38,6 @@ TIMEOUT_MS = 10_000  # a broker gives its client so long to answer, then says 20
 LISTS_MS, ASKS_MS, ENDS_MS, ENDS_LATE_MS = 20, 100, 600, 1_100  # after the start of a round
 LIST_JITTER_MS = 40
 BROADCASTING = "BROADCASTING"
-LIVE = Policy()
 
 
 class Collector:
@@ -52,7 +51,7 @@ class Collector:
         fleet: Fleet,
         cluster: str,
         emit: Callable[[AnyEvent], None],
-        policy: Policy = LIVE,
+        policy: Policy = DEFAULT_POLICY,
         source: str = "simulation",
         loses_reports: float = 0.0,
         list_jitter_ms: int = LIST_JITTER_MS,

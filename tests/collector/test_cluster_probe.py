@@ -25,7 +25,7 @@ from streaming.collector.probing import (
     unread_queues,
 )
 from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
-from streaming.collector.probing.policy import Policy
+from streaming.collector.probing.policy import DEFAULT_POLICY, Policy
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.answers import HeartbeatsAnswer, Line
 from streaming.collector.wire.client import RemotingClient
@@ -36,7 +36,7 @@ from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, Fa
 
 E = TypeVar("E")
 # A busy machine must not be taken for a silent one.
-QUICK = Policy(timeout_ms=500, interval_ms=300, spreads=False, confirms=False)
+QUICK = replace(DEFAULT_POLICY, timeout_ms=500, interval_ms=300, spreads=False, confirms=False)
 
 
 class Told:
@@ -285,7 +285,7 @@ def test_dead_system_and_excluded_groups_are_not_told() -> None:
     alive = FakeGroup([FakeClient("c1")])
     groups = dict.fromkeys(("g", "MQ_INST_1%g", "test-1", "TOOLS_CONSUMER", "CID_RMQ_SYS_TRANS"), alive)
     fake = FakeCluster(groups={**groups, "dead": FakeGroup()})
-    play(scene, fake, Policy(timeout_ms=500, spreads=False, exclude=("test-*",)))
+    play(scene, fake, replace(DEFAULT_POLICY, timeout_ms=500, spreads=False, exclude=("test-*",)))
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from streaming.collector.probing.directory_probe import GROUPS_MS
 from streaming.collector.probing.follow_ups import TRIES_AT_MOST
 from streaming.collector.probing.group_directory import KEEP_WATCHING_MS, LOOK_MS
 from streaming.collector.probing.live_transport import RUNNING_INFO_TIMEOUT_MS
-from streaming.collector.probing.policy import TABLES_TIMEOUT_MS, Policy
+from streaming.collector.probing.policy import DEFAULT_POLICY, TABLES_TIMEOUT_MS
 from streaming.collector.probing.queues_beyond_read import ASKED_AT_ONCE
 from streaming.collector.probing.route_schedule import RETRY_ROUTE_MS
 from streaming.collector.wire.client import Lane
@@ -35,7 +35,7 @@ def test_every_request_is_listed() -> None:
 
 
 def test_numbers_are_those_of_the_code() -> None:
-    policy = Policy()
+    policy = DEFAULT_POLICY
     for said, ms in [
         ("every round (5 s)", policy.interval_ms),
         ("every 10 s per topic", policy.route_ms),

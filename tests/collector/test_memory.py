@@ -1,6 +1,7 @@
 """What a collector knows of groups from before its start, from a file or, without one, by looking at all of them."""
 
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from streaming.cli import main
 from streaming.collector.memory_file import AGAIN_AFTER_MS, MemoryFile
 from streaming.collector.probing.group_directory import LOOK_MS, REPORT_ALL_MS, TWO_LOOKS_MS, GroupDirectory
 from streaming.collector.probing.memory import Memory, Remembered
-from streaming.collector.probing.policy import Policy
+from streaming.collector.probing.policy import DEFAULT_POLICY
 from tests.collector.fake_rocketmq import FakeCluster, FakeGroup, served
 from tests.collector.test_cluster_probe import QUICK, Told, play, two_clients
 from tests.collector.test_collect import config_file, read_events, rounds_in, stopped_when
@@ -100,7 +101,7 @@ def test_without_a_memory_every_group_without_members_is_looked_at_and_told() ->
 
 
 def test_looks_are_told_for_some_minutes_and_twice_when_all_is_over() -> None:
-    policy = Policy(report_empty_ms=4_200_000)
+    policy = replace(DEFAULT_POLICY, report_empty_ms=4_200_000)
     groups = GroupDirectory(policy)
     assert not groups.is_look_reported(NOW)
     groups.start_without_memory(NOW)
@@ -115,7 +116,7 @@ def test_looks_are_told_for_some_minutes_and_twice_when_all_is_over() -> None:
 
 
 def test_a_clock_that_was_ahead_makes_no_look_and_no_group_last() -> None:
-    policy = Policy()
+    policy = DEFAULT_POLICY
     groups = GroupDirectory(policy)
     groups.start_without_memory(NOW + 3_600_000)
     assert not groups.is_look_reported(NOW)
@@ -124,7 +125,7 @@ def test_a_clock_that_was_ahead_makes_no_look_and_no_group_last() -> None:
 
 
 def test_group_that_has_been_empty_for_long_gets_some_rounds_all_the_same() -> None:
-    policy = Policy()
+    policy = DEFAULT_POLICY
     groups = GroupDirectory(policy)
     assert groups.recall("g", NOW - 10 * policy.report_empty_ms, NOW)
     assert not groups.recall("TOOLS_CONSUMER", NOW, NOW)

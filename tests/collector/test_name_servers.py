@@ -1,16 +1,17 @@
 """Several name servers that do not hold the same: what each has of a topic is told."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from schemas.events import RouteQueues, TopicRoute
-from streaming.collector.probing.policy import Policy
+from streaming.collector.probing.policy import DEFAULT_POLICY
 from streaming.collector.translation import routes
 from tests.collector.fake_rocketmq import FakeNode
 from tests.collector.test_cluster_probe import Told, play
 
-ALWAYS = Policy(timeout_ms=500, interval_ms=300, spreads=False, route_ms=0)
+ALWAYS = replace(DEFAULT_POLICY, timeout_ms=500, interval_ms=300, spreads=False, route_ms=0)
 LESS = {"broker-a": 2, "broker-b": 2}
 
 

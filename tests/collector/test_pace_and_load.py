@@ -1,10 +1,12 @@
 """Late rounds are said, not made up for; the load is what the policy comes to."""
 
+from dataclasses import replace
+
 import pytest
 
 from streaming.collector.probing import request_load
 from streaming.collector.probing.pace import WARN_EVERY_S, Pace
-from streaming.collector.probing.policy import Policy
+from streaming.collector.probing.policy import DEFAULT_POLICY
 from streaming.collector.probing.request_load import Footprint
 
 
@@ -30,7 +32,7 @@ def test_late_rounds_are_said_at_once_and_then_once_a_minute() -> None:
 def test_load_is_what_the_policy_comes_to() -> None:
     group = Footprint(("a", "b"), {"c1": "a", "c2": "b"}, True, ("T", "%RETRY%g"))
     silent = Footprint(("a",), {"c1": "a"}, False, ("T",))
-    found = request_load.estimate([group, silent], {"a": 100, "b": 0}, Policy())
+    found = request_load.estimate([group, silent], {"a": 100, "b": 0}, DEFAULT_POLICY)
     assert found.brokers["b"] == pytest.approx(
         {"groups": 1 / 30, "lists": 0.2, "connections": 0.2, "offsets": 0.05, "running info": 0.05}
     )
@@ -43,14 +45,14 @@ def test_load_is_what_the_policy_comes_to() -> None:
 
 def test_client_in_very_many_groups_is_asked_no_faster_than_its_rest_allows() -> None:
     groups = [Footprint(("a",), {"c": "a"}, False, ()) for _ in range(100)]
-    assert request_load.estimate(groups, {}, Policy()).clients == {"c": 0.25}
+    assert request_load.estimate(groups, {}, DEFAULT_POLICY).clients == {"c": 0.25}
 
 
 def test_load_is_told_in_words() -> None:
     group = Footprint(("broker-a",), {"c1": "broker-a"}, True, ("T",))
-    told = "\n".join(request_load.lines("prod", 1, 3, request_load.estimate([group], {"broker-a": 3}, Policy())))
+    told = "\n".join(request_load.lines("prod", 1, 3, request_load.estimate([group], {"broker-a": 3}, DEFAULT_POLICY)))
     assert told.startswith("prod: 1 brokers, 1 groups with members, 3 without, 1 clients to be asked\n")
     assert "broker-a      0.6 requests a second: connections 0.2, groups 0.03, lists 0.3, offsets 0.05" in told
     assert "each client   one running info every 20 s" in told
-    silent = request_load.estimate([group], {}, Policy(running_info_ms=0))
+    silent = request_load.estimate([group], {}, replace(DEFAULT_POLICY, running_info_ms=0))
     assert "client  " not in "\n".join(request_load.lines("prod", 1, 3, silent))

@@ -1,6 +1,7 @@
 """What is asked when: clients, offsets, groups, routes and brokers, on a clock of the test's own."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -20,12 +21,12 @@ from streaming.collector.probing.client_schedule import (
 )
 from streaming.collector.probing.group_directory import KEEP_WATCHING_MS, LOOK_MS, GroupDirectory
 from streaming.collector.probing.offset_schedule import OffsetSchedule
-from streaming.collector.probing.policy import Policy
+from streaming.collector.probing.policy import DEFAULT_POLICY, Policy
 from streaming.collector.probing.route_schedule import RETRY_ROUTE_MS, RouteSchedule
 from streaming.collector.wire.answers import OffsetRow
 
 NOW = 1_700_000_000_000
-AT_ONCE = Policy(spreads=False)
+AT_ONCE = replace(DEFAULT_POLICY, spreads=False)
 PERIOD = AT_ONCE.running_info_ms
 
 
@@ -64,7 +65,7 @@ def test_client_of_two_groups_waits_for_no_turn_in_one_that_may_not_be_asked() -
 
 
 def test_client_of_two_groups_rests_between_them() -> None:
-    policy = Policy()
+    policy = DEFAULT_POLICY
     schedule = clients(policy)
     schedule.know("h", ("c",), NOW)
     late = NOW + 2 * PERIOD
@@ -74,7 +75,7 @@ def test_client_of_two_groups_rests_between_them() -> None:
 
 
 def test_clients_that_are_there_from_the_start_can_be_left_alone_at_first() -> None:
-    schedule = ClientSchedule(Policy(spreads=False, first_ask_ms=1))
+    schedule = ClientSchedule(replace(DEFAULT_POLICY, spreads=False, first_ask_ms=1))
     schedule.know("g", ("c",), NOW)
     assert schedule.choose("g", NOW) == ((), {})
     assert schedule.choose("g", NOW + 1).ask == ("c",)
@@ -82,7 +83,7 @@ def test_clients_that_are_there_from_the_start_can_be_left_alone_at_first() -> N
 
 def test_client_of_many_groups_is_asked_for_each_in_turn() -> None:
     """One request a round is less than all are due for: still none is left out."""
-    schedule, groups = ClientSchedule(Policy()), [f"g{number}" for number in range(11)]
+    schedule, groups = ClientSchedule(DEFAULT_POLICY), [f"g{number}" for number in range(11)]
     for group in groups:
         schedule.know(group, ("c",), NOW)
     asked = []
@@ -162,7 +163,7 @@ def test_client_that_joins_later_is_given_time_to_settle_in() -> None:
 @pytest.mark.parametrize("client_id", [f"d{n}" for n in range(20)])
 def test_client_that_left_before_its_turn_is_asked_early_when_it_is_back(client_id: str) -> None:
     """One that comes and goes would have gone each time before its turn, and nobody would know what it owns."""
-    schedule, joined = clients(Policy()), NOW + 60_000
+    schedule, joined = clients(DEFAULT_POLICY), NOW + 60_000
     schedule.know("g", ("c", client_id), joined)
     schedule.know("g", ("c",), joined + FIRST_ASK_AFTER_JOIN_MS)
     schedule.know("g", ("c", client_id), joined + 20_000)
@@ -173,7 +174,7 @@ def test_client_that_left_before_its_turn_is_asked_early_when_it_is_back(client_
 def test_client_that_was_asked_before_it_left_or_left_long_ago_waits_for_its_turn(asked: bool, away_ms: int) -> None:
     """In a deploy each client would be asked once more otherwise."""
     ids = tuple(f"d{n}" for n in range(20))
-    schedule, joined = clients(Policy()), NOW + 60_000
+    schedule, joined = clients(DEFAULT_POLICY), NOW + 60_000
     schedule.know("g", ("c", *ids), joined)
     if asked:
         for client_id in schedule.choose("g", joined + 60_000).ask:
@@ -187,7 +188,7 @@ def test_client_that_was_asked_before_it_left_or_left_long_ago_waits_for_its_tur
 
 def test_first_requests_are_spread_over_the_period() -> None:
     ids = tuple(f"c{n}" for n in range(200))
-    schedule = clients(Policy(), ids)
+    schedule = clients(DEFAULT_POLICY, ids)
     asked = [len(schedule.choose("g", NOW + 5_000 * n).ask) for n in range(1, 5)]
     assert sum(asked) == 200
     assert max(asked) < 80
@@ -211,7 +212,7 @@ def test_client_that_left_while_it_was_asked_leaves_nothing_behind() -> None:
     st.lists(st.tuples(st.sampled_from("gh"), st.sampled_from(["ask", "answer", "know"]), st.integers(0, 30_000)))
 )  # fmt: skip
 def test_never_two_requests_to_one_client(steps: list[tuple[str, str, int]]) -> None:
-    schedule, now, on_its_way = ClientSchedule(Policy()), NOW, None
+    schedule, now, on_its_way = ClientSchedule(DEFAULT_POLICY), NOW, None
     for group, step, later_ms in steps:
         now += later_ms
         if step == "know":
@@ -225,7 +226,7 @@ def test_never_two_requests_to_one_client(steps: list[tuple[str, str, int]]) -> 
 
 
 def test_client_is_asked_out_of_turn_and_then_in_turn() -> None:
-    schedule = clients(Policy(spreads=True))
+    schedule = clients(replace(DEFAULT_POLICY, spreads=True))
     answer(schedule, ts := NOW + PERIOD)
     asked = schedule.choose("g", ts + 5_000, out_of_turn={"c"}).ask
     assert asked == ("c",)
@@ -245,7 +246,7 @@ def test_queues_that_are_new_keep_everybody_from_being_asked_out_of_turn() -> No
 
 
 def test_client_of_a_group_at_rest_is_asked_less_often() -> None:
-    policy = Policy()
+    policy = DEFAULT_POLICY
     schedule = clients(policy)
     answer(schedule, ts := NOW + PERIOD)
     schedule.rest("g", True)
@@ -270,7 +271,7 @@ def test_asking_out_of_turn_keeps_the_rules_that_protect_clients(
     steps: list[tuple[str, bool, bool, int, int]],
 ) -> None:
     """One request at a time, a rest after each answer, and few requests a minute beside those in turn."""
-    schedule, now = ClientSchedule(Policy()), NOW
+    schedule, now = ClientSchedule(DEFAULT_POLICY), NOW
     for group in "gh":
         schedule.know(group, ("c",), NOW)
     free_ts, asked = 0, []
@@ -288,7 +289,7 @@ def test_asking_out_of_turn_keeps_the_rules_that_protect_clients(
 
 
 def test_client_that_is_always_wanted_is_asked_a_few_times_a_minute() -> None:
-    schedule, asked = clients(Policy()), []
+    schedule, asked = clients(DEFAULT_POLICY), []
     for now in range(NOW, NOW + 600_000, 5_000):
         if schedule.choose("g", now, out_of_turn={"c"}).ask:
             schedule.answered("g", "c", now, 10, "")
@@ -379,7 +380,7 @@ def test_offsets_of_a_group_that_lost_its_members_are_asked_sooner() -> None:
 @pytest.mark.parametrize("broker", ["b0", "b1", "b2", "b3", "b4"])
 def test_a_broker_that_does_not_answer_now_and_then_keeps_its_turn(broker: str) -> None:
     """It was given a new first turn each time, and was never asked where that came later than its next absence."""
-    policy, asked = Policy(), 0
+    policy, asked = DEFAULT_POLICY, 0
     schedule = OffsetSchedule(policy)
     for second in range(0, 600, 5):
         for name in schedule.choose("g", frozenset([broker] if second % 15 < 5 else []), NOW + second * 1_000):
@@ -414,7 +415,7 @@ def test_group_that_loses_its_members_gets_every_round_then_few_then_none() -> N
 
 
 def test_group_that_must_never_be_empty_is_told_without_members_too() -> None:
-    groups = GroupDirectory(Policy(is_always_on=lambda name: name == "g"))
+    groups = GroupDirectory(replace(DEFAULT_POLICY, is_always_on=lambda name: name == "g"))
     groups.know("a", ["g", "h"])
     assert (groups.to_probe(NOW), groups.to_look_at(NOW)) == (["g"], ["h"])
     groups.probed("g", False, NOW)
@@ -441,12 +442,12 @@ def test_deleted_group_is_forgotten_once_it_is_no_longer_told() -> None:
     ],
 )
 def test_patterns_decide_which_groups_are_covered(group: str, covered: bool) -> None:
-    assert Policy(include=("order-*",), exclude=("*-test",)).covers(group) is covered
+    assert replace(DEFAULT_POLICY, include=("order-*",), exclude=("*-test",)).covers(group) is covered
 
 
 @pytest.mark.parametrize("group", ["TOOLS_CONSUMER", "MQ_INST_1%TOOLS_CONSUMER", "CID_ONSAPI_PULL", "%RETRY%g"])
 def test_rocketmqs_own_groups_are_never_covered(group: str) -> None:
-    assert not Policy().covers(group)
+    assert not DEFAULT_POLICY.covers(group)
 
 
 def test_routes_of_retry_topics_are_asked_less_often() -> None:
@@ -471,7 +472,7 @@ def test_broker_keeps_its_last_address_until_it_is_long_gone() -> None:
 
 
 def test_backlogs_of_groups_without_members_are_asked_a_few_at_a_time_and_counted() -> None:
-    groups = GroupDirectory(Policy(spreads=False, backlogs=2))
+    groups = GroupDirectory(replace(DEFAULT_POLICY, spreads=False, backlogs=2))
     groups.know("a", ["g", "h", "i", "k"])
     for name in "gh":
         groups.looked_at(name, False, NOW)

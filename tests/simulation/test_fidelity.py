@@ -6,19 +6,22 @@ docs/simulation.md, with a second more for the resolution of the measurement.
 import gzip
 import json
 from collections import Counter
+from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
 
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
-from streaming.collector.probing.policy import Policy
+from streaming.collector.probing.policy import DEFAULT_POLICY
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.demo import RECORDINGS
 from streaming.simulation.evaluation.detector import Detector
 from tests.simulation.measured_faults import SCRIPTS, Cluster
 
-AS_RECORDED = Policy(interval_ms=1_000, running_info_ms=1_000, offsets_ms=5_000, route_ms=1_000, spreads=False)
+AS_RECORDED = replace(
+    DEFAULT_POLICY, interval_ms=1_000, running_info_ms=1_000, offsets_ms=5_000, route_ms=1_000, spreads=False
+)
 SEEDS = (1, 2, 3)
 
 T8 = "Ta0 Ta1 Ta2 Ta3 Tb0 Tb1 Tb2 Tb3"

@@ -1,17 +1,23 @@
-"""How often what is asked. Milliseconds throughout."""
+"""How often what is asked, in milliseconds: by the configuration, or as a look or the simulation wants it.
+
+The defaults stand in the table ``[collector]`` of ``config/sections``. What cannot be set stands in the schedules.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from zlib import crc32
 
-from streaming.core.default_settings import DEFAULT_TIMING
+from streaming.config import Config
 from streaming.core.settings import Timing
+from streaming.core.state.pauses import longest_empty_ms
 
 TABLES_TIMEOUT_MS = 10_000  # of groups and of offsets: these answers can be long
+REPORT_EMPTY_LONGER_MS = 600_000  # than the job may need to hear of a group without members
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """``running_info_ms`` and ``offsets_ms`` 0: neither is asked. ``spreads`` false: the first round asks all.
 
@@ -25,23 +31,23 @@ class Policy:
     ``timing``: the job's, which says from when on reports count.
     """
 
-    interval_ms: int = 5_000
-    timeout_ms: int = 3_000
-    running_info_ms: int = 20_000
-    offsets_ms: int = 20_000
-    idle_offsets_ms: int = 60_000
-    route_ms: int = 10_000
-    include: tuple[str, ...] = ("*",)
-    exclude: tuple[str, ...] = ()
-    is_always_on: Callable[[str], bool] = lambda _: False
-    report_empty_ms: int = 4_200_000
+    interval_ms: int
+    timeout_ms: int
+    running_info_ms: int
+    offsets_ms: int
+    idle_offsets_ms: int
+    route_ms: int
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    is_always_on: Callable[[str], bool]
+    report_empty_ms: int
+    timing: Timing
     spreads: bool = True
     tables_timeout_ms: int = TABLES_TIMEOUT_MS
     first_ask_ms: int = 0
     backlogs: int = 0
     rests_when_empty: bool = True
     confirms: bool = True
-    timing: Timing = DEFAULT_TIMING
 
     @property
     def running_info_at_rest_ms(self) -> int:
@@ -56,6 +62,36 @@ class Policy:
     def phase(self, name: str, period_ms: int) -> int:
         """When in a period something falls due first: spread by its name, so that not all does at once."""
         return crc32(name.encode("utf-8", "surrogatepass")) % max(1, period_ms) if self.spreads else 0
+
+
+def policy_of(config: Config, cluster: str) -> Policy:
+    """How a live collector asks a cluster. It reports a group without members until its alerts have ended as gone."""
+    collector, settings = config.collector, config.settings()
+
+    @lru_cache(maxsize=65_536)
+    def is_always_on(group: str) -> bool:
+        return settings.rule_for(cluster, group).always_on
+
+    return Policy(
+        interval_ms=_ms(collector.interval_seconds),
+        timeout_ms=_ms(collector.timeout_seconds),
+        running_info_ms=_ms(collector.running_info_seconds) if collector.running_info else 0,
+        offsets_ms=_ms(collector.offsets_seconds),
+        idle_offsets_ms=_ms(collector.idle_offsets_seconds),
+        route_ms=_ms(collector.route_seconds),
+        include=tuple(collector.include),
+        exclude=tuple(collector.exclude),
+        is_always_on=is_always_on,
+        report_empty_ms=longest_empty_ms(settings) + REPORT_EMPTY_LONGER_MS,
+        timing=settings.timing,
+    )
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+DEFAULT_POLICY = policy_of(Config(), cluster="")
 
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from schemas.events import AnyEvent
 from schemas.facts import AlertFact, AlertState, Fact, Kind
-from streaming.collector.probing.policy import Policy
+from streaming.collector.probing.policy import DEFAULT_POLICY, Policy
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import take
-from streaming.simulation.collector import LIVE, Collector
+from streaming.simulation.collector import Collector
 from streaming.simulation.evaluation.event_transport import EventTransport
 from streaming.simulation.fleet import Fleet
 
@@ -25,7 +25,7 @@ class Detector:
         settings: Settings,
         keep: Callable[[AnyEvent], object] = lambda _: None,
         loses_reports: float = 0.0,
-        policy: Policy = LIVE,
+        policy: Policy = DEFAULT_POLICY,
     ) -> None:
         self._group = Group(new_state(CLUSTER, fleet.group), settings)
         self._fleet, self._keep, self._policy, self._loses_reports = fleet, keep, policy, loses_reports

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from schemas.events import AnyEvent, Round
 from schemas.identity import MessageQueue
-from streaming.simulation.collector import LIVE, Collector
+from streaming.collector.probing.policy import DEFAULT_POLICY
+from streaming.simulation.collector import Collector
 from streaming.simulation.load.event_template import EventTemplate, Origin, Placeholders, event_template
 from streaming.simulation.simulated_group import SimulatedGroup
 
 CLUSTER = "simulated"
-ROUND_MS = LIVE.interval_ms
+ROUND_MS = DEFAULT_POLICY.interval_ms
 _LOOK_S = 0.05
 
 
