@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from schemas.tables import TABLES
 from streaming.config.options import KafkaOptions, ProducerOptions, SparkSettings, plain
 from streaming.config.secret_kinds import SecretKind
 from streaming.config.strategies import strategy_params
@@ -44,19 +45,22 @@ class Source(Section):
         return {f"kafka.{name}": value for name, value in plain(self.kafka).items()}
 
 
-class Retention(Section):
-    """Days that rows of each table are kept; 0 is for ever."""
+_KEEP_DAYS = {table.name: table.keep_days for table in TABLES}
 
-    facts: int = Field(30, ge=0, le=36_500)
-    queue_findings: int = Field(90, ge=0, le=36_500)
-    membership_changes: int = Field(90, ge=0, le=36_500)
-    rebalances: int = Field(365, ge=0, le=36_500)
-    alerts: int = Field(365, ge=0, le=36_500)
-    group_status: int = Field(90, ge=0, le=36_500)
-    quarantine: int = Field(30, ge=0, le=36_500)
-    monitor_health: int = Field(30, ge=0, le=36_500)
-    monitor_faults: int = Field(90, ge=0, le=36_500)
-    notifications: int = Field(90, ge=0, le=36_500)
+
+class Retention(Section):
+    """Days that rows of each table are kept, by default as the table's definition says; 0 is for ever."""
+
+    facts: int = Field(_KEEP_DAYS["facts"], ge=0, le=36_500)
+    queue_findings: int = Field(_KEEP_DAYS["queue_findings"], ge=0, le=36_500)
+    membership_changes: int = Field(_KEEP_DAYS["membership_changes"], ge=0, le=36_500)
+    rebalances: int = Field(_KEEP_DAYS["rebalances"], ge=0, le=36_500)
+    alerts: int = Field(_KEEP_DAYS["alerts"], ge=0, le=36_500)
+    group_status: int = Field(_KEEP_DAYS["group_status"], ge=0, le=36_500)
+    quarantine: int = Field(_KEEP_DAYS["quarantine"], ge=0, le=36_500)
+    monitor_health: int = Field(_KEEP_DAYS["monitor_health"], ge=0, le=36_500)
+    monitor_faults: int = Field(_KEEP_DAYS["monitor_faults"], ge=0, le=36_500)
+    notifications: int = Field(_KEEP_DAYS["notifications"], ge=0, le=36_500)
 
 
 class Tables(Section):

@@ -8,7 +8,7 @@ from schemas.facts import Kind, Severity
 from streaming.core.settings import Timing
 
 HOLD_CRITICAL_MS = 5_000  # clients are asked at different times
-HOLD_WARNING_MS = 30_000
+HOLD_WARNING_MS = 30_000  # each client has been asked again meanwhile
 HOLD_NO_MEMBERS_MS = 120_000  # a group may be restarted as a whole
 Hold = Callable[[Timing], int]  # milliseconds
 

@@ -39,7 +39,7 @@ from streaming.tables.facts_reader import FactsReader
 from streaming.tables.replayed_mark import mark_replayed
 from streaming.wall_clock import now_ms
 
-TOPIC = "evenkeel-events"
+TOPIC = Source().topic
 POLL_S = 0.5
 FIRST_EVENT_MS = 500
 FINISH_WITHIN_S = 300  # a machine that is busy with other things may need minutes

@@ -8,8 +8,8 @@ from streaming.config import Alerts, Config, SinkSection, secret_at, zone_named
 from streaming.errors import SetupError
 from streaming.notices import Notice, Site
 from streaming.notifier.heartbeat import Heartbeat
-from streaming.notifier.monitor_health import MonitorLimits
-from streaming.notifier.pages import PageSettings
+from streaming.notifier.monitor_health import monitor_limits
+from streaming.notifier.pages import page_settings
 from streaming.notifier.routes import Route
 from streaming.notifier.threads import Destination, NotifierSettings
 from streaming.secret_mask import every_part
@@ -37,7 +37,6 @@ def notifier_settings(
             f"the tables in {config.tables.path} were made by '{maker}': what they say is past, and nobody is to be "
             "paged for it; name the tables of 'evenkeel run' in tables.path"
         )
-    pages = alerts.pages
     names = tuple(sink.name for sink in alerts.sinks)
     routes = tuple(
         Route(tuple(route.sinks), route.cluster, route.group, frozenset(route.severities)) for route in alerts.routes
@@ -47,15 +46,10 @@ def notifier_settings(
         state=Path(config.notify.state).resolve(),
         destinations=[Destination(sink_of(section, environ), section.language) for section in alerts.sinks],
         routes=routes or (Route(names),),
-        page_settings=PageSettings(
-            wait_ms=_ms(pages.wait_seconds),
-            storm_groups=pages.storm_groups,
-            storm_ms=_ms(pages.storm_seconds),
-            update_ms=_ms(pages.update_seconds),
-        ),
-        limits=MonitorLimits(_ms(alerts.monitor.blind_seconds), _ms(alerts.monitor.late_seconds)),
+        page_settings=page_settings(alerts.pages),
+        limits=monitor_limits(alerts.monitor),
         clusters=tuple(config.collector.clusters),
-        link=link_template(pages.link),
+        link=link_template(alerts.pages.link),
         site=site_of(config, alerts, file),
         heartbeat=Heartbeat(alerts.heartbeat.url, alerts.heartbeat.every_seconds) if alerts.heartbeat.url else None,
     )
@@ -110,7 +104,3 @@ def link_template(template: str) -> Callable[[Notice], str | None]:
         return template.format(**{name: quote(value, safe="") for name, value in names.items()}) or None
 
     return link
-
-
-def _ms(seconds: float) -> int:
-    return round(seconds * 1000)

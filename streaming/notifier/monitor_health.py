@@ -1,6 +1,7 @@
 """Whether evenkeel itself sees each cluster: blind (no facts or rounds come) or late (the rounds are old).
 
 Or contradicted: rounds of two producers say what cannot both be true. The cluster is seen by those of one of them.
+How old is blind and how old is late stands in the table ``[monitor]`` of ``config/alerts``; the other limits are here.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -8,6 +9,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from streaming.config.alerts import Monitor
 from streaming.newest_facts import CONTRADICTION_ENDS_MS, ClusterHealth
 from streaming.notices import MonitorTrouble, TroubleEvidence
 from streaming.notifier.open_alerts import RefusedGroup
@@ -23,8 +25,13 @@ STARTING_MS = 90_000  # Spark starts and makes its first batch: until then no tr
 class MonitorLimits(NamedTuple):
     """How old the newest health fact, and the newest round, may be."""
 
-    blind_ms: int = 35_000
-    late_ms: int = 60_000
+    blind_ms: int
+    late_ms: int
+
+
+def monitor_limits(monitor: Monitor) -> MonitorLimits:
+    """What the alert rules say."""
+    return MonitorLimits(round(monitor.blind_seconds * 1000), round(monitor.late_seconds * 1000))
 
 
 def watched_clusters(configured: Iterable[str], health: Mapping[str, ClusterHealth], now: int) -> list[str]:

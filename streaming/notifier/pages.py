@@ -7,6 +7,8 @@ It is sent again for what nobody was told of yet: it is worse than ever before, 
 it has named or half as many queues again, or it has had another cause for a while. What was told once is not told again
 because it comes back, a finding besides on the same queues is none, and queues that leave, evidence and numbers only
 show when it is sent for another reason.
+
+The defaults of ``PageSettings`` stand in the table ``[pages]`` of ``config/alerts``.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -17,6 +19,7 @@ from msgspec.structs import replace
 
 from schemas.facts import Cause, Severity
 from schemas.word import Word
+from streaming.config.alerts import Pages
 from streaming.notices import MonitorTrouble, Notice, OpenAlert
 from streaming.notices.affected import queue_keys
 
@@ -42,11 +45,21 @@ class PageSettings(NamedTuple):
     ``update_ms``. A page that gets worse is sent at once. All are sent again every ``resend_ms``, if that is given.
     """
 
-    wait_ms: int = 10_000
-    storm_groups: int = 20
-    storm_ms: int = 120_000
-    update_ms: int = 60_000
+    wait_ms: int
+    storm_groups: int
+    storm_ms: int
+    update_ms: int
     resend_ms: int | None = None
+
+
+def page_settings(pages: Pages) -> PageSettings:
+    """What the alert rules say."""
+    return PageSettings(
+        wait_ms=round(pages.wait_seconds * 1000),
+        storm_groups=pages.storm_groups,
+        storm_ms=round(pages.storm_seconds * 1000),
+        update_ms=round(pages.update_seconds * 1000),
+    )
 
 
 class LastSent(Struct, frozen=True):

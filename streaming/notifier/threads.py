@@ -51,8 +51,8 @@ class NotifierSettings(NamedTuple):
     state: Path
     destinations: Sequence[Destination]
     routes: tuple[Route, ...]
-    page_settings: PageSettings = PageSettings()
-    limits: MonitorLimits = MonitorLimits()
+    page_settings: PageSettings
+    limits: MonitorLimits
     clusters: tuple[str, ...] = ()
     link: Callable[[Notice], str | None] = lambda notice: None
     site: Site = Site()

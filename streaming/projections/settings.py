@@ -1,9 +1,9 @@
 """What the process that writes the projections is told: one line of JSON."""
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
-from streaming.config import Config, Log
+from streaming.config import Config
 
 
 class ProjectionSettings(Struct, frozen=True, kw_only=True):
@@ -12,8 +12,8 @@ class ProjectionSettings(Struct, frozen=True, kw_only=True):
     tables: str
     seconds: float
     keep_days: dict[str, int] | None = None
-    log_level: str = field(default_factory=lambda: Log().level)
-    log_format: str = field(default_factory=lambda: Log().format)
+    log_level: str
+    log_format: str
 
 
 def projection_settings(config: Config) -> ProjectionSettings:

@@ -48,9 +48,9 @@ class Plan:
     checkpoint: str
     tables: str
     settings: Settings
-    shards: int = 32
-    trigger_seconds: float = 1
-    health_seconds: float | None = 15
+    shards: int
+    trigger_seconds: float
+    health_seconds: float | None
 
 
 def plan_of(config: Config) -> Plan:

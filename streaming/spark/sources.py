@@ -1,5 +1,7 @@
 """Reads Kafka or a folder of files into rows of one shape: the columns of ``Record``, and by what to choose the shard.
 
+The defaults of ``KafkaSource`` stand in the table ``[source]`` of ``config/sections``.
+
 Keys and values over the limit are cut here, before the shuffle, with a value's length and hash kept: whole, a few
 thousand of them in one shard would exceed what one Arrow batch can hold, and would do so again after every restart.
 """
@@ -24,8 +26,8 @@ class KafkaSource:
 
     topic: str
     bootstrap_servers: str
-    starting_offsets: str = "earliest"
-    max_records_per_trigger: int = 100_000
+    starting_offsets: str
+    max_records_per_trigger: int
     options: Mapping[str, str] = field(default_factory=dict)
 
     def reader_options(self) -> dict[str, str]:

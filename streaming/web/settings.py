@@ -27,4 +27,4 @@ class WebSettings(NamedTuple):
     listen: Listen
     access: AccessRules
     site: Site
-    series_limit: int = 20_000
+    series_limit: int

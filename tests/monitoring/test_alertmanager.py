@@ -13,7 +13,6 @@ import requests
 from schemas.facts import Severity
 from streaming.loopback.ports import free_port
 from streaming.notifier.monitor_health import MonitorLimits
-from streaming.notifier.pages import PageSettings
 from streaming.notifier.retries import RetryPolicy
 from streaming.notifier.routes import Route
 from streaming.notifier.threads import Destination, NotifierSettings, deliver
@@ -21,6 +20,7 @@ from streaming.sinks.alertmanager import AlertmanagerSink
 from streaming.wall_clock import now_ms
 from tests.monitoring.programs import ALERTMANAGER, needs, started, until
 from tests.notifier.facts import NOW, alert, health
+from tests.notifier.receiver import AT_ONCE
 from tests.sinks.messages import blind, message
 from tests.sinks.server import Server
 from tests.tables.written import commit
@@ -67,7 +67,7 @@ def notifying(folder: Path, url: str) -> Iterator[None]:
     sink.resend_ms = 500
     settings = NotifierSettings(
         str(folder / "tables"), folder / "state", [Destination(sink, "en")], (Route(("am",)),), limits=NEVER_BLIND,
-        page_settings=PageSettings(wait_ms=0), retry=QUICK, poll_s=0.1,
+        page_settings=AT_ONCE, retry=QUICK, poll_s=0.1,
     )  # fmt: skip
     thread = Thread(target=deliver, args=(settings, stop))
     thread.start()

@@ -6,13 +6,12 @@ from random import Random
 import pytest
 
 from streaming.core.default_settings import DEFAULT_SETTINGS
-from streaming.notifier.pages import PageSettings
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.incidents import shape_for
 from streaming.simulation.faults import FAULTS
 from streaming.simulation.simulated_group import SimulatedGroup
 from tests.notifier.facts import NOW, S
-from tests.notifier.receiver import Receiver
+from tests.notifier.receiver import PAGES, Receiver
 
 POLL_S = 5
 
@@ -46,7 +45,7 @@ CASES = [
 @pytest.mark.parametrize(("fault", "seed", "outages", "for_s"), CASES)
 def test_an_outage_sends_a_page_again_once_at_most(fault: str, seed: str, outages: int, for_s: int) -> None:
     left = sorted(facts_of_outages(fault, seed, outages, for_s).facts, key=lambda fact: (fact.ts, fact.seq))
-    sink = Receiver(PageSettings())
+    sink = Receiver(PAGES)
     for ts in range(left[0].ts, left[-1].ts + 60 * S, POLL_S * S):
         here = [fact for fact in left if fact.ts <= ts]
         sink.poll((ts - NOW) / S, here)

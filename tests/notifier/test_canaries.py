@@ -19,7 +19,6 @@ from streaming.notices import write
 from streaming.notifier.from_config import notifier_settings
 from streaming.notifier.notifications_table import NotificationsTable
 from streaming.notifier.open_alerts import OpenAlerts
-from streaming.notifier.pages import PageSettings
 from streaming.notifier.retries import RetryPolicy
 from streaming.notifier.routes import Route
 from streaming.notifier.send_test_page import test_destinations as send_test_pages
@@ -28,6 +27,7 @@ from streaming.notifier.sink_worker import SinkWorker, WorkerSettings
 from streaming.sinks import Sink
 from tests.canary import where_it_leaks
 from tests.notifier.facts import NOW, alert
+from tests.notifier.receiver import AT_ONCE
 from tests.sinks.echo import EchoServer
 
 SECRET = "k7Q2x9mV4tR8wZ1pL6nB3cJ5"
@@ -154,7 +154,7 @@ def _settings(kind: str, url: str, folder: Path) -> Any:
 
 def _worker(sink: Sink, folder: Path, table: NotificationsTable) -> SinkWorker:
     settings = WorkerSettings(
-        page_settings=PageSettings(wait_ms=0),
+        page_settings=AT_ONCE,
         routes=(Route((sink.name,)),),
         compose=lambda notice, now: (write(notice, "en", now), None),
         record=table.add,

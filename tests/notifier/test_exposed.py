@@ -18,8 +18,6 @@ from streaming.metrics.exposition import Exposed, Exposition
 from streaming.newest_facts import ClusterHealth
 from streaming.notices import MonitorTrouble
 from streaming.notifier.exposed import NotifierCounts, NotifierStatus
-from streaming.notifier.monitor_health import MonitorLimits
-from streaming.notifier.pages import PageSettings
 from streaming.notifier.retries import RetryPolicy
 from streaming.notifier.routes import Route
 from streaming.notifier.sink_worker import SinkStatus
@@ -27,9 +25,9 @@ from streaming.notifier.threads import Destination, NotifierSettings, deliver
 from streaming.sinks import Message, Sink
 from tests.metrics.scraping import Scrape, get, of_process, scrape
 from tests.notifier.facts import NOW, alert, health
+from tests.notifier.receiver import AT_ONCE, LIMITS
 from tests.tables.written import commit
 
-LIMITS = MonitorLimits()
 WELL = SinkStatus("pager", None, None, 1, 0, NOW)
 
 
@@ -62,7 +60,7 @@ def delivering(folder: Path, sink: Sink) -> Iterator[NotifierCounts]:
 
     settings = NotifierSettings(
         str(folder / "tables"), folder / "state", [Destination(sink, "en")], (Route((sink.name,)),),
-        page_settings=PageSettings(wait_ms=0), retry=RetryPolicy(attempts=1, pause_s=0.001), poll_s=0.005, now_ms=now,
+        page_settings=AT_ONCE, limits=LIMITS, retry=RetryPolicy(attempts=1, pause_s=0.001), poll_s=0.005, now_ms=now,
     )  # fmt: skip
     thread = Thread(target=deliver, args=(settings, stop, counts))
     thread.start()

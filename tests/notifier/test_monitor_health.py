@@ -10,15 +10,14 @@ from streaming.newest_facts import ClusterHealth
 from streaming.notices import trouble_said
 from streaming.notices.languages import LANGUAGES
 from streaming.notices.trouble_text import EVIDENCE
-from streaming.notifier.monitor_health import STARTING_MS, FactsRead, MonitorLimits, cluster_trouble
+from streaming.notifier.monitor_health import STARTING_MS, FactsRead, cluster_trouble
 from streaming.notifier.open_alerts import OpenAlerts
 from streaming.notifier.routes import Route
 from streaming.notifier.silences import Silence
 from tests.notifier.facts import NOW, S, alert, health
-from tests.notifier.receiver import AT_ONCE, Receiver
+from tests.notifier.receiver import AT_ONCE, LIMITS, Receiver
 
 HEALTH_S = 15
-LIMITS = MonitorLimits()
 
 
 def watching(*clusters: str, routes: tuple[Route, ...] = (Route(("sink",)),)) -> Receiver:

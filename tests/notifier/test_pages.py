@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from schemas.facts import AlertQueue, Fact
-from streaming.notifier.pages import DueNotice, PageSettings, SendReason, affected, subject_name
+from streaming.notifier.pages import DueNotice, SendReason, affected, subject_name
 from streaming.notifier.routes import Route
 from streaming.notifier.silences import Silence
 from tests.core.fleet import Fleet
 from tests.notifier.facts import NOW, S, alert
-from tests.notifier.receiver import Receiver
+from tests.notifier.receiver import PAGES, Receiver
 
 
 def test_incident_is_told_when_it_begins_and_when_it_ends_under_one_key() -> None:
@@ -69,7 +69,7 @@ def test_cause_that_changes_makes_no_new_page_and_draws_its_like_in() -> None:
 
 
 def test_page_waits_for_others_of_its_kind() -> None:
-    sink = Receiver(PageSettings(wait_ms=10 * S))
+    sink = Receiver(PAGES._replace(wait_ms=10 * S))
     sink.poll(0, [alert()])
     sink.poll(9.9, [alert(topic="u", at=9, seq=2)])
     assert sink.told == []
@@ -78,13 +78,13 @@ def test_page_waits_for_others_of_its_kind() -> None:
 
 
 def test_page_of_an_alert_that_fired_by_a_clock_that_is_ahead_waits_for_nothing() -> None:
-    sink = Receiver(PageSettings(wait_ms=10 * S))
+    sink = Receiver(PAGES._replace(wait_ms=10 * S))
     sink.poll(0, [alert(at=0, fired=3600)])
     assert len(sink.told) == 1
 
 
 def test_page_that_grows_is_told_again_but_not_at_every_turn() -> None:
-    sink = Receiver(PageSettings(wait_ms=0, update_ms=60 * S))
+    sink = Receiver(PAGES._replace(wait_ms=0, update_ms=60 * S))
     sink.poll(0, [alert()])
     sink.poll(10, [alert(topic="u", at=10, seq=2)])
     assert len(sink.told) == 1
@@ -215,7 +215,7 @@ def test_page_that_gets_worse_is_told_at_once() -> None:
 
 
 def test_sink_that_forgets_is_told_again_and_again() -> None:
-    sink = Receiver(PageSettings(wait_ms=0, resend_ms=60 * S))
+    sink = Receiver(PAGES._replace(wait_ms=0, resend_ms=60 * S))
     sink.poll(0, [alert()])
     told = [at for at in range(1, 200) if sink.poll(at)]
     assert told == [60, 120, 180]
@@ -225,7 +225,7 @@ def test_sink_that_forgets_is_told_again_and_again() -> None:
 
 
 def test_many_groups_at_once_are_one_page_that_lists_them() -> None:
-    sink = Receiver(PageSettings())
+    sink = Receiver(PAGES)
     names = tuple(sorted(f"g{number}" for number in range(21)))
     sink.poll(0, [alert(name) for name in names])
     assert sink.says() == [("firing", names)]

@@ -14,7 +14,6 @@ from streaming.loopback.ports import free_port
 from streaming.notices import write
 from streaming.notifier.notifications_table import Delivery
 from streaming.notifier.open_alerts import OpenAlerts
-from streaming.notifier.pages import PageSettings
 from streaming.notifier.retries import RetryPolicy
 from streaming.notifier.routes import Route
 from streaming.notifier.sink_view import CurrentState
@@ -23,6 +22,7 @@ from streaming.sinks import Message, Sink
 from streaming.sinks.alertmanager import AlertmanagerSink
 from streaming.sinks.pagerduty import PagerDutySink
 from tests.notifier.facts import NOW, S, alert
+from tests.notifier.receiver import AT_ONCE
 from tests.sinks.server import Answer, Server
 
 QUICK = RetryPolicy(attempts=3, first_s=0.001, longest_s=0.002)
@@ -38,7 +38,7 @@ class Bench:
         self._open_alerts = OpenAlerts()
         self._sink, self._folder = sink, folder
         self._settings = WorkerSettings(
-            page_settings=PageSettings(wait_ms=0),
+            page_settings=AT_ONCE,
             routes=(Route((sink.name,)),),
             compose=lambda notice, now: (write(notice, "en", now), None),
             record=self.rows.append,

@@ -17,7 +17,6 @@ from streaming.notifier import notifications_table
 from streaming.notifier.exposed import NotifierCounts
 from streaming.notifier.heartbeat import Heartbeat
 from streaming.notifier.monitor_health import STARTING_MS
-from streaming.notifier.pages import PageSettings
 from streaming.notifier.retries import RetryPolicy
 from streaming.notifier.routes import Route
 from streaming.notifier.silence_files import SilenceFiles, new_id
@@ -28,6 +27,7 @@ from streaming.sinks import Sink
 from streaming.sinks.pagerduty import PagerDutySink
 from streaming.sinks.webhook import WebhookSink
 from tests.notifier.facts import NOW, S, alert, health
+from tests.notifier.receiver import AT_ONCE, LIMITS
 from tests.sinks.server import Answer, Server
 from tests.tables.written import commit
 
@@ -55,7 +55,7 @@ def clock() -> Clock:
 def plan(tmp_path: Path, clock: Clock) -> Callable[..., NotifierSettings]:
     def plan(*sinks: Sink, **options: Any) -> NotifierSettings:
         values: dict[str, Any] = {
-            "tables": str(tmp_path / "tables"), "state": tmp_path / "state", "page_settings": PageSettings(wait_ms=0),
+            "tables": str(tmp_path / "tables"), "state": tmp_path / "state", "page_settings": AT_ONCE, "limits": LIMITS,
             "destinations": [Destination(sink, "en") for sink in sinks],
             "routes": (Route(tuple(s.name for s in sinks)),), "retry": QUICK, "poll_s": 0.005, "now_ms": clock,
         }  # fmt: skip

@@ -50,7 +50,7 @@ def children() -> list[psutil.Process]:
 def running(tmp_path: Path) -> Iterator[Path]:
     """The folder of tables that a supervised process keeps up to date."""
     stop = Event()
-    settings = ProjectionSettings(tables=str(tmp_path), seconds=0.1)
+    settings = ProjectionSettings(tables=str(tmp_path), seconds=0.1, log_level="INFO", log_format="text")
     keeper = Thread(target=keep_running, args=(settings, stop), kwargs={"retry_after_s": 0.1})
     keeper.start()
     yield tmp_path
@@ -105,7 +105,7 @@ def test_one_that_cannot_be_started_ends_nobody(
 ) -> None:
     monkeypatch.setattr(supervisor, "COMMAND", ("/no/such/python",))
     stop = Event()
-    settings = ProjectionSettings(tables="/nowhere", seconds=1)
+    settings = ProjectionSettings(tables="/nowhere", seconds=1, log_level="INFO", log_format="text")
     keeper = Thread(target=keep_running, args=(settings, stop), kwargs={"retry_after_s": 0.01})
     keeper.start()
     wait_until(lambda: caplog.text.count("the projections cannot be started") >= 2)
@@ -115,7 +115,7 @@ def test_one_that_cannot_be_started_ends_nobody(
 
 def test_its_last_facts_are_in_the_tables_when_it_has_ended(tmp_path: Path) -> None:
     stop = Event()
-    settings = ProjectionSettings(tables=str(tmp_path), seconds=3600)
+    settings = ProjectionSettings(tables=str(tmp_path), seconds=3600, log_level="INFO", log_format="text")
     keeper = Thread(target=keep_running, args=(settings, stop))
     commit(tmp_path / "facts", three_days()[0])
     keeper.start()
@@ -132,7 +132,7 @@ import sys
 from threading import Event
 from streaming.projections.settings import ProjectionSettings
 from streaming.projections.supervisor import keep_running
-keep_running(ProjectionSettings(tables=sys.argv[1], seconds=0.1), Event())
+keep_running(ProjectionSettings(tables=sys.argv[1], seconds=0.1, log_level="INFO", log_format="text"), Event())
 """
 
 

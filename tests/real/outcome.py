@@ -5,11 +5,10 @@ from typing import NamedTuple
 
 from schemas.facts import Fact, GroupFact
 from streaming.notices import Notice
-from streaming.notifier.pages import PageSettings
 from streaming.replay.alert_transitions import AlertTransition, details, headline, transitions
 from streaming.wording.numbers import ranges
 from tests.notifier.facts import NOW, S
-from tests.notifier.receiver import Receiver
+from tests.notifier.receiver import PAGES, Receiver
 from tests.real.stage import Part
 
 
@@ -42,7 +41,7 @@ class Outcome:
 
     def pages(self) -> list[Notice]:
         """What somebody was called for, as it was first told, under the notifier's own rules."""
-        receiver, left = Receiver(PageSettings()), sorted(self.facts, key=lambda fact: fact.ts)
+        receiver, left = Receiver(PAGES), sorted(self.facts, key=lambda fact: fact.ts)
         for ts in range(left[0].ts, left[-1].ts + 60 * S, S):
             here = 0
             while here < len(left) and left[here].ts <= ts:

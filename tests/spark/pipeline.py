@@ -19,6 +19,8 @@ from streaming.spark.sources import FileSource, Source
 from tests.core.fleet import Fleet
 from tests.tables.written import fact_of
 
+AT_THE_START = ("earliest", 100_000)  # where to begin in Kafka, and the most records a trigger
+
 
 class Pipeline:
     """``folder`` holds the events, the checkpoint and the tables; ``drop`` is a file that arrives."""
@@ -36,6 +38,7 @@ class Pipeline:
 
     def plan(self, settings: Settings | None = None, **fields: Any) -> Plan:
         given = {"checkpoint": str(self.checkpoint), "tables": str(self.folder / "tables"), "shards": 4, **fields}
+        given = {"trigger_seconds": 1, "health_seconds": 15, **given}
         return Plan(source=self.source, settings=settings or DEFAULT_SETTINGS, **given)
 
     def drop(self, lines: Sequence[bytes]) -> None:

@@ -26,7 +26,7 @@ spark = build_session(settings={
     "spark.executor.memory": "512m", "spark.sql.shuffle.partitions": "2",
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
 })
-plan = Plan(FileSource(folder + "/events"), folder + "/checkpoint", folder + "/tables", DEFAULT_SETTINGS, shards=4)
+plan = Plan(FileSource(folder + "/events"), folder + "/checkpoint", folder + "/tables", DEFAULT_SETTINGS, 4, 1, 15)
 run_to_end(spark, plan)
 jvm = spark._jvm
 store = spark._jsc.sc().statusStore()

@@ -17,7 +17,7 @@ from streaming.errors import AwayError, ConfigError
 from streaming.spark.brokers import Brokers
 from streaming.spark.sources import KafkaSource
 from tests.core.test_flood import IN_ZEROS, ZEROS
-from tests.spark.pipeline import Pipeline, fleet, folded
+from tests.spark.pipeline import AT_THE_START, Pipeline, fleet, folded
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
 MEGABYTE = 1_000_000
@@ -32,7 +32,7 @@ def topic(kafka, request):
 
 @pytest.fixture
 def pipeline(spark, kafka, topic, tmp_path):
-    return Pipeline(spark, tmp_path, KafkaSource(topic, kafka.bootstrap_servers))
+    return Pipeline(spark, tmp_path, KafkaSource(topic, kafka.bootstrap_servers, *AT_THE_START))
 
 
 def send(
@@ -143,16 +143,18 @@ def test_three_hundred_records_of_countless_elements_and_keys_stop_no_job(pipeli
 
 
 def test_kafka_is_asked_with_the_options_of_the_source(spark, kafka, topic):
-    brokers = Brokers(spark, KafkaSource(topic, kafka.bootstrap_servers))
+    brokers = Brokers(spark, KafkaSource(topic, kafka.bootstrap_servers, *AT_THE_START))
     assert brokers.partitions() == [0, 1]
     assert brokers.earliest([(topic, 0), (topic, 7)]) == {(topic, 0): 0}
-    refused = KafkaSource(topic, kafka.bootstrap_servers, options={"kafka.security.protocol": "NO_SUCH_PROTOCOL"})
+    refused = KafkaSource(
+        topic, kafka.bootstrap_servers, *AT_THE_START, options={"kafka.security.protocol": "NO_SUCH_PROTOCOL"}
+    )
     with pytest.raises(ConfigError, match="NO_SUCH_PROTOCOL"):
         Brokers(spark, refused).partitions()
 
 
 def test_a_topic_that_is_not_there_is_one_clear_message(spark, kafka, tmp_path):
-    pipeline = Pipeline(spark, tmp_path, KafkaSource("no-such-topic", kafka.bootstrap_servers))
+    pipeline = Pipeline(spark, tmp_path, KafkaSource("no-such-topic", kafka.bootstrap_servers, *AT_THE_START))
     with pytest.raises(AwayError, match="there is no topic no-such-topic"):
         pipeline.run()
 
@@ -160,7 +162,7 @@ def test_a_topic_that_is_not_there_is_one_clear_message(spark, kafka, tmp_path):
 @pytest.mark.parametrize("servers", ["no-such-host.invalid:9092", "one.invalid:9092,two.invalid:9092"])
 def test_a_name_that_is_not_resolved_now_may_be_later(spark, servers):
     with pytest.raises(AwayError, match=f"Kafka at {servers} does not answer: no name server knows these hosts now"):
-        Brokers(spark, KafkaSource("t", servers)).partitions()
+        Brokers(spark, KafkaSource("t", servers, *AT_THE_START)).partitions()
 
 
 @pytest.fixture
@@ -179,7 +181,7 @@ def compression_codec(kafka, topic: str) -> int:
 
 def test_lz4_is_unpacked_by_a_kafka_client_and_an_lz4_without_known_faults(spark, kafka, lz4_topic, tmp_path):
     """Spark's own folder has lz4-java 1.8.0, and Java takes the first one that it finds."""
-    pipeline = Pipeline(spark, tmp_path, KafkaSource(lz4_topic, kafka.bootstrap_servers))
+    pipeline = Pipeline(spark, tmp_path, KafkaSource(lz4_topic, kafka.bootstrap_servers, *AT_THE_START))
     events = fleet().events
     send_events(pipeline.source, events)
     pipeline.run()

@@ -10,7 +10,7 @@ from streaming.spark.facts import FactsTable
 from streaming.spark.reseed import reseed
 from streaming.spark.sources import KafkaSource
 from tests.core.fleet import Fleet
-from tests.spark.pipeline import Pipeline, lines_of
+from tests.spark.pipeline import AT_THE_START, Pipeline, lines_of
 from tests.spark.test_kafka import send_events
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
@@ -32,7 +32,7 @@ def duplicated():
 
 
 def test_open_alerts_go_on_under_another_shard_count(spark, kafka, topic, tmp_path):
-    pipeline = Pipeline(spark, tmp_path, KafkaSource(topic, kafka.bootstrap_servers))
+    pipeline = Pipeline(spark, tmp_path, KafkaSource(topic, kafka.bootstrap_servers, *AT_THE_START))
     fleet = duplicated()
     before = fleet.events.copy()
     send_events(pipeline.source, before)

@@ -45,7 +45,9 @@ def watch(tables: Path) -> Watch:
 def settings(tables: Path, tmp_path: Path) -> WebSettings:
     """Only this machine, without users; everybody may silence."""
     rules = AccessRules(NOBODY, needs_user=False, may_silence=frozenset("*"))
-    return WebSettings(str(tables), tmp_path / "notifier", Listen("127.0.0.1", 8400), rules, Site())
+    return WebSettings(
+        str(tables), tmp_path / "notifier", Listen("127.0.0.1", 8400), rules, Site(), series_limit=20_000
+    )
 
 
 @pytest.fixture(scope="module")

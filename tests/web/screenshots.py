@@ -82,7 +82,7 @@ def tables_in(folder: Path) -> WebSettings:
     run_projections(str(tables))
     mark_replayed(tables, "make screenshots")
     rules = AccessRules(Users({}, {}), needs_user=False, may_silence=frozenset("*"))
-    return WebSettings(str(tables), folder / "notifier", Listen("127.0.0.1", 0), rules, Site())
+    return WebSettings(str(tables), folder / "notifier", Listen("127.0.0.1", 0), rules, Site(), series_limit=20_000)
 
 
 def _in_cluster(fact: Fact) -> Fact:

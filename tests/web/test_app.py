@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from starlette.applications import Starlette
 
+from streaming.config import Config
 from streaming.networks import networks
 from streaming.web.app import web_app
 from streaming.web.live.watch import Watch
@@ -24,7 +25,9 @@ def with_users(settings: WebSettings, watch: Watch, folder: Path, right: str = "
     """Pages that want to know who reads them, and a token for them."""
     token, line = new_token("robot", right)
     (folder / "users").write_text(line)
-    rules = AccessRules(read_users(str(folder / "users")), needs_user=True, proxies=networks(["10.0.0.7"]))
+    rules = AccessRules(
+        read_users(str(folder / "users")), True, networks(["10.0.0.7"]), proxy_header=Config().web.proxy_header
+    )
     return web_app(settings._replace(access=rules), watch), token
 
 

@@ -194,7 +194,9 @@ def test_where_users_are_asked_for_prometheus_needs_a_token(
     file = tmp_path / "users"
     file.write_text(line + "\n")
     rules = AccessRules(read_users(str(file)), needs_user=True)
-    app = web_app(WebSettings(settings.tables, settings.state, Listen("0.0.0.0", 1), rules, Site()), watch)
+    app = web_app(
+        WebSettings(settings.tables, settings.state, Listen("0.0.0.0", 1), rules, Site(), series_limit=20_000), watch
+    )
     assert ask(app, "/metrics").status == ask(app, "/readyz").status == 401
     assert ask(app, "/healthz").status == 200
     assert ask(app, "/metrics", {"authorization": f"Bearer {token}"}).status == 200

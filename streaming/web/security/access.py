@@ -26,7 +26,8 @@ class TooMany(Exception):
 
 
 class AccessRules(NamedTuple):
-    """``proxies``: addresses whose header ``proxy_header`` is believed. ``may_silence``: names, or ``*`` for all.
+    """``proxies``: addresses whose header ``proxy_header`` is believed; "": none is. ``may_silence``: names, or
+    ``*`` for all.
 
     ``hosts``: names under which browsers reach the pages; none: any, but only this machine's without authentication.
     """
@@ -34,7 +35,7 @@ class AccessRules(NamedTuple):
     users: Users
     needs_user: bool
     proxies: tuple[Network, ...] = ()
-    proxy_header: str = "X-Forwarded-User"
+    proxy_header: str = ""
     may_silence: frozenset[str] = frozenset()
     hosts: frozenset[str] = frozenset()
 
