@@ -108,6 +108,7 @@ ALERTING = _kinds(lambda row: row.alerts)
 ALERTING_OF_QUEUES = _kinds(lambda row: row.alerts and row.scope is Scope.QUEUE)
 RIGHT = _kinds(lambda row: row.meaning is Meaning.RIGHT)
 UNDECIDED = _kinds(lambda row: row.meaning is Meaning.UNDECIDED)
+NOT_JUDGED = UNDECIDED | _kinds(lambda row: row.basis is Basis.EXCLUSION)  # their reason says why
 BY_OFFSETS = _kinds(lambda row: row.basis is Basis.OFFSETS)
 BY_REPORTS = _kinds(lambda row: row.basis is Basis.REPORTS)
 DECIDED_BY_REPORTS = BY_REPORTS - UNDECIDED

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import urlencode
 
 from schemas.facts import AlertFact, AlertState, Fact, GroupFact
+from streaming.core.finding_kinds import RIGHT
 from streaming.demo.scenarios import Scenario
 from streaming.replay.alert_transitions import AlertTransition, details, headline
 from streaming.snapshots.group_text import ALERT_STYLES, status_style
@@ -19,7 +20,6 @@ STATUS_WORDS = {
     "excluded": "not ours to judge",
     "empty": "no consumer is connected",
 }
-NOT_SHOWN = frozenset({"MATCH", "EXCLUDED", "NO_MEMBERS"})
 TEMPORARY = frozenset({"settling", "unknown"})
 REPAIRED = " (mended)"
 
@@ -95,7 +95,7 @@ class LiveOutput:
         ):
             return
         self._shown_status[fact.group] = group.status
-        found = ", ".join(f"{count} {kind}" for kind, count in group.counts.items() if kind not in NOT_SHOWN)
+        found = ", ".join(f"{count} {kind}" for kind, count in group.counts.items() if kind not in RIGHT)
         words = f"{STATUS_WORDS.get(group.status, '')}{f' ({found})' if found else ''}"
         size = f"{counted(group.members, 'member')}, {counted(group.queues, 'queue')}"
         text = f"{self._at(fact.ts)}  {group.status:<8}  {fact.group}  {size}: {words}"

@@ -8,6 +8,7 @@ from msgspec import Struct
 from schemas.facts import Kind, MemberFact
 from schemas.observed import Observed
 from schemas.reasons import ReasonDetails
+from streaming.core.finding_kinds import NOT_JUDGED
 from streaming.newest_facts import ClusterHealth
 from streaming.snapshots.values import GroupSnapshot, QueueName, QueueSnapshot
 
@@ -37,8 +38,8 @@ class ExplainedQueue(QueueSnapshot, frozen=True, kw_only=True):
     @property
     def is_reason_of_expected(self) -> bool:
         """Whether ``reason`` says why the expected owners are not known, and not why the queue is not judged."""
-        is_judged = self.finding not in (Kind.UNKNOWN, Kind.SETTLING, Kind.EXCLUDED, Kind.CONSUME_DISABLED)
-        return self.reason_kind is not None and self.expected is None and is_judged
+        is_of_finding = self.finding in NOT_JUDGED or self.finding == Kind.CONSUME_DISABLED
+        return self.reason_kind is not None and self.expected is None and not is_of_finding
 
 
 class AlertStep(Struct, frozen=True):

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from schemas.facts import Kind
 from streaming.core.evidence.topic_evidence import TopicEvidence
+from streaming.core.finding_kinds import NOT_JUDGED, UNDECIDED
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import Verdict
 from streaming.core.state.group_state import HostedQueues
@@ -34,7 +35,7 @@ def rows_of(findings: TopicFindings, offsets: OffsetHistory) -> list[InspectedQu
 def may_be(topic: TopicEvidence, index: int, kind: Kind) -> Kind | None:
     """What the newest reports show of a queue that cannot be judged yet."""
     owners = topic.owners(index)
-    if kind not in (Kind.SETTLING, Kind.UNKNOWN):
+    if kind not in UNDECIDED:
         return None
     if topic.broadcasts:
         return Kind.ORPHANED if kind is Kind.SETTLING and set(owners) < set(topic.members) else None
@@ -65,7 +66,7 @@ def _judged(findings: TopicFindings, index: int, verdict: Verdict, offsets: Offs
 
 
 def _reason(verdict: Verdict) -> str | None:
-    if verdict.reason is None or verdict.kind not in (Kind.EXCLUDED, Kind.UNKNOWN, Kind.SETTLING):
+    if verdict.reason is None or verdict.kind not in NOT_JUDGED:
         return None
     return reason_in_short(*verdict.reason, moment)
 

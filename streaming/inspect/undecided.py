@@ -9,7 +9,7 @@ from streaming.core.alerts.candidates import candidates_of_queues
 from streaming.core.causes.explanation import Found
 from streaming.core.causes.table import EXPLAINED, explain
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.finding_kinds import KINDS, WRONG, fires_after_ms
+from streaming.core.finding_kinds import KINDS, UNDECIDED, WRONG, fires_after_ms
 from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import Verdict
@@ -95,7 +95,7 @@ def of_topic(findings: TopicFindings) -> Iterator[Undecided]:
     yield from _said_once(findings)
     unclear: defaultdict[tuple[Kind, str], list[int]] = defaultdict(list)
     for index, verdict in findings.verdicts.items():
-        if verdict.kind in (Kind.SETTLING, Kind.UNKNOWN):
+        if verdict.kind in UNDECIDED:
             supposed = may_be(findings.evidence, index, verdict.kind)
             unclear[supposed or Kind.UNKNOWN, _why_unknown(verdict)].append(index)
     for (kind, why), indices in sorted(unclear.items(), key=lambda item: item[0][0] is Kind.UNKNOWN):
