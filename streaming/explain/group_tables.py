@@ -1,10 +1,8 @@
 """The tables of one group in an explanation: its members, whom the brokers list, and its queues by topic."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from schemas.facts import MemberFact
-from schemas.identity import is_retry_topic
 from streaming.core.allocation import strategy_of_class
 from streaming.core.finding_kinds import RIGHT
 from streaming.explain.reasons import reason_of
@@ -22,7 +20,7 @@ REST = "--json has all"
 def tables_of(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
     yield Line("")
     if group.members:
-        owned = Counter(owner for q in group.queues if not is_retry_topic(q.topic) for owner in q.owners or ())
+        owned = group.owned
         rows = [_member_row(member, owned[member.client_id], when) for member in group.members]
         yield from member_table(rows, width, REST)
     else:

@@ -3,9 +3,12 @@
 Times are epoch milliseconds, UTC.
 """
 
+from collections import Counter
+
 from msgspec import Struct
 
 from schemas.facts import Kind, MemberFact
+from schemas.identity import is_retry_topic
 from schemas.observed import Observed
 from schemas.reasons import ReasonDetails
 from streaming.core.finding_kinds import NOT_JUDGED
@@ -153,3 +156,8 @@ class ExplainedGroup(GroupSnapshot, frozen=True, kw_only=True):
     alerts: tuple[ExplainedAlert, ...]
     unalerted: tuple[UnalertedQueues, ...]
     changes: tuple[GroupChange, ...]
+
+    @property
+    def owned(self) -> Counter[str]:
+        """How many queues each client owns, those of retry topics apart."""
+        return Counter(owner for q in self.queues if not is_retry_topic(q.topic) for owner in q.owners or ())

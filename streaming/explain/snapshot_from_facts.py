@@ -58,7 +58,7 @@ def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorSt
     newest_ts = max(fact.ts for fact in facts)
     now = max(newest_ts, monitor.seen_ts if monitor else 0) if at is None else at
     status = known.status if known else None
-    open_alerts = [life[-1] for life in lives if is_open(life[-1].fact.state)]
+    open_alerts = [life[-1] for life in lives if life[-1].is_open]
     waiting, _ = waiting_of_group(status, open_alerts)
     queues = _queues(newest, status, open_alerts)
     members = [fact.payload for fact in newest if isinstance(fact.payload, MemberFact) and fact.payload.present]
@@ -145,12 +145,12 @@ def _views(newest: Iterable[Fact], members: Iterable[MemberFact]) -> tuple[Broke
 
 
 def _is_of_interest(alert: OpenAlert, now: int) -> bool:
-    return is_open(alert.fact.state) or alert.ts >= now - LATELY_MS
+    return alert.is_open or alert.ts >= now - LATELY_MS
 
 
 def _alert(life: Sequence[OpenAlert]) -> ExplainedAlert:
     newest, alert = life[-1], life[-1].fact
-    do, for_now = advice_on(alert.cause, alert.kind, ENGLISH) if is_open(alert.state) else ("", "")
+    do, for_now = advice_on(alert.cause, alert.kind, ENGLISH) if newest.is_open else ("", "")
     return ExplainedAlert(
         alert.fingerprint,
         newest.topic,
@@ -167,7 +167,7 @@ def _alert(life: Sequence[OpenAlert]) -> ExplainedAlert:
         alert.waiting,
         None if alert.waiting is None else read_ts(newest),
         alert.oldest_ts,
-        alert.since_ts or alert.active_ts,
+        newest.since_ts,
         alert.waits_for,
         alert.waits_until_ts,
         alert.deploy_since_ts,

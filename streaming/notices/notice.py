@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from schemas.facts import AlertFact, Contradiction, Severity
+from schemas.facts import AlertFact, AlertState, Contradiction, Severity
 from schemas.reasons import ReasonDetails
 
 
@@ -19,6 +19,19 @@ class OpenAlert(Struct, frozen=True):
     ts: int
     seq: int
     fact: AlertFact
+
+    @property
+    def is_open(self) -> bool:
+        return self.fact.state != AlertState.RESOLVED
+
+    @property
+    def is_firing(self) -> bool:
+        return self.fact.state == AlertState.FIRING
+
+    @property
+    def since_ts(self) -> int:
+        """Since when the first of its queues has not been as it should."""
+        return self.fact.since_ts or self.fact.active_ts
 
 
 class TroubleEvidence(Struct, frozen=True, kw_only=True, omit_defaults=True):

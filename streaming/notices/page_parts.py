@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timezone, tzinfo
 
-from schemas.facts import AlertClient, AlertFact, AlertQueue, AlertState, Cause, Kind
+from schemas.facts import AlertClient, AlertFact, AlertQueue, Cause, Kind
 from streaming.core.alerts.phases import AlertReason
 from streaming.notices.affected import queues_by_kind, seen_ts, waiting_in
 from streaming.notices.evidence import evidence_of
@@ -62,7 +62,7 @@ def headline(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = 
 def is_right_for_now(alert: OpenAlert) -> bool:
     """Whether it fires, though all is as it should be: mostly because it comes and goes."""
     is_kept_open = alert.fact.kept_open or alert.fact.reason in (AlertReason.COMES_AND_GOES, AlertReason.LISTS_DIFFER)
-    return alert.fact.state == AlertState.FIRING and bool(is_kept_open)
+    return alert.is_firing and bool(is_kept_open)
 
 
 def _right_since(alerts: Sequence[OpenAlert], what: str, words: Language, now: int, zone: tzinfo | None) -> str:
@@ -77,7 +77,7 @@ def state_words(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None
     Or that what would decide it is not known now. Mostly empty.
     """
     fact = alert.fact
-    if fact.state == AlertState.RESOLVED:
+    if not alert.is_open:
         return ""
     if fact.waits_for is not None:
         template = words.waits.get(fact.waits_for, "")

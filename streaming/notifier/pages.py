@@ -200,7 +200,7 @@ def notice_of(page: Page, view: SinkView) -> Notice:
         severity, since = Severity.CRITICAL, page.trouble.since_ts
     else:
         severity = Severity(min((alert.fact.severity for alert in shown), key=_RANK.__getitem__))
-        since = min(alert.fact.since_ts or alert.fact.active_ts for alert in shown)
+        since = min(alert.since_ts for alert in shown)
     return Notice(
         key=page.key,
         status="firing" if ongoing else "resolved",

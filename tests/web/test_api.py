@@ -100,13 +100,16 @@ def test_what_the_page_of_a_group_shows_is_what_it_gives(settings: WebSettings, 
     view = page.answer(request).values["view"]
     given = get(web_app(context.settings, of_day), "/group", cluster="prod", group=group, **({"at": at} if at else {}))
 
-    assert (given["cluster"], given["group"]) == (view.cluster, view.group)
+    assert (given["cluster"], given["group"]) == (view.group.cluster, view.group.group)
     assert (given["waiting"], given["read_ts"]) == (view.lag.messages, view.lag.read_ts)
-    assert (given["members_reporting"], given["brokers_covered"]) == (view.members_reporting, view.brokers_covered)
+    assert (given["members_reporting"], given["brokers_covered"]) == (
+        view.group.members_reporting,
+        view.group.brokers_covered,
+    )
     assert {one["client_id"] for one in given["members"]} == {row.member.client_id for row in view.members}
     assert sum(one["waiting"] or 0 for one in given["queues"]) == sum(row.waiting or 0 for row in view.queues)
     assert {(one["topic"], one["finding"], one["cause"] or "") for one in given["queues"]} == {
-        (row.topic, row.finding, row.cause) for row in view.queues
+        (row.first.topic, row.first.finding, row.first.cause or "") for row in view.queues
     }
     shown = {alert.fingerprint: alert for card in view.alerts for alert in card}
     alerts = {one["fingerprint"]: one for one in given["alerts"] if one["state"] != "resolved"}

@@ -13,7 +13,7 @@ from streaming.projections.progress import read_progress
 from streaming.tables.facts_log import FactsLog
 from streaming.tables.query import Selection, damage_said, is_of_day_from, millis, text
 from streaming.web.live.new_facts import facts_after
-from streaming.web.views.known import Known, is_open
+from streaming.web.views.known import Known
 from streaming.web.views.notification import Notification
 
 MOST_NOTIFICATIONS = 50
@@ -71,7 +71,7 @@ def _beginnings(name: GroupName, known: Known) -> Iterable[int]:
     if group is not None:
         yield group.ts
     for alert in known.alerts.values():
-        if (alert.cluster, alert.group) == name and is_open(alert):
+        if (alert.cluster, alert.group) == name and alert.is_open:
             yield alert.fact.active_ts
 
 

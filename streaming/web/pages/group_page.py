@@ -17,7 +17,7 @@ from streaming.web.context import Answer, BadRequest, Busy, Context, NotFound
 from streaming.web.live.group_reader import monitor_now, monitor_then, read_now, read_then
 from streaming.web.queries import number, required, text
 from streaming.web.rendering import address, machine_time
-from streaming.web.views.group import Asked, began_ts, group_view
+from streaming.web.views.group import Asked, group_view
 from streaming.web.views.known import Known
 from streaming.web.views.silences import silenced
 from streaming.web.views.timeline import MINUTES, span_of
@@ -93,7 +93,7 @@ class GroupPage:
             return RedirectResponse(address("/group", cluster=name[0], group=name[1], at=machine_time(at)), 303)
         minutes = number(query, "minutes", MINUTES[0], MINUTES[-1], 0)
         asked = Asked(now if at is None else at, at, minutes, text(query, "map") == "all")
-        shown = minutes or span_of((began_ts(one) for one in known.open_alerts(name)), now)
+        shown = minutes or span_of((one.since_ts for one in known.open_alerts(name)), now)
         facts, monitor = self._facts.at(name, at, known, hours=-(-shown // 60))
         group = known.with_facts(facts).groups.get(name) if at is None else None
         view = group_view(facts, monitor, group, asked, words.of_pages, self._context.site(words))

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from schemas.facts import AlertState
 from streaming.notices import OpenAlert, Site
 from streaming.notices.affected import seen_ts, worst_first
 from streaming.notices.commands import next_command
@@ -20,7 +19,6 @@ from streaming.notices.page_parts import (
     queue_lines,
     waiting_line,
 )
-from streaming.web.views.known import is_firing
 from streaming.wording.times import clock
 
 MOST_LINES = 100
@@ -69,7 +67,6 @@ def alert_view(alert: OpenAlert, words: Language, now: int, site: Site) -> Alert
     fact = alert.fact
     do, for_now = advice_on(fact.cause, fact.kind, words)
     command = next_command(alert, site)
-    is_open = fact.state != AlertState.RESOLVED
     return AlertView(
         fingerprint=fact.fingerprint,
         cluster=alert.cluster,
@@ -80,11 +77,11 @@ def alert_view(alert: OpenAlert, words: Language, now: int, site: Site) -> Alert
         severity=fact.severity,
         level=level_of(alert),
         what=_what(alert, words, now, site),
-        since_ts=fact.since_ts or fact.active_ts,
+        since_ts=alert.since_ts,
         fired_ts=fact.fired_ts,
-        ended_ts=None if is_open else fact.resolved_ts or alert.ts,
+        ended_ts=None if alert.is_open else fact.resolved_ts or alert.ts,
         note=note_on(alert, words, now, site.zone),
-        ending="" if is_open else words.endings.get(fact.reason, "").format(kind=fact.kind),
+        ending="" if alert.is_open else words.endings.get(fact.reason, "").format(kind=fact.kind),
         queues=_lines(line.strip() for line in queue_lines(alert, words, now, site.zone)),
         cause=fact.cause or "",
         brief=words.advice(fact.cause).brief if fact.cause else "",
@@ -105,17 +102,17 @@ def alert_view(alert: OpenAlert, words: Language, now: int, site: Site) -> Alert
 def level_of(alert: OpenAlert) -> str:
     if is_right_for_now(alert):
         return "right"
-    return alert.fact.severity if is_firing(alert) else alert.fact.state
+    return alert.fact.severity if alert.is_firing else alert.fact.state
 
 
 def _what(alert: OpenAlert, words: Language, now: int, site: Site) -> str:
     what = headline(alert, words, now, site.zone)
-    return words.stale_title.format(what=what) if alert.fact.stale and is_firing(alert) else what
+    return words.stale_title.format(what=what) if alert.fact.stale and alert.is_firing else what
 
 
 def in_order(alerts: Iterable[OpenAlert]) -> list[OpenAlert]:
     """Those that fire first, the worst of them first; then those that are right for now."""
-    return sorted(worst_first(alerts), key=lambda alert: (not is_firing(alert), is_right_for_now(alert)))
+    return sorted(worst_first(alerts), key=lambda alert: (not alert.is_firing, is_right_for_now(alert)))
 
 
 def _lines(lines: Iterable[str]) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """What is shown of one group at a time: its status, alerts, map, members, queues and what happened before."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -10,11 +9,10 @@ from streaming.explain.doubts import Doubt, doubt_of
 from streaming.explain.snapshot import ExplainedGroup, ExplainedQueue, MonitorStatus, UnalertedQueues
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.newest_facts import KnownGroup, newest_alerts, newest_group
-from streaming.notices import OpenAlert, Site
+from streaming.notices import Site
 from streaming.notices.affected import Waiting
 from streaming.notices.language import Language
 from streaming.web.views.alerts import AlertView, alert_view, in_order
-from streaming.web.views.known import is_open
 from streaming.web.views.overview import STATES, findings_of, lag_of
 from streaming.web.views.queue_map import QueueMap, level_of, queue_map
 from streaming.web.views.timeline import Timeline, span_of, timeline
@@ -41,14 +39,9 @@ class QueueRow(NamedTuple):
     """
 
     first: ExplainedQueue
-    topic: str
     queues: str
     number: int
     level: str
-    finding: str
-    cause: str
-    owners: tuple[str, ...] | None
-    expected: tuple[str, ...] | None
     since_ts: int
     reason: str
     waiting: int | None
@@ -56,12 +49,9 @@ class QueueRow(NamedTuple):
 
 
 class UnalertedRow(NamedTuple):
-    finding: str
+    of: UnalertedQueues
     level: str
-    topic: str
     queues: str
-    number: int
-    cause: str
     reason: str
 
 
@@ -71,16 +61,12 @@ class GroupView(NamedTuple):
     ``alerts``: those that are open, together where they have the same cause. ``lag`` as in the overview.
     """
 
-    cluster: str
-    group: str
+    group: ExplainedGroup
     state: str
     since_ts: int | None
     longer: bool
     reason: str
     findings: tuple[tuple[str, int], ...]
-    members_reporting: int | None
-    brokers_covered: int | None
-    brokers_known: int | None
     lag: Waiting | None
     lag_is_old: bool
     doubt: str
@@ -93,7 +79,6 @@ class GroupView(NamedTuple):
     members_left_out: int
     queues: tuple[QueueRow, ...]
     queues_left_out: int
-    number_of_queues: int
     timeline: Timeline
 
 
@@ -121,6 +106,7 @@ def group_view(
     group = snapshot_of(facts, asked.at, monitor)
     now = asked.now
     alerts = in_order(newest_alerts(facts))
+    open_alerts = [alert for alert in alerts if alert.is_open]
     listed = {alert.fingerprint for alert in group.alerts}
     views = [alert_view(alert, words, now, site) for alert in alerts if alert.fact.fingerprint in listed]
     doubt, doubt_ts = _doubt(group, now)
@@ -131,33 +117,31 @@ def group_view(
     newest = newest_group(facts)
     status = newest.status if newest is not None else None
     begun = _begun_ts(views)
-    lag, lag_is_old = (None, False) if status is None else lag_of(status, [one for one in alerts if is_open(one)], now)
+    lag, lag_is_old = (None, False) if status is None else lag_of(status, open_alerts, now)
     queues = _queue_rows(group, said)
-    minutes = asked.minutes or span_of((began_ts(alert) for alert in alerts if is_open(alert)), now)
+    minutes = asked.minutes or span_of((alert.since_ts for alert in open_alerts), now)
     return GroupView(
-        cluster=group.cluster,
-        group=group.group,
+        group=group,
         state=_state(group, views),
         since_ts=begun if begun is not None else known.since_ts if known is not None else group.status_ts,
         longer=begun is None and known is not None and known.longer,
         reason=said(group),
         findings=findings_of(group.counts or {}, group.retry_counts),
-        members_reporting=group.members_reporting,
-        brokers_covered=group.brokers_covered,
-        brokers_known=group.brokers_known,
         lag=lag,
         lag_is_old=lag_is_old,
         doubt=doubt,
         doubt_ts=doubt_ts,
         alerts=_by_cause(view for view in views if view.ended_ts is None),
         recent=tuple(view for view in views if view.ended_ts is not None),
-        unalerted=tuple(_unalerted(one, said(one)) for one in group.unalerted),
+        unalerted=tuple(
+            UnalertedRow(one, level_of(one.finding, one.topic), ranges(one.queues), said(one))
+            for one in group.unalerted
+        ),
         map=queue_map(group, asked.whole_map),
         members=_member_rows(group)[:MOST_MEMBERS],
         members_left_out=max(0, len(group.members) - MOST_MEMBERS),
         queues=tuple(queues[:MOST_QUEUE_ROWS]),
         queues_left_out=sum(row.number for row in queues[MOST_QUEUE_ROWS:]),
-        number_of_queues=len(group.queues),
         timeline=timeline(facts, now, minutes, _seen_ts(group)),
     )
 
@@ -171,10 +155,6 @@ def _begun_ts(alerts: Iterable[AlertView]) -> int | None:
 def _by_cause(alerts: Iterable[AlertView]) -> tuple[tuple[AlertView, ...], ...]:
     """One explanation is enough for alerts with the same cause. Those without a cause have one each."""
     return tuple(map(tuple, grouped(alerts, lambda alert: alert.cause or alert.fingerprint).values()))
-
-
-def began_ts(alert: OpenAlert) -> int:
-    return alert.fact.since_ts or alert.fact.active_ts
 
 
 def _state(group: ExplainedGroup, alerts: Iterable[AlertView]) -> str:
@@ -197,7 +177,7 @@ def _seen_ts(group: ExplainedGroup) -> int:
 
 
 def _member_rows(group: ExplainedGroup) -> tuple[MemberRow, ...]:
-    owned = Counter(owner for q in group.queues if not is_retry_topic(q.topic) for owner in q.owners or ())
+    owned = group.owned
     brokers = {view.broker_name for view in group.views if view.clients}
     return tuple(
         MemberRow(member, owned[member.client_id], tuple(sorted(brokers - set(member.brokers))))
@@ -209,7 +189,7 @@ def _queue_rows(group: ExplainedGroup, said: Callable[[ExplainedQueue], str]) ->
     """The queues, the worst first. Queues that are alike share a row."""
     rows = [_queue_row(those, said(those[0])) for those in grouped(group.queues, _what_is_alike).values()]
     order = ("critical", "warning", "unknown", "settling", "info", "right")
-    return sorted(rows, key=lambda row: (order.index(row.level), is_retry_topic(row.topic), row.topic))
+    return sorted(rows, key=lambda row: (order.index(row.level), is_retry_topic(row.first.topic), row.first.topic))
 
 
 def _what_is_alike(queue: ExplainedQueue) -> tuple[object, ...]:
@@ -223,24 +203,14 @@ def _queue_row(queues: Sequence[ExplainedQueue], reason: str) -> QueueRow:
     known = [queue.waiting for queue in queues if queue.waiting is not None]
     return QueueRow(
         first=first,
-        topic=first.topic,
         queues=ranges(queue.name for queue in queues),
         number=len(queues),
         level=level_of(first.finding, first.topic),
-        finding=first.finding,
-        cause=first.cause or "",
-        owners=first.owners,
-        expected=first.expected,
         since_ts=min(queue.since_ts for queue in queues),
         reason="" if first.is_reason_of_expected else reason,
         waiting=sum(known) if known else None,
         read_ts=min((queue.read_ts for queue in queues if queue.read_ts is not None), default=0),
     )
-
-
-def _unalerted(one: UnalertedQueues, reason: str) -> UnalertedRow:
-    level = level_of(one.finding, one.topic)
-    return UnalertedRow(one.finding, level, one.topic, ranges(one.queues), len(one.queues), one.cause or "", reason)
 
 
 def _said(it: ExplainedGroup | ExplainedQueue | UnalertedQueues, words: Language, written: Callable[[int], str]) -> str:

@@ -7,7 +7,7 @@ from streaming.metrics import catalogue as m
 from streaming.metrics.series import MOST_CLUSTERS, Series, label, seconds, within
 from streaming.newest_facts import GroupName, KnownGroup
 from streaming.notices import OpenAlert
-from streaming.web.views.known import Known, is_firing, is_open, of_groups
+from streaming.web.views.known import Known, of_groups
 
 STATUSES = ("healthy", "findings", "settling", "unknown", "excluded", "empty")
 
@@ -28,7 +28,7 @@ def group_series(known: Known, limit: int) -> Iterator[Series]:
 
 def _rank(group: KnownGroup, alerts: Iterable[OpenAlert]) -> tuple[object, ...]:
     """Groups with alerts first, then those whose status is not healthy."""
-    firing = [is_firing(alert) for alert in alerts]
+    firing = [alert.is_firing for alert in alerts]
     return not any(firing), not firing, group.status.status in ("healthy", "empty", "excluded"), group.name
 
 
@@ -43,7 +43,7 @@ def _totals(known: Known, clusters: dict[str, None]) -> Iterator[Series]:
     for name in clusters:
         for status in STATUSES:
             yield Series(m.GROUPS, (label(name), status), statuses[name, status])
-    alerts = Counter((one.cluster, *_kind(one)) for one in known.alerts.values() if is_open(one))
+    alerts = Counter((one.cluster, *_kind(one)) for one in known.alerts.values() if one.is_open)
     for (name, *kind), number in alerts.items():
         if name in clusters:
             yield Series(m.ALERTS, (label(name), *kind), number)

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from msgspec import Struct, field
 
-from schemas.facts import AlertFact, AlertState, Fact, GroupFact, HealthFact, RebalanceFact
+from schemas.facts import AlertFact, Fact, GroupFact, HealthFact, RebalanceFact
 from streaming.newest_facts import ClusterHealth, GroupName, KnownGroup, alert_after, group_after, health_after
 from streaming.notices import OpenAlert
 
@@ -33,10 +33,10 @@ class Known(Struct):
         return changed
 
     def open_alerts(self, name: GroupName) -> list[OpenAlert]:
-        return [one for one in self.alerts.values() if (one.cluster, one.group) == name and is_open(one)]
+        return [one for one in self.alerts.values() if (one.cluster, one.group) == name and one.is_open]
 
     def all_open_alerts(self) -> list[OpenAlert]:
-        return [one for one in self.alerts.values() if is_open(one)]
+        return [one for one in self.alerts.values() if one.is_open]
 
     def seen_ts(self, cluster: str) -> int | None:
         """Until when evenkeel has seen the cluster; None where nothing says it."""
@@ -61,9 +61,7 @@ class Known(Struct):
 
     def forget_resolved(self, now: int) -> None:
         """Drop alerts that ended long ago."""
-        self.alerts = {
-            name: one for name, one in self.alerts.items() if is_open(one) or now - one.ts < KEEP_RESOLVED_MS
-        }
+        self.alerts = {name: one for name, one in self.alerts.items() if one.is_open or now - one.ts < KEEP_RESOLVED_MS}
 
     def _take(self, fact: Fact) -> bool:
         """Whether the fact says anything new."""
@@ -88,18 +86,10 @@ def _put(known: dict[Key, Value], key: Key, value: Value) -> bool:
     return is_new
 
 
-def is_open(alert: OpenAlert) -> bool:
-    return alert.fact.state != AlertState.RESOLVED
-
-
-def is_firing(alert: OpenAlert) -> bool:
-    return alert.fact.state == AlertState.FIRING
-
-
 def of_groups(known: Known) -> dict[GroupName, list[OpenAlert]]:
     """The open alerts of each group that has any."""
     found: dict[GroupName, list[OpenAlert]] = {}
     for alert in known.alerts.values():
-        if is_open(alert):
+        if alert.is_open:
             found.setdefault((alert.cluster, alert.group), []).append(alert)
     return found

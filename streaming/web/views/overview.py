@@ -14,7 +14,7 @@ from streaming.newest_facts import GroupName, KnownGroup
 from streaming.notices import OpenAlert
 from streaming.notices.affected import QueueKey, Waiting, queue_keys
 from streaming.web.views.alerts import in_order, level_of
-from streaming.web.views.known import Known, is_firing, of_groups
+from streaming.web.views.known import Known, of_groups
 
 ROWS_A_PAGE = 50
 STATES = ("firing", "findings", "unknown", "settling", "empty", "excluded", "healthy")
@@ -132,8 +132,8 @@ def _weight(kind: str) -> int:
 
 def _row(group: KnownGroup, alerts: Iterable[OpenAlert], is_old: bool, now: int) -> OverviewRow:
     ranked = tuple(in_order(alerts))
-    firing = [alert for alert in ranked if is_firing(alert)]
-    begun = [alert.fact.since_ts or alert.fact.active_ts for alert in firing or ranked]
+    firing = [alert for alert in ranked if alert.is_firing]
+    begun = [alert.since_ts for alert in firing or ranked]
     lag, lag_is_old = lag_of(group.status, ranked, now)
     return OverviewRow(
         known=group,
