@@ -10,6 +10,7 @@ from streaming.core.evidence.observation import observe
 from streaming.core.finding_kinds import BY_OFFSETS
 from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.group_findings import find_group_findings, severity_of
+from streaming.core.findings.queue_facts import recorded_since
 from streaming.core.findings.queue_findings import TopicFindings, judge_topics
 from streaming.core.findings.verdict import Verdict
 from streaming.core.group_status import GroupStatus, StatusEvidence, group_status
@@ -39,7 +40,7 @@ def snapshot_of(observed: ObservedGroup) -> InspectedGroup:
 def _evaluate(observed: ObservedGroup) -> InspectedGroup:
     group, evidence = observed.group, GroupEvidence(observed.group)
     found = judge_topics(observe(group, evidence))
-    of_group = find_group_findings(evidence)
+    of_group = find_group_findings(evidence, recorded_since(group, found))
     held = [one for one in of_group if not undecided.is_too_young(evidence, one)]
     findings = (*_of_group(evidence, held), *(finding for topic in found for finding in _of_topic(topic)))
     too_young = [one for one in of_group if one not in held]
@@ -115,10 +116,11 @@ def _of_group(evidence: GroupEvidence, held: list[GroupFinding]) -> Iterator[Fin
 
 def _of_topic(findings: TopicFindings) -> Iterator[Finding]:
     """One finding a kind, with all its queues. Of retry queues it is worth no more than knowing, while none waits."""
-    candidates = candidates_of_queues(findings.evidence.group, [findings])
+    group = findings.evidence.group
+    candidates = candidates_of_queues(group, [findings], recorded_since(group, [findings]))
     for kind, indices in undecided.found_by_kind(findings).items():
         candidate = candidates.get((findings.evidence.topic.name, kind.value))
-        if candidate is not None and not candidate.is_ripe:
+        if candidate is not None and not candidate.has_held_long_enough:
             continue
         why, verdict = findings.why.get(kind), findings.verdicts[indices[0]]
         parts = [verdict.observed, None if why is None else why.observed]

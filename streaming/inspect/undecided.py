@@ -11,6 +11,7 @@ from streaming.core.causes.table import EXPLAINED, explain
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import KINDS, UNDECIDED, WRONG, fires_after_ms
 from streaming.core.findings.group_finding import GroupFinding
+from streaming.core.findings.queue_facts import recorded_since
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import Verdict
 from streaming.inspect.observed_groups import ObservedGroup
@@ -105,10 +106,11 @@ def of_topic(findings: TopicFindings) -> Iterator[Undecided]:
 
 def _said_once(findings: TopicFindings) -> Iterator[Undecided]:
     """Clients are asked at different instants: a queue that moves between two of them looks lost, or owned twice."""
-    candidates = candidates_of_queues(findings.evidence.group, [findings])
+    group = findings.evidence.group
+    candidates = candidates_of_queues(group, [findings], recorded_since(group, [findings]))
     for kind, indices in found_by_kind(findings).items():
         candidate = candidates.get((findings.evidence.topic.name, kind.value))
-        if candidate is not None and not candidate.is_ripe:
+        if candidate is not None and not candidate.has_held_long_enough:
             yield _unclear(findings, kind, indices, SAID_ONCE)
 
 

@@ -114,7 +114,12 @@ def test_picture_has_every_transition() -> None:
         (phase.value, next_step.to.value)
         for phase, by_signal in TRANSITIONS.items()
         for next_step in by_signal.values()
+        if next_step.to is not phase
     }
+
+
+def test_every_signal_has_a_row_of_the_table() -> None:
+    assert {signal for by_signal in TRANSITIONS.values() for signal in by_signal} == set(Signal)
 
 
 @pytest.mark.parametrize(("timer", "value"), [*asdict(DEFAULT_TIMING).items(), *FIXED.items()])

@@ -264,6 +264,6 @@ def test_without_patience_the_same_healthy_groups_page(monkeypatch: pytest.Monke
     """What keeps everyday life silent: the graces, and that an alert fires only once all has been said again."""
     four_groups = RunCounts(0, 1_090)
     assert not evaluate(four_groups, "short", DEFAULT_SETTINGS, jobs=1).healthy_pages
-    monkeypatch.setattr(candidates, "_is_ripe", lambda *_: True)
+    monkeypatch.setattr(candidates, "_has_held_long_enough", lambda *_: True)
     none = replace(DEFAULT_TIMING, grace_membership_ms=0, grace_route_ms=0, grace_broker_ms=0, grace_orderly_extra_ms=0)
     assert evaluate(four_groups, "short", Settings(timing=none), jobs=1).healthy_pages

@@ -10,16 +10,16 @@ from streaming.core.evidence.stalls import is_harm, is_not_pulled, is_overdue, s
 from streaming.core.finding_kinds import ALERTING, ALERTING_OF_QUEUES, BY_OFFSETS, KINDS, fires_after_ms
 from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.group_findings import severity_of
-from streaming.core.findings.queue_facts import began_ts
+from streaming.core.findings.queue_facts import QueueSince, Since
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.state.group import Group
 from streaming.core.state.pauses import expected_back_by, missed_since_ts
 
 
 class AlertCandidate(Struct, frozen=True):
-    """What the present evidence says of one alert. ``is_ripe``: it has held long enough to fire.
+    """What the present evidence says of one alert. ``has_held_long_enough``: to fire.
 
-    ``ripe_ts``: when it has held long enough, if it is still found then. ``is_overdue``: messages wait in one of its
+    ``holds_until_ts``: when it has, if it is still found then. ``is_overdue``: messages wait in one of its
     queues for so long that it fires whatever else goes on. ``waits_for_deploy``: it may be brought about by a rolling
     deploy that is under way; ``is_harm``: messages wait unread meanwhile in a queue that is proven to have no owner.
     ``of_finding`` shows the finding, ``of_cause`` the cause. ``clients`` are those that the cause names, ``since_ts``
@@ -31,8 +31,8 @@ class AlertCandidate(Struct, frozen=True):
     of_finding: Part | None
     of_cause: Part | None
     queues: tuple[int, ...]
-    is_ripe: bool
-    ripe_ts: int
+    has_held_long_enough: bool
+    holds_until_ts: int
     is_overdue: bool
     is_harm: bool
     waits_for_deploy: bool
@@ -40,7 +40,9 @@ class AlertCandidate(Struct, frozen=True):
     since_ts: int
 
 
-def candidates_of_queues(group: Group, found: list[TopicFindings]) -> dict[tuple[str, str], AlertCandidate]:
+def candidates_of_queues(
+    group: Group, found: list[TopicFindings], since: Since
+) -> dict[tuple[str, str], AlertCandidate]:
     candidates = {}
     for findings in found:
         by_kind: dict[Kind, list[int]] = {}
@@ -50,7 +52,7 @@ def candidates_of_queues(group: Group, found: list[TopicFindings]) -> dict[tuple
         for kind, queues in by_kind.items():
             if findings.evidence.is_retry and not _messages_wait(group, queues):
                 continue
-            candidates[findings.evidence.name, kind.value] = _candidate(group, findings, kind, queues)
+            candidates[findings.evidence.name, kind.value] = _candidate(group, findings, kind, queues, since)
     return candidates
 
 
@@ -58,7 +60,7 @@ def _messages_wait(group: Group, queues: list[int]) -> bool:
     return any(group.state.queues[index].consumer_lag > 0 for index in queues)
 
 
-def _candidate(group: Group, findings: TopicFindings, kind: Kind, queues: list[int]) -> AlertCandidate:
+def _candidate(group: Group, findings: TopicFindings, kind: Kind, queues: list[int], since: Since) -> AlertCandidate:
     why = findings.why.get(kind)
     cause = None if why is None else why.cause
     verdicts = [findings.verdicts[index] for index in queues]
@@ -70,13 +72,13 @@ def _candidate(group: Group, findings: TopicFindings, kind: Kind, queues: list[i
         of_finding=_of_finding(findings, kind, queues),
         of_cause=None if why is None else why.observed,
         queues=tuple(sorted(queues, key=group.message_queue)),
-        is_ripe=any(_is_ripe(group, index, findings) for index in queues),
-        ripe_ts=min(group.state.queues[index].since_ts + _hold_ms(group, index, findings) for index in queues),
+        has_held_long_enough=any(_has_held_long_enough(group, index, findings, since[index]) for index in queues),
+        holds_until_ts=min(since[index].since_ts + _hold_ms(group, index, findings) for index in queues),
         is_harm=kind is Kind.ORPHANED and any(_is_harm(group, index, findings) for index in queues),
         is_overdue=kind is not Kind.MISPLACED and any(_is_overdue(group, index, findings) for index in queues),
         waits_for_deploy=may_wait and waits_for_deploy(findings.evidence.of_group, cause),
         clients=() if why is None else tuple(sorted(why.clients)),
-        since_ts=min(began_ts(group.state.queues[index], kind) for index in queues),
+        since_ts=min(since[index].began_ts for index in queues),
     )
 
 
@@ -92,19 +94,19 @@ def _is_left_to_non_reporting(findings: TopicFindings, queues: list[int]) -> boo
     return all(findings.evidence.is_left_to_non_reporting(index) for index in queues)
 
 
-def _is_ripe(group: Group, index: int, findings: TopicFindings) -> bool:
-    """Held long enough, and everybody it rests on has said it again since it was first seen.
+def _has_held_long_enough(group: Group, index: int, findings: TopicFindings, since: QueueSince) -> bool:
+    """Whether it has, and every client that it rests on has reported it again since it was first seen.
 
     Clients are asked at different instants: a queue that moves between two of them looks lost, or owned twice, until
     the one asked first has been asked again. Where members change faster than that, a queue may move to and fro, and it
     must look owned twice for as long as a report may be old. A queue that nobody owns need not be said again to have no
     owner if its offsets stand still for as long as a stall takes.
     """
-    verdict, queue = findings.verdicts[index], group.state.queues[index]
+    verdict = findings.verdicts[index]
     if verdict.kind in BY_OFFSETS or (verdict.kind is Kind.ORPHANED and is_not_pulled(findings.evidence, index)):
         return True
-    is_repeated = verdict.oldest_ts >= queue.evidence_ts
-    return is_repeated and group.state.now - queue.since_ts >= _hold_ms(group, index, findings)
+    is_repeated = verdict.oldest_ts >= since.evidence_ts
+    return is_repeated and group.state.now - since.since_ts >= _hold_ms(group, index, findings)
 
 
 def _hold_ms(group: Group, index: int, findings: TopicFindings) -> int:
@@ -155,8 +157,8 @@ def candidates_of_group(
             of_finding=found.observed if found.cause is None else None,
             of_cause=None if found.cause is None else found.observed,
             queues=found.queues,
-            is_ripe=group.state.now - found.since_ts >= hold_ms,
-            ripe_ts=found.since_ts + hold_ms,
+            has_held_long_enough=group.state.now - found.since_ts >= hold_ms,
+            holds_until_ts=found.since_ts + hold_ms,
             is_harm=False,
             is_overdue=found.kind is Kind.NO_MEMBERS and _is_group_overdue(evidence),
             waits_for_deploy=found.kind is Kind.INCONSISTENT_SUBSCRIPTION and is_rolling_deploy(evidence),

@@ -1,4 +1,4 @@
-"""Alerts that come and go: one that fires for the third time within hours stays open until it stays right."""
+"""Flapping alerts: one that fires for the third time within hours stays open until it stays right."""
 
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert, EndedAlert
@@ -16,7 +16,8 @@ def times_before(group: Group, alert: Alert) -> int:
     return before[-1].times if before else 0
 
 
-def comes_and_goes(alert: Alert) -> bool:
+def is_flapping(alert: Alert) -> bool:
+    """Whether it has fired so often that it stays open until it stays right."""
     return alert.times > TWICE_MAY_BE_CHANCE
 
 

@@ -13,11 +13,11 @@ from schemas.facts import AlertFact, AlertState, Cause, WaitsFor
 from schemas.observed import Observed, observed, with_part
 from streaming.core.alerts.candidates import AlertCandidate, candidates_of_group, candidates_of_queues
 from streaming.core.alerts.details import AlertDetails
-from streaming.core.alerts.flapping import comes_and_goes, note_end, times_before
+from streaming.core.alerts.flapping import is_flapping, note_end, times_before
 from streaming.core.alerts.phases import PENDING_PHASES, STATES, AlertReason, Phase, Signal, after
 from streaming.core.alerts.signals import (
-    Judged,
-    Said,
+    Outcome,
+    RoundResult,
     is_undecided,
     severity_of,
     wait_of,
@@ -30,6 +30,7 @@ from streaming.core.causes.table import CAUSES
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import BY_OFFSETS, WRONG_OWNERS
 from streaming.core.findings.group_finding import GroupFinding
+from streaming.core.findings.queue_facts import Since
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert
@@ -41,15 +42,17 @@ def fingerprint(cluster: str, group: str, topic: str, kind: str) -> str:
 
 
 def update_alerts(
-    group: Group, evidence: GroupEvidence, found: list[TopicFindings], of_group: list[GroupFinding]
+    evidence: GroupEvidence, found: list[TopicFindings], since: Since, of_group: list[GroupFinding]
 ) -> None:
-    """Take every open alert to its next phase, and begin an alert for every other candidate."""
-    candidates = candidates_of_queues(group, found)
+    """Takes every open alert to its next phase, and begins an alert for every other candidate."""
+    group = evidence.group
+    candidates = candidates_of_queues(group, found, since)
     candidates.update(candidates_of_group(group, evidence, of_group))
     verdicts = {index: verdict for findings in found for index, verdict in findings.verdicts.items()}
-    at = Judged(
+    at = RoundResult(
         evidence,
         verdicts,
+        since,
         {(f.evidence.name, kind): why for f in found for kind, why in f.why.items()},
         AlertDetails(evidence, verdicts),
         frozenset(f.evidence.name for f in found if f.evidence.views_differ),
@@ -78,13 +81,13 @@ def is_any_undecided(group: Group) -> bool:
 def end_forgotten(group: Group, who: str) -> None:
     """An operator says that the group is retired: all its alerts end."""
     evidence = GroupEvidence(group)
-    at = Judged(evidence, {}, {}, AlertDetails(evidence, {}))
+    at = RoundResult(evidence, {}, {}, {}, AlertDetails(evidence, {}))
     for alert in list(group.state.alerts):
         alert.observed = replace(alert.observed, forgotten_by=who or "somebody")
-        _move(group, alert, Said(Signal.OVER, AlertReason.FORGOTTEN), at)
+        _move(group, alert, Outcome(Signal.OVER, AlertReason.FORGOTTEN), at)
 
 
-def _begin(group: Group, topic: str, kind: str, candidate: AlertCandidate, at: Judged) -> None:
+def _begin(group: Group, topic: str, kind: str, candidate: AlertCandidate, at: RoundResult) -> None:
     alert = Alert(topic, kind, Phase.PENDING.value, candidate.severity.value, group.state.now)
     _adopt_cause(alert, candidate, at)
     _adopt(group, alert, candidate, list(candidate.queues), at)
@@ -93,23 +96,23 @@ def _begin(group: Group, topic: str, kind: str, candidate: AlertCandidate, at: J
     _move(group, alert, with_candidate(group, alert, candidate), at)
 
 
-def _go_on(group: Group, alert: Alert, candidate: AlertCandidate, at: Judged) -> None:
+def _go_on(group: Group, alert: Alert, candidate: AlertCandidate, at: RoundResult) -> None:
     """The evidence supports the alert. Queues that cannot be decided now stay in it."""
     before = alert.severity, alert.queues, alert.cause, alert.waits_until_ts
     _adopt_cause(alert, candidate, at)
-    said = with_candidate(group, alert, candidate)
+    outcome = with_candidate(group, alert, candidate)
     supported = set(candidate.queues)
     undecided = [p for p in alert.queues if p not in supported and is_undecided(group, alert, p, at)]
     queues = sorted([*candidate.queues, *undecided], key=group.message_queue)
     _adopt(group, alert, candidate, queues, at)
     changed = _what_changed(alert, *before)
-    transition = after(Phase(alert.phase), said.signal)
+    transition = after(Phase(alert.phase), outcome.signal)
     if changed is not None and (transition is None or transition.reason is None):
         _emit(group, alert, changed, at)
-    _move(group, alert, said, at)
+    _move(group, alert, outcome, at)
 
 
-def _adopt_cause(alert: Alert, candidate: AlertCandidate, at: Judged) -> None:
+def _adopt_cause(alert: Alert, candidate: AlertCandidate, at: RoundResult) -> None:
     if _takes_cause(alert, candidate.cause, candidate.queues, at):
         alert.cause = candidate.cause
         alert.observed = observed(candidate.of_finding, candidate.of_cause)
@@ -118,7 +121,7 @@ def _adopt_cause(alert: Alert, candidate: AlertCandidate, at: Judged) -> None:
         alert.observed = with_part(alert.observed, candidate.of_finding)
 
 
-def _adopt(group: Group, alert: Alert, candidate: AlertCandidate, queues: list[int], at: Judged) -> None:
+def _adopt(group: Group, alert: Alert, candidate: AlertCandidate, queues: list[int], at: RoundResult) -> None:
     alert.severity = severity_of(group, alert, candidate).value
     _note_wait(group, alert, candidate)
     alert.queues = queues
@@ -136,7 +139,7 @@ def _note_wait(group: Group, alert: Alert, candidate: AlertCandidate) -> None:
     alert.deploy_since_ts = deploy.began_ts if deploy is not None and is_excused else 0
 
 
-def _takes_cause(alert: Alert, cause: str | None, queues: Iterable[int], at: Judged) -> bool:
+def _takes_cause(alert: Alert, cause: str | None, queues: Iterable[int], at: RoundResult) -> bool:
     """Whether the cause that is found now is to be that of the alert. ``queues``: those that it was found with.
 
     Once an alert fires, another cause must have been found in each round for longer than a rebalance takes, with all of
@@ -182,22 +185,22 @@ def _what_changed(
     return AlertReason.WAITS_FOR_DEPLOY if is_held_back and alert.waits_until_ts != waits_until_ts else None
 
 
-def _go_on_without_candidate(group: Group, alert: Alert, at: Judged) -> None:
-    said = without_candidate(group, alert, at)
-    is_open = said.signal in (Signal.UNDECIDED, Signal.SEEN_TO_STALL)
+def _go_on_without_candidate(group: Group, alert: Alert, at: RoundResult) -> None:
+    outcome = without_candidate(group, alert, at)
+    is_open = outcome.signal in (Signal.UNDECIDED, Signal.SEEN_TO_STALL)
     why = _found_otherwise(alert, at) if is_open else None
     if is_open:
         alert.right_since_ts = 0
-    elif said.signal not in (Signal.NOT_JUDGED, Signal.OVER):
+    elif outcome.signal not in (Signal.NOT_JUDGED, Signal.OVER):
         alert.right_since_ts = alert.right_since_ts or group.state.now
     if why is None:
         _drop_next_cause(alert)
     else:
         _follow_cause(group, alert, why, at)
-    _move(group, alert, said, at)
+    _move(group, alert, outcome, at)
 
 
-def _found_otherwise(alert: Alert, at: Judged) -> Explanation | None:
+def _found_otherwise(alert: Alert, at: RoundResult) -> Explanation | None:
     """Of a stall of which all queues are now found to have no owner, or two: the cause of that, which is its own."""
     if alert.kind not in BY_OFFSETS:
         return None
@@ -206,41 +209,41 @@ def _found_otherwise(alert: Alert, at: Judged) -> Explanation | None:
     return known[0] if len(kinds) == len(known) == 1 else None
 
 
-def _follow_cause(group: Group, alert: Alert, why: Explanation, at: Judged) -> None:
+def _follow_cause(group: Group, alert: Alert, why: Explanation, at: RoundResult) -> None:
     before = alert.cause
     if _takes_cause(alert, why.cause.value, alert.queues, at) and why.cause.value != before:
         alert.cause, alert.observed, alert.clients = why.cause.value, observed(why.observed), sorted(why.clients)
         _emit(group, alert, AlertReason.CAUSE_CHANGED, at)
 
 
-def _move(group: Group, alert: Alert, said: Said, at: Judged) -> None:
+def _move(group: Group, alert: Alert, outcome: Outcome, at: RoundResult) -> None:
     """Moves the alert to its next phase, and emits a fact if the table has a reason for it."""
     before = Phase(alert.phase)
-    transition = after(before, said.signal)
+    transition = after(before, outcome.signal)
     if transition is None:
         return
     alert.phase = transition.to.value
-    reason = transition.reason or said.reason
+    reason = transition.reason or outcome.reason
     alert.kept_open = reason.value if reason is not None and transition.to is Phase.KEPT_OPEN else ""
     if reason is AlertReason.HELD_LONG_ENOUGH:
         alert.fired_ts = group.state.now
         alert.times = 1 + times_before(group, alert)
     elif reason is AlertReason.CAME_BACK:
-        alert.times += comes_and_goes(alert)
+        alert.times += is_flapping(alert)
     elif reason is AlertReason.RIGHT_AGAIN:
         note_end(group, alert)
     if transition.to is Phase.RESOLVED:
         group.state.alerts.remove(alert)
     if reason is not None:
-        _emit(group, alert, reason, at, was_stale=before is Phase.STALE and said.signal is Signal.OVER)
+        _emit(group, alert, reason, at, was_stale=before is Phase.STALE and outcome.signal is Signal.OVER)
 
 
 def _observed(alert: Alert) -> Observed:
     """The evidence, with how often the alert has fired if it comes and goes."""
-    return replace(alert.observed, fired_times=alert.times) if comes_and_goes(alert) else alert.observed
+    return replace(alert.observed, fired_times=alert.times) if is_flapping(alert) else alert.observed
 
 
-def _emit(group: Group, alert: Alert, reason: AlertReason, at: Judged, was_stale: bool = False) -> None:
+def _emit(group: Group, alert: Alert, reason: AlertReason, at: RoundResult, was_stale: bool = False) -> None:
     """``was_stale``: the alert was stale before it ended; its last fact then says so, too."""
     state, phase = group.state, Phase(alert.phase)
     waiting = waiting_of(at.evidence, alert)

@@ -61,7 +61,7 @@ class Signal(Enum):
     """What the evidence of one round says of an alert."""
 
     FOUND = "found"
-    RIPE = "found, and may fire"
+    MAY_FIRE = "found, and may fire"
     HELD_BACK = "found for long enough, but something else is waited for"
     NOT_JUDGED = "excluded, but not for long enough"
     UNDECIDED = "evidence that would end it is missing"
@@ -76,7 +76,8 @@ class Signal(Enum):
 class Transition(NamedTuple):
     """``reason``: why, as the fact says it; None: the reason that comes with the signal counts.
 
-    HELD_BACK, KEPT_OPEN and OVER come with one. If there is neither, no fact is emitted.
+    HELD_BACK, KEPT_OPEN and OVER come with one. If there is neither, no fact is emitted. A transition to the same phase
+    changes nothing.
     """
 
     to: Phase
@@ -85,14 +86,18 @@ class Transition(NamedTuple):
 
 TRANSITIONS: dict[Phase, dict[Signal, Transition]] = {
     Phase.PENDING: {
-        Signal.RIPE: Transition(Phase.FIRING, AlertReason.HELD_LONG_ENOUGH),
+        Signal.MAY_FIRE: Transition(Phase.FIRING, AlertReason.HELD_LONG_ENOUGH),
         Signal.HELD_BACK: Transition(Phase.HELD_BACK),
         Signal.RIGHT: Transition(Phase.RESOLVED, AlertReason.CLEARED_BEFORE_FIRING),
+        Signal.RIGHT_IN_TURN: Transition(Phase.PENDING),
+        Signal.NOT_JUDGED: Transition(Phase.PENDING),
         Signal.OVER: Transition(Phase.RESOLVED),
     },
     Phase.HELD_BACK: {
-        Signal.RIPE: Transition(Phase.FIRING, AlertReason.HELD_LONG_ENOUGH),
+        Signal.MAY_FIRE: Transition(Phase.FIRING, AlertReason.HELD_LONG_ENOUGH),
         Signal.RIGHT: Transition(Phase.RESOLVED, AlertReason.CLEARED_BEFORE_FIRING),
+        Signal.RIGHT_IN_TURN: Transition(Phase.HELD_BACK),
+        Signal.NOT_JUDGED: Transition(Phase.HELD_BACK),
         Signal.OVER: Transition(Phase.RESOLVED),
     },
     Phase.FIRING: {
@@ -100,6 +105,7 @@ TRANSITIONS: dict[Phase, dict[Signal, Transition]] = {
         Signal.RIGHT: Transition(Phase.CLEARING),
         Signal.KEPT_OPEN: Transition(Phase.KEPT_OPEN),
         Signal.RIGHT_FOR_LONG: Transition(Phase.RESOLVED, AlertReason.RIGHT_AGAIN),
+        Signal.NOT_JUDGED: Transition(Phase.FIRING),
         Signal.OVER: Transition(Phase.RESOLVED),
     },
     Phase.STALE: {
@@ -107,6 +113,7 @@ TRANSITIONS: dict[Phase, dict[Signal, Transition]] = {
         Signal.RIGHT: Transition(Phase.CLEARING),
         Signal.KEPT_OPEN: Transition(Phase.KEPT_OPEN),
         Signal.RIGHT_FOR_LONG: Transition(Phase.RESOLVED, AlertReason.RIGHT_AGAIN),
+        Signal.NOT_JUDGED: Transition(Phase.STALE),
         Signal.OVER: Transition(Phase.RESOLVED),
     },
     Phase.CLEARING: {
@@ -115,12 +122,14 @@ TRANSITIONS: dict[Phase, dict[Signal, Transition]] = {
         Signal.UNDECIDED: Transition(Phase.STALE, AlertReason.EVIDENCE_LOST),
         Signal.KEPT_OPEN: Transition(Phase.KEPT_OPEN),
         Signal.RIGHT_FOR_LONG: Transition(Phase.RESOLVED, AlertReason.RIGHT_AGAIN),
+        Signal.NOT_JUDGED: Transition(Phase.CLEARING),
         Signal.OVER: Transition(Phase.RESOLVED),
     },
     Phase.KEPT_OPEN: {
         Signal.FOUND: Transition(Phase.FIRING, AlertReason.CAME_BACK),
         Signal.UNDECIDED: Transition(Phase.STALE, AlertReason.EVIDENCE_LOST),
         Signal.RIGHT_FOR_LONG: Transition(Phase.RESOLVED, AlertReason.RIGHT_AGAIN),
+        Signal.NOT_JUDGED: Transition(Phase.KEPT_OPEN),
         Signal.OVER: Transition(Phase.RESOLVED),
     },
 }
@@ -128,4 +137,5 @@ TRANSITIONS: dict[Phase, dict[Signal, Transition]] = {
 
 def after(phase: Phase, signal: Signal) -> Transition | None:
     """What follows; None: the alert stays as it is."""
-    return TRANSITIONS[phase].get(signal)
+    transition = TRANSITIONS[phase].get(signal)
+    return None if transition is None or transition.to is phase else transition

@@ -7,38 +7,39 @@ from schemas.reasons import ReasonKind
 from streaming.core.alerts.candidates import AlertCandidate
 from streaming.core.alerts.deploy_wait import comes_of_members_that_differ
 from streaming.core.alerts.details import AlertDetails
-from streaming.core.alerts.flapping import ALERT_RETURNS_WITHIN_MS, comes_and_goes
+from streaming.core.alerts.flapping import ALERT_RETURNS_WITHIN_MS, is_flapping
 from streaming.core.alerts.phases import PENDING_PHASES, AlertReason, Signal
 from streaming.core.causes.explanation import Explanation
 from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.stalls import has_members_again, has_waited_too_long
 from streaming.core.finding_kinds import ALERTING_OF_QUEUES, BY_OFFSETS, DECIDED_BY_REPORTS, KINDS, WHATEVER_MEMBERS_RUN
+from streaming.core.findings.queue_facts import Since
 from streaming.core.findings.verdict import Verdict
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import Alert, left_the_route
+from streaming.core.state.group_state import Alert
 from streaming.core.state.offsets import is_seen_lately, is_seen_to_be_consumed, is_seen_to_move
-from streaming.core.state.queue_state import Queue
 
 DEPLOY_WAIT_MS = 540_000  # so that what lasts ten minutes alerts by then
 GONE_AFTER_MS = 3_600_000  # a group without members, or a queue without a route, for so long is retired
 
 
-class Judged(NamedTuple):
-    """What was found at this marker. ``divided``: topics whose brokers list different members.
+class RoundResult(NamedTuple):
+    """What was found at this marker, and since when. ``divided``: topics whose brokers list different members.
 
     ``details``: what facts say of queues, clients and changes, made once for all alerts.
     """
 
     evidence: GroupEvidence
     verdicts: dict[int, Verdict]
+    since: Since
     why: dict[tuple[str, Kind], Explanation]
     details: AlertDetails
     divided: frozenset[str] = frozenset()
 
 
-class Said(NamedTuple):
-    """``reason``: the signal's own, where it has one."""
+class Outcome(NamedTuple):
+    """What the evidence of this round says of an alert. ``reason``: the signal's own, where it has one."""
 
     signal: Signal
     reason: AlertReason | None = None
@@ -51,15 +52,15 @@ class Wait(NamedTuple):
     until_ts: int
 
 
-def with_candidate(group: Group, alert: Alert, candidate: AlertCandidate) -> Said:
+def with_candidate(group: Group, alert: Alert, candidate: AlertCandidate) -> Outcome:
     """The evidence supports the alert. It may fire once that is ripe, or has come again while lists differ."""
     if alert.phase not in PENDING_PHASES:
-        return Said(Signal.FOUND)
+        return Outcome(Signal.FOUND)
     wait = wait_of(group, alert, candidate)
     if wait is None:
-        return Said(Signal.RIPE)
+        return Outcome(Signal.MAY_FIRE)
     may_fire = _may_fire(group, alert, candidate)
-    return Said(Signal.HELD_BACK, AlertReason.WAITS_FOR_DEPLOY) if may_fire else Said(Signal.FOUND)
+    return Outcome(Signal.HELD_BACK, AlertReason.WAITS_FOR_DEPLOY) if may_fire else Outcome(Signal.FOUND)
 
 
 def wait_of(group: Group, alert: Alert, candidate: AlertCandidate) -> Wait | None:
@@ -72,11 +73,11 @@ def wait_of(group: Group, alert: Alert, candidate: AlertCandidate) -> Wait | Non
     until_ts = deploy_waited_until(group, alert, candidate)
     if until_ts > group.state.now and not candidate.is_harm:
         return Wait(WaitsFor.DEPLOY, until_ts)
-    return None if _may_fire(group, alert, candidate) else Wait(WaitsFor.TIME, candidate.ripe_ts)
+    return None if _may_fire(group, alert, candidate) else Wait(WaitsFor.TIME, candidate.holds_until_ts)
 
 
 def _may_fire(group: Group, alert: Alert, candidate: AlertCandidate) -> bool:
-    return candidate.is_ripe or _has_come_again(group, alert)
+    return candidate.has_held_long_enough or _has_come_again(group, alert)
 
 
 def deploy_waited_until(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
@@ -119,17 +120,17 @@ def _differ_since(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
     return min(alert.active_ts, candidate.since_ts, *of_the_same)
 
 
-def without_candidate(group: Group, alert: Alert, at: Judged) -> Said:
+def without_candidate(group: Group, alert: Alert, at: RoundResult) -> Outcome:
     """Nothing supports the alert now: is it over, or is the evidence lost?"""
     if _is_gone(group, alert, at):
-        return Said(Signal.OVER, AlertReason.GONE)
+        return Outcome(Signal.OVER, AlertReason.GONE)
     exclusion = _why_excluded(alert, at)
-    if exclusion is not None and _excluded_for(group, alert) >= _excluded_after_ms(group, alert, exclusion):
-        return Said(Signal.OVER, AlertReason.EXCLUDED)
+    if exclusion is not None and _excluded_for(group, alert, at) >= _excluded_after_ms(group, alert, exclusion):
+        return Outcome(Signal.OVER, AlertReason.EXCLUDED)
     if exclusion in PERMANENT_EXCLUSIONS:
-        return Said(Signal.NOT_JUDGED)
+        return Outcome(Signal.NOT_JUDGED)
     if _is_open(group, alert, at):
-        return Said(Signal.SEEN_TO_STALL if _stands_still(group, alert) else Signal.UNDECIDED)
+        return Outcome(Signal.SEEN_TO_STALL if _stands_still(group, alert) else Signal.UNDECIDED)
     return _looks_right(group, alert, at)
 
 
@@ -137,25 +138,25 @@ def _excluded_after_ms(group: Group, alert: Alert, exclusion: ReasonKind) -> int
     return _resolves_after_ms(group, alert) if exclusion in PERMANENT_EXCLUSIONS else group.timing.gone_after_ms
 
 
-def _looks_right(group: Group, alert: Alert, at: Judged) -> Said:
+def _looks_right(group: Group, alert: Alert, at: RoundResult) -> Outcome:
     lists_differ = _comes_of_lists_that_differ(alert, at)
     if alert.phase in PENDING_PHASES:
-        return Said(Signal.RIGHT_IN_TURN if lists_differ else Signal.RIGHT)
+        return Outcome(Signal.RIGHT_IN_TURN if lists_differ else Signal.RIGHT)
     right_ms = group.state.now - (alert.right_since_ts or group.state.now)
     if right_ms < _resolves_after_ms(group, alert):
-        return Said(Signal.RIGHT)
+        return Outcome(Signal.RIGHT)
     if lists_differ:
-        return Said(Signal.KEPT_OPEN, AlertReason.LISTS_DIFFER)
-    if comes_and_goes(alert) and right_ms < ALERT_RETURNS_WITHIN_MS:  # one incident, told once
-        return Said(Signal.KEPT_OPEN, AlertReason.COMES_AND_GOES)
-    return Said(Signal.RIGHT_FOR_LONG)
+        return Outcome(Signal.KEPT_OPEN, AlertReason.LISTS_DIFFER)
+    if is_flapping(alert) and right_ms < ALERT_RETURNS_WITHIN_MS:  # one incident, told once
+        return Outcome(Signal.KEPT_OPEN, AlertReason.COMES_AND_GOES)
+    return Outcome(Signal.RIGHT_FOR_LONG)
 
 
 def _resolves_after_ms(group: Group, alert: Alert) -> int:
     return KINDS[Kind(alert.kind)].resolves_after(group.timing)
 
 
-def _comes_of_lists_that_differ(alert: Alert, at: Judged) -> bool:
+def _comes_of_lists_that_differ(alert: Alert, at: RoundResult) -> bool:
     """Whether it is one incident for as long as they do, however often it looks right in between.
 
     At every rebalance each client asks any one broker of the topic (MQClientInstance.findConsumerIdList), so queues
@@ -164,7 +165,7 @@ def _comes_of_lists_that_differ(alert: Alert, at: Judged) -> bool:
     return alert.cause == Cause.VIEW_DIVERGENCE and alert.topic in at.divided
 
 
-def _is_gone(group: Group, alert: Alert, at: Judged) -> bool:
+def _is_gone(group: Group, alert: Alert, at: RoundResult) -> bool:
     """Absent from every covered broker for so long that nobody waits for it any more."""
     state = group.state
     if alert.queues and all(_is_long_gone(group, index, at) for index in alert.queues):
@@ -177,15 +178,17 @@ def _is_gone(group: Group, alert: Alert, at: Judged) -> bool:
     return is_absent and state.now - since >= group.timing.gone_after_ms
 
 
-def _is_long_gone(group: Group, index: int, at: Judged) -> bool:
+def _is_long_gone(group: Group, index: int, at: RoundResult) -> bool:
     """Whether the queue left the route so long ago, or its broker is down for so long, that nobody waits for it."""
-    queue = group.state.queues[index]
-    left_ts = queue.since_ts if left_the_route(queue) else group.state.now
+    if index in at.verdicts or index not in at.since:
+        return False
+    queue, since = group.state.queues[index], at.since[index]
+    left_ts = since.since_ts if since.has_left_route else group.state.now
     since_ts = group.state.brokers[queue.broker].lost_ts or left_ts
-    return index not in at.verdicts and group.state.now - since_ts >= group.timing.gone_after_ms
+    return group.state.now - since_ts >= group.timing.gone_after_ms
 
 
-def _why_excluded(alert: Alert, at: Judged) -> ReasonKind | None:
+def _why_excluded(alert: Alert, at: RoundResult) -> ReasonKind | None:
     """Why evenkeel judges nothing any more that the alert is about. That it is not judged does not say it is right."""
     if alert.kind not in ALERTING_OF_QUEUES:
         return _why_group_is_excluded(Kind(alert.kind), at.evidence)
@@ -200,13 +203,12 @@ def _why_group_is_excluded(kind: Kind, evidence: GroupEvidence) -> ReasonKind | 
     return None if is_judged else evidence.exclusion
 
 
-def _excluded_for(group: Group, alert: Alert) -> int:
+def _excluded_for(group: Group, alert: Alert, at: RoundResult) -> int:
     """For how long, in milliseconds; of an alert about the whole group: since evidence last supported it."""
-    queues = group.state.queues
-    return group.state.now - max([alert.seen_ts, *(queues[index].since_ts for index in alert.queues)])
+    return group.state.now - max([alert.seen_ts, *(at.since[i].since_ts for i in alert.queues if i in at.since)])
 
 
-def _is_open(group: Group, alert: Alert, at: Judged) -> bool:
+def _is_open(group: Group, alert: Alert, at: RoundResult) -> bool:
     """Whether the evidence that would end the alert is lacking."""
     if alert.kind in ALERTING_OF_QUEUES:
         return any(is_undecided(group, alert, index, at) for index in alert.queues)
@@ -228,10 +230,10 @@ def _may_be_gone_again(group: Group, evidence: GroupEvidence) -> bool:
     return any(has_waited_too_long(evidence, queue) and has_members_again(evidence, queue) for queue in queues)
 
 
-def is_undecided(group: Group, alert: Alert, index: int, at: Judged) -> bool:
+def is_undecided(group: Group, alert: Alert, index: int, at: RoundResult) -> bool:
     """Whether the evidence at hand does not say that the queue has left the alert's finding."""
     verdict = at.verdicts.get(index)
-    if verdict is None and alert.kind == Kind.UNREADABLE_QUEUES and _is_left_with_messages(group.state.queues[index]):
+    if verdict is None and alert.kind == Kind.UNREADABLE_QUEUES and _is_left_with_messages(group, index, at):
         return True
     if verdict is None or _cannot_be_read(verdict):
         return _is_lost_with_its_broker(group, index)
@@ -242,9 +244,10 @@ def is_undecided(group: Group, alert: Alert, index: int, at: Judged) -> bool:
     return (verdict.by_reports or verdict.kind) not in DECIDED_BY_REPORTS
 
 
-def _is_left_with_messages(queue: Queue) -> bool:
+def _is_left_with_messages(group: Group, index: int, at: RoundResult) -> bool:
     """Whether it left the route, and was not seen to be empty since: a route or offsets that are lost say nothing."""
-    return left_the_route(queue) and queue.consumer_lag > 0
+    since = at.since.get(index)
+    return since is not None and since.has_left_route and group.state.queues[index].consumer_lag > 0
 
 
 def _cannot_be_read(verdict: Verdict) -> bool:

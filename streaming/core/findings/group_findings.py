@@ -1,7 +1,7 @@
 """Findings about a topic or the whole group: one small rule for each."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
@@ -21,6 +21,7 @@ from schemas.reasons import ReasonKind
 from streaming.core.evidence.group_evidence import RESTARTS_OF_A_DEPLOY, GroupEvidence, Subscriptions, shown
 from streaming.core.finding_kinds import KINDS, WHATEVER_MEMBERS_RUN
 from streaming.core.findings.group_finding import GroupFinding
+from streaming.core.findings.queue_facts import Since
 from streaming.core.findings.unreadable_queues import unreadable_queues
 from streaming.core.findings.unreported_members import member_lists_differ, shared_client_id
 from streaming.core.state.group_state import KeptFinding, MembershipChange
@@ -161,17 +162,14 @@ def idle_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
             yield GroupFinding(Kind.IDLE_MEMBERS, topic.name, observed)
 
 
-Rule = Callable[[GroupEvidence], Iterator[GroupFinding]]
-
-RULES: tuple[Rule, ...] = (
-    inconsistent_subscription,
-    shared_client_id,
-    member_lists_differ,
-    unreadable_queues,
-    no_members,
-    rebalance_storm,
-    idle_members,
-)
+def _every_finding(evidence: GroupEvidence, since: Since) -> Iterator[GroupFinding]:
+    yield from inconsistent_subscription(evidence)
+    yield from shared_client_id(evidence)
+    yield from member_lists_differ(evidence)
+    yield from unreadable_queues(evidence, since)
+    yield from no_members(evidence)
+    yield from rebalance_storm(evidence)
+    yield from idle_members(evidence)
 
 
 def lasting_group_findings(evidence: GroupEvidence, found: list[GroupFinding]) -> list[KeptFinding]:
@@ -187,15 +185,14 @@ def lasting_group_findings(evidence: GroupEvidence, found: list[GroupFinding]) -
     return held + [one for one in state.group_findings if one.kind in undecided]
 
 
-def find_group_findings(evidence: GroupEvidence) -> list[GroupFinding]:
-    """What holds now, each with the time since when. Of members that are all excluded only lists and offsets tell."""
+def find_group_findings(evidence: GroupEvidence, since: Since) -> list[GroupFinding]:
+    """What is found now, and since when. Where all members are excluded, only lists and offsets count."""
     if evidence.exclusion is ReasonKind.CONFIGURED:
         return []
-    since = {(held.kind, held.topic): held.since_ts for held in evidence.group.state.group_findings}
+    before = {(kept.kind, kept.topic): kept.since_ts for kept in evidence.group.state.group_findings}
     return [
-        replace(found, since_ts=since.get((found.kind.value, found.topic), evidence.now))
-        for rule in RULES
-        for found in rule(evidence)
+        replace(found, since_ts=before.get((found.kind.value, found.topic), evidence.now))
+        for found in _every_finding(evidence, since)
         if evidence.exclusion is None or found.kind in WHATEVER_MEMBERS_RUN
     ]
 

@@ -1,5 +1,8 @@
 """What is kept of each queue's finding, and the facts that say what has changed."""
 
+from collections.abc import Set
+
+from msgspec import Struct
 from msgspec.structs import replace
 
 from schemas.facts import Interval, Kind, QueueFact, Severity
@@ -10,15 +13,58 @@ from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.two_owners import note_two_owners
 from streaming.core.findings.verdict import Verdict
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import FINDING_CODES, SEVERITY_CODES
+from streaming.core.state.group_state import FINDING_CODES, SEVERITY_CODES, left_the_route
 from streaming.core.state.queue_state import Queue
 
 
-def record_findings(group: Group, found: list[TopicFindings]) -> None:
-    """Keep what was found, and emit a fact for each queue of which something has changed."""
+class QueueSince(Struct, frozen=True, gc=False):
+    """Since when a queue has what was recorded of it last, epoch ms.
+
+    ``began_ts``: since when it is not as it should be, the time in which it settled included. ``evidence_ts``: the time
+    of the newest report when its finding was proven first; 0: reports did not prove it. ``has_left_route``: its newest
+    fact says that it left the route, at ``since_ts``.
+    """
+
+    since_ts: int
+    began_ts: int
+    evidence_ts: int
+    has_left_route: bool
+
+
+Since = dict[int, QueueSince]  # by the index of the queue
+
+
+def record_findings(group: Group, found: list[TopicFindings]) -> Since:
+    """Keeps what was found, and emits a fact for each queue of which something has changed.
+
+    Returns since when it is so, for the steps of the evaluation that follow.
+    """
     for findings in found:
         _record_topic(group, findings)
-    _drop_vanished(group, found)
+    judged = {index for findings in found for index in findings.verdicts}
+    _drop_vanished(group, found, judged)
+    return _since(group, found, judged)
+
+
+def recorded_since(group: Group, found: list[TopicFindings]) -> Since:
+    """Since when it is so, as the last evaluation has recorded it: of queues that are not MATCH, or not judged now."""
+    return _since(group, found, {index for findings in found for index in findings.verdicts})
+
+
+def _since(group: Group, found: list[TopicFindings], judged: Set[int]) -> Since:
+    queues = group.state.queues
+    kinds: dict[int, Kind] = {
+        index: verdict.kind
+        for findings in found
+        for index, verdict in findings.verdicts.items()
+        if verdict.kind is not Kind.MATCH
+    }
+    kinds |= {index: FINDING_CODES[queue.finding] for index, queue in enumerate(queues) if index not in judged}
+    return {index: _since_of(queues[index], kind) for index, kind in kinds.items()}
+
+
+def _since_of(queue: Queue, kind: Kind) -> QueueSince:
+    return QueueSince(queue.since_ts, began_ts(queue, kind), queue.evidence_ts, left_the_route(queue))
 
 
 def _record_topic(group: Group, findings: TopicFindings) -> None:
@@ -141,9 +187,8 @@ def _queue_fact(group: Group, queue: Queue, verdict: Verdict, ended: Interval | 
     )
 
 
-def _drop_vanished(group: Group, found: list[TopicFindings]) -> None:
+def _drop_vanished(group: Group, found: list[TopicFindings], judged: Set[int]) -> None:
     """Queues that left the route and have no owner: emits one fact for each, and keeps since when it is so."""
-    judged = {index for findings in found for index in findings.verdicts}
     unknown_route = {f.evidence.index for f in found if not f.evidence.route_known}
     for index, queue in enumerate(group.state.queues):
         if index in judged or queue.publish_delay_ms < 0 or queue.topic in unknown_route:

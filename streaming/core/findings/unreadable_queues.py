@@ -6,14 +6,15 @@ from schemas.facts import Cause, Kind
 from schemas.observed import QueueName, Unreadable, UnreadableQueues, counted
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.findings.group_finding import GroupFinding
-from streaming.core.state.group_state import HostedQueues, Topic, left_the_route
+from streaming.core.findings.queue_facts import QueueSince, Since
+from streaming.core.state.group_state import HostedQueues, Topic
 from streaming.core.state.queue_state import Queue
 from streaming.core.state.routes import is_known
 
 CAUSES = (Cause.NO_READ_PERM, Cause.READ_LT_WRITE, Cause.LEFT_ROUTE)  # the first is named as the alert's
 
 
-def unreadable_queues(evidence: GroupEvidence) -> Iterator[GroupFinding]:
+def unreadable_queues(evidence: GroupEvidence, since: Since) -> Iterator[GroupFinding]:
     """No read permission, fewer read than write queues, or queues that left the route with messages in them."""
     state = evidence.group.state
     if not evidence.members and not evidence.uncovered and not evidence.has_left_lately:
@@ -23,7 +24,7 @@ def unreadable_queues(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     for index, queue in enumerate(state.queues):
         if queue.consumer_lag <= 0:
             continue
-        cause = _why(evidence, queue, hosts.get((queue.topic, queue.broker)))
+        cause = _why(evidence, queue, hosts.get((queue.topic, queue.broker)), since.get(index))
         if cause is not None:
             by_topic.setdefault(queue.topic, {}).setdefault(cause, []).append(index)
     for topic, by_cause in sorted(by_topic.items()):
@@ -35,19 +36,19 @@ def unreadable_queues(evidence: GroupEvidence) -> Iterator[GroupFinding]:
             yield GroupFinding(Kind.UNREADABLE_QUEUES, name, observed, causes[0], tuple(queues))
 
 
-def _why(evidence: GroupEvidence, queue: Queue, hosted: HostedQueues | None) -> Cause | None:
+def _why(evidence: GroupEvidence, queue: Queue, hosted: HostedQueues | None, since: QueueSince | None) -> Cause | None:
     """``hosted``: what the queue's broker has of its topic; None: nothing."""
     topic = evidence.group.state.topics[queue.topic]
     if topic.is_static:
         return None
     if hosted is None or not hosted.has(queue.broker, queue.queue_id):
-        return Cause.LEFT_ROUTE if _is_left_with_messages(evidence, topic, queue) else None
+        return Cause.LEFT_ROUTE if since is not None and _is_left_with_messages(evidence, topic, queue, since) else None
     if not hosted.is_readable:
         return Cause.NO_READ_PERM
     return Cause.READ_LT_WRITE if queue.queue_id >= hosted.read else None
 
 
-def _is_left_with_messages(evidence: GroupEvidence, topic: Topic, queue: Queue) -> bool:
+def _is_left_with_messages(evidence: GroupEvidence, topic: Topic, queue: Queue, since: QueueSince) -> bool:
     """Whether it left the route lately, and messages are known to be left in it: told once, for an hour.
 
     What was in the queue when it left may have been consumed just before. So its offsets must have been read since
@@ -57,12 +58,12 @@ def _is_left_with_messages(evidence: GroupEvidence, topic: Topic, queue: Queue) 
     """
     state, timing = evidence.group.state, evidence.group.timing
     broker = state.brokers[queue.broker]
-    is_lately = left_the_route(queue) and state.now - queue.since_ts <= timing.gone_after_ms
+    is_lately = since.has_left_route and state.now - since.since_ts <= timing.gone_after_ms
     if not is_lately or not topic.hosts or not is_known(state, topic, timing):
         return False
     if broker.lost_ts:
         return any(host.broker == queue.broker and not host.is_writable for host in topic.previous_hosts)
-    return broker.answered_ts > queue.since_ts and queue.progress_ts > queue.since_ts
+    return broker.answered_ts > since.since_ts and queue.progress_ts > since.since_ts
 
 
 def _of_one_cause(evidence: GroupEvidence, cause: Cause, indices: list[int]) -> UnreadableQueues:
