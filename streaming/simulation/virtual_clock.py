@@ -1,8 +1,12 @@
-"""The virtual clock: what is to be done when, in milliseconds."""
+"""The virtual clock: what is to be done when, in milliseconds; and coroutines that wait for its times."""
 
 import heapq
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Iterable
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+Resume = Callable[[], None]
 
 
 class VirtualClock:
@@ -30,3 +34,94 @@ class VirtualClock:
             self.now, _, action, arguments = pop(heap)
             action(*arguments)
         self.now = ts
+
+    # --- coroutines
+
+    def sleep(self, ms: int) -> "_Until":
+        return _Until(partial(self.after, ms))
+
+    def begin(self, coroutine: Coroutine[Any, Any, T]) -> "Work[T]":
+        """Runs a coroutine, from now on up to where it waits for something."""
+        work = Work(coroutine)
+        work.run()
+        return work
+
+    def begin_soon(self, coroutine: Coroutine[Any, Any, T]) -> "Work[T]":
+        """Runs it at this instant, but after what is noted for now."""
+        work = Work(coroutine)
+        self.after(0, work.run)
+        return work
+
+    async def wait(self, works: Collection[Awaitable[None]], at_most_ms: int | None = None) -> None:
+        """Waits until these works have ended, but no longer than that."""
+        left = [work for work in works if isinstance(work, Work) and not work.is_done]
+        if left:
+            await _Until(partial(self._resume_when_done, left, at_most_ms))
+
+    def _resume_when_done(self, works: "list[Work[None]]", at_most_ms: int | None, resume: Resume) -> None:
+        left = len(works)
+
+        def count_one() -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                resume()
+
+        def give_up() -> None:
+            nonlocal left
+            if left > 0:
+                left = 0
+                resume()
+
+        for work in works:
+            work.when_done(count_one)
+        if at_most_ms is not None:
+            self.after(at_most_ms, give_up)
+
+    async def all(self, coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+        """Runs them at the same time, and returns their results in order."""
+        works = [self.begin(coroutine) for coroutine in coroutines]
+        return [await work for work in works]
+
+
+class _Until:
+    """Lets a coroutine wait. ``park`` gets what resumes it."""
+
+    __slots__ = ("_park",)
+
+    def __init__(self, park: Callable[[Resume], None]) -> None:
+        self._park = park
+
+    def __await__(self) -> Generator[Callable[[Resume], None], None, None]:
+        yield self._park
+
+
+class Work(Generic[T]):
+    """A coroutine that a virtual clock runs. Others may wait for its result."""
+
+    __slots__ = ("_coroutine", "_result", "_waiting", "is_done")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        self.is_done = False
+        self._coroutine = coroutine
+        self._result: T | None = None
+        self._waiting: list[Resume] = []
+
+    def run(self) -> None:
+        """Runs it up to where it waits again, or to its end."""
+        try:
+            park = self._coroutine.send(None)
+        except StopIteration as end:
+            self.is_done, self._result = True, end.value
+            for resume in self._waiting:
+                resume()
+        else:
+            park(self.run)
+
+    def when_done(self, resume: Resume) -> None:
+        self._waiting.append(resume)
+
+    def __await__(self) -> Generator[Callable[[Resume], None], None, T]:
+        if not self.is_done:
+            yield self.when_done
+        return self._result  # type: ignore[return-value]

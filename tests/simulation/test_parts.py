@@ -1,16 +1,23 @@
 """Name server, broker, producer: each by RocketMQ's own rules."""
 
+from collections.abc import Coroutine
+from typing import Any
+
 import pytest
 
+from schemas.events import AnyEvent, AssignmentReport, Round
 from schemas.facts import Kind
 from schemas.identity import MessageQueue
+from streaming.collector.probing.group_probe import GroupProbe
 from streaming.collector.wire.answers import Connection, QueueData, TopicRouteData
 from streaming.simulation.broker import Broker, Channel
 from streaming.simulation.client_config import ClientConfig
+from streaming.simulation.collector import Collector
 from streaming.simulation.fleet import Fleet
 from streaming.simulation.message_queue import Commit, MessageLog, WentBack
 from streaming.simulation.name_server import NameServer, TopicRoute
 from streaming.simulation.process_queue import Progress
+from streaming.simulation.virtual_clock import VirtualClock
 
 A, B = "broker-a", "broker-b"
 
@@ -27,6 +34,64 @@ def fleet_with(clients: int = 0, **fields: bool) -> Fleet:
         fleet.join(f"h@{n}", config(**fields))
         fleet.run(3)
     return fleet
+
+
+# --- the clock
+
+
+def test_coroutines_wait_for_the_clock() -> None:
+    """At the same time, and each result stands in its place."""
+    clock = VirtualClock(1_000)
+    log: list[tuple[int, str]] = []
+
+    async def after(ms: int, name: str) -> str:
+        await clock.sleep(ms)
+        log.append((clock.now, name))
+        return name
+
+    async def play() -> None:
+        assert await clock.all([after(30, "b"), after(10, "a"), after(0, "at once")]) == ["b", "a", "at once"]
+        slow, quick = clock.begin_soon(_nothing(after(500, "slow"))), clock.begin_soon(_nothing(after(5, "quick")))
+        await clock.wait([quick], 100)
+        log.append((clock.now, "quick has ended"))
+        await clock.wait([slow, quick], 100)
+        log.append((clock.now, "waited long enough"))
+        await clock.wait([slow])
+        log.append((clock.now, "slow has ended"))
+
+    work = clock.begin(play())
+    clock.run_until(3_000)
+    assert work.is_done
+    assert log == [
+        (1_000, "at once"), (1_010, "a"), (1_030, "b"), (1_035, "quick"), (1_035, "quick has ended"),
+        (1_135, "waited long enough"), (1_530, "slow"), (1_530, "slow has ended"),
+    ]  # fmt: skip
+
+
+async def _nothing(work: Coroutine[Any, Any, object]) -> None:
+    await work
+
+
+# --- the collector
+
+
+def test_a_simulated_round_is_the_live_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a live round no longer asks, a simulated one does not ask either."""
+
+    def events_of_a_minute() -> set[type]:
+        fleet, events = fleet_with(2), list[AnyEvent]()
+        Collector(fleet, "c", events.append).start()
+        fleet.run(60)
+        return set(map(type, events))
+
+    assert AssignmentReport in events_of_a_minute()
+
+    async def nobody(probe: GroupProbe, members: object) -> None: ...
+
+    monkeypatch.setattr(GroupProbe, "_ask_clients", nobody)
+    found = events_of_a_minute()
+    assert Round in found
+    assert AssignmentReport not in found
 
 
 # --- the name server

@@ -1,0 +1,143 @@
+"""Answers a collector's requests out of a simulated fleet, in virtual time: the transport under the live probes."""
+
+from collections.abc import Awaitable, Collection, Coroutine, Iterable
+from random import Random
+from typing import Any, TypeVar
+
+from streaming.collector.probing.transport import Timed
+from streaming.collector.wire.answers import (
+    CONSUME_MSG_TIMEOUT,
+    ConnectionsAnswer,
+    ConsumerListAnswer,
+    ConsumeStatsAnswer,
+    HeartbeatsAnswer,
+    RouteAnswer,
+    RunningInfoAnswer,
+)
+from streaming.simulation import answers
+from streaming.simulation.broker import Client
+from streaming.simulation.fleet import Fleet
+
+TIMEOUT_MS = 10_000  # a broker gives its client so long to answer, then says 207
+LISTS_MS = 20  # after a round began, a broker reads its list
+LIST_JITTER_MS = 40
+ASKS_MS, ENDS_MS = 100, 600  # after a round began, its clients are asked, and it ends
+TABLES_MS = 60  # at most, until a broker reads offsets or heartbeats
+CLIENT_MS = (5, 250)  # until a client answers
+T = TypeVar("T")
+
+
+class CollectorClock:
+    """The clock of a collector's machine. It can be set back, which ``follow`` notices between two rounds."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._is_back_ms = self._goes_back_ms = 0
+
+    def steady_ms(self) -> int:
+        return self._fleet.now
+
+    def now_ms(self) -> int:
+        return self._fleet.now - self._is_back_ms
+
+    def set_back(self, by_ms: int) -> None:
+        self._goes_back_ms += by_ms
+
+    def follow(self) -> int:
+        """Returns by how much it was set back since the last time."""
+        moved_ms, self._goes_back_ms = self._goes_back_ms, 0
+        self._is_back_ms += moved_ms
+        return moved_ms
+
+
+class SimulatedTransport:
+    """``Transport`` of one collector. ``loses_reports``: a share of running infos for which no answer comes.
+
+    ``list_jitter_ms``: lists are read up to so much later in one round than in another, but for 1. All else has fixed
+    times in a round, so that a group at rest repeats itself: clients are asked without waiting for offsets, and the
+    round ends ``ENDS_MS`` after it began, or when the wait for a silent client is over.
+    """
+
+    def __init__(self, fleet: Fleet, source: str, random: Random, loses_reports: float, list_jitter_ms: int) -> None:
+        self.clock = CollectorClock(fleet)
+        self.name_servers = (answers.NAME_SERVER,)
+        self.lost_reports: list[int] = []  # when, as those that no client answered
+        self.timeouts: list[tuple[int, str]] = []  # and who
+        self._fleet, self._source, self._random = fleet, source, random
+        self._loses_reports, self._list_jitter_ms = loses_reports, list_jitter_ms
+        self._asks_clients = False
+
+    def begin_round(self) -> None:
+        self._asks_clients = False
+
+    async def members(self, broker: str, group: str) -> tuple[ConsumerListAnswer, ConnectionsAnswer]:
+        delay_ms = LISTS_MS + self._random.randrange(self._list_jitter_ms)
+        await self._fleet.clock.sleep(delay_ms)
+        asked, ts = self._fleet.brokers[broker], self.clock.now_ms()
+        found = answers.consumer_list(asked, group, ts), answers.connections(asked, group, ts)
+        await self._fleet.clock.sleep(ASKS_MS - delay_ms)
+        return found
+
+    async def heartbeats(self, broker: str, group: str, client_ids: Collection[str]) -> HeartbeatsAnswer:
+        await self._fleet.clock.sleep(self._random.randrange(TABLES_MS))
+        return answers.heartbeats(self._fleet.brokers[broker], group, client_ids, self.clock.now_ms())
+
+    async def consume_stats(self, broker: str, group: str, topic: str | None = None) -> Timed[ConsumeStatsAnswer]:
+        if topic is None:
+            await self._fleet.clock.sleep(self._random.randrange(TABLES_MS))
+        now, ts = self._fleet.now, self.clock.now_ms()
+        return Timed(answers.consume_stats(self._fleet.brokers[broker], group, now, ts, topic), now)
+
+    async def offsets_one_by_one(
+        self, broker: str, group: str, queues: Collection[tuple[str, int]]
+    ) -> ConsumeStatsAnswer:
+        asked = self._fleet.brokers[broker]
+        return answers.offsets_one_by_one(asked, group, self._fleet.now, self.clock.now_ms(), queues)
+
+    async def running_info(self, broker: str, group: str, client_id: str) -> Timed[RunningInfoAnswer]:
+        now, ts = self._fleet.now, self.clock.now_ms()
+        if self._loses_reports and self._random.random() < self._loses_reports:
+            self.lost_reports.append(now)
+            return Timed(RunningInfoAnswer(ts=ts, broker=broker, client_id=client_id), now)
+        client = self._fleet.brokers[broker].find_client(group, client_id)
+        if client is not None and client.answers:
+            dur_ms = self._random.randrange(*CLIENT_MS)
+            await self._fleet.clock.sleep(dur_ms)
+            return Timed(_running_info(client, broker, ts, dur_ms), now)
+        await self._fleet.clock.sleep(TIMEOUT_MS)
+        self.timeouts.append((self._fleet.now, client_id))
+        answer = RunningInfoAnswer(
+            ts=ts, dur_ms=TIMEOUT_MS, broker=broker, client_id=client_id, code=CONSUME_MSG_TIMEOUT
+        )
+        return Timed(answer, now)
+
+    async def topic_route(self, topic: str) -> tuple[str | None, RouteAnswer]:
+        route = self._fleet.name_servers.route(self._source, topic, self._fleet.now)
+        return answers.NAME_SERVER, answers.topic_route(topic, route, self.clock.now_ms())
+
+    async def topic_routes(self, topic: str, name_servers: Collection[str]) -> list[RouteAnswer]:
+        return []
+
+    def start(self, work: Coroutine[Any, Any, None]) -> Awaitable[None]:
+        return self._fleet.clock.begin_soon(work)
+
+    async def wait(self, works: Collection[Awaitable[None]], at_most_ms: int | None = None) -> None:
+        clock = self._fleet.clock
+        if at_most_ms is None:
+            await clock.wait(works)
+        elif not self._asks_clients:  # the wait for offsets: they only begin to be read
+            self._asks_clients = True
+            await clock.sleep(0)
+        else:
+            await clock.sleep(ENDS_MS - ASKS_MS)
+            await clock.wait(works, at_most_ms - (ENDS_MS - ASKS_MS))
+
+    async def all(self, works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+        return await self._fleet.clock.all(works)
+
+
+def _running_info(client: Client, broker: str, ts: int, dur_ms: int) -> RunningInfoAnswer:
+    """Nothing, if the client has died meanwhile."""
+    if not client.answers:
+        return RunningInfoAnswer(ts=ts, dur_ms=dur_ms, broker=broker, client_id=client.client_id)
+    return client.running_info(broker, ts, dur_ms)
