@@ -1,24 +1,32 @@
 """A group at a time as lines of text: its status, alerts, tables, and what changed before."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 from functools import partial
 from itertools import starmap
 
-from schemas.facts import AlertState, Kind
+from schemas.facts import AlertState, Kind, MemberFact
 from schemas.identity import is_retry_topic
-from streaming.core.finding_kinds import UNDECIDED
+from streaming.core.allocation import strategy_of_class
+from streaming.core.finding_kinds import RIGHT, UNDECIDED
 from streaming.explain.doubts import Doubt, doubt_of
-from streaming.explain.group_tables import tables_of
 from streaming.explain.reasons import reason_of
-from streaming.explain.snapshot import ExplainedAlert, ExplainedGroup, UnalertedQueues
+from streaming.explain.snapshot import BrokerList, ExplainedAlert, ExplainedGroup, ExplainedQueue, UnalertedQueues
 from streaming.explain.times import Moment
 from streaming.notices.english import ENGLISH
 from streaming.notices.evidence_english import in_english
-from streaming.snapshots.group_text import ALERT_STYLES, finding_title, status_style
+from streaming.snapshots.columns import Row
+from streaming.snapshots.group_text import (
+    ALERT_STYLES,
+    QueueRow,
+    finding_title,
+    member_table,
+    queue_tables,
+    status_style,
+)
 from streaming.snapshots.lines import DEEPER, INDENT, Line, paragraph, without_control_characters
-from streaming.wording.lists import joined
-from streaming.wording.names import cut
+from streaming.wording.lists import grouped, joined
+from streaming.wording.names import cut, named
 from streaming.wording.numbers import age, counted
 from streaming.wording.times import moment
 
@@ -33,7 +41,7 @@ def lines_of(group: ExplainedGroup, width: int, zone: tzinfo | None) -> Iterator
     yield from _alerts(group, when, width)
     for one in group.unalerted:
         yield from _unalerted(one, when, width)
-    yield from tables_of(group, when, width)
+    yield from _tables(group, when, width)
     yield from _changes(group, when, width)
 
 
@@ -145,3 +153,52 @@ def _changes(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
     yield Line("what changed within the hour before, the last at the end", "bold")
     for change in group.changes:
         yield from paragraph(f"{when.clock(change.ts)}  {change.what}", width, INDENT, "")
+
+
+REST = "--json has all"
+
+
+def _tables(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
+    yield Line("")
+    if group.members:
+        owned = group.owned
+        rows = [_member_row(member, owned[member.client_id], when) for member in group.members]
+        yield from member_table(rows, width, REST)
+    else:
+        yield Line("No members.", "yellow")
+    yield from _broker_lists(group.views, width)
+    yield from queue_tables(_queue_rows(group.queues, when), width, REST)
+
+
+def _member_row(member: MemberFact, owned: int, when: Moment) -> Row:
+    strategy = member.strategy or ""
+    return Row({
+        "client id": member.client_id,
+        "instances": str(member.instances) if member.instances > 1 else "",
+        "address": " ".join(member.addresses),
+        "queues": str(owned),
+        "version": member.version or "",
+        "strategy": strategy_of_class(strategy) or strategy,
+        "subscribes to": ", ".join(member.subscriptions),
+        "member since": when.clock(member.since_ts),
+    })  # fmt: skip
+
+
+def _broker_lists(lists: Sequence[BrokerList], width: int) -> Iterator[Line]:
+    """Brokers with equal lists in one line; where lists differ, one line each."""
+    equal = grouped(lists, lambda one: one.clients)
+    for clients, those in equal.items():
+        verb = "lists" if len(those) == 1 else "list"
+        text = f"{', '.join(one.broker_name for one in those)} {verb} {named(clients)}"
+        yield from paragraph(text, width, INDENT, "dim" if len(equal) == 1 else "yellow", 3)
+
+
+def _queue_rows(queues: Sequence[ExplainedQueue], when: Moment) -> Iterator[QueueRow]:
+    for alike in grouped(queues, lambda q: (q.topic, q.finding, q.cause, q.reason, q.owners, q.expected)).values():
+        first = alike[0]
+        cells = {
+            "finding": first.finding,
+            "since": when.clock(min(queue.since_ts for queue in alike)),
+            "why": joined(first.cause, reason_of(first, when.clock)),
+        }
+        yield QueueRow(alike, cells, first.finding not in RIGHT)

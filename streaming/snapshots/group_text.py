@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
-from streaming.core.finding_kinds import UNDECIDED
+from streaming.core.finding_kinds import RIGHT, UNDECIDED
 from streaming.snapshots import columns
 from streaming.snapshots.columns import Row
 from streaming.snapshots.lines import INDENT, Line, indented, short_ranges
@@ -58,7 +58,6 @@ class QueueRow(NamedTuple):
     queues: Sequence[QueueSnapshot]
     cells: Mapping[str, str]
     stands_out: bool
-    style: str
 
 
 def status_style(status: str) -> str:
@@ -117,7 +116,8 @@ def _queue_row(row: QueueRow) -> Row:
         "owner": _owner(first),
         "expected": _should_own(first),
     }
-    return Row({**cells, **row.cells}, row.style)
+    is_odd = row.stands_out and first.finding in RIGHT
+    return Row({**cells, **row.cells}, "yellow" if is_odd else finding_style(first.finding))
 
 
 def _owner(queue: QueueSnapshot) -> str:
