@@ -26,14 +26,6 @@ def queue_order(queue: MessageQueue) -> tuple[bytes, bytes, int]:
     return java_order(queue.topic), java_order(queue.broker_name), queue.queue_id
 
 
-def group_key(cluster: str, group: str) -> str:
-    """The Kafka key under which everything about a consumer group travels: ``cluster/group``.
-
-    A cluster name has no ``/`` (configuration refuses it), so the first one divides the two.
-    """
-    return f"{cluster}/{group}"
-
-
 def retry_topic(group: str) -> str:
     """The group's retry topic (``KeyBuilder``/``MixAll.getRetryTopic``)."""
     return RETRY_TOPIC_PREFIX + group

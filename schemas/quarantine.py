@@ -5,7 +5,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from schemas.events import AnyEvent
-from schemas.identity import group_key
+from schemas.records import group_key
 
 QUARANTINED_BYTES = 64 * 1024  # of a value that is rejected, so many are kept
 REFUSED_AT_MOST = 16  # events of one record that are rejected one by one; all others of it are counted

@@ -1,10 +1,18 @@
-"""The value of a Kafka record: how long it may be, and how encoded events are joined to it."""
+"""A Kafka record: its key, how long key and value may be, and how encoded events are joined to a value."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 MAX_RECORD_BYTES = 128 * 1024
 MAX_KEY_BYTES = 4 * (255 + 1024) + 1  # the longest names of a cluster and a group, in UTF-8, and the slash
+
+
+def group_key(cluster: str, group: str) -> str:
+    """The Kafka key under which everything about a consumer group travels: ``cluster/group``.
+
+    A cluster name has no ``/`` (configuration refuses it), so the first one divides the two.
+    """
+    return f"{cluster}/{group}"
 
 
 class RecordValue(NamedTuple):

@@ -26,6 +26,7 @@ from streaming.notices import OpenAlert
 
 GroupName = tuple[str, str]  # cluster, consumer group
 Subject = tuple[object, ...]
+FORGET_CLUSTER_MS = 7 * 86_400_000  # after its newest round: then nobody waits for the cluster's health any more
 CONTRADICTION_ENDS_MS = 120_000  # after the newest round that contradicts others
 NAMED_BY: dict[type[Payload], tuple[str, ...]] = {
     QueueFact: ("broker_name", "queue_id"),

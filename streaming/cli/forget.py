@@ -12,8 +12,8 @@ from pathlib import Path
 
 from schemas.codec import decode_record
 from schemas.events import Forget, encode_event
-from schemas.identity import group_key
 from schemas.quarantine import Rejected
+from schemas.records import group_key
 from streaming.cli.configuration import configured
 from streaming.config import Config
 from streaming.errors import ConfigError, PublishError

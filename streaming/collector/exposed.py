@@ -1,4 +1,9 @@
-"""What a collector exposes to Prometheus, and why it does not do its work."""
+"""What a collector exposes to Prometheus, and why it does not do its work.
+
+Each number is counted where it happens: requests, and what came of each, in ``wire/request_counts``; groups that are
+not asked in ``probing/not_asked``; lag in ``probing/lag``; records in ``output/kafka``. ``metrics/catalogue`` has the
+names.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

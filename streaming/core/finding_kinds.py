@@ -1,4 +1,6 @@
-"""Kinds of findings: one row for each, with all that the code knows of a kind."""
+"""Kinds of findings: one row for each, with all that the code knows of a kind. So here stands how long a finding must
+hold before its alert fires (``fires_after``), and be right before it is resolved (``resolves_after``).
+"""
 
 from collections.abc import Callable
 from enum import Enum

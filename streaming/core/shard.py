@@ -15,9 +15,8 @@ from msgspec import Struct
 from schemas.codec import decode_record
 from schemas.events import AnyEvent, Round
 from schemas.facts import Contradiction, Fact, QuarantineFact
-from schemas.identity import group_key
 from schemas.quarantine import QUARANTINED_BYTES, Rejected
-from schemas.records import MAX_KEY_BYTES
+from schemas.records import MAX_KEY_BYTES, group_key
 from streaming.core.intake.refused_events import OF_THEIR_GROUP, note_refused
 from streaming.core.retention import can_be_compacted, compacted, silent_before
 from streaming.core.settings import Settings

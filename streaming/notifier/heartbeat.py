@@ -1,4 +1,7 @@
-"""Calls the URL of a dead-man switch while all is well: the service behind it alarms when the calls stop."""
+"""Calls the URL of a dead-man switch while all is well: the service behind it alarms when the calls stop.
+
+How often stands in the table ``[heartbeat]`` of ``config/alerts``.
+"""
 
 import logging
 from collections.abc import Callable

@@ -10,11 +10,10 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from streaming.config.alerts import Monitor
-from streaming.newest_facts import CONTRADICTION_ENDS_MS, ClusterHealth
+from streaming.newest_facts import CONTRADICTION_ENDS_MS, FORGET_CLUSTER_MS, ClusterHealth
 from streaming.notices import MonitorTrouble, TroubleEvidence
 from streaming.notifier.open_alerts import RefusedGroup
 
-FORGET_CLUSTER_MS = 7 * 86_400_000  # as the job does
 GROUP_BLIND_MS = 120_000
 CONTRADICTED_MS = 45_000  # so long rounds must contradict one another: what is sent late may do so for a moment
 KAFKA_ASKED_MS = 20_000  # the job asks it every 5 s, and gives it 10 s to answer

@@ -6,8 +6,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from schemas.facts import AlertFact, AlertState, Fact, GroupFact, HealthFact
-from schemas.identity import group_key
 from schemas.reasons import ReasonDetails
+from schemas.records import group_key
 from streaming.newest_facts import ClusterHealth, health_after, is_newer, open_alert
 from streaming.notices import MonitorTrouble, OpenAlert
 

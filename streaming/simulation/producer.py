@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 
 from schemas.identity import MessageQueue
 from streaming.simulation.broker import Broker
+from streaming.simulation.client_config import POLL_ROUTES_MS
 from streaming.simulation.message_queue import MessageLog
 from streaming.simulation.name_server import NameServer
 from streaming.simulation.virtual_clock import VirtualClock
 
-POLL_ROUTES_MS = 30_000
 NOT_AVAILABLE_MS = 10_000  # MQFaultStrategy of 5.x: a failed send keeps its broker out for so long
 
 

@@ -12,13 +12,16 @@ from pyspark.sql import functions as F
 
 from schemas.facts import Fact
 from streaming.spark.checkpoint import Checkpoint
-from streaming.spark.facts import ROWS_PER_FILE, CommitNote, FactsTable, rows_of
+from streaming.spark.facts import CommitNote, FactsTable, rows_of
 from streaming.spark.health import BatchSummary, Health, Sight
 from streaming.spark.job_counts import JobCounts
 from streaming.spark.kafka_watch import KafkaWatch
 from streaming.spark.lost_records import Loss, LossFinder
 from streaming.spark.operator_output import FACT, REPORT, ShardReport
 from streaming.spark.session import DETECTION_POOL, scheduler_pool
+
+ROWS_PER_FILE = 200_000
+
 
 log = logging.getLogger(__name__)
 

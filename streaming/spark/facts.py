@@ -19,7 +19,6 @@ from streaming.spark.operator_output import OUTPUT_SCHEMA, fact_row
 from streaming.tables.conflicts import retried
 
 NO_SHARD = -1  # of facts that the driver makes
-ROWS_PER_FILE = 200_000
 CODEGEN_KEY = "spark.sql.codegen.factoryMode"
 
 

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from schemas.facts import FAILED, Fact, HealthFact
 from streaming.core.shard import ClusterCounts
+from streaming.newest_facts import FORGET_CLUSTER_MS
 from streaming.spark.kafka_watch import KafkaSeen
 from streaming.spark.lost_records import Loss
 from streaming.spark.operator_output import ShardReport
 
 LATE_MS = 60_000
-FORGET_CLUSTER_MS = 7 * 86_400_000
 CLUSTERS_AT_MOST = 1_000  # that have health facts: anybody who writes to the topic may make some up
 NOBODY = ""  # the cluster of a health fact while no cluster is known
 

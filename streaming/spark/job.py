@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 class Plan:
     """The parameters of a job. ``checkpoint`` and ``tables`` are folders on any file system that Hadoop knows.
 
-    ``health_seconds`` None: no regular health facts.
+    ``health_seconds`` None: no regular health facts. The defaults stand in the table ``[job]`` of ``config/sections``.
     """
 
     source: Source

@@ -7,7 +7,8 @@ from threading import Lock
 from streaming.core.shard import ClusterCounts
 from streaming.metrics import catalogue as m
 from streaming.metrics.series import MOST_CLUSTERS, Series, histogram, label, seconds
-from streaming.spark.health import FORGET_CLUSTER_MS, BatchSummary, counts_by_cluster
+from streaming.newest_facts import FORGET_CLUSTER_MS
+from streaming.spark.health import BatchSummary, counts_by_cluster
 
 BATCH_BOUNDS_S = (0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 40, 80)
 NOT_KNOWN = ""  # the cluster of records that cannot be read, and of all beyond the most

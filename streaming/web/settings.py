@@ -1,4 +1,4 @@
-"""What the pages need of the configuration."""
+"""Settings of the pages. The defaults stand in the tables ``[web]`` and ``[metrics]`` of ``config/sections``."""
 
 from pathlib import Path
 from typing import NamedTuple

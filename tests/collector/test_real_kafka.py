@@ -12,7 +12,7 @@ import pytest
 from kafka import KafkaConsumer
 
 from schemas.events import AnyEvent, Round
-from schemas.identity import group_key
+from schemas.records import group_key
 from streaming.collector.output.kafka import KafkaOutput, make_producer
 from streaming.collector.output.other_collectors import OtherCollectorCheck, other_collectors
 from streaming.loopback import LoopbackKafka

@@ -6,7 +6,7 @@ from itertools import pairwise, takewhile
 import pytest
 
 from schemas.events import AnyEvent, AssignmentReport, Round, TopicRoute
-from schemas.identity import group_key
+from schemas.records import group_key
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.demo.scenarios import SCENARIOS, Scenario, load_scenarios
 from streaming.demo.schedule import CLUSTER, Scheduled, schedule

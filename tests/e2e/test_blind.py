@@ -13,7 +13,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from schemas.events import SCHEMA_VERSION, BrokerAnswer, Round, encode_event
-from schemas.identity import group_key
+from schemas.records import group_key
 from streaming.loopback import LoopbackKafka
 from streaming.wall_clock import now_ms
 from tests.e2e.hook import RULES, Told, until

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from schemas.events import encode_event
 from schemas.facts import AlertFact, Fact
-from schemas.identity import group_key
+from schemas.records import group_key
 from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
 from streaming.core.settings import Settings
 from streaming.loopback import LoopbackKafka

@@ -9,8 +9,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from schemas.events import encode_event
 from schemas.facts import Fact, QuarantineFact
-from schemas.identity import group_key
-from schemas.records import MAX_RECORD_BYTES
+from schemas.records import MAX_RECORD_BYTES, group_key
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
 from streaming.demo.scenarios import Scenario, end_of, load_scenarios

@@ -6,16 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.identity import (
-    MessageQueue,
-    group_key,
-    is_retry_topic,
-    java_order,
-    queue_order,
-    retry_topic,
-    with_host,
-    without_host,
-)
+from schemas.identity import MessageQueue, is_retry_topic, java_order, queue_order, retry_topic, with_host, without_host
+from schemas.records import group_key
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()), max_size=8)  # lone surrogates too
 MIXED = st.text(

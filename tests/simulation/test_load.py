@@ -13,7 +13,8 @@ from bench.feeder import whole_rounds
 from bench.slower_rounds import slower
 from schemas.events import AnyEvent, AssignmentReport, ConsumeProgress, Round, decode_event, encode_event
 from schemas.facts import AlertFact, Cause, EventsLostFact, Fact, GroupFact, MembershipFact, QueueFact
-from schemas.identity import group_key, retry_topic
+from schemas.identity import retry_topic
+from schemas.records import group_key
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import Record, fold
 from streaming.errors import ConfigError

@@ -1,5 +1,7 @@
 """Records that wait for Kafka, within a bound of memory. Beyond it the oldest are dropped.
 
+The bound is ``memory_mb`` of the table ``[collector]`` of ``config/sections``.
+
 The numbers of the events (``seq``) show that some were dropped. The collector tells everything again as soon as Kafka
 takes records, so nothing stays unknown.
 """

@@ -6,8 +6,7 @@ Kafka, Spark and Arrow handle each record by itself, so a few large records cost
 from typing import NamedTuple
 
 from schemas.events import AnyEvent, Round, encode_event
-from schemas.identity import group_key
-from schemas.records import record_values
+from schemas.records import group_key, record_values
 
 
 class KafkaRecord(NamedTuple):

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-from schemas.identity import group_key
-from schemas.records import record_values
+from schemas.records import group_key, record_values
 from streaming.simulation.load.event_template import SEQ, TS
 from streaming.simulation.load.group_template import ROUNDS_A_MINUTE, GroupTemplate, RecordedDisruption
 from streaming.simulation.load.renaming import GroupIdentity, new_names

@@ -36,8 +36,7 @@ from streaming.web.views.overview import (
     cluster_lines,
 )
 from streaming.web.views.silences import silence_rows
-
-HOURS = 1  # of history that a group is read with, as the page's shortest timeline
+from streaming.web.views.timeline import MINUTES, hours_read
 
 
 class Parameter(NamedTuple):
@@ -115,7 +114,7 @@ class Api:
         watch = self._context.watch
         name, now = (required(query, "cluster", 255), required(query, "group", 255)), watch.now_ms()
         at = _moment(text(query, "at", 40), now)
-        facts, monitor = self._facts.at(name, at, watch.known, HOURS)
+        facts, monitor = self._facts.at(name, at, watch.known, hours_read(MINUTES[0]))
         return snapshot_of(facts, at, monitor)
 
     def _queues(self, query: QueryParams) -> Queues:

@@ -24,7 +24,7 @@ from streaming.web.views.notification import Notification
 from streaming.web.views.silences import silence_rows
 from streaming.web.words import Words
 
-HOURS = 24
+HOURS = 24  # of what happened to the alert, at least
 DAY_MS = 86_400_000
 MOST_OTHERS = 20
 SILENCE_MINUTES = (30, 60, 120, 480, 1440)

@@ -20,7 +20,7 @@ from streaming.web.rendering import address, machine_time
 from streaming.web.views.group import Asked, group_view
 from streaming.web.views.known import Known
 from streaming.web.views.silences import silenced
-from streaming.web.views.timeline import MINUTES, span_of
+from streaming.web.views.timeline import MINUTES, hours_read, span_of
 from streaming.web.words import Words
 
 READS_AT_ONCE = 3
@@ -94,7 +94,7 @@ class GroupPage:
         minutes = number(query, "minutes", MINUTES[0], MINUTES[-1], 0)
         asked = Asked(now if at is None else at, at, minutes, text(query, "map") == "all")
         shown = minutes or span_of((one.since_ts for one in known.open_alerts(name)), now)
-        facts, monitor = self._facts.at(name, at, known, hours=-(-shown // 60))
+        facts, monitor = self._facts.at(name, at, known, hours_read(shown))
         group = known.with_facts(facts).groups.get(name) if at is None else None
         view = group_view(facts, monitor, group, asked, words.of_pages, self._context.site(words))
         silences, alerts = self._context.silences.all(), newest_alerts(facts)

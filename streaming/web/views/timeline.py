@@ -11,7 +11,7 @@ from schemas.facts import AlertFact, AlertState, Fact, GroupFact, MembershipFact
 from streaming.core.alerts.phases import AlertReason
 from streaming.explain.doubts import is_unseen
 
-MINUTES = (30, 60, 180, 720, 1440)
+MINUTES = (30, 60, 180, 720, 1440)  # that a reader can choose
 QUIET_MINUTES = 180  # of a group without an open alert
 ROOM_BEFORE = 1.4  # of the time since an alert began: what led to it is seen too
 LANE, TOP = 24, 24
@@ -95,6 +95,11 @@ def span_of(begun: Iterable[int], now: int) -> int:
         return QUIET_MINUTES
     needed = (now - first) * ROOM_BEFORE
     return next((minutes for minutes in MINUTES if minutes * 60_000 >= needed), MINUTES[-1])
+
+
+def hours_read(minutes: int) -> int:
+    """How many whole hours of facts are read for a timeline of so many minutes."""
+    return -(-minutes // 60)
 
 
 def timeline(facts: Sequence[Fact], end: int, minutes: int, seen: int) -> Timeline:
