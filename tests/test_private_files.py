@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.collector.memory_file import MemoryFile
 from streaming.collector.output.json_lines import LinesFile
-from streaming.collector.probing.memory import Memory
+from streaming.collector.probing.memory import Memory, MemoryFile
 from streaming.errors import CollectorError, SetupError
 from streaming.file_lock import held
 from streaming.notifier.notifications_table import NotificationsTable

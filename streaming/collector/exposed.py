@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from streaming.collector.output.kafka import KafkaOutput
+from streaming.collector.probing.client_schedule import NotAsked
 from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
 from streaming.collector.probing.lag import Lags, TopicLag
-from streaming.collector.probing.not_asked import NotAsked
 from streaming.collector.wire.request_counts import RequestCounts
 from streaming.metrics import catalogue as m
 from streaming.metrics.series import Histogram, Series, histogram, label, seconds, within

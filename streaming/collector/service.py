@@ -19,12 +19,12 @@ from streaming.collector.from_config import (
     source_name,
     tls_of,
 )
-from streaming.collector.memory_file import MemoryFile
 from streaming.collector.output.json_lines import LinesFile
 from streaming.collector.output.kafka import KafkaOutput
 from streaming.collector.output.other_collectors import OtherCollectorCheck
 from streaming.collector.probing import request_load
 from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
+from streaming.collector.probing.memory import MemoryFile
 from streaming.collector.probing.pace import Pace
 from streaming.collector.probing.policy import Policy, policy_of
 from streaming.collector.probing.transport import Emit, Record

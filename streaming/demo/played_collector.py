@@ -8,8 +8,8 @@ from collections import Counter
 
 from schemas.events import BrokerAnswer, ConsumeProgress, Round, TopicOffsets
 from streaming.collector.exposed import ClusterCounts
+from streaming.collector.probing.client_schedule import NotAsked, reason_of
 from streaming.collector.probing.lag import Lags
-from streaming.collector.probing.not_asked import NotAsked, reason_of
 from streaming.collector.wire.answers import (
     SUCCESS,
     Answer,

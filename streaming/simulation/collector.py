@@ -10,8 +10,7 @@ from streaming.collector.probing.group_probe import GroupProbe
 from streaming.collector.probing.lag import Lags
 from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import DEFAULT_POLICY, Policy
-from streaming.collector.probing.route_probe import RouteProbe
-from streaming.collector.probing.route_schedule import RouteSchedule
+from streaming.collector.probing.route_probe import RouteProbe, RouteSchedule
 from streaming.collector.translation.cluster import ClusterTranslation
 from streaming.collector.wire.answers import SUCCESS, SubscriptionGroupAnswer
 from streaming.simulation.fleet import Fleet

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from streaming.collector.probing.heartbeat_schedule import TRIES_AT_MOST, HeartbeatSchedule
-from streaming.collector.probing.last_heartbeats import COUNTS_MS, LastHeartbeats
+from streaming.collector.probing.live_transport import COUNTS_MS, LastHeartbeats
 from streaming.collector.translation.alive_channels import HEARTBEAT_MS, AliveChannels
 from streaming.collector.wire.answers import ChannelHeartbeat
 from streaming.collector.wire.client import Reply

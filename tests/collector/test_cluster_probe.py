@@ -21,7 +21,7 @@ from streaming.collector.probing import (
     broker_directory,
     group_probe,
     heartbeat_schedule,
-    last_heartbeats,
+    live_transport,
     unread_queues,
 )
 from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
@@ -95,7 +95,7 @@ def play(
 def test_of_an_id_that_is_listed_twice_it_tells_which_connections_are_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broker is asked once, for all groups; a dead connection sends no heartbeat."""
     monkeypatch.setattr(heartbeat_schedule, "HEARTBEAT_MS", 1)
-    monkeypatch.setattr(last_heartbeats, "COUNTS_MS", 1)
+    monkeypatch.setattr(live_transport, "COUNTS_MS", 1)
     members = [FakeClient("c1", heartbeat_ts=5), FakeClient("c1", heartbeat_ts=5), FakeClient("c2")]
 
     async def scene(told: Told) -> None:

@@ -14,7 +14,7 @@ from streaming.collector.probing.group_directory import KEEP_WATCHING_MS, LOOK_M
 from streaming.collector.probing.live_transport import RUNNING_INFO_TIMEOUT_MS
 from streaming.collector.probing.policy import DEFAULT_POLICY, TABLES_TIMEOUT_MS
 from streaming.collector.probing.queues_beyond_read import ASKED_AT_ONCE
-from streaming.collector.probing.route_schedule import RETRY_ROUTE_MS
+from streaming.collector.probing.route_probe import RETRY_ROUTE_MS
 from streaming.collector.wire.client import Lane
 from streaming.collector.wire.requests import Code
 

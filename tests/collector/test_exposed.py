@@ -9,8 +9,8 @@ import pytest
 
 from streaming.cli import main
 from streaming.collector.exposed import MISSED_ROUNDS, PATIENCE_MS, ClusterCounts, CollectorExposed, lag_series
+from streaming.collector.probing.client_schedule import NotAsked, reason_of
 from streaming.collector.probing.lag import Lags
-from streaming.collector.probing.not_asked import NotAsked, reason_of
 from streaming.collector.wire.request_counts import Outcome, RequestCounts
 from streaming.collector.wire.requests import Code
 from streaming.loopback.ports import free_port

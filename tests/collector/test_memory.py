@@ -8,9 +8,8 @@ import pytest
 
 from schemas.events import ConsumeProgress, Round, TopicRoute
 from streaming.cli import main
-from streaming.collector.memory_file import AGAIN_AFTER_MS, MemoryFile
 from streaming.collector.probing.group_directory import LOOK_MS, REPORT_ALL_MS, TWO_LOOKS_MS, GroupDirectory
-from streaming.collector.probing.memory import Memory, Remembered
+from streaming.collector.probing.memory import AGAIN_AFTER_MS, Memory, MemoryFile, Remembered
 from streaming.collector.probing.policy import DEFAULT_POLICY
 from tests.collector.fake_rocketmq import FakeCluster, FakeGroup, served
 from tests.collector.test_cluster_probe import QUICK, Told, play, two_clients

@@ -22,7 +22,7 @@ from streaming.collector.probing.client_schedule import (
 from streaming.collector.probing.group_directory import KEEP_WATCHING_MS, LOOK_MS, GroupDirectory
 from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import DEFAULT_POLICY, Policy
-from streaming.collector.probing.route_schedule import RETRY_ROUTE_MS, RouteSchedule
+from streaming.collector.probing.route_probe import RETRY_ROUTE_MS, RouteSchedule
 from streaming.collector.wire.answers import OffsetRow
 
 NOW = 1_700_000_000_000

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.collector.probing.not_asked import NotAsked
+from streaming.collector.probing.client_schedule import NotAsked
 from streaming.collector.wire.request_counts import Outcome
 from streaming.config import Metrics
 from streaming.metrics.catalogue import METRICS, Metric

@@ -14,8 +14,8 @@ from streaming.core.allocation import AveragelyByCircle
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.simulation.consumer import ClientConfig, Consumer
 from streaming.simulation.evaluation.detector import Detector
+from streaming.simulation.evaluation.pages import waited_unread
 from streaming.simulation.evaluation.results import Page
-from streaming.simulation.evaluation.unread_messages import confirms
 from streaming.simulation.simulated_group import TOPIC, Shape, SimulatedGroup
 
 MANNERS = ("another topic", "another strategy", "another filter")
@@ -57,7 +57,7 @@ class Deploy:
         assert isinstance(alert, AlertFact)
         queues = frozenset(MessageQueue(topic, one.broker_name, one.queue_id) for one in alert.queues)
         page = Page(Kind(alert.kind), topic, alert.cause, alert.severity, fact.ts, queues, is_true=False)
-        return alert.severity == Severity.WARNING and confirms(self.group.fleet, page)
+        return alert.severity == Severity.WARNING and waited_unread(self.group.fleet, page)
 
     def _config(self) -> ClientConfig:
         config = self.group.config

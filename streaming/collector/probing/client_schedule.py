@@ -8,9 +8,11 @@ rests between two; one that does not answer, or slowly, is asked ever less often
 from collections import deque
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import NamedTuple
 
 from streaming.collector.probing.policy import Policy
+from streaming.collector.probing.unread_queues import REASON
 from streaming.core.evidence.exclusions import is_proxy_client
 
 SLOW_ANSWER_MS = 1_000  # a client that takes longer is asked less often, and a round waits no longer for an answer
@@ -24,6 +26,7 @@ FIRST_ASK_AFTER_JOIN_MS = 5_000  # a client that has just joined has rebalanced 
 SWITCHED_OFF = "running info is switched off"
 GRPC_CLIENT = "a gRPC client: its proxy answers for it"
 STILL_BUSY = "the last request is still on its way"
+NO_BROKER = "no broker that answers lists it"
 OTHER_GROUP = "asked for another group a moment ago"
 BACKING_OFF = "backing off after "
 BACK_WITHIN_MS = 600_000
@@ -217,3 +220,33 @@ class ClientSchedule:
     def _drop_if_gone(self, client_id: str, client: _Client) -> None:
         if not client.due_ts and not client.is_busy:
             del self._clients[client_id]
+
+
+class NotAsked(Enum):
+    """Why clients that were due were not asked, in a few words for counting. The events say it in full."""
+
+    SWITCHED_OFF = "switched_off"
+    GRPC_CLIENT = "grpc_client"
+    STILL_BUSY = "still_busy"
+    OTHER_GROUP = "other_group"
+    BACKING_OFF = "backing_off"
+    NEW_QUEUES = "new_queues"
+    NO_BROKER = "no_broker"
+    BROKER_FAILED = "broker_failed"
+
+
+_BY_REASON = {
+    SWITCHED_OFF: NotAsked.SWITCHED_OFF,
+    GRPC_CLIENT: NotAsked.GRPC_CLIENT,
+    STILL_BUSY: NotAsked.STILL_BUSY,
+    OTHER_GROUP: NotAsked.OTHER_GROUP,
+    REASON: NotAsked.NEW_QUEUES,
+    NO_BROKER: NotAsked.NO_BROKER,
+}
+
+
+def reason_of(why: str) -> NotAsked:
+    """``why``: as the round's marker has it. What is none of evenkeel's own reasons is what a broker answered."""
+    if why.startswith(BACKING_OFF):
+        return NotAsked.BACKING_OFF
+    return _BY_REASON.get(why, NotAsked.BROKER_FAILED)

@@ -8,19 +8,17 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from streaming.collector.probing.broker_directory import BrokerDirectory, Silent
-from streaming.collector.probing.client_schedule import ClientSchedule
+from streaming.collector.probing.client_schedule import ClientSchedule, NotAsked
 from streaming.collector.probing.directory_probe import DirectoryProbe
 from streaming.collector.probing.group_directory import GroupDirectory
 from streaming.collector.probing.group_probe import GroupProbe
 from streaming.collector.probing.lag import Lags
 from streaming.collector.probing.live_transport import LiveTransport
 from streaming.collector.probing.memory import Memory
-from streaming.collector.probing.not_asked import NotAsked
 from streaming.collector.probing.offset_schedule import OffsetSchedule, waits
 from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.request_load import Load, estimate
-from streaming.collector.probing.route_probe import RouteProbe
-from streaming.collector.probing.route_schedule import RouteSchedule
+from streaming.collector.probing.route_probe import RouteProbe, RouteSchedule
 from streaming.collector.probing.transport import Emit, Record
 from streaming.collector.translation.broker_view import listed
 from streaming.collector.translation.cluster import ClusterTranslation

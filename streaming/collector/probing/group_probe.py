@@ -9,14 +9,19 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from schemas.identity import retry_topic
 from streaming.collector.probing.asked_through import AskedThrough, broker_of
 from streaming.collector.probing.broker_directory import BrokerDirectory
-from streaming.collector.probing.client_schedule import NO_ANSWER, SLOW_ANSWER_MS, ClientSchedule
+from streaming.collector.probing.client_schedule import (
+    NO_ANSWER,
+    NO_BROKER,
+    SLOW_ANSWER_MS,
+    ClientSchedule,
+    NotAsked,
+    reason_of,
+)
 from streaming.collector.probing.follow_ups import FollowUps
 from streaming.collector.probing.group_directory import KEEP_WATCHING_MS
 from streaming.collector.probing.heartbeat_schedule import HeartbeatSchedule
 from streaming.collector.probing.lag import Lags
-from streaming.collector.probing.lists import confirmed, is_about_client
 from streaming.collector.probing.memory import Remembered
-from streaming.collector.probing.not_asked import NO_BROKER, NotAsked, reason_of
 from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.queues_beyond_read import QueuesBeyondRead
@@ -24,9 +29,10 @@ from streaming.collector.probing.request_load import Footprint
 from streaming.collector.probing.route_probe import RouteProbe
 from streaming.collector.probing.transport import Emit, Record, Timed, Transport
 from streaming.collector.probing.unread_queues import REASON, UnreadQueues
+from streaming.collector.translation.broker_view import confirmed
 from streaming.collector.translation.broker_view import listed as listed_ids
 from streaming.collector.translation.group import GroupTranslation
-from streaming.collector.translation.reports import start_ts
+from streaming.collector.translation.reports import is_about_client, start_ts
 from streaming.collector.translation.routes import KnownRoute, Routes
 from streaming.collector.wire.answers import (
     CONSUME_MSG_TIMEOUT,

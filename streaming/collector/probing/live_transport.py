@@ -3,15 +3,15 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Collection, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from streaming.collector.probing.broker_directory import BrokerDirectory
-from streaming.collector.probing.last_heartbeats import LastHeartbeats
 from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.transport import Timed
 from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.answers import (
+    ChannelHeartbeat,
     ConnectionsAnswer,
     ConsumerListAnswer,
     ConsumeStatsAnswer,
@@ -27,8 +27,33 @@ from streaming.collector.wire.requests import Request
 
 RUNNING_INFO_TIMEOUT_MS = 12_000  # a broker gives its client 10 s, then answers 207
 NO_ADDRESS = "the name servers do not know the broker"
+COUNTS_MS = 10_000  # an answer about heartbeats
+Channels = dict[str, tuple[ChannelHeartbeat, ...]]
 T = TypeVar("T")
 log = logging.getLogger(__name__)
+
+
+class LastHeartbeats:
+    """When the clients of each broker last sent heartbeats. For a while one answer of a broker serves all groups.
+
+    ``ask``: asks a broker for its producers, by its name.
+    """
+
+    def __init__(self, ask: Callable[[str], Awaitable[Reply]], steady_ms: Callable[[], int]) -> None:
+        self._ask, self._steady_ms = ask, steady_ms
+        self._asked: dict[str, tuple[int, asyncio.Task[tuple[Reply, Channels]]]] = {}
+
+    async def of(self, broker: str) -> tuple[Reply, Channels]:
+        """The reply, and the connections by client id; none where the broker does not say."""
+        now = self._steady_ms()
+        self._asked = {name: one for name, one in self._asked.items() if now - one[0] < COUNTS_MS}
+        if broker not in self._asked:
+            self._asked[broker] = now, asyncio.get_running_loop().create_task(self._read(broker))
+        return await asyncio.shield(self._asked[broker][1])
+
+    async def _read(self, broker: str) -> tuple[Reply, Channels]:
+        reply = await self._ask(broker)
+        return reply, bodies.last_heartbeats(reply)
 
 
 class LiveTransport:

@@ -1,11 +1,21 @@
-"""What a restarted collector must know of the groups that it watched before.
+"""What a restarted collector must know of the groups that it watched before, and the file that keeps it.
 
-Brokers know every group that ever was, but not which of them had members a moment ago.
+Brokers know every group that ever was, but not which of them had members a moment ago. The file is replaced as a whole.
+The collector also works without it.
 """
 
+import logging
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
 from msgspec import Struct, field
 
+from streaming import private_files
+
+AGAIN_AFTER_MS = 60_000  # even if nothing but the time has changed
 Turns = dict[str, list[tuple[int, tuple[str, ...]]]]  # broker name -> sets of topics, and since when
+log = logging.getLogger(__name__)
 
 
 class Remembered(Struct, omit_defaults=True):
@@ -22,3 +32,42 @@ class Memory(Struct):
     ts: int
     groups: dict[str, Remembered]
     blind_ts: int = 0
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Memory).decode
+
+
+class MemoryFile:
+    """In ``folder``, for nobody else to read. A disk that is full or read-only is said once."""
+
+    def __init__(self, folder: Path, cluster: str) -> None:
+        self._path = folder.resolve() / f"{quote(cluster, safe='')[:200]}.json"
+        self._cluster = cluster
+        self._saved: Memory | None = None
+        self._fails = False
+
+    def load(self) -> Memory | None:
+        """None where there is none that can be read."""
+        try:
+            return _decode(private_files.read(self._path))
+        except FileNotFoundError:
+            return None
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            log.error("%s: %s cannot be read: %s", self._cluster, self._path, error)
+            return None
+
+    def save(self, memory: Memory) -> None:
+        """Whole or not at all; if something has changed since the last time, or a minute has gone by."""
+        last = self._saved
+        if last is not None and last.groups == memory.groups and memory.ts - last.ts < AGAIN_AFTER_MS:
+            return
+        self._saved = memory
+        try:
+            private_files.replace(self._path, _encode(memory))
+        except OSError as error:
+            if not self._fails:
+                log.error("%s: %s cannot be written: %s", self._cluster, self._path, error.strerror or error)
+            self._fails = True
+        else:
+            self._fails = False

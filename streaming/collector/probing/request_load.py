@@ -9,7 +9,7 @@ from streaming.collector.probing.client_schedule import CLIENT_PAUSE_MS
 from streaming.collector.probing.directory_probe import GROUPS_MS
 from streaming.collector.probing.group_directory import LOOK_MS
 from streaming.collector.probing.policy import Policy
-from streaming.collector.probing.route_schedule import RETRY_ROUTE_MS
+from streaming.collector.probing.route_probe import RETRY_ROUTE_MS
 
 REQUESTS_A_QUEUE = 2  # 14 and 30
 Kinds = defaultdict[str, float]

@@ -4,6 +4,8 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from schemas.events import BrokerAnswer, MessageModel, UnchangedList
 from schemas.identity import is_retry_topic
 from streaming.collector.translation.alive_channels import AliveChannels, listed_twice
@@ -50,6 +52,17 @@ def listed(answer: ConsumerListAnswer) -> tuple[str, ...] | None:
     if answer.code == SUCCESS:
         return tuple(filter(None, answer.ids or ()))
     return () if answer.code == SYSTEM_ERROR else None
+
+
+def confirmed(answer: ConsumerListAnswer, connections: ConnectionsAnswer) -> ConsumerListAnswer:
+    """A list's code 1 says that there is no such group, but also that a request was refused, for any reason.
+
+    Only the code that connections give tells the two apart. What is not confirmed is no answer.
+    """
+    if answer.code != SYSTEM_ERROR or connections.code == CONSUMER_NOT_ONLINE:
+        return answer
+    result = "members" if connections.code == SUCCESS else connections.failure
+    return replace(answer, code=None, ids=None, error=f"code 1, which connections do not confirm: {result}")
 
 
 class BrokerView:

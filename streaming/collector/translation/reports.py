@@ -17,6 +17,7 @@ from schemas.events import (
 from streaming.collector.translation.repetition import data_version
 from streaming.collector.wire.answers import (
     CONSUME_MSG_TIMEOUT,
+    SUCCESS,
     SYSTEM_ERROR,
     ConsumeStatsAnswer,
     OffsetRow,
@@ -38,6 +39,14 @@ def why_unanswered(answer: RunningInfoAnswer) -> str:
     if answer.code == SYSTEM_ERROR:
         return "not_online"
     return answer.failure
+
+
+def is_about_client(answer: RunningInfoAnswer) -> bool:
+    """Whether it says something of the client: what it owns, that it is not there, or that it does not answer.
+
+    All other codes are the broker's own: that it refuses, or does not know the request.
+    """
+    return answer.code in (SUCCESS, SYSTEM_ERROR, CONSUME_MSG_TIMEOUT)
 
 
 def flag(value: str | bool | None) -> bool | None:

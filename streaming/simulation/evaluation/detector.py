@@ -1,6 +1,7 @@
 """The detector at work on a simulated fleet: the collector's events, through the core, as they are made."""
 
 from collections.abc import Callable
+from random import Random
 
 from schemas.events import AnyEvent
 from schemas.facts import AlertFact, AlertState, Fact, Kind
@@ -10,10 +11,31 @@ from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import take
 from streaming.simulation.collector import Collector
-from streaming.simulation.evaluation.event_transport import EventTransport
 from streaming.simulation.fleet import Fleet
+from streaming.simulation.virtual_clock import VirtualClock
 
 CLUSTER = "simulated"
+LATE_MS = (50, 8_000)  # most events come alone, with the marker of their round, every 5 s
+
+
+class EventTransport:
+    """The way from the collector to the detector, on which events may be lost or overtaken.
+
+    ``lost`` and ``late`` are shares of the events.
+    """
+
+    def __init__(self, seed: str, clock: VirtualClock, arrive: Callable[[AnyEvent], None]) -> None:
+        self.lost = self.late = 0.0
+        self.loses_next = False
+        self._random, self._clock, self._arrive = Random(f"{seed}/wire"), clock, arrive
+
+    def send(self, event: AnyEvent) -> None:
+        if self.loses_next or (self.lost and self._random.random() < self.lost):
+            self.loses_next = False
+        elif self.late and self._random.random() < self.late:
+            self._clock.after(self._random.randrange(*LATE_MS), self._arrive, event)
+        else:
+            self._arrive(event)
 
 
 class Detector:

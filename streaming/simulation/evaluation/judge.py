@@ -7,10 +7,9 @@ from streaming.simulation.evaluation.deadlines import Deadlines
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.expected_pages import ExpectedPages
 from streaming.simulation.evaluation.lasting_faults import LastingFaults
-from streaming.simulation.evaluation.pages import read_pages
+from streaming.simulation.evaluation.pages import read_pages, waited_unread
 from streaming.simulation.evaluation.perturbations.catalog import Perturbation
 from streaming.simulation.evaluation.results import ActiveFault, KnownFinding, Run
-from streaming.simulation.evaluation.unread_messages import confirms
 from streaming.simulation.simulated_group import SimulatedGroup
 
 
@@ -41,7 +40,9 @@ def judge_run(
         ExpectedPages(group, active, deadlines, pages).all(),
         [
             page._replace(
-                is_true=bool((active and page.is_true) or (drawn and lasting.confirms(page)) or confirms(fleet, page)),
+                is_true=bool(
+                    (active and page.is_true) or (drawn and lasting.confirms(page)) or waited_unread(fleet, page)
+                ),
                 was_so=page.is_true,
             )
             for page in pages

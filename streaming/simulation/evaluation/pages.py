@@ -9,6 +9,7 @@ from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.results import ActiveFault, Page
 from streaming.simulation.faults import Fault
 from streaming.simulation.fleet import Fleet
+from streaming.simulation.ground_truth import Window
 
 OF_QUEUES = (Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.SLOW_CONSUMER)
 TRUE_IF: dict[Kind, frozenset[Kind]] = {  # which truths make a page of this kind true
@@ -19,6 +20,7 @@ TRUE_IF: dict[Kind, frozenset[Kind]] = {  # which truths make a page of this kin
     Kind.PHANTOM: frozenset({Kind.PHANTOM}),
 }
 LOOKS_BACK_MS = 60_000  # what a page says was seen within this time before it
+UNREAD_MS = 180_000  # a page is true of messages that waited unread for so long, whatever a deploy intends
 SEEN_FROM_MS = 10_000  # a window that lasted no longer is what every rebalance makes
 
 
@@ -94,3 +96,17 @@ class _PageTruth:
         data, progress = broker.topics.get(queue.topic), broker.progress(self._fleet.group, queue, self._fleet.now)
         has_left = data is None or queue.queue_id >= max(data.read_queue_nums, data.write_queue_nums)
         return has_left and progress.log.max_offset(now) > max(0, progress.committed)
+
+
+def waited_unread(fleet: Fleet, page: Page) -> bool:
+    """Whether a message of one of the page's queues, which nobody held, had been there for three minutes."""
+    of_page = (w for w in fleet.truth.windows if w.kind is Kind.ORPHANED and w.queue in page.queues)
+    return page.kind is Kind.ORPHANED and any(_left_unread(fleet, window, page.fired_ts) for window in of_page)
+
+
+def _left_unread(fleet: Fleet, window: Window, ts: int) -> bool:
+    if not window.from_ts <= ts <= window.lasted_until(fleet.now) + LOOKS_BACK_MS:
+        return False
+    log = fleet.brokers[window.queue.broker_name].logs[window.queue]
+    until = min(ts, window.lasted_until(fleet.now))
+    return log.max_offset_at(until - UNREAD_MS) > window.consumed
