@@ -7,10 +7,13 @@ write do no harm. What is defined here is checked strictly. ``schemas/json/`` ho
 these definitions.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterable
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
+
+from schemas.identity import MessageQueue
 
 SCHEMA_VERSION = 1
 PARTS_AT_MOST = 64  # of one round: some 100,000 names
@@ -235,14 +238,21 @@ class ConfirmedReport(Struct, frozen=True, array_like=True, gc=False):
     """A client said at ``answered_ts`` the same as in its last report with this ``data_version``.
 
     ``busy`` are the owned queues in which it has messages in hand: their places among the queues of that report that
-    are not dropped, in the order of topic, broker name and queue id. The counts themselves change all the time and are
-    not told.
+    are not dropped, ``in_order_of_places``. The counts themselves change all the time and are not sent.
     """
 
     client_id: Name
     data_version: Count
     answered_ts: Millis
     busy: tuple[Count, ...] = ()
+
+
+Owned = TypeVar("Owned")
+
+
+def in_order_of_places(queues: Iterable[Owned], name_of: Callable[[Owned], MessageQueue]) -> list[Owned]:
+    """Owned queues of a report in the order in which ``ConfirmedReport.busy`` counts their places."""
+    return sorted(queues, key=name_of)
 
 
 class QueueOffsets(Struct, frozen=True, array_like=True, gc=False):

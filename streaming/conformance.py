@@ -11,7 +11,7 @@ from typing import TextIO
 
 from schemas.identity import MessageQueue, queue_order
 from streaming.core.allocation import AllocationError, ByConfig, allocate_all, sort_client_ids, sort_queues
-from streaming.core.allocation.error import NULL_POINTER
+from streaming.core.allocation.java import NULL_POINTER
 from streaming.core.allocation.vectors import CONSTRUCTOR, Answer, Case, Queues, read_case
 
 SHOWN_MISMATCHES = 20

@@ -12,8 +12,8 @@ from schemas.reasons import Reason, ReasonDetails, ReasonKind
 from schemas.word import Word
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import WRONG
-from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.queue_findings import TopicFindings
+from streaming.core.findings.verdict import GroupFinding
 from streaming.core.group_waiting import has_news, note_said, waiting_of_group
 from streaming.core.state.group import Group
 

@@ -55,8 +55,7 @@ def _lag(queue: Queue) -> int:
 
 
 def _said(group: Group, queues: list[Queue]) -> list[QueueWaiting]:
-    topics, brokers = group.state.topics, group.state.brokers
     return [
-        QueueWaiting(topics[one.topic].name, brokers[one.broker].name, one.queue_id, counted(_lag(one)))
+        QueueWaiting(group.topic_of(one).name, group.broker_of(one).name, one.queue_id, counted(_lag(one)))
         for one in queues
     ]

@@ -100,11 +100,11 @@ def _count_harm(
 def _end(group: Group, rebalance: Rebalance, converged: bool) -> None:
     state = group.state
     state.rebalance = None
-    judged = [(p, q) for p, q in enumerate(state.queues) if not is_retry_topic(state.topics[q.topic].name)]
+    judged = [(p, q) for p, q in enumerate(state.queues) if not is_retry_topic(group.topic_of(q).name)]
     before = {index: queue.last_stable_owners[0] for index, queue in judged if len(queue.last_stable_owners) == 1}
     after = {index: queue.owners[0] for index, queue in judged if len(queue.owners) == 1}
     moved = [queue for queue, owner in before.items() if queue in after and after[queue] != owner]
-    topics = {state.topics[state.queues[queue].topic].name for queue in moved}
+    topics = {group.topic_of(queue).name for queue in group.queues_at(moved)}
     group.emit(
         RebalanceFact(
             trigger=rebalance.trigger,

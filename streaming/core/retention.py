@@ -4,6 +4,8 @@ The state of a group that has been silent for ``forget_after_ms`` is compacted b
 after so long starts afresh in any case: so no fact depends on whether its shard had compacted it already.
 """
 
+from schemas.events import Forget
+from streaming.core.alerts.lifecycle import end_forgotten
 from streaming.core.member_facts import absent_member
 from streaming.core.settings import Timing
 from streaming.core.state.group import Group
@@ -96,7 +98,17 @@ def _abandoned_brokers(group: Group, topics: set[int], queues: set[int]) -> set[
     return left
 
 
-def forget_absent_clients(group: Group) -> None:
+def take_forget(group: Group, event: Forget) -> None:
+    """An operator forgets a group that was retired: its alerts end at once, without waiting for ``gone_after_ms``.
+
+    Members that are not listed are dropped. Later findings are emitted again.
+    """
+    end_forgotten(group, event.who)
+    _forget_absent_clients(group)
+    group.request_evaluation()
+
+
+def _forget_absent_clients(group: Group) -> None:
     """Drop every client that no broker lists now, and forget that the group had members lately."""
     state = group.state
     absent = {index for index, client in enumerate(state.clients) if not is_listed(client)}

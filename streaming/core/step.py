@@ -25,20 +25,18 @@ from schemas.facts import Contradiction, Fact
 from schemas.identity import is_retry_topic
 from schemas.quarantine import DETAIL_AT_MOST, Rejected
 from streaming.core.evaluation import evaluate
-from streaming.core.forget_command import take_forget
 from streaming.core.intake import clock
 from streaming.core.intake.client_reports import confirm_reports, take_heartbeat, take_listed, take_report
 from streaming.core.intake.clock import ClockVerdict
 from streaming.core.intake.consume_offsets import take_progress
 from streaming.core.intake.lost_events import give_up_old_gaps, is_first_time, note_number, take_changes
-from streaming.core.intake.marker_sources import follow, take_source
+from streaming.core.intake.marker_sources import follow, not_trusted, take_source
 from streaming.core.intake.membership import take_change, take_lists
 from streaming.core.intake.refused_events import note_round
 from streaming.core.intake.round_parts import whole_rounds
 from streaming.core.intake.size_limits import too_much
 from streaming.core.intake.topic_routes import take_route
-from streaming.core.intake.trusted_sources import not_trusted
-from streaming.core.retention import start_afresh_after_silence
+from streaming.core.retention import start_afresh_after_silence, take_forget
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import GroupState, HeldEvent

@@ -8,11 +8,10 @@ from streaming.core.alerts.candidates import candidates_of_queues
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.observation import observe
 from streaming.core.finding_kinds import BY_OFFSETS
-from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.group_findings import find_group_findings, severity_of
 from streaming.core.findings.queue_facts import recorded_since
 from streaming.core.findings.queue_findings import TopicFindings, judge_topics
-from streaming.core.findings.verdict import Verdict
+from streaming.core.findings.verdict import GroupFinding, Verdict
 from streaming.core.group_status import GroupStatus, StatusEvidence, group_status
 from streaming.inspect import members, queues, stalling, undecided
 from streaming.inspect.notes import notes_on

@@ -10,10 +10,9 @@ from streaming.core.causes.explanation import Found
 from streaming.core.causes.table import EXPLAINED, explain
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import KINDS, UNDECIDED, WRONG, fires_after_ms
-from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.queue_facts import recorded_since
 from streaming.core.findings.queue_findings import TopicFindings
-from streaming.core.findings.verdict import Verdict
+from streaming.core.findings.verdict import GroupFinding, Verdict
 from streaming.inspect.observed_groups import ObservedGroup
 from streaming.inspect.queues import may_be, names_of
 from streaming.inspect.snapshot import Undecided

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from schemas.events import AssignmentReport, OwnedQueue, QueueProgress, Subscription, encode_event
+from schemas.events import AssignmentReport, OwnedQueue, OwnedQueues, QueueProgress, Subscription, encode_event
 from schemas.records import MAX_RECORD_BYTES
 from streaming.collector.translation import reports
 from streaming.collector.translation.cluster import ClusterTranslation
@@ -74,6 +74,11 @@ def test_messages_that_an_orderly_client_works_on_are_in_hand() -> None:
     (found,) = reports.owned_queues(msgspec.json.decode(raw, type=tuple[ProcessQueue, ...]))
     assert found.queues == (OwnedQueue(0, cached_msg_count=2),)
     assert reports.busy_places([found]) == (0,)
+
+
+def test_places_of_busy_queues_are_counted_in_one_order_however_queues_come() -> None:
+    idle, busy, dropped = OwnedQueue(0), OwnedQueue(1, cached_msg_count=2), OwnedQueue(2, dropped=True)
+    assert reports.busy_places([OwnedQueues("T", "b", (busy,)), OwnedQueues("T", "a", (dropped, busy, idle))]) == (1, 2)
 
 
 def test_subscriptions_come_with_or_without_their_filter() -> None:

@@ -1,6 +1,7 @@
 """Running info (307) and offsets (208), as events say them."""
 
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -13,7 +14,9 @@ from schemas.events import (
     QueueOffsets,
     QueueProgress,
     Subscription,
+    in_order_of_places,
 )
+from schemas.identity import MessageQueue
 from streaming.collector.translation.repetition import data_version
 from streaming.collector.wire.answers import (
     CONSUME_MSG_TIMEOUT,
@@ -108,8 +111,13 @@ def _without_counts(owned: Iterable[OwnedQueues]) -> list[tuple[str, str, list[t
 
 def busy_places(owned: Iterable[OwnedQueues]) -> tuple[int, ...]:
     """``ConfirmedReport.busy``."""
-    kept = [queue for of_broker in owned for queue in of_broker.queues if not queue.dropped]
-    return tuple(place for place, queue in enumerate(kept) if queue.cached_msg_count)
+    kept = [
+        (MessageQueue(one.topic, one.broker_name, queue.queue_id), queue.cached_msg_count)
+        for one in owned
+        for queue in one.queues
+        if not queue.dropped
+    ]
+    return tuple(place for place, (_, in_hand) in enumerate(in_order_of_places(kept, itemgetter(0))) if in_hand)
 
 
 def with_lags(progress: QueueProgress) -> QueueOffsets:

@@ -8,10 +8,10 @@ from streaming.core.alerts.deploy_wait import is_rolling_deploy, waits_for_deplo
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.stalls import is_harm, is_not_pulled, is_overdue, stall_of
 from streaming.core.finding_kinds import ALERTING, ALERTING_OF_QUEUES, BY_OFFSETS, KINDS, fires_after_ms
-from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.group_findings import severity_of
 from streaming.core.findings.queue_facts import QueueSince, Since
 from streaming.core.findings.queue_findings import TopicFindings
+from streaming.core.findings.verdict import GroupFinding
 from streaming.core.state.group import Group
 from streaming.core.state.pauses import expected_back_by, missed_since_ts
 
@@ -57,7 +57,7 @@ def candidates_of_queues(
 
 
 def _messages_wait(group: Group, queues: list[int]) -> bool:
-    return any(group.state.queues[index].consumer_lag > 0 for index in queues)
+    return any(queue.consumer_lag > 0 for queue in group.queues_at(queues))
 
 
 def _candidate(group: Group, findings: TopicFindings, kind: Kind, queues: list[int], since: Since) -> AlertCandidate:

@@ -105,7 +105,7 @@ class AlertDetails:
 
 def _client(group: Group, client: Client) -> AlertClient:
     heartbeat = group.heartbeat_of(client) or _NOTHING_LISTED
-    running = group.state.running_profiles[client.reports[0].running] if client.reports else _NOTHING_RUN
+    running = group.running_of(client) or _NOTHING_RUN
     subscriptions = running.subscriptions or heartbeat.subscriptions or ()
     return AlertClient(
         client_id=client.client_id,

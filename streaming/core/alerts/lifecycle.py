@@ -31,9 +31,9 @@ from streaming.core.causes.explanation import Explanation
 from streaming.core.causes.table import CAUSES
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import BY_OFFSETS, WRONG_OWNERS
-from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.queue_facts import Since
 from streaming.core.findings.queue_findings import TopicFindings
+from streaming.core.findings.verdict import GroupFinding
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert
 

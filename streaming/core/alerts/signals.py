@@ -184,7 +184,7 @@ def _is_long_gone(group: Group, index: int, at: RoundResult) -> bool:
         return False
     queue, since = group.state.queues[index], at.since[index]
     left_ts = since.since_ts if since.has_left_route else group.state.now
-    since_ts = group.state.brokers[queue.broker].lost_ts or left_ts
+    since_ts = group.broker_of(queue).lost_ts or left_ts
     return group.state.now - since_ts >= group.timing.gone_after_ms
 
 
@@ -264,12 +264,12 @@ def _is_seen_to_go_on(group: Group, alert: Alert, index: int) -> bool:
 
 def _is_lost_with_its_broker(group: Group, index: int) -> bool:
     """Name servers drop a broker that is down from the routes: that its queues vanish then says nothing of them."""
-    lost_ts = group.state.brokers[group.state.queues[index].broker].lost_ts
+    lost_ts = group.broker_of(group.state.queues[index]).lost_ts
     return lost_ts > 0 and group.state.now - lost_ts < group.timing.gone_after_ms
 
 
 def _stands_still(group: Group, alert: Alert) -> bool:
     """Whether a stall is still seen, though its queues are by now found to be in a worse state."""
-    queues = [group.state.queues[index] for index in alert.queues]
+    queues = group.queues_at(alert.queues)
     stand = all((q.stalled_ms > 0 or q.unconsumed_since_ts) and is_seen_lately(group, q) for q in queues)
     return alert.kind in BY_OFFSETS and stand

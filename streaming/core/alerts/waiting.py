@@ -77,5 +77,4 @@ def _may_have_news(group: Group, alert: Alert, messages: int) -> bool:
 
 
 def _queues(group: Group, alert: Alert) -> Iterable[Queue]:
-    every = group.state.queues
-    return group.subscribed_queues() if alert.kind == Kind.NO_MEMBERS else [every[index] for index in alert.queues]
+    return group.subscribed_queues() if alert.kind == Kind.NO_MEMBERS else group.queues_at(alert.queues)

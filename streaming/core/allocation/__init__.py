@@ -8,9 +8,8 @@ from streaming.core.allocation.averagely_by_circle import AveragelyByCircle
 from streaming.core.allocation.by_config import ByConfig
 from streaming.core.allocation.by_machine_room import ByMachineRoom
 from streaming.core.allocation.consistent_hash import ConsistentHash
-from streaming.core.allocation.error import AllocationError
+from streaming.core.allocation.java import AllocationError
 from streaming.core.allocation.machine_room_nearby import MachineRoomNearby
-from streaming.core.allocation.order import sort_client_ids, sort_queues
 from streaming.core.allocation.strategies import (
     class_name,
     class_of_strategy,
@@ -20,7 +19,7 @@ from streaming.core.allocation.strategies import (
     strategy_of_class,
 )
 from streaming.core.allocation.strategy import Strategy
-from streaming.core.allocation.together import Allocation, allocate_all
+from streaming.core.allocation.together import Allocation, allocate_all, sort_client_ids, sort_queues
 
 __all__ = [
     "Allocation",

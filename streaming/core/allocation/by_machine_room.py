@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from schemas.identity import MessageQueue
-from streaming.core.allocation.error import null_pointer
+from streaming.core.allocation.java import null_pointer
 from streaming.core.allocation.strategy import check, position_of
 
 

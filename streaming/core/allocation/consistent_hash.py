@@ -10,8 +10,7 @@ from struct import Struct
 from typing import ClassVar
 
 from schemas.identity import MessageQueue
-from streaming.core.allocation.error import illegal_argument
-from streaming.core.allocation.java_text import queue_text, utf8
+from streaming.core.allocation.java import illegal_argument, queue_text, utf8
 from streaming.core.allocation.strategy import check, position_of
 
 DEFAULT_VIRTUAL_NODE_CNT = 10  # AllocateMessageQueueConsistentHash's own

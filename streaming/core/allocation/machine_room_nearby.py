@@ -7,8 +7,7 @@ from typing import TypeVar
 
 from schemas.identity import MessageQueue, java_order
 from streaming.core.allocation.by_config import ByConfig
-from streaming.core.allocation.error import illegal_argument, null_pointer
-from streaming.core.allocation.java_text import queue_text
+from streaming.core.allocation.java import illegal_argument, null_pointer, queue_text
 from streaming.core.allocation.strategy import Strategy, check, position_of
 
 NAME_BEFORE_INNER = "MACHINE_ROOM_NEARBY"

@@ -14,7 +14,7 @@ from streaming.core.allocation.averagely_by_circle import AveragelyByCircle
 from streaming.core.allocation.by_config import ByConfig
 from streaming.core.allocation.by_machine_room import ByMachineRoom
 from streaming.core.allocation.consistent_hash import DEFAULT_VIRTUAL_NODE_CNT, ConsistentHash
-from streaming.core.allocation.error import null_pointer
+from streaming.core.allocation.java import null_pointer
 from streaming.core.allocation.machine_room_nearby import NAME_BEFORE_INNER, MachineRoomNearby
 from streaming.core.allocation.strategy import Strategy
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from schemas.identity import MessageQueue
-from streaming.core.allocation.error import illegal_argument
+from streaming.core.allocation.java import illegal_argument
 
 
 class Strategy(Protocol):

@@ -1,10 +1,12 @@
-"""What all members of a group compute, in one pass: the form in which the monitor asks."""
+"""What all members of a group compute, in one pass, and the order in which each of them sorts queues and ids before.
 
-from collections.abc import Iterable
+Python compares code points, Java UTF-16 code units; on ASCII both agree, and the plain sort is several times cheaper.
+"""
+
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from schemas.identity import MessageQueue
-from streaming.core.allocation.order import sort_client_ids, sort_queues
+from schemas.identity import MessageQueue, java_order, queue_order
 from streaming.core.allocation.strategy import Strategy
 
 
@@ -31,3 +33,23 @@ def allocate_all(strategy: Strategy, queues: Iterable[MessageQueue], client_ids:
         if members[position] == members[position - 1]:
             shares[position] = shares[position - 1]
     return Allocation(members, tuple(shares))
+
+
+def sort_queues(queues: Iterable[MessageQueue]) -> tuple[MessageQueue, ...]:
+    """As ``Collections.sort`` on message queues: topic, broker name, queue id."""
+    listed = list(queues)
+    if not listed:
+        return ()
+    topics, broker_names, _ = zip(*listed, strict=True)
+    plain = _are_ascii(topics) and _are_ascii(broker_names)
+    return tuple(sorted(listed) if plain else sorted(listed, key=queue_order))
+
+
+def sort_client_ids(client_ids: Iterable[str]) -> tuple[str, ...]:
+    """As ``Collections.sort`` on strings. An id that is listed twice stays listed twice."""
+    listed = list(client_ids)
+    return tuple(sorted(listed) if _are_ascii(listed) else sorted(listed, key=java_order))
+
+
+def _are_ascii(texts: Collection[str]) -> bool:
+    return "".join(texts).isascii()

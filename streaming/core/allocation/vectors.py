@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType, convert
 
 from schemas.identity import MessageQueue
-from streaming.core.allocation.error import AllocationError
+from streaming.core.allocation.java import AllocationError
 from streaming.core.allocation.strategies import QueueParam, strategy_named
 from streaming.core.allocation.strategy import Strategy
 

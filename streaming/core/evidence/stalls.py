@@ -56,7 +56,7 @@ def is_harm(evidence: GroupEvidence, queue: QueueView) -> bool:
 
 def has_members_again(evidence: GroupEvidence, queue: QueueView) -> bool:
     """Whether people were called because nobody was there, and now somebody is, for no longer than a takeover takes."""
-    timing, since_ts = evidence.group.timing, evidence.group.state.topics[queue.topic].has_members_since_ts
+    timing, since_ts = evidence.group.timing, evidence.group.topic_of(queue).has_members_since_ts
     is_new = since_ts > 0 and evidence.now - since_ts < timing.grace_membership_ms + timing.stall_ms
     return is_new and evidence.is_called_empty
 
@@ -68,7 +68,7 @@ def is_to_be_consumed(evidence: GroupEvidence, queue: QueueView) -> bool:
     topic ever moves. Of a topic that the group no longer subscribes to it never does, either. An offset of 0 may be
     none: a client that pulls actively commits nothing before it has got a message.
     """
-    topic = evidence.group.state.topics[queue.topic]
+    topic = evidence.group.topic_of(queue)
     if not evidence.shares_out or not evidence.may_subscribe(topic.name):
         return False
     if evidence.consumes == PULLS and not (topic.is_committed and queue.broker_offset > queue.uncommitted_end):

@@ -20,10 +20,10 @@ from schemas.observed import (
 from schemas.reasons import ReasonKind
 from streaming.core.evidence.group_evidence import RESTARTS_OF_A_DEPLOY, GroupEvidence, Subscriptions, shown
 from streaming.core.finding_kinds import KINDS, WHATEVER_MEMBERS_RUN
-from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.queue_facts import Since
 from streaming.core.findings.unreadable_queues import unreadable_queues
 from streaming.core.findings.unreported_members import member_lists_differ, shared_client_id
+from streaming.core.findings.verdict import GroupFinding
 from streaming.core.state.group_state import KeptFinding, MembershipChange
 from streaming.core.state.members import process_names
 from streaming.core.state.pauses import away_before_ms, missed_since_ts
@@ -111,7 +111,7 @@ def _is_consumed(evidence: GroupEvidence) -> bool:
 
 def _lacks_offsets(evidence: GroupEvidence, queue: Queue) -> bool:
     """Whether a queue's offsets are not known. A retry topic may have none, if no message was ever retried."""
-    return not queue.progress_ts and not is_retry_topic(evidence.group.state.topics[queue.topic].name)
+    return not queue.progress_ts and not is_retry_topic(evidence.group.topic_of(queue).name)
 
 
 def _indices(evidence: GroupEvidence, names: set[str]) -> tuple[int, ...]:

@@ -173,7 +173,7 @@ def _ended(group: Group, queue: Queue) -> Interval | None:
 
 def _queue_fact(group: Group, queue: Queue, verdict: Verdict, ended: Interval | None) -> QueueFact:
     return QueueFact(
-        broker_name=group.state.brokers[queue.broker].name,
+        broker_name=group.broker_of(queue).name,
         queue_id=queue.queue_id,
         finding=verdict.kind.value,
         severity=SEVERITY_CODES[queue.severity].value,
@@ -199,4 +199,4 @@ def _drop_vanished(group: Group, found: list[TopicFindings], judged: Set[int]) -
         queue.publish_delay_ms, queue.finding = -1, FINDING_CODES.index(Kind.MATCH)
         queue.since_ts = group.state.now
         queue.owners, queue.expected, queue.anomaly = [], None, None
-        group.emit(fact, group.state.topics[queue.topic].name)
+        group.emit(fact, group.topic_of(queue).name)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from schemas.facts import Cause, Kind
 from schemas.observed import QueueName, Unreadable, UnreadableQueues, counted
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.findings.group_finding import GroupFinding
 from streaming.core.findings.queue_facts import QueueSince, Since
+from streaming.core.findings.verdict import GroupFinding
 from streaming.core.state.group_state import HostedQueues, Topic
 from streaming.core.state.queue_state import Queue
 from streaming.core.state.routes import is_known
@@ -38,7 +38,7 @@ def unreadable_queues(evidence: GroupEvidence, since: Since) -> Iterator[GroupFi
 
 def _why(evidence: GroupEvidence, queue: Queue, hosted: HostedQueues | None, since: QueueSince | None) -> Cause | None:
     """``hosted``: what the queue's broker has of its topic; None: nothing."""
-    topic = evidence.group.state.topics[queue.topic]
+    topic = evidence.group.topic_of(queue)
     if topic.is_static:
         return None
     if hosted is None or not hosted.has(queue.broker, queue.queue_id):
@@ -57,7 +57,7 @@ def _is_left_with_messages(evidence: GroupEvidence, topic: Topic, queue: Queue, 
     offsets say what remained.
     """
     state, timing = evidence.group.state, evidence.group.timing
-    broker = state.brokers[queue.broker]
+    broker = evidence.group.broker_of(queue)
     is_lately = since.has_left_route and state.now - since.since_ts <= timing.gone_after_ms
     if not is_lately or not topic.hosts or not is_known(state, topic, timing):
         return False
@@ -67,7 +67,7 @@ def _is_left_with_messages(evidence: GroupEvidence, topic: Topic, queue: Queue, 
 
 
 def _of_one_cause(evidence: GroupEvidence, cause: Cause, indices: list[int]) -> UnreadableQueues:
-    queues = [evidence.group.state.queues[index] for index in indices]
+    queues = evidence.group.queues_at(indices)
     return UnreadableQueues(
         cause,
         _named(evidence, indices),

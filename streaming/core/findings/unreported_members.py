@@ -12,7 +12,7 @@ from streaming.core.causes.client_ids import same_id
 from streaming.core.evidence.exclusions import PULLS
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.member_evidence import MemberEvidence
-from streaming.core.findings.group_finding import GroupFinding
+from streaming.core.findings.verdict import GroupFinding
 from streaming.core.state.group_state import Topic
 from streaming.core.state.members import entries_at
 

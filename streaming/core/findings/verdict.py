@@ -1,8 +1,8 @@
-"""The finding of a queue, as a rule gives it."""
+"""What rules find: of a queue, and of a topic or the whole group."""
 
 from msgspec import Struct
 
-from schemas.facts import Kind, Severity
+from schemas.facts import Cause, Kind, Severity
 from schemas.observed import Part
 from schemas.reasons import Reason
 from streaming.core.evidence.listed_members import Span
@@ -27,6 +27,18 @@ class Verdict(Struct, frozen=True, gc=False):
     newest_ts: int = 0
     by_reports: Kind | None = None
     observed: Part | None = None
+
+
+class GroupFinding(Struct, frozen=True):
+    """What a rule found of a topic (``""``: of the group), and, once it is known, since when it holds."""
+
+    kind: Kind
+    topic: str
+    observed: Part
+    cause: Cause | None = None
+    queues: tuple[int, ...] = ()
+    clients: tuple[int, ...] = ()  # those that it is about, where it is not about all
+    since_ts: int = 0
 
 
 def seen(

@@ -3,7 +3,16 @@
 from collections.abc import Iterable
 from functools import lru_cache
 
-from schemas.events import SQL92, AssignmentReport, ConfirmedReport, Heartbeat, ListedClient, OwnedQueues, Subscription
+from schemas.events import (
+    SQL92,
+    AssignmentReport,
+    ConfirmedReport,
+    Heartbeat,
+    ListedClient,
+    OwnedQueues,
+    Subscription,
+    in_order_of_places,
+)
 from schemas.identity import without_host
 from streaming.core.intake.client_versions import named
 from streaming.core.intake.deploy_tracking import note_quick_restart
@@ -80,7 +89,7 @@ def _note_owned_topics(group: Group, report: Report, ts: int) -> None:
 
 def _busy(group: Group, report: Report, places: tuple[int, ...]) -> list[int]:
     """Indices of the queues at these places (``ConfirmedReport.busy``)."""
-    in_order = sorted(report.owned, key=group.message_queue)
+    in_order = in_order_of_places(report.owned, group.message_queue)
     return [in_order[place] for place in places if place < len(in_order)]
 
 

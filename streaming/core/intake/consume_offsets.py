@@ -123,7 +123,7 @@ def _observe(group: Group, queue: Queue, progress: QueueProgress | QueueOffsets,
 
 def _note_commit(group: Group, queue: Queue) -> None:
     """Broadcasting clients keep their offsets to themselves (LocalFileOffsetStore): this group does not broadcast."""
-    topic = group.state.topics[queue.topic]
+    topic = group.topic_of(queue)
     if not topic.is_committed:
         topic.is_committed = True
         group.request_evaluation()
@@ -181,7 +181,7 @@ def _note_the_oldest(group: Group, queue: Queue, progress: QueueProgress | Queue
 
 
 def _can_be_read(group: Group, queue: Queue) -> bool:
-    hosts = group.state.topics[queue.topic].hosts
+    hosts = group.topic_of(queue).hosts
     return any(host.lets_read(queue.broker, queue.queue_id) for host in hosts)
 
 

@@ -1,6 +1,6 @@
 """Joins and leaves that follow one another, as in a rolling deploy, and the pace at which they do."""
 
-from streaming.core.state.deploys import is_to_be_replaced, patience_ms, running_of
+from streaming.core.state.deploys import is_to_be_replaced, patience_ms
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, DeployChanges, RunningProfile
 
@@ -59,7 +59,7 @@ def _is_over(group: Group, known: DeployChanges, left_since: list[int]) -> bool:
 def _what_all_ran(group: Group) -> RunningProfile | None:
     """What the members run that were there before this change; None: they differ, or none has reported."""
     before = (client for client in group.state.clients if any(client.entries) and client.since_ts < group.state.now)
-    running = {running_of(group, client) for client in before} - {None}
+    running = {group.running_of(client) for client in before} - {None}
     return running.pop() if len(running) == 1 else None
 
 

@@ -1,4 +1,6 @@
-"""The producers whose markers a group gets: which of them it follows, and which contradict that one.
+"""The producers of markers: which may send them, which one the group follows, and which contradict that one.
+
+An operator may list who may send rounds and forget groups; without a list every producer may.
 
 Two collectors side by side are legitimate: their markers have about the same times, and their lists the same clients.
 What no two collectors with clocks in order can say:
@@ -11,10 +13,13 @@ Who is right is not known. So the group goes on to follow the producer that it h
 the other until that one is alone.
 """
 
+from fnmatch import fnmatchcase
+from functools import lru_cache
 from hashlib import blake2b
 
-from schemas.events import BrokerAnswer, Round
+from schemas.events import AnyEvent, BrokerAnswer, Forget, Round
 from schemas.facts import Contradiction
+from schemas.quarantine import Rejected
 from streaming.core.intake import clock
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import ListClaim, MarkerSource
@@ -24,6 +29,18 @@ TURNS_TO_CONTRADICT = 3  # markers out of step, between each two of which the fo
 MARKERS_TO_FOLLOW = 12  # in a row, with none of the followed producer between them
 MARKERS_TO_FORGET = 60  # of the followed producer, with none of the others between them
 SOURCES_AT_MOST = 4
+
+
+def not_trusted(event: AnyEvent, trusted: tuple[str, ...]) -> Rejected | None:
+    """Why the event is refused; None: it may be taken. ``trusted`` are shell patterns; none: every producer may."""
+    if not trusted or not isinstance(event, Round | Forget) or _matches(event.source, trusted):
+        return None
+    return Rejected("not_trusted", f"source {event.source[:200]!r} is not in source.trusted_sources")
+
+
+@lru_cache(maxsize=1_024)
+def _matches(source: str, trusted: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(source, pattern) for pattern in trusted)
 
 
 def take_source(group: Group, event: Round) -> Contradiction | None:

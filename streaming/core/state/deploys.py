@@ -1,7 +1,7 @@
 """Questions about a rolling deploy: which members it has yet to replace, and when it counts as stopped."""
 
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import Client, DeployChanges, RunningProfile
+from streaming.core.state.group_state import Client, DeployChanges
 
 STEPS_TO_KNOW_THE_PACE = 2
 
@@ -13,7 +13,7 @@ def is_to_be_replaced(group: Group, known: DeployChanges, client: Client) -> boo
     """
     if client.since_ts < known.began_ts:
         return True
-    return known.mismatched and known.ran is not None and running_of(group, client) == known.ran
+    return known.mismatched and known.ran is not None and group.running_of(client) == known.ran
 
 
 def patience_ms(group: Group, known: DeployChanges) -> int:
@@ -25,7 +25,3 @@ def patience_ms(group: Group, known: DeployChanges) -> int:
     if known.steps < STEPS_TO_KNOW_THE_PACE:
         return timing.deploy_wait_ms
     return min(timing.deploy_wait_ms, 2 * known.longest_ms + timing.grace_membership_ms)
-
-
-def running_of(group: Group, client: Client) -> RunningProfile | None:
-    return group.state.running_profiles[client.reports[0].running] if client.reports else None

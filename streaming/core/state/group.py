@@ -19,6 +19,7 @@ from streaming.core.state.group_state import (
     Topic,
 )
 from streaming.core.state.queue_state import Queue
+from streaming.core.state.views import QueueView
 
 UNSUBSCRIBED_AFTER_MS = 120_000  # heartbeats come every 30 s
 
@@ -123,9 +124,23 @@ class Group:
             self.state.running_profiles.append(value)
         return index
 
+    def running_of(self, client: Client) -> RunningProfile | None:
+        """What the client runs by its newest report; None: it has not reported."""
+        return self.state.running_profiles[client.reports[0].running] if client.reports else None
+
+    def queues_at(self, indices: Iterable[int]) -> list[Queue]:
+        queues = self.state.queues
+        return [queues[index] for index in indices]
+
+    def topic_of(self, queue: QueueView) -> Topic:
+        return self.state.topics[queue.topic]
+
+    def broker_of(self, queue: QueueView) -> Broker:
+        return self.state.brokers[queue.broker]
+
     def message_queue(self, index: int) -> MessageQueue:
         queue = self.state.queues[index]
-        return MessageQueue(self.state.topics[queue.topic].name, self.state.brokers[queue.broker].name, queue.queue_id)
+        return MessageQueue(self.topic_of(queue).name, self.broker_of(queue).name, queue.queue_id)
 
     def has_queue(self, queue: MessageQueue) -> bool:
         """Whether anything is known of the queue."""

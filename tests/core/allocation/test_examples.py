@@ -17,7 +17,7 @@ from streaming.core.allocation import (
     allocate_all,
 )
 from streaming.core.allocation.by_machine_room import room_of
-from streaming.core.allocation.error import ILLEGAL_ARGUMENT, NULL_POINTER
+from streaming.core.allocation.java import ILLEGAL_ARGUMENT, NULL_POINTER
 
 CHECKED: list[Strategy] = [
     Averagely(),

@@ -17,7 +17,7 @@ from streaming.core.allocation import (
     strategy_named,
     strategy_of_class,
 )
-from streaming.core.allocation.error import NULL_POINTER
+from streaming.core.allocation.java import NULL_POINTER
 
 PACKAGE = "org.apache.rocketmq.client.consumer.rebalance."
 LISTED = [{"topic": "T", "brokerName": "b", "queueId": 3}]

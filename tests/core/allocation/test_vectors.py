@@ -15,7 +15,7 @@ from streaming.core.allocation import (
     sort_client_ids,
     sort_queues,
 )
-from streaming.core.allocation.error import NULL_POINTER
+from streaming.core.allocation.java import NULL_POINTER
 from streaming.core.allocation.vectors import CONSTRUCTOR, Answer, Case, read_case
 
 VECTORS = Path(__file__).parent / "vectors.jsonl.gz"

@@ -1,4 +1,6 @@
-"""What a client's strategy throws instead of an answer."""
+"""What the client's Java writes and throws: queues as text, text as bytes, and the exceptions of a strategy."""
+
+from schemas.identity import MessageQueue
 
 ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
 NULL_POINTER = "java.lang.NullPointerException"
@@ -25,3 +27,17 @@ def illegal_argument(message: str) -> AllocationError:
 
 def null_pointer(message: str) -> AllocationError:
     return AllocationError(NULL_POINTER, message)
+
+
+def queue_text(queue: MessageQueue) -> str:
+    """``MessageQueue.toString()``: what consistent hashing hashes, and what stands in messages."""
+    return f"MessageQueue [topic={queue.topic}, brokerName={queue.broker_name}, queueId={queue.queue_id}]"
+
+
+def utf8(text: str) -> bytes:
+    """``String.getBytes(UTF_8)``: half a surrogate pair becomes a question mark, where Python refuses it."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        paired = text.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "surrogatepass")
+        return paired.encode(errors="replace")
