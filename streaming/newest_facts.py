@@ -129,13 +129,8 @@ def alert_after(known: OpenAlert | None, fact: Fact, alert: AlertFact) -> OpenAl
 
 
 def newest_alerts(facts: Iterable[Fact]) -> list[OpenAlert]:
-    """The newest state of each alert, open or not."""
-    newest: dict[str, OpenAlert] = {}
-    for fact in facts:
-        if isinstance(fact.payload, AlertFact):
-            name = fact.payload.fingerprint
-            newest[name] = alert_after(newest.get(name), fact, fact.payload)
-    return list(newest.values())
+    """The newest state of each alert of a group, open or not."""
+    return [life[-1] for life in newest_lives(facts).values()]
 
 
 def newest_lives(facts: Iterable[Fact]) -> dict[str, list[OpenAlert]]:

@@ -162,7 +162,7 @@ def _alert(life: Sequence[OpenAlert]) -> ExplainedAlert:
         alert.observed,
         alert.stale,
         tuple((queue.broker_name, queue.queue_id) for queue in alert.queues),
-        tuple(_step(one) for one in life if one.fact.reason != AlertReason.WAITING_CHANGED),
+        steps_of(life),
         seen_ts(newest),
         alert.waiting,
         None if alert.waiting is None else read_ts(newest),
@@ -177,9 +177,13 @@ def _alert(life: Sequence[OpenAlert]) -> ExplainedAlert:
     )
 
 
-def _step(alert: OpenAlert) -> AlertStep:
-    it = alert.fact
-    return AlertStep(alert.ts, it.state, it.reason, why_of(it.reason), it.severity, it.cause, len(it.queues), it.stale)
+def steps_of(life: Iterable[OpenAlert]) -> tuple[AlertStep, ...]:
+    """The steps in a life of an alert, oldest first. That more or less waits is none."""
+    return tuple(
+        AlertStep(one.ts, it.state, it.reason, why_of(it.reason), it.severity, it.cause, len(it.queues), it.stale)
+        for one, it in ((one, one.fact) for one in life)
+        if it.reason != AlertReason.WAITING_CHANGED
+    )
 
 
 def _unalerted(queues: Iterable[ExplainedQueue], alerts: Iterable[ExplainedAlert]) -> tuple[UnalertedQueues, ...]:

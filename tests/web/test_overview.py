@@ -4,9 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from schemas.facts import AlertFact, AlertQueue, Fact, GroupFact
-from streaming.notices.affected import Waiting
 from streaming.web.views.known import Known
-from streaming.web.views.overview import ROWS_A_PAGE, RankedGroups, Wanted
+from streaming.web.views.overview import ROWS_A_PAGE, RankedGroups, Waiting, Wanted
 from tests.web.made_tables import health_of
 
 NOW = 1_763_744_283_000
@@ -104,7 +103,11 @@ def test_since_when_and_how_much_waits() -> None:
         alert("g", "firing", "warning", 1, 4, kind="MISPLACED", waiting=5),
     ]  # fmt: skip
     (row,) = RankedGroups(known(*facts), NOW).overview(Wanted(), NOW).rows
-    assert (row.since_ts, row.longer, row.lag) == (NOW - 60_000, False, Waiting(7, NOW, None))
+    assert (row.since_ts, row.longer, row.lag) == (
+        NOW - 60_000,
+        False,
+        Waiting(messages=7, read_ts=NOW, oldest_ts=None, is_old=False),
+    )
     (row,) = RankedGroups(known(*facts[:3]), NOW).overview(Wanted(), NOW).rows
     assert (row.since_ts, row.longer, row.lag) == (NOW - 300_000, False, None)
     (row,) = RankedGroups(known(*facts[1:3]), NOW).overview(Wanted(), NOW).rows
@@ -122,7 +125,7 @@ def test_numbers_of_now_come_before_numbers_that_were_read_long_ago() -> None:
     ]  # fmt: skip
     assert names(facts, sort="lag") == ["grows", "other", "old", "unknown"]
     row = RankedGroups(known(*facts), NOW).overview(Wanted(sort="lag"), NOW).rows[0]
-    assert (row.lag, row.lag_is_old) == (Waiting(3_525, NOW - 20_000, None), False)
+    assert row.lag == Waiting(messages=3_525, read_ts=NOW - 20_000, oldest_ts=None, is_old=False)
 
 
 def test_messages_of_a_queue_that_two_alerts_name_are_counted_once() -> None:
@@ -177,9 +180,11 @@ def test_a_healthy_group_shows_what_waits_for_it() -> None:
     one = status("g", "healthy", ts=NOW)
     one = replace(one, payload=replace(one.payload, waiting=4_000, read_ts=NOW - 60_000))
     row = RankedGroups(known(one), NOW).overview(Wanted(), NOW).rows[0]
-    assert (row.lag, row.lag_is_old) == (Waiting(4_000, NOW - 60_000, None), False)
+    assert row.lag == Waiting(messages=4_000, read_ts=NOW - 60_000, oldest_ts=None, is_old=False)
     later = NOW + 3_700_000
-    assert RankedGroups(known(one), later).overview(Wanted(), later).rows[0].lag_is_old
+    old = RankedGroups(known(one), later).overview(Wanted(), later).rows[0].lag
+    assert old is not None
+    assert old.is_old
     for waits, read_ts, shown in ((9_000, NOW, 9_000), (9_000, NOW - 120_000, 4_000), (50, NOW, 4_000)):
         both = known(one, alert("g", "firing", "critical", 1, waiting=waits, read_ts=read_ts))
         lag = RankedGroups(both, NOW).overview(Wanted(), NOW).rows[0].lag

@@ -9,36 +9,12 @@ from schemas.facts import GroupFact
 from streaming.explain.snapshot import ExplainedQueue
 from streaming.notices import OpenAlert
 from streaming.notifier.silences import Silence
-
-
-class Cluster(Struct, frozen=True, kw_only=True):
-    """A cluster. ``seen_ts``: until when evenkeel has seen it; ``is_blind``: that is too long ago to judge it now.
-
-    ``status``: what the job says of itself: ok, idle, late, data_lost or failed.
-    """
-
-    name: str
-    groups: int
-    seen_ts: int | None
-    is_blind: bool
-    status: str | None
+from streaming.web.views.overview import Cluster, Waiting
 
 
 class Clusters(Struct, frozen=True, kw_only=True):
     as_of_ts: int
     clusters: tuple[Cluster, ...]
-
-
-class Waiting(Struct, frozen=True, kw_only=True):
-    """Messages that are not consumed, by offsets of which the oldest were read at ``read_ts``.
-
-    The oldest of these messages was stored after ``oldest_ts``. ``is_old``: it was read too long ago to speak of now.
-    """
-
-    messages: int
-    read_ts: int
-    oldest_ts: int | None
-    is_old: bool
 
 
 class Group(Struct, frozen=True, kw_only=True):

@@ -14,14 +14,12 @@ from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.explain.times import parse_moment
 from streaming.web.api.answers import (
     Alerts,
-    Cluster,
     Clusters,
     Group,
     Groups,
     KnownSilence,
     Queues,
     Silences,
-    Waiting,
 )
 from streaming.web.context import BadRequest, Context
 from streaming.web.pages.group_page import GroupFacts
@@ -33,7 +31,7 @@ from streaming.web.views.overview import (
     STATES,
     OverviewRow,
     Wanted,
-    cluster_lines,
+    clusters_in,
 )
 from streaming.web.views.silences import silence_rows
 from streaming.web.views.timeline import MINUTES, hours_read
@@ -85,14 +83,7 @@ class Api:
 
     def _clusters(self, query: QueryParams) -> Clusters:
         known, now = self._context.watch.known, self._context.watch.now_ms()
-        found = []
-        for line in cluster_lines(known, now):
-            health = known.health.get(line.name)
-            status = None if health is None else health.status
-            found.append(
-                Cluster(name=line.name, groups=line.groups, seen_ts=line.seen_ts, is_blind=line.is_blind, status=status)
-            )
-        return Clusters(as_of_ts=now, clusters=tuple(found))
+        return Clusters(as_of_ts=now, clusters=clusters_in(known, now))
 
     def _groups(self, query: QueryParams) -> Groups:
         watch = self._context.watch
@@ -171,10 +162,7 @@ def _moment(given: str, now: int) -> int | None:
 
 
 def _group_of(row: OverviewRow) -> Group:
-    group, lag = row.known, row.lag
-    waiting = None
-    if lag is not None:
-        waiting = Waiting(messages=lag.messages, read_ts=lag.read_ts, oldest_ts=lag.oldest_ts, is_old=row.lag_is_old)
+    group = row.known
     return Group(
         cluster=group.cluster,
         group=group.group,
@@ -183,7 +171,7 @@ def _group_of(row: OverviewRow) -> Group:
         since_ts=row.since_ts,
         since_is_lower_bound=row.longer,
         alerts=tuple(alert.fact.fingerprint for alert in row.alerts),
-        waiting=waiting,
+        waiting=row.lag,
         status_ts=group.ts,
         status=group.status,
     )

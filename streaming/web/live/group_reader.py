@@ -6,8 +6,7 @@ from schemas.facts import Fact
 from schemas.tables import FACTS, MEMBERSHIP_CHANGES, NOTIFICATIONS, REBALANCES
 from streaming.errors import SourceError
 from streaming.explain.expired_facts import KEPT_LONGER, read_expired
-from streaming.explain.read_facts import read_group, read_monitor
-from streaming.explain.snapshot import MonitorStatus, monitor_status
+from streaming.explain.read_facts import read_group
 from streaming.newest_facts import GroupName
 from streaming.projections.progress import read_progress
 from streaming.tables.facts_log import FactsLog
@@ -35,20 +34,6 @@ def read_now(tables: str, name: GroupName, known: Known, now: int, hours: int) -
     if not facts:
         raise SourceError(f"no group {name[1]} of cluster {name[0]} is known")
     return facts
-
-
-def read_then(tables: str, name: GroupName, at: int) -> list[Fact]:
-    """The group's facts until a time, at least one. Raises SourceError."""
-    return read_group(tables, name[1], name[0], at)
-
-
-def monitor_now(cluster: str, known: Known) -> MonitorStatus | None:
-    health = known.health.get(cluster)
-    return None if health is None else monitor_status(health)
-
-
-def monitor_then(tables: str, cluster: str, at: int) -> MonitorStatus | None:
-    return read_monitor(tables, cluster, at)
 
 
 def read_notifications(tables: str, fingerprints: Sequence[str], since: int) -> list[Notification]:

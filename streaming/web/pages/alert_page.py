@@ -1,13 +1,11 @@
 """An alert: what the link of a page opens. It can be silenced from here."""
 
-from typing import NamedTuple
-
 from starlette.requests import Request
 
-from schemas.facts import Fact, Severity
-from streaming.core.alerts.phases import AlertReason
+from schemas.facts import Severity
 from streaming.errors import MonitorError, SourceError
 from streaming.explain.doubts import is_unseen
+from streaming.explain.snapshot_from_facts import steps_of
 from streaming.newest_facts import newest_alerts, newest_lives
 from streaming.notices import Notice, OpenAlert
 from streaming.notices.commands import silence_command
@@ -28,15 +26,6 @@ HOURS = 24  # of what happened to the alert, at least
 DAY_MS = 86_400_000
 MOST_OTHERS = 20
 SILENCE_MINUTES = (30, 60, 120, 480, 1440)
-
-
-class Step(NamedTuple):
-    """``reason``: a key of the words, or what another version of evenkeel said."""
-
-    ts: int
-    state: str
-    reason: str
-    queues: int
 
 
 class AlertPage:
@@ -67,7 +56,7 @@ class AlertPage:
         values = {
             "alert": view,
             "others": self._others(alert, known.with_facts(facts), words, now),
-            "steps": steps(facts, fingerprint),
+            "steps": steps_of(newest_lives(facts).get(fingerprint, ()))[::-1],
             "unseen_since_ts": seen_ts if is_unseen(seen_ts, now) else None,
             "told": self._told(alert),
             "silences": self._silences(alert),
@@ -110,16 +99,6 @@ class AlertPage:
     def _silences(self, alert: OpenAlert) -> list[Silence]:
         now = self._context.silences_now_ms()
         return [one for one in self._context.silences.all() if is_silenced(alert, [one], now)]
-
-
-def steps(facts: list[Fact], fingerprint: str) -> list[Step]:
-    """The newest life of the alert, the newest step first; that more or less waits is no step of it."""
-    steps = [
-        Step(alert.ts, alert.fact.state, alert.fact.reason, len(alert.fact.queues))
-        for alert in newest_lives(facts).get(fingerprint, ())
-        if alert.fact.reason != AlertReason.WAITING_CHANGED
-    ]
-    return steps[::-1]
 
 
 def _notice(alert: OpenAlert) -> Notice:

@@ -10,11 +10,12 @@ from starlette.responses import RedirectResponse
 
 from schemas.facts import Fact
 from streaming.errors import SourceError
+from streaming.explain.read_facts import read_group, read_monitor
 from streaming.explain.snapshot import MonitorStatus
 from streaming.explain.times import parse_moment
 from streaming.newest_facts import GroupName, newest_alerts
 from streaming.web.context import Answer, BadRequest, Busy, Context, NotFound
-from streaming.web.live.group_reader import monitor_now, monitor_then, read_now, read_then
+from streaming.web.live.group_reader import read_now
 from streaming.web.queries import number, required, text
 from streaming.web.rendering import address, machine_time
 from streaming.web.views.group import Asked, group_view
@@ -62,8 +63,8 @@ class GroupFacts:
         tables = self._context.watch.tables
         try:
             if at is None:
-                return self.now(name, known, hours), monitor_now(name[0], known)
-            return self._read(lambda: read_then(tables, name, at)), monitor_then(tables, name[0], at)
+                return self.now(name, known, hours), known.monitor(name[0])
+            return self._read(lambda: read_group(tables, name[1], name[0], at)), read_monitor(tables, name[0], at)
         except SourceError as error:
             raise NotFound(str(error)) from error
 

@@ -10,10 +10,9 @@ from streaming.explain.snapshot import ExplainedGroup, ExplainedQueue, MonitorSt
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.newest_facts import KnownGroup, newest_alerts, newest_group
 from streaming.notices import Site
-from streaming.notices.affected import Waiting
 from streaming.notices.language import Language
 from streaming.web.views.alerts import AlertView, alert_view, in_order
-from streaming.web.views.overview import STATES, findings_of, lag_of
+from streaming.web.views.overview import STATES, Waiting, findings_of, lag_of
 from streaming.web.views.queue_map import QueueMap, level_of, queue_map
 from streaming.web.views.timeline import Timeline, span_of, timeline
 from streaming.wording.lists import grouped
@@ -68,7 +67,6 @@ class GroupView(NamedTuple):
     reason: str
     findings: tuple[tuple[str, int], ...]
     lag: Waiting | None
-    lag_is_old: bool
     doubt: str
     doubt_ts: int
     alerts: tuple[tuple[AlertView, ...], ...]
@@ -117,7 +115,6 @@ def group_view(
     newest = newest_group(facts)
     status = newest.status if newest is not None else None
     begun = _begun_ts(views)
-    lag, lag_is_old = (None, False) if status is None else lag_of(status, open_alerts, now)
     queues = _queue_rows(group, said)
     minutes = asked.minutes or span_of((alert.since_ts for alert in open_alerts), now)
     return GroupView(
@@ -127,8 +124,7 @@ def group_view(
         longer=begun is None and known is not None and known.longer,
         reason=said(group),
         findings=findings_of(group.counts or {}, group.retry_counts),
-        lag=lag,
-        lag_is_old=lag_is_old,
+        lag=lag_of(status, open_alerts, now),
         doubt=doubt,
         doubt_ts=doubt_ts,
         alerts=_by_cause(view for view in views if view.ended_ts is None),

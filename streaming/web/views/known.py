@@ -6,6 +6,7 @@ from typing import TypeVar
 from msgspec import Struct, field
 
 from schemas.facts import AlertFact, Fact, GroupFact, HealthFact, RebalanceFact
+from streaming.explain.snapshot import MonitorStatus, monitor_status
 from streaming.newest_facts import ClusterHealth, GroupName, KnownGroup, alert_after, group_after, health_after
 from streaming.notices import OpenAlert
 
@@ -42,6 +43,11 @@ class Known(Struct):
         """Until when evenkeel has seen the cluster; None where nothing says it."""
         health = self.health.get(cluster)
         return health.newest_round_ts if health is not None else None
+
+    def monitor(self, cluster: str) -> MonitorStatus | None:
+        """What evenkeel last reported of itself; None where nothing says it."""
+        health = self.health.get(cluster)
+        return None if health is None else monitor_status(health)
 
     def newest_ts(self) -> int:
         """Of all that is known; 0 where nothing is."""

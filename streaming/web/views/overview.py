@@ -4,15 +4,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from schemas.facts import GroupFact, Severity
 from streaming.core.alerts.waiting import REPEAT_WAITING_MS
 from streaming.core.finding_kinds import Meaning, Scope, row_of
 from streaming.core.group_status import REPEAT_STATUS_MS
 from streaming.explain.doubts import is_unseen
 from streaming.explain.waiting import waiting_of_group
-from streaming.newest_facts import GroupName, KnownGroup
+from streaming.newest_facts import ClusterHealth, GroupName, KnownGroup
 from streaming.notices import OpenAlert
-from streaming.notices.affected import QueueKey, Waiting, queue_keys
+from streaming.notices.affected import QueueKey, queue_keys
 from streaming.web.views.alerts import in_order, level_of
 from streaming.web.views.known import Known, of_groups
 
@@ -36,11 +38,22 @@ class Wanted(NamedTuple):
     page: int = 1
 
 
+class Waiting(Struct, frozen=True, kw_only=True):
+    """Messages that are not consumed, by offsets of which the oldest were read at ``read_ts``.
+
+    The oldest of these messages was stored after ``oldest_ts``. ``is_old``: it was read too long ago to speak of now.
+    """
+
+    messages: int
+    read_ts: int
+    oldest_ts: int | None
+    is_old: bool
+
+
 class OverviewRow(NamedTuple):
     """``alerts``: the open ones, the worst first; ``level``: of the first that fires.
 
-    ``lag``: what waits for the group; None: not known. ``lag_is_old``: it was read so long ago that it says
-    nothing of now.
+    ``lag``: what waits for the group; None: not known. ``is_old``: the cluster has not been seen for long.
     """
 
     known: KnownGroup
@@ -52,17 +65,20 @@ class OverviewRow(NamedTuple):
     since_ts: int
     longer: bool
     lag: Waiting | None
-    lag_is_old: bool
     is_old: bool
 
 
-class ClusterLine(NamedTuple):
-    """``seen_ts`` None: nothing says until when evenkeel has seen it. ``is_blind``: that is too long ago."""
+class Cluster(Struct, frozen=True, kw_only=True):
+    """A cluster. ``seen_ts``: until when evenkeel has seen it; ``is_blind``: that is too long ago to judge it now.
+
+    ``status``: what the job says of itself: ok, idle, late, data_lost or failed.
+    """
 
     name: str
     groups: int
     seen_ts: int | None
     is_blind: bool
+    status: str | None
 
 
 class Overview(NamedTuple):
@@ -73,7 +89,7 @@ class Overview(NamedTuple):
     pages: int
     wanted: Wanted
     states: dict[str, int]
-    clusters: tuple[ClusterLine, ...]
+    clusters: tuple[Cluster, ...]
     total: int
 
 
@@ -81,7 +97,7 @@ class RankedGroups:
     """The groups of one moment in the order in which people want them; made once, and asked by every request."""
 
     def __init__(self, known: Known, now: int) -> None:
-        blind = {line.name for line in cluster_lines(known, now) if line.is_blind}
+        blind = {one.name for one in clusters_in(known, now) if one.is_blind}
         alerts = of_groups(known)
         rows = [_row(group, alerts.get(name, []), group.cluster in blind, now) for name, group in known.groups.items()]
         rows += [_unknown_row(name, those, now) for name, those in alerts.items() if name not in known.groups]
@@ -98,18 +114,20 @@ class RankedGroups:
         page = min(max(wanted.page, 1), pages)
         shown = tuple(rows[(page - 1) * ROWS_A_PAGE : page * ROWS_A_PAGE])
         states = {state: self._states[state] for state in STATES}
-        clusters = cluster_lines(self._known, now)
+        clusters = clusters_in(self._known, now)
         return Overview(shown, len(rows), pages, wanted._replace(page=page), states, clusters, len(self._rows))
 
 
-def cluster_lines(known: Known, now: int) -> tuple[ClusterLine, ...]:
+def clusters_in(known: Known, now: int) -> tuple[Cluster, ...]:
     sizes = Counter(cluster for cluster, _ in known.groups)
     names = sorted({*sizes, *known.health} - {""})
-    return tuple(_cluster_line(name, sizes[name], known.seen_ts(name), now) for name in names)
+    return tuple(_cluster(name, sizes[name], known.health.get(name), now) for name in names)
 
 
-def _cluster_line(name: str, groups: int, seen_ts: int | None, now: int) -> ClusterLine:
-    return ClusterLine(name, groups, seen_ts, is_unseen(seen_ts, now))
+def _cluster(name: str, groups: int, health: ClusterHealth | None, now: int) -> Cluster:
+    seen_ts = None if health is None else health.newest_round_ts
+    status = None if health is None else health.status
+    return Cluster(name=name, groups=groups, seen_ts=seen_ts, is_blind=is_unseen(seen_ts, now), status=status)
 
 
 def findings_of(counts: dict[str, int], retry_counts: dict[str, int] | None) -> tuple[tuple[str, int], ...]:
@@ -134,7 +152,6 @@ def _row(group: KnownGroup, alerts: Iterable[OpenAlert], is_old: bool, now: int)
     ranked = tuple(in_order(alerts))
     firing = [alert for alert in ranked if alert.is_firing]
     begun = [alert.since_ts for alert in firing or ranked]
-    lag, lag_is_old = lag_of(group.status, ranked, now)
     return OverviewRow(
         known=group,
         state="firing" if firing else _state(group.status.status),
@@ -144,17 +161,18 @@ def _row(group: KnownGroup, alerts: Iterable[OpenAlert], is_old: bool, now: int)
         findings=findings_of(group.status.counts, group.status.retry_counts),
         since_ts=min(begun, default=group.since_ts),
         longer=group.longer and not ranked,
-        lag=lag,
-        lag_is_old=lag_is_old,
+        lag=lag_of(group.status, ranked, now),
         is_old=is_old,
     )
 
 
-def lag_of(status: GroupFact, alerts: Sequence[OpenAlert], now: int) -> tuple[Waiting | None, bool]:
-    """The messages that wait for the group, and whether that was read too long ago to speak of ``now``."""
+def lag_of(status: GroupFact | None, alerts: Sequence[OpenAlert], now: int) -> Waiting | None:
+    """The messages that wait for the group; None: not known."""
     waiting, by_alerts = waiting_of_group(status, alerts)
-    limit_ms = ALERTS_LAG_IS_OLD_MS if by_alerts else GROUPS_LAG_IS_OLD_MS
-    return waiting, waiting is not None and now - waiting.read_ts > limit_ms
+    if waiting is None:
+        return None
+    is_old = now - waiting.read_ts > (ALERTS_LAG_IS_OLD_MS if by_alerts else GROUPS_LAG_IS_OLD_MS)
+    return Waiting(messages=waiting.messages, read_ts=waiting.read_ts, oldest_ts=waiting.oldest_ts, is_old=is_old)
 
 
 def _unknown_row(name: GroupName, alerts: Sequence[OpenAlert], now: int) -> OverviewRow:
@@ -174,7 +192,7 @@ def _most_waiting(row: OverviewRow) -> tuple[bool, int]:
     """Numbers of now come first, and where none is known last."""
     if row.lag is None:
         return True, 1
-    return row.lag_is_old or row.is_old, -row.lag.messages
+    return row.lag.is_old or row.is_old, -row.lag.messages
 
 
 def _rank(row: OverviewRow) -> tuple[object, ...]:
