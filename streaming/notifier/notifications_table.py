@@ -20,9 +20,9 @@ from msgspec.structs import asdict
 from schemas.tables import NOTIFICATIONS, NotificationRow
 from streaming import private_files
 from streaming.notices import Notice, Text
-from streaming.projections.creation import create_table
 from streaming.secret_mask import masked
 from streaming.tables.arrow_types import arrow_schema, without_comments
+from streaming.tables.creation import create_table
 from streaming.tables.storage import delta_uri
 
 log = logging.getLogger(__name__)

@@ -1,13 +1,8 @@
-"""Compacts and cleans the tables that deltalake writes: all but ``facts``. It may run beside the projections.
-
-Days are compacted, rows past their retention dropped, replaced files deleted, and the logs of the tables kept short:
-every commit lists the whole log.
-"""
+"""Maintains the tables that deltalake writes: all but ``facts``. It may run beside the projections."""
 
 import logging
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta, timezone
-from functools import partial
 from itertools import count
 from threading import Event
 
@@ -22,14 +17,11 @@ from streaming.projections.log_files import shorten_log
 from streaming.projections.progress import read_progress
 from streaming.projections.superseded import drop_superseded
 from streaming.projections.table import all_rows, overwrite
-from streaming.tables.conflicts import retried
-from streaming.tables.maintenance import FIRST_ROUND_AFTER_S, Maintained, MaintainOptions
+from streaming.tables.maintenance import FIRST_ROUND_AFTER_S, Maintained, MaintainOptions, Round
 from streaming.tables.storage import delta_uri
 
 log = logging.getLogger(__name__)
 
-WRITES = ("WRITE", "MERGE", "STREAMING UPDATE")  # the last is Spark's: of an older evenkeel
-COMMITS_READ = 20
 ROUNDS_AN_HOUR = 6
 WRITTEN_HERE = tuple(table for table in TABLES if table is not FACTS)
 
@@ -44,11 +36,11 @@ def maintain(
 
     Raises InUseError while another process maintains them: of two compactions at once deltalake would keep both.
     """
-    work = _Round(tables, options or MaintainOptions(), now or datetime.now(timezone.utc))
+    work = Round(tables, options or MaintainOptions(), now or datetime.now(timezone.utc))
     with maintaining_alone(tables):
         for table in only:
             if DeltaTable.is_deltatable(delta_uri(f"{tables}/{table.name}")):
-                yield work.maintain(table)
+                yield work.maintain(table, _DeltalakeUpkeep(tables, table, work.now, work.options.tombstone_days))
 
 
 def maintain_regularly(tables: str, options: MaintainOptions, *, stop: Event, every_seconds: float = 600) -> None:
@@ -69,78 +61,42 @@ def maintain_regularly(tables: str, options: MaintainOptions, *, stop: Event, ev
             log.exception("maintenance of %s failed; it is tried again in %.0f s", tables, every_seconds)
 
 
-class _Round:
-    def __init__(self, tables: str, options: MaintainOptions, now: datetime) -> None:
-        self._tables = tables
-        self._options = options
-        self._now = now
-        self._today = now.astimezone(timezone.utc).date()
+class _DeltalakeUpkeep:
+    def __init__(self, tables: str, table: Table, now: datetime, tombstone_days: int) -> None:
+        self._tables, self._table = tables, table
+        self._path = delta_uri(f"{tables}/{table.name}")
+        self._gone_until = now - timedelta(days=tombstone_days)
 
-    def maintain(self, table: Table) -> Maintained:
-        done = Maintained(table.name)
-        last_write = self._last_write(table)
-        drop = self._drop_gone_rows if table in CURRENT else self._drop_expired_rows
-        for step in (drop, self._compact, self._vacuum):
-            retried(partial(step, table, done))
-        if last_write is not None:
-            self._shorten_log(last_write, table, done)
-        return done
+    def drop_expired(self, days: list[str]) -> int:
+        if self._table in CURRENT:
+            return self._drop_gone_rows()
+        if days and not self._table.keep_newest_of:  # whole partitions: no file is read
+            return int(self._open().delete(f"date <= '{days[-1]}'")["num_deleted_rows"] or 0)
+        return sum(drop_superseded(self._open(), self._table, day) for day in days)
 
-    def _drop_expired_rows(self, table: Table, done: Maintained) -> None:
-        kept = self._options.days_kept(table)
-        first_kept = str(self._today - timedelta(days=kept))
-        expired = sorted({day for day in self._days(table) if day < first_kept}) if kept else []
-        if expired and not table.keep_newest_of:  # whole partitions: no file is read
-            done.rows_dropped += int(self._open(table).delete(f"date < '{first_kept}'")["num_deleted_rows"] or 0)
-        elif expired:
-            done.rows_dropped += sum(drop_superseded(self._open(table), table, day) for day in expired)
-
-    def _drop_gone_rows(self, table: Table, done: Maintained) -> None:
+    def _drop_gone_rows(self) -> int:
         """Drop what is gone. Not while the projections start over, when older facts may still come after newer ones."""
         read = read_progress(self._tables)
         if read is None or read.done.initial:
-            return
-        opened = self._open(table)
+            return 0
+        opened = self._open()
         rows = all_rows(opened)
-        since = pa.scalar(self._now - timedelta(days=self._options.tombstone_days), rows["ts"].type)
+        since = pa.scalar(self._gone_until, rows["ts"].type)
         kept = rows.filter(pc.or_(pc.fill_null(rows["present"], True), pc.greater_equal(rows["ts"], since)))
         if kept.num_rows < rows.num_rows:
             overwrite(opened, kept)
-            done.rows_dropped += rows.num_rows - kept.num_rows
+        return rows.num_rows - kept.num_rows
 
-    def _compact(self, table: Table, done: Maintained) -> None:
-        """Only of tables by day: the others are one file, and must not be compacted (``overwrite``)."""
-        if not table.partitioned_by:
-            return
-        is_open = sum(day >= str(self._today) for day in self._days(table)) < self._options.files_a_day
-        closed = [("date", "<", str(self._today))] if is_open else None
-        metrics = self._open(table).optimize.compact(partition_filters=closed, max_concurrent_tasks=1)
-        done.files_before += metrics["numFilesRemoved"]
-        done.files_after += metrics["numFilesAdded"]
+    def compact(self, before: str | None) -> tuple[int, int]:
+        closed = None if before is None else [("date", "<", before)]
+        metrics = self._open().optimize.compact(partition_filters=closed, max_concurrent_tasks=1)
+        return metrics["numFilesRemoved"], metrics["numFilesAdded"]
 
-    def _vacuum(self, table: Table, done: Maintained) -> None:
-        """Files that were replaced stay for as long as the table's own property says. Appends alone replace none."""
-        if table in CURRENT or done.rows_dropped or done.files_before:
-            self._open(table).vacuum(dry_run=False, full=True)
+    def vacuum(self) -> None:
+        self._open().vacuum(dry_run=False, full=True)
 
-    def _shorten_log(self, last_write: datetime, table: Table, done: Maintained) -> None:
-        """The newest write stays whatever its age: the notifier reads in it what it has written."""
-        before = last_write - timedelta(hours=self._options.log_hours)
-        done.log_files_deleted += shorten_log(self._open(table), self._path(table), before)
+    def shorten_log(self, before: datetime) -> int:
+        return shorten_log(self._open(), self._path, before)
 
-    def _last_write(self, table: Table) -> datetime | None:
-        """When something other than maintenance last changed the table."""
-        history = self._open(table).history(COMMITS_READ)
-        times = [commit["timestamp"] for commit in history if commit.get("operation") in WRITES]
-        return datetime.fromtimestamp(max(times) / 1000, timezone.utc) if times else None
-
-    def _days(self, table: Table) -> list[str]:
-        """The day of each file."""
-        files = pa.table(self._open(table).get_add_actions(flatten=True))
-        return list(map(str, files["partition.date"].to_pylist())) if files.num_rows else []
-
-    def _open(self, table: Table) -> DeltaTable:
-        return DeltaTable(self._path(table))
-
-    def _path(self, table: Table) -> str:
-        return delta_uri(f"{self._tables}/{table.name}")
+    def _open(self) -> DeltaTable:
+        return DeltaTable(self._path)

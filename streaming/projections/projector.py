@@ -14,11 +14,11 @@ from schemas.tables import CURRENT, FACTS, HISTORY
 from streaming.errors import CheckpointError
 from streaming.projections.beginning import begin, can_go_on, start_over
 from streaming.projections.columns import rows_of
-from streaming.projections.creation import create_tables
 from streaming.projections.locks import writing_alone
 from streaming.projections.new_facts import FactsReader, facts_between
 from streaming.projections.progress import Pending, Position, Progress, write_progress
 from streaming.projections.table import ProjectionTable, newest
+from streaming.tables.creation import create_tables
 from streaming.tables.facts_log import FactsLog
 
 POLLS_BETWEEN_CHECKS = 12  # without a commit, until it is asked whether the log goes on elsewhere

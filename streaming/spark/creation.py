@@ -1,20 +1,13 @@
-"""Delta tables from their plain definitions, comments included."""
+"""Creates ``facts``, which Spark alone writes, and adds the columns that an older evenkeel did not know."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, DataType, StructType
 
 from schemas.table_definition import Column, Table
-from schemas.tables import TABLES
-from streaming.tables.delta_properties import delta_properties
-
-
-def create_tables(spark: SparkSession, tables: str, wanted: Iterable[Table] = TABLES) -> None:
-    """Those that are not there yet; columns that an older evenkeel did not know are added."""
-    for table in wanted:
-        create_table(spark, f"{tables}/{table.name}", table)
+from streaming.tables.creation import delta_properties
 
 
 def create_table(spark: SparkSession, path: str, table: Table) -> None:

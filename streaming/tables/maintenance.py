@@ -1,11 +1,25 @@
-"""What maintenance of the tables is asked to do, and what it says that it has done."""
+"""What maintenance does to a table, in which order, and to which days: the same for every writer.
+
+Days are compacted, rows past their retention dropped, replaced files deleted, and the table's log kept short: every
+commit lists the whole log. What a table is like is read without a JVM; its one writer changes it (``Upkeep``).
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta, timezone
+from functools import partial
+from typing import Protocol
+
+import pyarrow as pa
+from deltalake import DeltaTable
 
 from schemas.table_definition import Table
+from streaming.tables.conflicts import retried
+from streaming.tables.storage import delta_uri
 
 FIRST_ROUND_AFTER_S = 300  # a job that has just been started has other things to do
+WRITES = ("WRITE", "MERGE", "STREAMING UPDATE")  # the last is Spark's
+COMMITS_READ = 20
 
 
 @dataclass(frozen=True)
@@ -41,3 +55,85 @@ class Maintained:
         parts = [f"{self.rows_dropped} rows dropped", f"{self.files_before} files compacted into {self.files_after}"]
         parts += [f"{self.log_files_deleted} log files deleted", *self.notes]
         return f"{self.table}: {', '.join(parts)}"
+
+
+class Upkeep(Protocol):
+    """The changes that maintenance makes to a table, by the table's one writer."""
+
+    def drop_expired(self, days: list[str]) -> int:
+        """Drops what has expired; how many rows. ``days``: those of partitions that have."""
+
+    def compact(self, before: str | None) -> tuple[int, int]:
+        """Joins the files of each day before this one, or of all days; how many files they were and are."""
+
+    def vacuum(self) -> None:
+        """Deletes files that were replaced, as old as the table's own property says."""
+
+    def shorten_log(self, before: datetime) -> int:
+        """Deletes files of the log that are older; how many."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round over the tables of a folder. ``now`` decides which days are over and which rows too old."""
+
+    tables: str
+    options: MaintainOptions
+    now: datetime
+
+    def maintain(self, table: Table, upkeep: Upkeep, *, unread: str | None = None) -> Maintained:
+        """``unread``: the reason why replaced files and the log must be kept."""
+        done = Maintained(table.name)
+        last_write = self._last_write(table)
+        steps = [self._drop_expired, self._compact]
+        if unread is None:
+            steps += [self._vacuum, partial(self._shorten_log, last_write)]
+        else:
+            done.notes.append(f"replaced files and log kept: {unread}")
+        for step in steps:
+            retried(partial(step, table, upkeep, done))
+        return done
+
+    def _drop_expired(self, table: Table, upkeep: Upkeep, done: Maintained) -> None:
+        kept = self.options.days_kept(table)
+        first_kept = str(self._today - timedelta(days=kept)) if kept else ""
+        done.rows_dropped += upkeep.drop_expired(sorted({day for day in self._days(table) if day < first_kept}))
+
+    def _compact(self, table: Table, upkeep: Upkeep, done: Maintained) -> None:
+        """Only tables by day: the others are one file, and must not be compacted (``overwrite``)."""
+        if table.partitioned_by:
+            today = str(self._today)
+            is_open = sum(day >= today for day in self._days(table)) < self.options.files_a_day
+            before, after = upkeep.compact(today if is_open else None)
+            done.files_before += before
+            done.files_after += after
+
+    def _vacuum(self, table: Table, upkeep: Upkeep, done: Maintained) -> None:
+        """Appends alone replace no file; current tables are replaced all the time."""
+        if table.merge_keys or done.rows_dropped or done.files_before:
+            upkeep.vacuum()
+
+    def _shorten_log(self, last_write: datetime | None, table: Table, upkeep: Upkeep, done: Maintained) -> None:
+        """The newest write stays whatever its age: its commit says what was read or written."""
+        if last_write is not None:
+            done.log_files_deleted += upkeep.shorten_log(last_write - timedelta(hours=self.options.log_hours))
+
+    def _last_write(self, table: Table) -> datetime | None:
+        """When something other than maintenance last changed the table."""
+        history = self._open(table).history(COMMITS_READ)
+        times = [commit["timestamp"] for commit in history if commit.get("operation") in WRITES]
+        return datetime.fromtimestamp(max(times) / 1000, timezone.utc) if times else None
+
+    def _days(self, table: Table) -> list[str]:
+        """The day of each file of a table by day."""
+        if not table.partitioned_by:
+            return []
+        files = pa.table(self._open(table).get_add_actions(flatten=True))
+        return list(map(str, files["partition.date"].to_pylist())) if files.num_rows else []
+
+    @property
+    def _today(self) -> date:
+        return self.now.astimezone(timezone.utc).date()
+
+    def _open(self, table: Table) -> DeltaTable:
+        return DeltaTable(delta_uri(f"{self.tables}/{table.name}"))

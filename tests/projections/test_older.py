@@ -16,15 +16,14 @@ from deltalake import CommitProperties, DeltaTable, Schema, write_deltalake
 
 from schemas.table_definition import Table
 from schemas.tables import ALERTS, FACTS, GROUP_MEMBERS, NOTIFICATIONS, PROJECTIONS, QUEUE_ASSIGNMENTS
-from streaming.projections import creation
 from streaming.projections.columns import rows_of
-from streaming.projections.creation import create_table, create_tables
 from streaming.projections.progress import CHECKPOINT, read_progress
 from streaming.projections.projector import run_projections
 from streaming.projections.spark_checkpoint import SPARKS_FILES
 from streaming.projections.table import ProjectionTable
+from streaming.tables import creation
 from streaming.tables.arrow_types import arrow_schema, without_comments
-from streaming.tables.delta_properties import delta_properties
+from streaming.tables.creation import create_table, create_tables, delta_properties
 from tests.projections.golden_files import golden_facts
 from tests.projections.story import START, all_rows, read, three_days
 from tests.tables.telling import Teller
@@ -252,7 +251,7 @@ def test_times_that_had_another_name_keep_their_values(
 KILLED_WHILE_WRITING = """
 import os, signal, sys
 import pyarrow as pa
-from streaming.projections import creation, table as projection_table
+from streaming.tables import creation
 real, before = creation.write_deltalake, iter(range(int(sys.argv[2])))
 
 def killed_half_way(table, rows, **options):

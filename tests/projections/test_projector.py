@@ -18,7 +18,7 @@ from streaming.projections.progress import delete_progress, read_progress
 from streaming.projections.projector import open_projector, run_projections
 from streaming.projections.rebuild import rebuild
 from streaming.projections.table import ProjectionTable
-from streaming.tables.delta_properties import delta_properties
+from streaming.tables.creation import delta_properties
 from tests.projections.story import START, all_rows, one, read, rows, three_days
 from tests.tables.telling import DAY, HOUR, Teller, quarantined
 from tests.tables.written import commit

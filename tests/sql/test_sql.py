@@ -18,9 +18,9 @@ from schemas.tables import QUEUE_ASSIGNMENTS
 from streaming.cli import main
 from streaming.notifier.silence_files import SilenceFiles
 from streaming.notifier.silences import Silence
-from streaming.projections.creation import create_table
 from streaming.projections.projector import run_projections
 from streaming.sql.database import Database
+from streaming.tables.creation import create_table
 from streaming.wall_clock import now_ms
 from tests.tables.telling import HOUR, Teller, health
 from tests.tables.written import commit

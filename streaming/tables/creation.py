@@ -1,4 +1,7 @@
-"""Delta tables from their plain definitions, comments included; those of an older evenkeel are brought up to date."""
+"""Creates Delta tables from their plain definitions, and brings those of an older evenkeel up to date, by deltalake.
+
+``facts`` is created by Spark (``streaming/spark/creation.py``), with the same properties.
+"""
 
 from collections.abc import Iterable
 from functools import partial
@@ -8,12 +11,37 @@ import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Schema, write_deltalake
 
 from schemas.table_definition import Column, Table
-from schemas.tables import NOTIFICATIONS, PROJECTIONS
+from schemas.tables import CURRENT, FACTS, NOTIFICATIONS, PROJECTIONS
 from streaming.tables.arrow_types import arrow_schema
 from streaming.tables.conflicts import retried
-from streaming.tables.delta_properties import delta_properties
 from streaming.tables.own_memory import unsliced
 from streaming.tables.storage import delta_uri
+
+_COMMON = {
+    "delta.enableDeletionVectors": "false",  # so that engines without a JVM can read the table
+}
+# How long a stream that reads the table may be down. Maintenance shortens the log of what all have read much further.
+_APPENDED = _COMMON | {
+    "delta.checkpointInterval": "100",  # each makes the append that writes it a second longer
+    "delta.logRetentionDuration": "interval 7 days",
+    "delta.deletedFileRetentionDuration": "interval 2 days",
+}
+# No stream reads these. Every batch of the projections replaces the table's file, which goes as soon as no query can be
+# using it.
+_MERGED = _COMMON | {
+    "delta.checkpointInterval": "10",
+    "delta.logRetentionDuration": "interval 1 days",
+    "delta.deletedFileRetentionDuration": "interval 30 minutes",
+}
+# Payload structs have more leaves than Delta would keep statistics for; these are what readers filter by.
+_FACTS = _APPENDED | {"delta.dataSkippingStatsColumns": "seq,fact,cluster,`group`,topic,ts"}
+
+
+def delta_properties(table: Table) -> dict[str, str]:
+    """What the table is created with."""
+    if table is FACTS:
+        return _FACTS
+    return _MERGED if table in CURRENT else _APPENDED
 
 
 def create_tables(tables: str, wanted: Iterable[Table] = (*PROJECTIONS, NOTIFICATIONS)) -> None:
