@@ -111,13 +111,13 @@ def test_what_the_page_of_a_group_shows_is_what_it_gives(settings: WebSettings, 
     assert {(one["topic"], one["finding"], one["cause"] or "") for one in given["queues"]} == {
         (row.first.topic, row.first.finding, row.first.cause or "") for row in view.queues
     }
-    shown = {alert.fingerprint: alert for card in view.alerts for alert in card}
+    shown = {alert.known.fact.fingerprint: alert for card in view.alerts for alert in card}
     alerts = {one["fingerprint"]: one for one in given["alerts"] if one["state"] != "resolved"}
     assert set(alerts) == set(shown)
     for name, alert in alerts.items():
         page_of_it = shown[name]
         assert (alert["since_ts"], alert["do"], alert["for_now"]) == (
-            page_of_it.since_ts,
+            page_of_it.known.since_ts,
             page_of_it.do,
             page_of_it.now,
         )

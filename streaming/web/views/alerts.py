@@ -32,22 +32,13 @@ class AlertView(NamedTuple):
     evidence was seen.
     """
 
-    fingerprint: str
-    cluster: str
-    group: str
-    topic: str
-    kind: str
-    state: str
-    severity: str
+    known: OpenAlert
     level: str
     what: str
-    since_ts: int
-    fired_ts: int | None
     ended_ts: int | None
     note: str
     ending: str
     queues: tuple[str, ...]
-    cause: str
     brief: str
     why: str
     evidence: str
@@ -68,22 +59,13 @@ def alert_view(alert: OpenAlert, words: Language, now: int, site: Site) -> Alert
     do, for_now = advice_on(fact.cause, fact.kind, words)
     command = next_command(alert, site)
     return AlertView(
-        fingerprint=fact.fingerprint,
-        cluster=alert.cluster,
-        group=alert.group,
-        topic=alert.topic or "",
-        kind=fact.kind,
-        state=fact.state,
-        severity=fact.severity,
+        known=alert,
         level=level_of(alert),
         what=_what(alert, words, now, site),
-        since_ts=alert.since_ts,
-        fired_ts=fact.fired_ts,
         ended_ts=None if alert.is_open else fact.resolved_ts or alert.ts,
         note=note_on(alert, words, now, site.zone),
         ending="" if alert.is_open else words.endings.get(fact.reason, "").format(kind=fact.kind),
         queues=_lines(line.strip() for line in queue_lines(alert, words, now, site.zone)),
-        cause=fact.cause or "",
         brief=words.advice(fact.cause).brief if fact.cause else "",
         why=words.advice(fact.cause).sentence if fact.cause else "",
         evidence=evidence_of(fact, words.evidence, lambda ts: clock(ts, now, site.zone)),

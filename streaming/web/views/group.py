@@ -48,7 +48,7 @@ class QueueRow(NamedTuple):
 
 
 class UnalertedRow(NamedTuple):
-    of: UnalertedQueues
+    known: UnalertedQueues
     level: str
     queues: str
     reason: str
@@ -145,16 +145,18 @@ def group_view(
 def _begun_ts(alerts: Iterable[AlertView]) -> int | None:
     """Since when the first of the alerts that fire, else of those that are open, is so; None: there is none."""
     still = [alert for alert in alerts if alert.ended_ts is None]
-    return min((alert.since_ts for alert in [a for a in still if a.state == "firing"] or still), default=None)
+    return min((one.known.since_ts for one in [one for one in still if one.known.is_firing] or still), default=None)
 
 
 def _by_cause(alerts: Iterable[AlertView]) -> tuple[tuple[AlertView, ...], ...]:
     """One explanation is enough for alerts with the same cause. Those without a cause have one each."""
-    return tuple(map(tuple, grouped(alerts, lambda alert: alert.cause or alert.fingerprint).values()))
+    return tuple(
+        map(tuple, grouped(alerts, lambda alert: alert.known.fact.cause or alert.known.fact.fingerprint).values())
+    )
 
 
 def _state(group: ExplainedGroup, alerts: Iterable[AlertView]) -> str:
-    if any(alert.state == "firing" for alert in alerts):
+    if any(alert.known.is_firing for alert in alerts):
         return "firing"
     return group.status if group.status in STATES else "unknown"
 
