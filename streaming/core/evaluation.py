@@ -43,9 +43,9 @@ def evaluate(group: Group, before: int) -> None:
 
 
 def _evaluate(group: Group, before: int) -> None:
-    group.abandoned = abandoned_topics(group)
+    abandoned = abandoned_topics(group)
     evidence = GroupEvidence(group)
-    found = judge_topics(observe(group, evidence))
+    found = judge_topics(observe(group, evidence, abandoned))
     since = record_findings(group, found)
     group_findings = find_group_findings(evidence, since)
     note_mismatch(group, _causes(found, group_findings))
@@ -56,7 +56,7 @@ def _evaluate(group: Group, before: int) -> None:
     emit_group_status(group, evidence, found, group_findings, is_any_undecided(group), before)
     group.state.evaluation_due_ts = _due(group, evidence, found)
     group.state.evidence_lasts_until_ts = 0
-    forget_what_is_gone(group)
+    forget_what_is_gone(group, abandoned)
 
 
 def _causes(found: list[TopicFindings], group_findings: list[GroupFinding]) -> set[str]:

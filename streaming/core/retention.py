@@ -4,6 +4,8 @@ The state of a group that has been silent for ``forget_after_ms`` is compacted b
 after so long starts afresh in any case: so no fact depends on whether its shard had compacted it already.
 """
 
+from collections.abc import Set
+
 from schemas.events import Forget
 from streaming.core.alerts.lifecycle import end_forgotten
 from streaming.core.member_facts import absent_member
@@ -124,8 +126,11 @@ def _forget_absent_clients(group: Group) -> None:
     group.drop_clients_and_queues(absent, set())
 
 
-def forget_what_is_gone(group: Group) -> None:
-    """Drop clients that left long ago, and queues that left the route long ago, with no owner, in no alert."""
+def forget_what_is_gone(group: Group, abandoned: Set[int]) -> None:
+    """Drops abandoned topics, clients that left long ago, and queues that left the route long ago.
+
+    A queue that some client owns or an open alert names is kept.
+    """
     state = group.state
     _date_clients(group)
     gone = {index for index, client in enumerate(state.clients) if _is_gone(group, client)}
@@ -134,7 +139,7 @@ def forget_what_is_gone(group: Group) -> None:
     routed = {
         (topic, hosted.broker, queue_id)
         for topic, of in enumerate(state.topics)
-        if topic not in group.abandoned
+        if topic not in abandoned
         for hosted in of.hosts
         for queue_id in range(max(hosted.read, hosted.write))
     }
@@ -142,21 +147,20 @@ def forget_what_is_gone(group: Group) -> None:
         index
         for index, q in enumerate(state.queues)
         if index not in held and q.publish_delay_ms < 0 and (q.topic, q.broker, q.queue_id) not in routed
-        if not _may_hold_messages(group, q)
+        if q.topic in abandoned or not _may_hold_messages(group, q)
     }
-    topics = group.abandoned - {queue.topic for index, queue in enumerate(state.queues) if index not in stray}
+    topics = set(abandoned) - {queue.topic for index, queue in enumerate(state.queues) if index not in stray}
     brokers = _abandoned_brokers(group, topics, stray)
     if gone or stray:
         group.drop_clients_and_queues(gone, stray)
     if topics or brokers:
         group.drop_topics_and_brokers(topics, brokers)
         group.request_evaluation()  # the group's status counts its brokers
-    group.abandoned = set()
 
 
 def _may_hold_messages(group: Group, queue: Queue) -> bool:
     """Whether messages are left in a queue that left the route, or its offsets may still show that."""
-    if not left_the_route(queue) or queue.topic in group.abandoned:
+    if not left_the_route(queue):
         return False
     timing = group.timing
     kept_ms = timing.gone_after_ms if queue.consumer_lag > 0 else timing.progress_max_gap_ms

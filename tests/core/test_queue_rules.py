@@ -186,6 +186,20 @@ def test_held_queues_of_a_topic_without_a_route_are_unknown() -> None:
     assert "route" in (why(fleet.finding("a0", "U")) or "")
 
 
+def test_a_queue_of_an_excluded_member_is_right_whether_messages_wait_in_it_or_not() -> None:
+    """Its reports do not count, but it owns what the others leave to it."""
+    fleet = Fleet()
+    fleet.join("x", report={"client_rebalance": False})
+    fleet.join("y")
+    fleet.run(90)
+    fleet.hang("a0")
+    fleet.run(60)
+    fleet.state.evaluation_due_ts = 0
+    fleet.run(10)
+    assert fleet.finding("a0").finding == "MATCH"
+    assert fleet.alerts() == []
+
+
 def test_a_configured_group_is_excluded() -> None:
     fleet = healthy(settings=Settings(timing=DEFAULT_TIMING, groups=(GroupRule(group="g*", excluded=True),)))
     fleet.own("y", "a0 b0-3")

@@ -53,7 +53,7 @@ class Wait(NamedTuple):
 
 
 def with_candidate(group: Group, alert: Alert, candidate: AlertCandidate) -> Outcome:
-    """The evidence supports the alert. It may fire once that is ripe, or has come again while lists differ."""
+    """The evidence supports the alert. It may fire once it has held long enough, or has come again."""
     if alert.phase not in PENDING_PHASES:
         return Outcome(Signal.FOUND)
     wait = wait_of(group, alert, candidate)

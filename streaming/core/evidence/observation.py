@@ -1,5 +1,6 @@
 """Notes what changed of topics and queues at a round marker, before anything is judged: only this module writes."""
 
+from collections.abc import Set
 from typing import NamedTuple
 
 from schemas.facts import Kind
@@ -28,15 +29,15 @@ class TopicObservation(NamedTuple):
     outside: tuple[QueueEvidence, ...] = ()
 
 
-def observe(group: Group, evidence: GroupEvidence) -> list[TopicObservation]:
-    """Every topic of the group. A second call at the same marker gives the same."""
+def observe(group: Group, evidence: GroupEvidence, abandoned: Set[int] = frozenset()) -> list[TopicObservation]:
+    """Every topic of the group but those that are abandoned. A second call at the same marker gives the same."""
     held = evidence.held
     return [
         _observe_topic(
             group, TopicEvidence(evidence, index, topic, group.add_routed_queues(index)), held.get(index, set())
         )
         for index, topic in enumerate(group.state.topics)
-        if index not in group.abandoned
+        if index not in abandoned
     ]
 
 

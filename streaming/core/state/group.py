@@ -34,7 +34,6 @@ class Group:
         "_queues",
         "_running",
         "_topics",
-        "abandoned",
         "facts",
         "rule",
         "settings",
@@ -48,7 +47,6 @@ class Group:
         self.timing: Timing = settings.timing
         self.rule: GroupRule = settings.rule_for(state.cluster, state.group)
         self.facts: list[Fact] = []
-        self.abandoned: set[int] = set()  # indices of topics that the evaluation under way leaves out, then drops
         self._index()
 
     def _index(self) -> None:
