@@ -105,7 +105,7 @@ def _why_none(tables: str, log: Selection, wanted: str, group: str, cluster: str
     groups = {name for _, name in known if name}
     near = _near(group, groups)
     hint = f"did you mean {_listed(near)}?" if near else f"it knows {len(groups)}: {_listed(sorted(groups))}"
-    return f"the facts know no group {group}; {hint}" if groups else "the facts table holds no group yet"
+    return f"the facts know no group {group}; {hint}" if groups else "the facts table has no group yet"
 
 
 def _near(group: str, groups: Iterable[str]) -> list[str]:

@@ -11,28 +11,29 @@ from streaming.notices.reasons_english import reason_in_english, reason_in_short
 from streaming.wording.times import moment
 
 WHY: dict[str, str] = {
-    AlertReason.FOUND: ("it fires when every client and broker that shows it has been asked again, and still shows it"),
-    AlertReason.HELD_LONG_ENOUGH: "every client and broker that shows it has been asked again, and still shows it",
+    AlertReason.FOUND: "found; the alert fires once every client and broker concerned has confirmed it",
+    AlertReason.HELD_LONG_ENOUGH: "every client and broker concerned has confirmed it",
     AlertReason.QUEUES_CHANGED: "other queues are affected now; it is the same alert, so there is no new page",
     AlertReason.CAUSE_CHANGED: "another cause is named now; it is the same alert, so there is no new page",
     AlertReason.SEVERITY_CHANGED: "the severity has changed",
-    AlertReason.WAITING_CHANGED: "another number of messages waits",
-    AlertReason.EVIDENCE_LOST: "whoever showed it does not answer now; the alert stays open until it is known again",
+    AlertReason.WAITING_CHANGED: "the number of waiting messages has changed",
+    AlertReason.EVIDENCE_LOST: "the clients or brokers that showed it do not answer now; the alert stays open"
+    " until they do",
     AlertReason.EVIDENCE_BACK: "the evidence is back, and the fault is still there",
     AlertReason.COMES_AND_GOES: (
-        "not found now, but it has come back before; the alert stays open until it has not been found for an hour"
+        "the fault is gone for now, but has come back before; the alert stays open until it has been gone for an hour"
     ),
     AlertReason.LISTS_DIFFER: (
-        "not found now, but brokers still list different members; the alert stays open until they agree"
+        "the fault is gone for now, but brokers list different members; the alert stays open until the lists agree"
     ),
     AlertReason.CAME_BACK: "found again; it is the same alert, so there is no new page",
-    AlertReason.RIGHT_AGAIN: "fresh evidence has shown for long enough that it is over",
+    AlertReason.RIGHT_AGAIN: "new evidence shows that the fault is over",
     AlertReason.CLEARED_BEFORE_FIRING: "it was over before it fired, so no page was sent",
     AlertReason.GONE: "no broker has listed a member of the group for an hour",
     AlertReason.FORGOTTEN: "an operator retired the group (evenkeel forget)",
-    AlertReason.EXCLUDED: "evenkeel does not judge it any more; that does not mean that it is right",
+    AlertReason.EXCLUDED: "evenkeel no longer judges it; this does not mean that it is right",
     AlertReason.WAITS_FOR_DEPLOY: (
-        "found for long enough, but members are being replaced; evenkeel waits for the end of the deploy"
+        "the fault has lasted long enough, but members are being replaced; evenkeel waits until the deploy ends"
     ),
 }
 UNALERTED = {

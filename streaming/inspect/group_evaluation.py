@@ -125,7 +125,7 @@ def _of_topic(findings: TopicFindings) -> Iterator[Finding]:
         parts = [verdict.observed, None if why is None else why.observed]
         said = [in_english(part, moment) for part in parts if part is not None]
         if candidate is not None and candidate.waits_for_deploy:
-            said.append("a rolling deploy may be the reason: while it goes on, the job holds the alert back")
+            said.append("a rolling deploy may be the reason: until it ends, the job waits with the alert")
         yield Finding(
             kind=kind.value,
             severity=Severity.INFO.value if candidate is None else candidate.severity.value,

@@ -68,7 +68,7 @@ def _unknown_owners(found: list[TopicFindings]) -> Iterator[str]:
         why = next((v.reason for v in findings.verdicts.values() if v.kind is Kind.MATCH and v.expected is None), None)
         if why is not None and not findings.evidence.broadcasts:
             said = reason_in_english(*why, moment)
-            yield f"{findings.evidence.topic.name}: who should own what is not known: {said}"
+            yield f"{findings.evidence.topic.name}: the expected owners are not known: {said}"
 
 
 def _uneven_load(rows: list[InspectedQueue], members: list[InspectedMember]) -> Iterator[str]:
@@ -91,7 +91,10 @@ def _uneven_load(rows: list[InspectedQueue], members: list[InspectedMember]) -> 
 def _one_way_queues(rows: list[InspectedQueue]) -> Iterator[str]:
     for what, chosen in (
         ("can be read, not written: nothing new arrives", [r for r in rows if r.readable and not r.writable]),
-        ("can be written, not read: nobody gets what arrives", [r for r in rows if r.writable and not r.readable]),
+        (
+            "can be written, not read: new messages cannot be consumed",
+            [r for r in rows if r.writable and not r.readable],
+        ),
     ):
         for topic in dict.fromkeys(row.topic for row in chosen if not is_retry_topic(row.topic)):
             names = ranges(row.name for row in chosen if row.topic == topic)

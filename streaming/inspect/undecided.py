@@ -23,13 +23,13 @@ from streaming.wording.numbers import age, counted
 from streaming.wording.times import moment
 
 SHOWN = {
-    Kind.DUPLICATED: "more than one instance says that it owns them",
-    Kind.ORPHANED: "nobody says that it owns them",
-    Kind.MISPLACED: "owned by another than the strategy says",
+    Kind.DUPLICATED: "more than one instance reports that it owns them",
+    Kind.ORPHANED: "no client reports that it owns them",
+    Kind.MISPLACED: "owned by another client than the strategy assigns",
     Kind.PHANTOM: "owned, though the topic's route does not have them",
-    Kind.NO_MEMBERS: "nobody to consume them",
+    Kind.NO_MEMBERS: "no client to consume them",
 }
-SAID_ONCE = "certain once all whom it rests on have said it again"
+SAID_ONCE = "certain once every client and broker concerned has confirmed it"
 MESSAGES_NOT_KNOWN = "how many messages wait is not known: its brokers have not given the offsets"
 MOST_SILENT = 3
 NO_TOPIC = "no topic is known that its members subscribe to"

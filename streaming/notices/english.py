@@ -17,118 +17,123 @@ ENGLISH = Language(
         "UNREADABLE_QUEUES": "{queues} with messages that nobody can read",
         "INCONSISTENT_SUBSCRIPTION": "members subscribe to different things",
         "SHARED_CLIENT_ID": "processes take the same share of the queues",
-        "MEMBER_LISTS_DIFFER": "members share out the queues by different lists",
+        "MEMBER_LISTS_DIFFER": "members divide the queues by different member lists",
         "NO_MEMBERS": "no members left",
         "REBALANCE_STORM": "members come and go again and again",
     },
     causes={
         "SAME_CLIENT_ID": Advice(
             "same client id",
-            "instances share one client id, so they take the same queues and leave others to nobody",
-            "give each instance an instanceName of its own (clients from 4.9 on have one), and restart it",
-            "stop all but one of them: all queues are then shared out among those who stay",
+            "several instances use one client id: they take the same queues, and other queues have no owner",
+            "give each instance its own instanceName (clients from 4.9 on have one), then restart it",
+            "stop all but one of these instances: the remaining clients then share all queues",
         ),
         "STALE_CONNECTION": Advice(
             "dead connection",
-            "a client id is listed twice: most likely a broker still holds a connection that has died",
-            "wait: it is gone within 130 s, or there are two instances with one client id",
+            "a client id is listed twice: most likely a broker still lists a dead connection",
+            "wait 130 s: a dead connection is gone by then; if the id is still listed twice, two instances use it",
         ),
         "SUBSCRIPTION_MISMATCH": Advice(
             "subscriptions differ",
-            "members subscribe to different topics or filters, while each counts as a member for all of them",
-            "one group, one subscription: give those that differ a group of their own",
+            "members subscribe to different topics or filters, but each of them is given queues of all topics",
+            "give the members that differ a group of their own: all members of a group must subscribe alike",
             "stop the members that differ, or roll back the deploy that brought them",
         ),
         "STRATEGY_MISMATCH": Advice(
             "mixed strategies",
-            "members share out the queues by different rules",
+            "members divide the queues by different rules",
             "configure the same allocate strategy in all members, and use one SDK in a group",
             "stop the members that differ, or roll back the deploy that brought them",
         ),
         "MESSAGE_MODEL_MISMATCH": Advice(
             "mixed message models",
-            "a BROADCASTING client consumes every queue of a CLUSTERING group, and keeps its offsets to itself",
-            "one group, one message model: give the clients that differ a group of their own",
+            "a BROADCASTING client consumes every queue of a CLUSTERING group, and stores its offsets locally",
+            "give the clients that differ a group of their own: all members of a group must use one message model",
             "stop the clients that differ, or roll back the deploy that brought them",
         ),
         "RESTART_LOOP": Advice(
             "clients restart again and again",
-            "each of these clients is started again before it has consumed anything of these queues",
-            "look at why they end: out of memory, a failing health check, an error at their start",
-            "roll back the deploy that brought it, or stop the restarts until the cause is known",
+            "these clients restart before they have consumed anything from these queues",
+            "find out why they exit: out of memory, a failing health check, an error at start",
+            "roll back the deploy that caused it, or stop the restarts until the cause is known",
         ),
         "VIEW_DIVERGENCE": Advice(
             "brokers list different members",
-            "brokers of the topic list different members, so that clients compute different shares",
-            "ask each broker, and look for the client that cannot reach one of them",
+            "the topic's brokers list different members, so clients compute different shares",
+            "query each broker, and find the client that cannot reach one of them",
             "stop the client that some broker does not list: then the lists agree",
         ),
         "ROUTE_LAG": Advice(
             "old route",
-            "the topic's route has changed, or name servers differ on it, and members go by different routes",
-            "wait a minute; then look at the name server that lags, or restart the client that clings to the old route",
+            "the topic's route has changed, or name servers differ on it: members use different routes",
+            "wait a minute; then check the name server that lags, or restart the client that still uses the old route",
         ),
         "CLIENT_STALLED": Advice(
             "client stuck",
             "the owner is still listed, but does not answer or pulls nothing",
-            "take a thread dump, then stop or restart it: meanwhile the others take its queues over",
+            "take a thread dump, then stop or restart the client: the other members take over its queues",
         ),
         "MEMBER_GONE": Advice(
             "queues not taken over",
-            "their last owner has left, and those who stay have not taken them over",
-            "take a thread dump of one that should have taken over, look for RebalanceService in it, and restart it",
+            "the last owner has left, and the remaining members have not taken over its queues",
+            "take a thread dump of a member that should own them, look for RebalanceService, then restart that member",
         ),
         "LOCK_STUCK": Advice(
             "queue not locked",
-            "the group is orderly, and the expected owner has not got the broker's lock of the queue",
-            "wait 60 s: the lock of a client that is gone expires; then the broker's log says who holds it",
+            "the group consumes orderly, and the expected owner does not have the broker's lock of the queue",
+            "wait 60 s: the lock of a client that is gone expires; if it does not, the broker's log names the"
+            " client that has"
+            " the lock",
         ),
         "ROOM_WITHOUT_CONSUMER": Advice(
             "room without consumer",
-            "queues are shared out by machine room, and nobody consumes in this one",
-            "start consumers in the room, or add it to the rooms that the consumers are configured with (consumeridcs)",
+            "the strategy assigns queues by machine room, and this room has no consumer",
+            "start consumers in that room, or add the room to the consumers' configuration (consumeridcs)",
         ),
         "CONFIG_MISSES_QUEUE": Advice(
             "queue not configured",
-            "queues are shared out by configuration, and no member's list names these",
-            "name the queues in some member's list: no other member takes them over",
-            "start the client again whose list has them, or roll back the lists if their last change dropped them",
+            "the strategy assigns queues by configuration, and no member's list contains these",
+            "add the queues to a member's list: without that no member takes them over",
+            "restart the client whose list contains them, or roll back the last change of the lists",
         ),
         "NO_READ_PERM": Advice(
             "no read permission",
-            "the broker's permission for the topic lacks reading",
-            "give the topic read permission again (mqadmin updateTopicPerm -p 6), unless it was taken on purpose; if"
-            " brokers have different numbers of queues, with updateTopic -r -w -p: updateTopicPerm takes the first's",
+            "the topic has no read permission on the broker",
+            "restore the read permission (mqadmin updateTopicPerm -p 6), unless it was removed on purpose; if"
+            " brokers have"
+            " different numbers of queues, use updateTopic -r -w -p: updateTopicPerm copies the first broker's number",
         ),
         "READ_LT_WRITE": Advice(
             "fewer read than write queues",
-            "readQueueNums is smaller than writeQueueNums, and nobody reads what is written beyond it",
+            "readQueueNums is smaller than writeQueueNums: messages in the queues beyond it cannot be read",
             "raise readQueueNums with mqadmin updateTopic (-r and -w together), unless the topic is being made smaller",
         ),
         "LEFT_ROUTE": Advice(
             "left the route with messages",
-            "the topic has these queues no more, and messages that the group has not consumed are left in them",
-            "if they are wanted, give the topic those queues back (mqadmin updateTopic, or start the broker again)"
-            " until they are consumed; else do nothing: this is told once, and ends after an hour",
+            "these queues have left the route, but still contain messages that the group has not consumed",
+            "if the messages are needed, add the queues again (mqadmin updateTopic, or start the broker again)"
+            " until they"
+            " are consumed; else do nothing: this page is sent once, and the alert ends after an hour",
         ),
         "UNEXPLAINED": Advice(
             "cause unknown",
             "none of the known causes fits",
-            "look first at the clients that the evidence names, then at what changed before; a member that is restarted"
-            " computes its queues again",
-            "restart the clients that the evidence names, else the members one after the other; or roll back what was"
-            " deployed last",
+            "check the clients that the evidence names, then what changed before; a restarted member computes its share"
+            " again",
+            "restart the clients that the evidence names, or else one member after the other; or roll back the"
+            " last deploy",
         ),
     },
     do={
-        "SLOW_CONSUMER": "look at what the consumer's own code waits for: its queues are shared out as they should be",
-        "NO_MEMBERS": "start the consumers; if the group was retired: evenkeel forget, or this page ends after an hour",
-        "REBALANCE_STORM": "look at why these clients restart or lose their connection: crashes, long GC, the network",
-        "PHANTOM": "compare with the route, and restart the client that holds what is not there",
+        "SLOW_CONSUMER": "find out what the consumer's code waits for: the allocation of queues is right",
+        "NO_MEMBERS": "start the consumers; if the group is retired, run evenkeel forget, or the alert ends"
+        " after an hour",
+        "REBALANCE_STORM": "find out why these clients restart or disconnect: crashes, long GC, the network",
+        "PHANTOM": "compare with the route, then restart the client that owns queues outside it",
     },
     now={
         "SLOW_CONSUMER": "roll back the consumer, if it was deployed shortly before",
-        "NO_MEMBERS": "roll back the deploy, if one does not come up",
+        "NO_MEMBERS": "roll back the last deploy, if its consumers do not start",
         "REBALANCE_STORM": "stop the client that comes and goes: the others then keep their queues",
     },
     changes={
@@ -140,9 +145,9 @@ ENGLISH = Language(
     },
     troubles={
         "monitor_blind": Trouble(
-            "evenkeel sees nothing since {since} UTC",
-            "evenkeel sees again, after {age}",
-            "While this lasts nothing is judged: no alert of this cluster fires or resolves. Silence means nothing.",
+            "evenkeel has seen nothing since {since} UTC",
+            "evenkeel sees the cluster again, after {age}",
+            "While this lasts, no alert of this cluster fires or resolves. No alert does not mean that all is well.",
             (
                 "the job: is evenkeel run alive, and what does its log say?",
                 "the collector: is evenkeel collect alive, and does it reach the name servers?",
@@ -150,19 +155,21 @@ ENGLISH = Language(
             ),
         ),
         "monitor_late": Trouble(
-            "evenkeel lags behind since {since} UTC",
+            "evenkeel has lagged behind since {since} UTC",
             "evenkeel has caught up, after {age}",
-            "Alerts wait until it has caught up; what still fires then will be sent. What is new is not seen yet.",
+            "Alerts wait until evenkeel has caught up; those that still fire then are sent. New faults are not"
+            " seen yet.",
             (
                 "the table monitor_health: lag_ms, batch_ms, events_per_s",
                 "the job's machine: is its CPU or disk busy with something else?",
-                "its restarts: after an outage it reads all that has waited in Kafka",
+                "its restarts: after an outage the job reads all records that have waited in Kafka",
             ),
         ),
         "monitor_contradicted": Trouble(
-            "rounds contradict one another since {since} UTC",
+            "rounds have contradicted one another since {since} UTC",
             "rounds no longer contradict one another, after {age}",
-            "evenkeel goes by the rounds of one producer and refuses the other's. Alerts may be wrong if that one is.",
+            "evenkeel uses the rounds of one producer and refuses the others. If the used ones are wrong, so"
+            " are alerts.",
             (
                 "the collectors' machines: are their clocks right?",
                 "the table quarantine, reason contradicts: is each producer a collector of yours?",
@@ -170,7 +177,7 @@ ENGLISH = Language(
             ),
         ),
         "group_blind": Trouble(
-            "evenkeel cannot see this group since {since} UTC",
+            "evenkeel has not seen this group since {since} UTC",
             "evenkeel sees this group again, after {age}",
             "Its events are refused. While this lasts the group is UNKNOWN: none of its alerts fires or resolves.",
             (
@@ -202,21 +209,24 @@ ENGLISH = Language(
     reasons=ENGLISH_REASONS,
     unseen={
         "nothing_yet": "the job has reported nothing of this cluster yet",
-        "facts_unreadable": "the notifier cannot read the facts since {error_time}: {error}; the job may be well",
+        "facts_unreadable": "the notifier has failed to read the facts since {error_time}: {error}; the job"
+        " itself may be well",
         "job_failed": "the job ended with an error at {error_time}: {error}",
-        "job_silent": "the job has written nothing since {heard}: it is not running, stuck, overloaded or cannot write",
-        "job_slow": "the job is too slow: it runs, but has not got through what waits in Kafka",
-        "kafka_silent": "Kafka does not answer the job, which runs",
+        "job_silent": "the job has written nothing since {heard}: it does not run, is stuck or overloaded, or"
+        " cannot write",
+        "job_slow": "the job runs but is too slow: records still wait in Kafka",
+        "kafka_silent": "the job runs, but Kafka does not answer it",
         "slow_or_kafka": "the job is too slow, or Kafka does not answer it: which of the two is not known",
-        "nothing_sent": "the job keeps up with Kafka, where nothing new comes: no collector runs or reaches Kafka",
-        "none_of_it_sent": "the job keeps up with Kafka, where records come: none of them is a round of this cluster",
-        "no_rounds": "the job runs but gets no rounds: whether it is slow, or none are sent, is not known",
-        "reads_old": "the job reads data of {behind} before; alerts wait until it has caught up",
-        "sent_late": "the job keeps up with Kafka, and the newest round was {behind} old: sent late, or clocks differ",
+        "nothing_sent": "the job keeps up, but nothing new arrives in Kafka: no collector runs, or it cannot"
+        " reach Kafka",
+        "none_of_it_sent": "the job keeps up and records arrive in Kafka, but none of them is a round of this cluster",
+        "no_rounds": "the job runs but receives no rounds: either it is slow, or none are sent",
+        "reads_old": "the job reads data that is {behind} old; alerts wait until it has caught up",
+        "sent_late": "the job keeps up, but the newest round was {behind} old: it was sent late, or clocks differ",
         "times_ahead": "two producers send rounds of one group; times of one are {apart} ahead of the other's",
         "times_behind": "two producers send rounds of one group; times of one are {apart} behind the other's",
         "lists_contradict": "two producers send rounds of one group; their lists of one broker differ for {apart}",
-        "events_refused": "no round of it can be taken, {detail}",
+        "events_refused": "none of its rounds can be used: {detail}",
     },
     seen={
         "newest_round": "seen: the newest round that it has read is of {newest_round}",
@@ -282,13 +292,13 @@ ENGLISH = Language(
     of_topic=", topic {topic}",
     owned_by="  {queues} - owned by {owners}",
     owned_by_nobody="  {queues} - owned by nobody",
-    owner_not_known="  {queues} - no client has said that it owns them",
+    owner_not_known="  {queues} - no client has reported that it owns them",
     expected=", should be owned by {owners}",
-    expected_not_known=", who should own them is not known: {why}",
+    expected_not_known=", the expected owner is not known: {why}",
     not_known="not known: {why}",
     one_instance="one instance of {client}",
     expected_of_none={
-        "SAME_CLIENT_ID": "a second instance, which shares its client id and so takes the queues of the first",
+        "SAME_CLIENT_ID": "a second instance, but it has the same client id and takes the first one's queues",
         "STALE_CONNECTION": "the second connection of a client id, which is most likely dead",
         "ROOM_WITHOUT_CONSUMER": "a consumer in the queue's room, where there is none",
         "CONFIG_MISSES_QUEUE": "a member whose configured list names it, of which there is none",
@@ -299,16 +309,17 @@ ENGLISH = Language(
     cause_line="cause: {sentence} ({cause})",
     cause_was="cause was: {sentence} ({cause})",
     evidence_line="evidence ({time}): {evidence}",
-    stale=" - EVIDENCE LOST since {since}, {age} ago: this is what was seen last, it may be over by now",
-    at_rest=" - right since {since}, {age} ago, but it comes and goes: open until it has been right for an hour",
+    stale=" - EVIDENCE LOST since {since}, {age} ago: this is the last known state; the fault may be over",
+    at_rest=" - right since {since}, {age} ago, but it has come back before: open until it has been right for an hour",
     lists_differ=" - right since {since}, {age} ago, but brokers list different members: open until they agree",
     right_for_now="RIGHT FOR NOW",
     right_since="{what} until {since}",
     waits={
-        "time": " - pending: it fires at {until} at the earliest, once all clients that show it have reported again",
-        "deploy": " - held back for a deploy: it fires by {until} at the latest, unless it is right by then",
+        "time": " - pending: it fires at {until} at the earliest, after the clients concerned have reported again",
+        "deploy": " - waiting for a rolling deploy: it fires at {until} at the latest, if the fault is still there",
     },
-    deploy_goes_on=" - a rolling deploy has gone on since {since} and may be the reason: a warning until it has ended",
+    deploy_goes_on=" - a rolling deploy has been running since {since} and may be the reason: only a warning"
+    " until it ends",
     waiting_line="waiting at {time}: {messages}{oldest}",
     oldest=", the oldest since {since} ({age} by then)",
     client_line="client {client}: {details}",
@@ -319,13 +330,14 @@ ENGLISH = Language(
     answered="last answered {time}",
     change_line="changed: {time} {change}",
     endings={
-        "gone": "{kind}: closed because no broker has listed a member for an hour, not because it was seen to be right",
-        "forgotten": "{kind}: closed because an operator retired the group, not because it was seen to be right",
-        "excluded": "{kind}: closed because evenkeel does not judge it any more, not because it was seen to be right",
+        "gone": "{kind}: closed because no broker has listed a member for an hour; evenkeel has not seen that"
+        " it is right",
+        "forgotten": "{kind}: closed because an operator retired the group; evenkeel has not seen that it is right",
+        "excluded": "{kind}: closed because evenkeel no longer judges it; evenkeel has not seen that it is right",
     },
     do_line="do: {advice}",
     now_line="for now: {advice}",
-    storm_do="so many at once have something in common: look first at brokers, name servers, the network, a deploy",
+    storm_do="so many groups at once have a common cause: first check brokers, name servers, the network and deploys",
     next_line="next: {command}",
     on_host="{command}   (on {host})",
     check_line="check: {what}",

@@ -28,13 +28,13 @@ def _subscriptions_in_turn(it: o.SubscriptionsInTurn, _: Clock) -> str:
 
 def _no_member_listed(it: o.NoMemberListed, _: Clock) -> str:
     if it.waiting is None:
-        what = "没有任何 Broker 列出成员；积压的消息数未知"
+        what = "没有任何 Broker 列出成员；堆积的消息数未知"
     else:
-        what = f"没有任何 Broker 列出成员；{'至少' if it.at_least else ''}积压 {it.waiting} 条消息"
+        what = f"没有任何 Broker 列出成员；{'至少' if it.at_least else ''}堆积 {it.waiting} 条消息"
     if it.allowed_ms is not None:
         return f"{what}；配置允许没有成员的时间为 {_minutes(it.allowed_ms)} 分钟，现已超过"
     if it.away_before_ms is not None:
-        return f"{what}；以前最多 {_minutes(it.away_before_ms)} 分钟没有成员，每次都会恢复"
+        return f"{what}；此前没有成员的时间最长为 {_minutes(it.away_before_ms)} 分钟"
     return what
 
 
@@ -144,5 +144,5 @@ CHINESE_EVIDENCE = Sentences(
     },
     separator="；",
     again="{said}；反复出现，这是第 {n} 次",
-    forgotten="由 {who} 忘记；此前：{said}",
+    forgotten="已由 {who} 下线（evenkeel forget）；此前：{said}",
 )

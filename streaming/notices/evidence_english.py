@@ -25,7 +25,7 @@ def _stall(it: o.Stall, _: Clock) -> str:
 
 def _unconsumed(it: o.Unconsumed, _: Clock) -> str:
     if it.pulled is None:
-        return f"its owner has held messages for {seconds(it.unconsumed_ms)} s"
+        return f"its owner has had unconsumed messages for {seconds(it.unconsumed_ms)} s"
     return f"{it.pulled} messages were pulled, none consumed for {seconds(it.unconsumed_ms)} s"
 
 
@@ -36,8 +36,8 @@ def _subscriptions_differ(it: o.SubscriptionsDiffer, _: Clock) -> str:
 def _subscriptions_in_turn(it: o.SubscriptionsInTurn, _: Clock) -> str:
     sets = "; ".join(", ".join(topics) or "nothing" for topics in it.topics)
     if it.refused_topic is None:
-        return f"brokers show in turn: {sets}: members overwrite each other's"
-    return f"brokers show in turn: {sets}: while they lack {it.refused_topic}, they refuse its pulls"
+        return f"brokers show different subscriptions in turn ({sets}): members overwrite each other's"
+    return f"brokers show different subscriptions in turn ({sets}): without {it.refused_topic} they refuse its pulls"
 
 
 def _unreadable(it: o.Unreadable, clock: Clock) -> str:
@@ -61,9 +61,9 @@ def _no_member_listed(it: o.NoMemberListed, _: Clock) -> str:
     else:
         what = f"no broker lists a member; {'at least ' if it.at_least else ''}{it.waiting} messages wait"
     if it.allowed_ms is not None:
-        return f"{what}; by configuration it may have none for {_minutes(it.allowed_ms)} minutes, and that is over"
+        return f"{what}; the configuration allows {_minutes(it.allowed_ms)} minutes without members; they are over"
     if it.away_before_ms is not None:
-        return f"{what}; before, it had none for at most {_minutes(it.away_before_ms)} minutes, and came back each time"
+        return f"{what}; its earlier pauses lasted {_minutes(it.away_before_ms)} minutes at most"
     return what
 
 
@@ -87,7 +87,7 @@ def _same_client_id(it: o.SameClientId, clock: Clock) -> str:
 def _listed_twice(it: o.ListedTwice, _: Clock) -> str:
     return (
         f"client id {it.client_id} is listed {it.entries} times{_at(it.addresses)}; a second instance is not proven:"
-        f" a connection that has died is gone within {seconds(it.gone_within_ms)} s"
+        f" a dead connection is gone within {seconds(it.gone_within_ms)} s"
     )
 
 
@@ -98,13 +98,13 @@ def _not_subscribed(it: o.NotSubscribed, _: Clock) -> str:
 
 def _sdks_differ(it: o.SdksDiffer, _: Clock) -> str:
     who = "; ".join(f"{those.language}: {_names(those.clients)}" for those in it.members)
-    return f"{who} own other queues than the strategy gives them, all members of other SDKs own theirs"
+    return f"{who} own other queues than the strategy assigns to them; members of other SDKs own the assigned ones"
 
 
 def _owners_balance_otherwise(it: o.OwnersBalanceOtherwise, _: Clock) -> str:
     do = "does" if it.clients.count == 1 else "do"
     who = _names(it.clients)
-    return f"the others leave them to {who}, which {do} not share out as they do ({', '.join(it.exclusions)})"
+    return f"the other members leave them to {who}, which {do} not use the same allocation ({', '.join(it.exclusions)})"
 
 
 def _routes_differ(it: o.RoutesDiffer, _: Clock) -> str:
@@ -158,17 +158,17 @@ ENGLISH_EVIDENCE = Sentences(
             f"BROADCASTING: {_names(it.broadcasting)}; CLUSTERING: {_names(it.clustering)}"
         ),
         o.MemberListsDiffer: lambda it, _: "; ".join(
-            f"{one.broker_name} lists {_names(one.clients) or 'nobody'}" for one in it.lists
+            f"{one.broker_name} lists {_names(one.clients) or 'no member'}" for one in it.lists
         ),
         o.RoomWithoutConsumer: lambda it, _: f"no member consumes from the room of {', '.join(it.broker_names)}",
         o.NotConfigured: lambda it, _: "no member's configured list names these queues",
         o.NotLocked: lambda it, _: (
-            f"orderly: {_of(it.clients, 'should own them, and has', 'should own them, and have')}"
-            " not got the broker's lock"
+            f"orderly: {_of(it.clients, 'should own them, but does', 'should own them, but do')}"
+            " not have the broker's lock"
         ),
         o.RoutesDiffer: _routes_differ,
         o.OldRoute: lambda it, _: (
-            f"the route changed {seconds(it.changed_ms)} s ago, and members still share out the old one"
+            f"the route changed {seconds(it.changed_ms)} s ago, and members still use the old one"
         ),
         o.NotAnswering: lambda it, _: (
             f"{_of(it.clients, 'is listed but has', 'are listed but have')} not answered for {seconds(it.silent_ms)} s"
@@ -176,8 +176,8 @@ ENGLISH_EVIDENCE = Sentences(
         o.ClientsStuck: _clients_stuck,
         o.OwnersDoNotReport: lambda it, _: _of(
             it.clients,
-            "should own them, pulls by itself and does not say which queues it owns",
-            "should own them, pull by themselves and do not say which queues they own",
+            "should own them, pulls by itself and does not report which queues it owns",
+            "should own them, pull by themselves and do not report which queues they own",
         ),
         o.MemberGone: lambda it, _: _of(
             it.clients, "has left, its queues are not taken over", "have left, their queues are not taken over"
@@ -185,8 +185,8 @@ ENGLISH_EVIDENCE = Sentences(
         o.Unexplained: _unexplained,
     },
     separator="; ",
-    again="{said}; it comes and goes: {n} times now",
-    forgotten="forgotten by {who}; it was: {said}",
+    again="{said}; found {n} times so far",
+    forgotten="retired by {who} (evenkeel forget); before: {said}",
 )
 
 

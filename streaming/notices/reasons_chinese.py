@@ -19,7 +19,7 @@ def _non_reporting(it: ReasonDetails, _: Clock) -> str:
 
 
 def _changed(what: str, it: ReasonDetails, clock: Clock) -> str:
-    return f"{what}，时间 {clock(it.changed_ts)}；{clock(it.counts_from_ts)} 起的上报才算数"
+    return f"{clock(it.changed_ts)} {what}；evenkeel 只采用 {clock(it.counts_from_ts)} 之后的上报"
 
 
 def _no_members(it: ReasonDetails, clock: Clock) -> str:
@@ -38,11 +38,11 @@ CHINESE_REASONS: ReasonSentences = {
     ReasonKind.NO_ANSWER: lambda it, _: f"{_brokers(it)} 没有应答",
     ReasonKind.ROUTE_NOT_KNOWN: lambda *_: "Topic 的路由未知",
     ReasonKind.NAME_SERVERS_DIFFER: lambda *_: "各 NameServer 上的路由不一致",
-    ReasonKind.NO_MESSAGE_MODEL: lambda *_: "无法得知消费组的消费模式是 CLUSTERING 还是 BROADCASTING",
+    ReasonKind.NO_MESSAGE_MODEL: lambda *_: "消费组的消费模式（CLUSTERING 或 BROADCASTING）未知",
     ReasonKind.NON_REPORTING_MEMBERS: _non_reporting,
     ReasonKind.NO_REPORT_SINCE_CHANGE: lambda it, _: f"最近一次变更以来 {_names(it)} 没有上报",
     ReasonKind.EVENTS_REFUSED: lambda it, _: f"其事件被拒收：{it.refused_as}, {it.error}",
-    ReasonKind.EVALUATION_FAILED: lambda *_: "evenkeel 判断时出错",
+    ReasonKind.EVALUATION_FAILED: lambda *_: "evenkeel 判断该消费组时出错",
     ReasonKind.ROUTE_CHANGED: lambda it, clock: _changed("路由有变更", it, clock),
     ReasonKind.BROKERS_CHANGED: lambda it, clock: _changed("Topic 所在的 Broker 有变更", it, clock),
     ReasonKind.MEMBER_LIST_CHANGED: lambda it, clock: _changed(f"{_brokers(it)} 的成员列表有变更", it, clock),
@@ -52,7 +52,7 @@ CHINESE_REASONS: ReasonSentences = {
     ReasonKind.NO_MEMBER_YET: lambda *_: "Topic 所在的 Broker 尚未列出任何成员",
     ReasonKind.NO_CONSUMER: lambda *_: "没有成员可以消费它",
     ReasonKind.NO_MEMBERS: _no_members,
-    ReasonKind.CONSUME_DISABLED: lambda *_: "订阅组配置了 consumeEnable=false",
+    ReasonKind.CONSUME_DISABLED: lambda *_: "消费组配置了 consumeEnable=false",
     ReasonKind.LEFT_ROUTE: lambda *_: "路由中已没有这个队列",
     ReasonKind.BROKERS_NOT_COVERED: lambda *_: "并非 Topic 的每个 Broker 都给出了成员列表",
     ReasonKind.MEMBER_LISTS_DIFFER: lambda *_: "各 Broker 列出的成员不一致",

@@ -20,7 +20,7 @@ def _non_reporting(it: ReasonDetails, _: Clock) -> str:
 
 
 def _changed(what: str, it: ReasonDetails, clock: Clock) -> str:
-    return f"{what} at {clock(it.changed_ts)}; reports count from {clock(it.counts_from_ts)} on"
+    return f"{what} at {clock(it.changed_ts)}; evenkeel judges by reports from {clock(it.counts_from_ts)} on"
 
 
 def _no_members(it: ReasonDetails, clock: Clock) -> str:
@@ -30,34 +30,34 @@ def _no_members(it: ReasonDetails, clock: Clock) -> str:
 ENGLISH_REASONS: ReasonSentences = {
     ReasonKind.CONFIGURED: lambda *_: "a rule of the configuration leaves the group out",
     ReasonKind.STATIC_TOPIC: lambda *_: "a static topic, whose queues are only mapped to brokers",
-    ReasonKind.NOT_SUBSCRIBED: lambda *_: "every member has said what it subscribes to, and none to this topic",
+    ReasonKind.NOT_SUBSCRIBED: lambda *_: "every member has reported its subscriptions, and none includes this topic",
     ReasonKind.POP: lambda *_: "messages are handed out by the broker (pop), not by queues",
     ReasonKind.BROKER_ALLOCATED: lambda *_: "a member has clientRebalance=false: the broker shares out the queues",
-    ReasonKind.LITE_ASSIGN: lambda *_: "a pull consumer takes what it is assigned by hand",
+    ReasonKind.LITE_ASSIGN: lambda *_: "a pull consumer takes the queues that its code assigns",
     ReasonKind.PROXY_CLIENT: lambda *_: "a gRPC client: its proxy shares out the queues",
     ReasonKind.UNREADABLE: lambda *_: "no client can read the queue: no read permission, or beyond readQueueNums",
     ReasonKind.NO_ANSWER: lambda it, _: f"no answer from {_brokers(it)}",
     ReasonKind.ROUTE_NOT_KNOWN: lambda *_: "the topic's route is not known",
     ReasonKind.NAME_SERVERS_DIFFER: lambda *_: "name servers differ on the route",
-    ReasonKind.NO_MESSAGE_MODEL: lambda *_: (
-        "nothing says whether the group's message model is CLUSTERING or BROADCASTING"
-    ),
+    ReasonKind.NO_MESSAGE_MODEL: lambda *_: "the group's message model (CLUSTERING or BROADCASTING) is not known",
     ReasonKind.NON_REPORTING_MEMBERS: _non_reporting,
-    ReasonKind.NO_REPORT_SINCE_CHANGE: lambda it, _: f"no report since the last change from {_names(it)}",
+    ReasonKind.NO_REPORT_SINCE_CHANGE: lambda it, _: (
+        f"{_names(it)} {'has' if it.clients.count == 1 else 'have'} not reported since the last change"
+    ),
     ReasonKind.EVENTS_REFUSED: lambda it, _: f"its events are refused: {it.refused_as}, {it.error}",
-    ReasonKind.EVALUATION_FAILED: lambda *_: "evaluation failed",
+    ReasonKind.EVALUATION_FAILED: lambda *_: "evenkeel failed to evaluate the group",
     ReasonKind.ROUTE_CHANGED: lambda it, clock: _changed("the route changed", it, clock),
     ReasonKind.BROKERS_CHANGED: lambda it, clock: _changed("its brokers changed", it, clock),
     ReasonKind.MEMBER_LIST_CHANGED: lambda it, clock: _changed(f"the list of {_brokers(it)} changed", it, clock),
     ReasonKind.BROKER_RETURNED: lambda it, clock: _changed(f"{_brokers(it)} came back", it, clock),
-    ReasonKind.OTHER_ROUTE: lambda *_: "all members share out another route than the one known",
+    ReasonKind.OTHER_ROUTE: lambda *_: "all members use a route other than the known one",
     ReasonKind.NOT_IN_ROUTE: lambda *_: "a client owns it, but it is not in the topic's route",
     ReasonKind.NO_MEMBER_YET: lambda *_: "its brokers list no member yet",
     ReasonKind.NO_CONSUMER: lambda *_: "no member consumes this topic",
     ReasonKind.NO_MEMBERS: _no_members,
     ReasonKind.CONSUME_DISABLED: lambda *_: "the subscription group has consumeEnable=false",
     ReasonKind.LEFT_ROUTE: lambda *_: "no longer in the route",
-    ReasonKind.BROKERS_NOT_COVERED: lambda *_: "not every broker of the topic has said who its members are",
+    ReasonKind.BROKERS_NOT_COVERED: lambda *_: "not every broker of the topic has given its list of members",
     ReasonKind.MEMBER_LISTS_DIFFER: lambda *_: "brokers list different members",
     ReasonKind.NO_STRATEGY_REPORTED: lambda *_: "no report names a strategy",
     ReasonKind.STRATEGIES_DIFFER: lambda *_: "members run different strategies",

@@ -165,7 +165,9 @@ def of_two_sdks(java: str, go: str, **fields: Any) -> Fleet:
 def test_an_sdk_whose_members_alone_own_other_queues_than_they_should_sorts_differently(fields: dict[str, Any]) -> None:
     alert = of_two_sdks("a0-3", "a0-3", **fields).alert("ORPHANED")
     assert alert.cause == "STRATEGY_MISMATCH"
-    assert said(alert) == ("GO: y own other queues than the strategy gives them, all members of other SDKs own theirs")
+    assert said(alert) == (
+        "GO: y own other queues than the strategy assigns to them; members of other SDKs own the assigned ones"
+    )
     assert [client.client_id for client in alert.clients] == ["y"]
 
 

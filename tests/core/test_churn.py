@@ -179,7 +179,7 @@ def test_a_queue_that_is_nobodys_5_minutes_of_every_15_is_told_three_times_and_s
     reasons = [reason for _, _, reason in fleet.alerts("ORPHANED")]
     assert reasons.count("comes_and_goes") == turns - 2
     assert reasons.count("came_back") == turns - 3
-    assert said(fleet.alert("ORPHANED")).endswith(f"; it comes and goes: {turns} times now")
+    assert said(fleet.alert("ORPHANED")).endswith(f"; found {turns} times so far")
     fleet.restart()
     fleet.idle(2900)
     assert fleet.firing() == {("T", "ORPHANED")}, "it may come back"

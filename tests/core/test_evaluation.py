@@ -25,7 +25,10 @@ def test_a_group_whose_evaluation_raises_is_unknown_and_says_so_once() -> None:
     (failed,) = fleet.told(EvaluationFailedFact)
     assert failed.payload.error.startswith("ValueError: MACHINE_ROOM")
     assert ":" in failed.payload.where
-    assert (fleet.status().status, why(fleet.status())) == ("unknown", "evaluation failed")
+    assert (fleet.status().status, why(fleet.status())) == (
+        "unknown",
+        "evenkeel failed to evaluate the group",
+    )
 
 
 def test_when_it_succeeds_again_the_group_is_judged_again() -> None:

@@ -29,7 +29,7 @@ def test_open_alerts_end_at_once_and_say_who_forgot_them() -> None:
     (told,) = [fact for fact in forget(fleet) if isinstance(fact.payload, AlertFact)]
     alert = told.payload
     assert (alert.state, alert.reason, alert.resolved_ts) == ("resolved", "forgotten", fleet.state.now)
-    assert said(alert).startswith("forgotten by ada@ops; it was: no broker lists a member")
+    assert said(alert).startswith("retired by ada@ops (evenkeel forget); before: no broker lists a member")
     assert fleet.state.alerts == []
 
 

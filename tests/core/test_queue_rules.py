@@ -127,7 +127,7 @@ TABLE: list[tuple[str, Change, str, str, str, str]] = [
     ("two reports name it", y_takes_a0_too, "a0", "DUPLICATED", "critical", ""),
     ("the others of its owner are not touched", y_takes_a0_too, "a1", "MATCH", "none", ""),
     ("all have reported, none owns it", x_lets_go_of_a0, "a0", "ORPHANED", "critical", ""),
-    ("a silent one may own it", only(x_lets_go_of_a0, x_falls_silent, no_messages), "a0", "UNKNOWN", "none", "from x"),
+    ("a silent one may own it", only(x_lets_go_of_a0, x_falls_silent, no_messages), "a0", "UNKNOWN", "none", "x has"),
     ("one owner, not the expected one", y_takes_a0_over, "a0", "MISPLACED", "warning", ""),
     ("an unknown strategy expects nobody", only(custom_strategy, y_takes_a0_over), "a0", "MATCH", "none", "Mine"),
     ("an unknown strategy hides no double", only(custom_strategy, y_takes_a0_too), "a0", "DUPLICATED", "critical", ""),

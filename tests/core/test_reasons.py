@@ -4,7 +4,7 @@ from schemas.facts import QueueFact
 from tests.core.fleet import Fleet, not_taken_over
 from tests.said import why
 
-LEFT = "the list of b changed at 2023-11-14 22:14:25 UTC; reports count from 2023-11-14 22:14:50 UTC on"
+LEFT = "the list of b changed at 2023-11-14 22:14:25 UTC; evenkeel judges by reports from 2023-11-14 22:14:50 UTC on"
 
 
 def test_what_settles_says_what_changed_and_until_when() -> None:
@@ -18,7 +18,7 @@ def test_a_group_that_is_not_known_says_who_has_not_reported() -> None:
     fleet = not_taken_over()
     fleet.of("y")[0].answers = False
     fleet.run(30)
-    assert why(fleet.status()) == "no report since the last change from y"
+    assert why(fleet.status()) == "y has not reported since the last change"
 
 
 def test_or_which_broker_does_not_answer() -> None:

@@ -52,7 +52,7 @@ def test_one_message_that_nobody_finishes_is_told_too() -> None:
     fleet.rate = 0
     fleet.run(360)
     assert fleet.firing() == {("T", "SLOW_CONSUMER")}
-    assert "held messages" in said(fleet.alert("SLOW_CONSUMER"))
+    assert "unconsumed messages" in said(fleet.alert("SLOW_CONSUMER"))
 
 
 @pytest.mark.parametrize("reports_pull_offsets", [True, False])

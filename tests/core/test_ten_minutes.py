@@ -369,7 +369,7 @@ def test_a_batch_as_long_as_those_before_is_no_slow_consumer() -> None:
     fleet.hang("a0")
     fleet.run(FLOOR + READING)
     assert fleet.firing() == {("T", "SLOW_CONSUMER")}
-    assert "held messages for 600 s" in said(fleet.alert("SLOW_CONSUMER"))
+    assert "had unconsumed messages for 600 s" in said(fleet.alert("SLOW_CONSUMER"))
 
 
 def test_members_that_are_back_have_time_to_consume_what_has_waited() -> None:

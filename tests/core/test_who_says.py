@@ -92,7 +92,7 @@ def test_a_pull_client_that_stops_consuming_is_found_by_offsets() -> None:
     fleet.run(120)
     assert fleet.firing() == {("T", "STALLED")}
     assert alert_of(fleet, "STALLED") == ("CLIENT_STALLED", ["a0", "a1", "a2", "a3"], ["x"])
-    assert "does not say which queues it owns" in said(fleet.alert("STALLED"))
+    assert "does not report which queues it owns" in said(fleet.alert("STALLED"))
     fleet.of("x")[0].consumes = True
     fleet.run(60)
     assert fleet.firing() == set()

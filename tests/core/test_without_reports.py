@@ -23,7 +23,7 @@ def test_members_that_overwrite_each_others_subscriptions_are_found() -> None:
     fleet.run(60)
     alert = fleet.alert("INCONSISTENT_SUBSCRIPTION", None)
     assert (alert.state, alert.severity, alert.cause) == ("firing", "warning", "SUBSCRIPTION_MISMATCH")
-    assert said(alert) == "brokers show in turn: T; U: members overwrite each other's"
+    assert said(alert) == "brokers show different subscriptions in turn (T; U): members overwrite each other's"
     fleet.round_fields = {}
     fleet.run(60)
     assert not fleet.firing()

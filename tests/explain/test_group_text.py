@@ -64,7 +64,7 @@ def test_times_of_a_reason_are_those_of_the_reader() -> None:
     g, details = Teller(), ReasonDetails(changed_ts=T0, counts_from_ts=T0 + 25_000)
     g.queue(0, 0, "SETTLING", reason="ROUTE_CHANGED", reason_details=details)
     g.status(0, "settling", reason="ROUTE_CHANGED", reason_details=details)
-    said = "the route changed at 16:58:03; reports count from 16:58:28 on"
+    said = "the route changed at 16:58:03; evenkeel judges by reports from 16:58:28 on"
     shown = " ".join(page(g.facts).split())
     assert f"SETTLING ({said}) since" in shown
     assert f"{said} (reported at 16:58:03)" in shown

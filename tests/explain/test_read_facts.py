@@ -126,7 +126,7 @@ def test_what_still_holds_outlives_its_facts(tmp_path: Path) -> None:
     commit(tmp_path / "facts", told("other"))
     picture = snapshot_of(read_group(str(tmp_path), "orders", None, None))
     assert (picture.status, picture.counts) == ("findings", {"ORPHANED": 1})
-    assert picture.reason == "no report since the last change from y"
+    assert picture.reason == "y has not reported since the last change"
     assert [(q.queue_id, q.finding, q.owners, q.expected) for q in picture.queues] == [(0, "ORPHANED", (), ("x",))]
     assert picture.views == (BrokerList("a", ("x", "x")), BrokerList("b", ("x", "x")))
     assert [(one.kind, one.state, one.queues) for one in picture.alerts] == [("ORPHANED", "firing", (("a", 0),))]

@@ -114,7 +114,7 @@ def test_a_reason_is_a_sentence_and_the_same_as_data() -> None:
     g.queue(0, 1, "EXCLUDED", reason="POP")
     g.status(0, "unknown", reason="NO_REPORT_SINCE_CHANGE", reason_details=OF_X)
     picture = snapshot_of(g.facts)
-    sentence = "no report since the last change from x"
+    sentence = "x has not reported since the last change"
     of_x = (sentence, "NO_REPORT_SINCE_CHANGE", OF_X)
     assert [(q.reason, q.reason_kind, q.reason_details) for q in picture.queues] == [of_x, ("POP", "POP", None)]
     one = picture.unalerted[0]

@@ -247,7 +247,7 @@ def test_member_that_is_not_ours_to_judge_is_named() -> None:
     report = {"owned": (), "subscriptions": (), "consume_type": "CONSUME_ACTIVELY"}
     seen = picture(odd(lambda f: f.join("tool", report=report)))
     assert seen.status == "unknown"
-    assert "tool: EXCLUDED, LITE_ASSIGN: a pull consumer takes what it is assigned by hand" in seen.notes
+    assert "tool: EXCLUDED, LITE_ASSIGN: a pull consumer takes the queues that its code assigns" in seen.notes
 
 
 def test_topic_that_is_not_ours_to_judge_says_why() -> None:
@@ -416,7 +416,10 @@ def test_fault_of_ours_hides_no_other_group(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(group_evaluation, "judge_topics", fails)
     seen = picture(looked_at(two()))
-    assert (seen.status, seen.reason) == ("unknown", "evaluation failed: RuntimeError: boom")
+    assert (seen.status, seen.reason) == (
+        "unknown",
+        "evaluation failed: RuntimeError: boom",
+    )
 
 
 def test_marker_that_waits_to_be_confirmed_is_not_shown_yet() -> None:

@@ -26,17 +26,18 @@ SAID = [
      "x, y, z 等另外 16 个 是成员，但没有订阅 T"),
     (o.NotAnswering(clients=TWO, silent_ms=75_999), "x, y are listed but have not answered for 75 s",
      "x, y 仍在成员列表中，但已 75 秒没有应答"),
-    (o.NotLocked(clients=TWO), "orderly: x, y should own them, and have not got the broker's lock",
+    (o.NotLocked(clients=TWO), "orderly: x, y should own them, but do not have the broker's lock",
      "顺序消费：应由 x, y 持有，但没有拿到 Broker 上的锁"),
     (o.OwnersDoNotReport(clients=TWO),
-     "x, y should own them, pull by themselves and do not say which queues they own",
+     "x, y should own them, pull by themselves and do not report which queues they own",
      "应由 x, y 持有，它自行拉取，且不上报持有的队列"),
     (o.OwnersBalanceOtherwise(clients=ONE, exclusions=("POP",)),
-     "the others leave them to x, which does not share out as they do (POP)",
+     "the other members leave them to x, which does not use the same allocation (POP)",
      "其他成员把它们留给 x，而它不按同样的方式分配（POP）"),
     (o.MemberListsDiffer(lists=(o.BrokerList("a", ONE), o.BrokerList("b", o.clients([])))),
-     "a lists x; b lists nobody", "a 列出 x；b 未列出任何成员"),
-    (o.SubscriptionsInTurn(topics=(("T",), ("U",))), "brokers show in turn: T; U: members overwrite each other's",
+     "a lists x; b lists no member", "a 列出 x；b 未列出任何成员"),
+    (o.SubscriptionsInTurn(topics=(("T",), ("U",))), "brokers show different subscriptions in turn (T; U):"
+    " members overwrite each other's",
      "Broker 交替显示：T; U：成员互相覆盖订阅关系"),
     (o.RoutesDiffer(copies=(o.RouteAtNameServers(("n1:9876",), (o.BrokerQueues("a", 4), o.BrokerQueues("b", 4))),
                             o.RouteAtNameServers(("n2:9876",), ()))),
@@ -53,7 +54,7 @@ SAID = [
      "x 持有应由其他成员持有的队列；x, y 没有持有它应持有的队列；3 个成员中有 3 个已上报，"
      "最近一次变更在 5 秒前；不符合任何已知原因"),
     (o.NoMemberListed(waiting=None, at_least=False), "no broker lists a member; how many messages wait is not known",
-     "没有任何 Broker 列出成员；积压的消息数未知"),
+     "没有任何 Broker 列出成员；堆积的消息数未知"),
     (o.SameClientId(client_id="x", instances=2, start_ts=(1, 2)), "client id x is used by 2 instances, started at 1, 2",
      "客户端 ID x 被 2 个实例使用，启动于 1, 2"),
 ]  # fmt: skip
@@ -69,11 +70,13 @@ def test_all_that_was_observed_stands_in_one_line() -> None:
     stall = o.Stall(waiting=9, stalled_ms=61_000, by_pull_offset=True)
     both = replace(o.observed(o.ClientsStuck(clients=ONE), stall), fired_times=4, forgotten_by="ann")
     assert said(both, ENGLISH_EVIDENCE, str) == (
-        "forgotten by ann; it was: 9 messages wait, none pulled for 61 s; every queue of x stands still;"
-        " it comes and goes: 4 times now"
+        "retired by ann (evenkeel forget); before: 9 messages wait, none pulled for 61 s; every queue of x"
+        " stands still;"
+        " found 4 times so far"
     )
     assert said(both, CHINESE_EVIDENCE, str) == (
-        "由 ann 忘记；此前：9 条消息待拉取，已 61 秒没有拉取；x 的所有队列都停滞；反复出现，这是第 4 次"
+        "已由 ann 下线（evenkeel forget）；此前：9 条消息待拉取，已 61 秒没有拉取；"
+        "x 的所有队列都停滞；反复出现，这是第 4 次"
     )
 
 

@@ -27,7 +27,9 @@ SAID = [
     (ReasonKind.NON_REPORTING_MEMBERS, ReasonDetails(clients=clients("x"), exclusions=("",)),
      "x: what it owns is not known (pulls by itself)", "x 持有哪些队列未知（自行拉取）"),
     (ReasonKind.MEMBER_LIST_CHANGED, ReasonDetails(broker_names=("b",), changed_ts=1, counts_from_ts=2),
-     "the list of b changed at <1>; reports count from <2> on", "b 的成员列表有变更，时间 <1>；<2> 起的上报才算数"),
+     "the list of b changed at <1>; evenkeel judges by reports from <2> on",
+     "<1> b 的成员列表有变更；evenkeel 只采用 <2>"
+     " 之后的上报"),
     (ReasonKind.NO_MEMBERS, FULL, "no broker has listed a member since <3>", "<3> 起没有任何 Broker 列出成员"),
     (ReasonKind.NO_MEMBERS, None, "no broker lists a member", "没有任何 Broker 列出成员"),
     (ReasonKind.EVENTS_REFUSED, FULL, "its events are refused: too_long, cut short",

@@ -50,7 +50,7 @@ def test_an_alert_that_is_pending_says_why_it_waits_and_until_when(waits_for: st
 
 def test_one_that_waits_for_a_deploy_names_it() -> None:
     pending = found("ORPHANED", 0, state="pending", waits_for="deploy", waits_until_ts=SINCE + 540_000)
-    english = "held back for a deploy: it fires by 17:07:03 at the latest, unless it is right by then"
+    english = "waiting for a rolling deploy: it fires at 17:07:03 at the latest, if the fault is still there"
     assert note_on(pending, LANGUAGES["en"], NOW) == english
 
 
@@ -60,7 +60,7 @@ def test_what_another_version_waits_for_breaks_no_page() -> None:
 
 def test_a_warning_because_of_a_deploy_says_so() -> None:
     page = write(notice(found("ORPHANED", 0, severity="warning", deploy_since_ts=SINCE)), "en", NOW)
-    assert "a rolling deploy has gone on since 16:58:03 and may be the reason" in page.body
+    assert "a rolling deploy has been running since 16:58:03 and may be the reason" in page.body
 
 
 def lines_of(kind: str, cause: str | None, queue: AlertQueue, language: str = "en") -> str:

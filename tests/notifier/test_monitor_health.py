@@ -269,13 +269,13 @@ def blind(rounds: int | None = NOW - 60 * S, **seen: Any) -> ClusterHealth:
             ClusterHealth(NOW - 100 * S, failed_ts=NOW - 90 * S, failure="Kafka at k does not answer: Timeout"),
             "job_failed", "ended with an error at 22:11:50: Kafka at k does not answer: Timeout", "因错误退出",
         ),
-        (blind(), "no_rounds", "is not known", "尚不清楚"),
+        (blind(), "no_rounds", "either it is slow", "尚不清楚"),
         (blind(**SLOW), "job_slow", "its last batch ended at 22:13:19 and took 31 s", "耗时 31 秒"),
         (blind(working_ms=26 * S, batch_ms=1), "job_slow", "worked on the present batch for 26 s", "已处理 26 秒"),
         (blind(**{**QUICK, **NO_ANSWER}), "kafka_silent", "Kafka has not answered it since 22:12:40", "没有应答"),
         (
             blind(**{**SLOW, **NO_ANSWER, "batch_ended_ts": NOW - 35 * S}),
-            "slow_or_kafka", "which of the two is not known", "无法确定是哪一个",
+            "slow_or_kafka", "which of the two is not known", "尚无法区分",
         ),
         (blind(**{**SLOW, **NO_ANSWER}), "kafka_silent", "Kafka has not answered it since 22:12:40", "没有应答"),
         (
@@ -292,7 +292,7 @@ def blind(rounds: int | None = NOW - 60 * S, **seen: Any) -> ClusterHealth:
             blind(**{**QUICK, "unread": 9, "batch_ended_ts": NOW - 12 * S}),
             "no_rounds", "9 records waited", "还有 9 条记录",
         ),
-        (blind(NOW, **SLOW) , "reads_old", "of 2 min before", "2 分钟前的数据"),
+        (blind(NOW, **SLOW) , "reads_old", "2 min old", "2 分钟前的数据"),
         (blind(NOW, **QUICK), "sent_late", "the newest round was 2 min old", "最新的轮次已是 2 分钟前"),
     ],
 )  # fmt: skip

@@ -53,7 +53,7 @@ def test_every_step_of_an_alert_is_said_in_chinese() -> None:
 
 def test_chinese_is_chinese() -> None:
     same = [key for key in ENGLISH if ENGLISH[key] == CHINESE[key]]
-    assert same == []
+    assert same == ["topic"], "RocketMQ's own word"
 
 
 @pytest.mark.parametrize("language", sorted(WORDS))
