@@ -112,6 +112,7 @@ class SimulatedTransport:
         return Timed(answer, now)
 
     async def topic_route(self, topic: str) -> tuple[str | None, RouteAnswer]:
+        await self._fleet.clock.sleep(0)
         route = self._fleet.name_servers.route(self._source, topic, self._fleet.now)
         return answers.NAME_SERVER, answers.topic_route(topic, route, self.clock.now_ms())
 
@@ -119,7 +120,7 @@ class SimulatedTransport:
         return []
 
     def start(self, work: Coroutine[Any, Any, None]) -> Awaitable[None]:
-        return self._fleet.clock.begin_soon(work)
+        return self._fleet.clock.begin(work)
 
     async def wait(self, works: Collection[Awaitable[None]], at_most_ms: int | None = None) -> None:
         clock = self._fleet.clock
@@ -127,7 +128,6 @@ class SimulatedTransport:
             await clock.wait(works)
         elif not self._asks_clients:  # the wait for offsets: they only begin to be read
             self._asks_clients = True
-            await clock.sleep(0)
         else:
             await clock.sleep(ENDS_MS - ASKS_MS)
             await clock.wait(works, at_most_ms - (ENDS_MS - ASKS_MS))

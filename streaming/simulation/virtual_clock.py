@@ -46,12 +46,6 @@ class VirtualClock:
         work.run()
         return work
 
-    def begin_soon(self, coroutine: Coroutine[Any, Any, T]) -> "Work[T]":
-        """Runs it at this instant, but after what is noted for now."""
-        work = Work(coroutine)
-        self.after(0, work.run)
-        return work
-
     async def wait(self, works: Collection[Awaitable[None]], at_most_ms: int | None = None) -> None:
         """Waits until these works have ended, but no longer than that."""
         left = [work for work in works if isinstance(work, Work) and not work.is_done]

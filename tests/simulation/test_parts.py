@@ -51,7 +51,7 @@ def test_coroutines_wait_for_the_clock() -> None:
 
     async def play() -> None:
         assert await clock.all([after(30, "b"), after(10, "a"), after(0, "at once")]) == ["b", "a", "at once"]
-        slow, quick = clock.begin_soon(_nothing(after(500, "slow"))), clock.begin_soon(_nothing(after(5, "quick")))
+        slow, quick = clock.begin(_nothing(after(500, "slow"))), clock.begin(_nothing(after(5, "quick")))
         await clock.wait([quick], 100)
         log.append((clock.now, "quick has ended"))
         await clock.wait([slow, quick], 100)

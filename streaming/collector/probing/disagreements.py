@@ -5,11 +5,10 @@ from functools import lru_cache
 from sys import intern
 from typing import NamedTuple
 
+from schemas.identity import MessageQueue
 from streaming.collector.translation.reports import message_model, start_ts
 from streaming.collector.wire.answers import RunningInfoAnswer
 from streaming.core.evidence.exclusions import PULLS
-
-Queue = tuple[str, str, int]  # topic, broker name, queue id
 
 
 class Said(NamedTuple):
@@ -20,7 +19,7 @@ class Said(NamedTuple):
 
     ts: int
     start_ts: int
-    owned: tuple[Queue, ...]
+    owned: tuple[MessageQueue, ...]
     topics: tuple[str, ...]
     names_its_queues: bool
     broadcasts: bool
@@ -28,7 +27,9 @@ class Said(NamedTuple):
 
 def said(answer: RunningInfoAnswer, ts: int) -> Said:
     """Of an answer to a request for running info."""
-    owned = {(intern(q.topic), intern(q.broker_name), q.queue_id) for q in answer.mq_table or () if not q.droped}
+    owned = {
+        MessageQueue(intern(q.topic), intern(q.broker_name), q.queue_id) for q in answer.mq_table or () if not q.droped
+    }
     topics = {intern(one if isinstance(one, str) else one.topic) for one in answer.subscriptions or ()}
     pulls = not owned and answer.consume_type == PULLS
     broadcasts = message_model(answer.message_model) == "BROADCASTING"
@@ -43,15 +44,15 @@ def _kept_once(topics: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def disagreements(
-    queues: Iterable[Queue], members: Iterable[str], reports: Mapping[str, Sequence[Said]]
-) -> dict[Queue, frozenset[str]]:
+    queues: Iterable[MessageQueue], members: Iterable[str], reports: Mapping[str, Sequence[Said]]
+) -> dict[MessageQueue, frozenset[str]]:
     """Queue of one topic -> who must say it again, by the reports that count: one of each instance of a client.
 
     Two owners need only their own reports. That nobody owns a queue needs those of all members.
     """
     everybody, every = frozenset(members), [one for those in reports.values() for one in those]
     is_complete = bool(every) and everybody <= reports.keys() and all(one.names_its_queues for one in every)
-    owners: dict[Queue, list[str]] = {}
+    owners: dict[MessageQueue, list[str]] = {}
     for client_id, those in reports.items():
         for queue in (queue for one in those for queue in one.owned):
             owners.setdefault(queue, []).append(client_id)

@@ -9,8 +9,9 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from schemas.identity import MessageQueue
 from streaming.collector.probing.client_schedule import FIRST_ASK_AFTER_JOIN_MS
-from streaming.collector.probing.disagreements import Queue, disagreements, said
+from streaming.collector.probing.disagreements import disagreements, said
 from streaming.collector.probing.last_answers import LastAnswers
 from streaming.collector.probing.report_graces import ReportGraces
 from streaming.collector.translation.reports import flag
@@ -39,7 +40,7 @@ class FollowUps:
         self._routes: dict[str, KnownRoute] = {}
         self._ready_ts: dict[str, int] = {}  # topic -> since when its reports count, once that is past
         self._awaited: dict[str, int] = {}  # clients that are to report, then or later
-        self._first: dict[Queue, Disagreement] = {}
+        self._first: dict[MessageQueue, Disagreement] = {}
         self._to_confirm: set[Disagreement] = set()
         self._has_news = False
 
@@ -129,7 +130,7 @@ class FollowUps:
         self._first = known | new
         self._to_confirm = (self._to_confirm & set(known.values())) | set(new.values())
 
-    def _disagreements(self, topic: str) -> Iterator[tuple[Queue, Disagreement]]:
+    def _disagreements(self, topic: str) -> Iterator[tuple[MessageQueue, Disagreement]]:
         """Of the reports that count, on a topic that some client subscribes to."""
         ready_ts = self._graces.counts_from(topic)
         if ready_ts is None or self._ready_ts.get(topic) != ready_ts:
@@ -139,7 +140,7 @@ class FollowUps:
         if not any(topic in one.topics for those in reports.values() for one in those):
             return
         numbers = self._routes[topic].read_queue_nums()
-        queues = ((topic, broker, n) for broker, number in numbers.items() for n in range(number))
+        queues = (MessageQueue(topic, broker, n) for broker, number in numbers.items() for n in range(number))
         for queue, concerned in disagreements(queues, members, reports).items():
             yield queue, Disagreement(concerned, max(one.ts for c in concerned for one in reports[c]))
 

@@ -149,7 +149,8 @@ class GroupProbe:
         self._begin(started_ts, brokers)
         members = await self._ask_members(brokers)
         await self._learn_new_topics(members)
-        members |= await self._ask_members(self._brokers_to_ask(known_by) - brokers)
+        if more := self._brokers_to_ask(known_by) - brokers:
+            members |= await self._ask_members(more)
         routes = self._known_routes()
         self._compare(members, routes)
         offsets = self._transport.start(self._ask_offsets(members, routes))

@@ -72,7 +72,7 @@ class Transport(Protocol):
         """The answers of these name servers, as far as they come soon."""
 
     def start(self, work: Coroutine[Any, Any, None]) -> Awaitable[None]:
-        """Begins work for which a round need not wait."""
+        """Begins work for which a round need not wait: at once, or as soon as the round waits for something."""
 
     async def wait(self, works: Collection[Awaitable[None]], at_most_ms: int | None = None) -> None:
         """Waits until these works have ended, but no longer than that. What is not done goes on."""

@@ -349,12 +349,6 @@ class GroupTranslation:
 
 
 def _listed_client(broker_name: str, client_id: str, profile: Profile) -> ListedClient:
-    return ListedClient(
-        broker_name,
-        client_id,
-        profile.addresses,
-        profile.language,
-        profile.version,
-        profile.message_model,
-        profile.consume_type,
-    )
+    fields = profile._asdict()
+    del fields["alive"]
+    return ListedClient(broker_name, client_id, **fields)
