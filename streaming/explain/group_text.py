@@ -88,8 +88,7 @@ def _alerts(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
     if not group.alerts:
         yield Line("No alert is open, or was within the hour before.")
     for alert in group.alerts:
-        is_right_for_now = alert.right_since_ts is not None and alert.state == AlertState.FIRING
-        state = f"{alert.state} (right for now)" if is_right_for_now else alert.state
+        state = f"{alert.state} (right for now)" if alert.is_right_for_now else alert.state
         state = f"{alert.state} (stale)" if alert.stale else state
         title = finding_title(alert.kind, alert.topic, alert.queues)
         yield from paragraph(f"{state} {alert.severity}: {title}", width, "", ALERT_STYLES.get(alert.state, ""))
@@ -109,8 +108,7 @@ def _held_back(alert: ExplainedAlert, when: Moment) -> str:
         return ENGLISH.waits.get(alert.waits_for, "").format(until=until).lstrip(" -")
     if alert.deploy_since_ts is not None:
         return ENGLISH.deploy_goes_on.format(since=when.clock(alert.deploy_since_ts)).lstrip(" -")
-    is_right = alert.right_since_ts is not None and alert.state == AlertState.FIRING
-    return f"right for now, since {when.clock(alert.right_since_ts or 0)}" if is_right else ""
+    return f"right for now, since {when.clock(alert.right_since_ts or 0)}" if alert.is_right_for_now else ""
 
 
 def _waiting(alert: ExplainedAlert, when: Moment) -> str:

@@ -1,6 +1,6 @@
 """The named reasons in words: why an alert changed its state, and why a queue has no alert."""
 
-from schemas.facts import AlertState, Kind
+from schemas.facts import Kind
 from schemas.identity import is_retry_topic
 from schemas.reasons import EXCLUSIONS
 from streaming.core.alerts.phases import AlertReason
@@ -69,7 +69,3 @@ def reason_of(it: ExplainedGroup | ExplainedQueue | UnalertedQueues, clock: Cloc
     if it.reason_kind is None:
         return it.reason
     return reason_in_short(it.reason_kind, it.reason_details, clock)
-
-
-def is_open(state: str) -> bool:
-    return state != AlertState.RESOLVED

@@ -7,7 +7,7 @@ from collections import Counter
 
 from msgspec import Struct
 
-from schemas.facts import Kind, MemberFact
+from schemas.facts import AlertState, Kind, MemberFact
 from schemas.identity import is_retry_topic
 from schemas.observed import Observed
 from schemas.reasons import ReasonDetails
@@ -89,6 +89,14 @@ class ExplainedAlert(Struct, frozen=True):
     right_since_ts: int | None
     for_now: str
     do: str
+
+    @property
+    def is_open(self) -> bool:
+        return self.state != AlertState.RESOLVED
+
+    @property
+    def is_right_for_now(self) -> bool:
+        return self.right_since_ts is not None and self.state == AlertState.FIRING
 
 
 class UnalertedQueues(Struct, frozen=True):

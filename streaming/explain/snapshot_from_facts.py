@@ -18,7 +18,7 @@ from schemas.facts import (
 from schemas.reasons import KINDS as REASON_KINDS
 from streaming.core.alerts.phases import AlertReason
 from streaming.explain.changes import LATELY_MS, changes_before
-from streaming.explain.reasons import is_open, why_no_alert, why_of
+from streaming.explain.reasons import why_no_alert, why_of
 from streaming.explain.snapshot import (
     AlertStep,
     BrokerList,
@@ -85,7 +85,7 @@ def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorSt
         members=tuple(sorted(members, key=lambda member: member.client_id)),
         views=_views(newest, members),
         queues=queues,
-        alerts=tuple(sorted(alerts, key=lambda a: (not is_open(a.state), a.transitions[0].ts))),
+        alerts=tuple(sorted(alerts, key=lambda a: (not a.is_open, a.transitions[0].ts))),
         unalerted=_unalerted(queues, alerts),
         changes=changes_before(facts, now),
     )
@@ -187,7 +187,7 @@ def steps_of(life: Iterable[OpenAlert]) -> tuple[AlertStep, ...]:
 
 
 def _unalerted(queues: Iterable[ExplainedQueue], alerts: Iterable[ExplainedAlert]) -> tuple[UnalertedQueues, ...]:
-    alerted = {(alert.topic, *queue) for alert in alerts if is_open(alert.state) for queue in alert.queues}
+    alerted = {(alert.topic, *queue) for alert in alerts if alert.is_open for queue in alert.queues}
     unalerted = [q for q in queues if q.finding != Kind.MATCH and (q.topic, *q.name) not in alerted]
     alike = grouped(unalerted, lambda q: (q.topic, q.finding, q.cause, q.reason))
     return tuple(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from schemas.facts import GroupFact
 from streaming.core.group_waiting import MOST_QUEUES as MOST_FULLEST
 from streaming.notices import OpenAlert
-from streaming.notices.affected import Waiting, read_ts, waiting_in
+from streaming.notices.affected import Waiting, waiting_by_queue, waiting_in
 
 QueueKey = tuple[str | None, str, int]  # topic, broker name, queue id
 
@@ -32,12 +32,7 @@ def waiting_of_queues(
     An open alert knows it more newly than the group's status, which names the fullest queues only. Where these are few,
     nothing waits in the others.
     """
-    of_alerts: dict[QueueKey, tuple[int, int]] = {
-        (alert.topic, queue.broker_name, queue.queue_id): (queue.waiting, queue.read_ts or read_ts(alert))
-        for alert in sorted(open_alerts, key=lambda alert: alert.seq)
-        for queue in alert.fact.queues
-        if queue.waiting is not None
-    }
+    of_alerts = waiting_by_queue(open_alerts)
     if status is None or status.waiting is None or status.read_ts is None:
         return of_alerts
     fullest: dict[QueueKey, int] = {(one.topic, one.broker_name, one.queue_id): one.waiting for one in status.fullest}

@@ -77,15 +77,20 @@ def _waiting_of_group(alerts: Sequence[OpenAlert]) -> Waiting | None:
     known = [alert for alert in alerts if alert.fact.waiting is not None]
     if not known:
         return None
-    in_queues = {
-        (alert.topic, queue.broker_name, queue.queue_id): queue.waiting
+    in_queues = sum(messages for messages, _ in waiting_by_queue(alerts).values())
+    messages = max(in_queues, *(alert.fact.waiting or 0 for alert in known))
+    dated = [alert.fact.oldest_ts for alert in known if alert.fact.oldest_ts is not None and alert.fact.waiting]
+    return Waiting(messages, min(map(read_ts, known)), min(dated, default=None))
+
+
+def waiting_by_queue(alerts: Iterable[OpenAlert]) -> dict[tuple[str | None, str, int], tuple[int, int]]:
+    """The messages in each queue of a group's alerts, by topic, broker name and queue id, and when that was read."""
+    return {
+        (alert.topic, queue.broker_name, queue.queue_id): (queue.waiting, queue.read_ts or read_ts(alert))
         for alert in sorted(alerts, key=lambda alert: alert.seq)
         for queue in alert.fact.queues
         if queue.waiting is not None
     }
-    messages = max(sum(in_queues.values()), *(alert.fact.waiting or 0 for alert in known))
-    dated = [alert.fact.oldest_ts for alert in known if alert.fact.oldest_ts is not None and alert.fact.waiting]
-    return Waiting(messages, min(map(read_ts, known)), min(dated, default=None))
 
 
 def read_ts(alert: OpenAlert) -> int:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from msgspec import Struct
+
 from schemas.facts import Fact
 from schemas.tables import FACTS, MEMBERSHIP_CHANGES, NOTIFICATIONS, REBALANCES
 from streaming.errors import SourceError
@@ -13,9 +15,20 @@ from streaming.tables.facts_log import FactsLog
 from streaming.tables.query import Selection, damage_said, is_of_day_from, millis, text
 from streaming.web.live.new_facts import facts_after
 from streaming.web.views.known import Known
-from streaming.web.views.notification import Notification
 
 MOST_NOTIFICATIONS = 50
+
+
+class Notification(Struct, frozen=True, kw_only=True):
+    """What became of a page at one destination: a row of the table ``notifications``. ``ts`` in epoch milliseconds."""
+
+    ts: int
+    sink: str
+    outcome: str
+    detail: str | None
+    status: str
+    title: str
+    key: str
 
 
 def read_now(tables: str, name: GroupName, known: Known, now: int, hours: int) -> list[Fact]:

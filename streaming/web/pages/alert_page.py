@@ -11,14 +11,13 @@ from streaming.notices import Notice, OpenAlert
 from streaming.notices.commands import silence_command
 from streaming.notifier.silences import Silence, is_silenced
 from streaming.web.context import Answer, Context, NotFound
-from streaming.web.live.group_reader import read_notifications
+from streaming.web.live.group_reader import Notification, read_notifications
 from streaming.web.pages.group_page import GroupFacts
 from streaming.web.pages.silence_scopes import SCOPES, silence_of
 from streaming.web.queries import required, text
 from streaming.web.rendering import address
 from streaming.web.views.alerts import AlertView, alert_view, in_order
 from streaming.web.views.known import Known
-from streaming.web.views.notification import Notification
 from streaming.web.views.silences import silence_rows
 from streaming.web.words import Words
 

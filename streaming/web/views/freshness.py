@@ -23,10 +23,11 @@ def freshness(known: Known, cluster: str, now: int, is_past: bool = False) -> Fr
     if not seen or None in seen:
         return Freshness("not_known", None)
     oldest = min(ts for ts in seen if ts is not None)
-    return Freshness("replayed" if is_past else _state(now - oldest), oldest)
+    return Freshness("replayed" if is_past else state_of(now - oldest, "ok"), oldest)
 
 
-def _state(age_ms: int) -> str:
+def state_of(age_ms: int, otherwise: str) -> str:
+    """The state by the age of the newest round: blind, late, or ``otherwise``."""
     if age_ms > BLIND_AFTER_MS:
         return "blind"
-    return "late" if age_ms > LATE_AFTER_MS else "ok"
+    return "late" if age_ms > LATE_AFTER_MS else otherwise

@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
-from streaming.explain.doubts import is_unseen
 from streaming.newest_facts import ClusterHealth, KnownGroup
-from streaming.web.views.freshness import LATE_AFTER_MS
+from streaming.web.views.freshness import state_of
 from streaming.web.views.known import Known
 
 MOST_REFUSED = 50
@@ -58,17 +57,12 @@ class ClusterSight(NamedTuple):
 
 def clusters_seen(known: Known, now: int) -> tuple[ClusterSight, ...]:
     return tuple(
-        ClusterSight(name, _state(health, now), health) for name, health in sorted(known.health.items()) if name
+        ClusterSight(name, state_of(now - (health.newest_round_ts or health.ts), health.status), health)
+        for name, health in sorted(known.health.items())
+        if name
     )
 
 
 def refused_groups(known: Known) -> tuple[KnownGroup, ...]:
     """Groups whose events are refused, so that nothing of them is judged."""
     return tuple(one for one in known.groups.values() if one.status.refused_since is not None)[:MOST_REFUSED]
-
-
-def _state(health: ClusterHealth, now: int) -> str:
-    seen = health.newest_round_ts if health.newest_round_ts is not None else health.ts
-    if is_unseen(seen, now):
-        return "blind"
-    return "late" if now - seen > LATE_AFTER_MS else health.status
