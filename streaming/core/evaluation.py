@@ -125,7 +125,7 @@ def _evidence_lasts_until_ts(group: Group) -> int:
 
 
 def _is_changing(group: Group, found: list[TopicFindings]) -> bool:
-    """Whether the next marker alone may change what is found, though no event brings a change."""
+    """True if the next marker alone may change what is found, though no event brings a change."""
     state = group.state
     kinds = {verdict.kind for findings in found for verdict in findings.verdicts.values()}
     return (

@@ -16,7 +16,7 @@ Hold = Callable[[Timing], int]  # milliseconds
 
 
 class Scope(Enum):
-    """What a finding is about. A finding of a topic or a group may name queues."""
+    """The subject of a finding. A finding of a topic or a group may name queues."""
 
     QUEUE = "queue"
     TOPIC = "topic"
@@ -24,7 +24,7 @@ class Scope(Enum):
 
 
 class Basis(Enum):
-    """What a finding rests on."""
+    """The evidence that a finding rests on."""
 
     REPORTS = "reports"  # members say which queues they own
     OFFSETS = "offsets"  # brokers say how far the group is

@@ -30,7 +30,7 @@ class GroupStatus(Word):
 
 
 class StatusEvidence(NamedTuple):
-    """What the status depends on. ``empty``: no broker lists a member. ``undecided``: it is too early to judge.
+    """The evidence for the status. ``empty``: no broker lists a member. ``undecided``: it is too early to judge.
 
     ``excluded``: the owners of its queues are not judged. What offsets show counts all the same.
     """
@@ -98,7 +98,7 @@ def emit_group_status(
 
 
 def _of_idle_retries(group: Group, findings: TopicFindings) -> Iterator[Kind]:
-    """What is wrong with queues of a retry topic in which no message waits: no alert names them."""
+    """The findings of queues of a retry topic in which no message waits: no alert names them."""
     if findings.evidence.is_retry:
         for index, verdict in findings.verdicts.items():
             if verdict.kind in WRONG and group.state.queues[index].consumer_lag <= 0:
@@ -143,6 +143,6 @@ def _reason(evidence: GroupEvidence, found: list[TopicFindings]) -> Reason | Non
 
 
 def _is_unknown(findings: TopicFindings) -> bool:
-    """Whether some queue is UNKNOWN, and not only because the topic has just changed."""
+    """True if some queue is UNKNOWN, and not only because the topic has just changed."""
     is_settling = findings.evidence.route_known and findings.evidence.now < findings.evidence.grace.ready_ts
     return not is_settling and any(verdict.kind is Kind.UNKNOWN for verdict in findings.verdicts.values())

@@ -30,7 +30,7 @@ def note_said(group: Group) -> None:
 
 
 def has_news(group: Group, before: int) -> bool:
-    """Whether the number has changed so much since the newest fact, and that is long ago, that another is due.
+    """True if the number has changed so much since the newest fact, and that is long ago, that another is due.
 
     ``before``: the marker before this one. The queues are counted at the first marker of each minute only
     (``COUNT_GROUP_WAITING_MS``), since offsets are seldom read more often.

@@ -49,7 +49,7 @@ def update_rebalance(group: Group, evidence: GroupEvidence, found: list[TopicFin
 
 
 def _is_told_of(findings: TopicFindings, verdict: Verdict) -> bool:
-    """Whether members report the owner of the queue, or may still do so. Otherwise a lost owner cannot be seen."""
+    """True if members report the owner of the queue, or may still do so. Otherwise a lost owner cannot be seen."""
     if verdict.kind is not Kind.UNKNOWN:
         return True
     return not findings.evidence.non_reporting and findings.evidence.of_group.message_model is not None

@@ -35,12 +35,12 @@ def start_afresh_after_silence(group: Group, ts: int) -> None:
 
 
 def can_be_compacted(state: GroupState) -> bool:
-    """Whether no alert is open, no member is listed, and no fact says that one is."""
+    """True if no alert is open, no member is listed, and no fact says that one is."""
     return not state.alerts and not any(client.emitted or any(client.entries) for client in state.clients)
 
 
 def compacted(state: GroupState) -> GroupState:
-    """What is kept of a silent group for ever: the number of its next fact, its clock, and what depends on these."""
+    """The state of a silent group that is kept for ever: number of its next fact, clock, and what depends on these."""
     return GroupState(
         state.cluster,
         state.group,
@@ -159,7 +159,7 @@ def forget_what_is_gone(group: Group, abandoned: Set[int]) -> None:
 
 
 def _may_hold_messages(group: Group, queue: Queue) -> bool:
-    """Whether messages are left in a queue that left the route, or its offsets may still show that."""
+    """True if messages are left in a queue that left the route, or its offsets may still show that."""
     if not left_the_route(queue):
         return False
     timing = group.timing

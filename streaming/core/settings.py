@@ -1,4 +1,4 @@
-"""What the core is configured with: timers, and rules for groups. ``streaming.config`` reads them from a file."""
+"""The core's configuration: timers, and rules for groups. ``streaming.config`` reads them from a file."""
 
 from fnmatch import fnmatchcase
 from typing import Any
@@ -32,7 +32,7 @@ class Timing(Struct, frozen=True, kw_only=True):
 
 
 class GroupRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an operator says about the groups that match; ``cluster`` and ``group`` are shell patterns.
+    """An operator's rule for the groups that match; ``cluster`` and ``group`` are shell patterns.
 
     ``strategy`` is RocketMQ's ``getName()`` with the ``params`` of the vectors' format; None: go by the reports.
     """

@@ -50,7 +50,7 @@ class Record(NamedTuple):
 
 
 class ClusterCounts(Struct):
-    """What one fold saw of one cluster. ``newest_round_ts``: the newest time to which a group's clock was moved.
+    """The counts of one cluster in one fold. ``newest_round_ts``: the newest time to which a group's clock was moved.
 
     ``contradicting``: rounds that were refused because they contradict others, and the newest of them.
     """

@@ -102,7 +102,7 @@ def take(group: Group, event: AnyEvent, origin: Origin = NOWHERE) -> list[Refuse
 
 
 def _says_nothing(group: Group, event: Round) -> bool:
-    """Whether a group without members is seen for the first time: brokers know every group that ever existed."""
+    """True if a group without members is seen for the first time: brokers know every group that ever existed."""
     is_empty = not any(answer.client_ids for answer in event.brokers)
     return is_empty and not group.state.now and not group.rule.always_on
 

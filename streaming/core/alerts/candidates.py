@@ -1,4 +1,4 @@
-"""What the present evidence says of alerts: which it supports, with which queues, and whether they may fire yet."""
+"""The alerts that the present evidence supports, with their queues, and whether they may fire yet."""
 
 from msgspec import Struct
 
@@ -17,7 +17,7 @@ from streaming.core.state.pauses import expected_back_by, missed_since_ts
 
 
 class AlertCandidate(Struct, frozen=True):
-    """What the present evidence says of one alert. ``has_held_long_enough``: to fire.
+    """One alert as the present evidence supports it. ``has_held_long_enough``: to fire.
 
     ``holds_until_ts``: when it has, if it is still found then. ``is_overdue``: messages wait in one of its
     queues for so long that it fires whatever else goes on. ``waits_for_deploy``: it may be brought about by a rolling
@@ -83,7 +83,7 @@ def _candidate(group: Group, findings: TopicFindings, kind: Kind, queues: list[i
 
 
 def _of_finding(findings: TopicFindings, kind: Kind, queues: list[int]) -> Part | None:
-    """Of a stall how much waits in all of its queues; of others what shows the finding of one of its queues."""
+    """Evidence of the finding: of a stall how much waits in all of its queues, else that of one of its queues."""
     if kind is Kind.STALLED:
         return stall_of(findings.evidence, queues)
     return next((v.observed for index in queues if (v := findings.verdicts[index]).observed is not None), None)
@@ -95,7 +95,7 @@ def _is_left_to_non_reporting(findings: TopicFindings, queues: list[int]) -> boo
 
 
 def _has_held_long_enough(group: Group, index: int, findings: TopicFindings, since: QueueSince) -> bool:
-    """Whether it has, and every client that it rests on has reported it again since it was first seen.
+    """True if it has been found for long enough, and every client that it rests on has reported it again since.
 
     Clients are asked at different instants: a queue that moves between two of them looks lost, or owned twice, until
     the one asked first has been asked again. Where members change faster than that, a queue may move to and fro, and it
@@ -118,7 +118,7 @@ def _hold_ms(group: Group, index: int, findings: TopicFindings) -> int:
 
 
 def _is_group_overdue(evidence: GroupEvidence) -> bool:
-    """Whether people have not been called yet for a queue that has stood still for ten minutes.
+    """True if people have not been called yet for a queue that has stood still for ten minutes.
 
     Not before the group is due back, where it has no members for a while on purpose.
     """

@@ -11,7 +11,7 @@ from streaming.core.state.group_state import DeployChanges
 
 
 def comes_of_members_that_differ(cause: str | None) -> bool:
-    """Whether a rolling deploy may bring about the cause, because old and new members differ."""
+    """True if a rolling deploy may bring about the cause, because old and new members differ."""
     return cause is not None and CAUSES[Cause(cause)].members_differ
 
 
@@ -31,7 +31,7 @@ def _are_all_new(evidence: GroupEvidence, known: DeployChanges) -> bool:
 
 
 def _run_alike(evidence: GroupEvidence, since_ts: int) -> bool:
-    """Whether all members have reported since, and do not differ: others have left, or all run as they do."""
+    """True if all members have reported since, and do not differ: others have left, or all run as they do."""
     members = evidence.members.values()
     have_reported = all(member.as_of > since_ts for member in members)
     return have_reported and len({member.running for member in members}) == 1
@@ -50,7 +50,7 @@ def note_mismatch(group: Group, causes: Set[str]) -> None:
 
 
 def waits_for_deploy(evidence: GroupEvidence, cause: Cause | None) -> bool:
-    """Whether the finding follows from members that differ, and a rolling deploy is replacing them.
+    """True if the finding follows from members that differ, and a rolling deploy is replacing them.
 
     Not only if that is its cause: when the last of the old members has left, none differ any more, but queues without
     an owner have yet to be taken over. Where no member reports, none says that it differs: what nothing else explains

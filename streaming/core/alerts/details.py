@@ -1,4 +1,4 @@
-"""What an alert fact says beside its finding: its queues, its clients, the changes shortly before."""
+"""Details in the fact of an alert: its queues, its clients, the changes shortly before."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -90,7 +90,7 @@ class AlertDetails:
         return self._clients[index]
 
     def changes(self, alert: Alert) -> tuple[AlertChange, ...]:
-        """What changed from ten minutes before the alert until now, as far as it is kept."""
+        """The changes from ten minutes before the alert until now, as far as they are kept."""
         group = self._group
         active_ts = min(alert.active_ts, group.state.now)  # a clock may have been set back since
         since = active_ts - CHANGES_BEFORE_ALERT_MS

@@ -17,7 +17,7 @@ def times_before(group: Group, alert: Alert) -> int:
 
 
 def is_flapping(alert: Alert) -> bool:
-    """Whether it has fired so often that it stays open until it stays right."""
+    """True if it has fired so often that it stays open until it stays right."""
     return alert.times > TWICE_MAY_BE_CHANCE
 
 

@@ -75,7 +75,7 @@ def update_alerts(
 
 
 def is_any_undecided(group: Group) -> bool:
-    """Whether an alert fires that nothing supports now, and that nothing has shown to be over."""
+    """True if an alert fires that nothing supports now, and that nothing has shown to be over."""
     undecided = (Phase.FIRING.value, Phase.STALE.value)
     return any(alert.phase in undecided and alert.seen_ts < group.state.now for alert in group.state.alerts)
 
@@ -133,7 +133,7 @@ def _adopt(group: Group, alert: Alert, candidate: AlertCandidate, queues: list[i
 
 
 def _note_wait(group: Group, alert: Alert, candidate: AlertCandidate) -> None:
-    """What a pending alert waits for, and the deploy that it waits for, or because of which it is but a warning."""
+    """Notes why a pending alert waits, and the deploy that it waits for, or because of which it is but a warning."""
     wait = wait_of(group, alert, candidate) if alert.phase in PENDING_PHASES else None
     alert.waits_for, alert.waits_until_ts = ("", 0) if wait is None else (wait.what.value, wait.until_ts)
     is_excused = alert.severity != candidate.severity or alert.waits_for == WaitsFor.DEPLOY
@@ -142,7 +142,7 @@ def _note_wait(group: Group, alert: Alert, candidate: AlertCandidate) -> None:
 
 
 def _takes_cause(alert: Alert, cause: str | None, queues: Iterable[int], at: RoundResult) -> bool:
-    """Whether the cause that is found now is to be that of the alert. ``queues``: those that it was found with.
+    """True if the cause that is found now is to be that of the alert. ``queues``: those that it was found with.
 
     Once an alert fires, another cause must have been found in each round for longer than a rebalance takes, with all of
     the alert's queues; unless it is proven by itself. What ends a fault looks like another fault for a moment: a stuck
@@ -203,7 +203,7 @@ def _go_on_without_candidate(group: Group, alert: Alert, at: RoundResult) -> Non
 
 
 def _found_otherwise(alert: Alert, at: RoundResult) -> Explanation | None:
-    """Of a stall of which all queues are now found to have no owner, or two: the cause of that, which is its own."""
+    """The cause of a stall of which all queues are now found to have no owner, or two."""
     if alert.kind not in BY_OFFSETS:
         return None
     kinds = {at.verdicts[index].kind for index in alert.queues if index in at.verdicts}

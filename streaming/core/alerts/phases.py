@@ -58,7 +58,7 @@ class AlertReason(Word):
 
 
 class Signal(Enum):
-    """What the evidence of one round says of an alert."""
+    """The answers that the evidence of one round can give about an alert."""
 
     FOUND = "found"
     MAY_FIRE = "found, and may fire"
@@ -136,6 +136,6 @@ TRANSITIONS: dict[Phase, dict[Signal, Transition]] = {
 
 
 def after(phase: Phase, signal: Signal) -> Transition | None:
-    """What follows; None: the alert stays as it is."""
+    """The transition that follows; None: the alert stays as it is."""
     transition = TRANSITIONS[phase].get(signal)
     return None if transition is None or transition.to is phase else transition

@@ -1,4 +1,4 @@
-"""What the evidence of this round says of an open alert. Pure: nothing is changed."""
+"""Reads from a round's evidence whether an open alert goes on, is over or cannot be decided. Changes nothing."""
 
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ GONE_AFTER_MS = 3_600_000  # a group without members, or a queue without a route
 
 
 class RoundResult(NamedTuple):
-    """What was found at this marker, and since when. ``divided``: topics whose brokers list different members.
+    """All that was found at this marker, and since when. ``divided``: topics whose brokers list different members.
 
     ``details``: what facts say of queues, clients and changes, made once for all alerts.
     """
@@ -39,14 +39,14 @@ class RoundResult(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the evidence of this round says of an alert. ``reason``: the signal's own, where it has one."""
+    """The signal that the evidence of this round gives for an alert. ``reason``: the signal's own, where it has one."""
 
     signal: Signal
     reason: AlertReason | None = None
 
 
 class Wait(NamedTuple):
-    """What an alert waits for before it fires: of a deploy until then at the latest, of TIME at the earliest."""
+    """The reason why an alert does not fire yet. A deploy ends by then at the latest, TIME at the earliest."""
 
     what: WaitsFor
     until_ts: int
@@ -64,7 +64,7 @@ def with_candidate(group: Group, alert: Alert, candidate: AlertCandidate) -> Out
 
 
 def wait_of(group: Group, alert: Alert, candidate: AlertCandidate) -> Wait | None:
-    """What keeps it from firing: a deploy, or that it has to last. What has waited for ten minutes waits for nothing.
+    """The reason why it does not fire yet: a deploy, or that it has to last. After ten minutes it waits for nothing.
 
     Nor does it wait for a deploy where messages wait unread meanwhile: that is harm, whatever the deploy intends.
     """
@@ -157,7 +157,7 @@ def _resolves_after_ms(group: Group, alert: Alert) -> int:
 
 
 def _comes_of_lists_that_differ(alert: Alert, at: RoundResult) -> bool:
-    """Whether it is one incident for as long as they do, however often it looks right in between.
+    """True if it is one incident for as long as they do, however often it looks right in between.
 
     At every rebalance each client asks any one broker of the topic (MQClientInstance.findConsumerIdList), so queues
     look right by chance, and change hands again; often before those who own them could be asked a second time.
@@ -179,7 +179,7 @@ def _is_gone(group: Group, alert: Alert, at: RoundResult) -> bool:
 
 
 def _is_long_gone(group: Group, index: int, at: RoundResult) -> bool:
-    """Whether the queue left the route so long ago, or its broker is down for so long, that nobody waits for it."""
+    """True if the queue left the route so long ago, or its broker is down for so long, that nobody waits for it."""
     if index in at.verdicts or index not in at.since:
         return False
     queue, since = group.state.queues[index], at.since[index]
@@ -209,7 +209,7 @@ def _excluded_for(group: Group, alert: Alert, at: RoundResult) -> int:
 
 
 def _is_open(group: Group, alert: Alert, at: RoundResult) -> bool:
-    """Whether the evidence that would end the alert is lacking."""
+    """True if the evidence that would end the alert is lacking."""
     if alert.kind in ALERTING_OF_QUEUES:
         return any(is_undecided(group, alert, index, at) for index in alert.queues)
     if _why_excluded(alert, at) is not None:
@@ -225,13 +225,13 @@ def _is_open(group: Group, alert: Alert, at: RoundResult) -> bool:
 
 
 def _may_be_gone_again(group: Group, evidence: GroupEvidence) -> bool:
-    """Whether members are there again, and have had no time yet to consume what has waited for ten minutes."""
+    """True if members are there again, and have had no time yet to consume what has waited for ten minutes."""
     queues = group.state.queues
     return any(has_waited_too_long(evidence, queue) and has_members_again(evidence, queue) for queue in queues)
 
 
 def is_undecided(group: Group, alert: Alert, index: int, at: RoundResult) -> bool:
-    """Whether the evidence at hand does not say that the queue has left the alert's finding."""
+    """True if the evidence at hand does not say that the queue has left the alert's finding."""
     verdict = at.verdicts.get(index)
     if verdict is None and alert.kind == Kind.UNREADABLE_QUEUES and _is_left_with_messages(group, index, at):
         return True
@@ -245,7 +245,7 @@ def is_undecided(group: Group, alert: Alert, index: int, at: RoundResult) -> boo
 
 
 def _is_left_with_messages(group: Group, index: int, at: RoundResult) -> bool:
-    """Whether it left the route, and was not seen to be empty since: a route or offsets that are lost say nothing."""
+    """True if it left the route, and was not seen to be empty since: a route or offsets that are lost say nothing."""
     since = at.since.get(index)
     return since is not None and since.has_left_route and group.state.queues[index].consumer_lag > 0
 
@@ -255,7 +255,7 @@ def _cannot_be_read(verdict: Verdict) -> bool:
 
 
 def _is_seen_to_go_on(group: Group, alert: Alert, index: int) -> bool:
-    """What is slow is over when something is consumed, a stall already when something is pulled."""
+    """A slow consumer goes on when something is consumed, a stall is over already when something is pulled."""
     queue = group.state.queues[index]
     if alert.kind == Kind.SLOW_CONSUMER:
         return is_seen_to_be_consumed(group, queue)
@@ -269,7 +269,7 @@ def _is_lost_with_its_broker(group: Group, index: int) -> bool:
 
 
 def _stands_still(group: Group, alert: Alert) -> bool:
-    """Whether a stall is still seen, though its queues are by now found to be in a worse state."""
+    """True if a stall is still seen, though its queues are by now found to be in a worse state."""
     queues = group.queues_at(alert.queues)
     stand = all((q.stalled_ms > 0 or q.unconsumed_since_ts) and is_seen_lately(group, q) for q in queues)
     return alert.kind in BY_OFFSETS and stand

@@ -35,7 +35,7 @@ def waiting_in(evidence: GroupEvidence, queue: Queue) -> Waiting:
 
 
 def waiting_of(evidence: GroupEvidence, alert: Alert) -> Waiting:
-    """Of all queues of the alert."""
+    """How many messages wait in all queues of the alert."""
     known = [waiting_in(evidence, queue) for queue in _queues(evidence.group, alert)]
     messages = [one.messages for one in known if one.messages is not None]
     return Waiting(
@@ -52,7 +52,7 @@ def note_told(group: Group, alert: Alert, waiting: Waiting) -> None:
 
 
 def has_news(evidence: GroupEvidence, alert: Alert) -> bool:
-    """Whether an open alert must say anew what waits: the number has changed, or what was said of it is old."""
+    """True if an open alert must say anew what waits: the number has changed, or what was said of it is old."""
     group = evidence.group
     if group.state.now - alert.told_ts < TELL_WAITING_MS:
         return False
@@ -61,7 +61,7 @@ def has_news(evidence: GroupEvidence, alert: Alert) -> bool:
 
 
 def may_have_news(group: Group) -> bool:
-    """Whether that may be so of an alert. Then a group at rest is evaluated, though all else is as it was."""
+    """True if that may be so of an alert. Then a group at rest is evaluated, though all else is as it was."""
     return any(
         _may_have_news(group, alert, sum(max(0, queue.consumer_lag) for queue in _queues(group, alert)))
         for alert in group.state.alerts

@@ -1,4 +1,4 @@
-"""What the client's Java writes and throws: queues as text, text as bytes, and the exceptions of a strategy."""
+"""Java's own forms: queues as text, text as bytes, and the exceptions of a strategy."""
 
 from schemas.identity import MessageQueue
 

@@ -50,7 +50,7 @@ def class_of_strategy(name: str) -> str:
 
 
 def needs_no_parameters(name: str) -> bool:
-    """Whether the class alone says what a client computes."""
+    """True if the class alone says what a client computes."""
     return not _ROWS[name].params.__struct_fields__
 
 
@@ -85,7 +85,7 @@ class QueueParam(Struct, rename="camel", forbid_unknown_fields=True):
 
 
 class _Params(Struct, rename="camel", forbid_unknown_fields=True):
-    """What may be said about a strategy, in the words of the vectors."""
+    """The parameters of a strategy, in the words of the vectors."""
 
 
 class _AveragelyParams(_Params):

@@ -1,4 +1,4 @@
-"""What every strategy can do, and the check that all of them but CONFIG begin with."""
+"""The interface of a strategy, and the check that all of them but CONFIG begin with."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -17,7 +17,7 @@ class Strategy(Protocol):
     def allocate(
         self, client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]
     ) -> tuple[MessageQueue, ...]:
-        """What this client computes for itself, in the order in which the Java class lists it."""
+        """The share that this client computes for itself, in the order in which the Java class lists it."""
 
     def shares(self, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> list[tuple[MessageQueue, ...]]:
         """``allocate`` for the client at each position of a list of at least one id, in one pass.

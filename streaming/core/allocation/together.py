@@ -1,4 +1,4 @@
-"""What all members of a group compute, in one pass, and the order in which each of them sorts queues and ids before.
+"""The shares of all members of a group, computed in one pass, and the order in which clients sort queues and ids.
 
 Python compares code points, Java UTF-16 code units; on ASCII both agree, and the plain sort is several times cheaper.
 """

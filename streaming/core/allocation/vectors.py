@@ -21,7 +21,7 @@ CONSTRUCTOR = "constructor"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What was asked and what was answered, by client id; a case about the constructor asks only that."""
+    """A question and its answers, by client id; a case about the constructor asks only that."""
 
     id: str
     name: str

@@ -32,7 +32,7 @@ def same_client_id(topic: TopicEvidence, found: Found) -> Explanation | None:
 
 
 def same_id(member: MemberEvidence) -> SameClientId:
-    """What shows that two instances use the member's id."""
+    """Evidence that two instances use the member's id."""
     return SameClientId(
         client_id=member.client.client_id,
         instances=member.entries,
@@ -69,7 +69,7 @@ def _stale(
 
 
 def listed_twice(topic: TopicEvidence, found: Found) -> Explanation | None:
-    """The same, where it is not known what members share out, or where only the report of a second instance is missing.
+    """STALE_CONNECTION where shares are not known, or where only the report of a second instance is missing.
 
     There may be none.
     """

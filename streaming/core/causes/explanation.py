@@ -1,4 +1,4 @@
-"""What a rule says that explains findings, and how well that fits."""
+"""A cause that a rule gives for findings, and how well it fits."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

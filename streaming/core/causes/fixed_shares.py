@@ -9,7 +9,7 @@ from streaming.core.state.offsets import is_seen_to_move
 
 
 def _goes_by(topic: TopicEvidence, name: str) -> bool:
-    """Whether the group is configured for the strategy, or all members that name one name it."""
+    """True if the group is configured for the strategy, or all members that name one name it."""
     classes = {simple_class_name(one) for one in topic.of_group.classes if one}
     return topic.rule.strategy == name or classes == {class_of_strategy(name)}
 

@@ -82,7 +82,7 @@ def _lagging(topic: TopicEvidence, now: dict[int, list[int]], then: dict[int, li
 
 
 def _to_blame(kind: Kind, now: set[int], earlier: set[int]) -> set[int]:
-    """Of those that should own a queue now, or by the old route: who brings about the finding if it lags behind."""
+    """The members that bring about the finding if they lag behind, of those that should own a queue now or before."""
     if OWNERS.get(kind) == 0:
         return now - earlier
     return earlier - now if kind is Kind.DUPLICATED else now ^ earlier

@@ -56,7 +56,7 @@ from streaming.core.evidence.topic_evidence import TopicEvidence
 
 
 class NextStep(Enum):
-    """What to look at next; ``streaming/notices/commands.py`` has a command for each."""
+    """The next thing to look at; ``streaming/notices/commands.py`` has a command for each."""
 
     CONNECTIONS = "connections of the group"
     STATUS = "running info of all clients"

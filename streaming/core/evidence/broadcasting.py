@@ -40,5 +40,5 @@ def broadcasting_members(balancing: Iterable[MemberEvidence]) -> frozenset[int]:
 
 
 def is_owned_by_all(listed: ListedMembers, owners: Collection[int]) -> bool:
-    """Whether every member that says what it owns owns the queue."""
+    """True if every member that says what it owns owns the queue."""
     return listed.reporting.keys() <= set(owners)

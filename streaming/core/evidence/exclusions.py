@@ -44,7 +44,7 @@ def _pulls_only(running: RunningProfile, heartbeat: HeartbeatProfile | None) -> 
 
 
 def tells_when_it_owns_nothing(running: RunningProfile, heartbeat: HeartbeatProfile | None) -> bool:
-    """Whether a report without queues says that the client owns none. Pull consumers mostly do not list theirs:
+    """True if a report without queues says that the client owns none. Pull consumers mostly do not list theirs:
 
     DefaultMQPullConsumerImpl.consumerRunningInfo never does, DefaultLitePullConsumerImpl's only from 5.1.1 on. The type
     that a broker knows is that of the group's last heartbeat (ConsumerGroupInfo.updateChannel): it may be another's.
@@ -57,7 +57,7 @@ def tells_when_it_owns_nothing(running: RunningProfile, heartbeat: HeartbeatProf
 
 
 def is_proxy_client(client_id: str) -> bool:
-    """Whether an id is that of a gRPC client. Others have at most two parts after the host: host@instance@unit.
+    """True if an id is that of a gRPC client. Others have at most two parts after the host: host@instance@unit.
 
     The id of the gRPC client in Rust, host@process#index, may also be that of librocketmq, host@process#instance.
     """

@@ -55,7 +55,7 @@ def grace_of(topic: Topic, hosts: Sequence[Broker], timing: Timing, is_orderly: 
 
 
 def last_change(topic: Topic, hosts: Iterable[Broker], grace: Grace) -> Reason:
-    """What changed last, and from when on reports count: why a queue is SETTLING."""
+    """The last change, and from when on reports count: why a queue is SETTLING."""
     changes = [
         (topic.changed_ts, ReasonKind.ROUTE_CHANGED, ""),
         (topic.hosts_changed_ts, ReasonKind.BROKERS_CHANGED, ""),
@@ -69,7 +69,7 @@ def last_change(topic: Topic, hosts: Iterable[Broker], grace: Grace) -> Reason:
 
 
 def is_converging(topic: Topic, now: int, timing: Timing) -> bool:
-    """Whether name servers began or ceased to differ so lately that clients may still differ too."""
+    """True if name servers began or ceased to differ so lately that clients may still differ too."""
     copies = topic.copies
     if copies is None:
         return False
@@ -79,6 +79,6 @@ def is_converging(topic: Topic, now: int, timing: Timing) -> bool:
 
 
 def has_broker_back(hosts: Iterable[Broker], now: int, timing: Timing) -> bool:
-    """Whether one of the brokers was away so lately that its list may still be growing."""
+    """True if one of the brokers was away so lately that its list may still be growing."""
     oldest = now - timing.grace_broker_ms
     return any(0 < oldest < broker.returned_ts for broker in hosts)

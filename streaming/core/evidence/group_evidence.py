@@ -1,4 +1,4 @@
-"""What is known of the whole group, before anything is judged."""
+"""The evidence of the whole group, before anything is judged."""
 
 from functools import cached_property
 
@@ -88,7 +88,7 @@ class GroupEvidence:
         return self._busy[member.index]
 
     def is_silent(self, member: MemberEvidence) -> bool:
-        """Whether the member has answered before, and not two requests that followed."""
+        """True if the member has answered before, and not two requests that followed."""
         if not member.client.unanswered_since_ts:
             return False
         answered_ts = max((report.answered_ts for report in member.reports), default=self.now)
@@ -96,21 +96,21 @@ class GroupEvidence:
 
     @cached_property
     def has_reports(self) -> bool:
-        """Whether any member has reported."""
+        """True if any member has reported."""
         return any(member.reports for member in self.members.values())
 
     @cached_property
     def is_called_empty(self) -> bool:
-        """Whether people have been called because the group had no members."""
+        """True if people have been called because the group had no members."""
         return any(one.kind == Kind.NO_MEMBERS and one.fired_ts for one in self.group.state.alerts)
 
     def is_heard(self, member: MemberEvidence) -> bool:
-        """Whether a report says what it owns, and is not too old to count."""
+        """True if a report says what it owns, and is not too old to count."""
         oldest = self.now - self.group.timing.report_max_age_ms
         return any(report.answered_ts >= oldest for report in member.reports)
 
     def is_described(self, member: MemberEvidence) -> bool:
-        """Whether a report says what the member runs: it is of the process that is the member now.
+        """True if a report says what the member runs: it is of the process that is the member now.
 
         A process does not change that. But it may have been started again since it was listed anew, or since a dead
         connection keeps its id in the lists.
@@ -155,7 +155,7 @@ class GroupEvidence:
 
     @property
     def has_left_lately(self) -> bool:
-        """Whether the last member left so lately that the group is expected to come back."""
+        """True if the last member left so lately that the group is expected to come back."""
         since_ts = missed_since_ts(self.group)
         return since_ts > 0 and self.now - since_ts <= self.group.timing.gone_after_ms
 
@@ -174,12 +174,12 @@ class GroupEvidence:
 
     @property
     def shares_out(self) -> bool:
-        """Whether it is known that members share the queues out, and commit their offsets to brokers."""
+        """True if it is known that members share the queues out, and commit their offsets to brokers."""
         return self.message_model == CLUSTERING
 
     @property
     def broadcasts(self) -> bool:
-        """Whether every member consumes every queue, and keeps its offsets to itself."""
+        """True if every member consumes every queue, and keeps its offsets to itself."""
         return self.message_model == BROADCASTING
 
     @cached_property
@@ -221,7 +221,7 @@ class GroupEvidence:
         return frozenset(member.index for member in told)
 
     def may_subscribe(self, topic: str) -> bool:
-        """Whether a member is known to subscribe to the topic, or no subscription of the group is known.
+        """True if a member is known to subscribe to the topic, or no subscription of the group is known.
 
         A broker shows one subscription table for each group, that of the last heartbeat. A topic that no broker shows
         now may belong to a member whose heartbeat comes later; then it is seen again.
@@ -236,7 +236,7 @@ class GroupEvidence:
         return not_shown if len(not_shown) < len(topics) else set()
 
     def subscriptions(self, member: MemberEvidence) -> Subscriptions | None:
-        """What a member subscribes to; None where it is not known. A report that names nothing does not say."""
+        """The subscriptions of a member; None where they are not known. A report that names none does not say."""
         if member.running is not None and member.running.subscriptions:
             return member.running.subscriptions
         if member.exclusion is ReasonKind.LITE_ASSIGN:
@@ -245,7 +245,7 @@ class GroupEvidence:
 
     @cached_property
     def is_balanced_by_clients(self) -> bool:
-        """Whether a member reports that it shares out queues itself: this counts more than the broker's setting."""
+        """True if a member reports that it shares out queues itself: this counts more than the broker's setting."""
         return any(member.running is not None and member.running.client_rebalance for member in self.members.values())
 
     @cached_property

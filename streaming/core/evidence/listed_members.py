@@ -39,7 +39,7 @@ class ListedMembers:
 
     @cached_property
     def answered_by_all(self) -> Span:
-        """The same of all that say what they own."""
+        """When the reports of all that say what they own were answered."""
         return self.answered(self.reporting)
 
     @cached_property
@@ -113,7 +113,7 @@ class ListedMembers:
 
     @cached_property
     def views_differ(self) -> bool:
-        """Whether the brokers list different members."""
+        """True if the brokers list different members."""
         every = self.members.values()
         return any(len({entries_at(member.client, broker) for broker in self._covered}) > 1 for member in every)
 
@@ -124,18 +124,18 @@ class ListedMembers:
 
     @cached_property
     def have_dead_connections(self) -> bool:
-        """Whether ids are listed twice most likely because of dead connections, and none of a second instance."""
+        """True if ids are listed twice most likely because of dead connections, and none of a second instance."""
         twice = [member for member in self.members.values() if member.entries > 1]
         is_any_proven = any(member.second_instance_proven for member in twice)
         return not is_any_proven and any(member.has_dead_connection for member in twice)
 
     @cached_property
     def has_reports(self) -> bool:
-        """Whether any of them has reported."""
+        """True if any of them has reported."""
         return any(member.reports for member in self.members.values())
 
     def may_own_unsaid(self, joined_before: int) -> bool:
-        """Whether a queue that nobody reports may be a member's all the same: one that has not said what it owns.
+        """True if a queue that nobody reports may be a member's all the same: one that has not said what it owns.
 
         A member that joined later counts only if no other member has reported either.
         """

@@ -1,4 +1,4 @@
-"""What is known of one member, before anything is judged."""
+"""The evidence of one member, before anything is judged."""
 
 from streaming.core.evidence.exclusions import tells_when_it_owns_nothing, why_excluded
 from streaming.core.evidence.second_instance import (
@@ -14,7 +14,7 @@ from streaming.core.state.lost_evidence import reports_count_after
 
 
 class MemberEvidence:
-    """What one listed client has reported. ``as_of``: since when all of its instances have; 0: not all have.
+    """The reports of one listed client. ``as_of``: since when all of its instances have; 0: not all have.
 
     ``listed_since_ts``: the round before it was listed. What was reported earlier is of a process that has left since.
     ``exclusion``: why evenkeel does not judge it. ``is_non_reporting``: it does not say which queues it owns, or it is

@@ -129,19 +129,19 @@ def _note_who_is_to_consume(q: QueueEvidence, queue: Queue) -> None:
 
 
 def _is_told(q: QueueEvidence) -> bool:
-    """Whether people were called because nobody consumes the queue, and that was found since the clock began."""
+    """True if people were called because nobody consumes the queue, and that was found since the clock began."""
     since_ts, naming_it = q.queue.unconsumed_since_ts, q.topic.fired_alerts.get(q.index, ())
     return any(Kind(alert.kind) in NOT_CONSUMED and alert.seen_ts > since_ts for alert in naming_it)
 
 
 def _is_back_in_the_route(q: QueueEvidence, queue: Queue) -> bool:
-    """Whether it stands still since before the route had it: nobody could read it then, though its owner kept it."""
+    """True if it stands still since before the route had it: nobody could read it then, though its owner kept it."""
     still_since_ts = queue.unconsumed_since_ts or queue.progress_ts - queue.stalled_ms
     return not q.was_in_route and still_since_ts < q.topic.route_changed_ts
 
 
 def _is_taken_over(q: QueueEvidence, queue: Queue) -> bool:
-    """Whether a new owner takes it over that did not cause the stall: from none, or from another client."""
+    """True if a new owner takes it over that did not cause the stall: from none, or from another client."""
     if q.found is Kind.ORPHANED:
         return bool(q.owners or q.topic.now < q.topic.grace.ready_ts)
     before = {*queue.owners, *queue.last_stable_owners}

@@ -10,7 +10,7 @@ from streaming.core.state.views import QueueView
 
 SETTLE_LIMIT = 3  # times grace: how long a queue may differ and still count as settling
 UNCLAIMED_MS = 180_000  # each member is asked four times at least
-MORE_THAN_CHANGES = 3  # reports in turn: changes that were still under way when counting began
+MIN_UNEXPLAINED_REPORTS = 3  # reports in turn: changes that were still under way when counting began
 
 
 class QueueEvidence:
@@ -46,7 +46,7 @@ class QueueEvidence:
 
     @property
     def found(self) -> Kind:
-        """What was found of it the last time."""
+        """The kind that was found last."""
         return FINDING_CODES[self.queue.finding]
 
     @property
@@ -57,12 +57,12 @@ class QueueEvidence:
 
     @property
     def was_in_route(self) -> bool:
-        """Whether the route before its last change had the queue, and it could be read."""
+        """True if the route before its last change had the queue, and it could be read."""
         return self.queue.queue_id < self.topic.readable_before.get(self.queue.broker, 0)
 
     @property
     def is_complete(self) -> bool:
-        """Whether every member has reported, recently and late enough to count, or the queue has settled too long.
+        """True if every member has reported, recently and late enough to count, or the queue has settled too long.
 
         Where members change faster than they are asked, nobody can know the owners: a queue that moves stays SETTLING.
         """
@@ -74,13 +74,13 @@ class QueueEvidence:
 
     @property
     def _is_long_unclaimed(self) -> bool:
-        """Whether no report has named an owner for so long that the queue does not just change hands each time."""
+        """True if no report has named an owner for so long that the queue does not just change hands each time."""
         since_ts = self.queue.unclaimed_since_ts
         return since_ts > 0 and self.topic.now - since_ts > UNCLAIMED_MS
 
     @property
     def looks_right(self) -> bool:
-        """Whether the owners reports, counting or not, show the expected owner, or one owner if that is not known.
+        """True if the newest reports, counting or not, show the expected owner, or one owner if that is not known.
 
         Broadcasting: whether every member that says what it owns owns the queue.
         """
@@ -90,22 +90,22 @@ class QueueEvidence:
 
     @property
     def is_heard(self) -> bool:
-        """Whether all evidence about owners is there."""
+        """True if all evidence about owners is there."""
         return self.topic.is_heard
 
     @property
     def stands_still(self) -> bool:
-        """Whether messages wait, and some offset has not moved."""
+        """True if messages wait, and some offset has not moved."""
         return self.queue.stalled_ms > 0 or self.queue.unconsumed_since_ts > 0
 
     @property
     def is_reported_since_change(self) -> bool:
-        """Whether every member has reported since the last change, or the queue has settled for too long."""
+        """True if every member has reported since the last change, or the queue has settled for too long."""
         return self.topic.is_since_change or (self.is_lifted and self.topic.is_fresh)
 
     @property
     def repeated(self) -> list[int]:
-        """Of two or more owners: those whose reports count, or who repeat them whatever else changes."""
+        """Owners whose reports count, or who repeat them whatever else changes; none unless there are two or more."""
         if len(self.owners) < 2:
             return []
         since = self.recent if self.says_twice_for_long else max(self.recent, self.topic.grace.ready_ts)
@@ -113,7 +113,7 @@ class QueueEvidence:
 
     @property
     def may_follow_a_newer_route(self) -> bool:
-        """Whether members may know a newer route than the events: a name server keeps an old one for up to 120 s."""
+        """True if members may know a newer route than the events: a name server keeps an old one for up to 120 s."""
         queue, now, timing = self.queue, self.topic.now, self.topic.timing
         if self.found is Kind.ORPHANED and queue.stalled_ms >= timing.stall_ms:
             return False  # it was STALLED for as long
@@ -122,7 +122,7 @@ class QueueEvidence:
 
     @property
     def may_be_behind(self) -> bool:
-        """Whether a route that had the queue may be back, while the name servers that are asked lag behind.
+        """True if a route that had the queue may be back, while the name servers that are asked lag behind.
 
         A client took the queue long after it had left the route. A client with an old route would never have released
         it.
@@ -140,12 +140,12 @@ class QueueEvidence:
 
     @property
     def says_twice_for_long(self) -> bool:
-        """Whether two or more clients report it in turn, more often than changes of members or routes can explain.
+        """True if two or more clients report it in turn, more often than changes of members or routes can explain.
 
-        Each does so in its owners report, and for longer than a queue may settle. So it did not change hands each time.
+        Each does so in its newest report, and for longer than a queue may settle. So it did not change hands each time.
         """
         since_ts = self.queue.two_owners_since_ts
         if not since_ts:
             return False
         is_long = self.topic.now - since_ts > self._longest_settling_ms(since_ts)
-        return is_long and self.queue.unexplained_reports >= MORE_THAN_CHANGES
+        return is_long and self.queue.unexplained_reports >= MIN_UNEXPLAINED_REPORTS

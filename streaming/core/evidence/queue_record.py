@@ -31,7 +31,7 @@ NO_REPORTS: Span = (0, 0)
 
 
 class QueueRecord(Struct, frozen=True, kw_only=True, gc=False):
-    """What is known of one queue at this marker. Members are indices, brokers and clients are names.
+    """The evidence of one queue at this marker. Members are indices, brokers and clients are names.
 
     The fields from ``is_consume_enabled`` on have their defaults unless the queue stands still, those from
     ``is_route_confirmed`` on if the route has the queue.
@@ -88,18 +88,18 @@ class QueueRecord(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_heard(self) -> bool:
-        """Whether all evidence about owners is there."""
+        """True if all evidence about owners is there."""
         is_reported = self.is_complete and self.not_reported is None
         return is_reported and self.is_model_known and not self.uncovered and not self.silent
 
     @property
     def is_as_expected(self) -> bool:
-        """Whether the newest reports show the expected owner alone."""
+        """True if the newest reports show the expected owner alone."""
         return len(self.owners) == 1 and self.owners == self.expected
 
     @property
     def looks_right(self) -> bool:
-        """Whether the newest reports show the expected owner, or one owner if that is not known."""
+        """True if the newest reports show the expected owner, or one owner if that is not known."""
         return len(self.owners) == 1 and (self.expected is None or self.owners == self.expected)
 
 

@@ -1,4 +1,4 @@
-"""Whether a client id that brokers list twice is used by two instances, or by one and a connection that has died."""
+"""Client ids that brokers list twice: used by two instances, or by one and a connection that has died."""
 
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, Report
@@ -13,7 +13,7 @@ def _doubled_since(group: Group, client: Client) -> int:
 
 
 def may_be_dead(group: Group, client: Client) -> bool:
-    """Whether its second connection has been listed for no longer than brokers keep a dead one."""
+    """True if its second connection has been listed for no longer than brokers keep a dead one."""
     return group.state.now - _doubled_since(group, client) < group.timing.second_address_proof_ms
 
 
@@ -24,7 +24,7 @@ def two_instances_answer(group: Group, client: Client, reports: list[Report]) ->
 
 
 def two_instances_at_once(group: Group, reports: list[Report]) -> bool:
-    """Whether the one that started first still answered after the other had started: it was no restart."""
+    """True if the one that started first still answered after the other had started: it was no restart."""
     if len(reports) < 2 or not all(report.start_ts for report in reports):
         return False
     first, second = sorted(reports, key=lambda report: report.start_ts)
@@ -33,7 +33,7 @@ def two_instances_at_once(group: Group, reports: list[Report]) -> bool:
 
 
 def two_addresses_stay(group: Group, client: Client) -> bool:
-    """The same two addresses have been listed for longer than brokers keep a dead connection."""
+    """True if the same two addresses have been listed for longer than brokers keep a dead connection."""
     since_ts = client.two_addresses_since_ts
     return since_ts > 0 and group.state.now - since_ts >= group.timing.second_address_proof_ms
 

@@ -1,4 +1,4 @@
-"""Whether a queue has stood still for long enough, and whether some client has messages of it in hand."""
+"""Stalls: how long a queue has stood still, and whether some client has messages of it in hand."""
 
 from collections.abc import Iterable
 from enum import Enum
@@ -22,7 +22,7 @@ PERSIST_OFFSETS_MS = 5_000  # MQClientInstance, persistConsumerOffsetInterval
 
 
 class InHand(Enum):
-    """Whether the queue's owner has messages of it that are pulled and not consumed."""
+    """How many messages of the queue its owner has pulled and not consumed."""
 
     SOME = "some"
     NOTHING = "nothing"
@@ -41,7 +41,7 @@ def is_overdue(evidence: GroupEvidence, queue: QueueView) -> bool:
 
 
 def has_waited_too_long(evidence: GroupEvidence, queue: QueueView) -> bool:
-    """Whether the ten minutes are over."""
+    """True if the ten minutes are over."""
     if queue.consumer_lag <= 0 or evidence.consume_enable is False:
         return False
     is_long = unconsumed_ms(queue) > TOLD_AT_LATEST_MS
@@ -49,20 +49,20 @@ def has_waited_too_long(evidence: GroupEvidence, queue: QueueView) -> bool:
 
 
 def is_harm(evidence: GroupEvidence, queue: QueueView) -> bool:
-    """Whether messages have waited unread for three minutes, whatever a deploy intends."""
+    """True if messages have waited unread for three minutes, whatever a deploy intends."""
     is_long = queue.consumer_lag > 0 and unconsumed_ms(queue) >= UNREAD_IS_HARM_MS
     return is_long and is_to_be_consumed(evidence, queue)
 
 
 def has_members_again(evidence: GroupEvidence, queue: QueueView) -> bool:
-    """Whether people were called because nobody was there, and now somebody is, for no longer than a takeover takes."""
+    """True if people were called because nobody was there, and now somebody is, for no longer than a takeover takes."""
     timing, since_ts = evidence.group.timing, evidence.group.topic_of(queue).has_members_since_ts
     is_new = since_ts > 0 and evidence.now - since_ts < timing.grace_membership_ms + timing.stall_ms
     return is_new and evidence.is_called_empty
 
 
 def is_to_be_consumed(evidence: GroupEvidence, queue: QueueView) -> bool:
-    """Whether the queue's offsets can show whether the group consumes it, and it is to consume it.
+    """True if the queue's offsets can show whether the group consumes it, and it is to consume it.
 
     Broadcasting clients keep their offsets to themselves, and clients that pull actively may: then no offset of the
     topic ever moves. Of a topic that the group no longer subscribes to it never does, either. An offset of 0 may be
@@ -108,12 +108,12 @@ def is_not_consumed(topic: TopicEvidence, queue: QueueView, least_ms: int) -> bo
 
 
 def is_long_unconsumed(topic: TopicEvidence, queue: QueueView) -> bool:
-    """Whether it is not consumed for longer than a batch takes."""
+    """True if it is not consumed for longer than a batch takes."""
     return is_not_consumed(topic, queue, topic.timing.consume_stall_ms)
 
 
 def stands_longer_than_a_step(topic: TopicEvidence, index: int, are_owners_silent: bool) -> bool:
-    """Whether the group's offset stands for longer than its steps have taken lately, though messages may be in hand.
+    """True if the group's offset stands for longer than its steps have taken lately, though messages may be in hand.
 
     Who does not answer any more has stopped, if the queue does not move either. Others may only have a long batch.
     Members that do not report what they own may keep their offsets elsewhere.
@@ -125,13 +125,13 @@ def stands_longer_than_a_step(topic: TopicEvidence, index: int, are_owners_silen
 
 
 def _counts(topic: TopicEvidence, queue: QueueView) -> bool:
-    """Whether the queue's offsets can show a stall of the group as it is now."""
+    """True if the queue's offsets can show a stall of the group as it is now."""
     is_covered = queue.broker not in topic.uncovered and not _may_wait_for_its_broker(topic, queue)
     return is_covered and is_to_be_consumed(topic.of_group, queue)
 
 
 def _may_wait_for_its_broker(topic: TopicEvidence, queue: QueueView) -> bool:
-    """Whether its broker was away so lately that members may not have reconnected to it."""
+    """True if its broker was away so lately that members may not have reconnected to it."""
     returned_ts = topic.broker(queue.broker).returned_ts
     return returned_ts > 0 and queue.progress_ts - returned_ts < topic.timing.grace_broker_ms
 
@@ -182,7 +182,7 @@ def _held_by_one(topic: TopicEvidence, index: int, owner: MemberEvidence) -> InH
 
 
 def are_silent(topic: TopicEvidence, owners: list[int]) -> bool:
-    """Whether there are owners, and none of them answers any more."""
+    """True if there are owners, and none of them answers any more."""
     return bool(owners) and all(topic.of_group.is_silent(topic.members[owner]) for owner in owners)
 
 
@@ -203,7 +203,7 @@ def _held_by_pulls(topic: TopicEvidence, queue: QueueView) -> InHand:
 
 
 def has_just_finished(topic: TopicEvidence, queue: QueueView) -> bool:
-    """Whether the owner may have stored newer offsets than the ones that were read last."""
+    """True if the owner may have stored newer offsets than the ones that were read last."""
     if FINDING_CODES[queue.finding] is not Kind.SLOW_CONSUMER and _held_by_pulls(topic, queue) is InHand.NOTHING:
         return False
     return queue.progress_ts < queue.idle_since_ts + PERSIST_OFFSETS_MS

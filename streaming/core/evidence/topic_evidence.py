@@ -69,7 +69,7 @@ class TopicEvidence(TopicShares):
 
     @cached_property
     def is_heard(self) -> bool:
-        """Whether all evidence about owners of its queues is there."""
+        """True if all evidence about owners of its queues is there."""
         is_reported = self.is_complete and self.is_since_change
         return is_reported and self.of_group.message_model is not None and not self.uncovered and not self.silent
 
@@ -167,7 +167,7 @@ class TopicEvidence(TopicShares):
         return {queue: indices for queue, indices in owners.items() if indices}
 
     def _went_with_brokers(self) -> bool:
-        """Whether the route is empty because the topic's brokers are away, and not because it was deleted."""
+        """True if the route is empty because the topic's brokers are away, and not because it was deleted."""
         state, oldest = self.group.state, self.now - self.group.timing.view_max_age_ms
         hosts = () if self.topic.hosts else self.topic.previous_hosts
         return any(state.brokers[hosted.broker].answered_ts < oldest for hosted in hosts)
@@ -176,17 +176,17 @@ class TopicEvidence(TopicShares):
         return [self.group.state.brokers[index] for index in self.hosts]
 
     def is_doubtful(self, queue: QueueView) -> bool:
-        """Whether some name server's copy lacks the queue: then a client may be right to own it, or not to."""
+        """True if some name server's copy lacks the queue: then a client may be right to own it, or not to."""
         return bool(self.copies) and queue.queue_id >= self._in_every_copy.get(queue.broker, 0)
 
     @property
     def is_converging(self) -> bool:
-        """Whether name servers began or ceased to differ so lately that clients may still differ too."""
+        """True if name servers began or ceased to differ so lately that clients may still differ too."""
         return is_converging(self.topic, self.now, self.timing)
 
     @cached_property
     def follows_another_route(self) -> bool:
-        """Whether all members share out exactly some other route, and not the one before: they may know a newer one.
+        """True if all members share out exactly some other route, and not the one before: they may know a newer one.
 
         False where every name server has given the known route.
         """
@@ -209,7 +209,7 @@ class TopicEvidence(TopicShares):
 
     @property
     def has_broker_back(self) -> bool:
-        """Whether one of its brokers was away so lately that its list may still be growing."""
+        """True if one of its brokers was away so lately that its list may still be growing."""
         return has_broker_back(self._host_brokers(), self.now, self.timing)
 
     @cached_property
@@ -231,7 +231,7 @@ class TopicEvidence(TopicShares):
 
     @cached_property
     def may_own_unsaid(self) -> bool:
-        """Whether a queue that nobody reports may be a member's that has not said what it owns, and not just joined."""
+        """True if a queue that nobody reports may be a member's that has not said what it owns, and not just joined."""
         return self.listed.may_own_unsaid(self.now - self.timing.report_max_age_ms)
 
     @property
@@ -240,7 +240,7 @@ class TopicEvidence(TopicShares):
         return -1 if self.of_group.message_model is None else len(self.non_reporting)
 
     def is_left_to_non_reporting(self, queue: int) -> bool:
-        """Whether no member reports to own the queue, and a non-reporting member may own it."""
+        """True if no member reports to own the queue, and a non-reporting member may own it."""
         if not self.non_reporting or self.owners(queue):
             return False
         return self.expected is None or any(
@@ -249,11 +249,11 @@ class TopicEvidence(TopicShares):
 
     @cached_property
     def why_settling(self) -> Reason:
-        """What changed last, and from when on reports count."""
+        """The last change, and from when on reports count."""
         return last_change(self.topic, self._host_brokers(), self.grace)
 
     def is_left_to_a_second_entry(self, queue: int) -> bool:
-        """Whether members leave the queue to the second entry of an id that is listed twice: no client takes it.
+        """True if members leave the queue to the second entry of an id that is listed twice: no client takes it.
 
         While other brokers list the id once, no client may take what these lists give to different members. Where it is
         not known what members share out, it may be any queue that nobody has reported to own since the last change.
@@ -266,7 +266,7 @@ class TopicEvidence(TopicShares):
 
     @cached_property
     def waits_for_a_second_instance(self) -> bool:
-        """Whether only reports of second instances are missing, under ids that are listed twice."""
+        """True if only reports of second instances are missing, under ids that are listed twice."""
         lacking = [member for member in self.members.values() if not member.as_of and not member.is_non_reporting]
         return bool(lacking) and all(member.entries > len(member.reports) > 0 for member in lacking)
 
@@ -292,7 +292,7 @@ class TopicEvidence(TopicShares):
 
     @property
     def is_unwanted(self) -> bool:
-        """Whether the group does not consume it, as it is configured or as its members intend."""
+        """True if the group does not consume it, as it is configured or as its members intend."""
         return self.of_group.consume_enable is False or self.exclusion in PERMANENT_EXCLUSIONS
 
     @cached_property
@@ -331,6 +331,6 @@ class TopicEvidence(TopicShares):
         ]
 
     def proven_owners(self, queue: int, since: int) -> list[int]:
-        """The same, without excluded members."""
+        """Owners by reports answered at ``since`` or later, without excluded members."""
         owners = self.owners(queue, since)
         return [index for index in owners if self.members[index].exclusion is None] if self.non_reporting else owners

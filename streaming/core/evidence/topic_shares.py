@@ -14,7 +14,7 @@ NAME_SERVERS_DIFFER = Reason(ReasonKind.NAME_SERVERS_DIFFER)
 
 
 class TopicShares:
-    """What members should own of one topic. Read only; ``TopicEvidence`` sets the fields and says what they are."""
+    """The expected owners of one topic. Read only; ``TopicEvidence`` sets the fields and says what they are."""
 
     of_group: GroupEvidence
     group: Group
@@ -42,7 +42,7 @@ class TopicShares:
 
     @property
     def views_differ(self) -> bool:
-        """Whether brokers that host the topic list different members."""
+        """True if brokers that host the topic list different members."""
         return self.listed.views_differ
 
     @cached_property
@@ -80,7 +80,7 @@ class TopicShares:
 
     @cached_property
     def shares_by_list(self) -> list[dict[int, list[int]]] | None:
-        """What members compute from each of the lists that brokers give: index of each queue -> who should own it.
+        """The shares by each of the lists that brokers give: index of each queue -> who should own it.
 
         One where all brokers list the same. None where it is not known, and in broadcasting.
         """
@@ -95,7 +95,7 @@ class TopicShares:
 
     @cached_property
     def _shares_of_single_ids(self) -> dict[int, list[int]]:
-        """What they would compute if each id were listed once."""
+        """The shares that they would compute if each id were listed once."""
         return self._allocated(ids=self.listed.single_ids)
 
     @cached_property
@@ -122,7 +122,7 @@ class TopicShares:
 
     @cached_property
     def expected_as_named(self) -> dict[int, list[int]] | None:
-        """The same. Members that do not name their strategy are assumed to use that of the others."""
+        """Expected owners, where members that do not name their strategy are assumed to use that of the others."""
         if self.expected is not None or self.views_differ or self.broadcasts:
             return self.expected
         try:

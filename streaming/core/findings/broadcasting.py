@@ -1,4 +1,4 @@
-"""What is wrong with a queue of a broadcasting group, in which every member consumes every queue.
+"""Rules for a queue of a broadcasting group, in which every member consumes every queue.
 
 ``evidence.broadcasting`` says which groups broadcast, and what follows from that.
 """

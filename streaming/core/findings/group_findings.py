@@ -56,12 +56,12 @@ def inconsistent_subscription(evidence: GroupEvidence) -> Iterator[GroupFinding]
 
 
 def _all_have_said(evidence: GroupEvidence) -> bool:
-    """Whether every member has reported what it subscribes to."""
+    """True if every member has reported what it subscribes to."""
     return all(member.as_of and member.running and member.running.subscriptions for member in evidence.members.values())
 
 
 def _comparable(evidence: GroupEvidence) -> dict[int, Subscriptions]:
-    """What each member that has reported subscribes to, without filters if some member does not report its own.
+    """The subscriptions of each member that has reported, without filters if some member does not report its own.
 
     If an id is listed twice, one report is enough: members that differ do so whatever the second instance says.
     """
@@ -110,7 +110,7 @@ def _is_consumed(evidence: GroupEvidence) -> bool:
 
 
 def _lacks_offsets(evidence: GroupEvidence, queue: Queue) -> bool:
-    """Whether a queue's offsets are not known. A retry topic may have none, if no message was ever retried."""
+    """True if a queue's offsets are not known. A retry topic may have none, if no message was ever retried."""
     return not queue.progress_ts and not is_retry_topic(evidence.group.topic_of(queue).name)
 
 
@@ -173,7 +173,7 @@ def _every_finding(evidence: GroupEvidence, since: Since) -> Iterator[GroupFindi
 
 
 def lasting_group_findings(evidence: GroupEvidence, found: list[GroupFinding]) -> list[KeptFinding]:
-    """What is kept for the next round: what holds, and what held before and cannot be decided now.
+    """The findings that are kept for the next round: those of now, and those of before that cannot be decided now.
 
     So NO_MEMBERS keeps its begin while a broker does not answer now and then, and UNREADABLE_QUEUES too.
     """
@@ -186,7 +186,7 @@ def lasting_group_findings(evidence: GroupEvidence, found: list[GroupFinding]) -
 
 
 def find_group_findings(evidence: GroupEvidence, since: Since) -> list[GroupFinding]:
-    """What is found now, and since when. Where all members are excluded, only lists and offsets count."""
+    """The findings of now, each with its begin. Where all members are excluded, only lists and offsets count."""
     if evidence.exclusion is ReasonKind.CONFIGURED:
         return []
     before = {(kept.kind, kept.topic): kept.since_ts for kept in evidence.group.state.group_findings}

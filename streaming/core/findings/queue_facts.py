@@ -1,4 +1,4 @@
-"""What is kept of each queue's finding, and the facts that say what has changed."""
+"""Keeps each queue's finding, and emits a fact where something has changed."""
 
 from collections.abc import Set
 

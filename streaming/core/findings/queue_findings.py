@@ -19,7 +19,7 @@ Verdicts = dict[int, Verdict]  # index of the queue -> what was found
 
 
 class TopicFindings:
-    """What was found of one topic's queues, and why."""
+    """The findings of one topic's queues, and their causes."""
 
     __slots__ = ("causes", "evidence", "verdicts", "why")
 
@@ -70,7 +70,7 @@ def _judge(q: QueueEvidence) -> Verdict:
 
 
 def _all(observation: TopicObservation, kind: Kind, reason: Reason) -> Verdicts:
-    """The same verdict for each queue in the route; if that is not known, for each that was known or has an owner."""
+    """One verdict for all queues in the route; if that is not known, for all that were known or have an owner."""
     topic = observation.topic
     is_lost = kind is Kind.UNKNOWN
     indices = sorted(observation.held.union(topic.last_known_queues)) if is_lost else topic.queues

@@ -1,4 +1,4 @@
-"""What is wrong with a queue, if anything: one small rule for each kind, and the order in which they are tried.
+"""Rules for a queue: one small rule for each kind of finding, and the order in which they are tried.
 
 First comes what reports prove. Then comes what offsets alone prove, because a queue that has an owner may still not be
 consumed. Then comes what cannot be known, or not yet; then what does no harm now; then MATCH. Of queues
@@ -32,7 +32,7 @@ def duplicated(q: QueueRecord) -> Verdict | None:
 
 
 def can_be_orphaned(q: QueueRecord) -> bool:
-    """Whether every member that could own the queue has reported."""
+    """True if every member that could own the queue has reported."""
     return q.is_complete and q.is_model_known and not q.is_doubtful and not q.uncovered
 
 
@@ -141,7 +141,7 @@ def judge(q: QueueRecord) -> Verdict:
 
 
 def judge_by_offsets(q: QueueRecord) -> Verdict | None:
-    """What offsets alone prove, whatever is known of owners. A group without members has a finding of its own.
+    """The finding that offsets alone prove, whatever is known of owners. A group without members has one of its own.
 
     An alert that has fired keeps its kind until the queue moves, once ten minutes are over, and what was critical stays
     so. Of clients that restart all the time it looks slow and stalled by turns, proven and not.

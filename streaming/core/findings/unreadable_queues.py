@@ -49,7 +49,7 @@ def _why(evidence: GroupEvidence, queue: Queue, hosted: HostedQueues | None, sin
 
 
 def _is_left_with_messages(evidence: GroupEvidence, topic: Topic, queue: Queue, since: QueueSince) -> bool:
-    """Whether it left the route lately, and messages are known to be left in it: told once, for an hour.
+    """True if it left the route lately, and messages are known to be left in it: told once, for an hour.
 
     What was in the queue when it left may have been consumed just before. So its offsets must have been read since
     then, of a broker that still answers: one that is down takes its queues out of the route too, and brings them back.

@@ -1,4 +1,4 @@
-"""What lists and connections prove of members that do not say what they own: one small rule for each finding.
+"""Findings about members that do not report what they own, by lists and connections: one small rule for each.
 
 Of members that report, their queues say more: DUPLICATED and ORPHANED name the queues, and these faults are causes.
 """
@@ -58,7 +58,7 @@ def _is_judged(topic: Topic) -> bool:
 
 
 def _are_settled(evidence: GroupEvidence, hosts: tuple[int, ...]) -> bool:
-    """Whether all of these brokers answer, and for as long as a rebalance takes no list has changed."""
+    """True if all of these brokers answer, and for as long as a rebalance takes no list has changed."""
     brokers, timing = evidence.group.state.brokers, evidence.group.timing
     changed_ts = max((brokers[index].changed_ts for index in hosts), default=0)
     returned_ts = max((brokers[index].returned_ts for index in hosts), default=0)

@@ -1,4 +1,4 @@
-"""What rules find: of a queue, and of a topic or the whole group."""
+"""The findings that rules give: of a queue, and of a topic or the whole group."""
 
 from msgspec import Struct
 
@@ -30,7 +30,7 @@ class Verdict(Struct, frozen=True, gc=False):
 
 
 class GroupFinding(Struct, frozen=True):
-    """What a rule found of a topic (``""``: of the group), and, once it is known, since when it holds."""
+    """A finding of a topic (``""``: of the group), and, once it is known, since when it is found."""
 
     kind: Kind
     topic: str

@@ -25,7 +25,7 @@ ALL_TAGS = "*"  # SubscriptionData.SUB_ALL
 
 
 def take_report(group: Group, event: AssignmentReport) -> None:
-    """What a client answered at one time, or that it did not answer. A report older than the known one is ignored."""
+    """Takes a client's answer, or that it did not answer. A report older than the known one is ignored."""
     client = group.state.clients[group.client(event.client_id)]
     if not event.answered:
         _take_unanswered(group, client, event)
@@ -81,7 +81,7 @@ def _report_with(client: Client, data_version: int) -> Report | None:
 
 
 def _note_owned_topics(group: Group, report: Report, ts: int) -> None:
-    """What ``_queue_indices`` notes of a topic without a route: a report is also a sign that the topic is used."""
+    """Notes, as ``_queue_indices`` does, that a topic without a route is used: a report is a sign of that."""
     state = group.state
     for topic, broker in {(state.queues[index].topic, state.queues[index].broker) for index in report.owned}:
         note_owned(group, state.topics[topic], state.brokers[broker].name, ts)
@@ -100,7 +100,7 @@ def _note_answer(group: Group, client: Client, report: Report) -> None:
 
 
 def _was_restarted(client: Client, start_ts: int) -> bool:
-    """Whether another process answers under a known id, restarted so quickly that no list was without the id."""
+    """True if another process answers under a known id, restarted so quickly that no list was without the id."""
     is_single = max(client.entries, default=0) == 1
     is_new = bool(client.reports) and start_ts > max(report.start_ts for report in client.reports)
     return is_single and is_new and client.reports[0].answered_ts > client.since_ts
@@ -198,7 +198,7 @@ def _filter(subscription: Subscription) -> str | None:
 
 
 def take_heartbeat(group: Group, event: Heartbeat) -> None:
-    """What a broker knows of a client. Only the round's lists say that it is a member.
+    """Takes what a broker knows of a client. Only the round's lists say that it is a member.
 
     A heartbeat of a round that is over is ignored: the next heartbeat repeats what still holds.
     """

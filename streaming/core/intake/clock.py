@@ -22,7 +22,7 @@ Moved = Callable[[int], int]  # what a time before is by the clock that was set 
 
 
 class ClockVerdict(Enum):
-    """What to do with a marker."""
+    """The ways to treat a marker."""
 
     ACCEPT = auto()
     LATE = auto()
@@ -57,7 +57,7 @@ def horizon(state: GroupState, timing: Timing) -> int:
 
 
 def is_borne_out(waiting: list[int], ts: int, timing: Timing) -> bool:
-    """Whether markers that wait ahead of the clock confirm this one: one shortly before it, or two at any distance."""
+    """True if markers that wait ahead of the clock confirm this one: one shortly before it, or two at any distance."""
     before = [earlier for earlier in waiting if earlier < ts]
     is_near = any(ts - earlier <= LONGEST_ROUND_INTERVAL_MS for earlier in before)
     return is_near or len(before) + 1 >= MARKERS_TO_BELIEVE
@@ -115,7 +115,7 @@ def set_back(state: GroupState, ts: int, timing: Timing) -> None:
 
 
 def _moved(now: int, ts: int, timing: Timing) -> Moved:
-    """What a time before is by the clock that is set from ``now`` to ``ts``. 0 stays 0.
+    """Converts a time before to the clock that is set from ``now`` to ``ts``. 0 stays 0.
 
     A clock that had jumped ahead by less than ``progress_max_gap`` made what lasted look longer. So after a small step
     times stay as they are, and what lasts looks shorter. A larger jump has started the stall timers again.

@@ -51,13 +51,13 @@ def _counted_from_what_is_known(queue: Queue, seen: QueueProgress | QueueOffsets
 
 
 def _has_consumed(group: Group, queue: Queue, seen: QueueProgress | QueueOffsets) -> bool:
-    """Whether the consumer offset moved on since the last reading, which came after the last member had left."""
+    """True if the consumer offset moved on since the last reading, which came after the last member had left."""
     was_read_since = queue.progress_ts > group.state.empty_since
     return was_read_since and _is_progress(queue, seen)
 
 
 def _is_progress(queue: Queue, seen: QueueProgress | QueueOffsets) -> bool:
-    """Whether the group has come further. An offset beyond the end is of messages that the broker does not have.
+    """True if the group has come further. An offset beyond the end is of messages that the broker does not have.
 
     It is that of another life of the queue (a broker whose store was lost), or was set by hand: nothing was consumed.
     """
@@ -65,7 +65,7 @@ def _is_progress(queue: Queue, seen: QueueProgress | QueueOffsets) -> bool:
 
 
 def _goes_on(group: Group, queue: Queue, seen: QueueOffsets, ts: int) -> bool:
-    """Whether the queue moved and moves on, or was empty and still is: then ``_observe`` would only ``_move`` it.
+    """True if the queue moved and moves on, or was empty and still is: then ``_observe`` would only ``_move`` it.
 
     This holds for most queues, and to find it out takes a third of the time.
     """
@@ -139,7 +139,7 @@ def _note_uncommitted(queue: Queue, progress: QueueProgress | QueueOffsets) -> N
 
 
 def _note_standing(group: Group, queue: Queue, progress: QueueProgress | QueueOffsets, ts: int) -> None:
-    """The same offset twice, with messages beyond it both times: nothing was consumed meanwhile, whatever was lost."""
+    """Notes that an offset was read twice with messages beyond it: nothing was consumed meanwhile."""
     has_consumed = queue.broker_offset - queue.consumer_lag != progress.consumer_offset
     if queue.consumer_lag <= 0 or progress.broker_offset <= progress.consumer_offset or has_consumed:
         if queue.anomaly is not None:
@@ -186,12 +186,12 @@ def _can_be_read(group: Group, queue: Queue) -> bool:
 
 
 def is_away(broker: Broker, ts: int, timing: Timing) -> bool:
-    """Whether the broker has given no list for so long that the one known is no longer believed."""
+    """True if the broker has given no list for so long that the one known is no longer believed."""
     return broker.lost_ts > 0 and ts - broker.lost_ts > timing.view_max_age_ms
 
 
 def _seen_without_a_gap(group: Group, queue: Queue, ts: int, broker: Broker, waited: bool) -> bool:
-    """Whether two readings together show a stall: not if the broker was restarted in between.
+    """True if two readings together show a stall: not if the broker was restarted in between.
 
     Nor if they are far apart and nothing waited at the first: the messages may have come just before the second.
     Lost events in between do not matter: offsets that are equal in both readings have not moved.

@@ -42,7 +42,7 @@ def _note_change(group: Group, joined: bool, left_since: list[int]) -> DeployCha
 
 
 def _is_over(group: Group, known: DeployChanges, left_since: list[int]) -> bool:
-    """Whether nothing has changed for long, or for a shorter time and no member is left that was there before.
+    """True if nothing has changed for long, or for a shorter time and no member is left that was there before.
 
     All members may have started together a moment ago: a change after that begins another deploy.
     """
@@ -57,7 +57,7 @@ def _is_over(group: Group, known: DeployChanges, left_since: list[int]) -> bool:
 
 
 def _what_all_ran(group: Group) -> RunningProfile | None:
-    """What the members run that were there before this change; None: they differ, or none has reported."""
+    """The settings of the members that were there before this change; None: they differ, or none has reported."""
     before = (client for client in group.state.clients if any(client.entries) and client.since_ts < group.state.now)
     running = {group.running_of(client) for client in before} - {None}
     return running.pop() if len(running) == 1 else None

@@ -20,7 +20,7 @@ LOST_AFTER_MARKERS = 2
 
 
 def is_first_time(state: GroupState, event: AnyEvent) -> bool:
-    """Whether the event did not come before: its number is larger than the last one, or was missing."""
+    """True if the event did not come before: its number is larger than the last one, or was missing."""
     return event.seq > state.sources.get(event.source, -1) or _gap_of(state, event) is not None
 
 

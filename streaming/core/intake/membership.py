@@ -111,7 +111,7 @@ def _note_who_is_back(group: Group, answers: Mapping[int, BrokerAnswer]) -> None
 
 
 def _is_whole(group: Group, index: int, client_ids: tuple[str, ...], steady: list[Counter[str]]) -> bool:
-    """Whether a broker that gives a list again was not restarted, or has learnt all of its members since.
+    """True if a broker that gives a list again was not restarted, or has learnt all of its members since.
 
     A broker keeps its members in memory only (ConsumerManager.consumerTable). After a restart it knows no member of the
     group (ConsumerManageProcessor.getConsumerListByGroup: "no consumer for this group"), and learns them one by one
@@ -124,7 +124,7 @@ def _is_whole(group: Group, index: int, client_ids: tuple[str, ...], steady: lis
 
 
 def _left_a_route(state: GroupState, index: int) -> bool:
-    """Whether name servers have dropped the broker since it last answered: they do so as soon as its process is gone.
+    """True if name servers have dropped the broker since it last answered: they do so as soon as its process is gone.
 
     (RouteInfoManager.onChannelDestroy.) It may have learnt its members by the time that it is asked again.
     """
@@ -163,7 +163,7 @@ def _digest_of(client_ids: tuple[str, ...]) -> bytes:
 
 
 def _is_same_list(group: Group, index: int, client_ids: tuple[str, ...]) -> bool:
-    """Whether the broker's list has the same entries, in any order."""
+    """True if the broker's list has the same entries, in any order."""
     listed = {client.client_id: n for client in group.state.clients if (n := entries_at(client, index))}
     return listed == Counter(client_ids)
 

@@ -115,7 +115,7 @@ def _remembered(group: Group, known: list[RouteCopy], given: list[RouteCopy], ts
 
 
 def _follow_a_broker(group: Group, last: set[HostedQueues], copy: RouteCopy, ts: int) -> bool:
-    """Whether the copy differs from the last one by a broker that was away."""
+    """True if the copy differs from the last one by a broker that was away."""
     brokers = [group.state.brokers[hosted.broker] for hosted in last ^ set(copy.hosts)]
     oldest = ts - KEEP_ROUTE_COPY_MS
     return any(broker.lost_ts or 0 < oldest < broker.returned_ts for broker in brokers)

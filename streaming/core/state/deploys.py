@@ -7,7 +7,7 @@ STEPS_TO_KNOW_THE_PACE = 2
 
 
 def is_to_be_replaced(group: Group, known: DeployChanges, client: Client) -> bool:
-    """Whether the member was there before the deploy, or was started since as all ran before, while others differ.
+    """True if the member was there before the deploy, or was started since as all ran before, while others differ.
 
     A pod that joins right before the deploy, or is started again before its turn has come, runs what all ran.
     """

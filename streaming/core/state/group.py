@@ -112,7 +112,7 @@ class Group:
         return index
 
     def heartbeat_of(self, client: Client) -> HeartbeatProfile | None:
-        """What the client's heartbeats say; None: no broker has said yet."""
+        """The client's heartbeats; None: no broker has shown one yet."""
         return self.state.heartbeat_profiles[client.heartbeat] if client.heartbeat >= 0 else None
 
     def running(self, value: RunningProfile) -> int:
@@ -123,7 +123,7 @@ class Group:
         return index
 
     def running_of(self, client: Client) -> RunningProfile | None:
-        """What the client runs by its newest report; None: it has not reported."""
+        """The client's settings by its newest report; None: it has not reported."""
         return self.state.running_profiles[client.reports[0].running] if client.reports else None
 
     def queues_at(self, indices: Iterable[int]) -> list[Queue]:
@@ -141,7 +141,7 @@ class Group:
         return MessageQueue(self.topic_of(queue).name, self.broker_of(queue).name, queue.queue_id)
 
     def has_queue(self, queue: MessageQueue) -> bool:
-        """Whether anything is known of the queue."""
+        """True if anything is known of the queue."""
         topic, broker = self._topics.get(queue.topic), self._brokers.get(queue.broker_name)
         return topic is not None and broker is not None and (topic, broker, queue.queue_id) in self._queues
 
@@ -154,7 +154,7 @@ class Group:
         return [self.queue(topic, host.broker, i) for host in hosts if host.is_readable for i in range(host.read)]
 
     def has_given_up(self, topic: Topic) -> bool:
-        """Whether no heartbeat has named the topic for so long that every subscriber would have sent several.
+        """True if no heartbeat has named the topic for so long that every subscriber would have sent several.
 
         Without members there are no heartbeats: then the group did so before the last member left.
         """

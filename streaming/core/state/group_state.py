@@ -1,4 +1,4 @@
-"""What is remembered of one consumer group, and how it is packed.
+"""The state of one consumer group, and how it is packed.
 
 The state is packed as MessagePack arrays: things are named once, in lists, and referred to by their index there.
 Only ``streaming.core.state.group`` changes these lists. Times are epoch milliseconds.
@@ -45,7 +45,7 @@ class Broker(Packed):
 
 
 class HostedQueues(PackedValue, frozen=True):
-    """What one broker has of a topic, as a route says."""
+    """The queues of a topic on one broker, by a route."""
 
     broker: int  # index in GroupState.brokers
     read: int  # readQueueNums
@@ -54,20 +54,20 @@ class HostedQueues(PackedValue, frozen=True):
 
     @property
     def is_readable(self) -> bool:
-        """Whether the broker lets clients read the topic."""
+        """True if the broker lets clients read the topic."""
         return bool(self.perm & PERM_READ)
 
     @property
     def is_writable(self) -> bool:
-        """Whether the broker lets producers write to the topic."""
+        """True if the broker lets producers write to the topic."""
         return bool(self.perm & PERM_WRITE)
 
     def has(self, broker: int, queue_id: int) -> bool:
-        """Whether this is the broker and has the queue, be it only for producers."""
+        """True if this is the broker and has the queue, be it only for producers."""
         return self.broker == broker and queue_id < max(self.read, self.write)
 
     def lets_read(self, broker: int, queue_id: int) -> bool:
-        """Whether this is the broker and lets clients read the queue."""
+        """True if this is the broker and lets clients read the queue."""
         return self.broker == broker and queue_id < self.read and self.is_readable
 
 
@@ -109,7 +109,7 @@ class Topic(Packed):
 
 
 class HeartbeatProfile(PackedValue, frozen=True):
-    """What heartbeats say of a client; many clients share one. None: brokers do not show it."""
+    """The fields of a client's heartbeats; many clients share one. None: brokers do not show it."""
 
     language: str | None = None  # JAVA, GO, ...
     version: str | None = None  # of RocketMQ's client
@@ -119,7 +119,7 @@ class HeartbeatProfile(PackedValue, frozen=True):
 
 
 class RunningProfile(PackedValue, frozen=True):
-    """What a client's own report (ConsumerRunningInfo) says of it; many clients share one. None: it does not say."""
+    """The settings in a client's report (ConsumerRunningInfo); many clients share one. None: it does not name it."""
 
     strategy: str | None = None  # class name of its AllocateMessageQueueStrategy
     orderly: bool | None = None
@@ -283,7 +283,7 @@ class RoundParts(Packed):
 
 
 class ListClaim(PackedValue, frozen=True):
-    """What a producer says of one broker's list."""
+    """One broker's list as a producer gives it."""
 
     digest: bytes  # hash of its client ids, in order
     version: int  # BrokerAnswer.data_version; 0: no marker confirms it
@@ -353,7 +353,7 @@ class GroupState(Packed):
 
 
 def left_the_route(queue: Queue) -> bool:
-    """Whether its newest fact says that it left the route, at ``since_ts``."""
+    """True if its newest fact says that it left the route, at ``since_ts``."""
     return queue.publish_delay_ms < 0 and FINDING_CODES[queue.finding] is Kind.MATCH
 
 

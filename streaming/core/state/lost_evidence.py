@@ -9,7 +9,7 @@ def reports_count_after(state: GroupState) -> int:
 
 
 def is_route_doubtful(state: GroupState, topic: Topic) -> bool:
-    """Whether a change of the topic's route may have been in a lost event."""
+    """True if a change of the topic's route may have been in a lost event."""
     if topic.confirmed_ts <= state.valid_from_ts:
         return True
     is_after_changes = 0 <= state.routes_changed_ts <= topic.confirmed_ts

@@ -14,12 +14,12 @@ def unconsumed_ms(queue: QueueView) -> int:
 
 
 def is_seen_lately(group: Group, queue: QueueView) -> bool:
-    """Whether the offsets are recent."""
+    """True if the offsets are recent."""
     return queue.progress_ts > 0 and group.state.now - queue.progress_ts <= group.timing.progress_max_gap_ms
 
 
 def is_seen_to_move(group: Group, queue: QueueView) -> bool:
-    """Whether the newest offsets show that the queue moves, or that nothing waits in it.
+    """True if the newest offsets show that the queue moves, or that nothing waits in it.
 
     An offset beyond the end shows neither.
     """
@@ -28,7 +28,7 @@ def is_seen_to_move(group: Group, queue: QueueView) -> bool:
 
 
 def is_seen_to_be_consumed(group: Group, queue: QueueView) -> bool:
-    """Whether the newest offsets show that the group consumes the queue, or that nothing waits in it.
+    """True if the newest offsets show that the group consumes the queue, or that nothing waits in it.
 
     An offset beyond the end shows neither.
     """

@@ -17,7 +17,7 @@ class PackedValue(Struct, array_like=True, frozen=True, gc=False):
 
 
 class QueueAnomaly(Packed):
-    """What is kept of a queue only while something is wrong with it. A time of 0: it is not so."""
+    """The fields of a queue that are kept only while something is wrong with it. A time of 0: it is not so."""
 
     cause: str | None = None  # schemas.facts.Cause of its finding; None: it has none
     unhealthy_since_ts: int = 0  # since when it has not been right, the time in which it settled included

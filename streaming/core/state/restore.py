@@ -28,7 +28,7 @@ class SeedQueue(Struct, frozen=True):
 
 
 class GroupSeed(Struct, frozen=True, kw_only=True):
-    """What the tables know of a group. ``now`` is the time of its newest fact, ``next_seq`` the number after it."""
+    """The state of a group by the tables. ``now`` is the time of its newest fact, ``next_seq`` the number after it."""
 
     cluster: str
     group: str

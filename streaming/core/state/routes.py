@@ -11,7 +11,7 @@ ALTERNATES_AFTER = 2  # how often copies must come back: once may be a change th
 
 
 def is_known(state: GroupState, topic: Topic, timing: Timing) -> bool:
-    """Whether a copy of the route is recent enough, and no newer one can have been lost."""
+    """True if a copy of the route is recent enough, and no newer one can have been lost."""
     return not is_route_doubtful(state, topic) and state.now - topic.confirmed_ts <= timing.route_max_age_ms
 
 
