@@ -39,7 +39,7 @@ NAMED_BY: dict[type[Payload], tuple[str, ...]] = {
 
 
 class KnownGroup(Struct, frozen=True):
-    """The newest status of a group, the same since ``since_ts``; ``longer``: it was so when reading began.
+    """The newest status of a group, the same since ``since_ts``; ``since_is_lower_bound``: it may have begun earlier.
 
     ``counted_ts``: since when the numbers of members, of covered brokers and of each finding are the same, too.
     """
@@ -49,7 +49,7 @@ class KnownGroup(Struct, frozen=True):
     seq: int
     ts: int
     since_ts: int
-    longer: bool
+    since_is_lower_bound: bool
     status: GroupFact
     counted_ts: int = 0
 
@@ -165,7 +165,7 @@ def group_after(known: KnownGroup | None, fact: Fact, status: GroupFact) -> Know
         seq=fact.seq,
         ts=fact.ts,
         since_ts=known.since_ts if is_same else fact.ts,
-        longer=known.longer and is_same,
+        since_is_lower_bound=known.since_is_lower_bound and is_same,
         status=status,
         counted_ts=known.counted_ts if _counted(known.status) == _counted(status) else fact.ts,
     )

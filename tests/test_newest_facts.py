@@ -62,7 +62,12 @@ def test_a_status_is_so_since_it_was_another_one_and_its_numbers_since_they_were
     told = [of_group(1, "healthy"), of_group(2, "findings"), of_group(3, "findings", 2), of_group(2, "healthy")]
     known = newest_group(told)
     assert known is not None
-    assert (known.ts, known.since_ts, known.counted_ts, known.longer) == (NOW + 3 * S, NOW + 2 * S, NOW + 3 * S, False)
+    assert (known.ts, known.since_ts, known.counted_ts, known.since_is_lower_bound) == (
+        NOW + 3 * S,
+        NOW + 2 * S,
+        NOW + 3 * S,
+        False,
+    )
 
 
 def test_health_that_is_read_late_does_not_hide_that_the_job_has_failed() -> None:

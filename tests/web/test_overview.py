@@ -103,15 +103,15 @@ def test_since_when_and_how_much_waits() -> None:
         alert("g", "firing", "warning", 1, 4, kind="MISPLACED", waiting=5),
     ]  # fmt: skip
     (row,) = RankedGroups(known(*facts), NOW).overview(Wanted(), NOW).rows
-    assert (row.since_ts, row.longer, row.lag) == (
+    assert (row.since_ts, row.since_is_lower_bound, row.lag) == (
         NOW - 60_000,
         False,
         Waiting(messages=7, read_ts=NOW, oldest_ts=None, is_old=False),
     )
     (row,) = RankedGroups(known(*facts[:3]), NOW).overview(Wanted(), NOW).rows
-    assert (row.since_ts, row.longer, row.lag) == (NOW - 300_000, False, None)
+    assert (row.since_ts, row.since_is_lower_bound, row.lag) == (NOW - 300_000, False, None)
     (row,) = RankedGroups(known(*facts[1:3]), NOW).overview(Wanted(), NOW).rows
-    assert (row.since_ts, row.longer) == (NOW - 300_000, True)
+    assert (row.since_ts, row.since_is_lower_bound) == (NOW - 300_000, True)
 
 
 def test_numbers_of_now_come_before_numbers_that_were_read_long_ago() -> None:
@@ -164,7 +164,7 @@ def test_queues_that_no_alert_names_are_not_counted() -> None:
 def test_of_alerts_that_are_pending_the_overview_says_since_when_too() -> None:
     facts = [status("g", "findings", 0, NOW - 9_000, ORPHANED=1), alert("g", "pending", "critical", 1, 1)]
     (row,) = RankedGroups(known(*facts), NOW).overview(Wanted(), NOW).rows
-    assert (row.since_ts, row.longer) == (NOW - 60_000, False)
+    assert (row.since_ts, row.since_is_lower_bound) == (NOW - 60_000, False)
 
 
 def test_what_is_right_for_now_comes_after_what_fires() -> None:

@@ -169,7 +169,7 @@ def _group_of(row: OverviewRow) -> Group:
         state=row.state,
         severity=row.severity,
         since_ts=row.since_ts,
-        since_is_lower_bound=row.longer,
+        since_is_lower_bound=row.since_is_lower_bound,
         alerts=tuple(alert.fact.fingerprint for alert in row.alerts),
         waiting=row.lag,
         status_ts=group.ts,

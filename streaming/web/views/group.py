@@ -63,7 +63,7 @@ class GroupView(NamedTuple):
     group: ExplainedGroup
     state: str
     since_ts: int | None
-    longer: bool
+    since_is_lower_bound: bool
     reason: str
     findings: tuple[tuple[str, int], ...]
     lag: Waiting | None
@@ -121,7 +121,7 @@ def group_view(
         group=group,
         state=_state(group, views),
         since_ts=begun if begun is not None else known.since_ts if known is not None else group.status_ts,
-        longer=begun is None and known is not None and known.longer,
+        since_is_lower_bound=begun is None and known is not None and known.since_is_lower_bound,
         reason=said(group),
         findings=findings_of(group.counts or {}, group.retry_counts),
         lag=lag_of(status, open_alerts, now),

@@ -63,7 +63,7 @@ class OverviewRow(NamedTuple):
     alerts: tuple[OpenAlert, ...]
     findings: tuple[tuple[str, int], ...]
     since_ts: int
-    longer: bool
+    since_is_lower_bound: bool
     lag: Waiting | None
     is_old: bool
 
@@ -160,7 +160,7 @@ def _row(group: KnownGroup, alerts: Iterable[OpenAlert], is_old: bool, now: int)
         alerts=ranked,
         findings=findings_of(group.status.counts, group.status.retry_counts),
         since_ts=min(begun, default=group.since_ts),
-        longer=group.longer and not ranked,
+        since_is_lower_bound=group.since_is_lower_bound and not ranked,
         lag=lag_of(group.status, ranked, now),
         is_old=is_old,
     )
