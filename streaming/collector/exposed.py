@@ -44,7 +44,7 @@ class ClusterCounts:
         self.rounds.observe(report.took_s)
         self.watched, self.empty = probe.groups.counts()
         self.silent = len(report.silent)
-        self.brokers_answer = probe.has_broker
+        self.brokers_answer = probe.directory.has_broker
         self.not_asked = probe.not_asked()
         self.round_ts = probe.clock.now_ms()
 

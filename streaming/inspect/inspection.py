@@ -77,7 +77,7 @@ class ClusterInspection:
             ts=probe.clock.now_ms(),
             looked_s=round(self.elapsed_s, 1),
             brokers=tuple(sorted(probe.brokers.addresses)),
-            untold=probe.brokers_without_groups,
+            untold=probe.directory.brokers_without_groups,
             empty=EmptyGroups(number=empty.number, not_known=empty.not_known, not_asked=empty.not_asked),
             silent=no_round | probe.silent.why,
             groups=(*(snapshot_of(group) for _, group in sorted(self.observed.groups.items())), *self._absent()),
@@ -86,7 +86,7 @@ class ClusterInspection:
     def _absent(self) -> Iterator[InspectedGroup]:
         """Groups that were asked for by name, and that no broker has named."""
         probe = self._watched.probe
-        untold = probe.brokers_without_groups
+        untold = probe.directory.brokers_without_groups
         for name in self._names - self.observed.groups.keys():
             if not self._watched.policy.covers(name):
                 why = "evenkeel leaves it out: a group of RocketMQ's own, or in [collector] exclude"

@@ -71,7 +71,7 @@ class RecordingTranslation:
         events: list[AnyEvent] = []
         for cluster in self._clusters.values():
             for group in cluster.groups.values():
-                if group.is_open and group.has_all_lists() and not self._marked:
+                if group.times.is_open and group.has_all_lists() and not self._marked:
                     events += self._end(cluster, group)
         return events
 
@@ -99,17 +99,17 @@ class RecordingTranslation:
         if isinstance(answer, ConsumerListAnswer):
             if group.is_outdated(answer):
                 return []
-            if group.is_open and group.has_list_of(answer.broker):
+            if group.times.is_open and group.has_list_of(answer.broker):
                 events += self._end(cluster, group)
-            if not group.is_open:
+            if not group.times.is_open:
                 group.begin_round(answer.ts)
-        elif not group.is_open and not group.is_late(answer):
+        elif not group.times.is_open and not group.times.is_late(answer.ts):
             group.begin_round(answer.ts)
         return events + group.take(answer)
 
     def _end(self, cluster: ClusterTranslation, group: GroupTranslation) -> list[AnyEvent]:
         self.rounds += 1
-        cluster.routes.still_stand(group.newest_ts)
+        cluster.routes.still_stand(group.times.newest_ts)
         return group.end_round()
 
     def _end_marked(self, cluster: ClusterTranslation, line: RoundEnd) -> list[AnyEvent]:
@@ -117,7 +117,7 @@ class RecordingTranslation:
         names = [line.group] if line.group else list(cluster.groups)
         events: list[AnyEvent] = []
         for group in (cluster.groups[name] for name in names if name in cluster.groups):
-            if group.is_open:
+            if group.times.is_open:
                 self.rounds += 1
                 cluster.routes.still_stand(line.ts)
                 events += group.end_round(line.ts, line.asked, line.not_asked, line.look)

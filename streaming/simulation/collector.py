@@ -4,7 +4,6 @@ from collections.abc import Callable
 from random import Random
 
 from schemas.events import AnyEvent
-from streaming.collector.probing.broker_directory import BrokerDirectory
 from streaming.collector.probing.client_schedule import ClientSchedule
 from streaming.collector.probing.group_probe import GroupProbe
 from streaming.collector.probing.lag import Lags
@@ -39,12 +38,10 @@ class Collector:
         self.lost_reports, self.timeouts = self._transport.lost_reports, self._transport.timeouts
         self._translation = ClusterTranslation(cluster, source)
         self._group = self._translation.group(fleet.group)
-        routes, brokers = self._translation.routes, BrokerDirectory()
-        brokers.take({name: name for name in fleet.brokers}, fleet.now)
-        self._route_probe = RouteProbe(self._transport, routes, RouteSchedule(policy), lambda _: None)
+        self._route_probe = RouteProbe(self._transport, self._translation.routes, RouteSchedule(policy), lambda _: None)
         self._probe = GroupProbe(
             cluster, self._group, policy,
-            transport=self._transport, brokers=brokers, route_probe=self._route_probe, routes=routes,
+            transport=self._transport, addresses={name: name for name in fleet.brokers}, route_probe=self._route_probe,
             clients=ClientSchedule(policy), offsets=OffsetSchedule(policy), lags=Lags(),
             note=lambda *_: None, emit=self._emit, record=lambda _: None,
         )  # fmt: skip
@@ -67,7 +64,7 @@ class Collector:
     def _begin(self) -> None:
         clock = self._fleet.clock
         clock.after(self.policy.interval_ms, self._begin)
-        if self.is_killed or self._group.is_open:
+        if self.is_killed or self._group.times.is_open:
             return
         if moved_ms := self._transport.clock.follow():
             self._translation.set_back(moved_ms)

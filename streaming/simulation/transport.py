@@ -4,20 +4,30 @@ from collections.abc import Awaitable, Collection, Coroutine, Iterable
 from random import Random
 from typing import Any, TypeVar
 
+from schemas.identity import MessageQueue
 from streaming.collector.probing.transport import Timed
 from streaming.collector.wire.answers import (
     CONSUME_MSG_TIMEOUT,
+    CONSUMER_NOT_ONLINE,
+    SUCCESS,
+    SYSTEM_ERROR,
+    TOPIC_NOT_EXIST,
+    ChannelHeartbeat,
     ConnectionsAnswer,
     ConsumerListAnswer,
     ConsumeStatsAnswer,
     HeartbeatsAnswer,
+    OffsetRow,
     RouteAnswer,
     RunningInfoAnswer,
 )
-from streaming.simulation import answers
-from streaming.simulation.broker import Client
+from streaming.simulation.broker import Broker, Client
 from streaming.simulation.fleet import Fleet
+from streaming.simulation.name_server import TopicRoute
+from streaming.simulation.process_queue import Progress
 
+JAVA = "JAVA"
+NAME_SERVER = "name-server:9876"  # the only address that a collector knows, as where a load balancer stands before them
 TIMEOUT_MS = 10_000  # a broker gives its client so long to answer, then says 207
 LISTS_MS = 20  # after a round began, a broker reads its list
 LIST_JITTER_MS = 40
@@ -60,7 +70,7 @@ class SimulatedTransport:
 
     def __init__(self, fleet: Fleet, source: str, random: Random, loses_reports: float, list_jitter_ms: int) -> None:
         self.clock = CollectorClock(fleet)
-        self.name_servers = (answers.NAME_SERVER,)
+        self.name_servers = (NAME_SERVER,)
         self.lost_reports: list[int] = []  # when, as those that no client answered
         self.timeouts: list[tuple[int, str]] = []  # and who
         self._fleet, self._source, self._random = fleet, source, random
@@ -74,25 +84,25 @@ class SimulatedTransport:
         delay_ms = LISTS_MS + self._random.randrange(self._list_jitter_ms)
         await self._fleet.clock.sleep(delay_ms)
         asked, ts = self._fleet.brokers[broker], self.clock.now_ms()
-        found = answers.consumer_list(asked, group, ts), answers.connections(asked, group, ts)
+        found = _consumer_list(asked, group, ts), _connections(asked, group, ts)
         await self._fleet.clock.sleep(ASKS_MS - delay_ms)
         return found
 
     async def heartbeats(self, broker: str, group: str, client_ids: Collection[str]) -> HeartbeatsAnswer:
         await self._fleet.clock.sleep(self._random.randrange(TABLES_MS))
-        return answers.heartbeats(self._fleet.brokers[broker], group, client_ids, self.clock.now_ms())
+        return _heartbeats(self._fleet.brokers[broker], group, client_ids, self.clock.now_ms())
 
     async def consume_stats(self, broker: str, group: str, topic: str | None = None) -> Timed[ConsumeStatsAnswer]:
         if topic is None:
             await self._fleet.clock.sleep(self._random.randrange(TABLES_MS))
         now, ts = self._fleet.now, self.clock.now_ms()
-        return Timed(answers.consume_stats(self._fleet.brokers[broker], group, now, ts, topic), now)
+        return Timed(_consume_stats(self._fleet.brokers[broker], group, now, ts, topic), now)
 
     async def offsets_one_by_one(
         self, broker: str, group: str, queues: Collection[tuple[str, int]]
     ) -> ConsumeStatsAnswer:
         asked = self._fleet.brokers[broker]
-        return answers.offsets_one_by_one(asked, group, self._fleet.now, self.clock.now_ms(), queues)
+        return _offsets_one_by_one(asked, group, self._fleet.now, self.clock.now_ms(), queues)
 
     async def running_info(self, broker: str, group: str, client_id: str) -> Timed[RunningInfoAnswer]:
         now, ts = self._fleet.now, self.clock.now_ms()
@@ -114,7 +124,7 @@ class SimulatedTransport:
     async def topic_route(self, topic: str) -> tuple[str | None, RouteAnswer]:
         await self._fleet.clock.sleep(0)
         route = self._fleet.name_servers.route(self._source, topic, self._fleet.now)
-        return answers.NAME_SERVER, answers.topic_route(topic, route, self.clock.now_ms())
+        return NAME_SERVER, _topic_route(topic, route, self.clock.now_ms())
 
     async def topic_routes(self, topic: str, name_servers: Collection[str]) -> list[RouteAnswer]:
         return []
@@ -141,3 +151,77 @@ def _running_info(client: Client, broker: str, ts: int, dur_ms: int) -> RunningI
     if not client.answers:
         return RunningInfoAnswer(ts=ts, dur_ms=dur_ms, broker=broker, client_id=client.client_id)
     return client.running_info(broker, ts, dur_ms)
+
+
+def _topic_route(topic: str, route: TopicRoute | None, ts: int) -> RouteAnswer:
+    if route is None:
+        return RouteAnswer(ts=ts, code=TOPIC_NOT_EXIST, topic=topic, name_server=NAME_SERVER)
+    return RouteAnswer(ts=ts, code=SUCCESS, topic=topic, name_server=NAME_SERVER, body=route.body)
+
+
+def _consumer_list(broker: Broker, group: str, ts: int) -> ConsumerListAnswer:
+    if not (broker.is_up and broker.answers_lists):
+        return ConsumerListAnswer(ts=ts, broker=broker.name)
+    ids = broker.client_ids(group)
+    return ConsumerListAnswer(ts=ts, broker=broker.name, code=SUCCESS if ids else SYSTEM_ERROR, ids=ids or None)
+
+
+def _connections(broker: Broker, group: str, ts: int) -> ConnectionsAnswer:
+    if not (broker.is_up and broker.answers_lists and broker.answers_connections):
+        return ConnectionsAnswer(ts=ts, broker=broker.name)
+    known = broker.groups.get(group)
+    if known is None:
+        return ConnectionsAnswer(ts=ts, broker=broker.name, code=CONSUMER_NOT_ONLINE)
+    return ConnectionsAnswer(ts=ts, broker=broker.name, code=SUCCESS, body=known.body())
+
+
+def _heartbeats(broker: Broker, group: str, client_ids: Collection[str], ts: int) -> HeartbeatsAnswer:
+    """Clients of other SDKs than Java's have no producer of their own beside each consumer."""
+    if not broker.is_up:
+        return HeartbeatsAnswer(ts=ts, broker=broker.name)
+    known = broker.groups.get(group)
+    channels = tuple(
+        ChannelHeartbeat(channel.client.client_id, channel.connection.address or "", heartbeat_ts)
+        for channel, heartbeat_ts in (known.channels.items() if known is not None else ())
+        if channel.client.client_id in client_ids and channel.connection.language == JAVA
+    )
+    return HeartbeatsAnswer(ts=ts, broker=broker.name, code=SUCCESS, channels=channels)
+
+
+def _consume_stats(broker: Broker, group: str, now: int, ts: int, topic: str | None = None) -> ConsumeStatsAnswer:
+    """As it is ``now``; ``ts`` is the collector's time. Without a topic, of those with an offset of the group here."""
+    if not broker.is_up:
+        return ConsumeStatsAnswer(ts=ts, broker=broker.name, topic=topic)
+    rows = [
+        _offset_row(progress, broker.tells_pull_offsets, now)
+        for name, progresses in broker.progresses_by_topic(group, now).items()
+        if (name == topic if topic else any(progress.committed >= 0 for progress in progresses))
+        for progress in progresses
+    ]
+    return ConsumeStatsAnswer(ts=ts, broker=broker.name, code=SUCCESS, topic=topic, table=tuple(rows))
+
+
+def _offsets_one_by_one(
+    broker: Broker, group: str, now: int, ts: int, queues: Iterable[tuple[str, int]]
+) -> ConsumeStatsAnswer:
+    """30 and 14, for (topic, queue id): also where the queue cannot be read.
+
+    Where the group has no offset, it would begin at 0: messages are young here (``queryConsumerOffset``).
+    """
+    if not broker.is_up:
+        return ConsumeStatsAnswer(ts=ts, broker=broker.name)
+    rows = []
+    for topic, queue_id in queues:
+        progress = broker.progress(group, MessageQueue(topic, broker.name, queue_id), now)
+        progress.catch_up(now)
+        newest, committed = progress.log.max_offset(now), max(0, progress.committed)
+        rows.append(OffsetRow(topic, queue_id, broker.name, newest, committed))
+    return ConsumeStatsAnswer(ts=ts, broker=broker.name, code=SUCCESS, table=tuple(rows))
+
+
+def _offset_row(progress: Progress, tells_pull_offsets: bool, now: int) -> OffsetRow:
+    """Brokers of 4.x do not tell pull offsets."""
+    topic, broker_name, queue_id = progress.log.queue
+    newest, committed = progress.log.max_offset(now), max(0, progress.committed)
+    pulled = max(committed, progress.pulled) if tells_pull_offsets else None
+    return OffsetRow(topic, queue_id, broker_name, newest, committed, pulled)

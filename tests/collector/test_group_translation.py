@@ -335,7 +335,7 @@ def test_numbers_are_consecutive_and_the_marker_comes_last(
 def test_a_marker_never_runs_backwards(group: GroupTranslation) -> None:
     play(group, ids("a", "x", ts=T0 + 5000), ts=T0 + 5000)
     assert marker(play(group, ids("a", "x", ts=T0 + 5000), ts=T0)).ts == T0 + 5003
-    assert group.started_ts == T0 + 5001
+    assert group.times.started_ts == T0 + 5001
 
 
 def test_each_group_counts_for_itself(cluster: ClusterTranslation) -> None:

@@ -60,7 +60,7 @@ def test_a_restart_beside_a_dead_connection_is_not_taken_for_two_instances() -> 
 
 
 def test_clients_that_tell_no_heartbeats_are_proven_by_their_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streaming.simulation.answers.JAVA", GO.language)
+    monkeypatch.setattr("streaming.simulation.transport.JAVA", GO.language)
     detector, began_ts = played(0, inject.same_client_id, 180)
     fired = [fact.ts - began_ts for fact, alert in detector.fired() if alert.cause == "SAME_CLIENT_ID"]
     assert fired

@@ -66,7 +66,7 @@ class ClusterProbe:
         self._name_servers = NameServers(client, tuple(namesrv), policy.timeout_ms / 1000)
         self._transport = LiveTransport(cluster, client, self._name_servers, self.brokers, policy)
         self._route_probe = RouteProbe(self._transport, self.translation.routes, self.routes, record)
-        self._directory = DirectoryProbe(
+        self.directory = DirectoryProbe(
             self._transport, self._name_servers, self.brokers, self.groups, self.translation, self.silent, record
         )
         self._clients = ClientSchedule(policy)
@@ -76,8 +76,8 @@ class ClusterProbe:
     def _probe_of(self, name: str) -> GroupProbe:
         return GroupProbe(
             self._cluster, self.translation.group(name), self._policy,
-            transport=self._transport, brokers=self.brokers, route_probe=self._route_probe,
-            routes=self.translation.routes, clients=self._clients, offsets=self.offsets, lags=self.lags,
+            transport=self._transport, addresses=self.brokers.addresses, route_probe=self._route_probe,
+            clients=self._clients, offsets=self.offsets, lags=self.lags,
             note=self.silent.note, emit=self._emit, record=self._record,
         )  # fmt: skip
 
@@ -114,7 +114,7 @@ class ClusterProbe:
     async def _learn_directory_in_background(self) -> None:
         """Brokers and groups. Once they are known, the round does not wait for whether they still are the same."""
         if self._learning is None or self._learning.done():
-            self._learning = self._transport.start(self._directory.learn())
+            self._learning = self._transport.start(self.directory.learn())
         if not self.brokers.addresses or not any(self.groups.counts()):
             await asyncio.wait([self._learning])
 
@@ -155,7 +155,7 @@ class ClusterProbe:
         probe = self._probes.get(name)
         if probe is None:
             probe = self._probes[name] = self._probe_of(name)
-            self._directory.record_settings(name)
+            self.directory.record_settings(name)
         try:
             await probe.round(started_ts, self.groups.brokers_of(name))
         except Exception:
@@ -167,7 +167,7 @@ class ClusterProbe:
     def _forget(self, name: str) -> None:
         """A group that has long been empty; should it come back, it is another to us."""
         del self._probes[name]
-        self._directory.forget_group(name)
+        self.directory.forget_group(name)
         for schedule in (self._clients, self.offsets, self.lags):
             schedule.forget_group(name)
 
@@ -192,16 +192,6 @@ class ClusterProbe:
 
     # --- what is exposed
 
-    @property
-    def brokers_without_groups(self) -> tuple[str, ...]:
-        """Brokers that have never told which groups they know."""
-        return self._directory.brokers_without_groups
-
-    @property
-    def has_broker(self) -> bool:
-        """Whether any broker is known that gives what it is asked for."""
-        return self._directory.has_broker
-
     def not_asked(self) -> Counter[NotAsked]:
         """How many clients were due and not asked in the last round of their group, by why."""
         return sum((probe.not_asked for probe in self._probes.values()), Counter[NotAsked]())
@@ -209,4 +199,4 @@ class ClusterProbe:
     def load(self, policy: Policy) -> tuple[int, int, Load]:
         """Groups with members and without, as of the last round, and the requests a second that they cost."""
         groups = [probe.footprint() for probe in self._probes.values() if probe.has_members]
-        return len(groups), self.groups.counts()[1], estimate(groups, self._directory.empty_groups, policy)
+        return len(groups), self.groups.counts()[1], estimate(groups, self.directory.empty_groups, policy)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from schemas.identity import retry_topic
 from streaming.collector.probing.asked_through import AskedThrough, broker_of
-from streaming.collector.probing.broker_directory import BrokerDirectory
 from streaming.collector.probing.client_schedule import (
     NO_ANSWER,
     NO_BROKER,
@@ -33,7 +32,7 @@ from streaming.collector.translation.broker_view import confirmed
 from streaming.collector.translation.broker_view import listed as listed_ids
 from streaming.collector.translation.group import GroupTranslation
 from streaming.collector.translation.reports import is_about_client, start_ts
-from streaming.collector.translation.routes import KnownRoute, Routes
+from streaming.collector.translation.routes import KnownRoute
 from streaming.collector.wire.answers import (
     CONSUME_MSG_TIMEOUT,
     SUCCESS,
@@ -57,8 +56,9 @@ RoutesOfGroup = Mapping[str, KnownRoute]  # of each topic whose route is known
 class GroupProbe:
     """A group as it is asked about, from round to round. ``has_members`` is as of the last round.
 
-    ``clients``, ``offsets`` and ``lags`` are those of all groups of the cluster. ``note`` gets a broker and why it does
-    not give its lists, or None. ``emit`` gets events in the order of their numbers, ``record`` every answer.
+    ``addresses`` has the brokers' addresses as they are at the moment. ``clients``, ``offsets`` and ``lags`` belong to
+    all groups of the cluster. ``note`` gets a broker and why it does not give its lists, or None. ``emit`` gets events
+    in the order of their numbers, ``record`` every answer.
     """
 
     def __init__(
@@ -68,9 +68,8 @@ class GroupProbe:
         policy: Policy,
         *,
         transport: Transport,
-        brokers: BrokerDirectory,
+        addresses: Mapping[str, str],
         route_probe: RouteProbe,
-        routes: Routes,
         clients: ClientSchedule,
         offsets: OffsetSchedule,
         lags: Lags,
@@ -83,8 +82,8 @@ class GroupProbe:
         self.is_paused = False  # no client is asked, since the group has queues that are new to it
         self._had_members = False
         self._cluster, self._group, self._policy = cluster, translation, policy
-        self._transport, self._clock, self._brokers = transport, transport.clock, brokers
-        self._route_probe, self._routes = route_probe, routes
+        self._transport, self._clock, self._addresses = transport, transport.clock, addresses
+        self._route_probe = route_probe
         self._clients, self._offsets, self._lags = clients, offsets, lags
         self._note, self._emit, self._record = note, emit, record
         self._hosted_ts: dict[str, int] = {}
@@ -151,7 +150,7 @@ class GroupProbe:
         await self._learn_new_topics(members)
         if more := self._brokers_to_ask(known_by) - brokers:
             members |= await self._ask_members(more)
-        routes = self._known_routes()
+        routes = self._route_probe.known(self.topics)
         self._compare(members, routes)
         offsets = self._transport.start(self._ask_offsets(members, routes))
         await self._transport.wait([offsets], SLOW_ANSWER_MS)  # offsets say whether clients may be asked
@@ -162,8 +161,10 @@ class GroupProbe:
     def _brokers_to_ask(self, known_by: Collection[str]) -> set[str]:
         """Those that host a topic of the group, or did so lately; before any route is known, those that know it."""
         now = self._clock.steady_ms()
-        hosting = {broker for route in self._known_routes().values() for broker in route.read_queue_nums()}
-        hosting = {name for name in hosting if name in self._brokers.addresses or name in self._group.brokers}
+        hosting = {
+            broker for route in self._route_probe.known(self.topics).values() for broker in route.read_queue_nums()
+        }
+        hosting = {name for name in hosting if name in self._addresses or name in self._group.brokers}
         self._hosted_ts |= dict.fromkeys(hosting, now)
         self._hosted_ts = {name: ts for name, ts in self._hosted_ts.items() if now - ts <= KEEP_WATCHING_MS}
         return set(self._hosted_ts) or set(known_by)
@@ -177,7 +178,7 @@ class GroupProbe:
         self._asked, self._not_asked = [], {}
         if self._is_new:
             self._is_new = False
-            known = {name: self._brokers.addresses.get(name, "") for name in sorted(brokers)}
+            known = {name: self._addresses.get(name, "") for name in sorted(brokers)}
             topics = dict.fromkeys(self.topics)
             self._record(Meta(ts=started_ts, cluster=self._cluster, group=self.name, brokers=known, topics=topics))
 
@@ -222,7 +223,7 @@ class GroupProbe:
     async def _learn_new_topics(self, members: Members) -> None:
         """Asks for the routes of topics that are new. Where it has no members, only its offsets name its topics."""
         if self._policy.backlogs and not any(members.values()):
-            await self._ask_offsets(members, self._known_routes())
+            await self._ask_offsets(members, self._route_probe.known(self.topics))
         await self._route_probe.learn_unknown(self.topics)
 
     def _compare(self, members: Members, routes: RoutesOfGroup) -> None:
@@ -238,10 +239,6 @@ class GroupProbe:
         self._follow_ups.listed(members)
         self._follow_ups.routed(routes)
         self._beyond_read.routed(routes, now)
-
-    def _known_routes(self) -> RoutesOfGroup:
-        routes = {topic: self._routes.get(topic)[0] for topic in self.topics}
-        return {topic: route for topic, route in routes.items() if route}
 
     async def _ask_heartbeats(self, members: Members) -> None:
         """Which connections are alive under ids that are listed twice."""

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Iterable
 from schemas.identity import is_retry_topic
 from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.transport import Record, Transport
-from streaming.collector.translation.routes import Routes
+from streaming.collector.translation.routes import KnownRoute, Routes
 
 RETRY_ROUTE_MS = 60_000  # the route of a retry topic: no client waits for it
 
@@ -49,6 +49,11 @@ class RouteProbe:
         self._record = record
         self._turns: dict[str, int] = {}
         self._learning: dict[str, Awaitable[None]] = {}
+
+    def known(self, topics: Iterable[str]) -> dict[str, KnownRoute]:
+        """The routes of those topics whose route is known."""
+        found = ((topic, self._routes.get(topic)[0]) for topic in topics)
+        return {topic: route for topic, route in found if route is not None}
 
     async def learn_due(self, topics: set[str]) -> None:
         """Ask for those of all topics in use that are due; what is known of other topics is forgotten."""

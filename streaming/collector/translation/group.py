@@ -59,7 +59,7 @@ class _RoundContent:
 class GroupTranslation:
     """One group as one producer sees it. ``brokers`` are asked in every round, ``topics`` are those it consumes.
 
-    ``confirms`` false: everything is sent in full each time, as older producers do.
+    ``times`` are those of its rounds. ``confirms`` false: everything is sent in full each time, as older producers do.
     """
 
     def __init__(self, cluster: str, group: str, source: str, routes: Routes, confirms: bool = True) -> None:
@@ -71,30 +71,11 @@ class GroupTranslation:
         self._common: dict[str, Any] = {"schema": SCHEMA_VERSION, "cluster": cluster, "group": group, "source": source}
         self._seq = 0
         self._routes = routes
-        self._times = RoundTimes()
+        self.times = RoundTimes()
         self._content = _RoundContent()
         self._sent_routes = SentRoutes()
         self._sent_reports = SentReports()
         self._settings = MarkerSettings(group, confirms)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a round has begun and not ended."""
-        return self._times.is_open
-
-    @property
-    def started_ts(self) -> int:
-        """When the present round, or the last one, began: its number."""
-        return self._times.started_ts
-
-    @property
-    def newest_ts(self) -> int:
-        """The moment of the newest answer so far: the end of the present round, should it end now."""
-        return self._times.newest_ts
-
-    def is_late(self, answer: GroupAnswer) -> bool:
-        """Whether it was asked for before the last round ended: such an answer does not begin a round."""
-        return self._times.is_late(answer.ts)
 
     def know(self, brokers: Iterable[str], topics: Iterable[str] = ()) -> None:
         for name in brokers:
@@ -117,7 +98,7 @@ class GroupTranslation:
 
     def _name(self, topics: Iterable[str]) -> None:
         """Topics that the group is seen to consume."""
-        named = dict.fromkeys(topics, self._times.newest_ts)
+        named = dict.fromkeys(topics, self.times.newest_ts)
         self.topics.update(dict.fromkeys(named))
         self._named_ts |= named
 
@@ -125,7 +106,7 @@ class GroupTranslation:
         """Those that nobody has named for long, while members are there who would."""
         if not any(view.ids for view in self.brokers.values()):
             return
-        oldest = self._times.ended_ts - KEEP_UNNAMED_TOPIC_MS
+        oldest = self.times.ended_ts - KEEP_UNNAMED_TOPIC_MS
         unnamed = [topic for topic, ts in self._named_ts.items() if ts < oldest and topic != retry_topic(self.group)]
         for topic in unnamed:
             self.topics.pop(topic, None)
@@ -135,7 +116,7 @@ class GroupTranslation:
     def set_back(self, by_ms: int) -> None:
         """The clock was set back: rounds and events go on from the time that it shows now."""
         self._named_ts = {topic: ts - by_ms for topic, ts in self._named_ts.items()}
-        self._times.set_back(by_ms)
+        self.times.set_back(by_ms)
         self._sent_routes.set_back(by_ms)
         self._sent_reports.set_back(by_ms)
         self._settings.set_back(by_ms)
@@ -152,12 +133,12 @@ class GroupTranslation:
 
     def begin_round(self, ts: int) -> None:
         """A round begins; its number is its start, and numbers rise."""
-        self._times.begin(ts)
+        self.times.begin(ts)
 
     def has_list_of(self, broker_name: str) -> bool:
         """Whether the broker was asked for its members in the present round itself, and that came back."""
         answer = self._content.lists.get(broker_name)
-        return answer is not None and self._times.round_of(answer.ts) == self.started_ts
+        return answer is not None and self.times.round_of(answer.ts) == self.times.started_ts
 
     def has_all_lists(self) -> bool:
         return all(name in self._content.lists for name in self.brokers)
@@ -168,7 +149,7 @@ class GroupTranslation:
 
     def take(self, answer: GroupAnswer) -> list[AnyEvent]:
         """The events that an answer gives at once; it belongs to the round in which it was asked for."""
-        self._times.answered(answer.end_ts)
+        self.times.answered(answer.end_ts)
         self.know((answer.broker,))
         if isinstance(answer, ConsumerListAnswer):
             return self._take_list(answer)
@@ -196,7 +177,7 @@ class GroupTranslation:
         is_look: bool = False,
     ) -> list[AnyEvent]:
         """The rest of the round's events and its marker, at ``ts`` or at the end of the newest answer."""
-        ended_ts = self._times.end(ts)
+        ended_ts = self.times.end(ts)
         content, self._content = self._content, _RoundContent()
         events: list[AnyEvent] = []
         for name, answer in content.lists.items():
@@ -210,7 +191,7 @@ class GroupTranslation:
 
     def _next(self, round_ts: int | None = None) -> dict[str, Any]:
         self._seq += 1
-        return {**self._common, "seq": self._seq - 1, "round": self.started_ts if round_ts is None else round_ts}
+        return {**self._common, "seq": self._seq - 1, "round": self.times.started_ts if round_ts is None else round_ts}
 
     def _take_list(self, answer: ConsumerListAnswer) -> list[AnyEvent]:
         if self.is_outdated(answer):
@@ -261,8 +242,8 @@ class GroupTranslation:
 
     def _take_running_info(self, answer: RunningInfoAnswer) -> list[AnyEvent]:
         """The report, or nothing where the round's marker confirms it."""
-        round_ts = self._times.round_of(answer.ts)
-        if self.is_open and round_ts == self.started_ts:
+        round_ts = self.times.round_of(answer.ts)
+        if self.times.is_open and round_ts == self.times.started_ts:
             self._content.asked[answer.client_id] = None
         times: dict[str, Any] = {"ts": answer.end_ts, "answered_ts": answer.end_ts, "client_id": answer.client_id}
         if answer.code != SUCCESS:
@@ -293,7 +274,7 @@ class GroupTranslation:
                 for topic, broker_name, queues in tables
             ]
             return []
-        round_ts = self._times.round_of(answer.ts)
+        round_ts = self.times.round_of(answer.ts)
         return [
             ConsumeProgress(
                 **self._next(round_ts), ts=answer.end_ts, broker_name=broker_name, topic=topic, queues=queues
@@ -343,7 +324,7 @@ class GroupTranslation:
     def _subscribed(self, lists: Mapping[str, ConsumerListAnswer]) -> tuple[str, ...] | None:
         """By all brokers that list a member in this round; one of them that has not shown its table may know more."""
         listing = [self.brokers[name] for name, answer in lists.items() if listed(answer)]
-        shown = [view.subscribed(self.started_ts) for view in listing]
+        shown = [view.subscribed(self.times.started_ts) for view in listing]
         topics = {topic for table in shown for topic in table or ()}
         return tuple(sorted(topics)) if topics and None not in shown else None
 
