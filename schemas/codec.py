@@ -7,9 +7,10 @@ from typing import TypeVar
 import msgspec
 
 from schemas.events import AnyEvent
-from schemas.quarantine import DETAIL_AT_MOST, REFUSED_AT_MOST, Rejected, why_rejected
+from schemas.quarantine import DETAIL_AT_MOST, Rejected, why_rejected
 from schemas.records import MAX_RECORD_BYTES
 
+REFUSED_AT_MOST = 16  # events of one record that are rejected one by one; all others of it are counted
 T = TypeVar("T")
 SHORTEST_EVENT = 64  # bytes: whatever is shorter lacks a field that every event has, and is not decoded
 _decoder = msgspec.json.Decoder(AnyEvent | list[AnyEvent])

@@ -8,7 +8,6 @@ from schemas.events import AnyEvent
 from schemas.records import group_key
 
 QUARANTINED_BYTES = 64 * 1024  # of a value that is rejected, so many are kept
-REFUSED_AT_MOST = 16  # events of one record that are rejected one by one; all others of it are counted
 DETAIL_AT_MOST = 500  # characters of what is said of a rejected value: an error may quote all of it
 MAX_AHEAD_OF_ARRIVAL_MS = 5 * 60 * 1000
 EARLIEST_TS = 1_000_000_000_000  # September 2001: anything earlier is seconds, or zero, in place of milliseconds

@@ -5,8 +5,8 @@ from enum import Enum
 from streaming.core.group_status import REPEAT_STATUS_MS
 from streaming.explain.snapshot import ExplainedGroup
 
-LONG_QUIET_MS = 120_000
-SILENT_AFTER_MS = REPEAT_STATUS_MS + 300_000
+LONG_QUIET_MS = 120_000  # a round comes each 5 s; far longer than a restart of the job takes
+SILENT_AFTER_MS = REPEAT_STATUS_MS + 300_000  # a group at rest is written again by then
 
 
 class Doubt(Enum):

@@ -11,7 +11,7 @@ from streaming.spark.kafka_watch import KafkaSeen
 from streaming.spark.lost_records import Loss
 from streaming.spark.operator_output import ShardReport
 
-LATE_MS = 60_000
+LATE_MS = 60_000  # the status of a health fact alone; pages are sent by late_seconds of the table [monitor]
 CLUSTERS_AT_MOST = 1_000  # that have health facts: anybody who writes to the topic may make some up
 NOBODY = ""  # the cluster of a health fact while no cluster is known
 

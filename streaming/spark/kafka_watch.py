@@ -11,7 +11,7 @@ from streaming.spark.lost_records import Partition, flat
 
 log = logging.getLogger(__name__)
 
-ANSWER_WITHIN_S = 10
+ANSWER_WITHIN_S = 10  # a broker that is busy may need seconds
 ASK_EVERY_S = 5.0
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from streaming.explain.doubts import LONG_QUIET_MS
 from streaming.web.views.known import Known
 
-LATE_AFTER_MS = 60_000
+LATE_AFTER_MS = 60_000  # only what the pages show; pages are sent by late_seconds of the table [monitor]
 BLIND_AFTER_MS = LONG_QUIET_MS
 
 
