@@ -135,12 +135,12 @@ def newest_alerts(facts: Iterable[Fact]) -> list[OpenAlert]:
 
 def newest_lives(facts: Iterable[Fact]) -> dict[str, list[OpenAlert]]:
     """The states of each alert of a group since it was last found, oldest first."""
+    states = [open_alert(fact, fact.payload) for fact in facts if isinstance(fact.payload, AlertFact)]
     lives: dict[str, list[OpenAlert]] = {}
-    for fact in sorted(facts, key=lambda fact: fact.seq):
-        if isinstance(fact.payload, AlertFact):
-            if fact.payload.reason == AlertReason.FOUND:
-                lives[fact.payload.fingerprint] = []
-            lives.setdefault(fact.payload.fingerprint, []).append(open_alert(fact, fact.payload))
+    for alert in sorted(states, key=lambda alert: alert.seq):
+        if alert.fact.reason == AlertReason.FOUND:
+            lives[alert.fact.fingerprint] = []
+        lives.setdefault(alert.fact.fingerprint, []).append(alert)
     return lives
 
 

@@ -68,9 +68,7 @@ def _beginnings(name: GroupName, known: Known) -> Iterable[int]:
     group = known.groups.get(name)
     if group is not None:
         yield group.ts
-    for alert in known.alerts.values():
-        if (alert.cluster, alert.group) == name and alert.is_open:
-            yield alert.fact.active_ts
+    yield from (alert.fact.active_ts for alert in known.open_alerts(name))
 
 
 def _together(facts: list[Fact], newer: list[Fact]) -> list[Fact]:
