@@ -5,6 +5,7 @@ from streaming.notices.language import Advice, Language, Noun, Trouble
 from streaming.notices.reasons_chinese import CHINESE_REASONS
 
 CHINESE = Language(
+    findings_doc="findings.zh-CN.md",
     severities={"critical": "严重", "warning": "警告", "info": "提示", "none": "提示"},
     resolved="已恢复",
     kinds={

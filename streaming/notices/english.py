@@ -5,6 +5,7 @@ from streaming.notices.language import Advice, Language, Noun, Trouble
 from streaming.notices.reasons_english import ENGLISH_REASONS
 
 ENGLISH = Language(
+    findings_doc="findings.md",
     severities={"critical": "CRITICAL", "warning": "WARNING", "info": "INFO", "none": "INFO"},
     resolved="RESOLVED",
     kinds={

@@ -44,9 +44,10 @@ class Language(Struct, frozen=True, kw_only=True):
     ``unseen``: why evenkeel does not see; ``seen``: what that rests on; ``trouble_text`` has the values of both.
     ``checks``: what to check for it, where that is not the same for every trouble of its kind. ``waits``: what a
     pending alert waits for, by ``WaitsFor``. ``expected_of_none``: what a queue lacks that no client should own, by its
-    cause or kind, else under "".
+    cause or kind, else under "". ``findings_doc``: the file of the docs that explains kinds and causes.
     """
 
+    findings_doc: str
     severities: dict[str, str]
     resolved: str
     kinds: dict[str, str]

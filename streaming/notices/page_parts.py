@@ -175,7 +175,7 @@ def about(names: Iterable[str | None], words: Language, docs: str) -> str | None
     """The part of the documentation that says more of the first of these causes and kinds."""
     name = next(filter(None, names), None)
     is_known = name in words.causes or name in words.kinds
-    return f"{docs}/findings.md#{name.lower()}" if name is not None and is_known else None
+    return f"{docs}/{words.findings_doc}#{name.lower()}" if name is not None and is_known else None
 
 
 def evidence_line(alert: OpenAlert, words: Language, now: int) -> str:
