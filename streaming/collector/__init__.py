@@ -1,1 +1,1 @@
-"""What RocketMQ answers, and what it says about a consumer group. Only this package knows RocketMQ's own spelling."""
+"""Asks RocketMQ about consumer groups, and makes events of the answers. Only it knows RocketMQ's own spelling."""

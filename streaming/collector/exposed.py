@@ -1,4 +1,4 @@
-"""What a collector exposes to Prometheus, and why it does not do its work.
+"""The metrics of a collector for Prometheus, and why it does not do its work.
 
 Each number is counted where it happens: requests, and what came of each, in ``wire/request_counts``; groups that are
 not asked in ``probing/not_asked``; lag in ``probing/lag``; records in ``output/kafka``. ``metrics/catalogue`` has the
@@ -25,7 +25,7 @@ TopicItem = tuple[str, str, str, TopicLag]  # cluster, group, topic
 
 @dataclass
 class ClusterCounts:
-    """Of one cluster, as of its last round. The collector's loop replaces whole values; others read them."""
+    """The counts of a cluster, as of its last round. The collector's loop replaces whole values; others read them."""
 
     cluster: str
     interval_ms: int

@@ -73,8 +73,9 @@ def kafka_output(config: Config) -> KafkaOutput:
 
 
 def client_options(config: Config) -> dict[str, object]:
-    """Of the Kafka client. Raises CollectorError for a key that cannot be used: the client would find it later, in a
-    thread of its own, and ask at the terminal for the passphrase.
+    """The options of the Kafka client. Raises CollectorError for a key that cannot be used.
+
+    The client would find it later, in a thread of its own, and ask at the terminal for the passphrase.
     """
     options = producer_arguments(config.collector.kafka)
     certificate, key, password = (str(options.get(f"ssl_{name}") or "") for name in ("certfile", "keyfile", "password"))

@@ -71,7 +71,7 @@ def collect(config: Config, recording: Path | None = None) -> None:
 
 
 class Footprint(NamedTuple):
-    """What collecting from one cluster would cost, in words; ``is_complete``: all who were asked have answered."""
+    """The cost of collecting from one cluster, in words; ``is_complete``: all who were asked have answered."""
 
     lines: tuple[str, ...]
     is_complete: bool

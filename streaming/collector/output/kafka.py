@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class Producer(Protocol):
-    """What is needed of ``KafkaProducer``."""
+    """The part of ``KafkaProducer`` that is needed."""
 
     def partitions_for(self, topic: str) -> Any: ...
 
@@ -169,7 +169,7 @@ class KafkaOutput:
 
 
 class _InFlight:
-    """What is on its way to Kafka, and since when."""
+    """The records on their way to Kafka, and since when."""
 
     def __init__(self) -> None:
         self._records: dict[int, tuple[KafkaRecord, float]] = {}

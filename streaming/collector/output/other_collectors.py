@@ -1,4 +1,4 @@
-"""Whether another collector watches the same clusters: then clients are asked twice as often as they should be.
+"""Finds another collector that watches the same clusters: then clients are asked twice as often as they should be.
 
 RocketMQ keeps no trace of who asks. But the events of all collectors go through one Kafka topic, and every event names
 its producer. So once a minute the newest records of one partition are read.
@@ -82,7 +82,7 @@ class OtherCollectorCheck:
                 self._has_failed = True
 
     def newest_values(self, turn: int) -> list[bytes]:
-        """What came into one partition within the last seconds; the partitions take turns."""
+        """Reads what came into one partition within the last seconds; the partitions take turns."""
         consumer = KafkaConsumer(
             bootstrap_servers=list(server_list(self._servers)),
             enable_auto_commit=False,

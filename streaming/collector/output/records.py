@@ -30,7 +30,7 @@ class RecordBuilder:
         return self._close(key) if isinstance(event, Round) and event.part == event.parts - 1 else []
 
     def close(self) -> list[KafkaRecord]:
-        """What still waits for the end of a round."""
+        """Returns the records that still wait for the end of a round."""
         return [record for key in list(self._waiting) for record in self._close(key)]
 
     def _close(self, key: bytes) -> list[KafkaRecord]:

@@ -1,1 +1,1 @@
-"""What to ask whom, and when. All but the probes (``*_probe``) are values and decisions, with ``now`` given."""
+"""Requests: which are due, and for whom. All but probes and transports are values and decisions, with ``now`` given."""

@@ -7,7 +7,7 @@ NO_ANSWER = -1
 
 
 class AskedThrough:
-    """Of one group. Always the same broker, another for each client: so the group's load is shared out.
+    """Belongs to one group. A client always gets the same broker, each client another: so the load is shared out.
 
     An id that is listed twice is asked through another broker each time until two instances have answered, and then
     each of them in turn. A broker forwards requests to one of the two connections, always the same one

@@ -16,7 +16,7 @@ class BrokerDirectory:
         self._seen_ts: dict[str, int] = {}
 
     def take(self, addresses: Mapping[str, str], now: int) -> list[str]:
-        """What the name servers know now. Gives, in words, what has changed."""
+        """Takes the brokers that the name servers know now. Returns in words what has changed."""
         news = [
             f"broker {name} is now at {address}" if name in self._addresses else f"broker {name} at {address}"
             for name, address in sorted(addresses.items())

@@ -52,7 +52,7 @@ class _Client:
     follow_ups: deque[int] = field(default_factory=lambda: deque(maxlen=FOLLOW_UPS_A_MINUTE))
 
     def note_outcome(self, trouble: str) -> None:
-        """What came of a request. That a broker failed says nothing of its client."""
+        """Notes the outcome of a request. That a broker failed says nothing of its client."""
         if trouble == NO_ANSWER:
             self.unanswered += not self.has_answered
         elif not trouble:
@@ -63,7 +63,7 @@ class _Client:
         return self.unanswered >= SILENT_AFTER
 
     def may_be_asked_out_of_turn(self, now: int) -> bool:
-        """Whether it answers well, and was not asked out of turn too often."""
+        """Returns whether it answers well, and was not asked out of turn too often."""
         is_used_up = len(self.follow_ups) == FOLLOW_UPS_A_MINUTE and now - self.follow_ups[0] < 60_000
         return not self.trouble and self.free_ts <= now and not is_used_up
 
@@ -115,7 +115,7 @@ class ClientSchedule:
             self._forget(group, client_id)
 
     def rest(self, group: str, is_at_rest: bool) -> None:
-        """Whether the group is at rest: then its clients are asked less often."""
+        """Notes whether the group is at rest: then its clients are asked less often."""
         (self._at_rest.add if is_at_rest else self._at_rest.discard)(group)
 
     def choose(self, group: str, now: int, why_nobody: str = "", out_of_turn: Set[str] = frozenset()) -> Chosen:

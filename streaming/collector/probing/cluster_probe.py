@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class RoundReport(NamedTuple):
-    """What a round came to. ``silent`` are brokers that did not answer, with the reason."""
+    """The result of a round. ``silent`` are brokers that did not answer, with the reason."""
 
     started_ts: int
     took_s: float
@@ -121,7 +121,7 @@ class ClusterProbe:
     # --- groups without members
 
     async def _look(self, name: str) -> None:
-        """Whether a group without members has some now, by every broker that knows it."""
+        """Asks every broker that knows a group without members whether it has some now."""
         brokers = sorted(self.groups.brokers_of(name))
         lists = await asyncio.gather(*(self._transport.consumer_list(broker, name) for broker in brokers))
         has_lists = bool(lists) and all(listed(one) is not None for one in lists)
@@ -131,7 +131,7 @@ class ClusterProbe:
         self.groups.looked_at(name, has_members, self.clock.steady_ms(), has_lists)
 
     async def _ask_backlog(self, name: str) -> None:
-        """Whether messages wait for a group without members, by every broker that knows it."""
+        """Asks every broker that knows a group without members whether messages wait for it."""
         brokers = sorted(self.groups.brokers_of(name))
         asked = await asyncio.gather(*(self._transport.consume_stats(broker, name) for broker in brokers))
         messages_wait = any(waits(row) for timed in asked for row in timed.answer.table or ())
@@ -183,7 +183,7 @@ class ClusterProbe:
                 self._probes[name].recall(remembered)
 
     def memory(self) -> Memory:
-        """What the next start is to know."""
+        """Returns what the next start must know."""
         groups = {name: probe.remembered(self.groups.members_ts(name)) for name, probe in self._probes.items()}
         return Memory(self.clock.steady_ms(), groups, self.groups.blind_ts)
 

@@ -30,7 +30,7 @@ class CombinedSettings(NamedTuple):
 
 
 class DirectoryProbe:
-    """Of one cluster. It fills ``brokers``, ``groups`` and the settings of ``translation``."""
+    """Belongs to one cluster. It fills ``brokers``, ``groups`` and the settings of ``translation``."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class DirectoryProbe:
 
     @property
     def has_broker(self) -> bool:
-        """Whether any broker is known that gives what it is asked for."""
+        """Returns whether any broker is known that gives what it is asked for."""
         silent = self._silent.why.keys()
         return any(silent.isdisjoint((name, _for_its_groups(name))) for name in self._brokers.addresses)
 

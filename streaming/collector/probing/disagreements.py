@@ -12,7 +12,7 @@ from streaming.core.evidence.exclusions import PULLS
 
 
 class Said(NamedTuple):
-    """What a client answered last, and when. ``names_its_queues``: it would name a queue that it owns.
+    """The last answer of a client, and when it came. ``names_its_queues``: it would name a queue that it owns.
 
     There is one for every client of a cluster, so strings that recur are kept once.
     """
@@ -26,7 +26,7 @@ class Said(NamedTuple):
 
 
 def said(answer: RunningInfoAnswer, ts: int) -> Said:
-    """Of an answer to a request for running info."""
+    """Reads an answer to a request for running info."""
     owned = {
         MessageQueue(intern(q.topic), intern(q.broker_name), q.queue_id) for q in answer.mq_table or () if not q.droped
     }

@@ -30,7 +30,7 @@ class Disagreement(NamedTuple):
 
 
 class FollowUps:
-    """Of one group, from round to round."""
+    """Belongs to one group, from round to round."""
 
     def __init__(self, timing: Timing) -> None:
         self._graces = ReportGraces(timing)
@@ -73,7 +73,7 @@ class FollowUps:
             self._routes, self._has_news = dict(routes), True
 
     def reported(self, client_id: str, answer: RunningInfoAnswer, now: int) -> None:
-        """What a client answered."""
+        """Takes the answer of a client."""
         is_new, was_restarted = self._answers.add(client_id, said(answer, now))
         self._has_news |= is_new or client_id in self._awaited
         if was_restarted:
@@ -102,7 +102,7 @@ class FollowUps:
         return frozenset(awaited | again | self._second_instances(now))
 
     def is_at_rest(self, now: int) -> bool:
-        """Whether nothing has changed lately, all have reported since, and their reports agree."""
+        """Returns whether nothing has changed lately, all have reported since, and their reports agree."""
         return not (self._graces.is_under_way(now) or self._awaited or self._first)
 
     def _await_reports(self, topic: str, now: int) -> None:
@@ -131,7 +131,7 @@ class FollowUps:
         self._to_confirm = (self._to_confirm & set(known.values())) | set(new.values())
 
     def _disagreements(self, topic: str) -> Iterator[tuple[MessageQueue, Disagreement]]:
-        """Of the reports that count, on a topic that some client subscribes to."""
+        """Compares the reports that count, on a topic that some client subscribes to."""
         ready_ts = self._graces.counts_from(topic)
         if ready_ts is None or self._ready_ts.get(topic) != ready_ts:
             return
@@ -146,7 +146,7 @@ class FollowUps:
 
 
 def _digests(connections: Iterable[Connection]) -> Iterator[int]:
-    """Of each client id and of each connection: names and addresses of all clients would take much memory."""
+    """A hash of each client id and of each connection: names and addresses of all clients would take much memory."""
     for one in connections:
         yield hash(one.client_id)
         yield _digest(one)

@@ -68,7 +68,7 @@ class GroupDirectory:
         self.blind_ts = ts
 
     def is_look_reported(self, now: int) -> bool:
-        """Whether events are sent of what a look at a group finds, though it may have no members."""
+        """Returns whether events are sent of what a look at a group finds, though it may have no members."""
         if not self.blind_ts:
             return False
         blind_ms = now - self.blind_ts
@@ -97,7 +97,7 @@ class GroupDirectory:
         return sorted(name for name, group in self._groups.items() if group.is_watched and group.due_ts <= now)
 
     def looked_at(self, name: str, has_members: bool, now: int, has_lists: bool = True) -> None:
-        """What a look found; ``has_lists``: of every broker. A group with members gets a round at once."""
+        """Takes the result of a look; ``has_lists``: of every broker. A group with members gets a round at once."""
         group = self._groups[name]
         group.has_lists = has_lists
         if has_members:
@@ -107,7 +107,7 @@ class GroupDirectory:
             group.due_ts = now + (first or LOOK_MS)
 
     def probed(self, name: str, has_members: bool, now: int) -> None:
-        """What a round found. A group that stays empty gets rounds ever less often, and then none."""
+        """Takes the result of a round. A group that stays empty gets rounds ever less often, and then none."""
         group = self._groups[name]
         if has_members:
             group.members_ts = now
@@ -123,14 +123,14 @@ class GroupDirectory:
         return sorted(due, key=lambda name: (self._groups[name].backlog_ts, name))[: self._policy.backlogs]
 
     def asked_for_backlog(self, name: str, messages_wait: bool, has_offsets: bool, now: int) -> None:
-        """What its brokers said. A group in which messages wait gets a round at once."""
+        """Takes the answers of its brokers. A group in which messages wait gets a round at once."""
         group = self._groups[name]
         group.backlog_ts, group.has_offsets = now, has_offsets
         if messages_wait:
             group.due_ts, group.is_watched = now, True
 
     def empty(self) -> Empty:
-        """What is known of the groups that get no rounds."""
+        """Counts the groups that get no rounds."""
         groups = [group for group in self._groups.values() if not group.is_watched]
         answered = [group for group in groups if group.has_lists]
         asked = [group for group in answered if group.backlog_ts]
@@ -138,7 +138,7 @@ class GroupDirectory:
         return Empty(len(groups), unknown, len(answered) - len(asked))
 
     def knows(self, name: str) -> bool:
-        """Whether some broker has told of the group."""
+        """Returns whether some broker has named the group."""
         return name in self._groups
 
     def members_ts(self, name: str) -> int:

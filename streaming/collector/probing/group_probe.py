@@ -111,7 +111,7 @@ class GroupProbe:
         return Counter(reason_of(why) for why in self._not_asked.values())
 
     def footprint(self) -> Footprint:
-        """What the group, as it was in the last round, costs in requests."""
+        """The requests that the group costs, as it was in the last round."""
         clients = {client_id for ids in self._members.values() for client_id in ids}
         through = {client_id: broker_of(client_id, self._members) for client_id in sorted(clients)}
         return Footprint(
@@ -123,13 +123,13 @@ class GroupProbe:
         )
 
     def recall(self, remembered: Remembered) -> None:
-        """What was known of it before this start."""
+        """Takes over what was known of it before this start."""
         self._had_members = True
         self._group.know((), remembered.topics)
         self._group.recall_turns(remembered.turns)
 
     def remembered(self, members_ts: int) -> Remembered:
-        """What is to be known of it after another start."""
+        """Returns what the next start must know of it."""
         empty_since = 0 if self.has_members else members_ts
         return Remembered(tuple(sorted(self.topics)), empty_since, self._group.turns())
 

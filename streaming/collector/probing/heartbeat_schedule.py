@@ -11,7 +11,7 @@ TRIES_AT_MOST = 6  # a dead connection is dropped after 130 s
 
 
 class HeartbeatSchedule:
-    """Of one group. It is always the same broker, as long as that one lists an id twice."""
+    """Belongs to one group. It always chooses the same broker, as long as that one lists an id twice."""
 
     def __init__(self) -> None:
         self._twice: dict[str, frozenset[str]] = {}  # by broker, where there are some

@@ -7,8 +7,10 @@ from streaming.collector.wire.answers import OffsetRow
 
 
 class TopicLag(NamedTuple):
-    """Of a group and topic. ``messages`` wait; ``stored_ts``: when the message was stored that was consumed last in the
-    queue that is furthest behind, epoch ms; None: not known, or no message waits.
+    """The lag of a group in a topic. ``messages`` wait.
+
+    ``stored_ts``: when the message was stored that was consumed last in the queue that is furthest behind, epoch ms.
+    None: not known, or no message waits.
     """
 
     messages: int

@@ -1,4 +1,4 @@
-"""What each client of a group answered last. Of a client id that brokers list twice, what each of its instances did."""
+"""The last answer of each client of a group. If brokers list a client id twice: of each of its instances."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -30,13 +30,13 @@ class LastAnswers:
         return bool(gone) or is_other
 
     def _keep_one_instance(self, client_ids: Iterable[str]) -> None:
-        """What was answered before the lists changed proves no second instance."""
+        """Drops all but the newest answer: one from before the lists changed proves no second instance."""
         for client_id in client_ids:
             if client_id in self._of:
                 self._of[client_id] = self._of[client_id][-1:]
 
     def add(self, client_id: str, said: Said) -> tuple[bool, bool]:
-        """Whether it says anything new, and whether the client was started again under its id."""
+        """Returns whether it says anything new, and whether the client was started again under its id."""
         known = self._of.get(client_id, ())
         before = next((one for one in known if one.start_ts == said.start_ts), None)
         others = tuple(one for one in known if one is not before)
@@ -49,7 +49,7 @@ class LastAnswers:
         return before is None or before.owned != said.owned, was_restarted
 
     def since(self, ts: int, client_ids: Iterable[str]) -> Mapping[str, tuple[Said, ...]]:
-        """Of each of these clients what all of its known instances have answered since ``ts``."""
+        """The answers since ``ts`` of each of these clients, if all of its known instances have answered."""
         known = {client_id: self._of[client_id] for client_id in client_ids if client_id in self._of}
         return {client_id: those for client_id, those in known.items() if all(one.ts >= ts for one in those)}
 

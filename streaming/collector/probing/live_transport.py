@@ -57,7 +57,7 @@ class LastHeartbeats:
 
 
 class LiveTransport:
-    """Of one cluster (``Transport``). ``brokers`` has the address of each broker."""
+    """The ``Transport`` of one live cluster. ``brokers`` has the address of each broker."""
 
     def __init__(
         self, cluster: str, client: RemotingClient, name_servers: NameServers, brokers: BrokerDirectory, policy: Policy

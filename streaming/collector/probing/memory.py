@@ -1,4 +1,4 @@
-"""What a restarted collector must know of the groups that it watched before, and the file that keeps it.
+"""The memory of a collector: it must know after a restart which groups it watched before. And the file that keeps it.
 
 Brokers know every group that ever was, but not which of them had members a moment ago. The file is replaced as a whole.
 The collector also works without it.

@@ -99,5 +99,5 @@ def _stands(asked: _Asked, row: OffsetRow, ts: int) -> _Standing:
 
 
 def waits(row: OffsetRow) -> bool:
-    """Whether messages wait in the queue to be consumed."""
+    """Returns whether messages wait in the queue to be consumed."""
     return (row.broker_offset or 0) > (row.consumer_offset or 0)

@@ -56,7 +56,7 @@ class Policy:
         return min(self.running_info_ms * 3 // 2, longest) if self.spreads else self.running_info_ms
 
     def covers(self, group: str) -> bool:
-        """Whether a group is to be watched at all."""
+        """Returns whether a group is to be watched at all."""
         return not is_system_group(group) and matches(group, self.include) and not matches(group, self.exclude)
 
     def phase(self, name: str, period_ms: int) -> int:

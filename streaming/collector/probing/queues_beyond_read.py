@@ -25,7 +25,7 @@ class Hosted(NamedTuple):
 
 
 class QueuesBeyondRead:
-    """Of one group. Queues that left the route are asked for as long as a broker that left it."""
+    """Belongs to one group. Queues that left the route are asked for as long as a broker that left it."""
 
     def __init__(self) -> None:
         self._hosted: dict[Place, Hosted] = {}

@@ -11,7 +11,7 @@ from streaming.core.settings import Timing
 
 
 class ReportGraces:
-    """Of one group. Times are those at which the rounds ended that showed the changes, as in the job."""
+    """Belongs to one group. Times are those at which the rounds ended that showed the changes, as in the job."""
 
     def __init__(self, timing: Timing) -> None:
         self._timing = timing
@@ -53,7 +53,7 @@ class ReportGraces:
         self._has_ended = True
 
     def is_under_way(self, now: int) -> bool:
-        """Whether something changed whose grace has not ended."""
+        """Returns whether something changed whose grace has not ended."""
         return bool(self._graces) or any(ts > now for ts in self._ready_ts.values())
 
     def counts_from(self, topic: str) -> int | None:

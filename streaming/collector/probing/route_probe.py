@@ -40,7 +40,7 @@ class RouteSchedule:
 
 
 class RouteProbe:
-    """Of one cluster. ``record`` gets every answer."""
+    """Belongs to one cluster. ``record`` gets every answer."""
 
     def __init__(self, transport: Transport, routes: Routes, schedule: RouteSchedule, record: Record) -> None:
         self._transport = transport

@@ -63,7 +63,7 @@ class Transport(Protocol):
         """The offsets of single queues (30 and 14), by topic and queue id."""
 
     async def running_info(self, broker: str, group: str, client_id: str) -> Timed[RunningInfoAnswer]:
-        """What the client owns (307), which the broker asks of it."""
+        """The broker asks the client what it owns (307)."""
 
     async def topic_route(self, topic: str) -> tuple[str | None, RouteAnswer]:
         """The first name server that answers (105), and its answer. None: none does."""

@@ -21,7 +21,10 @@ Place = tuple[str, str]  # broker name, topic
 
 
 class UnreadQueues:
-    """Of one group. A broker names the topics of which it has stored an offset; that queues were added it does not."""
+    """Belongs to one group. A broker names the topics of which it has stored an offset.
+
+    It does not say that queues were added.
+    """
 
     def __init__(self) -> None:
         self._hosted: frozenset[Place] = frozenset()
@@ -50,7 +53,7 @@ class UnreadQueues:
             self._new_ts.pop((broker, topic), None)
 
     def are_there(self, now: int) -> bool:
-        """Whether some queue may still be unread."""
+        """Returns whether some queue may still be unread."""
         for since in (self._new_ts, self._grown_ts):
             for place in [p for p, ts in since.items() if p not in self._hosted or now - ts >= FIRST_PULL_MS]:
                 del since[place]

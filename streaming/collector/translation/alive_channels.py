@@ -56,7 +56,7 @@ class AliveChannels:
         self._answers[client_id] = [new, *kept]
 
     def of(self, client_id: str, addresses: Iterable[str]) -> int | None:
-        """Of these connections; None: not known."""
+        """Returns how many of these connections are alive; None: not known."""
         known = self._answers.get(client_id)
         is_same = known is not None and known[0].heartbeats.keys() == set(addresses)
         return self._alive.get(client_id) if is_same else None

@@ -1,4 +1,4 @@
-"""What one broker says of a group's members, and what has changed since its last answer."""
+"""The members of a group as one broker names them, and what has changed since its last answer."""
 
 from collections import Counter, deque
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ SUBSCRIPTION_TURNS_MS = 120_000  # heartbeats come every 30 s
 
 
 class Profile(NamedTuple):
-    """What a broker knows of a client, from its connections."""
+    """The properties of a client that a broker knows from its connections."""
 
     addresses: tuple[str, ...] = ()
     language: str | None = None
@@ -84,7 +84,7 @@ class BrokerView:
         self._sent: Sent | None = None  # the list in markers
 
     def is_outdated(self, answer: ConsumerListAnswer) -> bool:
-        """Whether a list that was asked for later has been taken already."""
+        """Returns whether a list that was asked for later has been taken already."""
         return answer.ts < self._list_ts
 
     def take_list(self, answer: ConsumerListAnswer) -> tuple[list[str], list[str]]:

@@ -47,7 +47,7 @@ OFFSETS_IN_A_MARKER = 1_000  # queues; offsets of more are events of their own
 
 @dataclass
 class _RoundContent:
-    """What has come of a round so far, for its marker. ``reports`` and ``heartbeats`` have not changed."""
+    """The answers of a round so far, for its marker. ``reports`` and ``heartbeats`` have not changed."""
 
     lists: dict[str, ConsumerListAnswer] = field(default_factory=dict)  # by broker
     asked: dict[str, None] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class GroupTranslation:
         self.times.begin(ts)
 
     def has_list_of(self, broker_name: str) -> bool:
-        """Whether the broker was asked for its members in the present round itself, and that came back."""
+        """Returns whether the broker was asked for its members in the present round itself, and that came back."""
         answer = self._content.lists.get(broker_name)
         return answer is not None and self.times.round_of(answer.ts) == self.times.started_ts
 

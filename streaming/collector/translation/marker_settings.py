@@ -10,7 +10,7 @@ T = TypeVar("T", bool, tuple[str, ...])
 
 
 class MarkerSettings:
-    """Of one group. ``confirms`` false: each marker says everything."""
+    """Belongs to one group. ``confirms`` false: each marker says everything."""
 
     def __init__(self, group: str, confirms: bool) -> None:
         self.pop_topics: tuple[str, ...] = ()

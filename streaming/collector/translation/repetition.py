@@ -37,7 +37,7 @@ def data_version(content: bytes) -> int:
 
 
 def is_due(name: str, sent: Sent | None, version: int, ts: int, within_ms: int, every_ms: int = EVERY_MS) -> bool:
-    """Whether to send it in full at ``ts``. ``within_ms`` after a change it is sent in full each time."""
+    """Returns whether to send it in full at ``ts``. ``within_ms`` after a change it is sent in full each time."""
     if sent is None or sent.version != version or ts - sent.since_ts <= within_ms:
         return True
     phase_ms = crc32(name.encode("utf-8", "surrogatepass")) % every_ms
@@ -45,7 +45,7 @@ def is_due(name: str, sent: Sent | None, version: int, ts: int, within_ms: int, 
 
 
 def sent_now(before: Sent | None, version: int, ts: int) -> Sent:
-    """What to remember of sending it in full at ``ts``."""
+    """Returns what to remember of sending it in full at ``ts``."""
     is_same = before is not None and before.version == version
     return Sent(version, before.since_ts if before is not None and is_same else ts, ts)
 
@@ -57,7 +57,7 @@ class SentReports:
         self._sent: dict[str, dict[int, Sent]] = {}  # by client id and start of the instance
 
     def is_due(self, client_id: str, start_ts: int, version: int, ts: int) -> bool:
-        """Whether the report is to be sent in full at ``ts``, and not only confirmed."""
+        """Returns whether the report is to be sent in full at ``ts``, and not only confirmed."""
         sent = self._sent.get(client_id, {}).get(start_ts)
         return is_due(client_id, sent, version, ts, REPORTS_WITHIN_MS)
 

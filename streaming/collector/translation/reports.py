@@ -45,7 +45,7 @@ def why_unanswered(answer: RunningInfoAnswer) -> str:
 
 
 def is_about_client(answer: RunningInfoAnswer) -> bool:
-    """Whether it says something of the client: what it owns, that it is not there, or that it does not answer.
+    """Returns whether it says something of the client: what it owns, that it is not there, or that it does not answer.
 
     All other codes are the broker's own: that it refuses, or does not know the request.
     """

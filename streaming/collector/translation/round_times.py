@@ -35,7 +35,7 @@ class RoundTimes:
         return self.ended_ts
 
     def is_late(self, asked_ts: int) -> bool:
-        """Whether a request was made before the last round ended: its answer does not begin a round."""
+        """Returns whether a request was made before the last round ended: its answer does not begin a round."""
         return bool(self._starts) and asked_ts < self.ended_ts
 
     def round_of(self, asked_ts: int) -> int:

@@ -48,7 +48,7 @@ class _Copy(NamedTuple):
 
 
 class Routes:
-    """What is known of every topic, and since when it has been known to hold."""
+    """The route of every topic, as far as it is known, and when it was last confirmed."""
 
     def __init__(self) -> None:
         self._copies: dict[str, dict[str, _Copy]] = {}  # topic -> name server, "" if it is not known which
@@ -71,7 +71,7 @@ class Routes:
             self._known.pop(answer.topic, None)
 
     def is_news(self, answer: RouteAnswer) -> bool:
-        """Whether it gives other queues than that name server had, or than the others have."""
+        """Returns whether it gives other queues than that name server had, or than the others have."""
         copy, known = _copy_in(answer), self._copies.get(answer.topic, {})
         return copy is not None and any(other.queues != copy.queues for other in known.values())
 

@@ -1,4 +1,4 @@
-"""What was answered to the requests that evenkeel makes, one type a request. A line of a recording is one of these.
+"""The answers to the requests that evenkeel makes, one type a request. A line of a recording is one of these.
 
 All are judged by ``code``, never by a remark. ``ts`` is the moment of the request and ``dur_ms`` later is that of
 the answer, in epoch milliseconds. ``code`` None: there was no answer, and ``error`` may say how that showed.
@@ -19,7 +19,7 @@ REMARK_CHARACTERS = 160  # a remark may be a whole stack trace
 
 
 class Line(Struct, tag_field="kind", frozen=True, kw_only=True, omit_defaults=True):
-    """What every line of a recording may carry; a line without ``cluster`` belongs to the one of the meta before it."""
+    """The base of every line of a recording; a line without ``cluster`` belongs to the one of the meta before it."""
 
     ts: int
     cluster: str | None = None
@@ -32,7 +32,7 @@ def refusal(code: int, remark: str | None) -> str:
 
 
 class Answer(Line, frozen=True, kw_only=True, omit_defaults=True):
-    """What every answer carries. ``refusal`` has the code of one that is no success, and its remark in short."""
+    """The base of every answer. ``refusal`` has the code of one that is no success, and its remark in short."""
 
     dur_ms: float = 0
     code: int | None = None

@@ -116,7 +116,7 @@ def consume_stats(reply: Reply, asked: Asked, topic: str | None = None) -> Consu
 
 
 def offset(reply: Reply) -> int | None:
-    """What ``extFields`` of an answer to 14 or 30 say; None: there is no such offset, or no answer."""
+    """Reads the offset from ``extFields`` of an answer to 14 or 30; None: there is no such offset, or no answer."""
     if reply.frame is None or reply.frame.code != SUCCESS or not isinstance(reply.frame.ext_fields, dict):
         return None
     text = str(reply.frame.ext_fields.get("offset", ""))
@@ -124,7 +124,7 @@ def offset(reply: Reply) -> int | None:
 
 
 def offsets_one_by_one(first: Reply, asked: Asked, rows: Iterable[OffsetRow], took_ms: float) -> ConsumeStatsAnswer:
-    """The same as an answer to 208, of queues asked one by one. ``first`` was asked first, the last came later."""
+    """Makes one answer, as to 208, of queues asked one by one. ``first`` was asked first, the last came later."""
     answer = ConsumeStatsAnswer(**asked.common(first, None), table=tuple(rows))
     return msgspec.structs.replace(answer, dur_ms=took_ms, code=SUCCESS, refusal=None)
 
@@ -156,7 +156,7 @@ def popping_groups(reply: Reply) -> frozenset[tuple[str, str]] | None:
 
 
 def last_heartbeats(reply: Reply) -> dict[str, tuple[ChannelHeartbeat, ...]]:
-    """Of each client of a broker, by its id: its connections, each with its last heartbeat. Empty: it does not say."""
+    """The connections of each client of a broker, by its id, each with its last heartbeat. Empty: it does not say."""
     producers, _ = _read(reply, lambda body: _typed(body, _Producers).data.get(INNER_PRODUCER, ()))
     found: dict[str, tuple[ChannelHeartbeat, ...]] = {}
     for one in producers or ():
@@ -167,7 +167,7 @@ def last_heartbeats(reply: Reply) -> dict[str, tuple[ChannelHeartbeat, ...]]:
 
 
 def heartbeats(reply: Reply, asked: Asked, channels: Iterable[ChannelHeartbeat]) -> HeartbeatsAnswer:
-    """What an answer about all clients of a broker says of some."""
+    """Takes the part about some clients out of an answer about all clients of a broker."""
     return HeartbeatsAnswer(**asked.common(reply, None), channels=tuple(channels))
 
 
@@ -177,7 +177,7 @@ def _outcome(reply: Reply, error: str | None) -> dict[str, Any]:
 
 
 def _read(reply: Reply, read: Callable[[bytes], T]) -> tuple[T | None, str | None]:
-    """What a successful answer's body says; else None, and why where it is not the code that says so."""
+    """Reads a successful answer's body; else returns None, and why where it is not the code that says so."""
     if reply.frame is None:
         return None, reply.error
     if reply.frame.code != SUCCESS:
@@ -191,7 +191,7 @@ def _read(reply: Reply, read: Callable[[bytes], T]) -> tuple[T | None, str | Non
 
 
 def _read_or_why(reply: Reply, read: Callable[[bytes], T]) -> tuple[T | None, str | None]:
-    """What a successful answer's body says; else None, and why in words."""
+    """Reads a successful answer's body; else returns None, and why in words."""
     found, error = _read(reply, read)
     return found, None if found is not None else error or reply.refusal or "unreadable answer"
 

@@ -1,4 +1,4 @@
-"""Whether an address that did not answer may be asked: no more than one request a round, until it answers again."""
+"""Decides whether a silent address may be asked: no more than one request a round, until it answers again."""
 
 from enum import Enum, auto
 
@@ -11,14 +11,14 @@ class _State(Enum):
 
 
 class Breaker:
-    """Of one lane to one address."""
+    """Belongs to one lane to one address."""
 
     def __init__(self) -> None:
         self._state = _State.ANSWERS
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing may be sent now."""
+        """Returns whether nothing may be sent now."""
         return self._state in (_State.SILENT, _State.TRYING)
 
     @property

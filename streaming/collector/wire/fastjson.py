@@ -25,7 +25,7 @@ class FastJsonError(CollectorError):
 
 
 def loads(body: bytes | str) -> Any:
-    """What a body says. Raises FastJsonError, and nothing else, for one that cannot be read."""
+    """Reads a body. Raises FastJsonError, and nothing else, for one that cannot be read."""
     try:
         text = body if isinstance(body, str) else body.decode()
         return _standard(text)
@@ -50,7 +50,7 @@ def _standard(text: str) -> Any:
 
 
 def _rewritten(text: str) -> Iterator[str]:
-    """The same text with each key in quotes. Other errors in it stay."""
+    """Puts each key of the text in quotes. Other errors in it stay."""
     open_ones: list[str] = []  # brackets; of an object whose next token is a key, "key"
     key_from, depth_of_key = -1, 0
     for match in _TOKENS.finditer(text):

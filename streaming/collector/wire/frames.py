@@ -23,7 +23,7 @@ class FrameError(CollectorError):
 
 
 class Frame(Struct, frozen=True):
-    """What came: an answer where ``is_response``, else a request of the other side's own."""
+    """A frame that came: an answer where ``is_response``, else a request of the other side's own."""
 
     code: int
     opaque: int

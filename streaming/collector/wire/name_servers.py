@@ -34,7 +34,7 @@ class NameServers:
         return None, reply._replace(frame=None, error="; ".join(failures))
 
     async def ask_besides(self, request: Request, addresses: Iterable[str]) -> dict[str, Reply]:
-        """What these answer within a second, failures too: nobody waits longer for one that hangs."""
+        """Returns what these answer within a second, failures too: nobody waits longer for one that hangs."""
         asked = {a: asyncio.ensure_future(self._client.ask(a, request, self._timeout_s)) for a in addresses}
         if asked:
             await asyncio.wait(asked.values(), timeout=PATIENCE_S)

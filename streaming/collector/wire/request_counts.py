@@ -35,7 +35,7 @@ class RequestCounts:
             self._durations[code].observe(took_s)
 
     def counts(self) -> Iterator[tuple[Code, Outcome, int]]:
-        """Of the codes that were asked, every outcome."""
+        """Every outcome of the codes that were asked."""
         for code, counter in self._counts.items():
             for outcome in Outcome if counter else ():
                 yield code, outcome, counter[outcome]

@@ -26,7 +26,7 @@ MOST_BYTES_OF_GROUPS = 64 * 1024 * 1024  # 200,000 groups of 300 bytes
 
 
 class Request(NamedTuple):
-    """What to ask; ``fields`` are the header's ``extFields``, texts all of them. ``most_bytes``: of the answer."""
+    """A request; ``fields`` are the header's ``extFields``, texts all of them. ``most_bytes``: of the answer."""
 
     code: Code
     fields: dict[str, str]
@@ -34,12 +34,12 @@ class Request(NamedTuple):
 
 
 def cluster_info() -> Request:
-    """Of a name server: every broker, with the address of each of its replicas."""
+    """Asks a name server for every broker, with the address of each of its replicas."""
     return Request(Code.GET_BROKER_CLUSTER_INFO, {})
 
 
 def topic_route(topic: str) -> Request:
-    """Of a name server."""
+    """Asks a name server for a topic's route."""
     return Request(Code.GET_ROUTEINFO_BY_TOPIC, {"topic": topic, "acceptStandardJsonOnly": "true"})
 
 
