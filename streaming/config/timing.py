@@ -1,5 +1,7 @@
 """The timers, in seconds as people write them; the core counts in milliseconds."""
 
+from typing import Any
+
 from pydantic import Field
 
 from streaming.config.values import LongSeconds, Seconds, Section, SomeSeconds
@@ -36,8 +38,11 @@ class TimingSection(Section):
     forget_after_seconds: LongSeconds = _seconds(DEFAULT_TIMING.forget_after_ms)
 
     def timing(self) -> Timing:
-        values = self.model_dump()
-        values = self.model_dump()
-        counts = {name: value for name, value in values.items() if not name.endswith("_seconds")}
-        seconds = {name.removesuffix("_seconds"): value for name, value in values.items() if name not in counts}
-        return Timing(**counts, **{f"{name}_ms": round(value * 1000) for name, value in seconds.items()})
+        return Timing(**dict(_as_in_the_core(*item) for item in self.model_dump().items()))
+
+
+def _as_in_the_core(name: str, value: float) -> tuple[str, Any]:
+    """A timer in milliseconds, a count as it is."""
+    if not name.endswith("_seconds"):
+        return name, value
+    return f"{name.removesuffix('_seconds')}_ms", round(value * 1000)

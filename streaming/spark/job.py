@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from threading import Event
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -23,7 +22,7 @@ from streaming.spark.facts import FactsTable, rows_of
 from streaming.spark.failure import explained, root_of
 from streaming.spark.health import Health, failure_facts
 from streaming.spark.job_counts import JobCounts
-from streaming.spark.kafka_watch import ANSWER_WITHIN_S, KafkaWatch
+from streaming.spark.kafka_watch import KafkaWatch
 from streaming.spark.lost_records import LossFinder
 from streaming.spark.operator import STATE_SCHEMA, shard_operator
 from streaming.spark.operator_output import OUTPUT_SCHEMA
@@ -163,7 +162,7 @@ def _prepare(spark: SparkSession, plan: Plan, counts: JobCounts) -> _Job:
     health = Health(plan.health_seconds, notes[0].newest if notes else {}, now_ms())
     brokers = Brokers(spark, plan.source) if isinstance(plan.source, KafkaSource) else None
     losses = None if brokers is None else LossFinder(brokers.earliest)
-    kafka = None if brokers is None else KafkaWatch(partial(brokers.ends, ANSWER_WITHIN_S), now_ms)
+    kafka = None if brokers is None else KafkaWatch(brokers.ends, now_ms)
     batches = Batches(table, checkpoint, health, losses, appended, now_ms, counts, kafka)
     batches.report_loss_at_start(spark)
     return _Job(spark, plan, checkpoint, batches, kafka)

@@ -36,15 +36,18 @@ class KafkaSeen(NamedTuple):
 
 
 class KafkaWatch:
-    """``ends`` asks Kafka, and raises MonitorError where no answer comes in time. Its thread alone calls ``ask``."""
+    """``ends`` asks Kafka, and raises MonitorError where no answer comes within so many seconds.
 
-    def __init__(self, ends: Callable[[], Mapping[Partition, int]], now_ms: Callable[[], int]) -> None:
+    Its thread alone calls ``ask``.
+    """
+
+    def __init__(self, ends: Callable[[float], Mapping[Partition, int]], now_ms: Callable[[], int]) -> None:
         self.seen = KafkaSeen()
         self._ends, self._now_ms = ends, now_ms
 
     def ask(self) -> None:
         try:
-            ends = self._ends()
+            ends = self._ends(ANSWER_WITHIN_S)
         except MonitorError as error:
             self.seen = self.seen._replace(error=str(error).splitlines()[0])
             return

@@ -129,6 +129,20 @@ def test_the_default_of_a_timer_stands_in_the_file_that_acts_on_it(key: str) -> 
     assert re.search(rf"^{name} = .+  # \w", source, re.MULTILINE), f"{home} does not say why {name} is so"
 
 
+ACTING = ("core", "collector/probing", "notifier", "projections", "sinks", "spark", "web")  # no tables of numbers
+
+
+@pytest.mark.parametrize("package", ACTING)
+def test_a_time_stands_in_a_file_that_acts_on_it(package: str) -> None:
+    unused = [
+        f"{path.relative_to(ROOT)} {name}"
+        for path in (ROOT / "streaming" / package).rglob("*.py")
+        for name in re.findall(r"^([A-Z_]+_(?:MS|S)) = ", path.read_text("utf-8"), re.MULTILINE)
+        if not re.search(rf"\b{name}\b(?! = )|\.{name.lower()}\b", path.read_text("utf-8"))
+    ]
+    assert unused == []
+
+
 def fields_by_class() -> dict[str, list[list[tuple[str, object]]]]:
     """The fields of value classes, with the numbers that they default to."""
     found: dict[str, list[list[tuple[str, object]]]] = {}

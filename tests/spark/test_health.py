@@ -5,7 +5,7 @@ import pytest
 from streaming.core.shard import ClusterCounts
 from streaming.errors import AwayError
 from streaming.spark.health import CLUSTERS_AT_MOST, BatchSummary, Health, Sight, failure_facts
-from streaming.spark.kafka_watch import KafkaSeen, KafkaWatch
+from streaming.spark.kafka_watch import ANSWER_WITHIN_S, KafkaSeen, KafkaWatch
 from streaming.spark.lost_records import Loss
 from streaming.spark.operator_output import ShardReport
 
@@ -119,7 +119,8 @@ def test_a_topic_is_quiet_since_its_end_was_first_seen_where_it_is():
     answers = [{("t", 0): 5}, {("t", 0): 5}, AwayError("Kafka at k does not answer: Timeout"), {("t", 0): 6}]
     now = iter((T0, T0 + 5_000, T0 + 20_000))
 
-    def ends():
+    def ends(within_s):
+        assert within_s == ANSWER_WITHIN_S
         answer = answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
