@@ -8,16 +8,21 @@ import pytest
 from deltalake import write_deltalake
 from msgspec.structs import replace
 
+from schemas.facts import FAILED
 from schemas.table_definition import Table
 from schemas.tables import MONITOR_FAULTS, NOTIFICATIONS, QUARANTINE
 from streaming.tables.arrow_types import arrow_schema, without_comments
 from streaming.web.live.group_reader import read_notifications
 from streaming.web.live.upkeep_reader import read_upkeep
 from streaming.web.views.known import Known
-from streaming.web.views.upkeep import Fault, Quarantined, Sink, clusters_seen, refused_groups
+from streaming.web.views.upkeep import Fault, Quarantined, Sink, Upkeep, clusters_seen, refused_groups
+from streaming.web.words import words_in
+from tests.notifier.facts import NOW as OF_HEALTH
+from tests.notifier.facts import health
 from tests.tables.written import EPOCH
 from tests.web.made_tables import health_of
 from tests.web.test_overview import NOW, status
+from tests.web.test_rendering import FRAME, RENDER
 
 
 def write(tables: Path, table: Table, *rows: dict) -> None:
@@ -68,3 +73,19 @@ def test_groups_whose_events_are_refused() -> None:
     known = Known()
     known.take([status("other", "healthy"), replace(fact, payload=replace(fact.payload, refused_since=NOW))])
     assert [one.group for one in refused_groups(known)] == ["g"]
+
+
+@pytest.mark.parametrize(("before", "shown"), [([0], "1 ms"), ([], "–")])
+def test_a_job_that_ended_with_an_error_keeps_its_last_figures(before: list[int], shown: str) -> None:
+    known = Known()
+    failure = health(at=30, status=FAILED, rounds=0, lag=1)
+    failure = replace(failure, payload=replace(failure.payload, detail="out of memory", batch_ms=0))
+    known.take([*(health(at=at) for at in before), failure])
+    (one,) = clusters_seen(known, OF_HEALTH + 31_000)
+    page = RENDER(
+        "health.html", t=words_in("en"), now=OF_HEALTH + 31_000, here="health", error=None, is_past=False,
+        clusters=[one], refused=(), upkeep=Upkeep((), (), ()), notifier="", **FRAME,
+    )  # fmt: skip
+    assert one.state == FAILED
+    assert "out of memory" in page
+    assert f'<td class="n">{shown}</td>' in page
